@@ -1,0 +1,69 @@
+/**
+ * Every bound of the exchange, in one place, with the relations between them asserted when the process starts.
+ * Nothing elsewhere repeats these numbers.
+ */
+import assert from "node:assert";
+
+/** A share pays 1 USDC = 10 000 basis points = 1 000 000 micro-USDC. */
+export const FULL_PRICE_BPS = 10_000;
+export const MIN_PRICE_BPS = 1;
+export const MAX_PRICE_BPS = 9_999;
+export const MICRO_PER_BPS = 100;
+export const MICRO_PER_SHARE = FULL_PRICE_BPS * MICRO_PER_BPS;
+
+export const MAX_QUANTITY = 1_000_000_000;
+export const MIN_OUTCOMES = 2;
+export const MAX_OUTCOMES = 32;
+
+/** Money that the whole exchange may hold, in micro-USDC; keeps every sum an exact integer in a double. */
+export const MAX_MONEY_MICRO = 8_000_000_000_000_000;
+
+/** Users and outcomes over the life of one database. Outcome ids index arrays directly. */
+export const MAX_USERS = 2 ** 22;
+export const OUTCOME_ID_BITS = 20;
+export const MAX_OUTCOME_ID = 2 ** OUTCOME_ID_BITS - 1;
+
+/** Orders that rest or are in flight at one time: a slot each in the gateway, an engine thread and the texts. */
+export const MAX_LIVE_ORDERS = 2 ** 21;
+/** Books with at least one order in them, per engine thread. */
+export const MAX_ACTIVE_BOOKS = 2 ** 16;
+
+/** Prices of one page of a ladder; pages come on first use. */
+export const LEVEL_PAGE_BITS = 5;
+export const LEVELS_PER_PAGE = 2 ** LEVEL_PAGE_BITS;
+
+/** Records in the rings of one engine thread. */
+export const COMMAND_RING_RECORDS = 2 ** 14;
+export const EVENT_RING_RECORDS = 2 ** 16;
+/** Commands that one batch takes at most, so that a commit and its answers stay short. */
+export const MAX_BATCH_COMMANDS = 4_096;
+/** Events that one match step can emit at most: a fill or a self-trade cancel per leg, plus the taker's own. */
+export const MAX_EVENTS_PER_STEP = 2 * MAX_OUTCOMES + 4;
+
+export const MAX_BODY_BYTES = 64 * 1024;
+export const MAX_CLIENT_ORDER_ID_LENGTH = 64;
+export const MAX_PAGE_LIMIT = 200;
+export const DEFAULT_PAGE_LIMIT = 50;
+export const MAX_FEED_SIZE = 100;
+export const DEFAULT_FEED_SIZE = 20;
+export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
+export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
+export const MAX_WS_SUBSCRIPTIONS = 1_000;
+/** A request that waits for the journal longer than this is answered 50300 and told to look its order up. */
+export const ANSWER_DEADLINE_MS = 10_000;
+export const SHUTDOWN_DEADLINE_MS = 9_000;
+
+/** KYC tier to micro-USDC of activity a UTC day; tier 0 cannot trade. */
+export const DAILY_ACTIVITY_LIMIT_MICRO: readonly number[] = [0, 100_000_000, 10_000_000_000];
+
+/** Throws when two bounds contradict each other. Called once at start. */
+export function assertLimits(): void {
+  assert(MAX_PRICE_BPS === FULL_PRICE_BPS - 1);
+  assert(MAX_PRICE_BPS * MICRO_PER_BPS * MAX_QUANTITY <= MAX_MONEY_MICRO, "one order's hold is an exact integer");
+  assert(MAX_PRICE_BPS * MAX_QUANTITY * 3 < Number.MAX_SAFE_INTEGER, "the fee's product is an exact integer");
+  assert(MAX_QUANTITY <= 2 ** 31 - 1, "quantities fit an int32");
+  assert(MAX_USERS * 2 ** OUTCOME_ID_BITS < Number.MAX_SAFE_INTEGER, "a position's key is an exact integer");
+  assert(EVENT_RING_RECORDS >= 4 * MAX_BATCH_COMMANDS, "a batch's events fit the ring many times over");
+  assert(COMMAND_RING_RECORDS >= MAX_BATCH_COMMANDS);
+  assert(MAX_LIVE_ORDERS < 2 ** 31);
+}

@@ -1,0 +1,148 @@
+/**
+ * The two records that cross threads, 64 bytes each (one cache line), and the only place that knows their offsets.
+ * Words are int32, doubles are float64 holding integers below 2^53. A record starts at word `index * 16`.
+ *
+ * Command (gateway -> engine)
+ *   word  0        1     2     3        4      5         6          7
+ *         packed   slot  user  outcome  price  quantity  market     reference
+ *   double         4         5       6            7
+ *                  order id  at, ms  expires at   valid until | priority
+ *   packed: kind 0..7 | side 8..11 | type 12..15 | time in force 16..19 | self-trade prevention 20..23 | flags 24..31
+ *
+ * Engine event (engine -> journal -> gateway)
+ *   word  0        1     2     3        4      5         6          7
+ *         packed   slot  user  outcome  price  quantity  remaining  leg | reference
+ *   double         4         5       6                     7
+ *                  order id  at, ms  fill id* | detail     user sequence* | detail
+ *   packed: kind 0..7 | side 8..11 | status 12..15 | reason 16..19 | match type 20..21 | role 22 | flags 24..31
+ *   (*) written by the journal into the record while it owns it; the engine leaves 0.
+ *
+ * Command kinds and what they read beside `packed`:
+ *   placeOrder     slot user outcome price quantity market, order id, at, expires at (gtd), valid until (0 = none)
+ *   restoreOrder   the same with quantity = what remains and priority ignored: rests without matching
+ *   cancelOrder    slot, order id, at, reference (the caller's, echoed); reason in the self-trade nibble's place
+ *   amendOrder     slot, order id, at, price, quantity (new total), valid until, reference
+ *   cancelAll      market, user (0 = everyone's), outcome (0 = all), side (0 = both), reason, at
+ *   openMarket     market, outcome = first outcome id, quantity = number of outcomes
+ *   haltMarket, resumeMarket, closeMarket   market, at, reference
+ *   splitSets, mergeSets                    user, market, quantity, at, reference: pass through to the ledger
+ *
+ * Event kinds and what they carry beside what the drawing names:
+ *   orderPlaced     the command's order; status open (it rests untouched), a final one (nothing filled), or queued
+ *                   (fills follow); remaining; double 6 = expires at; word 7 = type | tif << 4 | stp << 8
+ *   orderFilled     one order's side of one match; makers first, the taker's with flag matchEnd; flag updateEnd on the
+ *                   last taker fill of a command: what one order.updated reports; word 7 = leg (fills of this match
+ *                   that came before this one); word 2 user; remaining after it; flag pat = placed with a PAT
+ *   orderCanceled   final; status canceled, expired or rejected; remaining
+ *   orderReduced    self-trade decrement: quantity = the new total; of a taker (role) no order.updated by itself
+ *   orderAmended    price, quantity (new total), remaining; status; flag lostPriority, double 6 = new priority
+ *   cancelRefused, amendRefused   the order was final already; reference
+ *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
+ *   marketChanged   word 1 = market, status = MarketStatus, reference
+ *   setsSplit, setsMerged         user, word 1 = market, quantity, reference
+ */
+
+export const RECORD_BYTES = 64;
+export const RECORD_WORDS = RECORD_BYTES / 4;
+export const RECORD_DOUBLES = RECORD_BYTES / 8;
+
+export const W_PACKED = 0;
+export const W_SLOT = 1;
+export const W_USER = 2;
+export const W_OUTCOME = 3;
+export const W_PRICE = 4;
+export const W_QUANTITY = 5;
+/** Commands: the market. */
+export const W_MARKET = 6;
+/** Events: what remains of the order. */
+export const W_REMAINING = 6;
+export const W_REFERENCE = 7;
+export const D_ORDER_ID = 4;
+export const D_AT = 5;
+export const D_EXPIRES_AT = 6;
+export const D_DETAIL = 6;
+export const D_FILL_ID = 6;
+export const D_VALID_UNTIL = 7;
+export const D_PRIORITY = 7;
+export const D_USER_SEQUENCE = 7;
+
+export const CommandKind = {
+  placeOrder: 1,
+  restoreOrder: 2,
+  cancelOrder: 3,
+  amendOrder: 4,
+  cancelAll: 5,
+  openMarket: 6,
+  haltMarket: 7,
+  resumeMarket: 8,
+  closeMarket: 9,
+  splitSets: 10,
+  mergeSets: 11,
+  /** Ends the engine thread once all before it is committed. */
+  stop: 12,
+} as const;
+
+export const EventKind = {
+  orderPlaced: 1,
+  orderFilled: 2,
+  orderCanceled: 3,
+  orderReduced: 4,
+  orderAmended: 5,
+  cancelRefused: 6,
+  amendRefused: 7,
+  levelChanged: 8,
+  marketChanged: 9,
+  setsSplit: 10,
+  setsMerged: 11,
+  stopped: 12,
+} as const;
+
+export const FLAG_POST_ONLY = 1 << 24;
+export const FLAG_PAT = 1 << 25;
+export const FLAG_MATCH_END = 1 << 26;
+export const FLAG_UPDATE_END = 1 << 27;
+export const FLAG_LOST_PRIORITY = 1 << 28;
+/** The slot's text area holds a client order id, or a builder code. */
+export const FLAG_TEXT = 1 << 29;
+/** Placed by PUT /quotes. */
+export const FLAG_QUOTE = 1 << 30;
+/** What an order keeps from its command to its events. */
+export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_TEXT | FLAG_QUOTE;
+
+export const kindOf = (packed: number): number => packed & 0xff;
+export const sideOf = (packed: number): number => (packed >>> 8) & 0xf;
+
+/** Commands. */
+export const typeOf = (packed: number): number => (packed >>> 12) & 0xf;
+export const timeInForceOf = (packed: number): number => (packed >>> 16) & 0xf;
+export const selfTradePreventionOf = (packed: number): number => (packed >>> 20) & 0xf;
+/** Of cancelOrder and cancelAll: it stands where placements have the time in force. */
+export const cancelReasonOf = timeInForceOf;
+
+export function packCommand(kind: number, side: number, type: number, tif: number, stp: number, flags: number): number {
+  return kind | (side << 8) | (type << 12) | (tif << 16) | (stp << 20) | flags;
+}
+
+export function packCancel(kind: number, side: number, reason: number): number {
+  return kind | (side << 8) | (reason << 16);
+}
+
+/** Events. */
+export const statusOf = (packed: number): number => (packed >>> 12) & 0xf;
+export const reasonOf = (packed: number): number => (packed >>> 16) & 0xf;
+export const matchTypeOf = (packed: number): number => (packed >>> 20) & 0x3;
+export const roleOf = (packed: number): number => (packed >>> 22) & 0x1;
+
+export function packEvent(kind: number, side: number, status: number, reason: number, flags: number): number {
+  return kind | (side << 8) | (status << 12) | (reason << 16) | flags;
+}
+
+export function packFill(side: number, status: number, matchType: number, role: number, flags: number): number {
+  return EventKind.orderFilled | (side << 8) | (status << 12) | (matchType << 20) | (role << 22) | flags;
+}
+
+/** Word 7 of orderPlaced. */
+export const packTerms = (type: number, tif: number, stp: number): number => type | (tif << 4) | (stp << 8);
+export const termsType = (terms: number): number => terms & 0xf;
+export const termsTimeInForce = (terms: number): number => (terms >>> 4) & 0xf;
+export const termsSelfTradePrevention = (terms: number): number => (terms >>> 8) & 0xf;
