@@ -1,0 +1,91 @@
+/**
+ * The journal as a stage of a thread: its mailbox of account writes, and what the thread needs to open it.
+ * The thread calls `run` whenever it woke; the same code serves the engine thread that carries the journal as its last
+ * stage and the journal thread of its own.
+ */
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { OrderTexts } from "../order-texts.ts";
+import { RingGate, type RingMemory, type Waker } from "../ring.ts";
+import { type Durability, openDatabase } from "./database.ts";
+import { Journal, type WriteRequest } from "./journal.ts";
+import { CommittedTotals } from "./totals.ts";
+
+const POSTED = 0;
+
+/** Handed to the thread that runs the journal. */
+export interface JournalSetup {
+  readonly path: string;
+  readonly durability: Durability;
+  readonly events: readonly RingMemory[];
+  readonly texts: SharedArrayBuffer;
+  readonly totals: SharedArrayBuffer;
+  readonly port: MessagePort;
+  /** Count of messages posted to `port`, so that the stage looks into the port only when there is something. */
+  readonly posted: SharedArrayBuffer;
+}
+
+export class JournalStage {
+  private readonly journal: Journal;
+  private readonly port: MessagePort;
+  private readonly posted: Int32Array;
+  private readonly gates: RingGate[];
+  private readonly gateway: Waker;
+  private received = 0;
+
+  constructor(setup: JournalSetup, gateway: Waker) {
+    this.port = setup.port;
+    this.posted = new Int32Array(setup.posted);
+    this.gateway = gateway;
+    this.gates = setup.events.map((memory) => new RingGate(memory));
+    const db = openDatabase(setup.path, setup.durability);
+    db.pragma("wal_checkpoint(TRUNCATE)");
+    this.journal = new Journal({
+      db,
+      gates: this.gates,
+      texts: new OrderTexts(setup.texts),
+      totals: new CommittedTotals(setup.totals),
+      now: Date.now,
+    });
+  }
+
+  /** True when `run` would find something. */
+  hasWork(): boolean {
+    if (Atomics.load(this.posted, POSTED) !== this.received) return true;
+    for (const gate of this.gates) if (gate.available() > 0) return true;
+    return false;
+  }
+
+  /** Commits all there is and lets the gateway see it; true when there was something. Throws when the database fails. */
+  run(): boolean {
+    const replies = this.journal.commit(this.receive());
+    if (replies === null) return false;
+    for (const reply of replies) this.port.postMessage(reply);
+    this.gateway.wake();
+    return true;
+  }
+
+  /** A slice of the work that can wait; true when there may be more. */
+  idle(): boolean {
+    return this.journal.idle();
+  }
+
+  get stopped(): boolean {
+    return this.journal.stopped;
+  }
+
+  close(): void {
+    this.journal.close();
+    this.port.close();
+  }
+
+  private receive(): WriteRequest[] {
+    const requests: WriteRequest[] = [];
+    if (Atomics.load(this.posted, POSTED) === this.received) return requests;
+    for (;;) {
+      const message = receiveMessageOnPort(this.port);
+      if (message === undefined) return requests;
+      this.received = (this.received + 1) | 0;
+      requests.push(message.message as WriteRequest);
+    }
+  }
+}

@@ -1,0 +1,604 @@
+/**
+ * Makes engine events and account writes durable: drains the event rings into one SQLite transaction, commits, and
+ * only then lets the gateway see them. The one writer of the database while the exchange runs.
+ *
+ * Owns a ledger of its own, so that balances and positions go into the transaction of the fills that move them, and
+ * numbers what must be numbered once: fills, entries, each user's order updates. An error here is final: the caller
+ * must stop the exchange, nothing is retried, and what wasn't committed was never shown to anyone.
+ *
+ * One pass: 1. account writes  2. events, in ring order, into the ledger and the tables of touched rows
+ *           3. touched rows, each once  4. sums  5. COMMIT  6. cursors  7. answers to account writes.
+ */
+import { statSync } from "node:fs";
+import type Database from "better-sqlite3";
+import { check } from "../check.ts";
+import { isFinal, OrderStatus, Role } from "../constants.ts";
+import { isBalanced, Ledger } from "../ledger.ts";
+import { MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
+import type { OrderTexts } from "../order-texts.ts";
+import * as R from "../records.ts";
+import type { RingGate } from "../ring.ts";
+import { loadLedger } from "./load.ts";
+import { RowInserter } from "./row-inserter.ts";
+import type { CommittedTotals } from "./totals.ts";
+import { type AccountWrite, type ApplyWrite, prepareWrites, type WriteResult, WriteRefused } from "./writes.ts";
+
+const ORDER_COLUMNS = 19;
+const FILL_COLUMNS = 14;
+/** Rows that the look-up tables may lag behind under load, and how many one pass brings them forward. */
+const MAX_ARREARS = 4096;
+const INDEX_SLICE = 2048;
+/** A WAL this long is checkpointed when the exchange is idle; one that long, even when it isn't. */
+const IDLE_CHECKPOINT_BYTES = 4 * 1024 * 1024;
+const BUSY_CHECKPOINT_BYTES = 128 * 1024 * 1024;
+const COMMITS_PER_WAL_LOOK = 64;
+
+/** Several account writes that happen together or not at all. */
+export interface WriteRequest {
+  id: number;
+  writes: readonly AccountWrite[];
+}
+
+export type WriteReply = { id: number } & ({ results: WriteResult[] } | { refused: string });
+
+export interface JournalOptions {
+  readonly db: Database.Database;
+  readonly gates: readonly RingGate[];
+  readonly texts: OrderTexts;
+  readonly totals: CommittedTotals;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+export class Journal {
+  private readonly db: Database.Database;
+  private readonly gates: readonly RingGate[];
+  private readonly texts: OrderTexts;
+  private readonly committed: CommittedTotals;
+  private readonly now: () => number;
+  private readonly ledger = new Ledger();
+  private readonly applyWrite: ApplyWrite;
+
+  private readonly beginStatement: Database.Statement;
+  private readonly commitStatement: Database.Statement;
+  private readonly orderRows: RowInserter;
+  private readonly fillRows: RowInserter;
+  private readonly statements: ReturnType<typeof prepareStatements>;
+  private inTransaction = false;
+  private stoppedRings = 0;
+
+  private sequence: number;
+  private lastEntryId: number;
+  private lastOrderId: number;
+  private orderUpdates: number;
+  private ordersIndexed: number;
+  private fillsIndexed: number;
+  /** Live orders that `resting_orders` may list and that have ended since. */
+  private ended: number[] = [];
+  private commitsSinceLook = 0;
+
+  /** By user: the last number of the user's order updates; all start where the database's counter of updates stood. */
+  private userSequences: Float64Array;
+  private readonly firstUserSequence: number;
+
+  private readonly marketOf = new Int32Array(MAX_OUTCOME_ID + 1);
+  private readonly firstOutcomeOf = new Int32Array(MAX_OUTCOME_ID + 1);
+  private readonly outcomeCountOf = new Uint8Array(MAX_OUTCOME_ID + 1);
+  private readonly lastPrices = new Int32Array(MAX_OUTCOME_ID + 1);
+  private readonly volumes = new Float64Array(MAX_OUTCOME_ID + 1);
+
+  // What this pass touched; each row is written once however often it changed.
+  private readonly touchOf = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private touches = 0;
+  private touchSlot = new Int32Array(4096);
+  private touchGate = new Int32Array(4096);
+  /** First word of the orderPlaced record, or -1 where the order has a row already. */
+  private touchPlaced = new Int32Array(4096);
+  private touchPrice = new Int32Array(4096);
+  private touchQuantity = new Int32Array(4096);
+  private touchRemaining = new Int32Array(4096);
+  private touchState = new Int32Array(4096);
+  private touchId = new Float64Array(4096);
+  private touchAt = new Float64Array(4096);
+  private touchPriority = new Float64Array(4096);
+  private readonly users = new Set<number>();
+  private readonly positions = new Set<number>();
+  private readonly outcomes = new Set<number>();
+  private readonly markets = new Set<number>();
+  private readonly statuses = new Map<number, number>();
+  /** Of the match at hand: the id of its first fill. */
+  private matchId = 0;
+
+  constructor(options: JournalOptions) {
+    const { db } = options;
+    this.db = db;
+    this.gates = options.gates;
+    this.texts = options.texts;
+    this.committed = options.totals;
+    this.now = options.now;
+    const state = loadLedger(db, this.ledger);
+    this.sequence = state.sequence;
+    this.lastEntryId = state.lastEntryId;
+    this.lastOrderId = state.lastOrderId;
+    this.orderUpdates = state.orderUpdates;
+    this.ordersIndexed = state.ordersIndexed;
+    this.fillsIndexed = state.fillsIndexed;
+    this.firstUserSequence = state.orderUpdates;
+    this.userSequences = new Float64Array(1024).fill(this.firstUserSequence);
+    for (const market of state.markets) this.addMarket(market.id, market.firstOutcomeId, market.outcomes);
+    for (const outcome of state.outcomes) {
+      this.lastPrices[outcome.id] = outcome.lastPrice ?? 0;
+      this.volumes[outcome.id] = outcome.volume;
+    }
+    this.beginStatement = db.prepare("BEGIN IMMEDIATE");
+    this.commitStatement = db.prepare("COMMIT");
+    this.orderRows = new RowInserter(db, "orders", ORDER_COLUMNS);
+    this.fillRows = new RowInserter(db, "fills", FILL_COLUMNS);
+    this.statements = prepareStatements(db);
+    this.applyWrite = prepareWrites(db, {
+      ledger: this.ledger,
+      nextEntryId: () => ++this.lastEntryId,
+      addMarket: (market, first, outcomes) => this.addMarket(market, first, outcomes),
+      markUser: (user) => this.users.add(user),
+    });
+    this.committed.publish(this.ledger.totals, this.sequence, state.at);
+  }
+
+  /**
+   * One pass over all that the rings and `requests` hold. Answers the replies to send, or null where there was nothing
+   * to do. Throws when the database fails: then nothing of this pass may be shown.
+   */
+  commit(requests: readonly WriteRequest[]): WriteReply[] | null {
+    const counts = this.gates.map((gate) => gate.available());
+    if (requests.length === 0 && counts.every((count) => count === 0)) return null;
+    const replies = requests.map((request) => this.write(request));
+    for (let i = 0; i < this.gates.length; i++) this.apply(i, counts[i]!);
+    if (this.touches > 0 || this.inTransaction || this.users.size > 0 || this.statuses.size > 0) this.flush();
+    for (let i = 0; i < this.gates.length; i++) {
+      const gate = this.gates[i]!;
+      gate.tail = (gate.tail + counts[i]!) | 0;
+      gate.open();
+    }
+    return replies;
+  }
+
+  /** True when every engine said that nothing follows. */
+  get stopped(): boolean {
+    return this.stoppedRings === this.gates.length;
+  }
+
+  /** Work that can wait: look-up tables and the checkpoint. True when there may be more. Called when rings are empty. */
+  idle(): boolean {
+    if (this.arrears() > 0 || this.ended.length > 0) {
+      this.begin();
+      this.index(INDEX_SLICE);
+      this.commitStatement.run();
+      this.inTransaction = false;
+      return true;
+    }
+    if (this.commitsSinceLook > 0) this.checkpointIfLong(IDLE_CHECKPOINT_BYTES);
+    return false;
+  }
+
+  /** Brings look-up tables up to date and empties the WAL; then the database can be closed. */
+  close(): void {
+    while (this.idle());
+    this.db.pragma("wal_checkpoint(TRUNCATE)");
+    this.db.close();
+  }
+
+  // ---------------------------------------------------------------- account writes
+
+  private write(request: WriteRequest): WriteReply {
+    this.begin();
+    try {
+      return { id: request.id, results: request.writes.map(this.applyWrite) };
+    } catch (error) {
+      if (error instanceof WriteRefused) return { id: request.id, refused: error.message };
+      throw error;
+    }
+  }
+
+  private addMarket(market: number, first: number, outcomes: number): void {
+    for (let outcome = first; outcome < first + outcomes; outcome++) this.marketOf[outcome] = market;
+    this.firstOutcomeOf[market] = first;
+    this.outcomeCountOf[market] = outcomes;
+  }
+
+  // ---------------------------------------------------------------- events
+
+  private apply(gateIndex: number, count: number): void {
+    const gate = this.gates[gateIndex]!;
+    const { words, doubles, mask } = gate;
+    for (let i = 0; i < count; i++) {
+      const index = (gate.tail + i) & mask;
+      const w = index * R.RECORD_WORDS;
+      const d = index * R.RECORD_DOUBLES;
+      const packed = words[w]!;
+      switch (R.kindOf(packed)) {
+        case R.EventKind.levelChanged:
+          break;
+        case R.EventKind.orderPlaced: {
+          const touch = this.touch(gateIndex, words, doubles, w);
+          this.touchPlaced[touch] = w;
+          if (R.statusOf(packed) !== OrderStatus.queued) this.numberUpdate(words, doubles, w);
+          break;
+        }
+        case R.EventKind.orderFilled:
+          this.applyFill(gateIndex, words, doubles, w);
+          break;
+        case R.EventKind.orderReduced:
+          this.touchQuantity[this.touch(gateIndex, words, doubles, w)] = words[w + R.W_QUANTITY]!;
+          if (R.roleOf(packed) === Role.maker) this.numberUpdate(words, doubles, w);
+          break;
+        case R.EventKind.orderAmended: {
+          const touch = this.touch(gateIndex, words, doubles, w);
+          this.touchQuantity[touch] = words[w + R.W_QUANTITY]!;
+          this.touchPrice[touch] = words[w + R.W_PRICE]!;
+          if ((packed & R.FLAG_LOST_PRIORITY) !== 0) this.touchPriority[touch] = doubles[d + R.D_DETAIL]!;
+          this.numberUpdate(words, doubles, w);
+          break;
+        }
+        case R.EventKind.orderCanceled:
+          this.touch(gateIndex, words, doubles, w);
+          this.numberUpdate(words, doubles, w);
+          break;
+        case R.EventKind.marketChanged:
+          this.statuses.set(words[w + R.W_SLOT]!, R.statusOf(packed));
+          break;
+        case R.EventKind.setsSplit:
+        case R.EventKind.setsMerged:
+          this.applySets(words, doubles, w);
+          break;
+        case R.EventKind.stopped:
+          this.stoppedRings++;
+          break;
+        case R.EventKind.cancelRefused:
+        case R.EventKind.amendRefused:
+          break;
+        default:
+          check(false, "the journal knows every event kind");
+      }
+    }
+  }
+
+  /** Notes an order's new state; answers its touch. */
+  private touch(gateIndex: number, words: Int32Array, doubles: Float64Array, w: number): number {
+    const slot = words[w + R.W_SLOT]!;
+    const packed = words[w]!;
+    let touch = this.touchOf[slot]! - 1;
+    if (touch < 0) {
+      touch = this.touches++;
+      if (touch === this.touchSlot.length) this.growTouches();
+      this.touchOf[slot] = touch + 1;
+      this.touchSlot[touch] = slot;
+      this.touchGate[touch] = gateIndex;
+      this.touchPlaced[touch] = -1;
+      this.touchPrice[touch] = 0;
+      this.touchQuantity[touch] = 0;
+      this.touchPriority[touch] = 0;
+      this.touchId[touch] = doubles[(w >> 1) + R.D_ORDER_ID]!;
+    }
+    this.touchRemaining[touch] = words[w + R.W_REMAINING]!;
+    // A fill's reason bits hold its match type.
+    const reason = R.kindOf(packed) === R.EventKind.orderFilled ? 0 : R.reasonOf(packed);
+    this.touchState[touch] = R.statusOf(packed) | (reason << 4);
+    this.touchAt[touch] = doubles[(w >> 1) + R.D_AT]!;
+    return touch;
+  }
+
+  private applyFill(gateIndex: number, words: Int32Array, doubles: Float64Array, w: number): void {
+    const d = w >> 1;
+    const packed = words[w]!;
+    const user = words[w + R.W_USER]!;
+    const outcome = words[w + R.W_OUTCOME]!;
+    const market = this.marketOf[outcome]!;
+    const price = words[w + R.W_PRICE]!;
+    const quantity = words[w + R.W_QUANTITY]!;
+    const role = R.roleOf(packed);
+    const matchType = R.matchTypeOf(packed);
+    const ends = (packed & R.FLAG_MATCH_END) !== 0;
+    const at = doubles[d + R.D_AT]!;
+    this.touch(gateIndex, words, doubles, w);
+    const id = ++this.lastEntryId;
+    if (words[w + R.W_REFERENCE] === 0) this.matchId = id;
+    doubles[d + R.D_FILL_ID] = id;
+    if (role === Role.maker || (packed & R.FLAG_UPDATE_END) !== 0) this.numberUpdate(words, doubles, w);
+    const side = R.sideOf(packed);
+    const pat = (packed & R.FLAG_PAT) !== 0;
+    this.positions.add(
+      this.ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at),
+    );
+    this.users.add(user);
+    if (ends) {
+      this.lastPrices[outcome] = price;
+      this.volumes[outcome]! += quantity;
+      this.outcomes.add(outcome);
+      if (matchType !== 0) this.markets.add(market);
+    }
+    this.begin();
+    const row = this.fillRows.next();
+    const params = this.fillRows.params;
+    params[row] = id;
+    params[row + 1] = this.matchId;
+    params[row + 2] = user;
+    params[row + 3] = doubles[d + R.D_ORDER_ID]!;
+    params[row + 4] = outcome;
+    params[row + 5] = side;
+    params[row + 6] = price;
+    params[row + 7] = quantity;
+    params[row + 8] = role;
+    params[row + 9] = matchType;
+    params[row + 10] = this.ledger.lastFee;
+    params[row + 11] = this.ledger.lastRebate;
+    params[row + 12] = this.ledger.balance(user);
+    params[row + 13] = at;
+  }
+
+  private applySets(words: Int32Array, doubles: Float64Array, w: number): void {
+    const user = words[w + R.W_USER]!;
+    const market = words[w + R.W_SLOT]!;
+    const quantity = words[w + R.W_QUANTITY]!;
+    const first = this.firstOutcomeOf[market]!;
+    const count = this.outcomeCountOf[market]!;
+    const split = R.kindOf(words[w]!) === R.EventKind.setsSplit;
+    const before = this.ledger.balance(user);
+    if (split) this.ledger.split(user, market, first, count, quantity);
+    else this.ledger.merge(user, market, first, count, quantity);
+    const after = this.ledger.balance(user);
+    this.begin();
+    const id = ++this.lastEntryId;
+    const at = doubles[(w >> 1) + R.D_AT]!;
+    doubles[(w >> 1) + R.D_FILL_ID] = id;
+    this.statements.insertSetsEntry.run(id, user, split ? "split" : "merge", after - before, after, market, at);
+    this.users.add(user);
+    this.markets.add(market);
+    for (let i = 0; i < count; i++) this.positions.add(this.ledger.findPosition(user, first + i));
+  }
+
+  /** Gives an order update its number in its owner's sequence, in the record that the gateway will read. */
+  private numberUpdate(words: Int32Array, doubles: Float64Array, w: number): void {
+    const user = words[w + R.W_USER]!;
+    if (user >= this.userSequences.length) {
+      const larger = new Float64Array(Math.max(user + 1, this.userSequences.length * 2)).fill(this.firstUserSequence);
+      larger.set(this.userSequences);
+      this.userSequences = larger;
+    }
+    const sequence = this.userSequences[user]! + 1;
+    this.userSequences[user] = sequence;
+    doubles[(w >> 1) + R.D_USER_SEQUENCE] = sequence;
+    this.orderUpdates++;
+  }
+
+  private growTouches(): void {
+    const length = this.touchSlot.length * 2;
+    const ints = (from: Int32Array): Int32Array<ArrayBuffer> => {
+      const to = new Int32Array(length);
+      to.set(from);
+      return to;
+    };
+    const doubles = (from: Float64Array): Float64Array<ArrayBuffer> => {
+      const to = new Float64Array(length);
+      to.set(from);
+      return to;
+    };
+    this.touchSlot = ints(this.touchSlot);
+    this.touchGate = ints(this.touchGate);
+    this.touchPlaced = ints(this.touchPlaced);
+    this.touchPrice = ints(this.touchPrice);
+    this.touchQuantity = ints(this.touchQuantity);
+    this.touchRemaining = ints(this.touchRemaining);
+    this.touchState = ints(this.touchState);
+    this.touchId = doubles(this.touchId);
+    this.touchAt = doubles(this.touchAt);
+    this.touchPriority = doubles(this.touchPriority);
+  }
+
+  // ---------------------------------------------------------------- the transaction
+
+  private begin(): void {
+    if (this.inTransaction) return;
+    this.beginStatement.run();
+    this.inTransaction = true;
+  }
+
+  private flush(): void {
+    this.begin();
+    for (let i = 0; i < this.touches; i++) this.flushOrder(i);
+    this.touches = 0;
+    this.orderRows.flush();
+    this.fillRows.flush();
+    this.flushAccounts();
+    if (this.arrears() > MAX_ARREARS) this.index(INDEX_SLICE);
+    check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
+    const at = this.now();
+    const { deposits, withdrawals, usersTotal, collateral, house } = this.ledger.totals;
+    this.sequence++;
+    this.statements.updateTotals.run(
+      deposits,
+      withdrawals,
+      usersTotal,
+      collateral,
+      house,
+      this.sequence,
+      this.lastEntryId,
+      this.lastOrderId,
+      this.orderUpdates,
+      at,
+    );
+    this.commitStatement.run();
+    this.inTransaction = false;
+    this.committed.publish(this.ledger.totals, this.sequence, at);
+    if (++this.commitsSinceLook >= COMMITS_PER_WAL_LOOK) this.checkpointIfLong(BUSY_CHECKPOINT_BYTES);
+  }
+
+  private flushOrder(touch: number): void {
+    const slot = this.touchSlot[touch]!;
+    this.touchOf[slot] = 0;
+    const id = this.touchId[touch]!;
+    const status = this.touchState[touch]! & 0xf;
+    const reason = this.touchState[touch]! >> 4;
+    const priority = this.touchPriority[touch]!;
+    const w = this.touchPlaced[touch]!;
+    if (w >= 0) {
+      this.insertOrder(touch, w, slot, id, status, reason, priority);
+      return;
+    }
+    const at = this.touchAt[touch]!;
+    const quantity = this.touchQuantity[touch]!;
+    const remaining = this.touchRemaining[touch]!;
+    if (quantity === 0) this.statements.updateOrder.run(remaining, status, reason, at, id);
+    else {
+      const price = this.touchPrice[touch]! || null;
+      this.statements.amendOrder.run(price, quantity, remaining, status, reason, priority || null, at, id);
+    }
+    if (isFinal(status) && id <= this.ordersIndexed) this.ended.push(id);
+  }
+
+  private insertOrder(
+    touch: number,
+    w: number,
+    slot: number,
+    id: number,
+    status: number,
+    reason: number,
+    priority: number,
+  ): void {
+    const { words, doubles } = this.gates[this.touchGate[touch]!]!;
+    const packed = words[w]!;
+    const terms = words[w + R.W_REFERENCE]!;
+    const row = this.orderRows.next();
+    const params = this.orderRows.params;
+    const user = words[w + R.W_USER]!;
+    params[row] = id;
+    params[row + 1] = user;
+    params[row + 2] = words[w + R.W_OUTCOME]!;
+    params[row + 3] = R.sideOf(packed);
+    params[row + 4] = R.termsType(terms);
+    params[row + 5] = R.termsTimeInForce(terms);
+    params[row + 6] = R.termsSelfTradePrevention(terms);
+    params[row + 7] = (packed & R.FLAG_POST_ONLY) !== 0 ? 1 : 0;
+    params[row + 8] = (packed & R.FLAG_PAT) !== 0 ? 1 : 0;
+    params[row + 9] = this.touchPrice[touch]! || words[w + R.W_PRICE]!;
+    params[row + 10] = this.touchQuantity[touch]! || words[w + R.W_QUANTITY]!;
+    params[row + 11] = this.touchRemaining[touch]!;
+    params[row + 12] = status;
+    params[row + 13] = reason;
+    params[row + 14] = doubles[(w >> 1) + R.D_EXPIRES_AT]! || null;
+    params[row + 15] = priority || null;
+    params[row + 16] = (packed & R.FLAG_TEXT) !== 0 ? this.texts.read(slot) : null;
+    params[row + 17] = doubles[(w >> 1) + R.D_AT]!;
+    params[row + 18] = this.touchAt[touch]!;
+    if (id > this.lastOrderId) this.lastOrderId = id;
+    // With several engine threads a lower id can come after the look-up tables passed it.
+    if (id <= this.ordersIndexed) {
+      this.statements.indexOrder.run(user, id);
+      if (!isFinal(status)) this.statements.indexResting.run(id);
+    }
+  }
+
+  private flushAccounts(): void {
+    const { ledger, statements } = this;
+    for (const user of this.users) {
+      const day = ledger.activityDayOf(user);
+      statements.updateAccount.run(ledger.balance(user), day, ledger.fillsOfDay(user, day), user);
+    }
+    this.users.clear();
+    for (const position of this.positions) {
+      statements.writePosition.run(
+        ledger.userOf(position),
+        ledger.outcomeOf(position),
+        ledger.quantity(position),
+        ledger.cost(position),
+        ledger.realizedPnl(position),
+      );
+    }
+    this.positions.clear();
+    for (const outcome of this.outcomes) {
+      statements.updateOutcome.run(this.lastPrices[outcome], this.volumes[outcome], outcome);
+    }
+    this.outcomes.clear();
+    for (const market of this.markets) statements.updateSets.run(ledger.outstandingSets(market), market);
+    this.markets.clear();
+    for (const [market, status] of this.statuses) statements.updateStatus.run(status, market);
+    this.statuses.clear();
+  }
+
+  // ---------------------------------------------------------------- look-up tables and checkpoints
+
+  private arrears(): number {
+    return this.lastOrderId - this.ordersIndexed + (this.lastEntryId - this.fillsIndexed);
+  }
+
+  /** Brings each look-up table forward by at most `slice` ids, in key order. Inside a transaction. */
+  private index(slice: number): void {
+    const { statements } = this;
+    const orders = Math.min(this.lastOrderId, this.ordersIndexed + slice);
+    statements.indexOrders.run(this.ordersIndexed, orders);
+    statements.indexRestingOrders.run(this.ordersIndexed, orders);
+    this.ordersIndexed = orders;
+    const fills = Math.min(this.lastEntryId, this.fillsIndexed + slice);
+    statements.indexFillsByUser.run(this.fillsIndexed, fills);
+    statements.indexFillsByOrder.run(this.fillsIndexed, fills);
+    statements.indexTrades.run(this.fillsIndexed, fills);
+    this.fillsIndexed = fills;
+    for (const id of this.ended.splice(-slice)) statements.endResting.run(id);
+    statements.setMeta.run(this.ordersIndexed, "orders_indexed");
+    statements.setMeta.run(this.fillsIndexed, "fills_indexed");
+  }
+
+  private checkpointIfLong(bytes: number): void {
+    this.commitsSinceLook = 0;
+    const size = statSync(`${this.db.name}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    if (size >= bytes) this.db.pragma("wal_checkpoint(PASSIVE)");
+  }
+}
+
+function prepareStatements(db: Database.Database) {
+  return {
+    updateOrder: db.prepare("UPDATE orders SET remaining = ?, status = ?, reason = ?, updated_at = ? WHERE id = ?"),
+    amendOrder: db.prepare(
+      `UPDATE orders SET price = coalesce(?, price), quantity = ?, remaining = ?, status = ?, reason = ?,
+       priority = coalesce(?, priority), updated_at = ? WHERE id = ?`,
+    ),
+    updateAccount: db.prepare(
+      "UPDATE accounts SET balance = ?, activity_day = ?, activity_used = ? WHERE user_id = ?",
+    ),
+    writePosition: db.prepare(
+      `INSERT INTO positions VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, outcome_id) DO UPDATE
+       SET quantity = excluded.quantity, cost = excluded.cost, realized_pnl = excluded.realized_pnl`,
+    ),
+    updateOutcome: db.prepare("UPDATE outcomes SET last_price = ?, volume = ? WHERE id = ?"),
+    updateSets: db.prepare("UPDATE markets SET sets = ? WHERE id = ?"),
+    updateStatus: db.prepare("UPDATE markets SET status = ? WHERE id = ?"),
+    insertSetsEntry: db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?)"),
+    updateTotals: db.prepare(
+      `UPDATE totals SET deposits = ?, withdrawals = ?, users_total = ?, collateral = ?, house = ?, sequence = ?,
+       last_entry_id = ?, last_order_id = ?, order_updates = ?, at = ?`,
+    ),
+    indexOrder: db.prepare("INSERT OR IGNORE INTO orders_by_user VALUES (?, ?)"),
+    indexResting: db.prepare("INSERT OR IGNORE INTO resting_orders VALUES (?)"),
+    endResting: db.prepare("DELETE FROM resting_orders WHERE order_id = ?"),
+    indexOrders: db.prepare(
+      `INSERT OR IGNORE INTO orders_by_user SELECT user_id, id FROM orders WHERE id > ? AND id <= ?
+       ORDER BY user_id, id`,
+    ),
+    indexRestingOrders: db.prepare(
+      "INSERT OR IGNORE INTO resting_orders SELECT id FROM orders WHERE id > ? AND id <= ? AND status < 3",
+    ),
+    indexFillsByUser: db.prepare(
+      `INSERT OR IGNORE INTO fills_by_user SELECT user_id, id FROM fills WHERE id > ? AND id <= ?
+       ORDER BY user_id, id`,
+    ),
+    indexFillsByOrder: db.prepare(
+      `INSERT OR IGNORE INTO fills_by_order SELECT order_id, id FROM fills WHERE id > ? AND id <= ?
+       ORDER BY order_id, id`,
+    ),
+    indexTrades: db.prepare(
+      `INSERT OR IGNORE INTO trades_by_market
+       SELECT outcomes.market_id, fills.id FROM fills JOIN outcomes ON outcomes.id = fills.outcome_id
+       WHERE fills.id > ? AND fills.id <= ? AND fills.role = 1 ORDER BY 1, 2`,
+    ),
+    setMeta: db.prepare("UPDATE meta SET value = ? WHERE key = ?"),
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * The database's shape as numbered migrations, forward only. A migration that has shipped is never edited.
+ *
+ * The hot tables (orders, fills, entries) are appended to and have no secondary index on the commit path: one would
+ * dirty a page per user and commit. Their look-up tables (orders_by_user ...) are written in arrears, thousands of
+ * rows at a time in key order; meta tells how far they reach, and readers scan the short tail beyond it.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO meta VALUES ('orders_indexed', 0), ('fills_indexed', 0);
+
+  -- One row: sums as of the last commit, micro-USDC, and how far each counter got.
+  CREATE TABLE totals (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    deposits INTEGER NOT NULL, withdrawals INTEGER NOT NULL, users_total INTEGER NOT NULL,
+    collateral INTEGER NOT NULL, house INTEGER NOT NULL,
+    sequence INTEGER NOT NULL, last_entry_id INTEGER NOT NULL, last_order_id INTEGER NOT NULL,
+    order_updates INTEGER NOT NULL, at INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO totals VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+  CREATE TABLE users (
+    id INTEGER PRIMARY KEY, email TEXT NOT NULL UNIQUE, role TEXT NOT NULL, kyc_tier INTEGER NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+
+  -- What a user has, micro-USDC. Holds are not stored: they derive from live orders.
+  CREATE TABLE accounts (
+    user_id INTEGER PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0),
+    activity_day INTEGER NOT NULL, activity_used INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE personal_access_tokens (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, name TEXT NOT NULL, token_hash TEXT NOT NULL UNIQUE,
+    prefix TEXT NOT NULL, scopes TEXT NOT NULL, created_at INTEGER NOT NULL, last_used_at INTEGER,
+    expires_at INTEGER, revoked_at INTEGER
+  ) STRICT;
+
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, title TEXT NOT NULL, category TEXT, closes_at INTEGER,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+
+  -- status: 0 proposed, 1 open, 2 halted, 3 closed, 4 resolved, 5 voided, 6 rejected. sets: outstanding complete sets.
+  CREATE TABLE markets (
+    id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, question TEXT NOT NULL, description TEXT, category TEXT,
+    event_id INTEGER, status INTEGER NOT NULL, sets INTEGER NOT NULL CHECK (sets >= 0), opens_at INTEGER,
+    closes_at INTEGER, created_at INTEGER NOT NULL
+  ) STRICT;
+
+  -- Outcome ids are unique over all markets; those of one market follow each other. position: 0, 1, ...
+  CREATE TABLE outcomes (
+    id INTEGER PRIMARY KEY, market_id INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL,
+    last_price INTEGER, volume INTEGER NOT NULL
+  ) STRICT;
+
+  -- side: 1 buy, 2 sell. type: 0 limit, 1 market. time_in_force: 0 gtc, 1 gtd, 2 ioc, 3 fok.
+  -- self_trade_prevention: 0 cancel_taker, 1 cancel_maker, 2 cancel_both, 3 decrement.
+  -- status: 0 queued, 1 open, 2 partially_filled, 3 filled, 4 canceled, 5 expired, 6 rejected.
+  -- reason: 0 none, 1 user, 2 post_only_would_cross, 3 fok_unfillable, 4 ioc_remainder, 5 self_trade,
+  --   6 market_closed, 7 market_halted, 8 cancel_on_disconnect, 9 operator, 10 too_late, 11 expired.
+  -- priority: time priority where an amend lost the order its own (null: the id).
+  CREATE TABLE orders (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, outcome_id INTEGER NOT NULL, side INTEGER NOT NULL,
+    type INTEGER NOT NULL, time_in_force INTEGER NOT NULL, self_trade_prevention INTEGER NOT NULL,
+    post_only INTEGER NOT NULL, pat INTEGER NOT NULL, price INTEGER NOT NULL, quantity INTEGER NOT NULL,
+    remaining INTEGER NOT NULL CHECK (remaining >= 0), status INTEGER NOT NULL, reason INTEGER NOT NULL,
+    expires_at INTEGER, priority INTEGER, client_order_id TEXT, created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+  ) STRICT;
+
+  -- One order's side of one match. Ids come from one sequence with entries, without gaps over the two together.
+  -- balance_after: the user's balance once this fill and its fee and rebate are in it.
+  -- role: 0 maker, 1 taker. match_type: 0 direct, 1 mint, 2 merge.
+  CREATE TABLE fills (
+    id INTEGER PRIMARY KEY, match_id INTEGER NOT NULL, user_id INTEGER NOT NULL, order_id INTEGER NOT NULL,
+    outcome_id INTEGER NOT NULL, side INTEGER NOT NULL, price INTEGER NOT NULL, quantity INTEGER NOT NULL,
+    role INTEGER NOT NULL, match_type INTEGER NOT NULL, fee INTEGER NOT NULL, rebate INTEGER NOT NULL,
+    balance_after INTEGER NOT NULL, created_at INTEGER NOT NULL
+  ) STRICT;
+
+  -- Every other change of a balance.
+  CREATE TABLE entries (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, type TEXT NOT NULL, amount INTEGER NOT NULL,
+    balance_after INTEGER NOT NULL, market_id INTEGER, outcome_id INTEGER, reference TEXT UNIQUE,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX entries_by_user ON entries (user_id);
+
+  CREATE TABLE positions (
+    user_id INTEGER NOT NULL, outcome_id INTEGER NOT NULL, quantity INTEGER NOT NULL CHECK (quantity >= 0),
+    cost INTEGER NOT NULL, realized_pnl INTEGER NOT NULL, PRIMARY KEY (user_id, outcome_id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Written in arrears.
+  CREATE TABLE orders_by_user (user_id INTEGER NOT NULL, order_id INTEGER NOT NULL, PRIMARY KEY (user_id, order_id))
+    STRICT, WITHOUT ROWID;
+  CREATE TABLE fills_by_user (user_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (user_id, fill_id))
+    STRICT, WITHOUT ROWID;
+  CREATE TABLE fills_by_order (order_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (order_id, fill_id))
+    STRICT, WITHOUT ROWID;
+  CREATE TABLE trades_by_market (market_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (market_id, fill_id))
+    STRICT, WITHOUT ROWID;
+  -- Orders that were live when they were indexed; some have ended since.
+  CREATE TABLE resting_orders (order_id INTEGER PRIMARY KEY) STRICT;
+  `,
+];

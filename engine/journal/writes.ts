@@ -1,0 +1,151 @@
+/**
+ * Account writes: what reaches the journal beside the rings, because it carries text and isn't hot. The gateway posts
+ * them as messages; the journal applies each in the transaction at hand and answers after its commit.
+ * Each write either happens whole or is answered with an error that a user can understand.
+ */
+import type Database from "better-sqlite3";
+import { MarketStatus } from "../constants.ts";
+import type { Ledger } from "../ledger.ts";
+
+export type AccountWrite =
+  | { kind: "createUser"; email: string; role: string; kycTier: number; at: number }
+  | {
+      kind: "createToken";
+      userId: number;
+      name: string;
+      tokenHash: string;
+      prefix: string;
+      scopes: readonly string[];
+      expiresAt: number | null;
+      at: number;
+    }
+  | { kind: "deposit"; userId: number; amount: number; reference: string; at: number }
+  | { kind: "createEvent"; slug: string; title: string; category: string | null; closesAt: number | null; at: number }
+  | {
+      kind: "createMarket";
+      slug: string;
+      question: string;
+      description: string | null;
+      category: string | null;
+      eventId: number | null;
+      outcomes: readonly string[];
+      opensAt: number | null;
+      closesAt: number | null;
+      at: number;
+    };
+
+/** `id` is the new row's; `created` is false where the same thing was there already and nothing changed. */
+export interface WriteResult {
+  id: number;
+  created: boolean;
+  /** Of a market: its first outcome's id; the others follow. */
+  firstOutcomeId?: number;
+}
+
+/** A write that cannot be done, in words for whoever asked; thrown before anything changed. */
+export class WriteRefused extends Error {}
+
+/** What account writes need of the journal: its ledger, its entry counter and its map of markets. */
+export interface WriteContext {
+  readonly ledger: Ledger;
+  nextEntryId(): number;
+  addMarket(marketId: number, firstOutcomeId: number, outcomes: number): void;
+  markUser(userId: number): void;
+}
+
+export type ApplyWrite = (write: AccountWrite) => WriteResult;
+
+/** Prepares the statements of all kinds of write. The answer applies one inside the caller's transaction. */
+export function prepareWrites(db: Database.Database, context: WriteContext): ApplyWrite {
+  const userByEmail = db.prepare("SELECT id FROM users WHERE email = ?").pluck();
+  const insertUser = db.prepare("INSERT INTO users (email, role, kyc_tier, created_at) VALUES (?, ?, ?, ?)");
+  const insertAccount = db.prepare("INSERT INTO accounts VALUES (?, 0, 0, 0)");
+  const tokenByHash = db.prepare("SELECT id FROM personal_access_tokens WHERE token_hash = ?").pluck();
+  const insertToken = db.prepare(
+    `INSERT INTO personal_access_tokens (user_id, name, token_hash, prefix, scopes, created_at, expires_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const entryByReference = db.prepare("SELECT id FROM entries WHERE reference = ?").pluck();
+  const insertEntry = db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?)");
+  const eventBySlug = db.prepare("SELECT id FROM events WHERE slug = ?").pluck();
+  const insertEvent = db.prepare(
+    "INSERT INTO events (slug, title, category, closes_at, created_at) VALUES (?, ?, ?, ?, ?)",
+  );
+  const marketBySlug = db.prepare("SELECT id FROM markets WHERE slug = ?").pluck();
+  const insertMarket = db.prepare(
+    `INSERT INTO markets (slug, question, description, category, event_id, status, sets, opens_at, closes_at, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
+  );
+  const lastOutcome = db.prepare("SELECT coalesce(max(id), 0) FROM outcomes").pluck();
+  const firstOutcome = db.prepare("SELECT min(id) FROM outcomes WHERE market_id = ?").pluck();
+  const insertOutcome = db.prepare("INSERT INTO outcomes VALUES (?, ?, ?, ?, NULL, 0)");
+
+  const existing = (id: unknown): WriteResult => ({ id: Number(id), created: false });
+
+  return (write) => {
+    switch (write.kind) {
+      case "createUser": {
+        const found = userByEmail.get(write.email);
+        if (found !== undefined) return existing(found);
+        const id = Number(insertUser.run(write.email, write.role, write.kycTier, write.at).lastInsertRowid);
+        insertAccount.run(id);
+        context.ledger.restoreAccount(id, 0, 0, 0);
+        return { id, created: true };
+      }
+      case "createToken": {
+        const found = tokenByHash.get(write.tokenHash);
+        if (found !== undefined) return existing(found);
+        const scopes = write.scopes.join(" ");
+        const { lastInsertRowid } = insertToken.run(
+          write.userId,
+          write.name,
+          write.tokenHash,
+          write.prefix,
+          scopes,
+          write.at,
+          write.expiresAt,
+        );
+        return { id: Number(lastInsertRowid), created: true };
+      }
+      case "deposit": {
+        const found = entryByReference.get(write.reference);
+        if (found !== undefined) return existing(found);
+        if (!context.ledger.canDeposit(write.amount)) throw new WriteRefused("the exchange holds no more money than that");
+        context.ledger.deposit(write.userId, write.amount);
+        const id = context.nextEntryId();
+        const after = context.ledger.balance(write.userId);
+        insertEntry.run(id, write.userId, "deposit", write.amount, after, write.reference, write.at);
+        context.markUser(write.userId);
+        return { id, created: true };
+      }
+      case "createEvent": {
+        const found = eventBySlug.get(write.slug);
+        if (found !== undefined) return existing(found);
+        const run = insertEvent.run(write.slug, write.title, write.category, write.closesAt, write.at);
+        return { id: Number(run.lastInsertRowid), created: true };
+      }
+      case "createMarket": {
+        const found = marketBySlug.get(write.slug);
+        if (found !== undefined) return { ...existing(found), firstOutcomeId: Number(firstOutcome.get(found)) };
+        const run = insertMarket.run(
+          write.slug,
+          write.question,
+          write.description,
+          write.category,
+          write.eventId,
+          MarketStatus.open,
+          write.opensAt,
+          write.closesAt,
+          write.at,
+        );
+        const id = Number(run.lastInsertRowid);
+        const first = Number(lastOutcome.get()) + 1;
+        write.outcomes.forEach((name, position) => {
+          insertOutcome.run(first + position, id, position, name);
+        });
+        context.addMarket(id, first, write.outcomes.length);
+        return { id, created: true, firstOutcomeId: first };
+      }
+    }
+  };
+}

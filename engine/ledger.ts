@@ -1,0 +1,371 @@
+/**
+ * Who has what: balances, holds, positions, collateral, the house account and daily activity, in integers.
+ *
+ * The gateway and the journal each own one. Both apply the same committed facts in the same order and so agree on
+ * balances, positions and totals; only the gateway's knows holds and live activity, which derive from live orders.
+ * The ledger asserts that nothing goes negative; whether a user may do something is asked before (`available`,
+ * `availableShares`). It never does I/O and never reads a clock.
+ *
+ * The house is the counterparty of every fill: buyers pay it, it pays sellers, and at the end of a match it gives or
+ * takes the collateral of the sets that were made or dissolved. What stays with it are fees and what minters paid
+ * beyond 10000, less rebates.
+ */
+import { check } from "./check.ts";
+import { MatchType, Role, Side } from "./constants.ts";
+import { MAX_MONEY_MICRO, MICRO_PER_SHARE, OUTCOME_ID_BITS } from "./limits.ts";
+import { makerRebateMicro, mulDivFloor, notionalMicro, tradingFeeMicro, utcDay } from "./money.ts";
+import { NumberMap } from "./number-map.ts";
+
+const OUTCOME_SPAN = 2 ** OUTCOME_ID_BITS;
+
+/** The exchange's sums, micro-USDC. deposits - withdrawals = usersTotal + collateral + house, always. */
+export interface LedgerTotals {
+  deposits: number;
+  withdrawals: number;
+  usersTotal: number;
+  collateral: number;
+  house: number;
+}
+
+export class Ledger {
+  readonly totals: LedgerTotals = { deposits: 0, withdrawals: 0, usersTotal: 0, collateral: 0, house: 0 };
+  /** Of the last `fill`, micro-USDC. */
+  lastFee = 0;
+  lastRebate = 0;
+
+  // By user.
+  private balances = new Float64Array(1024);
+  private holds = new Float64Array(1024);
+  private activityDay = new Int32Array(1024);
+  private activityUsed = new Float64Array(1024);
+  private activityLive = new Float64Array(1024);
+  private firstPosition = new Int32Array(1024);
+
+  // By position, from 1.
+  private readonly positionOf = new NumberMap(1024);
+  private positionCount = 0;
+  private positionUser = new Int32Array(1024);
+  private positionOutcome = new Int32Array(1024);
+  private positionNext = new Int32Array(1024);
+  private quantities = new Float64Array(1024);
+  private heldQuantities = new Float64Array(1024);
+  private costs = new Float64Array(1024);
+  private realized = new Float64Array(1024);
+
+  // By market: outstanding complete sets.
+  private sets = new Float64Array(1024);
+
+  // ---------------------------------------------------------------- users
+
+  balance(user: number): number {
+    return this.balances[user] ?? 0;
+  }
+
+  held(user: number): number {
+    return this.holds[user] ?? 0;
+  }
+
+  available(user: number): number {
+    return this.balance(user) - this.held(user);
+  }
+
+  /** Sets a user's balance and today's activity at recovery. */
+  restoreAccount(user: number, balance: number, activityDay: number, activityUsed: number): void {
+    this.growUsers(user);
+    this.balances[user] = balance;
+    this.activityDay[user] = activityDay;
+    this.activityUsed[user] = activityUsed;
+  }
+
+  /** True when a deposit keeps the exchange's sum within its bound. */
+  canDeposit(amount: number): boolean {
+    return this.totals.deposits + amount <= MAX_MONEY_MICRO;
+  }
+
+  deposit(user: number, amount: number): void {
+    check(amount > 0 && this.canDeposit(amount), "a deposit is positive and within the exchange's bound");
+    this.growUsers(user);
+    this.totals.deposits += amount;
+    this.move(user, amount);
+  }
+
+  /** Sets USDC aside for a live order or a pending split. */
+  hold(user: number, amount: number): void {
+    this.growUsers(user);
+    this.holds[user]! += amount;
+    check(this.holds[user]! <= this.balances[user]!, "a hold stays within the balance");
+  }
+
+  release(user: number, amount: number): void {
+    this.holds[user]! -= amount;
+    check(this.holds[user]! >= 0, "no hold goes negative");
+  }
+
+  /** Notional of the fills of `day` plus that of live orders, micro-USDC. */
+  activity(user: number, day: number): number {
+    return this.fillsOfDay(user, day) + (this.activityLive[user] ?? 0);
+  }
+
+  fillsOfDay(user: number, day: number): number {
+    return this.activityDay[user] === day ? this.activityUsed[user]! : 0;
+  }
+
+  /** The day that `fillsOfDay` counts for this user, as days since the epoch. */
+  activityDayOf(user: number): number {
+    return this.activityDay[user] ?? 0;
+  }
+
+  /** Adds a live order's notional, or takes it back with a negative amount. */
+  changeLiveActivity(user: number, amount: number): void {
+    this.growUsers(user);
+    this.activityLive[user]! += amount;
+    check(this.activityLive[user]! >= 0, "live activity is not negative");
+  }
+
+  private move(user: number, amount: number): void {
+    this.balances[user]! += amount;
+    this.totals.usersTotal += amount;
+    check(this.balances[user]! >= 0, "no balance goes negative");
+  }
+
+  private growUsers(user: number): void {
+    if (user < this.balances.length) return;
+    const length = Math.max(user + 1, this.balances.length * 2);
+    this.balances = grownDoubles(this.balances, length);
+    this.holds = grownDoubles(this.holds, length);
+    this.activityDay = grownInts(this.activityDay, length);
+    this.activityUsed = grownDoubles(this.activityUsed, length);
+    this.activityLive = grownDoubles(this.activityLive, length);
+    this.firstPosition = grownInts(this.firstPosition, length);
+  }
+
+  // ---------------------------------------------------------------- positions
+
+  /** The position's index, or 0. */
+  findPosition(user: number, outcome: number): number {
+    return this.positionOf.get(user * OUTCOME_SPAN + outcome);
+  }
+
+  /** The user's first position, then `nextPosition`; 0 ends. Newest first. */
+  firstPositionOf(user: number): number {
+    return this.firstPosition[user] ?? 0;
+  }
+
+  nextPosition(position: number): number {
+    return this.positionNext[position]!;
+  }
+
+  userOf(position: number): number {
+    return this.positionUser[position]!;
+  }
+
+  outcomeOf(position: number): number {
+    return this.positionOutcome[position]!;
+  }
+
+  /** Shares owned, held ones included. */
+  quantity(position: number): number {
+    return this.quantities[position]!;
+  }
+
+  heldQuantity(position: number): number {
+    return this.heldQuantities[position]!;
+  }
+
+  /** What the shares owned were bought for, micro-USDC, by average cost, fees and rebates apart. */
+  cost(position: number): number {
+    return this.costs[position]!;
+  }
+
+  /** Proceeds after fees, plus rebates, less the cost of what was sold; may be negative. */
+  realizedPnl(position: number): number {
+    return this.realized[position]!;
+  }
+
+  availableShares(user: number, outcome: number): number {
+    const position = this.findPosition(user, outcome);
+    return position === 0 ? 0 : this.quantities[position]! - this.heldQuantities[position]!;
+  }
+
+  restorePosition(user: number, outcome: number, quantity: number, cost: number, realizedPnl: number): void {
+    const position = this.claimPosition(user, outcome);
+    this.quantities[position] = quantity;
+    this.costs[position] = cost;
+    this.realized[position] = realizedPnl;
+  }
+
+  holdShares(user: number, outcome: number, quantity: number): void {
+    const position = this.claimPosition(user, outcome);
+    this.heldQuantities[position]! += quantity;
+    check(this.heldQuantities[position]! <= this.quantities[position]!, "held shares stay within those owned");
+  }
+
+  releaseShares(user: number, outcome: number, quantity: number): void {
+    const position = this.claimPosition(user, outcome);
+    this.heldQuantities[position]! -= quantity;
+    check(this.heldQuantities[position]! >= 0, "no share hold goes negative");
+  }
+
+  private claimPosition(user: number, outcome: number): number {
+    const key = user * OUTCOME_SPAN + outcome;
+    const found = this.positionOf.get(key);
+    if (found !== 0) return found;
+    const position = ++this.positionCount;
+    this.growUsers(user);
+    if (position >= this.quantities.length) this.growPositions();
+    this.positionOf.set(key, position);
+    this.positionUser[position] = user;
+    this.positionOutcome[position] = outcome;
+    this.positionNext[position] = this.firstPosition[user]!;
+    this.firstPosition[user] = position;
+    return position;
+  }
+
+  private growPositions(): void {
+    const length = this.quantities.length * 2;
+    this.positionUser = grownInts(this.positionUser, length);
+    this.positionOutcome = grownInts(this.positionOutcome, length);
+    this.positionNext = grownInts(this.positionNext, length);
+    this.quantities = grownDoubles(this.quantities, length);
+    this.heldQuantities = grownDoubles(this.heldQuantities, length);
+    this.costs = grownDoubles(this.costs, length);
+    this.realized = grownDoubles(this.realized, length);
+  }
+
+  private acquire(position: number, quantity: number, cost: number): void {
+    this.quantities[position]! += quantity;
+    this.costs[position]! += cost;
+  }
+
+  /** Gives shares away for `proceeds`; answers nothing, moves the average cost of what left into the realized profit. */
+  private dispose(position: number, quantity: number, proceeds: number): void {
+    const owned = this.quantities[position]!;
+    check(quantity <= owned, "sales are covered");
+    const cost = this.costs[position]!;
+    const removed = quantity === owned ? cost : mulDivFloor(cost, quantity, owned);
+    this.quantities[position] = owned - quantity;
+    this.costs[position] = cost - removed;
+    this.realized[position]! += proceeds - removed;
+  }
+
+  // ---------------------------------------------------------------- fills and sets
+
+  /**
+   * Settles one order's side of a match. Holds are the caller's to release. Leaves fee and rebate in `lastFee` and
+   * `lastRebate`, and answers the position's index.
+   *
+   * @param endsMatch this is the taker's fill, the last of its match
+   */
+  fill(
+    user: number,
+    market: number,
+    outcome: number,
+    side: number,
+    priceBps: number,
+    quantity: number,
+    matchType: number,
+    role: number,
+    pat: boolean,
+    endsMatch: boolean,
+    atMs: number,
+  ): number {
+    const position = this.claimPosition(user, outcome);
+    const notional = notionalMicro(priceBps, quantity);
+    let fee = 0;
+    if (side === Side.buy) {
+      this.move(user, -notional);
+      this.totals.house += notional;
+      this.acquire(position, quantity, notional);
+    } else {
+      fee = tradingFeeMicro(priceBps, quantity);
+      this.move(user, notional - fee);
+      this.totals.house -= notional - fee;
+      this.dispose(position, quantity, notional - fee);
+    }
+    let rebate = 0;
+    if (role === Role.maker) {
+      rebate = makerRebateMicro(priceBps, quantity, pat);
+      this.move(user, rebate);
+      this.totals.house -= rebate;
+      this.realized[position]! += rebate;
+    }
+    if (endsMatch && matchType !== MatchType.direct) {
+      this.changeSets(market, matchType === MatchType.mint ? quantity : -quantity);
+      this.totals.house -= (matchType === MatchType.mint ? quantity : -quantity) * MICRO_PER_SHARE;
+    }
+    const day = utcDay(atMs);
+    if (this.activityDay[user] !== day) {
+      this.activityDay[user] = day;
+      this.activityUsed[user] = 0;
+    }
+    this.activityUsed[user]! += notional;
+    this.lastFee = fee;
+    this.lastRebate = rebate;
+    return position;
+  }
+
+  /** Turns USDC into complete sets: one share of each outcome `first..first+count-1` for each 1 USDC. */
+  split(user: number, market: number, first: number, count: number, quantity: number): void {
+    const amount = quantity * MICRO_PER_SHARE;
+    this.growUsers(user);
+    this.move(user, -amount);
+    this.changeSets(market, quantity);
+    for (let i = 0; i < count; i++) {
+      this.acquire(this.claimPosition(user, first + i), quantity, partOfSet(amount, i, count));
+    }
+  }
+
+  /** Turns complete sets into USDC. */
+  merge(user: number, market: number, first: number, count: number, quantity: number): void {
+    const amount = quantity * MICRO_PER_SHARE;
+    this.move(user, amount);
+    this.changeSets(market, -quantity);
+    for (let i = 0; i < count; i++) {
+      this.dispose(this.claimPosition(user, first + i), quantity, partOfSet(amount, i, count));
+    }
+  }
+
+  /** Outstanding complete sets of a market; its collateral is 1 USDC each. */
+  outstandingSets(market: number): number {
+    return this.sets[market] ?? 0;
+  }
+
+  restoreSets(market: number, sets: number): void {
+    this.growSets(market);
+    this.sets[market] = sets;
+  }
+
+  private changeSets(market: number, quantity: number): void {
+    this.growSets(market);
+    this.sets[market]! += quantity;
+    this.totals.collateral += quantity * MICRO_PER_SHARE;
+    check(this.sets[market]! >= 0, "no market's sets go negative");
+  }
+
+  private growSets(market: number): void {
+    if (market >= this.sets.length) this.sets = grownDoubles(this.sets, Math.max(market + 1, this.sets.length * 2));
+  }
+}
+
+/** True when the books balance: nothing was made or lost. */
+export function isBalanced(totals: LedgerTotals): boolean {
+  return totals.deposits - totals.withdrawals === totals.usersTotal + totals.collateral + totals.house;
+}
+
+/** The cost of one outcome's shares in sets worth `amount`: equal parts, the first outcomes taking what is left over. */
+function partOfSet(amount: number, index: number, count: number): number {
+  const part = Math.floor(amount / count);
+  return index < amount - part * count ? part + 1 : part;
+}
+
+function grownDoubles(from: Float64Array, length: number): Float64Array<ArrayBuffer> {
+  const to = new Float64Array(length);
+  to.set(from);
+  return to;
+}
+
+function grownInts(from: Int32Array, length: number): Int32Array<ArrayBuffer> {
+  const to = new Int32Array(length);
+  to.set(from);
+  return to;
+}

@@ -1,0 +1,34 @@
+/**
+ * The exchange's arithmetic: notionals, fees and rebates in integer micro-USDC. Source: contract, section 2, "Money".
+ * Every product stays below 2^53 by the bounds of limits.ts, so each result is exact.
+ */
+import { MICRO_PER_BPS } from "./limits.ts";
+
+/** What `quantity` shares cost at `priceBps`, micro-USDC. */
+export function notionalMicro(priceBps: number, quantity: number): number {
+  return priceBps * quantity * MICRO_PER_BPS;
+}
+
+/** The seller's trading fee of 1.5 %, rounded up: ceil(n * 150 / 10000) with n = 100 * price * quantity. */
+export function tradingFeeMicro(priceBps: number, quantity: number): number {
+  return Math.ceil((priceBps * quantity * 3) / 2);
+}
+
+/** The resting side's rebate, rounded down: 5 BPS of the notional, 10 BPS for orders placed with a PAT. */
+export function makerRebateMicro(priceBps: number, quantity: number, pat: boolean): number {
+  return Math.floor((priceBps * quantity) / (pat ? 10 : 20));
+}
+
+/** floor(a * b / c) for non-negative integers, exact also where a * b passes 2^53. */
+export function mulDivFloor(a: number, b: number, c: number): number {
+  const product = a * b;
+  if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / c);
+  return Number((BigInt(a) * BigInt(b)) / BigInt(c));
+}
+
+export const MS_PER_DAY = 86_400_000;
+
+/** The UTC day that a moment lies in, as days since the epoch. */
+export function utcDay(atMs: number): number {
+  return Math.floor(atMs / MS_PER_DAY);
+}

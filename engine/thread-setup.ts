@@ -1,0 +1,34 @@
+/** What the composition root hands to the threads, and how a thread waits and fails. */
+import type { JournalSetup } from "./journal/journal-stage.ts";
+import type { RingMemory, Waker } from "./ring.ts";
+
+export interface EngineThreadSetup {
+  readonly commands: RingMemory;
+  readonly events: RingMemory;
+  readonly capacity: number;
+  /** This thread's own bed, the gateway's, and the journal's (its own again where the journal runs in here). */
+  readonly waker: SharedArrayBuffer;
+  readonly gatewayWaker: SharedArrayBuffer;
+  readonly journalWaker: SharedArrayBuffer;
+  /** The journal as this thread's last stage; null where it has a thread of its own. */
+  readonly journal: JournalSetup | null;
+  readonly spinTurns: number;
+}
+
+export interface JournalThreadSetup {
+  readonly journal: JournalSetup;
+  readonly waker: SharedArrayBuffer;
+  readonly gatewayWaker: SharedArrayBuffer;
+  readonly spinTurns: number;
+}
+
+/** What a thread tells the gateway over its worker channel. */
+export type ThreadMessage = { kind: "ready" } | { kind: "failed"; error: string };
+
+const SLEEP_MS = 1_000;
+
+/** Spins for a while (worth it only where cores are plenty), then sleeps until woken or a second has passed. */
+export function waitForWork(waker: Waker, hasWork: () => boolean, spinTurns: number): void {
+  for (let turn = 0; turn < spinTurns; turn++) if (hasWork()) return;
+  waker.sleep(hasWork, SLEEP_MS);
+}
