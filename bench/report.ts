@@ -1,0 +1,55 @@
+/**
+ * What every bench prints alike: the line that says where a figure comes from, numbers in readable form, and the
+ * last line of JSON for machines. Measures nothing itself.
+ */
+import { execFileSync } from "node:child_process";
+import { cpus } from "node:os";
+
+/** Processor, cores, Node and commit: a figure without them means little. */
+export function machineLine(): string {
+  const processors = cpus();
+  const model = processors[0]?.model.trim() ?? "unknown processor";
+  return `${model}, ${processors.length} cores; Node ${process.versions.node}; commit ${commit()}`;
+}
+
+function commit(): string {
+  try {
+    const git = (...args: string[]) => execFileSync("git", args, { encoding: "utf8", stdio: "pipe" }).trim();
+    return git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain", "-uno") === "" ? "" : " with changes");
+  } catch {
+    return "unknown";
+  }
+}
+
+/** 12345678 as 12,345,678. */
+export function grouped(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+/** A rate in millions, as 12.3 M/s. */
+export function millions(perSecond: number): string {
+  return `${(perSecond / 1e6).toFixed(perSecond < 1e6 ? 3 : 1)} M/s`;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** Names the bench and its workload, and says what it ran on. */
+export function printHead(name: string, workload: string): void {
+  console.log(`${name}: ${workload}`);
+  console.log(`  ${machineLine()}`);
+}
+
+/** The last line that a bench prints. */
+export function printResult(result: Record<string, unknown>): void {
+  console.log(JSON.stringify(result));
+}
+
+/** Ends the process with one line on stderr: for what the caller did wrong. */
+export function fail(message: string): never {
+  console.error(message);
+  process.exit(1);
+}
