@@ -21,7 +21,7 @@ import type { RingGate } from "../ring.ts";
 import { loadLedger } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
-import { type AccountWrite, type ApplyWrite, prepareWrites, type WriteResult, WriteRefused } from "./writes.ts";
+import { type AccountWrite, type ApplyWrite, prepareWrites, WriteRefused, type WriteResult } from "./writes.ts";
 
 const ORDER_COLUMNS = 19;
 const FILL_COLUMNS = 14;
@@ -306,9 +306,7 @@ export class Journal {
     if (role === Role.maker || (packed & R.FLAG_UPDATE_END) !== 0) this.numberUpdate(words, doubles, w);
     const side = R.sideOf(packed);
     const pat = (packed & R.FLAG_PAT) !== 0;
-    this.positions.add(
-      this.ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at),
-    );
+    this.positions.add(this.ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at));
     this.users.add(user);
     if (ends) {
       this.lastPrices[outcome] = price;
@@ -561,9 +559,7 @@ function prepareStatements(db: Database.Database) {
       `UPDATE orders SET price = coalesce(?, price), quantity = ?, remaining = ?, status = ?, reason = ?,
        priority = coalesce(?, priority), updated_at = ? WHERE id = ?`,
     ),
-    updateAccount: db.prepare(
-      "UPDATE accounts SET balance = ?, activity_day = ?, activity_used = ? WHERE user_id = ?",
-    ),
+    updateAccount: db.prepare("UPDATE accounts SET balance = ?, activity_day = ?, activity_used = ? WHERE user_id = ?"),
     writePosition: db.prepare(
       `INSERT INTO positions VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, outcome_id) DO UPDATE
        SET quantity = excluded.quantity, cost = excluded.cost, realized_pnl = excluded.realized_pnl`,

@@ -90,7 +90,10 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
   const lastOrderId = Number(db.prepare("SELECT coalesce(max(id), 0) FROM orders").pluck().get());
   check(lastOrderId === totals["last_order_id"], "no order is missing at the end");
   const lastEntryId = Number(
-    db.prepare("SELECT max(coalesce((SELECT max(id) FROM fills), 0), coalesce((SELECT max(id) FROM entries), 0))").pluck().get(),
+    db
+      .prepare("SELECT max(coalesce((SELECT max(id) FROM fills), 0), coalesce((SELECT max(id) FROM entries), 0))")
+      .pluck()
+      .get(),
   );
   check(lastEntryId === totals["last_entry_id"], "no fill or entry is missing at the end");
   return {

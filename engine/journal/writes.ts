@@ -110,7 +110,8 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
       case "deposit": {
         const found = entryByReference.get(write.reference);
         if (found !== undefined) return existing(found);
-        if (!context.ledger.canDeposit(write.amount)) throw new WriteRefused("the exchange holds no more money than that");
+        if (!context.ledger.canDeposit(write.amount))
+          throw new WriteRefused("the exchange holds no more money than that");
         context.ledger.deposit(write.userId, write.amount);
         const id = context.nextEntryId();
         const after = context.ledger.balance(write.userId);

@@ -1,0 +1,114 @@
+/**
+ * Sends account writes to the journal and, once they are committed, takes their effect into the gateway's memory.
+ * Owned by the gateway thread; the journal owns the other end of the port.
+ */
+import type { MessagePort } from "node:worker_threads";
+import { MarketStatus } from "../engine/constants.ts";
+import type { WriteReply } from "../engine/journal/journal.ts";
+import type { AccountWrite, WriteResult } from "../engine/journal/writes.ts";
+import type { Waker } from "../engine/ring.ts";
+import type { Accounts } from "./accounts.ts";
+import { ApiError, ErrorKind } from "./errors.ts";
+import type { Exchange } from "./exchange.ts";
+
+const POSTED = 0;
+
+interface Waiting {
+  readonly writes: readonly AccountWrite[];
+  resolve(results: WriteResult[]): void;
+  reject(error: Error): void;
+}
+
+export interface AccountWriterOptions {
+  readonly port: MessagePort;
+  /** Count of posted messages, shared with the journal. */
+  readonly posted: SharedArrayBuffer;
+  readonly journalWaker: Waker;
+  readonly exchange: Exchange;
+  readonly accounts: Accounts;
+}
+
+export class AccountWriter {
+  private readonly port: MessagePort;
+  private readonly posted: Int32Array;
+  private readonly journalWaker: Waker;
+  private readonly exchange: Exchange;
+  private readonly accounts: Accounts;
+  private readonly waiting = new Map<number, Waiting>();
+  private lastId = 0;
+
+  constructor(options: AccountWriterOptions) {
+    this.port = options.port;
+    this.posted = new Int32Array(options.posted);
+    this.journalWaker = options.journalWaker;
+    this.exchange = options.exchange;
+    this.accounts = options.accounts;
+    this.port.on("message", (reply: WriteReply) => this.receive(reply));
+  }
+
+  /** Does all of `writes` or none; resolves when they are durable. Rejects with an ApiError where they are refused. */
+  write(writes: readonly AccountWrite[]): Promise<WriteResult[]> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.lastId;
+      this.waiting.set(id, { writes, resolve, reject });
+      this.port.postMessage({ id, writes });
+      Atomics.add(this.posted, POSTED, 1);
+      this.journalWaker.wake();
+    });
+  }
+
+  close(): void {
+    this.port.close();
+  }
+
+  private receive(reply: WriteReply): void {
+    const waiting = this.waiting.get(reply.id)!;
+    this.waiting.delete(reply.id);
+    if ("refused" in reply) {
+      waiting.reject(new ApiError(ErrorKind.conflict, reply.refused));
+      return;
+    }
+    waiting.writes.forEach((write, i) => {
+      if (reply.results[i]!.created) this.takeIn(write, reply.results[i]!);
+    });
+    waiting.resolve(reply.results);
+  }
+
+  private takeIn(write: AccountWrite, { id, firstOutcomeId }: WriteResult): void {
+    const { accounts, exchange } = this;
+    switch (write.kind) {
+      case "createUser":
+        accounts.addUser({ id, email: write.email, role: write.role, kycTier: write.kycTier, createdAt: write.at });
+        exchange.ledger.restoreAccount(id, 0, 0, 0);
+        return;
+      case "createToken": {
+        const { userId, tokenHash, scopes, expiresAt } = write;
+        accounts.addToken({ id, userId, tokenHash, scopes: scopes.join(" "), expiresAt });
+        return;
+      }
+      case "deposit":
+        exchange.deposited(write.userId, write.amount);
+        return;
+      case "createEvent":
+        exchange.registry.addEvent({ ...write, id, createdAt: write.at });
+        return;
+      case "createMarket": {
+        const row = { ...write, id, status: MarketStatus.open, sets: 0, createdAt: write.at };
+        const outcomes = write.outcomes.map((name, position) => ({
+          id: firstOutcomeId! + position,
+          marketId: id,
+          position,
+          name,
+          lastPrice: null,
+          volume: 0,
+        }));
+        const market = exchange.registry.add(
+          { ...row, firstOutcomeId: firstOutcomeId!, outcomes: outcomes.length },
+          outcomes,
+        );
+        exchange.openMarket(market);
+        return;
+      }
+    }
+  }
+}

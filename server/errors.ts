@@ -1,0 +1,44 @@
+/** The one table of error codes. User mistakes are values: a handler answers or throws `ApiError`, never a bare Error. */
+
+export const ErrorKind = {
+  badRequest: { status: 400, code: 40000 },
+  tooLarge: { status: 413, code: 40000 },
+  unauthenticated: { status: 401, code: 40100 },
+  tokenExpired: { status: 401, code: 2002 },
+  forbidden: { status: 403, code: 40300 },
+  notFound: { status: 404, code: 4040 },
+  methodNotAllowed: { status: 405, code: 40500 },
+  conflict: { status: 409, code: 40900 },
+  insufficientBalance: { status: 422, code: 42201 },
+  insufficientShares: { status: 422, code: 42202 },
+  marketNotOpen: { status: 422, code: 42203 },
+  limitExceeded: { status: 429, code: 42900 },
+  internal: { status: 500, code: 50000 },
+  overloaded: { status: 503, code: 50300 },
+} as const;
+export type ErrorKind = (typeof ErrorKind)[keyof typeof ErrorKind];
+
+/** What a caller did wrong or met, with the words it is told. */
+export class ApiError extends Error {
+  readonly kind: ErrorKind;
+  /** Seconds, for 429 and 503. */
+  readonly retryAfter: number | null;
+
+  constructor(kind: ErrorKind, message: string, retryAfter: number | null = null) {
+    super(message);
+    this.kind = kind;
+    this.retryAfter = retryAfter;
+  }
+}
+
+export function badRequest(message: string): ApiError {
+  return new ApiError(ErrorKind.badRequest, message);
+}
+
+export function notFound(what: string): ApiError {
+  return new ApiError(ErrorKind.notFound, `no such ${what}`);
+}
+
+export function overloaded(message: string): ApiError {
+  return new ApiError(ErrorKind.overloaded, message, 1);
+}

@@ -1,0 +1,56 @@
+/** The read side's pool: finished orders, fills, trades and transactions, off the gateway's thread. */
+import { Piscina } from "piscina";
+import { overloaded } from "./errors.ts";
+import type { FillsOptions, HistoryPage, OrdersOptions, TransactionsOptions } from "./history-worker.ts";
+
+const MAX_THREADS = 2;
+const MAX_QUEUED = 1_000;
+
+export class History {
+  private readonly pool: Piscina;
+
+  /** @param path the database file; it must exist */
+  constructor(path: string) {
+    this.pool = new Piscina({
+      filename: new URL("./history-worker.js", import.meta.url).href,
+      minThreads: 1,
+      maxThreads: MAX_THREADS,
+      maxQueue: MAX_QUEUED,
+      idleTimeout: 60_000,
+      workerData: { path },
+    });
+  }
+
+  order(userId: number, orderId: number): Promise<object | null> {
+    return this.run("order", { userId, orderId });
+  }
+
+  orders(options: OrdersOptions): Promise<HistoryPage> {
+    return this.run("orders", options);
+  }
+
+  fills(options: FillsOptions): Promise<HistoryPage> {
+    return this.run("fills", options);
+  }
+
+  trades(marketId: number, before: number, limit: number): Promise<HistoryPage> {
+    return this.run("trades", { marketId, before, limit });
+  }
+
+  transactions(options: TransactionsOptions): Promise<HistoryPage> {
+    return this.run("transactions", options);
+  }
+
+  hourlyVolumes(since: number): Promise<[marketId: number, hour: number, volume: number][]> {
+    return this.run("hourlyVolumes", { since });
+  }
+
+  async close(): Promise<void> {
+    await this.pool.destroy();
+  }
+
+  private run<T>(name: string, options: object): Promise<T> {
+    if (this.pool.queueSize >= MAX_QUEUED) return Promise.reject(overloaded("too many reads in flight: try again"));
+    return this.pool.run(options, { name }) as Promise<T>;
+  }
+}

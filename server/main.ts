@@ -1,0 +1,332 @@
+/**
+ * The composition root: builds everything and hands it down by parameter.
+ *
+ * 1. configuration  2. the data folder is ours  3. open, migrate and check the database, load it  4. threads
+ * 5. listen (50300 until ready)  6. put live orders back, take the seed  7. ready  8. on SIGTERM, the way back down.
+ */
+
+import type * as Uws from "uWebSockets.js";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { MessageChannel, Worker } from "node:worker_threads";
+import Database from "better-sqlite3";
+import { check } from "../engine/check.ts";
+import { MarketStatus } from "../engine/constants.ts";
+import { migrate, openDatabase } from "../engine/journal/database.ts";
+import type { JournalSetup } from "../engine/journal/journal-stage.ts";
+import { loadEvents, loadLedger, loadLiveOrders, loadTokens, loadUsers } from "../engine/journal/load.ts";
+import { CommittedTotals } from "../engine/journal/totals.ts";
+import { Ledger } from "../engine/ledger.ts";
+import {
+  assertLimits,
+  COMMAND_RING_RECORDS,
+  EVENT_RING_RECORDS,
+  MAX_LIVE_ORDERS,
+  SHUTDOWN_DEADLINE_MS,
+} from "../engine/limits.ts";
+import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../engine/ring.ts";
+import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/thread-setup.ts";
+import { AccountWriter } from "./account-writer.ts";
+import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts.ts";
+import { type Config, ConfigError, readConfig } from "./config.ts";
+import { type ApiError, overloaded } from "./errors.ts";
+import { Exchange } from "./exchange.ts";
+import { History } from "./history.ts";
+import { API_BASE, registerRoutes } from "./http.ts";
+import { createLogger, type Logger } from "./logger.ts";
+import { MarketRegistry } from "./market-registry.ts";
+import { OrderStore } from "./order-store.ts";
+import { createRoutes } from "./routes.ts";
+import { applySeed, readSeed, type Seed } from "./seed.ts";
+import { loadUws } from "./uws.ts";
+import { SocketHub } from "./websocket.ts";
+
+const SAMPLE_SEED = fileURLToPath(new URL("../data/sample-markets.json", import.meta.url));
+const TICK_MS = 200;
+const DAY_MS = 86_400_000;
+/** Checking every page of a larger database at each start would take longer than recovery: `admin verify` does. */
+const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
+/** How long a server whose disk failed keeps answering 50300 before it exits to be restarted. */
+const FAILED_GRACE_MS = 10_000;
+const SPIN_TURNS = availableParallelism() > 2 ? 2_000 : 0;
+
+interface Threads {
+  readonly workers: readonly Worker[];
+  readonly links: { commands: RingProducer; events: RingConsumer; waker: Waker }[];
+  readonly gatewayWaker: Waker;
+  readonly journalWaker: Waker;
+  readonly totals: CommittedTotals;
+  readonly port: import("node:worker_threads").MessagePort;
+  readonly posted: SharedArrayBuffer;
+}
+
+/** Holds the data folder for this process's life, also through a crash: the lock goes with the process. */
+function lockDataDir(dataDir: string): Database.Database {
+  const lock = new Database(join(dataDir, "exchange.lock"), { timeout: 0 });
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+  } catch {
+    throw new ConfigError(`DATA_DIR: "${dataDir}" is in use by another server`);
+  }
+  return lock;
+}
+
+function startThreads(config: Config, path: string, texts: SharedArrayBuffer): Threads {
+  const { port1: port, port2: journalPort } = new MessageChannel();
+  const posted = new SharedArrayBuffer(4);
+  const totals = new CommittedTotals();
+  const gatewayWaker = new Waker();
+  const rings: { commands: RingMemory; events: RingMemory; waker: Waker }[] = [];
+  for (let i = 0; i < config.engineThreads; i++) {
+    const commands = createRing(COMMAND_RING_RECORDS);
+    rings.push({ commands, events: createRing(EVENT_RING_RECORDS), waker: new Waker() });
+  }
+  const journal: JournalSetup = {
+    path,
+    durability: config.durability,
+    events: rings.map(({ events }) => events),
+    texts,
+    totals: totals.buffer,
+    port: journalPort,
+    posted,
+  };
+  const alone = config.engineThreads === 1;
+  const journalWaker = alone ? rings[0]!.waker : new Waker();
+  const workers = rings.map(({ commands, events, waker }, i) => {
+    const setup: EngineThreadSetup = {
+      commands,
+      events,
+      capacity: MAX_LIVE_ORDERS,
+      waker: waker.buffer,
+      gatewayWaker: gatewayWaker.buffer,
+      journalWaker: journalWaker.buffer,
+      journal: alone ? journal : null,
+      spinTurns: SPIN_TURNS,
+    };
+    const transferList = alone ? [journalPort] : [];
+    return new Worker(new URL("./engine-thread.js", import.meta.url), {
+      workerData: setup,
+      transferList,
+      name: `engine-${i + 1}`,
+    });
+  });
+  if (!alone) {
+    const setup: JournalThreadSetup = {
+      journal,
+      waker: journalWaker.buffer,
+      gatewayWaker: gatewayWaker.buffer,
+      spinTurns: SPIN_TURNS,
+    };
+    workers.push(
+      new Worker(new URL("./journal-thread.js", import.meta.url), {
+        workerData: setup,
+        transferList: [journalPort],
+        name: "journal",
+      }),
+    );
+  }
+  const links = rings.map(({ commands, events, waker }) => ({
+    commands: new RingProducer(commands),
+    events: new RingConsumer(events, true),
+    waker,
+  }));
+  return { workers, links, gatewayWaker, journalWaker, totals, port, posted };
+}
+
+/** The sample markets and two users to try them with, whose tokens go into files that only the owner can read. */
+function sampleSeed(dataDir: string): Seed {
+  const seed = readSeed(SAMPLE_SEED);
+  const users = [1, 2].map((n) => {
+    const token = TOKEN_PREFIX + randomBytes(32).toString("base64url");
+    writeFileSync(join(dataDir, `demo-token-${n}`), `${token}\n`, { mode: 0o600 });
+    const pats = [{ name: "demo", scopes: [...SCOPES], token }];
+    return { email: `demo-${n}@example.com`, role: "user", kyc_tier: 2, deposit: 10_000_000_000, pats };
+  });
+  return { ...seed, users } as Seed;
+}
+
+function listen(config: Config, uws: typeof Uws, app: Uws.TemplatedApp): Promise<Uws.us_listen_socket> {
+  return new Promise((resolve, reject) => {
+    const opened = (socket: Uws.us_listen_socket | false): void => {
+      if (socket) resolve(socket);
+      else reject(new ConfigError(`PORT: cannot listen on ${config.host}:${config.port}`));
+    };
+    // Without the exclusive option two servers would share the port and each answer some of the requests. The
+    // published types lack both the option and the call that takes it with a host.
+    const { LIBUS_LISTEN_EXCLUSIVE_PORT } = uws as unknown as { LIBUS_LISTEN_EXCLUSIVE_PORT: number };
+    type Listen = (host: string, port: number, options: number, opened: (socket: Uws.us_listen_socket) => void) => void;
+    (app.listen as unknown as Listen).call(app, config.host, config.port, LIBUS_LISTEN_EXCLUSIVE_PORT, opened);
+  });
+}
+
+async function start(config: Config, logger: Logger): Promise<void> {
+  assertLimits();
+  const uws = await loadUws();
+  mkdirSync(config.dataDir, { recursive: true });
+  const lock = lockDataDir(config.dataDir);
+  const path = join(config.dataDir, "exchange.db");
+  const isNew = !existsSync(path);
+  let seed = config.seedFile === null ? null : readSeed(config.seedFile);
+
+  const db = openDatabase(path, config.durability);
+  if (!isNew && statSync(path).size <= MAX_CHECKED_BYTES) {
+    check(db.pragma("quick_check(1)", { simple: true }) === "ok", "the database file is intact");
+  }
+  migrate(db);
+  const ledger = new Ledger();
+  const state = loadLedger(db, ledger);
+  const registry = new MarketRegistry(state.sequence + 1, state.lastEntryId);
+  for (const event of loadEvents(db)) registry.addEvent(event);
+  const outcomesOf = new Map<number, typeof state.outcomes>();
+  for (const outcome of state.outcomes) {
+    const list = outcomesOf.get(outcome.marketId);
+    if (list === undefined) outcomesOf.set(outcome.marketId, [outcome]);
+    else list.push(outcome);
+  }
+  for (const row of state.markets) registry.add(row, outcomesOf.get(row.id)!);
+  const accounts = new Accounts();
+  for (const user of loadUsers(db)) accounts.addUser(user);
+  for (const token of loadTokens(db)) accounts.addToken(token);
+  if (seed === null && state.sequence === 0 && state.markets.length === 0) seed = sampleSeed(config.dataDir);
+
+  const store = new OrderStore();
+  const threads = startThreads(config, path, store.texts.buffer);
+  const exchange = new Exchange({
+    links: threads.links,
+    gatewayWaker: threads.gatewayWaker,
+    store,
+    ledger,
+    registry,
+    lastOrderId: state.lastOrderId,
+    firstUserSequence: state.orderUpdates,
+  });
+  const history = new History(path);
+  const writer = new AccountWriter({
+    port: threads.port,
+    posted: threads.posted,
+    journalWaker: threads.journalWaker,
+    exchange,
+    accounts,
+  });
+
+  let phase: "starting" | "ready" | "failed" | "stopping" = "starting";
+  const closed = (): ApiError | null => {
+    if (phase === "starting") return overloaded("the exchange is starting");
+    if (phase === "stopping") return overloaded("the exchange is shutting down");
+    return null;
+  };
+  const unready = (): string | null => (phase === "ready" ? null : phase);
+
+  const fail = (thread: string, error: string): void => {
+    if (phase === "failed" || phase === "stopping") return;
+    phase = "failed";
+    logger.fatal({ thread, error }, "trading has stopped: nothing more can be made durable");
+    const refusal = overloaded("trading has stopped");
+    exchange.refuse(refusal);
+    exchange.failPending(refusal);
+    setTimeout(() => process.exit(1), FAILED_GRACE_MS);
+  };
+  for (const worker of threads.workers) {
+    const name = (worker as unknown as { name?: string }).name ?? `thread ${worker.threadId}`;
+    worker.on("message", (message: ThreadMessage) => {
+      if (message.kind === "failed") fail(name, message.error);
+    });
+    worker.on("error", (error) => fail(name, error.stack ?? error.message));
+    worker.on("exit", () => {
+      if (phase !== "stopping") fail(name, "the thread ended");
+    });
+  }
+
+  const app = config.tls
+    ? uws.SSLApp({ cert_file_name: config.tls.certFile, key_file_name: config.tls.keyFile })
+    : uws.App();
+  const hub = new SocketHub({ exchange, accounts, logger, closed });
+  exchange.setAudience(hub);
+  hub.register(app);
+  registerRoutes(app, createRoutes({ exchange, history, totals: threads.totals, unready }), {
+    accounts,
+    logger,
+    closed,
+  });
+  const listenSocket = await listen(config, uws, app);
+
+  const startedAt = Date.now();
+  for (const market of registry.all()) {
+    if (market.status !== MarketStatus.open && market.status !== MarketStatus.halted) continue;
+    await exchange.roomForCommands();
+    exchange.openMarket(market);
+    if (market.status === MarketStatus.halted) exchange.changeMarket(market, "halt", startedAt, IGNORED);
+  }
+  let restored = 0;
+  for (const row of loadLiveOrders(db)) {
+    while (!exchange.restore(row)) await exchange.roomForCommands();
+    restored++;
+  }
+  exchange.endRestore(startedAt);
+  await exchange.settled();
+  db.close();
+  for (const [marketId, hour, volume] of await history.hourlyVolumes(startedAt - DAY_MS)) {
+    registry.addHourlyVolume(registry.get(marketId)!, hour * 3_600_000, volume);
+  }
+  if (seed !== null) {
+    await applySeed(seed, writer, startedAt);
+    await exchange.settled();
+  }
+  const ticking = setInterval(() => exchange.tick(Date.now()), TICK_MS);
+  phase = "ready";
+  const port = uws.us_socket_local_port(listenSocket);
+  logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
+  greet(config, port);
+
+  const stop = async (signal: string): Promise<void> => {
+    if (phase === "stopping") return;
+    const failed = phase === "failed";
+    phase = "stopping";
+    logger.info({ signal }, "shutting down");
+    setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
+    uws.us_listen_socket_close(listenSocket);
+    clearInterval(ticking);
+    while (!failed && exchange.pendingCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    const ended = Promise.all(threads.workers.map((worker) => new Promise((resolve) => worker.once("exit", resolve))));
+    if (!failed) {
+      exchange.stopEngines();
+      await ended;
+    }
+    hub.shutDown();
+    await history.close();
+    app.close();
+    lock.close();
+    logger.info("stopped");
+    process.exit(0);
+  };
+  process.on("SIGTERM", () => void stop("SIGTERM"));
+  process.on("SIGINT", () => void stop("SIGINT"));
+}
+
+const IGNORED = { data(): void {}, error(): void {} };
+
+/** What is where, for whoever started this by hand; logs go to stdout as JSON lines, this to stderr. */
+function greet(config: Config, port: number): void {
+  const base = `${config.tls ? "https" : "http"}://${config.host}:${port}${API_BASE}`;
+  const token = join(config.dataDir, "demo-token-1");
+  const lines = [
+    `API        ${base}   (try ${base}/markets)`,
+    `WebSocket  ${base.replace(/^http/, "ws")}/ws`,
+    `data       ${config.dataDir}   durability ${config.durability}`,
+  ];
+  if (existsSync(token)) lines.push(`tokens     cat ${token}   (demo-token-2: a second user to trade with)`);
+  else lines.push('tokens     list users with their tokens in a SEED_FILE: README.md, "Configuration"');
+  process.stderr.write(`\n${lines.join("\n")}\n\n`);
+}
+
+try {
+  const config = readConfig(process.env);
+  await start(config, createLogger(config.logLevel));
+} catch (error) {
+  const text = error instanceof ConfigError ? error.message : error instanceof Error ? error.stack : String(error);
+  process.stderr.write(`cannot start: ${text}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,304 @@
+/**
+ * Markets, events and what the public sees of their trading: order books per outcome, last prices, volumes.
+ * Applies committed engine events only, so nothing here is ever ahead of the database. Owned by the gateway thread.
+ */
+import { MARKET_STATUSES, MarketStatus, Side } from "../engine/constants.ts";
+import type { EventRow, MarketRow, OutcomeRow } from "../engine/journal/load.ts";
+import { FULL_PRICE_BPS, MIN_PRICE_BPS } from "../engine/limits.ts";
+
+/** Best first; a level is [price in BPS, shares]. */
+export type Level = [price: number, quantity: number];
+
+export interface Market {
+  readonly id: number;
+  readonly slug: string;
+  readonly question: string;
+  readonly description: string | null;
+  readonly category: string | null;
+  readonly eventId: number | null;
+  status: number;
+  readonly opensAt: number | null;
+  readonly closesAt: number | null;
+  readonly createdAt: number;
+  readonly firstOutcomeId: number;
+  readonly outcomes: readonly Outcome[];
+  /** Shares by the hour that began at `hour * 3600000`, for the volume of the last 24 hours. */
+  hourly: Map<number, number> | null;
+  /** Of `trade.created`; starts where the match counter stood, so that it never falls back over a restart. */
+  tradeSequence: number;
+}
+
+export interface Outcome {
+  readonly id: number;
+  readonly name: string;
+  lastPrice: number | null;
+  volume: number;
+  book: Book | null;
+}
+
+/** One outcome's depth as of the last committed batch, and its changes since the last `takeChanges`. */
+export class Book {
+  sequence: number;
+  private readonly bids = new Map<number, number>();
+  private readonly asks = new Map<number, number>();
+  private changedBids = new Set<number>();
+  private changedAsks = new Set<number>();
+  private sortedBids: Level[] | null = null;
+  private sortedAsks: Level[] | null = null;
+
+  constructor(sequence: number) {
+    this.sequence = sequence;
+  }
+
+  /** Takes a level's new quantity; 0 removes the price from whichever side had it. */
+  set(side: number, price: number, quantity: number): void {
+    if (quantity === 0) {
+      this.change(this.bids, this.changedBids, price, 0);
+      this.change(this.asks, this.changedAsks, price, 0);
+      return;
+    }
+    const buy = side === Side.buy;
+    this.change(buy ? this.bids : this.asks, buy ? this.changedBids : this.changedAsks, price, quantity);
+    this.change(buy ? this.asks : this.bids, buy ? this.changedAsks : this.changedBids, price, 0);
+  }
+
+  private change(levels: Map<number, number>, changed: Set<number>, price: number, quantity: number): void {
+    if ((levels.get(price) ?? 0) === quantity) return;
+    if (quantity === 0) levels.delete(price);
+    else levels.set(price, quantity);
+    changed.add(price);
+    if (levels === this.bids) this.sortedBids = null;
+    else this.sortedAsks = null;
+  }
+
+  /** What changed, best first, with the next sequence; null where nothing did. */
+  takeChanges(): { bids: Level[]; asks: Level[] } | null {
+    if (this.changedBids.size === 0 && this.changedAsks.size === 0) return null;
+    this.sequence++;
+    const bids = sorted(
+      [...this.changedBids].map((price) => [price, this.bids.get(price) ?? 0]),
+      -1,
+    );
+    const asks = sorted(
+      [...this.changedAsks].map((price) => [price, this.asks.get(price) ?? 0]),
+      1,
+    );
+    this.changedBids.clear();
+    this.changedAsks.clear();
+    return { bids, asks };
+  }
+
+  bidLevels(): readonly Level[] {
+    this.sortedBids ??= sorted([...this.bids], -1);
+    return this.sortedBids;
+  }
+
+  askLevels(): readonly Level[] {
+    this.sortedAsks ??= sorted([...this.asks], 1);
+    return this.sortedAsks;
+  }
+}
+
+function sorted(levels: Level[], direction: 1 | -1): Level[] {
+  return levels.sort((a, b) => (a[0] - b[0]) * direction);
+}
+
+const HOUR_MS = 3_600_000;
+const HOURS_A_DAY = 24;
+
+export class MarketRegistry {
+  private readonly byId = new Map<number, Market>();
+  private readonly bySlug = new Map<string, Market>();
+  private readonly outcomeMarket = new Map<number, Market>();
+  private readonly events = new Map<number, EventRow>();
+  private readonly eventBySlug = new Map<string, EventRow>();
+  private readonly marketsOfEvent = new Map<number, Market[]>();
+  private readonly firstBookSequence: number;
+  private readonly firstTradeSequence: number;
+  private readonly changedBooks = new Set<Outcome>();
+
+  /**
+   * @param firstBookSequence the database's commit counter at start: a book moves at most once a commit, so its
+   *   sequence never falls back over a restart
+   * @param firstTradeSequence the fill counter at start, for the same reason
+   */
+  constructor(firstBookSequence: number, firstTradeSequence: number) {
+    this.firstBookSequence = firstBookSequence;
+    this.firstTradeSequence = firstTradeSequence;
+  }
+
+  addEvent(event: EventRow): void {
+    this.events.set(event.id, event);
+    this.eventBySlug.set(event.slug, event);
+  }
+
+  add(row: MarketRow, outcomes: readonly OutcomeRow[]): Market {
+    const market: Market = {
+      id: row.id,
+      slug: row.slug,
+      question: row.question,
+      description: row.description,
+      category: row.category,
+      eventId: row.eventId,
+      status: row.status,
+      opensAt: row.opensAt,
+      closesAt: row.closesAt,
+      createdAt: row.createdAt,
+      firstOutcomeId: row.firstOutcomeId,
+      outcomes: outcomes.map(({ id, name, lastPrice, volume }) => ({ id, name, lastPrice, volume, book: null })),
+      hourly: null,
+      tradeSequence: this.firstTradeSequence,
+    };
+    this.byId.set(market.id, market);
+    this.bySlug.set(market.slug, market);
+    for (const outcome of market.outcomes) this.outcomeMarket.set(outcome.id, market);
+    if (market.eventId !== null) {
+      const siblings = this.marketsOfEvent.get(market.eventId);
+      if (siblings === undefined) this.marketsOfEvent.set(market.eventId, [market]);
+      else siblings.push(market);
+    }
+    return market;
+  }
+
+  get(id: number): Market | undefined {
+    return this.byId.get(id);
+  }
+
+  findBySlug(slug: string): Market | undefined {
+    return this.bySlug.get(slug);
+  }
+
+  ofOutcome(outcomeId: number): Market | undefined {
+    return this.outcomeMarket.get(outcomeId);
+  }
+
+  outcome(outcomeId: number): Outcome | undefined {
+    const market = this.outcomeMarket.get(outcomeId);
+    return market?.outcomes[outcomeId - market.firstOutcomeId];
+  }
+
+  all(): IterableIterator<Market> {
+    return this.byId.values();
+  }
+
+  allEvents(): IterableIterator<EventRow> {
+    return this.events.values();
+  }
+
+  eventId(slug: string): number | null {
+    return this.eventBySlug.get(slug)?.id ?? null;
+  }
+
+  marketsOf(eventId: number): readonly Market[] {
+    return this.marketsOfEvent.get(eventId) ?? [];
+  }
+
+  /** A level's new quantity, from a committed event. */
+  setLevel(outcomeId: number, side: number, price: number, quantity: number): void {
+    const outcome = this.outcome(outcomeId)!;
+    outcome.book ??= new Book(this.firstBookSequence);
+    outcome.book.set(side, price, quantity);
+    this.changedBooks.add(outcome);
+  }
+
+  /** Calls back for each book that changed since the last call, with its changes; once a committed batch. */
+  drainChanges(each: (outcome: Outcome, book: Book, bids: Level[], asks: Level[]) => void): void {
+    for (const outcome of this.changedBooks) {
+      const changes = outcome.book!.takeChanges();
+      if (changes !== null) each(outcome, outcome.book!, changes.bids, changes.asks);
+    }
+    this.changedBooks.clear();
+  }
+
+  bookSequence(outcome: Outcome): number {
+    return outcome.book?.sequence ?? this.firstBookSequence;
+  }
+
+  /** Takes a match into last price and volume; answers the market. */
+  recordTrade(outcomeId: number, price: number, quantity: number, at: number): Market {
+    const market = this.outcomeMarket.get(outcomeId)!;
+    const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
+    outcome.lastPrice = price;
+    outcome.volume += quantity;
+    this.addHourlyVolume(market, at, quantity);
+    return market;
+  }
+
+  addHourlyVolume(market: Market, at: number, quantity: number): void {
+    const hour = Math.floor(at / HOUR_MS);
+    market.hourly ??= new Map();
+    market.hourly.set(hour, (market.hourly.get(hour) ?? 0) + quantity);
+    for (const old of market.hourly.keys()) if (old <= hour - HOURS_A_DAY) market.hourly.delete(old);
+  }
+
+  /** Shares traded in the last 24 hours, to the hour. */
+  dayVolume(market: Market, now: number): number {
+    if (market.hourly === null) return 0;
+    const oldest = Math.floor(now / HOUR_MS) - HOURS_A_DAY;
+    let volume = 0;
+    for (const [hour, quantity] of market.hourly) if (hour > oldest) volume += quantity;
+    return volume;
+  }
+
+  /**
+   * What mint (asks) and merge (bids) offer on an outcome, from the other outcomes' books: each step takes the best
+   * of every other book and the smallest quantity among them.
+   */
+  impliedLevels(market: Market, outcomeId: number): { bids: Level[]; asks: Level[] } {
+    const others = market.outcomes.filter(({ id }) => id !== outcomeId);
+    const bids = walkSet(others.map(({ book }) => book?.askLevels() ?? []));
+    const asks = walkSet(others.map(({ book }) => book?.bidLevels() ?? []));
+    const price = (sum: number): number => FULL_PRICE_BPS - sum;
+    return {
+      bids: collapse(bids.map(([sum, quantity]): Level => [price(sum), quantity]).filter(([p]) => p >= MIN_PRICE_BPS)),
+      asks: collapse(asks.map(([sum, quantity]): Level => [Math.max(MIN_PRICE_BPS, price(sum)), quantity])),
+    };
+  }
+}
+
+/** Walks several ladders at once: the sum of their best prices with the smallest quantity, then on. */
+function walkSet(ladders: readonly (readonly Level[])[]): Level[] {
+  const steps: Level[] = [];
+  const at = ladders.map(() => 0);
+  const left = ladders.map((ladder) => ladder[0]?.[1] ?? 0);
+  while (ladders.every((ladder, i) => at[i]! < ladder.length)) {
+    const quantity = Math.min(...left);
+    const sum = ladders.reduce((total, ladder, i) => total + ladder[at[i]!]![0], 0);
+    steps.push([sum, quantity]);
+    for (let i = 0; i < ladders.length; i++) {
+      left[i]! -= quantity;
+      if (left[i] === 0) left[i] = ladders[i]![++at[i]!]?.[1] ?? 0;
+    }
+  }
+  return steps;
+}
+
+/** Joins neighbouring levels of the same price. */
+function collapse(levels: readonly Level[]): Level[] {
+  const joined: Level[] = [];
+  for (const [price, quantity] of levels) {
+    const last = joined.at(-1);
+    if (last !== undefined && last[0] === price) last[1] += quantity;
+    else joined.push([price, quantity]);
+  }
+  return joined;
+}
+
+/** Adds two ladders of one side, best first. */
+export function addLevels(a: readonly Level[], b: readonly Level[], side: Side): Level[] {
+  const direction = side === Side.buy ? -1 : 1;
+  return collapse(
+    sorted(
+      [...a, ...b].map(([price, quantity]): Level => [price, quantity]),
+      direction,
+    ),
+  );
+}
+
+export function marketStatusName(market: Market): string {
+  return MARKET_STATUSES[market.status]!;
+}
+
+export function isTradable(market: Market): boolean {
+  return market.status === MarketStatus.open;
+}

@@ -1,0 +1,493 @@
+/**
+ * The route table: every path with its schemas, who may use it and what it does. The router, the tests and the API
+ * document read it; there is no second list. Handlers answer JSON text, now or later, or keep the reply and answer it
+ * themselves once the journal has committed (then they return undefined).
+ */
+import type { Static, TSchema } from "typebox";
+import {
+  MARKET_STATUSES,
+  MarketStatus,
+  ORDER_TYPES,
+  OrderType,
+  SELF_TRADE_PREVENTIONS,
+  TIMES_IN_FORCE,
+  TimeInForce,
+} from "../engine/constants.ts";
+import type { CommittedTotals } from "../engine/journal/totals.ts";
+import { DEFAULT_FEED_SIZE, DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
+import { sideOf } from "../engine/records.ts";
+import type { Principal, Scope } from "./accounts.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
+import type { Exchange, Placement } from "./exchange.ts";
+import type { History } from "./history.ts";
+import type { HistoryPage } from "./history-worker.ts";
+import type { Reply } from "./http.ts";
+import type { Market } from "./market-registry.ts";
+import { decodeCursor, encodeCursor, pageJson, readPage } from "./paging.ts";
+import * as S from "./schemas.ts";
+import { balanceView, eventView, ladders, marketView, marketVolume, positionView, solvencyView } from "./views.ts";
+
+export type TokenKind = "session" | "oauth" | "pat";
+/** Which rate limits count a call. */
+export type RateClass = "default" | "order" | "none";
+
+export interface RouteRequest {
+  readonly now: number;
+  /** Null on public routes. */
+  readonly principal: Principal | null;
+  /** Path parameters in the order of the path, as text. */
+  readonly params: readonly [string, string];
+  readonly query: unknown;
+  body: unknown;
+  readonly reply: Reply;
+}
+
+export interface Route {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Below /api/v1, or at the root where `unversioned`. */
+  readonly path: string;
+  readonly unversioned: boolean;
+  readonly summary: string;
+  readonly access: "public" | "user";
+  readonly tokens: readonly TokenKind[];
+  readonly scope: Scope | null;
+  /** KYC tier that the caller must have. */
+  readonly minTier: number;
+  readonly rateClass: RateClass;
+  readonly query: TSchema;
+  readonly body: TSchema | null;
+  /** Of `data`, or of the whole body where not enveloped. */
+  readonly response: TSchema;
+  readonly status: number;
+  readonly enveloped: boolean;
+  readonly handler: (request: RouteRequest) => string | Promise<string | undefined> | undefined;
+}
+
+type Optional =
+  | "unversioned"
+  | "access"
+  | "tokens"
+  | "scope"
+  | "minTier"
+  | "rateClass"
+  | "query"
+  | "body"
+  | "status"
+  | "enveloped";
+type RouteInput = Omit<Route, Optional> & Partial<Pick<Route, Optional>>;
+
+const ANY_TOKEN: readonly TokenKind[] = ["session", "oauth", "pat"];
+
+function route(input: RouteInput): Route {
+  return {
+    unversioned: false,
+    access: input.scope ? "user" : "public",
+    tokens: ANY_TOKEN,
+    scope: null,
+    minTier: 0,
+    rateClass: "default",
+    query: S.NoQuery,
+    body: null,
+    status: 200,
+    enveloped: true,
+    ...input,
+  };
+}
+
+export interface RouteContext {
+  readonly exchange: Exchange;
+  readonly history: History;
+  readonly totals: CommittedTotals;
+  /** Null once everything works, else why not. */
+  readonly unready: () => string | null;
+}
+
+export function createRoutes(context: RouteContext): Route[] {
+  return [...orderRoutes(context), ...marketRoutes(context), ...walletRoutes(context), ...serviceRoutes(context)];
+}
+
+/** A path id: a positive integer, or it names nothing. @throws ApiError 4040 */
+function pathId(text: string, what: string): number {
+  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
+  if (id === 0 || !Number.isSafeInteger(id)) throw notFound(what);
+  return id;
+}
+
+async function historyPage(found: Promise<HistoryPage>): Promise<string> {
+  const { items, next } = await found;
+  return pageJson(
+    items.map((item) => JSON.stringify(item)),
+    next,
+  );
+}
+
+// ---------------------------------------------------------------- orders
+
+function orderRoutes({ exchange, history }: RouteContext): Route[] {
+  return [
+    route({
+      method: "POST",
+      path: "/orders",
+      summary: "Place an order",
+      scope: "orders:write",
+      minTier: 1,
+      rateClass: "order",
+      body: S.PlaceOrder,
+      response: S.Order,
+      status: 202,
+      handler({ principal, body, now, reply }) {
+        exchange.place(principal!, readPlacement(body as Static<typeof S.PlaceOrder>), now, reply);
+        return undefined;
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/orders",
+      summary: "The caller's active orders, newest first; with status=all the finished ones too",
+      scope: "portfolio:read",
+      query: S.OrdersQuery,
+      response: S.pageOf(S.Order),
+      handler({ principal, query }) {
+        const { market_id, outcome_id, side, client_order_id, status, ...rest } = query as Static<typeof S.OrdersQuery>;
+        const { before, limit } = readPage(rest);
+        const { userId } = principal!;
+        if (status === "all") {
+          const filters = { marketId: market_id, outcomeId: outcome_id, side, clientOrderId: client_order_id };
+          return historyPage(history.orders({ userId, before, limit, ...filters }));
+        }
+        const wanted = client_order_id === undefined ? 0 : exchange.store.findByClientId(userId, client_order_id);
+        const { items, next } = exchange.activeOrders(userId, before, limit, (store, slot) => {
+          if (market_id !== undefined && store.markets[slot] !== market_id) return false;
+          if (outcome_id !== undefined && store.outcomes[slot] !== outcome_id) return false;
+          if (side !== undefined && sideOf(store.packed[slot]!) !== side) return false;
+          return client_order_id === undefined || slot === wanted;
+        });
+        return pageJson(items, next);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/orders/:id",
+      summary: "One order of the caller, live or finished, with its trades",
+      scope: "portfolio:read",
+      response: S.Order,
+      async handler({ principal, params }) {
+        const order = await history.order(principal!.userId, pathId(params[0], "order"));
+        if (order === null) throw notFound("order");
+        return JSON.stringify(order);
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/orders/:id",
+      summary: "Cancel an order; its end arrives as order.updated",
+      scope: "orders:write",
+      minTier: 1,
+      rateClass: "order",
+      response: S.Order,
+      status: 202,
+      async handler({ principal, params, now, reply }) {
+        const { userId } = principal!;
+        const orderId = pathId(params[0], "order");
+        if (exchange.cancel(userId, orderId, now, reply)) return undefined;
+        if ((await history.order(userId, orderId)) === null) throw notFound("order");
+        throw new ApiError(ErrorKind.conflict, "the order is finished");
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/me/fills",
+      summary: "The caller's fills, newest first",
+      scope: "portfolio:read",
+      query: S.FillsQuery,
+      response: S.pageOf(S.OwnFill),
+      handler({ principal, query }) {
+        const { market_id, order_id, ...rest } = query as Static<typeof S.FillsQuery>;
+        const options = { userId: principal!.userId, ...readPage(rest), marketId: market_id, orderId: order_id };
+        return historyPage(history.fills(options));
+      },
+    }),
+  ];
+}
+
+function readPlacement(body: Static<typeof S.PlaceOrder>): Placement {
+  const type = body.type === undefined ? OrderType.limit : ORDER_TYPES.indexOf(body.type as never);
+  const usual = type === OrderType.market ? TimeInForce.ioc : TimeInForce.gtc;
+  const { time_in_force, self_trade_prevention } = body;
+  return {
+    marketId: body.market_id,
+    outcomeId: body.outcome_id,
+    side: body.side,
+    price: body.price ?? null,
+    quantity: body.quantity,
+    type,
+    timeInForce: time_in_force === undefined ? usual : TIMES_IN_FORCE.indexOf(time_in_force as never),
+    postOnly: body.post_only ?? false,
+    selfTradePrevention:
+      self_trade_prevention === undefined ? 0 : SELF_TRADE_PREVENTIONS.indexOf(self_trade_prevention as never),
+    clientOrderId: body.client_order_id ?? null,
+    expiresAt: body.expires_at ?? null,
+    validUntil: body.valid_until ?? null,
+  };
+}
+
+// ---------------------------------------------------------------- market data
+
+function marketRoutes({ exchange, history }: RouteContext): Route[] {
+  const { registry, ledger } = exchange;
+  const findMarket = (text: string): Market => {
+    const market = registry.findBySlug(text) ?? registry.get(pathId(text, "market"));
+    if (market === undefined) throw notFound("market");
+    return market;
+  };
+  return [
+    route({
+      method: "GET",
+      path: "/markets",
+      summary: "Markets, the open ones by default, newest first",
+      query: S.MarketsQuery,
+      response: S.pageOf(S.MarketSchema),
+      handler({ query }) {
+        return listMarkets(exchange, query as Static<typeof S.MarketsQuery>);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/markets/:id",
+      summary: "A market by id or slug",
+      response: S.MarketSchema,
+      handler: ({ params }) => JSON.stringify(marketView(findMarket(params[0]), ledger)),
+    }),
+    route({
+      method: "GET",
+      path: "/markets/:id/trades",
+      summary: "A market's trades, newest first: one per match, from the taker's side",
+      query: S.PageQuery,
+      response: S.pageOf(S.Trade),
+      handler({ params, query }) {
+        const { before, limit } = readPage(query as Static<typeof S.PageQuery>);
+        return historyPage(history.trades(findMarket(params[0]).id, before, limit));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/markets/:id/orderbook",
+      summary: "The order books of all outcomes of a market",
+      query: S.BookQuery,
+      response: S.MarketBook,
+      handler({ params, query, now }) {
+        const { depth, implied = false } = query as Static<typeof S.BookQuery>;
+        const market = findMarket(params[0]);
+        const outcomes = market.outcomes.map((outcome) => ({
+          outcome_id: outcome.id,
+          sequence: registry.bookSequence(outcome),
+          ...ladders(registry, market, outcome, depth, implied),
+        }));
+        return JSON.stringify({ market_id: market.id, ts: now, outcomes });
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/orderbook/:market_id/:outcome_id",
+      summary: "The order book of one outcome",
+      query: S.BookQuery,
+      response: S.OutcomeBook,
+      handler({ params, query, now }) {
+        const { depth, implied = false } = query as Static<typeof S.BookQuery>;
+        const market = findMarket(params[0]);
+        const outcome = market.outcomes[pathId(params[1], "outcome") - market.firstOutcomeId];
+        if (outcome === undefined) throw notFound("outcome");
+        const sequence = registry.bookSequence(outcome);
+        const levels = ladders(registry, market, outcome, depth, implied);
+        return JSON.stringify({ market_id: market.id, outcome_id: outcome.id, sequence, ts: now, ...levels });
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/feed",
+      summary: "Open markets and events in one list, by the volume of the last 24 hours",
+      query: S.FeedQuery,
+      response: S.Feed,
+      handler({ query, now }) {
+        const { page = 1, size = DEFAULT_FEED_SIZE } = query as Static<typeof S.FeedQuery>;
+        return feed(exchange, page, size, now);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/time",
+      summary: "The server's clock",
+      response: S.Now,
+      rateClass: "default",
+      handler: ({ now }) => `{"now":${now}}`,
+    }),
+  ];
+}
+
+/** The key that a sort puts first when it is largest; ids break ties, newest first. */
+const MARKET_SORT_KEYS: Record<string, (market: Market) => number> = {
+  created_at: (market) => market.createdAt,
+  volume: (market) => marketVolume(market),
+  // Soonest first; those without an end come last.
+  closes_at: (market) => -(market.closesAt ?? Number.MAX_SAFE_INTEGER),
+};
+
+function listMarkets({ registry, ledger }: Exchange, query: Static<typeof S.MarketsQuery>): string {
+  const { status = "open", category, event_id, q, sort = "created_at", limit = DEFAULT_PAGE_LIMIT, cursor } = query;
+  const wanted = MARKET_STATUSES.indexOf(status as never);
+  const words = q?.toLowerCase().split(/\s+/) ?? [];
+  const key = MARKET_SORT_KEYS[sort as string]!;
+  const after = cursor === undefined ? null : decodeCursor(cursor, 2);
+  const found: Market[] = [];
+  for (const market of registry.all()) {
+    if (market.status !== wanted) continue;
+    if (category !== undefined && market.category !== category) continue;
+    if (event_id !== undefined && market.eventId !== event_id) continue;
+    if (after !== null && !(key(market) < after[0]! || (key(market) === after[0]! && market.id < after[1]!))) continue;
+    if (words.length > 0) {
+      const text = `${market.question} ${market.description ?? ""} ${market.slug}`.toLowerCase();
+      if (!words.every((word) => text.includes(word))) continue;
+    }
+    found.push(market);
+  }
+  found.sort((a, b) => key(b) - key(a) || b.id - a.id);
+  const shown = found.slice(0, limit);
+  const last = shown.at(-1);
+  const next = found.length > limit && last !== undefined ? encodeCursor(key(last), last.id) : null;
+  return JSON.stringify({ items: shown.map((market) => marketView(market, ledger)), next_cursor: next });
+}
+
+function feed({ registry, ledger }: Exchange, page: number, size: number, now: number): string {
+  const entries: { volume: number; createdAt: number; view: () => object }[] = [];
+  for (const market of registry.all()) {
+    if (market.status !== MarketStatus.open) continue;
+    entries.push({
+      volume: registry.dayVolume(market, now),
+      createdAt: market.createdAt,
+      view: () => ({ kind: "market", ...marketView(market, ledger) }),
+    });
+  }
+  for (const event of registry.allEvents()) {
+    let volume = 0;
+    for (const market of registry.marketsOf(event.id)) volume += registry.dayVolume(market, now);
+    const view = (): object => ({ kind: "event", ...eventView(event, registry, ledger) });
+    entries.push({ volume, createdAt: event.createdAt, view });
+  }
+  entries.sort((a, b) => b.volume - a.volume || b.createdAt - a.createdAt);
+  const items = entries.slice((page - 1) * size, page * size).map(({ view }) => view());
+  return JSON.stringify({ items, page, size, total: entries.length });
+}
+
+// ---------------------------------------------------------------- wallet
+
+function walletRoutes({ exchange, history }: RouteContext): Route[] {
+  const { ledger, registry } = exchange;
+  const balance = (path: string): Route =>
+    route({
+      method: "GET",
+      path,
+      summary: "The caller's platform balance",
+      scope: "portfolio:read",
+      response: S.Balance,
+      handler: ({ principal }) => JSON.stringify(balanceView(ledger, principal!.userId)),
+    });
+  const sets = (name: "split" | "merge", summary: string): Route =>
+    route({
+      method: "POST",
+      path: `/wallet/${name}`,
+      summary,
+      scope: "orders:write",
+      minTier: 1,
+      body: S.ChangeSets,
+      response: S.SetsChange,
+      handler({ principal, body, now, reply }) {
+        const { market_id, quantity } = body as Static<typeof S.ChangeSets>;
+        exchange.changeSets(principal!, market_id, quantity, name === "split", now, reply);
+        return undefined;
+      },
+    });
+  return [
+    balance("/wallet/balance"),
+    balance("/me/balance"),
+    balance("/users/me/balance"),
+    sets("split", "Turn USDC into complete sets: one share of each outcome for 1 USDC"),
+    sets("merge", "Turn complete sets into USDC"),
+    route({
+      method: "GET",
+      path: "/wallet/transactions",
+      summary: "Every change of the caller's balance, newest first",
+      scope: "portfolio:read",
+      query: S.TransactionsQuery,
+      response: S.pageOf(S.Transaction),
+      handler({ principal, query }) {
+        const { type, from, to, ...rest } = query as Static<typeof S.TransactionsQuery>;
+        if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
+        const options = { userId: principal!.userId, ...readPage(rest), type: type as string | undefined, from, to };
+        return historyPage(history.transactions(options));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/me/positions",
+      summary: "The caller's positions, largest outcome id first",
+      scope: "portfolio:read",
+      query: S.PositionsQuery,
+      response: S.pageOf(S.Position),
+      handler({ principal, query }) {
+        const { market_id, ...rest } = query as Static<typeof S.PositionsQuery>;
+        const { before, limit } = readPage(rest);
+        const found: number[] = [];
+        let at = ledger.firstPositionOf(principal!.userId);
+        for (; at !== 0; at = ledger.nextPosition(at)) {
+          const outcomeId = ledger.outcomeOf(at);
+          if (outcomeId >= before || (market_id !== undefined && registry.ofOutcome(outcomeId)!.id !== market_id))
+            continue;
+          if (ledger.quantity(at) === 0 && ledger.realizedPnl(at) === 0) continue;
+          found.push(at);
+        }
+        found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
+        const shown = found.slice(0, limit);
+        const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
+        return pageJson(items, found.length > limit ? ledger.outcomeOf(shown.at(-1)!) : null);
+      },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- service
+
+function serviceRoutes({ totals, unready }: RouteContext): Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/solvency",
+      summary: "The exchange's sums as of the last committed transaction",
+      response: S.Solvency,
+      handler: () => JSON.stringify(solvencyView(totals.read())),
+    }),
+    route({
+      method: "GET",
+      path: "/livez",
+      unversioned: true,
+      summary: "The process answers",
+      rateClass: "none",
+      response: S.Health,
+      enveloped: false,
+      handler: () => '{"status":"ok"}',
+    }),
+    route({
+      method: "GET",
+      path: "/readyz",
+      unversioned: true,
+      summary: "The exchange trades",
+      rateClass: "none",
+      response: S.Health,
+      enveloped: false,
+      handler({ reply }) {
+        const why = unready();
+        reply.plain(why === null ? 200 : 503, JSON.stringify({ status: why ?? "ok" }));
+        return undefined;
+      },
+    }),
+  ];
+}

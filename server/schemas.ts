@@ -1,0 +1,286 @@
+/**
+ * The shapes of requests and answers, written once: the server validates with them, the tests check answers against
+ * them, and the API document is made of them. Money is in micro-USDC, prices in BPS, times in ms since the epoch.
+ */
+import Type, { type TProperties, type TSchema } from "typebox";
+import {
+  MARKET_STATUSES,
+  MATCH_TYPES,
+  ORDER_STATUSES,
+  ORDER_TYPES,
+  REASONS,
+  ROLES,
+  SELF_TRADE_PREVENTIONS,
+  TIMES_IN_FORCE,
+} from "../engine/constants.ts";
+import {
+  DEFAULT_FEED_SIZE,
+  DEFAULT_PAGE_LIMIT,
+  MAX_FEED_SIZE,
+  MAX_PAGE_LIMIT,
+  MAX_PRICE_BPS,
+  MAX_QUANTITY,
+  MIN_PRICE_BPS,
+} from "../engine/limits.ts";
+
+/** An object whose fields are all there is: anything else is refused. */
+const closed = <T extends TProperties>(properties: T) => Type.Object(properties, { additionalProperties: false });
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const names = (values: readonly string[]) => Type.Enum([...values]);
+
+const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+const Time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "ms since the Unix epoch" });
+const Money = Type.Integer({ description: "micro-USDC" });
+const Price = Type.Integer({ minimum: MIN_PRICE_BPS, maximum: MAX_PRICE_BPS, description: "basis points" });
+const Quantity = Type.Integer({ minimum: 1, maximum: MAX_QUANTITY, description: "whole shares" });
+const SideSchema = Type.Integer({ minimum: 1, maximum: 2, description: "1 = buy, 2 = sell" });
+const ClientOrderId = Type.String({ pattern: "^[A-Za-z0-9._:-]{1,64}$" });
+const LevelSchema = Type.Array(Type.Integer(), { minItems: 2, maxItems: 2, description: "[price BPS, shares]" });
+const Levels = Type.Array(LevelSchema);
+
+// ---------------------------------------------------------------- requests
+
+export const PlaceOrder = closed({
+  market_id: Id,
+  outcome_id: Id,
+  side: SideSchema,
+  price: Type.Optional(nullable(Price)),
+  quantity: Quantity,
+  type: Type.Optional(names(ORDER_TYPES)),
+  time_in_force: Type.Optional(names(TIMES_IN_FORCE)),
+  post_only: Type.Optional(Type.Boolean()),
+  client_order_id: Type.Optional(nullable(ClientOrderId)),
+  self_trade_prevention: Type.Optional(names(SELF_TRADE_PREVENTIONS)),
+  expires_at: Type.Optional(nullable(Time)),
+  valid_until: Type.Optional(nullable(Time)),
+});
+
+export const ChangeSets = closed({ market_id: Id, quantity: Quantity });
+
+const page = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT })),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+};
+
+export const NoQuery = closed({});
+export const PageQuery = closed(page);
+export const OrdersQuery = closed({
+  ...page,
+  market_id: Type.Optional(Id),
+  outcome_id: Type.Optional(Id),
+  side: Type.Optional(SideSchema),
+  client_order_id: Type.Optional(ClientOrderId),
+  status: Type.Optional(names(["active", "all"])),
+});
+export const FillsQuery = closed({ ...page, market_id: Type.Optional(Id), order_id: Type.Optional(Id) });
+export const TRANSACTION_TYPES = [
+  "deposit",
+  "withdrawal",
+  "trade",
+  "fee",
+  "rebate",
+  "split",
+  "merge",
+  "settlement",
+] as const;
+export const TransactionsQuery = closed({
+  ...page,
+  type: Type.Optional(names(TRANSACTION_TYPES)),
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
+});
+export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
+export const MARKET_SORTS = ["volume", "closes_at", "created_at"] as const;
+export const MarketsQuery = closed({
+  ...page,
+  status: Type.Optional(names(MARKET_STATUSES)),
+  category: Type.Optional(Type.String({ maxLength: 200 })),
+  event_id: Type.Optional(Id),
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  sort: Type.Optional(names(MARKET_SORTS)),
+});
+export const FeedQuery = closed({
+  page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
+  size: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_FEED_SIZE, default: DEFAULT_FEED_SIZE })),
+});
+export const BookQuery = closed({
+  depth: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PRICE_BPS })),
+  implied: Type.Optional(Type.Boolean()),
+});
+
+// ---------------------------------------------------------------- answers
+
+export const Fill = closed({
+  id: Id,
+  match_id: Id,
+  price: Price,
+  quantity: Quantity,
+  role: names(ROLES),
+  match_type: names(MATCH_TYPES),
+  fee: Money,
+  rebate: Money,
+  created_at: Time,
+});
+
+export const Order = closed({
+  id: Id,
+  client_order_id: nullable(ClientOrderId),
+  market_id: Id,
+  outcome_id: Id,
+  side: SideSchema,
+  price: Price,
+  quantity: Quantity,
+  remaining: Type.Integer({ minimum: 0 }),
+  filled: Type.Integer({ minimum: 0 }),
+  type: names(ORDER_TYPES),
+  time_in_force: names(TIMES_IN_FORCE),
+  post_only: Type.Boolean(),
+  self_trade_prevention: names(SELF_TRADE_PREVENTIONS),
+  expires_at: nullable(Time),
+  status: names(ORDER_STATUSES),
+  reason: nullable(names(REASONS.filter((reason) => reason !== null))),
+  created_at: Time,
+  updated_at: Time,
+  trades: Type.Array(Fill),
+});
+
+/** One page of `item`, newest first. */
+export function pageOf<T extends TSchema>(item: T) {
+  return closed({ items: Type.Array(item), next_cursor: nullable(Type.String()) });
+}
+
+export const OwnFill = closed({
+  ...Fill.properties,
+  order_id: Id,
+  market_id: Id,
+  outcome_id: Id,
+  side: SideSchema,
+});
+
+export const Balance = closed({ available: Money, held: Money, total: Money });
+export const SetsChange = closed({ market_id: Id, quantity: Quantity });
+export const Transaction = closed({
+  id: Id,
+  type: names(TRANSACTION_TYPES),
+  amount: Money,
+  balance_after: Money,
+  market_id: nullable(Id),
+  outcome_id: nullable(Id),
+  order_id: nullable(Id),
+  trade_id: nullable(Id),
+  created_at: Time,
+});
+export const Position = closed({
+  market_id: Id,
+  outcome_id: Id,
+  quantity: Type.Integer({ minimum: 0 }),
+  held: Type.Integer({ minimum: 0 }),
+  cost: Money,
+  average_price: nullable(Type.Number()),
+  realized_pnl: Money,
+  market_value: nullable(Money),
+});
+const OutcomeSchema = closed({
+  id: Id,
+  name: Type.String(),
+  index: Type.Integer({ minimum: 0 }),
+  last_price: nullable(Price),
+  best_bid: nullable(Price),
+  best_ask: nullable(Price),
+  volume: Type.Integer({ minimum: 0 }),
+});
+const market = {
+  id: Id,
+  slug: Type.String(),
+  question: Type.String(),
+  description: nullable(Type.String()),
+  category: nullable(Type.String()),
+  status: names(MARKET_STATUSES),
+  outcomes: Type.Array(OutcomeSchema),
+  event_id: nullable(Id),
+  opens_at: nullable(Time),
+  closes_at: nullable(Time),
+  resolution: nullable(
+    closed({
+      payouts: Type.Array(Type.Integer({ minimum: 0, maximum: 10_000 })),
+      outcome_id: nullable(Id),
+      note: nullable(Type.String()),
+      resolved_at: Time,
+    }),
+  ),
+  volume: Type.Integer({ minimum: 0 }),
+  open_interest: Type.Integer({ minimum: 0 }),
+  created_at: Time,
+};
+export const MarketSchema = closed(market);
+const event = {
+  id: Id,
+  slug: Type.String(),
+  title: Type.String(),
+  category: nullable(Type.String()),
+  closes_at: nullable(Time),
+  markets: Type.Array(MarketSchema),
+};
+export const Feed = closed({
+  items: Type.Array(
+    Type.Union([
+      closed({ kind: Type.Literal("market"), ...market }),
+      closed({ kind: Type.Literal("event"), ...event }),
+    ]),
+  ),
+  page: Type.Integer(),
+  size: Type.Integer(),
+  total: Type.Integer(),
+});
+export const Trade = closed({
+  id: Id,
+  market_id: Id,
+  outcome_id: Id,
+  side: SideSchema,
+  price: Price,
+  quantity: Quantity,
+  match_type: names(MATCH_TYPES),
+  created_at: Time,
+});
+const implied = Type.Optional(closed({ bids: Levels, asks: Levels }));
+export const OutcomeBook = closed({
+  market_id: Id,
+  outcome_id: Id,
+  sequence: Type.Integer(),
+  ts: Time,
+  bids: Levels,
+  asks: Levels,
+  implied,
+});
+export const MarketBook = closed({
+  market_id: Id,
+  ts: Time,
+  outcomes: Type.Array(closed({ outcome_id: Id, sequence: Type.Integer(), bids: Levels, asks: Levels, implied })),
+});
+export const Now = closed({ now: Time });
+export const Solvency = closed({
+  deposits: Money,
+  withdrawals: Money,
+  users_total: Money,
+  collateral: Money,
+  house: Money,
+  balanced: Type.Boolean(),
+  sequence: Type.Integer(),
+  at: Time,
+});
+export const Health = closed({ status: Type.String() });
+
+/** Every JSON answer: `data` on success, null on an error; trace_id on 5xx only. */
+export function envelopeOf(data: TSchema) {
+  return closed({ code: Type.Integer(), msg: Type.String(), data, trace_id: Type.Optional(Type.String()) });
+}
+
+// ---------------------------------------------------------------- WebSocket
+
+export const SocketRequest = closed({
+  op: names(["subscribe", "unsubscribe", "ping"]),
+  channel: Type.Optional(names(["book", "trades"])),
+  market_id: Type.Optional(Id),
+  outcome_id: Type.Optional(Id),
+  id: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
+});

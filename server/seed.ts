@@ -1,0 +1,125 @@
+/**
+ * Reads a seed file and makes what it lists: users with deposits and tokens, events and markets. Taken once per e-mail
+ * and slug, so that a second start with the same file changes nothing. Passwords in it are for sign-in and kept nowhere
+ * else: this version offers none.
+ */
+import { readFileSync } from "node:fs";
+import Type, { type Static } from "typebox";
+import type { AccountWrite } from "../engine/journal/writes.ts";
+import { MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES } from "../engine/limits.ts";
+import { hashToken, SCOPES, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
+import { ConfigError } from "./config.ts";
+import { ApiError } from "./errors.ts";
+import { compileSchema } from "./validate.ts";
+
+const closed = <T extends Parameters<typeof Type.Object>[0]>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false });
+const nullableText = Type.Optional(Type.Union([Type.String(), Type.Null()]));
+const Time = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]));
+const Slug = Type.String({ pattern: "^(?!\\d+$)[A-Za-z0-9][A-Za-z0-9._-]*$", maxLength: 200 });
+
+const SeedSchema = closed({
+  users: Type.Optional(
+    Type.Array(
+      closed({
+        email: Type.String({ pattern: "^[^@\\s]+@[^@\\s]+$", maxLength: 254 }),
+        password: Type.Optional(Type.String()),
+        role: Type.Optional(Type.Enum(["user", "operator"])),
+        kyc_tier: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
+        deposit: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_MONEY_MICRO })),
+        pats: Type.Optional(
+          Type.Array(
+            closed({
+              name: Type.String({ minLength: 1, maxLength: 100 }),
+              scopes: Type.Array(Type.Enum([...SCOPES])),
+              token: Type.String({ minLength: 1, maxLength: 512 }),
+            }),
+          ),
+        ),
+      }),
+    ),
+  ),
+  events: Type.Optional(Type.Array(closed({ slug: Slug, title: Type.String(), category: nullableText }))),
+  markets: Type.Optional(
+    Type.Array(
+      closed({
+        slug: Slug,
+        question: Type.String({ minLength: 1 }),
+        description: nullableText,
+        category: nullableText,
+        event_slug: nullableText,
+        outcomes: Type.Array(Type.String({ minLength: 1 }), { minItems: MIN_OUTCOMES, maxItems: MAX_OUTCOMES }),
+        closes_at: Time,
+      }),
+    ),
+  ),
+});
+
+export type Seed = Static<typeof SeedSchema>;
+
+/** @throws ConfigError naming the file and the field */
+export function readSeed(path: string): Seed {
+  try {
+    return compileSchema(SeedSchema)(JSON.parse(readFileSync(path, "utf8")));
+  } catch (error) {
+    const why = error instanceof ApiError || error instanceof SyntaxError ? error.message : String(error);
+    throw new ConfigError(`SEED_FILE: ${path}: ${why}`);
+  }
+}
+
+/** What a seed's makers need of the exchange; each call is durable when it resolves. */
+export interface SeedTarget {
+  /** Applies writes that depend on nothing but each other's order; answers their ids. */
+  write(writes: readonly AccountWrite[]): Promise<{ id: number; created: boolean }[]>;
+}
+
+const CHUNK = 500;
+
+/** Makes what the seed lists and isn't there yet. */
+export async function applySeed(seed: Seed, target: SeedTarget, now: number): Promise<void> {
+  const eventIds = new Map<string, number>();
+  const events = seed.events ?? [];
+  const eventWrites = events.map(({ slug, title, category = null }): AccountWrite => {
+    return { kind: "createEvent", slug, title, category, closesAt: null, at: now };
+  });
+  (await inChunks(target, eventWrites)).forEach(({ id }, i) => {
+    eventIds.set(events[i]!.slug, id);
+  });
+
+  await inChunks(
+    target,
+    (seed.markets ?? []).map((market): AccountWrite => {
+      const { slug, question, outcomes, description = null, category = null, closes_at = null, event_slug } = market;
+      const eventId = event_slug == null ? null : eventIds.get(event_slug);
+      if (eventId === undefined) throw new ConfigError(`SEED_FILE: market ${slug}: no event "${event_slug}"`);
+      const rest = { description, category, eventId, opensAt: now, closesAt: closes_at, at: now };
+      return { kind: "createMarket", slug, question, outcomes, ...rest };
+    }),
+  );
+
+  const users = seed.users ?? [];
+  const userWrites = users.map(({ email, role = "user", kyc_tier = 0 }): AccountWrite => {
+    return { kind: "createUser", email: email.toLowerCase(), role: String(role), kycTier: kyc_tier, at: now };
+  });
+  const made = await inChunks(target, userWrites);
+  const more: AccountWrite[] = [];
+  users.forEach((user, i) => {
+    const userId = made[i]!.id;
+    if (user.deposit !== undefined && user.deposit > 0) {
+      const reference = `seed:${user.email.toLowerCase()}`;
+      more.push({ kind: "deposit", userId, amount: user.deposit, reference, at: now });
+    }
+    for (const { name, scopes, token } of user.pats ?? []) {
+      const prefix = token.slice(0, Math.min(TOKEN_SHOWN_LENGTH, token.length >> 1));
+      const rest = { tokenHash: hashToken(token), prefix, scopes: scopes as string[], expiresAt: null, at: now };
+      more.push({ kind: "createToken", userId, name, ...rest });
+    }
+  });
+  await inChunks(target, more);
+}
+
+async function inChunks(target: SeedTarget, writes: AccountWrite[]): Promise<{ id: number; created: boolean }[]> {
+  const results: { id: number; created: boolean }[] = [];
+  for (let i = 0; i < writes.length; i += CHUNK) results.push(...(await target.write(writes.slice(i, i + CHUNK))));
+  return results;
+}

@@ -1,0 +1,79 @@
+/** Compiled schemas, and their refusals in words: which field, which bound. */
+import type { Static, TSchema } from "typebox";
+import { Compile } from "typebox/compile";
+import { type ApiError, badRequest } from "./errors.ts";
+
+export interface Check<T> {
+  /** The value itself, typed. @throws ApiError 40000 naming the field */
+  (value: unknown): T;
+}
+
+/** Compiles a schema once, at start. */
+export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
+  const validator = Compile(schema);
+  return (value) => {
+    if (validator.Check(value)) return value as Static<T>;
+    throw explain(validator.Errors(value));
+  };
+}
+
+interface Finding {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly message: string;
+  readonly params: object;
+}
+
+function explain(errors: readonly Finding[]): ApiError {
+  const found = errors.find(({ keyword }) => keyword === "additionalProperties") ?? errors[0];
+  if (found === undefined) return badRequest("invalid request");
+  const params = found.params as Record<string, unknown>;
+  const path = found.instancePath.slice(1).replaceAll("/", ".");
+  if (found.keyword === "additionalProperties") {
+    const unknown = params["additionalProperties"] as string[] | undefined;
+    return badRequest(`${fieldName(path, unknown?.[0])}: unknown field`);
+  }
+  if (found.keyword === "required") {
+    const missing = params["requiredProperties"] as string[] | undefined;
+    return badRequest(`${fieldName(path, missing?.[0])}: required`);
+  }
+  if (found.keyword === "enum") {
+    const allowed = params["allowedValues"] as unknown[] | undefined;
+    return badRequest(`${path}: must be one of ${allowed?.join(", ") ?? "the documented values"}`);
+  }
+  // Of an optional field that may be null, the error of the non-null branch says more than "anyOf".
+  const better = errors.find((error) => error.instancePath === found.instancePath && error.keyword !== "anyOf");
+  return badRequest(`${path === "" ? "body" : path}: ${(better ?? found).message}`);
+}
+
+function fieldName(path: string, name: string | undefined): string {
+  const shown = JSON.stringify(name ?? "")
+    .slice(1, 65)
+    .replace(/"$/, "");
+  return path === "" ? shown : `${path}.${shown}`;
+}
+
+/**
+ * Turns a query string into typed values by the schema's own types: digits for integers, true and false for booleans.
+ * What doesn't fit stays text and fails the check, so that the message names the field.
+ */
+export function compileQuery<T extends TSchema>(schema: T): Check<Static<T>> {
+  const validate = compileSchema(schema);
+  const properties = (schema as unknown as { properties: Record<string, { type?: string }> }).properties;
+  return (value) => {
+    const text = value as string;
+    if (text === "") return validate({});
+    const found: Record<string, unknown> = Object.create(null);
+    for (const [name, raw] of new URLSearchParams(text)) {
+      if (name in found) throw badRequest(`${name.slice(0, 64)}: given twice`);
+      found[name] = coerce(properties[name]?.type, raw);
+    }
+    return validate({ ...found });
+  };
+}
+
+function coerce(type: string | undefined, raw: string): unknown {
+  if (type === "integer" && /^-?\d{1,16}$/.test(raw)) return Number(raw);
+  if (type === "boolean" && (raw === "true" || raw === "false")) return raw === "true";
+  return raw;
+}

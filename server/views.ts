@@ -1,0 +1,124 @@
+/** What reads answer: markets, books, balances and positions as the contract's objects, from the gateway's memory. */
+import { Side } from "../engine/constants.ts";
+import type { EventRow } from "../engine/journal/load.ts";
+import type { TotalsSnapshot } from "../engine/journal/totals.ts";
+import type { Ledger } from "../engine/ledger.ts";
+import { isBalanced } from "../engine/ledger.ts";
+import { MICRO_PER_BPS } from "../engine/limits.ts";
+import {
+  addLevels,
+  type Level,
+  type Market,
+  type MarketRegistry,
+  marketStatusName,
+  type Outcome,
+} from "./market-registry.ts";
+
+export function marketView(market: Market, ledger: Ledger): object {
+  return {
+    id: market.id,
+    slug: market.slug,
+    question: market.question,
+    description: market.description,
+    category: market.category,
+    status: marketStatusName(market),
+    outcomes: market.outcomes.map((outcome, index) => ({
+      id: outcome.id,
+      name: outcome.name,
+      index,
+      last_price: outcome.lastPrice,
+      best_bid: outcome.book?.bidLevels()[0]?.[0] ?? null,
+      best_ask: outcome.book?.askLevels()[0]?.[0] ?? null,
+      volume: outcome.volume,
+    })),
+    event_id: market.eventId,
+    opens_at: market.opensAt,
+    closes_at: market.closesAt,
+    resolution: null,
+    volume: marketVolume(market),
+    open_interest: ledger.outstandingSets(market.id),
+    created_at: market.createdAt,
+  };
+}
+
+export function marketVolume(market: Market): number {
+  let volume = 0;
+  for (const outcome of market.outcomes) volume += outcome.volume;
+  return volume;
+}
+
+export function eventView(event: EventRow, registry: MarketRegistry, ledger: Ledger): object {
+  return {
+    id: event.id,
+    slug: event.slug,
+    title: event.title,
+    category: event.category,
+    closes_at: event.closesAt,
+    markets: registry.marketsOf(event.id).map((market) => marketView(market, ledger)),
+  };
+}
+
+interface Ladders {
+  bids: readonly Level[];
+  asks: readonly Level[];
+  implied?: { bids: readonly Level[]; asks: readonly Level[] };
+}
+
+/**
+ * An outcome's depth, best first. With `implied` both sides include what mint and merge offer, and `implied` shows
+ * that part alone.
+ */
+export function ladders(
+  registry: MarketRegistry,
+  market: Market,
+  outcome: Outcome,
+  depth: number | undefined,
+  implied: boolean,
+): Ladders {
+  const own = { bids: outcome.book?.bidLevels() ?? [], asks: outcome.book?.askLevels() ?? [] };
+  const cut = (levels: readonly Level[]): readonly Level[] => (depth === undefined ? levels : levels.slice(0, depth));
+  if (!implied) return { bids: cut(own.bids), asks: cut(own.asks) };
+  const offered = registry.impliedLevels(market, outcome.id);
+  return {
+    bids: cut(addLevels(own.bids, offered.bids, Side.buy)),
+    asks: cut(addLevels(own.asks, offered.asks, Side.sell)),
+    implied: { bids: cut(offered.bids), asks: cut(offered.asks) },
+  };
+}
+
+export function balanceView(ledger: Ledger, userId: number): object {
+  const total = ledger.balance(userId);
+  const held = ledger.held(userId);
+  return { available: total - held, held, total };
+}
+
+/** A position, valued at the outcome's last price (null before the first trade). */
+export function positionView(ledger: Ledger, registry: MarketRegistry, position: number): object {
+  const outcomeId = ledger.outcomeOf(position);
+  const quantity = ledger.quantity(position);
+  const cost = ledger.cost(position);
+  const lastPrice = registry.outcome(outcomeId)!.lastPrice;
+  return {
+    market_id: registry.ofOutcome(outcomeId)!.id,
+    outcome_id: outcomeId,
+    quantity,
+    held: ledger.heldQuantity(position),
+    cost,
+    average_price: quantity === 0 ? null : cost / quantity / MICRO_PER_BPS,
+    realized_pnl: ledger.realizedPnl(position),
+    market_value: lastPrice === null ? null : lastPrice * quantity * MICRO_PER_BPS,
+  };
+}
+
+export function solvencyView(totals: TotalsSnapshot): object {
+  return {
+    deposits: totals.deposits,
+    withdrawals: totals.withdrawals,
+    users_total: totals.usersTotal,
+    collateral: totals.collateral,
+    house: totals.house,
+    balanced: isBalanced(totals),
+    sequence: totals.sequence,
+    at: totals.at,
+  };
+}
