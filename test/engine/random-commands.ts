@@ -1,0 +1,245 @@
+/**
+ * Random commands for the lock step, as fast-check makes and shrinks them: few users, few prices around the point where
+ * all outcomes cost the same, so that matches of every kind and self-trades are frequent. Commands name markets,
+ * outcomes and orders by position, so that a shorter run still means something.
+ */
+import fc from "fast-check";
+import type { EngineOptions } from "./harness.ts";
+import { LockStep, type Market } from "./lock-step.ts";
+import type { PreventionWord, SideNumber } from "./reference-book.ts";
+
+/** The model of a run is the lock step itself: it holds both books and compares them after each command. */
+export type RandomCommand = fc.Command<LockStep, LockStep>;
+
+interface PlaceFields {
+  readonly market: number;
+  readonly outcome: number;
+  readonly user: number;
+  readonly side: SideNumber;
+  readonly price: Price;
+  readonly quantity: number;
+  readonly prevention: PreventionWord;
+  readonly kind: string;
+  readonly pat: boolean;
+  readonly late: "no" | "valid" | "late" | "expired";
+}
+
+/** Either a number, or so many ticks from where the outcomes of the market are worth the same. */
+export type Price = { readonly ticks: number } | { readonly exact: number };
+
+function priceIn(market: Market, price: Price): number {
+  if ("exact" in price) return price.exact;
+  const tick = market.outcomes.length === 2 ? 100 : 50;
+  const even = Math.round(10_000 / market.outcomes.length / tick) * tick;
+  return even + price.ticks * tick;
+}
+
+class Place implements RandomCommand {
+  readonly fields: PlaceFields;
+
+  constructor(fields: PlaceFields) {
+    this.fields = fields;
+  }
+
+  check(model: LockStep): boolean {
+    return model.freeSlotCount > 0;
+  }
+
+  run(model: LockStep): void {
+    const { fields } = this;
+    const market = pick(model.markets, fields.market);
+    const now = model.now + 1;
+    const [type, timeInForce] = fields.kind.split(" ") as ["limit" | "market", "gtc" | "gtd" | "ioc" | "fok"];
+    const resting = type === "limit" && (timeInForce === "gtc" || timeInForce === "gtd");
+    model.place(market, {
+      user: fields.user,
+      outcome: pick(market.outcomes, fields.outcome),
+      side: fields.side,
+      price:
+        type === "market" && fields.late === "no" ? (fields.side === 1 ? 9_999 : 1) : priceIn(market, fields.price),
+      quantity: fields.quantity,
+      type,
+      timeInForce,
+      prevention: fields.prevention,
+      postOnly: resting && fields.kind.endsWith("post"),
+      pat: fields.pat,
+      expiresAt: timeInForce === "gtd" ? (fields.late === "expired" ? now : now + 1_000) : 0,
+      validUntil: fields.late === "late" ? now - 1 : fields.late === "valid" ? now : 0,
+    });
+  }
+
+  toString(): string {
+    return `place ${JSON.stringify(this.fields)}`;
+  }
+}
+
+/** Any other command: `act` with its fields, which the shrunk counterexample prints. */
+class Other<T> implements RandomCommand {
+  readonly name: string;
+  readonly fields: T;
+  readonly act: (model: LockStep, fields: T) => void;
+
+  constructor(name: string, fields: T, act: (model: LockStep, fields: T) => void) {
+    this.name = name;
+    this.fields = fields;
+    this.act = act;
+  }
+
+  check(model: LockStep): boolean {
+    return model.ids.length > 0;
+  }
+
+  run(model: LockStep): void {
+    this.act(model, this.fields);
+  }
+
+  toString(): string {
+    return `${this.name} ${JSON.stringify(this.fields)}`;
+  }
+}
+
+function pick<T>(list: readonly T[], at: number): T {
+  return list[at % list.length]!;
+}
+
+/** Half of the picks are live orders where there are any, the others recent ones, which may be final. */
+function pickOrder(model: LockStep, at: number): number {
+  const { ids, liveIds } = model;
+  if (at % 2 === 0 && liveIds.length > 0) return pick(liveIds, at >> 1);
+  return ids[ids.length - 1 - ((at >> 1) % Math.min(ids.length, 24))]!;
+}
+
+const index = fc.nat(1_000);
+export const priceNear = fc.oneof(
+  { weight: 9, arbitrary: fc.record({ ticks: fc.integer({ min: -3, max: 3 }) }) },
+  { weight: 2, arbitrary: fc.record({ exact: fc.constantFrom(1, 31, 32, 1_023, 1_024, 6_000, 9_000, 9_998, 9_999) }) },
+  { weight: 1, arbitrary: fc.record({ exact: fc.integer({ min: 1, max: 9_999 }) }) },
+);
+export const priceAnywhere = fc.record({ exact: fc.integer({ min: 1, max: 9_999 }) });
+const quantity = fc.oneof(
+  { weight: 12, arbitrary: fc.integer({ min: 1, max: 12 }) },
+  { weight: 1, arbitrary: fc.constantFrom(1_000, 1_000_000_000) },
+);
+const reason = fc.constantFrom("user", "expired", "cancel_on_disconnect", "operator");
+
+function placements(price: fc.Arbitrary<Price>, users: number): fc.Arbitrary<RandomCommand> {
+  const kinds = [
+    ...Array(12).fill("limit gtc"),
+    ...[...Array(4).fill("limit gtc post"), "limit gtd", "limit gtd post", "limit ioc", "limit fok", "limit fok"],
+    ...["market ioc", "market fok"],
+  ];
+  return fc
+    .record({
+      market: index,
+      outcome: index,
+      user: fc.integer({ min: 1, max: users }),
+      side: fc.constantFrom<SideNumber>(1, 2),
+      price,
+      quantity,
+      prevention: fc.constantFrom<PreventionWord>("cancel_taker", "cancel_maker", "cancel_both", "decrement"),
+      kind: fc.constantFrom<string>(...kinds),
+      pat: fc.boolean(),
+      late: fc.constantFrom(...Array(12).fill("no"), "valid", "late", "expired"),
+    })
+    .map((fields) => new Place(fields));
+}
+
+function others(price: fc.Arbitrary<Price>): { weight: number; arbitrary: fc.Arbitrary<RandomCommand> }[] {
+  const cancels = fc
+    .record({ order: index, reason })
+    .map(
+      (fields) =>
+        new Other("cancel", fields, (model, { order, reason }) => model.cancel(pickOrder(model, order), reason)),
+    );
+  const amends = fc
+    .record({
+      order: index,
+      price: fc.option(price, { freq: 2 }),
+      total: fc.option(fc.integer({ min: -5, max: 5 })),
+      late: fc.nat(19),
+    })
+    .map((fields) => new Other("amend", fields, amendSome));
+  const cancelAlls = fc
+    .record({
+      market: index,
+      user: fc.option(fc.integer({ min: 1, max: 3 })),
+      outcome: fc.option(index),
+      side: fc.option(fc.constantFrom(1, 2)),
+      reason: fc.constantFrom("user", "cancel_on_disconnect", "operator"),
+    })
+    .map((fields) => new Other("cancel all", fields, cancelSome));
+  const change = (name: "halt" | "resume" | "close") =>
+    fc.record({ market: index }).map((f) => new Other(name, f, (m, { market }) => m[name](pick(m.markets, market))));
+  return [
+    { weight: 60, arbitrary: cancels },
+    { weight: 60, arbitrary: amends },
+    { weight: 5, arbitrary: cancelAlls },
+    { weight: 2, arbitrary: change("halt") },
+    { weight: 9, arbitrary: change("resume") },
+    { weight: 1, arbitrary: change("close") },
+  ];
+}
+
+function amendSome(
+  model: LockStep,
+  fields: { order: number; price: Price | null; total: number | null; late: number },
+): void {
+  const id = pickOrder(model, fields.order);
+  const market = model.markets.find(({ book }) => book.orders.has(id))!;
+  const { price, quantity: total } = market.book.orders.get(id)!;
+  const newPrice = fields.price === null ? price : priceIn(market, fields.price);
+  const validUntil = fields.late === 0 ? model.now : fields.late === 1 ? model.now + 1 : 0;
+  const newTotal = Math.min(1_000_000_000, Math.max(1, total + (fields.total ?? 0)));
+  model.amend(id, newPrice, newTotal, validUntil);
+}
+
+function cancelSome(
+  model: LockStep,
+  fields: { market: number; user: number | null; outcome: number | null; side: number | null; reason: string },
+): void {
+  const market = pick(model.markets, fields.market);
+  const filter: { user?: number; outcome?: number; side?: number } = {};
+  if (fields.user !== null) filter.user = fields.user;
+  if (fields.outcome !== null) filter.outcome = pick(market.outcomes, fields.outcome);
+  if (fields.side !== null) filter.side = fields.side;
+  model.cancelAll(market, filter, fields.reason);
+}
+
+export function commandsOf(price: fc.Arbitrary<Price>, users: number): fc.Arbitrary<RandomCommand> {
+  return fc.oneof({ weight: 260, arbitrary: placements(price, users) }, ...others(price));
+}
+
+/** Markets with so many outcomes each, in a matcher of their own. */
+export function modelOf(outcomeCounts: readonly number[], options: EngineOptions = {}): LockStep {
+  const model = new LockStep({ capacity: 512, ...options });
+  for (const count of outcomeCounts) model.openMarket(count);
+  return model;
+}
+
+/**
+ * The same for many short runs: a matcher that held what came before and gave it back. After a failure the next run
+ * gets a new one, so that a counterexample which shrinks doesn't owe anything to its forerunners.
+ */
+export class ModelPool {
+  private idle: LockStep | null = null;
+
+  run(outcomeCounts: readonly number[], body: (model: LockStep) => void): void {
+    const model = this.idle ?? new LockStep({ capacity: 512 });
+    this.idle = null;
+    for (const count of outcomeCounts) model.openMarket(count);
+    body(model);
+    model.clear();
+    this.idle = model;
+  }
+}
+
+/** The commands one after the other, outside fast-check's runner: for properties over whole runs. */
+export function runAll(model: LockStep, commands: readonly RandomCommand[], batch = 1): void {
+  model.batchOfOne = batch === 1;
+  commands.forEach((command, i) => {
+    if (!command.check(model)) model.endBatch();
+    if (command.check(model)) command.run(model, model);
+    if (batch > 1 && i % batch === batch - 1) model.endBatch();
+  });
+  model.endBatch();
+}
