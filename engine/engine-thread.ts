@@ -54,6 +54,7 @@ function run(): void {
     (commands.available() > 0 && events.hasRoom(4 * MAX_EVENTS_PER_STEP)) || journal?.hasWork() === true;
 
   parentPort!.postMessage({ kind: "ready" } satisfies ThreadMessage);
+  let otherWork = journal !== null;
   for (;;) {
     const done = runBatch();
     if (journal === null) {
@@ -61,11 +62,11 @@ function run(): void {
     } else {
       const committed = journal.run();
       if (journal.stopped) break;
-      if (done > 0 || committed) continue;
-      if (!hasWork() && journal.idle()) continue;
+      if (committed) otherWork = true;
     }
     if (stopping && journal === null) break;
-    if (done === 0) waitForWork(waker, hasWork, setup.spinTurns);
+    if (done > 0) continue;
+    if (!waitForWork(waker, hasWork, setup.spinTurns, otherWork)) otherWork = journal?.idle() === true;
   }
   journal?.close();
 }

@@ -147,12 +147,16 @@ export class Waker {
     Atomics.notify(this.words, WAKE_COUNT);
   }
 
-  /** Blocks the calling worker until it is woken, `hasWork` holds, or the time is over. Not for the main thread. */
-  sleep(hasWork: () => boolean, timeoutMs: number): void {
+  /**
+   * Blocks the calling worker until it is woken, `hasWork` holds, or the time is over: then it answers false.
+   * Not for the main thread.
+   */
+  sleep(hasWork: () => boolean, timeoutMs: number): boolean {
     const count = Atomics.load(this.words, WAKE_COUNT);
     Atomics.store(this.words, WAKE_ASLEEP, 1);
-    if (!hasWork()) Atomics.wait(this.words, WAKE_COUNT, count, timeoutMs);
+    const result = hasWork() ? "ok" : Atomics.wait(this.words, WAKE_COUNT, count, timeoutMs);
     Atomics.store(this.words, WAKE_ASLEEP, 0);
+    return result !== "timed-out";
   }
 
   /**

@@ -26,9 +26,14 @@ export interface JournalThreadSetup {
 export type ThreadMessage = { kind: "ready" } | { kind: "failed"; error: string };
 
 const SLEEP_MS = 1_000;
+/** How long a thread must have had nothing to do before it takes up work that can wait. */
+const QUIET_MS = 20;
 
-/** Spins for a while (worth it only where cores are plenty), then sleeps until woken or a second has passed. */
-export function waitForWork(waker: Waker, hasWork: () => boolean, spinTurns: number): void {
-  for (let turn = 0; turn < spinTurns; turn++) if (hasWork()) return;
-  waker.sleep(hasWork, SLEEP_MS);
+/**
+ * Spins for a while (worth it only where cores are plenty), then sleeps until there is work.
+ * Answers false when the time is over without any: `QUIET_MS` where something else could be done meanwhile, else 1 s.
+ */
+export function waitForWork(waker: Waker, hasWork: () => boolean, spinTurns: number, otherWork = false): boolean {
+  for (let turn = 0; turn < spinTurns; turn++) if (hasWork()) return true;
+  return waker.sleep(hasWork, otherWork ? QUIET_MS : SLEEP_MS);
 }

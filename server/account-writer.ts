@@ -1,10 +1,11 @@
 /**
- * Sends account writes to the journal and, once they are committed, takes their effect into the gateway's memory.
+ * The gateway's end of the journal's mailbox: sends account writes and, once they are committed, takes their effect
+ * into the gateway's memory; has the WAL checkpointed when the journal asks.
  * Owned by the gateway thread; the journal owns the other end of the port.
  */
 import type { MessagePort } from "node:worker_threads";
 import { MarketStatus } from "../engine/constants.ts";
-import type { WriteReply } from "../engine/journal/journal.ts";
+import type { JournalMessage, JournalReply } from "../engine/journal/journal.ts";
 import type { AccountWrite, WriteResult } from "../engine/journal/writes.ts";
 import type { Waker } from "../engine/ring.ts";
 import type { Accounts } from "./accounts.ts";
@@ -26,6 +27,8 @@ export interface AccountWriterOptions {
   readonly journalWaker: Waker;
   readonly exchange: Exchange;
   readonly accounts: Accounts;
+  /** Checkpoints the WAL through a connection of another thread; the journal asks for it. */
+  readonly checkpoint: () => Promise<void>;
 }
 
 export class AccountWriter {
@@ -34,6 +37,7 @@ export class AccountWriter {
   private readonly journalWaker: Waker;
   private readonly exchange: Exchange;
   private readonly accounts: Accounts;
+  private readonly checkpoint: () => Promise<void>;
   private readonly waiting = new Map<number, Waiting>();
   private lastId = 0;
 
@@ -43,7 +47,8 @@ export class AccountWriter {
     this.journalWaker = options.journalWaker;
     this.exchange = options.exchange;
     this.accounts = options.accounts;
-    this.port.on("message", (reply: WriteReply) => this.receive(reply));
+    this.checkpoint = options.checkpoint;
+    this.port.on("message", (reply: JournalReply) => this.receive(reply));
   }
 
   /** Does all of `writes` or none; resolves when they are durable. Rejects with an ApiError where they are refused. */
@@ -51,17 +56,25 @@ export class AccountWriter {
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
       this.waiting.set(id, { writes, resolve, reject });
-      this.port.postMessage({ id, writes });
-      Atomics.add(this.posted, POSTED, 1);
-      this.journalWaker.wake();
+      this.post({ id, writes });
     });
+  }
+
+  private post(message: JournalMessage): void {
+    this.port.postMessage(message);
+    Atomics.add(this.posted, POSTED, 1);
+    this.journalWaker.wake();
   }
 
   close(): void {
     this.port.close();
   }
 
-  private receive(reply: WriteReply): void {
+  private receive(reply: JournalReply): void {
+    if (reply === "checkpoint") {
+      void this.checkpoint().finally(() => this.post("checkpointed"));
+      return;
+    }
     const waiting = this.waiting.get(reply.id)!;
     this.waiting.delete(reply.id);
     if ("refused" in reply) {

@@ -14,7 +14,7 @@ import {
   SELF_TRADE_PREVENTIONS,
   TIMES_IN_FORCE,
 } from "../engine/constants.ts";
-import { openReadOnly } from "../engine/journal/database.ts";
+import { openDatabase, openReadOnly } from "../engine/journal/database.ts";
 
 export interface HistoryPage {
   /** Rows as the contract's objects, newest first. */
@@ -47,7 +47,8 @@ export interface TransactionsOptions extends PageOptions {
   to?: number | undefined;
 }
 
-const db: Database.Database = openReadOnly((workerData as { path: string }).path);
+const { path } = workerData as { path: string };
+const db: Database.Database = openReadOnly(path);
 
 /** Reads the tail beyond a look-up table first and then, for what is missing to the limit, through the table. */
 function newestFirst(
@@ -344,6 +345,13 @@ export const hourlyVolumes = snapshot(
       .all(low) as [number, number, number][];
   },
 );
+
+/** Moves the WAL's bulk into the database file, on a connection that lives for this call only. */
+export function checkpoint(): void {
+  const writer = openDatabase(path, "full");
+  writer.pragma("wal_checkpoint(PASSIVE)");
+  writer.close();
+}
 
 function page<T>(rows: T[], limit: number, object: (row: T) => object, id: (row: T) => number): HistoryPage {
   const items = rows.slice(0, limit).map(object);

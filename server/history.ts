@@ -45,6 +45,11 @@ export class History {
     return this.run("hourlyVolumes", { since });
   }
 
+  /** Copies the WAL's pages into the database file while the journal goes on committing. */
+  checkpoint(): Promise<void> {
+    return this.run("checkpoint", {});
+  }
+
   async close(): Promise<void> {
     await this.pool.destroy();
   }

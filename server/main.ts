@@ -210,6 +210,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     journalWaker: threads.journalWaker,
     exchange,
     accounts,
+    checkpoint: () => history.checkpoint(),
   });
 
   let phase: "starting" | "ready" | "failed" | "stopping" = "starting";

@@ -7,7 +7,7 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { OrderTexts } from "../order-texts.ts";
 import { RingGate, type RingMemory, type Waker } from "../ring.ts";
 import { type Durability, openDatabase } from "./database.ts";
-import { Journal, type WriteRequest } from "./journal.ts";
+import { Journal, type JournalMessage, type JournalReply, type WriteRequest } from "./journal.ts";
 import { CommittedTotals } from "./totals.ts";
 
 const POSTED = 0;
@@ -45,6 +45,7 @@ export class JournalStage {
       texts: new OrderTexts(setup.texts),
       totals: new CommittedTotals(setup.totals),
       now: Date.now,
+      requestCheckpoint: () => this.port.postMessage("checkpoint" satisfies JournalReply),
     });
   }
 
@@ -85,7 +86,9 @@ export class JournalStage {
       const message = receiveMessageOnPort(this.port);
       if (message === undefined) return requests;
       this.received = (this.received + 1) | 0;
-      requests.push(message.message as WriteRequest);
+      const content = message.message as JournalMessage;
+      if (content === "checkpointed") this.journal.finishCheckpoint();
+      else requests.push(content);
     }
   }
 }

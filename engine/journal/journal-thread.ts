@@ -11,10 +11,10 @@ function run(): void {
   const journal = new JournalStage(setup.journal, new Waker(setup.gatewayWaker));
   const hasWork = (): boolean => journal.hasWork();
   parentPort!.postMessage({ kind: "ready" } satisfies ThreadMessage);
+  let otherWork = true;
   while (!journal.stopped) {
-    if (journal.run()) continue;
-    if (!hasWork() && journal.idle()) continue;
-    waitForWork(waker, hasWork, setup.spinTurns);
+    if (journal.run()) otherWork = true;
+    else if (!waitForWork(waker, hasWork, setup.spinTurns, otherWork)) otherWork = journal.idle();
   }
   journal.close();
 }

@@ -9,7 +9,6 @@
  * One pass: 1. account writes  2. events, in ring order, into the ledger and the tables of touched rows
  *           3. touched rows, each once  4. sums  5. COMMIT  6. cursors  7. answers to account writes.
  */
-import { statSync } from "node:fs";
 import type Database from "better-sqlite3";
 import { check } from "../check.ts";
 import { isFinal, OrderStatus, Role } from "../constants.ts";
@@ -28,9 +27,12 @@ const FILL_COLUMNS = 14;
 /** Rows that the look-up tables may lag behind under load, and how many one pass brings them forward. */
 const MAX_ARREARS = 4096;
 const INDEX_SLICE = 2048;
-/** A WAL this long is checkpointed when the exchange is idle; one that long, even when it isn't. */
-const IDLE_CHECKPOINT_BYTES = 4 * 1024 * 1024;
-const BUSY_CHECKPOINT_BYTES = 128 * 1024 * 1024;
+/**
+ * Checkpoints keep the WAL short. Quiet: this connection does it. Busy: another thread's connection copies the bulk
+ * while commits go on, and this one then only the little that came meanwhile, so that the WAL starts over.
+ */
+const QUIET_CHECKPOINT_PAGES = 1_000;
+const BUSY_CHECKPOINT_PAGES = 2_000;
 const COMMITS_PER_WAL_LOOK = 64;
 
 /** Several account writes that happen together or not at all. */
@@ -38,6 +40,12 @@ export interface WriteRequest {
   id: number;
   writes: readonly AccountWrite[];
 }
+
+/** Everything that the gateway posts to the journal. */
+export type JournalMessage = WriteRequest | "checkpointed";
+
+/** Everything that the journal posts to the gateway. */
+export type JournalReply = WriteReply | "checkpoint";
 
 export type WriteReply = { id: number } & ({ results: WriteResult[] } | { refused: string });
 
@@ -48,6 +56,8 @@ export interface JournalOptions {
   readonly totals: CommittedTotals;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Asks for a checkpoint through another connection; `finishCheckpoint` is called when it is done. */
+  readonly requestCheckpoint: () => void;
 }
 
 export class Journal {
@@ -76,6 +86,8 @@ export class Journal {
   /** Live orders that `resting_orders` may list and that have ended since. */
   private ended: number[] = [];
   private commitsSinceLook = 0;
+  private readonly requestCheckpoint: () => void;
+  private bulkCheckpoint = false;
 
   /** By user: the last number of the user's order updates; all start where the database's counter of updates stood. */
   private userSequences: Float64Array;
@@ -116,6 +128,7 @@ export class Journal {
     this.texts = options.texts;
     this.committed = options.totals;
     this.now = options.now;
+    this.requestCheckpoint = options.requestCheckpoint;
     const state = loadLedger(db, this.ledger);
     this.sequence = state.sequence;
     this.lastEntryId = state.lastEntryId;
@@ -176,7 +189,7 @@ export class Journal {
       this.inTransaction = false;
       return true;
     }
-    if (this.commitsSinceLook > 0) this.checkpointIfLong(IDLE_CHECKPOINT_BYTES);
+    if (!this.bulkCheckpoint && this.walPages() >= QUIET_CHECKPOINT_PAGES) this.db.pragma("wal_checkpoint(PASSIVE)");
     return false;
   }
 
@@ -427,7 +440,7 @@ export class Journal {
     this.commitStatement.run();
     this.inTransaction = false;
     this.committed.publish(this.ledger.totals, this.sequence, at);
-    if (++this.commitsSinceLook >= COMMITS_PER_WAL_LOOK) this.checkpointIfLong(BUSY_CHECKPOINT_BYTES);
+    if (++this.commitsSinceLook >= COMMITS_PER_WAL_LOOK) this.lookAtWal();
   }
 
   private flushOrder(touch: number): void {
@@ -545,10 +558,23 @@ export class Journal {
     statements.setMeta.run(this.fillsIndexed, "fills_indexed");
   }
 
-  private checkpointIfLong(bytes: number): void {
+  /** Pages in the WAL that the database file lacks. */
+  private walPages(): number {
+    const [{ log, checkpointed }] = this.db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
+    return log - checkpointed;
+  }
+
+  private lookAtWal(): void {
     this.commitsSinceLook = 0;
-    const size = statSync(`${this.db.name}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-    if (size >= bytes) this.db.pragma("wal_checkpoint(PASSIVE)");
+    if (this.bulkCheckpoint || this.walPages() < BUSY_CHECKPOINT_PAGES) return;
+    this.bulkCheckpoint = true;
+    this.requestCheckpoint();
+  }
+
+  /** Another connection has checkpointed the bulk: the rest is short. */
+  finishCheckpoint(): void {
+    this.bulkCheckpoint = false;
+    this.db.pragma("wal_checkpoint(PASSIVE)");
   }
 }
 
