@@ -54,7 +54,7 @@ const FAILED_GRACE_MS = 10_000;
 const SPIN_TURNS = availableParallelism() > 2 ? 2_000 : 0;
 
 interface Threads {
-  readonly workers: readonly Worker[];
+  readonly workers: readonly { name: string; worker: Worker }[];
   readonly links: { commands: RingProducer; events: RingConsumer; waker: Waker }[];
   readonly gatewayWaker: Waker;
   readonly journalWaker: Waker;
@@ -107,11 +107,8 @@ function startThreads(config: Config, path: string, texts: SharedArrayBuffer): T
       spinTurns: SPIN_TURNS,
     };
     const transferList = alone ? [journalPort] : [];
-    return new Worker(new URL("./engine-thread.js", import.meta.url), {
-      workerData: setup,
-      transferList,
-      name: `engine-${i + 1}`,
-    });
+    const worker = new Worker(new URL("./engine-thread.js", import.meta.url), { workerData: setup, transferList });
+    return { name: `engine ${i + 1}`, worker };
   });
   if (!alone) {
     const setup: JournalThreadSetup = {
@@ -120,13 +117,8 @@ function startThreads(config: Config, path: string, texts: SharedArrayBuffer): T
       gatewayWaker: gatewayWaker.buffer,
       spinTurns: SPIN_TURNS,
     };
-    workers.push(
-      new Worker(new URL("./journal-thread.js", import.meta.url), {
-        workerData: setup,
-        transferList: [journalPort],
-        name: "journal",
-      }),
-    );
+    const url = new URL("./journal-thread.js", import.meta.url);
+    workers.push({ name: "journal", worker: new Worker(url, { workerData: setup, transferList: [journalPort] }) });
   }
   const links = rings.map(({ commands, events, waker }) => ({
     commands: new RingProducer(commands),
@@ -230,8 +222,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     exchange.failPending(refusal);
     setTimeout(() => process.exit(1), FAILED_GRACE_MS);
   };
-  for (const worker of threads.workers) {
-    const name = (worker as unknown as { name?: string }).name ?? `thread ${worker.threadId}`;
+  for (const { name, worker } of threads.workers) {
     worker.on("message", (message: ThreadMessage) => {
       if (message.kind === "failed") fail(name, message.error);
     });
@@ -291,7 +282,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
     uws.us_listen_socket_close(listenSocket);
     clearInterval(ticking);
     while (!failed && exchange.pendingCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    const ended = Promise.all(threads.workers.map((worker) => new Promise((resolve) => worker.once("exit", resolve))));
+    const ended = Promise.all(
+      threads.workers.map(({ worker }) => new Promise((resolve) => worker.once("exit", resolve))),
+    );
     if (!failed) {
       exchange.stopEngines();
       await ended;

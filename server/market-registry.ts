@@ -107,6 +107,7 @@ const HOUR_MS = 3_600_000;
 const HOURS_A_DAY = 24;
 
 export class MarketRegistry {
+  private readonly inOrder: Market[] = [];
   private readonly byId = new Map<number, Market>();
   private readonly bySlug = new Map<string, Market>();
   private readonly outcomeMarket = new Map<number, Market>();
@@ -149,6 +150,7 @@ export class MarketRegistry {
       hourly: null,
       tradeSequence: this.firstTradeSequence,
     };
+    this.inOrder.push(market);
     this.byId.set(market.id, market);
     this.bySlug.set(market.slug, market);
     for (const outcome of market.outcomes) this.outcomeMarket.set(outcome.id, market);
@@ -177,8 +179,9 @@ export class MarketRegistry {
     return market?.outcomes[outcomeId - market.firstOutcomeId];
   }
 
-  all(): IterableIterator<Market> {
-    return this.byId.values();
+  /** Every market, in the order of their ids, which is the order in which they were made. */
+  all(): readonly Market[] {
+    return this.inOrder;
   }
 
   allEvents(): IterableIterator<EventRow> {

@@ -235,6 +235,7 @@ function readPlacement(body: Static<typeof S.PlaceOrder>): Placement {
 
 function marketRoutes({ exchange, history }: RouteContext): Route[] {
   const { registry, ledger } = exchange;
+  const feed = createFeed(exchange);
   const findMarket = (text: string): Market => {
     const market = registry.findBySlug(text) ?? registry.get(pathId(text, "market"));
     if (market === undefined) throw notFound("market");
@@ -310,7 +311,7 @@ function marketRoutes({ exchange, history }: RouteContext): Route[] {
       response: S.Feed,
       handler({ query, now }) {
         const { page = 1, size = DEFAULT_FEED_SIZE } = query as Static<typeof S.FeedQuery>;
-        return feed(exchange, page, size, now);
+        return feed(page, size, now);
       },
     }),
     route({
@@ -326,7 +327,7 @@ function marketRoutes({ exchange, history }: RouteContext): Route[] {
 
 /** The key that a sort puts first when it is largest; ids break ties, newest first. */
 const MARKET_SORT_KEYS: Record<string, (market: Market) => number> = {
-  created_at: (market) => market.createdAt,
+  created_at: (market) => market.id,
   volume: (market) => marketVolume(market),
   // Soonest first; those without an end come last.
   closes_at: (market) => -(market.closesAt ?? Number.MAX_SAFE_INTEGER),
@@ -338,8 +339,10 @@ function listMarkets({ registry, ledger }: Exchange, query: Static<typeof S.Mark
   const words = q?.toLowerCase().split(/\s+/) ?? [];
   const key = MARKET_SORT_KEYS[sort as string]!;
   const after = cursor === undefined ? null : decodeCursor(cursor, 2);
+  const all = registry.all();
   const found: Market[] = [];
-  for (const market of registry.all()) {
+  for (let i = all.length - 1; i >= 0; i--) {
+    const market = all[i]!;
     if (market.status !== wanted) continue;
     if (category !== undefined && market.category !== category) continue;
     if (event_id !== undefined && market.eventId !== event_id) continue;
@@ -349,33 +352,55 @@ function listMarkets({ registry, ledger }: Exchange, query: Static<typeof S.Mark
       if (!words.every((word) => text.includes(word))) continue;
     }
     found.push(market);
+    // Newest first is the order of the walk: it can end with the page.
+    if (sort === "created_at" && found.length > limit) break;
   }
-  found.sort((a, b) => key(b) - key(a) || b.id - a.id);
+  if (sort !== "created_at") found.sort((a, b) => key(b) - key(a) || b.id - a.id);
   const shown = found.slice(0, limit);
   const last = shown.at(-1);
   const next = found.length > limit && last !== undefined ? encodeCursor(key(last), last.id) : null;
   return JSON.stringify({ items: shown.map((market) => marketView(market, ledger)), next_cursor: next });
 }
 
-function feed({ registry, ledger }: Exchange, page: number, size: number, now: number): string {
-  const entries: { volume: number; createdAt: number; view: () => object }[] = [];
-  for (const market of registry.all()) {
-    if (market.status !== MarketStatus.open) continue;
-    entries.push({
-      volume: registry.dayVolume(market, now),
-      createdAt: market.createdAt,
-      view: () => ({ kind: "market", ...marketView(market, ledger) }),
-    });
+interface FeedEntry {
+  readonly volume: number;
+  readonly createdAt: number;
+  readonly view: () => object;
+}
+
+/** How long an order of the feed holds: sorting thousands of markets for each request would block the gateway. */
+const FEED_ORDER_MS = 1_000;
+
+/** Pages through open markets and events; their order is as of the last second, what they show is of now. */
+function createFeed({ registry, ledger }: Exchange): (page: number, size: number, now: number) => string {
+  let entries: FeedEntry[] = [];
+  let orderedAt = 0;
+
+  function order(now: number): void {
+    entries = [];
+    for (const market of registry.all()) {
+      if (market.status !== MarketStatus.open) continue;
+      entries.push({
+        volume: registry.dayVolume(market, now),
+        createdAt: market.createdAt,
+        view: () => ({ kind: "market", ...marketView(market, ledger) }),
+      });
+    }
+    for (const event of registry.allEvents()) {
+      let volume = 0;
+      for (const market of registry.marketsOf(event.id)) volume += registry.dayVolume(market, now);
+      const view = (): object => ({ kind: "event", ...eventView(event, registry, ledger) });
+      entries.push({ volume, createdAt: event.createdAt, view });
+    }
+    entries.sort((a, b) => b.volume - a.volume || b.createdAt - a.createdAt);
+    orderedAt = now;
   }
-  for (const event of registry.allEvents()) {
-    let volume = 0;
-    for (const market of registry.marketsOf(event.id)) volume += registry.dayVolume(market, now);
-    const view = (): object => ({ kind: "event", ...eventView(event, registry, ledger) });
-    entries.push({ volume, createdAt: event.createdAt, view });
-  }
-  entries.sort((a, b) => b.volume - a.volume || b.createdAt - a.createdAt);
-  const items = entries.slice((page - 1) * size, page * size).map(({ view }) => view());
-  return JSON.stringify({ items, page, size, total: entries.length });
+
+  return (page, size, now) => {
+    if (now - orderedAt >= FEED_ORDER_MS) order(now);
+    const items = entries.slice((page - 1) * size, page * size).map(({ view }) => view());
+    return JSON.stringify({ items, page, size, total: entries.length });
+  };
 }
 
 // ---------------------------------------------------------------- wallet
