@@ -3,10 +3,8 @@ import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
 import { type ApiError, badRequest } from "./errors.ts";
 
-export interface Check<T> {
-  /** The value itself, typed. @throws ApiError 40000 naming the field */
-  (value: unknown): T;
-}
+/** Answers the value itself, typed. @throws ApiError 40000 naming the field */
+export type Check<T> = (value: unknown) => T;
 
 /** Compiles a schema once, at start. */
 export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
