@@ -22,18 +22,23 @@ const IDLE_TIMEOUT_S = 60;
 /** Above our own bound, so that uWebSockets.js never drops a message before we close the socket. */
 const SOCKET_BACKPRESSURE_BYTES = 16 * MAX_WS_BACKPRESSURE_BYTES;
 
+/** What uWebSockets.js keeps for a socket: it copies the fields, so the connection goes in as one of them. */
+interface SocketData {
+  readonly connection: Connection;
+}
+
 /** One user's or one anonymous client's socket. */
 class Connection {
   readonly principal: Principal | null;
   readonly topics = new Set<string>();
   private readonly outbox: string[] = [];
-  private socket: WebSocket<Connection> | null = null;
+  private socket: WebSocket<SocketData> | null = null;
 
   constructor(principal: Principal | null) {
     this.principal = principal;
   }
 
-  opened(socket: WebSocket<Connection>): void {
+  opened(socket: WebSocket<SocketData>): void {
     this.socket = socket;
   }
 
@@ -93,7 +98,7 @@ export class SocketHub implements Audience {
   }
 
   register(app: TemplatedApp): void {
-    app.ws<Connection>(`${API_BASE}/ws`, {
+    app.ws<SocketData>(`${API_BASE}/ws`, {
       idleTimeout: IDLE_TIMEOUT_S,
       sendPingsAutomatically: true,
       maxPayloadLength: MAX_WS_MESSAGE_BYTES,
@@ -101,24 +106,26 @@ export class SocketHub implements Audience {
       upgrade: (res, req, context) => {
         // The token may stand in the URL: nothing of the URL is ever logged.
         const token = new URLSearchParams(req.getQuery() ?? "").get("token");
+        let principal: Principal | null;
         try {
           const closed = this.closedWith();
           if (closed !== null) throw closed;
-          const principal = token === null ? null : this.accounts.authenticate(token, Date.now());
-          res.upgrade(
-            new Connection(principal),
-            req.getHeader("sec-websocket-key"),
-            req.getHeader("sec-websocket-protocol"),
-            req.getHeader("sec-websocket-extensions"),
-            context,
-          );
+          principal = token === null ? null : this.accounts.authenticate(token, Date.now());
         } catch (error) {
           new Reply(res, "ws", 200, this.logger).fail(error);
+          return;
         }
+        res.upgrade(
+          { connection: new Connection(principal) },
+          req.getHeader("sec-websocket-key"),
+          req.getHeader("sec-websocket-protocol"),
+          req.getHeader("sec-websocket-extensions"),
+          context,
+        );
       },
       open: (socket) => this.open(socket),
-      message: (socket, message, isBinary) => this.receive(socket.getUserData(), message, isBinary),
-      close: (socket) => this.close(socket.getUserData()),
+      message: (socket, message, isBinary) => this.receive(socket.getUserData().connection, message, isBinary),
+      close: (socket) => this.close(socket.getUserData().connection),
     });
   }
 
@@ -133,8 +140,8 @@ export class SocketHub implements Audience {
 
   // ---------------------------------------------------------------- one socket
 
-  private open(socket: WebSocket<Connection>): void {
-    const connection = socket.getUserData();
+  private open(socket: WebSocket<SocketData>): void {
+    const { connection } = socket.getUserData();
     connection.opened(socket);
     this.connections.add(connection);
     const { principal } = connection;
