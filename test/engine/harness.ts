@@ -159,7 +159,7 @@ export class Engine {
     this.consumer = new RingConsumer(memory, false);
     this.matcher = createMatcher(new RingProducer(memory), {
       capacity: options.capacity ?? 1024,
-      activeBooks: options.activeBooks ?? 16,
+      activeBooks: options.activeBooks ?? 40,
       onRingFull: () => {
         this.ringFullCount++;
         this.drain(true);
