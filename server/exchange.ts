@@ -246,7 +246,9 @@ export class Exchange {
     store.createdAt[slot] = now;
     store.updatedAt[slot] = now;
     store.link(slot, order.clientOrderId);
-    this.pushOrder(link, packed, slot, order.quantity, 0, order.validUntil ?? 0, now);
+    // In a command 0 stands for none; what was due in 1970 is as late at 1 ms.
+    const validUntil = order.validUntil === null ? 0 : Math.max(1, order.validUntil);
+    this.pushOrder(link, packed, slot, order.quantity, 0, validUntil, now);
     this.placements.set(slot, { answer, deadline: now + ANSWER_DEADLINE_MS });
     this.schedule();
   }
