@@ -152,7 +152,7 @@ function snapshot<A extends unknown[], R>(read: (...args: A) => R): (...args: A)
   return db.transaction(read);
 }
 
-const NO_FILL_FILTERS = { from: null, to: null, side: null, role: null };
+const NO_FILL_FILTERS = { from: null, to: null, side: null, rebated: null };
 
 const oneOrder = db.prepare(
   `SELECT ${ORDER_COLUMNS} FROM orders JOIN outcomes ON outcomes.id = outcome_id WHERE orders.id = ?`,
@@ -180,7 +180,7 @@ const fillsOfOrder = newestFirst(
 );
 const FILL_FILTERS = `(@marketId IS NULL OR outcomes.market_id = @marketId) AND (@orderId IS NULL OR order_id = @orderId)
   AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
-  AND (@side IS NULL OR side = @side) AND (@role IS NULL OR role = @role)`;
+  AND (@side IS NULL OR side = @side) AND (@rebated IS NULL OR rebate > 0)`;
 const fillsOfUser = newestFirst(
   `SELECT ${FILL_COLUMNS} FROM fills JOIN outcomes ON outcomes.id = outcome_id
    WHERE fills.id > (SELECT value FROM meta WHERE key = 'fills_indexed') AND fills.id < @before
@@ -271,6 +271,9 @@ interface TransactionRow {
 
 /** Ids of transactions: four to an entry, because one fill moves money up to three times. */
 const TRANSACTIONS_PER_ENTRY = 4;
+const TRADE_PART = 0;
+const FEE_PART = 1;
+const REBATE_PART = 2;
 
 /** A fill's money, latest first: rebate, fee, and the shares' price. */
 function fillTransactions(row: FillRow): TransactionRow[] {
@@ -284,9 +287,9 @@ function fillTransactions(row: FillRow): TransactionRow[] {
   };
   const id = row.id * TRANSACTIONS_PER_ENTRY;
   const parts = [
-    { id, type: "trade", amount: row.side === 1 ? -notional : notional },
-    { id: id + 1, type: "fee", amount: -row.fee },
-    { id: id + 2, type: "rebate", amount: row.rebate },
+    { id: id + TRADE_PART, type: "trade", amount: row.side === 1 ? -notional : notional },
+    { id: id + FEE_PART, type: "fee", amount: -row.fee },
+    { id: id + REBATE_PART, type: "rebate", amount: row.rebate },
   ];
   const found: TransactionRow[] = [];
   let after = row.balance_after;
@@ -300,13 +303,15 @@ function fillTransactions(row: FillRow): TransactionRow[] {
 
 export const transactions = snapshot((options: TransactionsOptions): HistoryPage => {
   const { userId, limit, before, type = null, from = null, to = null } = options;
-  // The entry that `before` lies in may still have parts below it.
-  const params = { userId, from, to, before: Math.ceil(before / TRANSACTIONS_PER_ENTRY), limit: limit + 1 };
+  // The entry that `before` lies in may still have a part of the wanted type, or any, below it.
+  const offset = type === "fee" ? FEE_PART : type === "rebate" ? REBATE_PART : TRADE_PART;
+  const below = Math.ceil((before - offset) / TRANSACTIONS_PER_ENTRY);
+  const params = { userId, from, to, before: below, limit: limit + 1 };
   const found: TransactionRow[] = [];
   if (type === null || type === "trade" || type === "fee" || type === "rebate") {
     const side = type === "fee" ? 2 : null;
-    const role = type === "rebate" ? 0 : null;
-    const rows = fillsOfUser.all({ ...params, marketId: null, orderId: null, side, role }) as FillRow[];
+    const rebated = type === "rebate" ? 1 : null;
+    const rows = fillsOfUser.all({ ...params, marketId: null, orderId: null, side, rebated }) as FillRow[];
     for (const row of rows) found.push(...fillTransactions(row).filter((part) => type === null || part.type === type));
   }
   if (type === null || !["trade", "fee", "rebate"].includes(type)) {
@@ -314,9 +319,8 @@ export const transactions = snapshot((options: TransactionsOptions): HistoryPage
       found.push({ ...row, id: row.id * TRANSACTIONS_PER_ENTRY, order_id: null, trade_id: null });
     }
   }
-  const below = found.filter(({ id }) => id < before).sort((a, b) => b.id - a.id);
   return page(
-    below,
+    found.filter(({ id }) => id < before).sort((a, b) => b.id - a.id),
     limit,
     (row) => row,
     ({ id }) => id,
