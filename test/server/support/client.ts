@@ -1,0 +1,267 @@
+/**
+ * A small REST client for tests. Every answer that goes through it is checked: the envelope, the pair of HTTP status
+ * and code, the headers that belong to it, the echoed request id, and the data against the route's own schema.
+ * Owns one keep-alive agent; with one socket its requests reach the server in order.
+ */
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import type { Static, TSchema } from "typebox";
+import { Compile } from "typebox/compile";
+import { createRoutes, type Route, type RouteContext } from "../../../server/routes.ts";
+import * as S from "../../../server/schemas.ts";
+import type { TestServer } from "./server.ts";
+
+/** The route table as the server has it; nothing behind it. */
+export const ROUTES: readonly Route[] = createRoutes({
+  exchange: {},
+  history: {},
+  totals: {},
+  unready: () => null,
+} as unknown as RouteContext);
+export const API_BASE = "/api/v1";
+
+export type OrderJson = Static<typeof S.Order>;
+export type FillJson = Static<typeof S.Fill>;
+export type OwnFillJson = Static<typeof S.OwnFill>;
+export type BalanceJson = Static<typeof S.Balance>;
+export type PositionJson = Static<typeof S.Position>;
+export type TransactionJson = Static<typeof S.Transaction>;
+export type TradeJson = Static<typeof S.Trade>;
+export type BookJson = Static<typeof S.OutcomeBook>;
+export type MarketBookJson = Static<typeof S.MarketBook>;
+export type MarketJson = Static<typeof S.MarketSchema>;
+export type SolvencyJson = Static<typeof S.Solvency>;
+
+/** Every pair of HTTP status and code that the contract's table of errors has. */
+const ERRORS: readonly (readonly [status: number, code: number])[] = [
+  [400, 40000],
+  [413, 40000],
+  [401, 40100],
+  [401, 2002],
+  [403, 40300],
+  [404, 4040],
+  [405, 40500],
+  [409, 40900],
+  [422, 42201],
+  [422, 42202],
+  [422, 42203],
+  [429, 42900],
+  [500, 50000],
+  [503, 50300],
+];
+
+export interface Answer<T = unknown> {
+  readonly status: number;
+  readonly code: number;
+  readonly msg: string;
+  readonly data: T;
+  readonly headers: IncomingHttpHeaders;
+}
+
+export interface Options {
+  /** A value is sent as JSON, text and bytes as they are. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface RawAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+interface CheckedRoute {
+  readonly route: Route;
+  readonly pattern: RegExp;
+  readonly envelope: (value: unknown) => void;
+}
+
+/** Throws, with the first differences, where a value isn't of a schema. */
+export function checkerOf(schema: TSchema, what: string): (value: unknown) => void {
+  const validator = Compile(schema);
+  return (value) => {
+    if (validator.Check(value)) return;
+    const errors = validator.Errors(value).slice(0, 3);
+    throw new Error(`${what} is not of its schema: ${JSON.stringify(errors)} in ${JSON.stringify(value)}`);
+  };
+}
+
+const CHECKED_ROUTES: readonly CheckedRoute[] = ROUTES.map((route) => {
+  const path = (route.unversioned ? "" : API_BASE) + route.path;
+  const schema = route.enveloped ? S.envelopeOf(route.response) : route.response;
+  return {
+    route,
+    pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
+    envelope: checkerOf(schema, `the answer to ${route.method} ${route.path}`),
+  };
+});
+
+function expectThat(condition: boolean, what: string, raw: RawAnswer): asserts condition {
+  if (!condition) throw new Error(`${what}: ${raw.status} ${JSON.stringify(raw.headers)} ${raw.body.toString()}`);
+}
+
+let requestCount = 0;
+
+/** What any answer of the API must be. Gives it back as one object; a body that is no envelope becomes `data`. */
+export function checkAnswer(method: string, url: string, requestId: string | null, raw: RawAnswer): Answer {
+  const path = url.split("?")[0]!;
+  const matched = CHECKED_ROUTES.find(({ route, pattern }) => route.method === method && pattern.test(path));
+  const { status, headers } = raw;
+  expectThat(headers["content-type"] === "application/json", "Content-Type", raw);
+  if (requestId === null) expectThat(/^[\x21-\x7e]+$/.test(String(headers["x-request-id"])), "X-Request-Id", raw);
+  else expectThat(headers["x-request-id"] === requestId, `X-Request-Id echoes ${requestId}`, raw);
+  const body = JSON.parse(raw.body.toString()) as Record<string, unknown>;
+  if (matched !== undefined && !matched.route.enveloped) {
+    matched.envelope(body);
+    return { status, code: 0, msg: "", data: body, headers };
+  }
+  const {
+    code,
+    msg,
+    data,
+    trace_id: traceId,
+  } = body as { code: number; msg: string; data: unknown; trace_id: unknown };
+  expectThat(typeof msg === "string" && msg !== "", "msg says something", raw);
+  if (status < 400) {
+    expectThat(matched !== undefined && status === matched.route.status, "the route's own success status", raw);
+    expectThat(code === 0, "code 0 on success", raw);
+    matched.envelope(body);
+    return { status, code, msg, data, headers };
+  }
+  expectThat(
+    ERRORS.some(([s, c]) => s === status && c === code),
+    "a pair of status and code of the contract",
+    raw,
+  );
+  expectThat(data === null, "data is null on an error", raw);
+  const names = Object.keys(body).sort().join();
+  if (status >= 500) {
+    expectThat(names === "code,data,msg,trace_id", "trace_id on 5xx and nothing more", raw);
+    expectThat(traceId !== "" && traceId === headers["x-request-id"], "trace_id equals X-Request-Id", raw);
+  } else expectThat(names === "code,data,msg", "no trace_id below 500", raw);
+  if (status === 429 || status === 503) expectThat(Number(headers["retry-after"]) >= 1, "Retry-After", raw);
+  if (status === 405) expectThat(headers.allow !== undefined, "Allow", raw);
+  return { status, code, msg, data, headers };
+}
+
+/** An error answer where success was awaited. */
+export class UnexpectedAnswer extends Error {
+  readonly answer: Answer;
+
+  constructor(what: string, answer: Answer) {
+    super(`${what}: ${answer.status} ${answer.code} ${answer.msg}`);
+    this.answer = answer;
+  }
+}
+
+export class Client {
+  readonly server: TestServer;
+  readonly token: string | null;
+  private readonly agent: Agent;
+
+  /** @param sockets how many requests may be under way at one time */
+  constructor(server: TestServer, token: string | null, sockets = 1) {
+    this.server = server;
+    this.token = token;
+    this.agent = new Agent({ keepAlive: true, maxSockets: sockets });
+  }
+
+  /** Sends a request and checks what any answer must be, whatever its status. `path` is below /api/v1. */
+  async request<T = unknown>(method: string, path: string, options: Options = {}): Promise<Answer<T>> {
+    return (await this.requestRoot(method, API_BASE + path, options)) as Answer<T>;
+  }
+
+  async requestRoot(method: string, path: string, options: Options = {}): Promise<Answer> {
+    const requestId = `test-${++requestCount}`;
+    const headers: Record<string, string> = { "X-Request-Id": requestId };
+    if (this.token !== null) headers["Authorization"] = `Bearer ${this.token}`;
+    const { body } = options;
+    const isRaw = typeof body === "string" || Buffer.isBuffer(body);
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const payload = body === undefined ? null : isRaw ? body : JSON.stringify(body);
+    Object.assign(headers, options.headers);
+    return checkAnswer(method, path, requestId, await this.send(method, path, headers, payload));
+  }
+
+  /** The bare exchange of bytes. */
+  send(
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body: string | Buffer | null,
+  ): Promise<RawAnswer> {
+    return new Promise((resolve, reject) => {
+      const { agent } = this;
+      const request = httpRequest(`${this.server.root}${path}`, { method, headers, agent }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () => {
+          resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) });
+        });
+      });
+      request.on("error", reject);
+      // With its length known the body goes out in one write.
+      if (body === null) request.end();
+      else {
+        if (!("Transfer-Encoding" in headers)) request.setHeader("Content-Length", Buffer.byteLength(body));
+        request.end(body);
+      }
+    });
+  }
+
+  /** The data of a success. @throws UnexpectedAnswer */
+  async data<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await this.request<T>(method, path, body === undefined ? {} : { body });
+    if (answer.code !== 0) throw new UnexpectedAnswer(`${method} ${path}`, answer);
+    return answer.data;
+  }
+
+  get<T>(path: string): Promise<T> {
+    return this.data<T>("GET", path);
+  }
+
+  place(order: object): Promise<OrderJson> {
+    return this.data("POST", "/orders", order);
+  }
+
+  cancel(id: number): Promise<OrderJson> {
+    return this.data("DELETE", `/orders/${id}`);
+  }
+
+  order(id: number): Promise<OrderJson> {
+    return this.get(`/orders/${id}`);
+  }
+
+  balance(): Promise<BalanceJson> {
+    return this.get("/wallet/balance");
+  }
+
+  book(marketId: number, outcomeId: number): Promise<BookJson> {
+    return this.get(`/orderbook/${marketId}/${outcomeId}`);
+  }
+
+  solvency(): Promise<SolvencyJson> {
+    return this.get("/solvency");
+  }
+
+  /** Every item of a list that goes by cursor. */
+  async all<T>(path: string, limit = 200): Promise<T[]> {
+    const items: T[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const query = `${path.includes("?") ? "&" : "?"}limit=${limit}${cursor === "" ? "" : `&cursor=${cursor}`}`;
+      const page: { items: T[]; next_cursor: string | null } = await this.get(path + query);
+      items.push(...page.items);
+      cursor = page.next_cursor;
+    }
+    return items;
+  }
+
+  async position(outcomeId: number): Promise<PositionJson | undefined> {
+    return (await this.all<PositionJson>("/me/positions")).find((position) => position.outcome_id === outcomeId);
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+}

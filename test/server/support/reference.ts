@@ -1,0 +1,215 @@
+/**
+ * The exchange once more, from the contract alone (section 2, "Orders", "Matching" and "Money"): plain maps, one order
+ * at a time. Matching is test/engine/reference-book.ts; this file owns the money: balances, holds, shares, collateral,
+ * the house and daily activity. It takes an order's number from whoever drives it and never looks at the server's code.
+ */
+import { type Placement, ReferenceBook, type ReferenceOrder } from "../../engine/reference-book.ts";
+
+/** n = price * 100 micro-USDC a share. */
+export const notional = (price: number, quantity: number): number => price * quantity * 100;
+/** ceil(n * 150 / 10000): what the seller pays. */
+export const feeOn = (n: number): number => Number((BigInt(n) * 150n + 9_999n) / 10_000n);
+/** floor(n * 5 / 10000), or 10 with a PAT: what the resting side gets. */
+export const rebateOn = (n: number, pat: boolean): number => Number((BigInt(n) * (pat ? 10n : 5n)) / 10_000n);
+
+const MICRO_PER_SET = 1_000_000;
+const BUY = 1;
+
+export interface Refusal {
+  readonly refused: number;
+}
+
+/** A position: shares, and what they cost by average cost; `realized` is what sales brought beyond the cost. */
+export interface Holding {
+  quantity: number;
+  cost: number;
+  realized: number;
+}
+
+interface Market {
+  readonly outcomes: readonly number[];
+  readonly book: ReferenceBook;
+  sets: number;
+  /** Matches of the book that the ledger has settled. */
+  settled: number;
+}
+
+export class ReferenceExchange {
+  readonly markets = new Map<number, Market>();
+  readonly balances = new Map<number, number>();
+  deposits = 0;
+  house = 0;
+  private readonly holdings = new Map<string, Holding>();
+  private readonly filledActivity = new Map<number, number>();
+
+  addMarket(id: number, outcomes: readonly number[]): void {
+    this.markets.set(id, { outcomes, book: new ReferenceBook(outcomes), sets: 0, settled: 0 });
+  }
+
+  deposit(user: number, amount: number): void {
+    this.balances.set(user, this.balance(user) + amount);
+    this.deposits += amount;
+  }
+
+  balance(user: number): number {
+    return this.balances.get(user) ?? 0;
+  }
+
+  holding(user: number, outcome: number): Holding {
+    const key = `${user}:${outcome}`;
+    if (!this.holdings.has(key)) this.holdings.set(key, { quantity: 0, cost: 0, realized: 0 });
+    return this.holdings.get(key)!;
+  }
+
+  /** USDC held by the user's live buys. */
+  held(user: number): number {
+    return this.sumLive(user, ({ terms, price, remaining }) => (terms.side === BUY ? notional(price, remaining) : 0));
+  }
+
+  /** Shares held by the user's live sells. */
+  heldShares(user: number, outcome: number): number {
+    return this.sumLive(user, ({ terms, remaining }) =>
+      terms.side !== BUY && terms.outcome === outcome ? remaining : 0,
+    );
+  }
+
+  /** Notional of the user's fills, and of the live orders. */
+  activity(user: number): number {
+    return (this.filledActivity.get(user) ?? 0) + this.sumLive(user, (order) => notional(order.price, order.remaining));
+  }
+
+  get collateral(): number {
+    return [...this.markets.values()].reduce((sum, { sets }) => sum + sets * MICRO_PER_SET, 0);
+  }
+
+  get usersTotal(): number {
+    return [...this.balances.values()].reduce((sum, balance) => sum + balance, 0);
+  }
+
+  order(market: number, id: number): ReferenceOrder | undefined {
+    return this.markets.get(market)!.book.orders.get(id);
+  }
+
+  /** Why the exchange must refuse the placement, or null. `unbound`: a market order without price. */
+  refusal(terms: Placement, limit: number, unbound = false): Refusal | null {
+    const n = notional(unbound ? 9_999 : terms.price, terms.quantity);
+    if (this.activity(terms.user) + n > limit) return { refused: 42900 };
+    if (terms.side === BUY) {
+      const available = this.balance(terms.user) - this.held(terms.user);
+      return notional(terms.price, terms.quantity) > available ? { refused: 42201 } : null;
+    }
+    const owned = this.holding(terms.user, terms.outcome).quantity;
+    const available = owned - this.heldShares(terms.user, terms.outcome);
+    return terms.quantity > available ? { refused: 42202 } : null;
+  }
+
+  place(marketId: number, terms: Placement): void {
+    const market = this.markets.get(marketId)!;
+    market.book.place(terms);
+    this.settle(market);
+  }
+
+  cancel(marketId: number, id: number): void {
+    this.markets.get(marketId)!.book.cancel(id, "user");
+  }
+
+  split(user: number, marketId: number, quantity: number): Refusal | null {
+    const market = this.markets.get(marketId)!;
+    if (quantity * MICRO_PER_SET > this.balance(user) - this.held(user)) return { refused: 42201 };
+    this.balances.set(user, this.balance(user) - quantity * MICRO_PER_SET);
+    market.sets += quantity;
+    for (const [i, outcome] of market.outcomes.entries()) {
+      this.acquire(user, outcome, quantity, this.costShare(quantity, market, i));
+    }
+    return null;
+  }
+
+  merge(user: number, marketId: number, quantity: number): Refusal | null {
+    const market = this.markets.get(marketId)!;
+    for (const outcome of market.outcomes) {
+      const available = this.holding(user, outcome).quantity - this.heldShares(user, outcome);
+      if (quantity > available) return { refused: 42202 };
+    }
+    this.balances.set(user, this.balance(user) + quantity * MICRO_PER_SET);
+    market.sets -= quantity;
+    for (const [i, outcome] of market.outcomes.entries()) {
+      this.dispose(user, outcome, quantity, this.costShare(quantity, market, i));
+    }
+    return null;
+  }
+
+  /** Best first: [price, shares]. */
+  levels(marketId: number, outcome: number, side: 1 | 2): [number, number][] {
+    const levels: [number, number][] = [];
+    for (const { price, remaining } of this.markets.get(marketId)!.book.resting(outcome, side)) {
+      const last = levels.at(-1);
+      if (last?.[0] === price) last[1] += remaining;
+      else levels.push([price, remaining]);
+    }
+    return levels;
+  }
+
+  /** One side of one match, settled at once. */
+  fill(user: number, outcome: number, side: number, price: number, quantity: number, rebateFor: boolean | null): void {
+    const n = notional(price, quantity);
+    const fee = side === BUY ? 0 : feeOn(n);
+    const rebate = rebateFor === null ? 0 : rebateOn(n, rebateFor);
+    const change = (side === BUY ? -n : n - fee) + rebate;
+    this.balances.set(user, this.balance(user) + change);
+    this.house -= change;
+    if (side === BUY) this.acquire(user, outcome, quantity, n);
+    else this.dispose(user, outcome, quantity, n - fee);
+    this.holding(user, outcome).realized += rebate;
+    this.filledActivity.set(user, (this.filledActivity.get(user) ?? 0) + n);
+  }
+
+  private settle(market: Market): void {
+    const { book } = market;
+    for (const { type, quantity, taker, price, makers } of book.matches.slice(market.settled)) {
+      for (const maker of makers) {
+        const { terms } = book.orders.get(maker.id)!;
+        this.fill(terms.user, terms.outcome, terms.side, maker.price, quantity, terms.pat);
+      }
+      const { terms } = book.orders.get(taker)!;
+      this.fill(terms.user, terms.outcome, terms.side, price, quantity, null);
+      // What the buyers of a mint paid buys the sets; what a merge dissolves pays its sellers.
+      const sets = type === "mint" ? quantity : type === "merge" ? -quantity : 0;
+      market.sets += sets;
+      this.house -= sets * MICRO_PER_SET;
+    }
+    market.settled = book.matches.length;
+  }
+
+  /** One outcome's part of what the sets cost: equal, the first outcomes taking what doesn't divide. */
+  private costShare(quantity: number, market: Market, index: number): number {
+    const amount = quantity * MICRO_PER_SET;
+    const count = market.outcomes.length;
+    return Math.floor(amount / count) + (index < amount % count ? 1 : 0);
+  }
+
+  private acquire(user: number, outcome: number, quantity: number, cost: number): void {
+    const holding = this.holding(user, outcome);
+    holding.quantity += quantity;
+    holding.cost += cost;
+  }
+
+  private dispose(user: number, outcome: number, quantity: number, proceeds: number): void {
+    const holding = this.holding(user, outcome);
+    const removed = Number((BigInt(holding.cost) * BigInt(quantity)) / BigInt(holding.quantity));
+    holding.quantity -= quantity;
+    holding.cost -= removed;
+    holding.realized += proceeds - removed;
+    if (holding.quantity < 0) throw new Error("the reference sold more than there was");
+  }
+
+  private sumLive(user: number, part: (order: ReferenceOrder) => number): number {
+    let sum = 0;
+    for (const { book } of this.markets.values()) {
+      for (const order of book.orders.values()) {
+        if (order.terms.user !== user || (order.status !== "open" && order.status !== "partially_filled")) continue;
+        sum += part(order);
+      }
+    }
+    return sum;
+  }
+}
