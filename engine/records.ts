@@ -117,7 +117,9 @@ export const typeOf = (packed: number): number => (packed >>> 12) & 0xf;
 export const timeInForceOf = (packed: number): number => (packed >>> 16) & 0xf;
 export const selfTradePreventionOf = (packed: number): number => (packed >>> 20) & 0xf;
 /** Of cancelOrder and cancelAll: it stands where placements have the time in force. */
-export const cancelReasonOf = timeInForceOf;
+export function cancelReasonOf(packed: number): number {
+  return (packed >>> 16) & 0xf;
+}
 
 export function packCommand(kind: number, side: number, type: number, tif: number, stp: number, flags: number): number {
   return kind | (side << 8) | (type << 12) | (tif << 16) | (stp << 20) | flags;

@@ -45,7 +45,7 @@ function requestIdOf(req: HttpRequest): string {
   return `${bootId}-${requestCount.toString(36)}`;
 }
 
-export function successBody(dataJson: string): string {
+function successBody(dataJson: string): string {
   return `{"code":0,"msg":"ok","data":${dataJson}}`;
 }
 

@@ -27,9 +27,9 @@ import { decodeCursor, encodeCursor, pageJson, readPage } from "./paging.ts";
 import * as S from "./schemas.ts";
 import { balanceView, eventView, ladders, marketView, marketVolume, positionView, solvencyView } from "./views.ts";
 
-export type TokenKind = "session" | "oauth" | "pat";
+type TokenKind = "session" | "oauth" | "pat";
 /** Which rate limits count a call. */
-export type RateClass = "default" | "order" | "none";
+type RateClass = "default" | "order" | "none";
 
 export interface RouteRequest {
   readonly now: number;

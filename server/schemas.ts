@@ -73,7 +73,7 @@ export const OrdersQuery = closed({
   status: Type.Optional(names(["active", "all"])),
 });
 export const FillsQuery = closed({ ...page, market_id: Type.Optional(Id), order_id: Type.Optional(Id) });
-export const TRANSACTION_TYPES = [
+const TRANSACTION_TYPES = [
   "deposit",
   "withdrawal",
   "trade",
@@ -90,7 +90,7 @@ export const TransactionsQuery = closed({
   to: Type.Optional(Time),
 });
 export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
-export const MARKET_SORTS = ["volume", "closes_at", "created_at"] as const;
+const MARKET_SORTS = ["volume", "closes_at", "created_at"] as const;
 export const MarketsQuery = closed({
   ...page,
   status: Type.Optional(names(MARKET_STATUSES)),
