@@ -1,0 +1,71 @@
+/**
+ * kill -9 under load, at a random moment, and a restart on the same folder, several times over: every word that the
+ * server said before holds after it, the invariants hold in the database, and trading goes on.
+ */
+import { afterEach, expect, test } from "vitest";
+import { expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
+import { Client } from "../server/support/client.ts";
+import { Random } from "../server/support/random.ts";
+import { TestServer } from "../server/support/server.ts";
+import { seedOf } from "../server/support/world.ts";
+import { Traffic } from "./traffic.ts";
+
+const MARKETS = [2, 3, 2];
+const USERS = 4;
+
+let server: TestServer | null = null;
+afterEach(async () => {
+  await server?.kill();
+  server = null;
+});
+
+for (const [threads, rounds] of [
+  [1, 4],
+  [2, 2],
+  [3, 2],
+] as const) {
+  test(`kill -9 under load, ${rounds} times, with ENGINE_THREADS=${threads}`, async () => {
+    const random = Random.printed(`kill -9, ${threads} engine threads`);
+    const seed = seedOf({ users: USERS, markets: MARKETS });
+    server = await TestServer.start({ seed, env: { ENGINE_THREADS: String(threads) } });
+    const { traffic, sequence: first } = await trafficOn(server, random);
+    let sequence = first;
+    for (let round = 0; round < rounds; round++) {
+      await traffic.start(server);
+      await traffic.more(random.integer(100, 700));
+      await server.kill();
+      await traffic.end();
+      expectSoundDatabase(server.dataDir);
+      server = await server.restart();
+      await traffic.expectKept(server);
+      sequence = await expectSequence(server, sequence);
+    }
+    await traffic.start(server);
+    await traffic.more(200);
+    await traffic.end();
+    await traffic.expectKept(server);
+    expect(traffic.refusals.get(50300) ?? 0).toBe(0);
+    await server.stop();
+    expectSoundDatabase(server.dataDir);
+  });
+}
+
+async function trafficOn(on: TestServer, random: Random): Promise<{ traffic: Traffic; sequence: number }> {
+  let outcome = 0;
+  const markets = MARKETS.map((count, i) => {
+    const outcomes = Array.from({ length: count }, () => ++outcome);
+    return { id: i + 1, slug: `market-${i}`, outcomes };
+  });
+  const traffic = new Traffic({ random, markets, users: USERS, connections: 2 });
+  return { traffic, sequence: await expectSequence(on, 0) };
+}
+
+/** Solvency holds and its commit counter didn't fall back; answers the counter. */
+async function expectSequence(on: TestServer, last: number): Promise<number> {
+  const client = new Client(on, null);
+  await expectBalanced(client);
+  const { sequence } = await client.solvency();
+  client.close();
+  expect(sequence).toBeGreaterThanOrEqual(last);
+  return sequence;
+}

@@ -1,0 +1,296 @@
+/**
+ * Load from several connections, and a memory of all that the server said: answers, order updates, book and trade
+ * sequences. After a crash or a stop `expectKept` holds a restarted server to every word of it.
+ * Each order carries a client order id of its own, so that an order nobody was told of can be recognised.
+ */
+import { expect } from "vitest";
+import { Client, type OrderJson, type OwnFillJson, type PositionJson } from "../server/support/client.ts";
+import type { Random } from "../server/support/random.ts";
+import { notional } from "../server/support/reference.ts";
+import type { TestServer } from "../server/support/server.ts";
+import { type Frame, Socket } from "../server/support/socket.ts";
+import { type TestMarket, tokenOf } from "../server/support/world.ts";
+
+const BUY = 1;
+const SELL = 2;
+const SETS_AT_START = 200;
+/** Of an order, what no event changes as long as nobody amends or decrements it. */
+const FIXED = [
+  ...["id", "client_order_id", "market_id", "outcome_id", "side", "price", "quantity", "type", "time_in_force"],
+  ...["post_only", "self_trade_prevention", "expires_at", "created_at"],
+] as const;
+const isLive = ({ status }: OrderJson): boolean => status === "open" || status === "partially_filled";
+const pickFixed = (order: object): object =>
+  Object.fromEntries(FIXED.map((name) => [name, (order as Record<string, unknown>)[name]]));
+
+/** What one user was told. */
+class Memory {
+  readonly sent = new Set<string>();
+  /** As answered with 202. */
+  readonly placed = new Map<number, OrderJson>();
+  /** Cancels that were answered with 202. */
+  readonly canceled = new Set<number>();
+  readonly lastUpdates = new Map<number, OrderJson>();
+  readonly fills = new Map<number, OrderJson["trades"][number]>();
+  splits = 0;
+  sequence = 0;
+}
+
+export interface TrafficOptions {
+  readonly random: Random;
+  readonly markets: readonly TestMarket[];
+  readonly users: number;
+  readonly connections: number;
+}
+
+export class Traffic {
+  /** Requests that were answered, over all lives of the server. */
+  answered = 0;
+  /** Placements that ended without an answer, by client order id. */
+  readonly unanswered = new Set<string>();
+  /** Answers other than success, by code. */
+  readonly refusals = new Map<number, number>();
+  private readonly options: TrafficOptions;
+  private readonly memories: Memory[];
+  private readonly bookSequences = new Map<number, number>();
+  private readonly tradeSequences = new Map<number, number>();
+  private sockets: Socket[] = [];
+  private clients: Client[] = [];
+  private loops: Promise<void>[] = [];
+  private running = false;
+  private life = 0;
+
+  constructor(options: TrafficOptions) {
+    this.options = options;
+    this.memories = Array.from({ length: options.users }, () => new Memory());
+  }
+
+  /** Connects to `server` and starts the loops; the sockets that listen are there first. */
+  async start(server: TestServer): Promise<void> {
+    const { users, connections, markets } = this.options;
+    this.life++;
+    this.running = true;
+    const watcher = await Socket.open(server, null);
+    this.sockets = [watcher];
+    for (const market of markets) {
+      await watcher.subscribe("book", market.id);
+      await watcher.subscribe("trades", market.id);
+    }
+    for (let user = 0; user < users; user++) {
+      this.sockets.push(await Socket.open(server, tokenOf(`user${user}`)));
+      const client = new Client(server, tokenOf(`user${user}`), connections);
+      this.clients.push(client);
+      if (this.life === 1) await this.splitAll(client, user);
+      for (let n = 0; n < connections; n++) this.loops.push(this.loop(client, user, n));
+    }
+  }
+
+  /** Resolves when so many more requests are answered. */
+  async more(answers: number): Promise<void> {
+    const enough = this.answered + answers;
+    while (this.answered < enough && this.running) await new Promise((resolve) => setImmediate(resolve));
+    if (!this.running) throw new Error("the loops ended");
+  }
+
+  /** Ends the loops, waits for what is under way, and takes in what the sockets heard. */
+  async end(): Promise<void> {
+    this.running = false;
+    await Promise.all(this.loops);
+    for (const client of this.clients) client.close();
+    for (const socket of this.sockets) socket.socket.terminate();
+    await Promise.all(this.sockets.map((socket) => socket.closed));
+    this.hear();
+    this.loops = [];
+    this.clients = [];
+    this.sockets = [];
+  }
+
+  /** Client order ids that were answered with 202, and those whose answer never came. */
+  answeredIds(): Set<string> {
+    return new Set(this.memories.flatMap(({ placed }) => [...placed.values()].map((order) => order.client_order_id!)));
+  }
+
+  /** Holds the server to all that was heard before. Leaves nothing behind. */
+  async expectKept(server: TestServer): Promise<void> {
+    const live: OrderJson[] = [];
+    for (const [user, memory] of this.memories.entries()) {
+      const client = new Client(server, tokenOf(`user${user}`));
+      live.push(...(await this.expectUserKept(client, memory)));
+      client.close();
+    }
+    const client = new Client(server, null);
+    for (const { id, outcomes } of this.options.markets) {
+      for (const outcome of outcomes) {
+        const { sequence, bids, asks } = await client.book(id, outcome);
+        expect(sequence).toBeGreaterThanOrEqual(this.bookSequences.get(outcome) ?? 0);
+        const resting = live.filter((order) => order.outcome_id === outcome);
+        expect(bids).toEqual(levelsOf(resting, BUY));
+        expect(asks).toEqual(levelsOf(resting, SELL));
+      }
+    }
+    client.close();
+  }
+
+  private async splitAll(client: Client, user: number): Promise<void> {
+    for (const market of this.options.markets) {
+      await client.data("POST", "/wallet/split", { market_id: market.id, quantity: SETS_AT_START });
+      this.memories[user]!.splits++;
+    }
+  }
+
+  /** One connection's requests, one after the other, until `end` or until the connection fails. */
+  private async loop(client: Client, user: number, connection: number): Promise<void> {
+    const name = `${this.life}.${user}.${connection}`;
+    for (let n = 0; this.running; n++) {
+      try {
+        await this.step(client, user, `${name}.${n}`);
+        this.answered++;
+      } catch (error) {
+        // Once the process is gone its connections fail; anything before that is the test's to report.
+        if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+        return;
+      }
+    }
+  }
+
+  private async step(client: Client, user: number, clientOrderId: string): Promise<void> {
+    const { random, markets } = this.options;
+    const memory = this.memories[user]!;
+    const market = random.pick(markets);
+    const kind = random.next();
+    if (kind < 0.2 && memory.placed.size > 0) return this.cancel(client, memory);
+    if (kind < 0.25) {
+      const body = { market_id: market.id, quantity: random.integer(1, 3) };
+      const { status } = await client.request("POST", "/wallet/split", { body });
+      if (status === 200) memory.splits++;
+      return;
+    }
+    const even = Math.floor(10_000 / market.outcomes.length);
+    memory.sent.add(clientOrderId);
+    this.unanswered.add(clientOrderId);
+    const answer = await client.request<OrderJson>("POST", "/orders", {
+      body: {
+        market_id: market.id,
+        outcome_id: random.pick(market.outcomes),
+        side: random.pick([BUY, SELL]),
+        price: even + random.integer(-5, 5) * 10,
+        quantity: random.integer(1, 6),
+        client_order_id: clientOrderId,
+        time_in_force: random.pick(["gtc", "gtc", "gtc", "ioc", "fok"]),
+        self_trade_prevention: random.pick(["cancel_taker", "cancel_maker", "cancel_both"]),
+      },
+    });
+    this.unanswered.delete(clientOrderId);
+    if (answer.status === 202) memory.placed.set(answer.data.id, answer.data);
+    else this.refusals.set(answer.code, (this.refusals.get(answer.code) ?? 0) + 1);
+  }
+
+  private async cancel(client: Client, memory: Memory): Promise<void> {
+    const id = this.options.random.pick([...memory.placed.keys()].slice(-40));
+    const { status } = await client.request("DELETE", `/orders/${id}`);
+    if (status === 202) memory.canceled.add(id);
+  }
+
+  /** Takes in the frames of this life: no gap within it, nothing that falls behind the lives before. */
+  private hear(): void {
+    const [watcher, ...users] = this.sockets;
+    for (const frame of watcher!.frames as Frame<{ outcome_id: number; market_id: number }>[]) {
+      const { outcome_id, market_id } = frame.data;
+      if (frame.event === "book.snapshot") this.follow(this.bookSequences, outcome_id, frame.sequence, true);
+      else if (frame.event === "book.updated") this.follow(this.bookSequences, outcome_id, frame.sequence, false);
+      else if (frame.event === "trade.created") this.follow(this.tradeSequences, market_id, frame.sequence, null);
+    }
+    this.heardTrades.clear();
+    for (const [user, socket] of users.entries()) {
+      const memory = this.memories[user]!;
+      for (const [i, { sequence, data }] of socket.of<OrderJson>("order.updated").entries()) {
+        if (i === 0) expect(sequence).toBeGreaterThan(memory.sequence);
+        else expect(sequence).toBe(memory.sequence + 1);
+        memory.sequence = sequence;
+        memory.lastUpdates.set(data.id, data);
+        for (const fill of data.trades) memory.fills.set(fill.id, fill);
+      }
+    }
+  }
+
+  private readonly heardTrades = new Set<number>();
+
+  /** @param first the start of a life; null where only the channel's first message of this life tells */
+  private follow(sequences: Map<number, number>, key: number, sequence: number, first: boolean | null): void {
+    const last = sequences.get(key) ?? 0;
+    const starts = first ?? !this.heardTrades.has(key);
+    if (first === null) this.heardTrades.add(key);
+    if (!starts) expect(sequence).toBe(last + 1);
+    else if (first === null) expect(sequence).toBeGreaterThan(last);
+    else expect(sequence).toBeGreaterThanOrEqual(last);
+    sequences.set(key, sequence);
+  }
+
+  /** Answers the user's live orders. */
+  private async expectUserKept(client: Client, memory: Memory): Promise<OrderJson[]> {
+    const orders = new Map<number, OrderJson>();
+    for (const order of await client.all<OrderJson>("/orders?status=all")) orders.set(order.id, order);
+    for (const { client_order_id } of orders.values()) expect(memory.sent).toContain(client_order_id);
+    for (const [id, answered] of memory.placed) {
+      const order = orders.get(id);
+      expect(order, `order ${id} was answered with 202`).toBeDefined();
+      expect(pickFixed(order!)).toEqual(pickFixed(answered));
+    }
+    for (const [id, seen] of memory.lastUpdates) {
+      const order = orders.get(id)!;
+      expect(order.filled).toBeGreaterThanOrEqual(seen.filled);
+      if (!isLive(seen)) expect(order).toEqual({ ...seen, trades: [] });
+    }
+    for (const id of memory.canceled) expect(orders.get(id)).toMatchObject({ status: "canceled", reason: "user" });
+    const fills = await client.all<OwnFillJson>("/me/fills");
+    const byId = new Map(fills.map((fill) => [fill.id, fill]));
+    for (const [id, seen] of memory.fills) expect(byId.get(id), `fill ${id}`).toMatchObject(seen);
+    await this.expectOrdersOneByOne(client, orders, fills);
+    const split = await client.all("/wallet/transactions?type=split");
+    expect(split.length).toBeGreaterThanOrEqual(memory.splits);
+    const live = [...orders.values()].filter(isLive);
+    expect(await client.all("/orders")).toEqual(live);
+    await expectHolds(client, live);
+    return live;
+  }
+
+  /** Some of the orders by GET /orders/:id: the same as in the list, with their fills. */
+  private async expectOrdersOneByOne(
+    client: Client,
+    orders: ReadonlyMap<number, OrderJson>,
+    fills: readonly OwnFillJson[],
+  ): Promise<void> {
+    const ids = [...orders.keys()];
+    for (let n = 0; n < 15 && ids.length > 0; n++) {
+      const id = this.options.random.pick(ids);
+      const order = await client.order(id);
+      expect(order).toEqual({ ...orders.get(id), trades: order.trades });
+      const own = fills.filter((fill) => fill.order_id === id).reverse();
+      expect(order.trades.map((fill) => fill.id)).toEqual(own.map((fill) => fill.id));
+      expect(order.trades.reduce((sum, { quantity }) => sum + quantity, 0)).toBe(order.filled);
+    }
+  }
+}
+
+/** Holds derive from live orders and fit balance and positions. */
+export async function expectHolds(client: Client, live: readonly OrderJson[]): Promise<void> {
+  const buys = live.filter(({ side }) => side === BUY);
+  const { available, held, total } = await client.balance();
+  expect(held).toBe(buys.reduce((sum, { price, remaining }) => sum + notional(price, remaining), 0));
+  expect(available + held).toBe(total);
+  expect(available).toBeGreaterThanOrEqual(0);
+  for (const { outcome_id, quantity, held: shares } of await client.all<PositionJson>("/me/positions")) {
+    const sells = live.filter((order) => order.side === SELL && order.outcome_id === outcome_id);
+    expect(shares).toBe(sells.reduce((sum, { remaining }) => sum + remaining, 0));
+    expect(shares).toBeLessThanOrEqual(quantity);
+  }
+}
+
+/** Best first: [price, shares]. */
+export function levelsOf(live: readonly OrderJson[], side: number): [number, number][] {
+  const levels = new Map<number, number>();
+  for (const order of live) {
+    if (order.side === side) levels.set(order.price, (levels.get(order.price) ?? 0) + order.remaining);
+  }
+  return [...levels].sort(([a], [b]) => (side === BUY ? b - a : a - b));
+}
