@@ -134,6 +134,10 @@ export class Exchange {
   private parked = false;
   private refusing: ApiError | null = null;
   private readonly published: number[];
+  /** By link: events that the turn at hand applies. */
+  private readonly counts: number[] = [];
+  /** With several links: order updates of the turn at hand. */
+  private readonly updates: { user: number; sequence: number; at: number; json: string }[] = [];
 
   constructor(options: ExchangeOptions) {
     this.links = options.links;
@@ -626,12 +630,31 @@ export class Exchange {
     });
   }
 
+  /**
+   * Counts what each ring holds committed, as of one moment, into `counts`. The journal numbers order updates over all
+   * rings, pass by pass, and opens the rings in turn: a ring that was looked at early could lack updates whose numbers
+   * come before those of a ring looked at late. Two looks alike mean that all counts stood so between them.
+   */
+  private countCommitted(): void {
+    const { links, counts } = this;
+    for (let i = 0; i < links.length; i++) counts[i] = links[i]!.events.available();
+    if (links.length === 1) return;
+    for (let i = 0; i < links.length; i++) {
+      const count = links[i]!.events.available();
+      if (count === counts[i]) continue;
+      counts[i] = count;
+      i = -1;
+    }
+  }
+
   /** Applies all committed events. */
   private drain(): void {
     let any = false;
-    for (const link of this.links) {
+    this.countCommitted();
+    for (let ring = 0; ring < this.links.length; ring++) {
+      const link = this.links[ring]!;
       const { events } = link;
-      const count = events.available();
+      const count = this.counts[ring]!;
       if (count === 0) continue;
       any = true;
       for (let i = 0; i < count; i++) {
@@ -652,9 +675,17 @@ export class Exchange {
       const market = this.registry.ofOutcome(outcome.id)!;
       audience?.bookUpdated(market, outcome.id, book.sequence, JSON.stringify(bids), JSON.stringify(asks));
     });
+    if (this.updates.length > 0) this.tellUpdates();
     for (const [user, outcomes] of this.changedUsers) audience?.accountChanged(user, this.userSequence(user), outcomes);
     this.changedUsers.clear();
     audience?.endBatch();
+  }
+
+  /** Tells what several rings brought in the order of its numbers. */
+  private tellUpdates(): void {
+    this.updates.sort((a, b) => a.sequence - b.sequence);
+    for (const { user, sequence, at, json } of this.updates) this.audience?.orderUpdated(user, sequence, at, json);
+    this.updates.length = 0;
   }
 
   // ---------------------------------------------------------------- committed events
@@ -842,9 +873,11 @@ export class Exchange {
     store.statuses[slot] = status;
     store.remaining[slot] = remaining;
     store.updatedAt[slot] = at;
-    this.userSequences.set(user, sequence);
+    if (sequence > this.userSequence(user)) this.userSequences.set(user, sequence);
     if (this.audience?.listens(user) === true) {
-      this.audience.orderUpdated(user, sequence, at, orderJson(store, slot, status, reason, remaining, at, trades));
+      const json = orderJson(store, slot, status, reason, remaining, at, trades);
+      if (this.links.length === 1) this.audience.orderUpdated(user, sequence, at, json);
+      else this.updates.push({ user, sequence, at, json });
     }
     if (!isFinal(status)) return;
     store.remove(slot, (store.packed[slot]! & R.FLAG_TEXT) === 0 ? null : store.texts.read(slot));

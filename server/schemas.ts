@@ -73,16 +73,7 @@ export const OrdersQuery = closed({
   status: Type.Optional(names(["active", "all"])),
 });
 export const FillsQuery = closed({ ...page, market_id: Type.Optional(Id), order_id: Type.Optional(Id) });
-const TRANSACTION_TYPES = [
-  "deposit",
-  "withdrawal",
-  "trade",
-  "fee",
-  "rebate",
-  "split",
-  "merge",
-  "settlement",
-] as const;
+const TRANSACTION_TYPES = ["deposit", "withdrawal", "trade", "fee", "rebate", "split", "merge", "settlement"] as const;
 export const TransactionsQuery = closed({
   ...page,
   type: Type.Optional(names(TRANSACTION_TYPES)),

@@ -1,14 +1,24 @@
-/** The one import of uWebSockets.js, with a line that a person understands where this Node cannot load it. */
+/**
+ * The one import of uWebSockets.js, which its authors don't publish to npm. One republication carries all binaries for
+ * Node 20 and 22; for Node 24 and 26 there are packages of one platform each, which want a newer libc.
+ */
+
 import type * as Uws from "uWebSockets.js";
+import { createRequire } from "node:module";
+
+const FIRST_SEPARATE_MAJOR = 24;
 
 /** @throws Error that says which Node to use */
 export async function loadUws(): Promise<typeof Uws> {
+  const { platform, arch, versions } = process;
+  const major = Number.parseInt(versions.node, 10);
   try {
-    return await import("uWebSockets.js");
+    if (major < FIRST_SEPARATE_MAJOR) return await import("uWebSockets.js");
+    return createRequire(import.meta.url)(`@uwsjs/${platform}-${arch}-${major}`) as typeof Uws;
   } catch {
-    const { platform, arch, versions } = process;
     throw new Error(
-      `uWebSockets.js has no binary for Node ${versions.node} on ${platform} ${arch}: use Node 20 or 22 (glibc 2.27 or later)`,
+      `no uWebSockets.js for Node ${versions.node} on ${platform} ${arch}: use Node 20 or 22 (glibc 2.27 or later), ` +
+        "or 24 or 26 on Linux x64 (glibc 2.38 or later)",
     );
   }
 }
