@@ -2,7 +2,7 @@
  * The matcher against the reference book under random commands: model-based runs that shrink to a few commands, long
  * runs over deep books, and what must hold of the event bytes: the same commands give the same bytes, a restored book
  * goes on as the old one would have, and batch ends change nothing but when levels are told.
- * A failure prints its seed; SEED=n runs that seed again.
+ * A failure prints its seed; SEED=n runs that seed again, EFFORT=n makes n times as many runs.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -11,6 +11,7 @@ import { decodeEvent, Engine } from "./harness.ts";
 import { commandsOf, ModelPool, modelOf, priceAnywhere, priceNear, runAll } from "./random-commands.ts";
 
 const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
+const effort = Number(process.env["EFFORT"] ?? 1);
 console.log(`matcher properties: SEED=${seed}`);
 
 const pool = new ModelPool();
@@ -30,7 +31,7 @@ describe("the matcher and the reference book agree after every command", () => {
         fc.property(fc.commands([one], { maxCommands: 120, size: "max" }), (commands) => {
           pool.run(outcomeCounts, (model) => fc.modelRun(() => ({ model, real: model }), commands));
         }),
-        { numRuns: 300, seed },
+        { numRuns: 300 * effort, seed },
       );
     });
   }
@@ -44,7 +45,7 @@ describe("the matcher and the reference book agree after every command", () => {
           model.compareEveryPrice();
         });
       }),
-      { numRuns: 100, seed },
+      { numRuns: 100 * effort, seed },
     );
   });
 
@@ -55,7 +56,7 @@ describe("the matcher and the reference book agree after every command", () => {
       fc.property(markets, run, (outcomeCounts, commands) =>
         pool.run(outcomeCounts, (model) => runAll(model, commands)),
       ),
-      { numRuns: 3, seed, endOnFailure: true },
+      { numRuns: 3 * effort, seed, endOnFailure: true },
     );
   });
 });
@@ -82,7 +83,7 @@ test("the same commands give the same event bytes, whatever the ring's cursors",
       again.replay(model.engine.script);
       expectSameEvents(again.eventWords, model.engine.eventWords);
     }),
-    { numRuns: 30, seed },
+    { numRuns: 30 * effort, seed },
   );
 });
 
@@ -95,7 +96,7 @@ test("batch ends change nothing but when levels are told", () => {
       for (const entry of model.engine.script) if (entry !== "end") single.replay([entry, "end"]);
       expectSameEvents(withoutLevels(single), withoutLevels(model.engine));
     }),
-    { numRuns: 60, seed },
+    { numRuns: 60 * effort, seed },
   );
 });
 
@@ -117,7 +118,7 @@ test("books restored from the live orders go on as the old ones", () => {
       restored.replay(model.engine.script.slice(position));
       expectSameEvents(restored.eventWords.slice(restoredEvents), model.engine.eventWords.slice(events));
     }),
-    { numRuns: 30, seed },
+    { numRuns: 30 * effort, seed },
   );
 });
 
@@ -126,7 +127,7 @@ test("a small ring that fills up in the middle of commands loses nothing", () =>
     fc.property(markets, runs, fc.integer(), (outcomeCounts, commands, ringStart) => {
       runAll(modelOf(outcomeCounts, { ringRecords: 256, ringStart }), commands, 200);
     }),
-    { numRuns: 40, seed },
+    { numRuns: 40 * effort, seed },
   );
 });
 

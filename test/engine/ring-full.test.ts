@@ -5,7 +5,7 @@
 import { expect, test } from "vitest";
 import { LockStep, type Market } from "./lock-step.ts";
 
-const ORDERS = 4_000;
+const ORDERS = 2_400;
 
 function smallRing(outcomes: number): { steps: LockStep; market: Market } {
   const steps = new LockStep({ capacity: 12_000, ringRecords: 256, ringStart: 2 ** 31 - 5_000 });
