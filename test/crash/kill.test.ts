@@ -7,11 +7,7 @@ import { expectBalanced, expectSoundDatabase } from "../server/support/checks.ts
 import { Client } from "../server/support/client.ts";
 import { Random } from "../server/support/random.ts";
 import { TestServer } from "../server/support/server.ts";
-import { seedOf } from "../server/support/world.ts";
-import { Traffic } from "./traffic.ts";
-
-const MARKETS = [2, 3, 2];
-const USERS = 4;
+import { seededTraffic, TRAFFIC_SEED } from "./traffic.ts";
 
 let server: TestServer | null = null;
 afterEach(async () => {
@@ -26,10 +22,9 @@ for (const [threads, rounds] of [
 ] as const) {
   test(`kill -9 under load, ${rounds} times, with ENGINE_THREADS=${threads}`, async () => {
     const random = Random.printed(`kill -9, ${threads} engine threads`);
-    const seed = seedOf({ users: USERS, markets: MARKETS });
-    server = await TestServer.start({ seed, env: { ENGINE_THREADS: String(threads) } });
-    const { traffic, sequence: first } = await trafficOn(server, random);
-    let sequence = first;
+    server = await TestServer.start({ seed: TRAFFIC_SEED, env: { ENGINE_THREADS: String(threads) } });
+    const traffic = seededTraffic(random);
+    let sequence = await expectSequence(server, 0);
     for (let round = 0; round < rounds; round++) {
       await traffic.start(server);
       await traffic.more(random.integer(100, 700));
@@ -48,16 +43,6 @@ for (const [threads, rounds] of [
     await server.stop();
     expectSoundDatabase(server.dataDir);
   });
-}
-
-async function trafficOn(on: TestServer, random: Random): Promise<{ traffic: Traffic; sequence: number }> {
-  let outcome = 0;
-  const markets = MARKETS.map((count, i) => {
-    const outcomes = Array.from({ length: count }, () => ++outcome);
-    return { id: i + 1, slug: `market-${i}`, outcomes };
-  });
-  const traffic = new Traffic({ random, markets, users: USERS, connections: 2 });
-  return { traffic, sequence: await expectSequence(on, 0) };
 }
 
 /** Solvency holds and its commit counter didn't fall back; answers the counter. */

@@ -9,11 +9,12 @@ import type { Random } from "../server/support/random.ts";
 import { notional } from "../server/support/reference.ts";
 import type { TestServer } from "../server/support/server.ts";
 import { type Frame, Socket } from "../server/support/socket.ts";
-import { type TestMarket, tokenOf } from "../server/support/world.ts";
+import { seedOf, type TestMarket, tokenOf } from "../server/support/world.ts";
 
 const BUY = 1;
 const SELL = 2;
 const SETS_AT_START = 200;
+const READS = ["/me/fills", "/orders?status=all", "/wallet/transactions", "/wallet/balance", "/markets/1/trades"];
 /** Of an order, what no event changes as long as nobody amends or decrements it. */
 const FIXED = [
   ...["id", "client_order_id", "market_id", "outcome_id", "side", "price", "quantity", "type", "time_in_force"],
@@ -36,11 +37,25 @@ class Memory {
   sequence = 0;
 }
 
-export interface TrafficOptions {
+interface TrafficOptions {
   readonly random: Random;
   readonly markets: readonly TestMarket[];
   readonly users: number;
   readonly connections: number;
+}
+
+const MARKETS = [2, 3, 2];
+const USERS = 4;
+export const TRAFFIC_SEED = seedOf({ users: USERS, markets: MARKETS });
+
+/** Traffic for a server that has taken TRAFFIC_SEED into a new database. */
+export function seededTraffic(random: Random): Traffic {
+  let outcome = 0;
+  const markets = MARKETS.map((count, i) => {
+    const outcomes = Array.from({ length: count }, () => ++outcome);
+    return { id: i + 1, slug: `market-${i}`, outcomes };
+  });
+  return new Traffic({ random, markets, users: USERS, connections: 2 });
 }
 
 export class Traffic {
@@ -161,8 +176,14 @@ export class Traffic {
     if (kind < 0.2 && memory.placed.size > 0) return this.cancel(client, memory);
     if (kind < 0.25) {
       const body = { market_id: market.id, quantity: random.integer(1, 3) };
-      const { status } = await client.request("POST", "/wallet/split", { body });
+      const { status, code } = await client.request("POST", "/wallet/split", { body });
       if (status === 200) memory.splits++;
+      else this.count(code);
+      return;
+    }
+    if (kind < 0.35) {
+      const { code } = await client.request("GET", random.pick(READS));
+      this.count(code);
       return;
     }
     const even = Math.floor(10_000 / market.outcomes.length);
@@ -182,23 +203,27 @@ export class Traffic {
     });
     this.unanswered.delete(clientOrderId);
     if (answer.status === 202) memory.placed.set(answer.data.id, answer.data);
-    else this.refusals.set(answer.code, (this.refusals.get(answer.code) ?? 0) + 1);
+    else this.count(answer.code);
   }
 
   private async cancel(client: Client, memory: Memory): Promise<void> {
     const id = this.options.random.pick([...memory.placed.keys()].slice(-40));
-    const { status } = await client.request("DELETE", `/orders/${id}`);
+    const { status, code } = await client.request("DELETE", `/orders/${id}`);
     if (status === 202) memory.canceled.add(id);
+    else this.count(code);
+  }
+
+  private count(code: number): void {
+    if (code !== 0) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
   }
 
   /** Takes in the frames of this life: no gap within it, nothing that falls behind the lives before. */
   private hear(): void {
     const [watcher, ...users] = this.sockets;
-    for (const frame of watcher!.frames as Frame<{ outcome_id: number; market_id: number }>[]) {
-      const { outcome_id, market_id } = frame.data;
-      if (frame.event === "book.snapshot") this.follow(this.bookSequences, outcome_id, frame.sequence, true);
-      else if (frame.event === "book.updated") this.follow(this.bookSequences, outcome_id, frame.sequence, false);
-      else if (frame.event === "trade.created") this.follow(this.tradeSequences, market_id, frame.sequence, null);
+    for (const { event, sequence, data } of watcher!.frames as Frame<{ outcome_id: number; market_id: number }>[]) {
+      if (event === "book.snapshot") this.follow(this.bookSequences, data.outcome_id, sequence, true);
+      else if (event === "book.updated") this.follow(this.bookSequences, data.outcome_id, sequence, false);
+      else if (event === "trade.created") this.follow(this.tradeSequences, data.market_id, sequence, null);
     }
     this.heardTrades.clear();
     for (const [user, socket] of users.entries()) {

@@ -1,0 +1,78 @@
+/**
+ * SIGTERM: the server stops accepting, finishes and answers what it accepted, commits, says system.shutdown and exits 0
+ * in time. What was never answered was never done.
+ */
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterEach, expect, test } from "vitest";
+import { expectSoundDatabase } from "../server/support/checks.ts";
+import { Client } from "../server/support/client.ts";
+import { Random } from "../server/support/random.ts";
+import { TestServer } from "../server/support/server.ts";
+import { Socket } from "../server/support/socket.ts";
+import { tokenOf } from "../server/support/world.ts";
+import { seededTraffic, TRAFFIC_SEED } from "./traffic.ts";
+
+let server: TestServer | null = null;
+afterEach(async () => {
+  await server?.kill();
+  server = null;
+});
+
+for (const threads of [1, 3]) {
+  test(`SIGTERM under load with ENGINE_THREADS=${threads}: all that was accepted is answered and kept`, async () => {
+    const random = Random.printed(`SIGTERM, ${threads} engine threads`);
+    server = await TestServer.start({ seed: TRAFFIC_SEED, env: { ENGINE_THREADS: String(threads) } });
+    const traffic = seededTraffic(random);
+    for (let round = 0; round < 2; round++) {
+      await traffic.start(server);
+      const listener = await Socket.open(server, tokenOf("user0"));
+      await traffic.more(random.integer(200, 500));
+      await server.stop();
+      expect(await listener.closed).toBe(1001);
+      expect(listener.frames.at(-1)).toMatchObject({ event: "system.shutdown" });
+      await traffic.end();
+      // Not one 500: late requests meet 50300 or a closed socket.
+      expect([...traffic.refusals.keys()]).not.toContain(50000);
+      expect(placedIds(server.dataDir)).toEqual([...traffic.answeredIds()].sort());
+      expectSoundDatabase(server.dataDir);
+      server = await server.restart();
+      await traffic.expectKept(server);
+    }
+    await server.stop();
+  });
+}
+
+test("SIGTERM with nothing to do, with idle connections, and twice", async () => {
+  server = await TestServer.start({ seed: TRAFFIC_SEED });
+  const client = new Client(server, null);
+  await client.get("/markets");
+  const socket = await Socket.open(server, null);
+  server.signal("SIGTERM");
+  await server.stop();
+  expect(await socket.closed).toBe(1001);
+  client.close();
+});
+
+test("a stop leaves no WAL behind and look-up tables that are up to date", async () => {
+  server = await TestServer.start({ seed: TRAFFIC_SEED });
+  const traffic = seededTraffic(Random.printed("clean stop"));
+  await traffic.start(server);
+  await traffic.more(300);
+  await traffic.end();
+  await server.stop();
+  const db = new Database(join(server.dataDir, "exchange.db"), { readonly: true });
+  const count = (sql: string): unknown => db.prepare(sql).pluck().get();
+  expect(count("SELECT count(*) FROM orders_by_user")).toBe(count("SELECT count(*) FROM orders"));
+  expect(count("SELECT count(*) FROM fills_by_user")).toBe(count("SELECT count(*) FROM fills"));
+  expect(count("SELECT count(*) FROM resting_orders")).toBe(count("SELECT count(*) FROM orders WHERE status < 3"));
+  db.close();
+});
+
+/** The client order ids in a stopped server's database. */
+function placedIds(dataDir: string): unknown[] {
+  const db = new Database(join(dataDir, "exchange.db"), { readonly: true });
+  const ids = db.prepare("SELECT client_order_id FROM orders ORDER BY client_order_id").pluck().all();
+  db.close();
+  return ids;
+}
