@@ -192,7 +192,7 @@ export class Exchange {
     checkTerms(order, now);
     if (order.clientOrderId !== null) {
       const slot = this.store.findByClientId(trader.userId, order.clientOrderId);
-      if (slot !== 0) return this.repeat(slot, order, answer);
+      if (slot !== 0) return this.repeat(slot, order, now, answer);
     }
     if (this.refusing !== null) throw this.refusing;
     if (!isTradable(market)) throw new ApiError(ErrorKind.marketNotOpen, `the market is ${marketStatusName(market)}`);
@@ -258,7 +258,7 @@ export class Exchange {
   }
 
   /** A client order id that is in use: the same order again is answered as at first, another one is a conflict. */
-  private repeat(slot: number, order: Placement, answer: Answer): void {
+  private repeat(slot: number, order: Placement, now: number, answer: Answer): void {
     const { store } = this;
     const packed = store.packed[slot]!;
     const price = order.price ?? (order.side === Side.buy ? MAX_PRICE_BPS : MIN_PRICE_BPS);
@@ -276,7 +276,10 @@ export class Exchange {
     if (!same) throw new ApiError(ErrorKind.conflict, "client_order_id: in use by another order");
     const pending = this.placements.get(slot);
     if (pending === undefined) {
-      answer.data(this.queuedJson(slot));
+      if (store.statuses[slot] !== IN_FLIGHT) return answer.data(this.queuedJson(slot));
+      // It isn't durable, and whoever waited for it was told to come back.
+      if (this.refusing !== null) throw this.refusing;
+      this.placements.set(slot, { answer, deadline: now + ANSWER_DEADLINE_MS });
       return;
     }
     const { answer: first, deadline } = pending;
