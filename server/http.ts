@@ -267,7 +267,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 function parseJson(bytes: Buffer): unknown {
   try {
     // Most bodies are ASCII, which needs neither a check for malformed UTF-8 nor a decoder.
-    return JSON.parse(isAscii(bytes) ? bytes.latin1Slice() : utf8.decode(bytes));
+    return JSON.parse(isAscii(bytes) ? bytes.toString("latin1") : utf8.decode(bytes));
   } catch {
     throw badRequest("the body is not valid JSON");
   }
