@@ -72,7 +72,9 @@ export class AccountWriter {
 
   private receive(reply: JournalReply): void {
     if (reply === "checkpoint") {
-      void this.checkpoint().finally(() => this.post("checkpointed"));
+      // Where it fails (reads queue up, the disk is full) the journal's own does the work, or meets the error.
+      const done = (): void => this.post("checkpointed");
+      void this.checkpoint().then(done, done);
       return;
     }
     const waiting = this.waiting.get(reply.id)!;
