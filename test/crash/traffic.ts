@@ -33,6 +33,8 @@ class Memory {
   readonly canceled = new Set<number>();
   readonly lastUpdates = new Map<number, OrderJson>();
   readonly fills = new Map<number, OrderJson["trades"][number]>();
+  /** Placements that were answered with 50300. */
+  readonly overloaded: object[] = [];
   splits = 0;
   sequence = 0;
 }
@@ -120,7 +122,12 @@ export class Traffic {
     this.sockets = [];
   }
 
-  /** Client order ids that were answered with 202, and those whose answer never came. */
+  /** By user: the placements that were answered with 50300. */
+  overloaded(): readonly (readonly object[])[] {
+    return this.memories.map(({ overloaded }) => overloaded);
+  }
+
+  /** Client order ids that were answered with 202. */
   answeredIds(): Set<string> {
     return new Set(this.memories.flatMap(({ placed }) => [...placed.values()].map((order) => order.client_order_id!)));
   }
@@ -189,21 +196,21 @@ export class Traffic {
     const even = Math.floor(10_000 / market.outcomes.length);
     memory.sent.add(clientOrderId);
     this.unanswered.add(clientOrderId);
-    const answer = await client.request<OrderJson>("POST", "/orders", {
-      body: {
-        market_id: market.id,
-        outcome_id: random.pick(market.outcomes),
-        side: random.pick([BUY, SELL]),
-        price: even + random.integer(-5, 5) * 10,
-        quantity: random.integer(1, 6),
-        client_order_id: clientOrderId,
-        time_in_force: random.pick(["gtc", "gtc", "gtc", "ioc", "fok"]),
-        self_trade_prevention: random.pick(["cancel_taker", "cancel_maker", "cancel_both"]),
-      },
-    });
+    const body = {
+      market_id: market.id,
+      outcome_id: random.pick(market.outcomes),
+      side: random.pick([BUY, SELL]),
+      price: even + random.integer(-5, 5) * 10,
+      quantity: random.integer(1, 6),
+      client_order_id: clientOrderId,
+      time_in_force: random.pick(["gtc", "gtc", "gtc", "ioc", "fok"]),
+      self_trade_prevention: random.pick(["cancel_taker", "cancel_maker", "cancel_both"]),
+    };
+    const answer = await client.request<OrderJson>("POST", "/orders", { body });
     this.unanswered.delete(clientOrderId);
     if (answer.status === 202) memory.placed.set(answer.data.id, answer.data);
     else this.count(answer.code);
+    if (answer.code === 50300) memory.overloaded.push(body);
   }
 
   private async cancel(client: Client, memory: Memory): Promise<void> {

@@ -1,0 +1,102 @@
+/**
+ * A disk that takes no more, for real: the kernel refuses the server's files to grow (RLIMIT_FSIZE, set from outside on
+ * the running process). Trading stops with 50300 and a fatal log line, reads go on, nothing that was acknowledged is
+ * lost, and a restart with room trades on.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
+import { type Answer, Client, type OrderJson } from "../server/support/client.ts";
+import { Random } from "../server/support/random.ts";
+import { TestServer } from "../server/support/server.ts";
+import { tokenOf } from "../server/support/world.ts";
+import { seededTraffic, TRAFFIC_SEED } from "./traffic.ts";
+
+const hasPrlimit = spawnSync("prlimit", ["--version"]).status === 0;
+if (!hasPrlimit) process.stdout.write("skipped: a full disk needs the prlimit command (util-linux)\n");
+
+/** Files of the process may not grow beyond `bytes` from now on. */
+function limitFiles(server: TestServer, bytes: number): void {
+  execFileSync("prlimit", ["--pid", String(server.pid), `--fsize=${bytes}:`]);
+}
+
+let server: TestServer | null = null;
+afterEach(async () => {
+  await server?.kill();
+  server = null;
+});
+
+describe.skipIf(!hasPrlimit)("a full disk", () => {
+  for (const threads of [1, 2]) {
+    test(`stops trading and loses nothing, with ENGINE_THREADS=${threads}`, async () => {
+      server = await TestServer.start({ seed: TRAFFIC_SEED, env: { ENGINE_THREADS: String(threads) } });
+      const random = Random.printed(`full disk, ${threads} engine threads`);
+      const traffic = seededTraffic(random);
+      await traffic.start(server);
+      await traffic.more(150);
+      limitFiles(server, statSync(join(server.dataDir, "exchange.db-wal")).size + 65_536);
+      const fatal = await server.logged(({ level }) => level === 60, 30_000);
+      expect(fatal.msg).toMatch(/trading has stopped/);
+      // Some more, so that every connection meets the refusal.
+      await traffic.more(50);
+      await traffic.end();
+      expect(traffic.refusals.get(50300)).toBeGreaterThan(0);
+      expect([...traffic.refusals.keys()]).not.toContain(50000);
+      expect(traffic.unanswered.size).toBe(0);
+      await expectStopped(server, traffic.overloaded());
+
+      await server.kill();
+      expectSoundDatabase(server.dataDir);
+      server = await server.restart();
+      await traffic.expectKept(server);
+      await traffic.start(server);
+      await traffic.more(100);
+      await traffic.end();
+      await traffic.expectKept(server);
+      const client = new Client(server, null);
+      await expectBalanced(client);
+      client.close();
+      await server.stop();
+      expectSoundDatabase(server.dataDir);
+    });
+  }
+
+  test("a server whose disk is full ends at SIGTERM", async () => {
+    server = await TestServer.start({ seed: TRAFFIC_SEED });
+    limitFiles(server, 1_024);
+    const client = new Client(server, tokenOf("user0"));
+    const answer = await split(client);
+    expect(answer).toMatchObject({ status: 503, code: 50300 });
+    client.close();
+    server.signal("SIGTERM");
+    await server.exit(10_000);
+  });
+});
+
+const split = (client: Client): Promise<Answer> =>
+  client.request("POST", "/wallet/split", { body: { market_id: 1, quantity: 1 } });
+
+/** Every way to trade is 50300, a repeated placement too; what reads goes on. */
+async function expectStopped(stopped: TestServer, overloaded: readonly (readonly object[])[]): Promise<void> {
+  for (const [user, bodies] of overloaded.entries()) {
+    const client = new Client(stopped, tokenOf(`user${user}`));
+    for (const body of bodies) {
+      expect(await client.request("POST", "/orders", { body })).toMatchObject({ status: 503, code: 50300 });
+    }
+    expect(await split(client)).toMatchObject({ status: 503, code: 50300 });
+    const [order] = await client.all<OrderJson>("/orders");
+    if (order !== undefined) {
+      expect(await client.request("DELETE", `/orders/${order.id}`)).toMatchObject({ status: 503, code: 50300 });
+      expect(await client.order(order.id)).toMatchObject({ id: order.id, status: order.status });
+    }
+    await client.all("/me/fills");
+    client.close();
+  }
+  const client = new Client(stopped, null);
+  await expectBalanced(client);
+  expect(await client.requestRoot("GET", "/readyz")).toMatchObject({ status: 503 });
+  expect(await client.requestRoot("GET", "/livez")).toMatchObject({ status: 200 });
+  client.close();
+}
