@@ -537,7 +537,8 @@ export class Exchange {
   private interrupted: number[] = [];
 
   /** Links restored orders to their users, in the order of their ids, and ends what a crash interrupted. */
-  endRestore(now: number): void {
+  async endRestore(now: number): Promise<void> {
+    await this.roomForCommands();
     const { ids } = this.store;
     this.restored.sort((a, b) => ids[a[0]]! - ids[b[0]]!);
     for (const [slot, clientOrderId] of this.restored) this.store.link(slot, clientOrderId);
@@ -556,6 +557,7 @@ export class Exchange {
 
   /** Resolves when every command sent so far has come back committed and was applied. */
   async settled(): Promise<void> {
+    await this.roomForCommands();
     await Promise.all(
       this.links.map(
         (link) =>
@@ -575,9 +577,14 @@ export class Exchange {
 
   /** Expires what is due and gives up on answers that wait too long. Called each few hundred milliseconds. */
   tick(now: number): void {
-    while (this.expiries.nextAt() <= now) {
-      const { slot, orderId } = this.expiries.take();
-      if (this.store.ids[slot] === orderId) this.pushCancel(slot, Reason.expired, 0, now);
+    for (let next = this.expiries.peek(); next !== undefined && next.at <= now; next = this.expiries.peek()) {
+      const { slot, orderId } = next;
+      if (this.store.ids[slot] === orderId) {
+        // With a full ring the rest expires at the next tick.
+        if (!this.linkOf(this.store.markets[slot]!).commands.hasRoom(2)) break;
+        this.pushCancel(slot, Reason.expired, 0, now);
+      }
+      this.expiries.take();
     }
     for (const waiting of [this.placements, this.references]) {
       for (const [key, { answer, deadline }] of waiting) {

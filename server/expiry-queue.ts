@@ -9,9 +9,9 @@ interface Expiry {
 export class ExpiryQueue {
   private readonly heap: Expiry[] = [];
 
-  /** When the next one is due, ms; Infinity where none is. */
-  nextAt(): number {
-    return this.heap[0]?.at ?? Number.POSITIVE_INFINITY;
+  /** The next one due, or undefined. */
+  peek(): Expiry | undefined {
+    return this.heap[0];
   }
 
   add(at: number, slot: number, orderId: number): void {

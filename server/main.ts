@@ -257,7 +257,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     while (!exchange.restore(row)) await exchange.roomForCommands();
     restored++;
   }
-  exchange.endRestore(startedAt);
+  await exchange.endRestore(startedAt);
   await exchange.settled();
   db.close();
   for (const [marketId, hour, volume] of await history.hourlyVolumes(startedAt - DAY_MS)) {
