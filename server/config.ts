@@ -56,7 +56,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const host = text("HOST", "127.0.0.1");
   const port = integer("PORT", 8080, 0, 65_535);
   const tls = text("TLS_CERT", "") !== "" || text("TLS_KEY", "") !== "";
-  const publicUrl = text("PUBLIC_URL", `${tls ? "https" : "http"}://${host}:${port}`);
+  const ownUrl = `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  if (!URL.canParse(ownUrl)) throw new ConfigError(`HOST must be a host name or an IP address, not "${host}"`);
+  const publicUrl = text("PUBLIC_URL", ownUrl);
   if (!URL.canParse(publicUrl)) throw new ConfigError(`PUBLIC_URL must be a URL, not "${publicUrl}"`);
   const certFile = file("TLS_CERT");
   const keyFile = file("TLS_KEY");

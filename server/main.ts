@@ -65,7 +65,13 @@ interface Threads {
 
 /** Holds the data folder for this process's life, also through a crash: the lock goes with the process. */
 function lockDataDir(dataDir: string): Database.Database {
-  const lock = new Database(join(dataDir, "exchange.lock"), { timeout: 0 });
+  let lock: Database.Database;
+  try {
+    mkdirSync(dataDir, { recursive: true });
+    lock = new Database(join(dataDir, "exchange.lock"), { timeout: 0 });
+  } catch (error) {
+    throw new ConfigError(`DATA_DIR: cannot write to "${dataDir}" (${(error as NodeJS.ErrnoException).code})`);
+  }
   try {
     lock.exec("BEGIN EXCLUSIVE");
   } catch {
@@ -144,7 +150,7 @@ function listen(config: Config, uws: typeof Uws, app: Uws.TemplatedApp): Promise
   return new Promise((resolve, reject) => {
     const opened = (socket: Uws.us_listen_socket | false): void => {
       if (socket) resolve(socket);
-      else reject(new ConfigError(`PORT: cannot listen on ${config.host}:${config.port}`));
+      else reject(new ConfigError(`HOST, PORT: cannot listen on ${config.host}:${config.port}`));
     };
     // Without the exclusive option two servers would share the port and each answer some of the requests. The
     // published types lack both the option and the call that takes it with a host.
@@ -157,7 +163,6 @@ function listen(config: Config, uws: typeof Uws, app: Uws.TemplatedApp): Promise
 async function start(config: Config, logger: Logger): Promise<void> {
   assertLimits();
   const uws = await loadUws();
-  mkdirSync(config.dataDir, { recursive: true });
   const lock = lockDataDir(config.dataDir);
   const path = join(config.dataDir, "exchange.db");
   const isNew = !existsSync(path);
@@ -268,10 +273,6 @@ async function start(config: Config, logger: Logger): Promise<void> {
     await exchange.settled();
   }
   const ticking = setInterval(() => exchange.tick(Date.now()), TICK_MS);
-  phase = "ready";
-  const port = uws.us_socket_local_port(listenSocket);
-  logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
-  greet(config, port);
 
   const stop = async (signal: string): Promise<void> => {
     if (phase === "stopping") return;
@@ -298,6 +299,10 @@ async function start(config: Config, logger: Logger): Promise<void> {
   };
   process.on("SIGTERM", () => void stop("SIGTERM"));
   process.on("SIGINT", () => void stop("SIGINT"));
+  phase = "ready";
+  const port = uws.us_socket_local_port(listenSocket);
+  logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
+  greet(config, port);
 }
 
 const IGNORED = { data(): void {}, error(): void {} };

@@ -120,6 +120,11 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
 
 async function inChunks(target: SeedTarget, writes: AccountWrite[]): Promise<{ id: number; created: boolean }[]> {
   const results: { id: number; created: boolean }[] = [];
-  for (let i = 0; i < writes.length; i += CHUNK) results.push(...(await target.write(writes.slice(i, i + CHUNK))));
+  try {
+    for (let i = 0; i < writes.length; i += CHUNK) results.push(...(await target.write(writes.slice(i, i + CHUNK))));
+  } catch (error) {
+    if (error instanceof ApiError) throw new ConfigError(`SEED_FILE: ${error.message}`);
+    throw error;
+  }
   return results;
 }
