@@ -20,3 +20,17 @@ export async function expectBalanced(client: Client): Promise<void> {
   expect(balanced).toBe(true);
   expect(deposits - withdrawals).toBe(users_total + collateral + house);
 }
+
+const EVENTUALLY_MS = 20_000;
+
+/** Asks again, as fast as the answers come, until the expectation holds; fails with the last reason. */
+export async function eventually(expectation: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + EVENTUALLY_MS;
+  for (;;) {
+    try {
+      return await expectation();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+    }
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * Starting: what is wrong in the environment is refused with a line that names it, a folder has one server, a seed is
+ * taken once, markets come back as they were, and long lists of orders come back whole.
+ */
+
+import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterEach, describe, expect, test } from "vitest";
+import { eventually, expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
+import { Client, type MarketJson, type OrderJson } from "../server/support/client.ts";
+import { TestServer, temporaryFolder } from "../server/support/server.ts";
+import { seedOf, tokenOf, USDC } from "../server/support/world.ts";
+import { expectHolds, levelsOf } from "./traffic.ts";
+
+const started: TestServer[] = [];
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.kill();
+});
+
+async function start(options: Parameters<typeof TestServer.start>[0]): Promise<TestServer> {
+  const server = await TestServer.start(options);
+  started.push(server);
+  return server;
+}
+
+describe("what is wrong in the environment stops the start with one line that names it", () => {
+  test.for(["DATA_DIR", "SEED_FILE", "HOST", "PORT", "TLS_KEY"])("%s", async (name) => {
+    const folder = temporaryFolder();
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as { port: number };
+    const plain = join(folder, "plain");
+    writeFileSync(plain, JSON.stringify({ users: [1, 2].map((n) => ({ email: `a${n}@b.c`, deposit: 8e15 })) }));
+    const values: Record<string, string> = { HOST: "256.0.0.1", PORT: String(port) };
+    const { code, errors } = await TestServer.refuse({ env: { [name]: values[name] ?? plain } });
+    other.close();
+    const [line, ...rest] = errors.trim().split("\n");
+    expect([line, code]).toEqual([expect.stringMatching(/^cannot start: /), 1]);
+    expect(line).toContain(name);
+    expect(rest, errors).toEqual([]);
+  });
+});
+
+test("a second server on the same folder refuses, the first goes on; after a kill -9 the folder is free", async () => {
+  const first = await start({ seed: seedOf({ users: 1 }) });
+  const { code, errors } = await TestServer.refuse({ dataDir: first.dataDir });
+  expect([code, errors.trim()]).toEqual([1, expect.stringMatching(/^cannot start: DATA_DIR: .*in use/)]);
+  const client = new Client(first, tokenOf("user0"));
+  await client.place({ market_id: 1, outcome_id: 1, side: 1, price: 5_000, quantity: 1 });
+  client.close();
+  await first.kill();
+  await (await start({ dataDir: first.dataDir })).stop();
+  await (await start({ dataDir: first.dataDir })).stop();
+  expectSoundDatabase(first.dataDir);
+});
+
+test("a seed taken twice changes nothing; what is new in it is made", async () => {
+  const seed = seedOf({ users: 2, markets: [2, 3] });
+  let server = await start({ seed });
+  const dump = (): unknown => {
+    const db = new Database(join(server.dataDir, "exchange.db"), { readonly: true });
+    const tables = ["users", "accounts", "personal_access_tokens", "events", "markets", "outcomes", "entries"];
+    const rows = tables.map((table) => db.prepare(`SELECT * FROM ${table} ORDER BY 1`).all());
+    db.close();
+    return rows;
+  };
+  await server.stop();
+  const before = dump();
+  server = await server.restart();
+  started.push(server);
+  await server.stop();
+  expect(dump()).toEqual(before);
+  const larger = seedOf({ users: 3, markets: [2, 3, 4] });
+  server = await start({ dataDir: server.dataDir, seed: larger });
+  const client = new Client(server, tokenOf("user2"));
+  expect(await client.balance()).toMatchObject({ available: 10_000 * USDC });
+  expect(await client.all("/markets")).toHaveLength(3);
+  const first = new Client(server, tokenOf("user0"));
+  expect(await first.balance()).toMatchObject({ available: 10_000 * USDC });
+  client.close();
+  first.close();
+  await server.stop();
+});
+
+test("without a seed a new folder gets the sample markets and two tokens that only their owner can read", async () => {
+  const server = await start({});
+  const client = new Client(server, null);
+  expect((await client.all<MarketJson>("/markets")).length).toBeGreaterThan(3);
+  client.close();
+  const tokens = readdirSync(server.dataDir).filter((name) => name.startsWith("demo-token"));
+  expect(tokens).toHaveLength(2);
+  for (const name of tokens) expect(statSync(join(server.dataDir, name)).mode & 0o777).toBe(0o600);
+  expect(server.log.some((line) => JSON.stringify(line).includes("pm_pat_"))).toBe(false);
+  await server.stop();
+});
+
+test("a database that was tampered with is refused", async () => {
+  const server = await start({ seed: seedOf({ users: 1 }) });
+  await server.stop();
+  const db = new Database(join(server.dataDir, "exchange.db"));
+  db.prepare("UPDATE accounts SET balance = balance + 1").run();
+  db.close();
+  const { code, errors } = await TestServer.refuse({ dataDir: server.dataDir });
+  expect([code, errors]).toEqual([1, expect.stringMatching(/cannot start: .*balances/)]);
+});
+
+test("markets that are halted or closed take no orders; a halted one still cancels, and merges", async () => {
+  let server = await start({ seed: seedOf({ users: 1, markets: [2, 2, 2] }) });
+  let client = new Client(server, tokenOf("user0"));
+  const ids: number[] = [];
+  for (const market_id of [1, 2]) {
+    await client.data("POST", "/wallet/split", { market_id, quantity: 2 });
+    const terms = { market_id, outcome_id: 2 * market_id, side: 1, price: 10, quantity: 1 };
+    ids.push((await client.place(terms)).id);
+  }
+  await client.cancel(ids[1]!);
+  client.close();
+  await server.stop();
+  const db = new Database(join(server.dataDir, "exchange.db"));
+  db.prepare("UPDATE markets SET status = id + 1 WHERE id <= 2").run();
+  db.close();
+
+  server = await server.restart();
+  started.push(server);
+  client = new Client(server, tokenOf("user0"));
+  expect(await client.get("/markets/1")).toMatchObject({ status: "halted" });
+  expect(await client.get("/markets/2")).toMatchObject({ status: "closed" });
+  const listed = (status: string): Promise<MarketJson[]> => client.all(`/markets?status=${status}`);
+  expect((await listed("open")).map(({ id }) => id)).toEqual([3]);
+  expect((await listed("halted")).map(({ id }) => id)).toEqual([1]);
+  expect((await listed("closed")).map(({ id }) => id)).toEqual([2]);
+  for (const market_id of [1, 2]) {
+    const body = { market_id, outcome_id: 2 * market_id, side: 1, price: 10, quantity: 1 };
+    expect(await client.request("POST", "/orders", { body })).toMatchObject({ status: 422, code: 42203 });
+    const merge = { market_id, quantity: 1 };
+    expect(await client.request("POST", "/wallet/merge", { body: merge })).toMatchObject({ status: 200 });
+  }
+  const split = { body: { market_id: 2, quantity: 1 } };
+  expect(await client.request("POST", "/wallet/split", split)).toMatchObject({ status: 422, code: 42203 });
+  await client.cancel(ids[0]!);
+  expect(await client.order(ids[0]!)).toMatchObject({ status: "canceled", reason: "user" });
+  await expectBalanced(client);
+  client.close();
+  await server.stop();
+  expectSoundDatabase(server.dataDir);
+});
+
+test("more live orders than a ring holds come back in time priority and expire together", async () => {
+  const [orders, lasting] = [20_000, 500];
+  let server = await start({ seed: seedOf({ users: 2, markets: [2] }) });
+  await server.stop();
+  const db = new Database(join(server.dataDir, "exchange.db"));
+  const now = Date.now();
+  // One share each at 1..50; the first user's are all due when the server starts, the second one's tomorrow.
+  db.exec(`WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ${orders})
+    INSERT INTO orders SELECT id, iif(id <= ${lasting}, 2, 1), 1, 1, 0, 1, 0, 0, 1, 1 + id % 50, 1, 1, 1, 0,
+      iif(id <= ${lasting}, ${now} + 86400000, ${now}), NULL, NULL, ${now}, ${now} FROM n;
+    UPDATE totals SET last_order_id = ${orders};`);
+  db.close();
+
+  server = await server.restart();
+  started.push(server);
+  const [client, other] = [0, 1].map((i) => new Client(server, tokenOf(`user${i}`))) as [Client, Client];
+  expect(server.log.find(({ msg }) => msg === "ready")).toMatchObject({ restored: orders });
+  // The oldest of the best level goes first.
+  await client.data("POST", "/wallet/split", { market_id: 1, quantity: 1 });
+  await client.place({ market_id: 1, outcome_id: 1, side: 2, price: 50, quantity: 1 });
+  expect(await other.order(49)).toMatchObject({ price: 50, status: "filled" });
+  await eventually(async () => expect(await client.all("/orders")).toEqual([]));
+  for (const id of [lasting + 1, orders]) {
+    expect(await client.order(id)).toMatchObject({ status: "expired", reason: "expired" });
+  }
+  expect(await client.balance()).toMatchObject({ held: 0 });
+  const live = await other.all<OrderJson>("/orders");
+  expect(live).toHaveLength(lasting - 1);
+  await expectHolds(other, live);
+  expect(await other.book(1, 1)).toMatchObject({ bids: levelsOf(live, 1), asks: [] });
+  client.close();
+  other.close();
+  await server.stop();
+  expectSoundDatabase(server.dataDir);
+});

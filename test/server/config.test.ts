@@ -1,0 +1,89 @@
+/** The environment and the seed file: every wrong value is refused in a line that names the variable. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { ConfigError, readConfig } from "../../server/config.ts";
+import { readSeed } from "../../server/seed.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "exchange-test-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, content: unknown): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+test("without any variable there are the documented defaults", () => {
+  const config = readConfig({});
+  expect(config).toMatchObject({
+    host: "127.0.0.1",
+    port: 8080,
+    publicUrl: "http://127.0.0.1:8080",
+    durability: "full",
+    rateLimits: true,
+    seedFile: null,
+    logLevel: "info",
+    tls: null,
+  });
+  expect(config.dataDir).toBe(join(process.cwd(), "data"));
+  expect(config.engineThreads).toBeGreaterThanOrEqual(1);
+  const empty = { HOST: "", PORT: "", DATA_DIR: "", ENGINE_THREADS: "", DURABILITY: "", SEED_FILE: "", TLS_CERT: "" };
+  expect(readConfig(empty)).toEqual(config);
+});
+
+test("an IPv6 host stands in brackets in the public URL, which may be given without a slash at the end", () => {
+  expect(readConfig({ HOST: "::1", PORT: "1" }).publicUrl).toBe("http://[::1]:1");
+  expect(readConfig({ PUBLIC_URL: "https://example.com//" }).publicUrl).toBe("https://example.com");
+});
+
+describe("a wrong value names its variable", () => {
+  const wrong: Record<string, readonly string[]> = {
+    HOST: ["256.0.0.1", "a b"],
+    PORT: ["http", "65536", "-1", "80.5", "0x50", " 80"],
+    PUBLIC_URL: ["exchange", "//x"],
+    ENGINE_THREADS: ["0", "65", "two", "1.5"],
+    DURABILITY: ["FULL", "none"],
+    RATE_LIMITS: ["maybe", "[]", "null", "1", "{"],
+    LOG_LEVEL: ["loud"],
+    SEED_FILE: ["/nowhere/seed.json"],
+    TLS_CERT: ["/nowhere/cert.pem", file("cert.pem", "")],
+    TLS_KEY: ["/nowhere/key.pem", file("key.pem", "")],
+  };
+  const cases = Object.entries(wrong).flatMap(([name, values]) => values.map((value) => [name, value] as const));
+  test.for(cases)("%s=%s", ([name, value]) => {
+    expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
+    expect(() => readConfig({ [name]: value })).toThrow(name);
+  });
+});
+
+describe("a wrong seed names the variable and the field", () => {
+  const market = { slug: "a", question: "?", outcomes: ["x", "y"] };
+  const user = { email: "a@b.c" };
+  const pat = { name: "x", scopes: ["orders:write"], token: "t" };
+  const cases: [unknown, RegExp][] = [
+    ["{", /JSON/],
+    ["[]", /body/],
+    [{ user: [] }, /user: unknown field/],
+    [{ users: [{}] }, /users.0.email: required/],
+    [{ users: [{ email: "nobody" }] }, /users.0.email/],
+    [{ users: [{ ...user, deposit: -1 }] }, /users.0.deposit/],
+    [{ users: [{ ...user, deposit: 0.5 }] }, /users.0.deposit/],
+    [{ users: [{ ...user, kyc_tier: 3 }] }, /users.0.kyc_tier/],
+    [{ users: [{ ...user, role: "king" }] }, /users.0.role/],
+    [{ users: [{ ...user, pats: [{ ...pat, scopes: ["all"] }] }] }, /users.0.pats.0.scopes/],
+    [{ users: [{ ...user, pats: [{ ...pat, token: "" }] }] }, /users.0.pats.0.token/],
+    [{ markets: [{ ...market, outcomes: ["x"] }] }, /markets.0.outcomes/],
+    [{ markets: [{ ...market, outcomes: Array(33).fill("x") }] }, /markets.0.outcomes/],
+    [{ markets: [{ ...market, slug: "12" }] }, /markets.0.slug/],
+    [{ markets: [{ ...market, slug: "a/b" }] }, /markets.0.slug/],
+    [{ markets: [{ ...market, closes_at: "soon" }] }, /markets.0.closes_at/],
+    [{ events: [{ slug: "a" }] }, /events.0.title: required/],
+  ];
+  test.for(cases)("%j", ([seed, message]) => {
+    const path = file("seed.json", seed);
+    expect(() => readSeed(path)).toThrow(ConfigError);
+    expect(() => readSeed(path)).toThrow(new RegExp(`^SEED_FILE: .*${message.source}`));
+  });
+});
