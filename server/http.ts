@@ -87,7 +87,8 @@ export class Reply {
     this.send(status, "application/json", json, null);
   }
 
-  error(error: ApiError, allow: string | null = null): void {
+  /** @param isHead the request was HEAD: its answer says how long a body would be and has none */
+  error(error: ApiError, allow: string | null = null, isHead = false): void {
     if (this.over) return;
     this.over = true;
     const { kind, retryAfter } = error;
@@ -99,8 +100,9 @@ export class Reply {
       if (retryAfter !== null) this.res.writeHeader("Retry-After", String(retryAfter));
       if (kind.status === 401) this.res.writeHeader("WWW-Authenticate", "Bearer");
       if (allow !== null) this.res.writeHeader("Allow", allow);
+      if (isHead) this.res.endWithoutBody(Buffer.byteLength(body));
       // A body that was refused unread would be taken for the next request.
-      this.res.end(body, kind.status === 413);
+      else this.res.end(body, kind.status === 413);
     });
   }
 
@@ -158,11 +160,12 @@ export function registerRoutes(app: TemplatedApp, routes: readonly Route[], opti
     app.any(path, (res, req) => {
       const reply = new Reply(res, requestIdOf(req), 200, options.logger);
       const error = new ApiError(ErrorKind.methodNotAllowed, `this path takes ${allow}`);
-      reply.error(error, allow);
+      reply.error(error, allow, req.getMethod() === "head");
     });
   }
   app.any("/*", (res, req) => {
-    new Reply(res, requestIdOf(req), 200, options.logger).error(new ApiError(ErrorKind.notFound, "no such path"));
+    const reply = new Reply(res, requestIdOf(req), 200, options.logger);
+    reply.error(new ApiError(ErrorKind.notFound, "no such path"), null, req.getMethod() === "head");
   });
 }
 
