@@ -31,6 +31,8 @@ function explain(errors: readonly Finding[]): ApiError {
     const unknown = params["additionalProperties"] as string[] | undefined;
     return badRequest(`${fieldName(path, unknown?.[0])}: unknown field`);
   }
+  // Of a crowd of unknown fields the checker lists some and leaves their sum out.
+  if (found.keyword === "boolean") return badRequest(`${fieldName("", path)}: unknown field`);
   if (found.keyword === "required") {
     const missing = params["requiredProperties"] as string[] | undefined;
     return badRequest(`${fieldName(path, missing?.[0])}: required`);
