@@ -87,7 +87,7 @@ export class Reply {
     this.send(status, "application/json", json, null);
   }
 
-  /** @param isHead the request was HEAD: its answer says how long a body would be and has none */
+  /** @param isHead the request was HEAD: its answer has no body */
   error(error: ApiError, allow: string | null = null, isHead = false): void {
     if (this.over) return;
     this.over = true;
@@ -100,7 +100,8 @@ export class Reply {
       if (retryAfter !== null) this.res.writeHeader("Retry-After", String(retryAfter));
       if (kind.status === 401) this.res.writeHeader("WWW-Authenticate", "Bearer");
       if (allow !== null) this.res.writeHeader("Allow", allow);
-      if (isHead) this.res.endWithoutBody(Buffer.byteLength(body));
+      // With a length uWebSockets.js would leave the response open.
+      if (isHead) this.res.endWithoutBody();
       // A body that was refused unread would be taken for the next request.
       else this.res.end(body, kind.status === 413);
     });
