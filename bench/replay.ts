@@ -1,0 +1,167 @@
+/**
+ * Command: sends a folder's recorded orders through a running exchange over HTTP, hears every fill over WebSockets and
+ * holds both against what the exchange has on record. `npm run -s replay -- DIR`; the last line is JSON. The exit code is
+ * 1 where anything was lost, doesn't balance or couldn't be done.
+ *
+ * Over one connection orders arrive one after the other and every run makes the same fills (their SHA-256 is printed).
+ * Over several the order of arrival, and with it who trades with whom, is chance. One thing is outside either way:
+ * what a user may trade a UTC day, which a replay over midnight starts anew.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { openReadOnly } from "../engine/journal/database.ts";
+import { verifyDatabase } from "../engine/journal/verify.ts";
+import { type Plan, planAccounts } from "./replay/accounts.ts";
+import { ExchangeError } from "./replay/api.ts";
+import { FolderError, type Recording, readRecording } from "./replay/folder.ts";
+import { type Outcome, type Refusals, Session } from "./replay/session.ts";
+import { fail, grouped, printHead, printResult } from "./report.ts";
+import { ExchangeProcess } from "./support/exchange-process.ts";
+import { makeFolder, removeFolder } from "./support/folder.ts";
+
+const USAGE = `usage: npm run -s replay -- DIR [--connections N] [--url URL | --write-seed FILE]
+  DIR                markets.json and orders.jsonl.gz (or orders.jsonl)
+  --connections N    HTTP connections that carry the orders, 1 to 1024; 1 (the default) keeps them strictly in order
+  --url URL          a running exchange instead of one of its own; it must have been started with RATE_LIMITS=off and
+                     SEED_FILE set to what --write-seed made of the same DIR, best on a fresh DATA_DIR
+  --write-seed FILE  only writes that file: the markets, and an account with a token for each user`;
+const MAX_CONNECTIONS = 1_024;
+
+interface Arguments {
+  readonly folder: string;
+  readonly connections: number;
+  readonly url: string | null;
+  readonly seedFile: string | null;
+}
+
+function readArguments(): Arguments {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: {
+        connections: { type: "string", default: "1" },
+        url: { type: "string" },
+        "write-seed": { type: "string" },
+        help: { type: "boolean" },
+      },
+    });
+    if (values.help) {
+      console.log(USAGE);
+      process.exit(0);
+    }
+    const folder = positionals[0];
+    const url = values.url ?? null;
+    const seedFile = values["write-seed"] ?? null;
+    if (folder === undefined || positionals.length > 1 || (url !== null && seedFile !== null)) return fail(USAGE);
+    const connections = Number(values.connections);
+    if (!Number.isInteger(connections) || connections < 1 || connections > MAX_CONNECTIONS) {
+      return fail(`--connections must be an integer from 1 to ${MAX_CONNECTIONS}, not "${values.connections}"`);
+    }
+    if (url !== null && !(URL.canParse(url) && /^https?:/.test(url))) {
+      return fail(`--url must be an http or https URL, not "${url}"`);
+    }
+    return { folder, connections, url, seedFile };
+  } catch (error) {
+    return fail(`${(error as Error).message}\n${USAGE}`);
+  }
+}
+
+/** Runs the replay against an exchange of its own, on a fresh data folder that goes again; checks what it leaves. */
+async function runOnOwn(recording: Recording, plan: Plan, connections: number): Promise<[Outcome, string[]]> {
+  const dataDir = makeFolder("replay");
+  const exchange = await ExchangeProcess.start({ dataDir, seed: plan.seed });
+  console.log(`  an exchange of its own, data in ${dataDir}`);
+  const died = exchange.ended.then((how) => {
+    throw new ExchangeError(how);
+  });
+  const outcome = await Promise.race([new Session(recording, plan, exchange.url, connections).run(), died]);
+  await exchange.stop();
+  const db = openReadOnly(join(dataDir, "exchange.db"));
+  const broken = verifyDatabase(db).filter(({ ok }) => !ok);
+  db.close();
+  removeFolder(dataDir);
+  return [outcome, broken.map(({ name, figures }) => `in the database it doesn't hold that ${name}: ${figures}`)];
+}
+
+function listed(counts: ReadonlyMap<string, number>): string {
+  if (counts.size === 0) return "none";
+  return [...counts].map(([name, count]) => `${grouped(count)} ${name}`).join(", ");
+}
+
+function printRefusals(what: string, refusals: ReadonlyMap<number, Refusals>): void {
+  for (const [code, { count, message }] of refusals) {
+    console.log(`  ${grouped(count)} ${what} refused with ${code}, the first: ${message}`);
+  }
+}
+
+const milliseconds = (latency: Outcome["latency"], percentile: number): number =>
+  latency.getValueAtPercentile(percentile) / 1_000;
+
+function print(recording: Recording, connections: number, outcome: Outcome, faults: readonly string[]): void {
+  const { latency, seconds, solvency, fills, matches, accepted, refusals, states } = outcome;
+  const rate = recording.orders.length / seconds;
+  const [p50, p99, p999] = [50, 99, 99.9].map((percentile) => milliseconds(latency, percentile));
+  const fillCount = [...fills.values()].reduce((sum, count) => sum + count, 0);
+  if (outcome.usedBefore) {
+    console.log("  the accounts have traded before: their money may not do, and their earlier orders take part");
+  }
+  console.log(`  before the first order ${grouped(outcome.splits)} splits gave the accounts what their sells need`);
+  printRefusals("splits", outcome.splitRefusals);
+  console.log(`  ${grouped(accepted)} orders accepted, of which in the end: ${listed(states)}`);
+  printRefusals("orders", refusals);
+  console.log(`  matches: ${listed(matches)}; fills: ${listed(fills)}`);
+  console.log(`  ${grouped(rate)} orders/s in ${seconds.toFixed(1)} s, with client and exchange on this machine`);
+  console.log(`  answered in p50 ${p50} ms, p99 ${p99} ms, p99.9 ${p999} ms from when a connection was free for it`);
+  const { deposits, withdrawals, users_total, collateral, house, balanced } = solvency;
+  console.log(
+    `  deposits ${deposits} - withdrawals ${withdrawals} ${balanced ? "=" : "<>"} users ${users_total} + collateral ${collateral} + house ${house} micro-USDC: balanced ${balanced}`,
+  );
+  if (faults.length === 0) {
+    console.log(
+      `  nothing lost: ${grouped(fillCount)} fills over WebSockets, the same over REST; no gap in a sequence`,
+    );
+  }
+  for (const fault of faults) console.log(`  FAULT: ${fault}`);
+  printResult({
+    orders: recording.orders.length,
+    connections,
+    accepted,
+    refused: Object.fromEntries([...refusals].map(([code, { count }]) => [code, count])),
+    states: Object.fromEntries(states),
+    matches: Object.fromEntries(matches),
+    fills: fillCount,
+    fills_sha256: outcome.fillsHash,
+    seconds: Number(seconds.toFixed(3)),
+    orders_per_s: Math.round(rate),
+    latency_ms: { p50, p99, p999 },
+    solvency,
+    balanced,
+    faults,
+  });
+}
+
+const { folder, connections, url, seedFile } = readArguments();
+try {
+  const recording = readRecording(folder);
+  const plan = planAccounts(recording);
+  if (seedFile !== null) {
+    // Tokens stand in it.
+    writeFileSync(seedFile, JSON.stringify(plan.seed), { mode: 0o600 });
+    console.log(`wrote ${seedFile}: ${plan.slugs.length} markets, ${plan.tokens.length} users`);
+  } else {
+    const { markets, users, orders, name } = recording;
+    const sizes = `${grouped(markets.length)} markets, ${grouped(users.length)} users, ${grouped(orders.length)} orders`;
+    printHead("replay", `${name}, ${sizes}, ${connections} connection${connections === 1 ? "" : "s"}`);
+    const [outcome, more] =
+      url === null
+        ? await runOnOwn(recording, plan, connections)
+        : [await new Session(recording, plan, url, connections).run(), []];
+    const faults = [...outcome.faults, ...more];
+    print(recording, connections, outcome, faults);
+    process.exitCode = faults.length === 0 ? 0 : 1;
+  }
+} catch (error) {
+  const isExpected = error instanceof FolderError || error instanceof ExchangeError || "code" in (error as object);
+  fail(`replay: ${isExpected ? (error as Error).message : (error as Error).stack}`);
+}

@@ -1,0 +1,98 @@
+/**
+ * The few calls that a replay makes beside placing orders, over a fixed number of keep-alive connections. Anything but
+ * the answer hoped for is an error in words.
+ */
+import { HttpConnection, requestBytes } from "../support/http-connection.ts";
+
+export interface Envelope<T> {
+  readonly code: number;
+  readonly msg: string;
+  readonly data: T;
+}
+
+/** The exchange cannot be reached or doesn't answer as the API says. */
+export class ExchangeError extends Error {}
+
+export class Api {
+  /** The API's base: scheme, host and path prefix. */
+  readonly base: string;
+  private readonly url: URL;
+  private readonly connections: readonly HttpConnection[];
+
+  /** @param root of the server, with or without /api/v1 */
+  constructor(root: string, connections: number) {
+    this.base = `${root.replace(/\/+$/, "").replace(/\/api\/v1$/, "")}/api/v1`;
+    this.url = new URL(this.base);
+    this.connections = Array.from({ length: connections }, () => new HttpConnection(this.url));
+  }
+
+  /** Makes every connection. @throws ExchangeError where the exchange cannot be reached */
+  async open(): Promise<void> {
+    await Promise.all(this.connections.map((connection) => connection.open().catch((error) => this.give(error))));
+  }
+
+  /** The bytes of a request to `path` below the base, to be sent as they are. */
+  bytes(method: string, path: string, token: string | null, body?: object): Buffer {
+    const text = body === undefined ? null : JSON.stringify(body);
+    return requestBytes(this.url, method, this.url.pathname + path, token, text);
+  }
+
+  /**
+   * Does `work` for every index below `count`, in order: each connection takes the next one when it is free.
+   * @param work must wait for what it sends before it resolves
+   */
+  async each(count: number, work: (index: number, send: Send) => Promise<void>): Promise<void> {
+    let next = 0;
+    const run = async (connection: HttpConnection): Promise<void> => {
+      const send: Send = (request) => this.exchange(connection, request);
+      while (next < count) await work(next++, send);
+    };
+    await Promise.all(this.connections.map(run));
+  }
+
+  /** The data of one GET. */
+  async get<T>(path: string, token: string | null = null): Promise<T> {
+    return dataOf<T>(path, await this.exchange(this.connections[0]!, this.bytes("GET", path, token)));
+  }
+
+  /** Every item of a list that goes by cursor. */
+  async all<T>(send: Send, path: string, token: string, query: Record<string, string> = {}): Promise<T[]> {
+    const items: T[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const parameters: Record<string, string> = { ...query, limit: "200", ...(cursor === "" ? {} : { cursor }) };
+      const page = `${path}?${new URLSearchParams(parameters)}`;
+      const data: { items: T[]; next_cursor: string | null } = dataOf(page, await send(this.bytes("GET", page, token)));
+      items.push(...data.items);
+      cursor = data.next_cursor;
+    }
+    return items;
+  }
+
+  close(): void {
+    for (const connection of this.connections) connection.close();
+  }
+
+  private async exchange(connection: HttpConnection, request: Buffer): Promise<Envelope<unknown>> {
+    const { status, body } = await connection.send(request).catch((error) => this.give(error));
+    try {
+      const answer = JSON.parse(body.toString()) as Envelope<unknown>;
+      if (typeof answer.code === "number") return answer;
+    } catch {
+      // Falls through to the one error for all that isn't an envelope.
+    }
+    throw new ExchangeError(`${this.base}: HTTP ${status} with a body that is no answer of this API`);
+  }
+
+  private give(error: NodeJS.ErrnoException): never {
+    throw new ExchangeError(`${this.base}: ${error.code === "ECONNREFUSED" ? "nothing listens there" : error.message}`);
+  }
+}
+
+/** Sends one request and resolves with its envelope, success or not. */
+export type Send = (request: Buffer) => Promise<Envelope<unknown>>;
+
+/** @throws ExchangeError where the answer is a refusal */
+export function dataOf<T>(path: string, { code, msg, data }: Envelope<unknown>): T {
+  if (code !== 0) throw new ExchangeError(`GET ${path}: ${code} ${msg}`);
+  return data as T;
+}
