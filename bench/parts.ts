@@ -50,10 +50,22 @@ for (let id = 1; id <= 100_000; id++) ids.set(id, id);
 
 const bench = new Bench({ time: smoke ? 20 : 500, warmupTime: smoke ? 5 : 100 });
 bench
-  .add("parse the body", repeat(() => JSON.parse(BODY)))
-  .add("validate it", repeat(() => check(parsed)))
-  .add("find a known token", repeat(() => accounts.authenticateHeader(header, 1)))
-  .add("hold and release", repeat(() => (ledger.hold(1, 420_000), ledger.release(1, 420_000))))
+  .add(
+    "parse the body",
+    repeat(() => JSON.parse(BODY)),
+  )
+  .add(
+    "validate it",
+    repeat(() => check(parsed)),
+  )
+  .add(
+    "find a known token",
+    repeat(() => accounts.authenticateHeader(header, 1)),
+  )
+  .add(
+    "hold and release",
+    repeat(() => (ledger.hold(1, 420_000), ledger.release(1, 420_000))),
+  )
   .add(
     "settle a match, two fills, and back",
     repeat((i) => {
@@ -63,14 +75,21 @@ bench
       ledger.fill(buyer, 1, 1, Side.buy, 4200, 10, MatchType.direct, taker, true, true, 1);
     }),
   )
-  .add("find an order among 100,000", repeat((i) => ids.get(1 + ((i * 7919) % 100_000))))
-  .add("write the order as JSON", repeat(() => orderJson(store, slot, OrderStatus.queued, Reason.none, 100, 1, "")));
+  .add(
+    "find an order among 100,000",
+    repeat((i) => ids.get(1 + ((i * 7919) % 100_000))),
+  )
+  .add(
+    "write the order as JSON",
+    repeat(() => orderJson(store, slot, OrderStatus.queued, Reason.none, 100, 1, "")),
+  );
 await bench.run();
 
 printHead("parts", `one order's work in the gateway, ${TIMES} times a sample`);
 const result: Record<string, number> = {};
 for (const { name, result: measured } of bench.tasks) {
-  if (measured === undefined || !("latency" in measured)) throw new Error(`${name} failed: ${JSON.stringify(measured)}`);
+  if (measured === undefined || !("latency" in measured))
+    throw new Error(`${name} failed: ${JSON.stringify(measured)}`);
   // Milliseconds a sample of a thousand are microseconds each.
   const nanoseconds = measured.latency.p50 * 1_000;
   result[name] = Math.round(nanoseconds);
