@@ -13,10 +13,10 @@ import { parseArgs } from "node:util";
 import { openReadOnly } from "../engine/journal/database.ts";
 import { verifyDatabase } from "../engine/journal/verify.ts";
 import { type Plan, planAccounts } from "./replay/accounts.ts";
-import { ExchangeError } from "./replay/api.ts";
 import { FolderError, type Recording, readRecording } from "./replay/folder.ts";
 import { type Outcome, type Refusals, Session } from "./replay/session.ts";
 import { fail, grouped, printHead, printResult } from "./report.ts";
+import { ExchangeError } from "./support/api.ts";
 import { ExchangeProcess } from "./support/exchange-process.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
 

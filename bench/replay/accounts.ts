@@ -11,7 +11,7 @@ import { FolderError, type RecordedOrder, type Recording } from "./folder.ts";
 const SCOPES = ["markets:read", "orders:write", "portfolio:read"];
 
 /** Complete sets that a user is given before the first order. */
-export interface Sets {
+interface Sets {
   readonly user: number;
   readonly market: number;
   readonly quantity: number;

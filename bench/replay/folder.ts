@@ -12,7 +12,7 @@ import { MAX_OUTCOMES, MIN_OUTCOMES } from "../../engine/limits.ts";
 /** What is wrong with the folder, in words for whoever gave it. */
 export class FolderError extends Error {}
 
-export interface RecordedMarket {
+interface RecordedMarket {
   /** As the file names it. */
   readonly name: string;
   readonly question: string;

@@ -6,9 +6,9 @@
  */
 import { createHash } from "node:crypto";
 import { build, type Histogram } from "hdr-histogram-js";
+import { Api, dataOf, ExchangeError } from "../support/api.ts";
 import { Progress } from "../support/progress.ts";
 import type { Plan } from "./accounts.ts";
-import { Api, dataOf, ExchangeError } from "./api.ts";
 import type { Recording } from "./folder.ts";
 import { type Fill, type HeardFill, Listener, type OrderState } from "./listener.ts";
 
@@ -18,7 +18,7 @@ const HELPERS = 16;
 const SILENCE_MS = 15_000;
 const POLL_MS = 20;
 
-export interface Solvency {
+interface Solvency {
   readonly deposits: number;
   readonly withdrawals: number;
   readonly users_total: number;

@@ -2,7 +2,7 @@
  * The few calls that a replay makes beside placing orders, over a fixed number of keep-alive connections. Anything but
  * the answer hoped for is an error in words.
  */
-import { HttpConnection, requestBytes } from "../support/http-connection.ts";
+import { HttpConnection, requestBytes } from "./http-connection.ts";
 
 export interface Envelope<T> {
   readonly code: number;

@@ -1,0 +1,66 @@
+/**
+ * Starts another script of this program as a process of its own and sees that it ends with this one.
+ * Ends only what it started, by its id.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const START_DEADLINE_MS = 120_000;
+/** What of this process's environment a child is started with. */
+const PASSED_ON = ["PATH", "NODE_OPTIONS", "TMPDIR"];
+
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+export class Child {
+  readonly process: ChildProcess;
+  /** Resolves when it has ended, in words that say how. */
+  readonly ended: Promise<string>;
+  private readonly name: string;
+  private errors = "";
+
+  /** @param script below dist/ */
+  constructor(name: string, script: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+    this.name = name;
+    // Benches are bundled into dist/bench or dist/chunks.
+    const path = fileURLToPath(new URL(`../${script}`, import.meta.url));
+    for (const name of PASSED_ON) if (process.env[name] !== undefined) env[name] = process.env[name];
+    this.process = spawn(process.execPath, [path, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+    running.add(this.process);
+    this.process.stderr!.on("data", (chunk: Buffer) => {
+      this.errors = (this.errors + chunk.toString()).slice(-4_000);
+    });
+    this.ended = new Promise((resolve) => {
+      this.process.once("close", (code, signal) => {
+        running.delete(this.process);
+        resolve(`${name} ended (${signal ?? `exit code ${code}`}) ${this.errors.trim()}`.trim());
+      });
+    });
+  }
+
+  get pid(): number {
+    return this.process.pid!;
+  }
+
+  /** What `find` first makes of a line of its output. Rejects where the process ends before that. */
+  async line<T>(find: (line: string) => T | undefined): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const found = new Promise<T>((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`${this.name} is not ready after two minutes`)), START_DEADLINE_MS);
+      // Reading on keeps the pipe empty.
+      createInterface({ input: this.process.stdout! }).on("line", (line) => {
+        const result = find(line);
+        if (result !== undefined) resolve(result);
+      });
+      void this.ended.then((how) => reject(new Error(how)));
+    });
+    try {
+      return await found;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
