@@ -39,11 +39,16 @@ const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 const bootId = randomBytes(6).toString("hex");
 let requestCount = 0;
 
-function requestIdOf(req: HttpRequest): string {
-  const given = req.getHeader("x-request-id");
-  if (given !== "" && REQUEST_ID.test(given)) return given;
+/** Unique over the life of this process, and most likely over others. */
+export function newRequestId(): string {
   requestCount++;
   return `${bootId}-${requestCount.toString(36)}`;
+}
+
+/** The client's own id where it is usable, else a new one. */
+export function requestIdOf(req: HttpRequest): string {
+  const given = req.getHeader("x-request-id");
+  return given !== "" && REQUEST_ID.test(given) ? given : newRequestId();
 }
 
 function successBody(dataJson: string): string {

@@ -9,7 +9,7 @@ import { MAX_WS_BACKPRESSURE_BYTES, MAX_WS_MESSAGE_BYTES, MAX_WS_SUBSCRIPTIONS }
 import type { Accounts, Principal } from "./accounts.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import type { Audience, Exchange } from "./exchange.ts";
-import { API_BASE, errorBody, Reply } from "./http.ts";
+import { API_BASE, errorBody, newRequestId, Reply, requestIdOf } from "./http.ts";
 import type { Logger } from "./logger.ts";
 import type { Market } from "./market-registry.ts";
 import * as S from "./schemas.ts";
@@ -112,7 +112,7 @@ export class SocketHub implements Audience {
           if (closed !== null) throw closed;
           principal = token === null ? null : this.accounts.authenticate(token, Date.now());
         } catch (error) {
-          new Reply(res, "ws", 200, this.logger).fail(error);
+          new Reply(res, requestIdOf(req), 200, this.logger).fail(error);
           return;
         }
         res.upgrade(
@@ -174,20 +174,21 @@ export class SocketHub implements Audience {
       const request = checkRequest(parsed);
       this.run(connection, request as SocketRequest, id);
     } catch (error) {
-      this.send(connection, acknowledgement(id, this.explain(error), "null"));
+      const traceId = newRequestId();
+      this.send(connection, refusal(id, this.explain(error, traceId), traceId));
     }
     this.flush();
   }
 
-  private explain(thrown: unknown): ApiError {
+  private explain(thrown: unknown, traceId: string): ApiError {
     if (thrown instanceof ApiError) return thrown;
-    this.logger.error({ err: thrown }, "a WebSocket operation failed");
+    this.logger.error({ traceId, err: thrown }, "a WebSocket operation failed");
     return new ApiError(ErrorKind.internal, "internal error");
   }
 
   private run(connection: Connection, request: SocketRequest, id: number | null): void {
     if (request.op === "ping") {
-      this.send(connection, acknowledgement(id, null, `{"now":${Date.now()}}`));
+      this.send(connection, acknowledgement(id, `{"now":${Date.now()}}`));
       return;
     }
     if (request.channel === undefined) throw badRequest("channel: required");
@@ -200,13 +201,13 @@ export class SocketHub implements Audience {
         connection.topics.delete(topic);
         this.leave(connection, topic);
       }
-      this.send(connection, acknowledgement(id, null, "null"));
+      this.send(connection, acknowledgement(id, "null"));
       return;
     }
     if (connection.topics.size + topics.length > MAX_WS_SUBSCRIPTIONS) {
       throw badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
     }
-    this.send(connection, acknowledgement(id, null, "null"));
+    this.send(connection, acknowledgement(id, "null"));
     for (const { topic, outcomeId } of topics) {
       connection.topics.add(topic);
       const members = this.byTopic.get(topic);
@@ -319,9 +320,12 @@ function frame(event: string, sequence: number, ts: number, dataJson: string): s
   return `{"event":"${event}","sequence":${sequence},"ts":${ts},"data":${dataJson}}`;
 }
 
-function acknowledgement(id: number | null, error: ApiError | null, dataJson: string): string {
-  if (error === null) return `{"id":${id},"code":0,"msg":"ok","data":${dataJson}}`;
-  return `{"id":${id},${errorBody(error, "ws").slice(1)}`;
+function acknowledgement(id: number | null, dataJson: string): string {
+  return `{"id":${id},"code":0,"msg":"ok","data":${dataJson}}`;
+}
+
+function refusal(id: number | null, error: ApiError, traceId: string): string {
+  return `{"id":${id},${errorBody(error, traceId).slice(1)}`;
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
