@@ -119,7 +119,8 @@ export class Exchange {
   private readonly gatewayWaker: Waker;
   private lastOrderId: number;
   private readonly firstUserSequence: number;
-  private readonly userSequences = new Map<number, number>();
+  /** By user; 0 where the user has had no update since the start. */
+  private userSequences = new Float64Array(1024);
 
   /** Answers that wait for a commit: placements by slot, everything else by reference. */
   private readonly placements = new Map<number, Pending>();
@@ -175,7 +176,16 @@ export class Exchange {
 
   /** The last number of the user's order updates. */
   userSequence(userId: number): number {
-    return this.userSequences.get(userId) ?? this.firstUserSequence;
+    return this.userSequences[userId] || this.firstUserSequence;
+  }
+
+  private setUserSequence(userId: number, sequence: number): void {
+    if (userId >= this.userSequences.length) {
+      const larger = new Float64Array(Math.max(userId + 1, this.userSequences.length * 2));
+      larger.set(this.userSequences);
+      this.userSequences = larger;
+    }
+    this.userSequences[userId] = sequence;
   }
 
   // ---------------------------------------------------------------- placing
@@ -883,7 +893,7 @@ export class Exchange {
     store.statuses[slot] = status;
     store.remaining[slot] = remaining;
     store.updatedAt[slot] = at;
-    if (sequence > this.userSequence(user)) this.userSequences.set(user, sequence);
+    if (sequence > this.userSequence(user)) this.setUserSequence(user, sequence);
     if (this.audience?.listens(user) === true) {
       const json = orderJson(store, slot, status, reason, remaining, at, trades);
       if (this.links.length === 1) this.audience.orderUpdated(user, sequence, at, json);

@@ -242,7 +242,7 @@ function answerJson(route: Route, reply: Reply, json: string): void {
 }
 
 function checkContentType(type: string): void {
-  if (type === "" || /^application\/json\s*(;|$)/i.test(type)) return;
+  if (type === "application/json" || type === "" || /^application\/json\s*(;|$)/i.test(type)) return;
   throw badRequest("Content-Type: must be application/json");
 }
 

@@ -108,9 +108,10 @@ const HOURS_A_DAY = 24;
 
 export class MarketRegistry {
   private readonly inOrder: Market[] = [];
-  private readonly byId = new Map<number, Market>();
+  /** By id, and by outcome id: ids are dense, and an order looks up both. */
+  private readonly byId: (Market | undefined)[] = [];
+  private readonly byOutcome: (Market | undefined)[] = [];
   private readonly bySlug = new Map<string, Market>();
-  private readonly outcomeMarket = new Map<number, Market>();
   private readonly events = new Map<number, EventRow>();
   private readonly eventBySlug = new Map<string, EventRow>();
   private readonly marketsOfEvent = new Map<number, Market[]>();
@@ -151,9 +152,9 @@ export class MarketRegistry {
       tradeSequence: this.firstTradeSequence,
     };
     this.inOrder.push(market);
-    this.byId.set(market.id, market);
+    this.byId[market.id] = market;
     this.bySlug.set(market.slug, market);
-    for (const outcome of market.outcomes) this.outcomeMarket.set(outcome.id, market);
+    for (const outcome of market.outcomes) this.byOutcome[outcome.id] = market;
     if (market.eventId !== null) {
       const siblings = this.marketsOfEvent.get(market.eventId);
       if (siblings === undefined) this.marketsOfEvent.set(market.eventId, [market]);
@@ -163,7 +164,7 @@ export class MarketRegistry {
   }
 
   get(id: number): Market | undefined {
-    return this.byId.get(id);
+    return this.byId[id];
   }
 
   findBySlug(slug: string): Market | undefined {
@@ -171,11 +172,11 @@ export class MarketRegistry {
   }
 
   ofOutcome(outcomeId: number): Market | undefined {
-    return this.outcomeMarket.get(outcomeId);
+    return this.byOutcome[outcomeId];
   }
 
   outcome(outcomeId: number): Outcome | undefined {
-    const market = this.outcomeMarket.get(outcomeId);
+    const market = this.byOutcome[outcomeId];
     return market?.outcomes[outcomeId - market.firstOutcomeId];
   }
 
@@ -219,7 +220,7 @@ export class MarketRegistry {
 
   /** Takes a match into last price and volume; answers the market. */
   recordTrade(outcomeId: number, price: number, quantity: number, at: number): Market {
-    const market = this.outcomeMarket.get(outcomeId)!;
+    const market = this.byOutcome[outcomeId]!;
     const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
     outcome.lastPrice = price;
     outcome.volume += quantity;
