@@ -46,7 +46,8 @@ function environment(options: ServerOptions, dataDir: string): NodeJS.ProcessEnv
     PORT: "0",
     DATA_DIR: dataDir,
     RATE_LIMITS: "off",
-    ENGINE_THREADS: "1",
+    // TEST_ENGINE_THREADS=3 runs the tests that leave it open on three.
+    ENGINE_THREADS: process.env["TEST_ENGINE_THREADS"] ?? "1",
   };
   if (options.seed !== undefined) {
     env["SEED_FILE"] = join(dataDir, "seed.json");
