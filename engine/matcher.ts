@@ -959,7 +959,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     finish(slot, left, true);
   }
 
-  /** Cancels what rests in one book, best first on each side, of one user (or of all) and one side (or both). */
+  /** Cancels what rests in one book, by rising price, of one user (or of all) and one side (or both). */
   function cancelBook(outcome: number, user: number, side: number, reason: number, reference: number): void {
     for (let price = nextAbove(outcome, 0); price !== NO_ASK; price = nextAbove(outcome, price)) {
       if (side !== 0 && (price <= outcomes[(outcome << OUTCOME_SHIFT) | O_BID]! ? Side.buy : Side.sell) !== side)

@@ -11,7 +11,7 @@
  */
 import type Database from "better-sqlite3";
 import { check } from "../check.ts";
-import { isFinal, OrderStatus, Role } from "../constants.ts";
+import { isFinal, MarketStatus, OrderStatus, Role } from "../constants.ts";
 import { isBalanced, Ledger } from "../ledger.ts";
 import { MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
 import type { OrderTexts } from "../order-texts.ts";
@@ -93,6 +93,9 @@ export class Journal {
   private userSequences: Float64Array;
   private readonly firstUserSequence: number;
 
+  /** Outcomes of markets that can still have orders, and the markets that left their number. */
+  private openOutcomes = 0;
+  private readonly closedMarkets = new Set<number>();
   private readonly marketOf = new Int32Array(MAX_OUTCOME_ID + 1);
   private readonly firstOutcomeOf = new Int32Array(MAX_OUTCOME_ID + 1);
   private readonly outcomeCountOf = new Uint8Array(MAX_OUTCOME_ID + 1);
@@ -138,7 +141,10 @@ export class Journal {
     this.fillsIndexed = state.fillsIndexed;
     this.firstUserSequence = state.orderUpdates;
     this.userSequences = new Float64Array(1024).fill(this.firstUserSequence);
-    for (const market of state.markets) this.addMarket(market.id, market.firstOutcomeId, market.outcomes);
+    for (const market of state.markets) {
+      this.addMarket(market.id, market.firstOutcomeId, market.outcomes);
+      if (market.status < MarketStatus.closed) this.openOutcomes += market.outcomes;
+    }
     for (const outcome of state.outcomes) {
       this.lastPrices[outcome.id] = outcome.lastPrice ?? 0;
       this.volumes[outcome.id] = outcome.volume;
@@ -151,7 +157,11 @@ export class Journal {
     this.applyWrite = prepareWrites(db, {
       ledger: this.ledger,
       nextEntryId: () => ++this.lastEntryId,
-      addMarket: (market, first, outcomes) => this.addMarket(market, first, outcomes),
+      addMarket: (market, first, outcomes) => {
+        this.addMarket(market, first, outcomes);
+        this.openOutcomes += outcomes;
+      },
+      openOutcomes: () => this.openOutcomes,
       markUser: (user) => this.users.add(user),
     });
     this.committed.publish(this.ledger.totals, this.sequence, state.at);
@@ -257,7 +267,7 @@ export class Journal {
           this.numberUpdate(words, doubles, w);
           break;
         case R.EventKind.marketChanged:
-          this.statuses.set(words[w + R.W_SLOT]!, R.statusOf(packed));
+          this.changeMarket(words[w + R.W_SLOT]!, R.statusOf(packed));
           break;
         case R.EventKind.setsSplit:
         case R.EventKind.setsMerged:
@@ -365,6 +375,14 @@ export class Journal {
     this.users.add(user);
     this.markets.add(market);
     for (let i = 0; i < count; i++) this.positions.add(this.ledger.findPosition(user, first + i));
+  }
+
+  private changeMarket(market: number, status: number): void {
+    this.statuses.set(market, status);
+    if (status === MarketStatus.closed && !this.closedMarkets.has(market)) {
+      this.closedMarkets.add(market);
+      this.openOutcomes -= this.outcomeCountOf[market]!;
+    }
   }
 
   /** Gives an order update its number in its owner's sequence, in the record that the gateway will read. */

@@ -6,6 +6,7 @@
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../constants.ts";
 import type { Ledger } from "../ledger.ts";
+import { MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID } from "../limits.ts";
 
 export type AccountWrite =
   | { kind: "createUser"; email: string; role: string; kycTier: number; at: number }
@@ -45,11 +46,16 @@ export interface WriteResult {
 /** A write that cannot be done, in words for whoever asked; thrown before anything changed. */
 export class WriteRefused extends Error {}
 
+/** The last ids are the engine threads' own, for their warm-up. */
+const LAST_OUTCOME_ID = MAX_OUTCOME_ID - 2;
+
 /** What account writes need of the journal: its ledger, its entry counter and its map of markets. */
 export interface WriteContext {
   readonly ledger: Ledger;
   nextEntryId(): number;
   addMarket(marketId: number, firstOutcomeId: number, outcomes: number): void;
+  /** Outcomes of markets that can still have orders. */
+  openOutcomes(): number;
   markUser(userId: number): void;
 }
 
@@ -128,6 +134,11 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
       case "createMarket": {
         const found = marketBySlug.get(write.slug);
         if (found !== undefined) return { ...existing(found), firstOutcomeId: Number(firstOutcome.get(found)) };
+        const first = Number(lastOutcome.get()) + 1;
+        const tooMany = first + write.outcomes.length - 1 > LAST_OUTCOME_ID;
+        if (tooMany || context.openOutcomes() + write.outcomes.length > MAX_ACTIVE_BOOKS) {
+          throw new WriteRefused("the exchange holds no more markets than that");
+        }
         const run = insertMarket.run(
           write.slug,
           write.question,
@@ -140,7 +151,6 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
           write.at,
         );
         const id = Number(run.lastInsertRowid);
-        const first = Number(lastOutcome.get()) + 1;
         write.outcomes.forEach((name, position) => {
           insertOutcome.run(first + position, id, position, name);
         });
