@@ -11,6 +11,7 @@ import { createMatcher } from "./matcher.ts";
 import { CommandKind, kindOf, RECORD_WORDS } from "./records.ts";
 import { RingConsumer, RingProducer, Waker } from "./ring.ts";
 import { type EngineThreadSetup, type ThreadMessage, waitForWork } from "./thread-setup.ts";
+import { warmUp } from "./warm-up.ts";
 
 const setup = workerData as EngineThreadSetup;
 
@@ -23,6 +24,7 @@ function run(): void {
   const journal = setup.journal === null ? null : new JournalStage(setup.journal, gateway);
   const matcher = createMatcher(events, { capacity: setup.capacity, onRingFull: makeRoom });
   let stopping = false;
+  warmUp(matcher);
 
   function makeRoom(): void {
     const hasRoom = (): boolean => events.hasRoom(setup.events.records >> 1);

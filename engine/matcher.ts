@@ -3,9 +3,8 @@
  *
  * Owns price levels, resting orders and the state of each market it was told of. Never reads a clock, allocates, or
  * does I/O: time and ids come with the command, so the same commands give the same events, byte for byte. Everything
- * lies in flat typed arrays captured by one closure, made once per thread; the arrays reserve address space for the
- * bounds of limits.ts, and the operating system backs only the pages that are touched.
- * book-layout.ts draws them.
+ * lies in flat typed arrays (book-layout.ts) captured by one closure, made once per thread; the arrays reserve address
+ * space for the bounds of limits.ts, and the operating system backs only the pages that are touched.
  */
 import {
   BOOK_PAGES,
@@ -15,6 +14,7 @@ import {
   H_OCCUPIED,
   H_PLACE,
   HEADER_SHIFT,
+  IN_PAGE_MASK,
   L_HEAD,
   L_QUANTITY,
   L_TAIL,
@@ -32,9 +32,11 @@ import {
   P_COMMAND_BITS,
   P_PRICE_MASK,
   P_SIDE_SHIFT,
+  PAGE_GROUP_BITS,
   PAGE_GROUPS,
   PAGE_SHIFT,
-  PLACE_PAGE_BITS,
+  PLACE_PAGE_MASK,
+  PLACE_SHIFT,
   S_ID,
   S_NEXT,
   S_OUTCOME,
@@ -42,6 +44,7 @@ import {
   S_PREV,
   S_REMAINING,
   S_USER,
+  SLOT_DOUBLES_SHIFT,
   SLOT_SHIFT,
 } from "./book-layout.ts";
 import { check } from "./check.ts";
@@ -59,7 +62,7 @@ import {
 import * as R from "./records.ts";
 import type { RingProducer } from "./ring.ts";
 
-// As constants of this module V8 folds them into the code; what another module exports it loads and checks at each use.
+// V8 folds a module's own constants into its code; another module's exports it loads and checks at each use.
 const { MarketStatus, MatchType, OrderStatus, OrderType, Reason, Role, SelfTradePrevention, Side, TimeInForce } = C;
 const {
   CommandKind,
@@ -109,7 +112,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   const activeBooks = options.activeBooks ?? MAX_ACTIVE_BOOKS;
   const onRingFull = options.onRingFull;
 
-  const slotMemory = new ArrayBuffer((capacity + 1) << (SLOT_SHIFT + 2));
+  const slotMemory = new ArrayBuffer(4 * ((capacity + 1) << SLOT_SHIFT));
   const slots = new Int32Array(slotMemory);
   const slotIds = new Float64Array(slotMemory);
   /** Each order's quantity as placed or amended; apart, because only amends and decrements read it. */
@@ -126,7 +129,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   let usedBooks = 0;
 
   // A page exists only while an order rests in it, so there are never more pages than orders.
-  const levelMemory = new ArrayBuffer((capacity + 2) * (1 << PAGE_SHIFT) * 4);
+  const levelMemory = new ArrayBuffer(4 * ((capacity + 2) << PAGE_SHIFT));
   const levels = new Int32Array(levelMemory);
   const quantities = new Float64Array(levelMemory);
   const freePages = new Int32Array(capacity + 2);
@@ -171,8 +174,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const page = price >> LEVEL_PAGE_BITS;
     const first = freePageCount > 0 ? freePages[--freePageCount]! : ++usedPages << PAGE_SHIFT;
     headers[header | H_LEVELS] = first;
-    headers[header | H_PLACE] = (outcome << PLACE_PAGE_BITS) | page;
-    outcomes[(outcome << OUTCOME_SHIFT) + O_PAGES + (page >> 5)]! |= 1 << (page & 31);
+    headers[header | H_PLACE] = (outcome << PLACE_SHIFT) | page;
+    outcomes[(outcome << OUTCOME_SHIFT) + O_PAGES + (page >> PAGE_GROUP_BITS)]! |= 1 << (page & 31);
     return first;
   }
 
@@ -180,7 +183,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const page = price >> LEVEL_PAGE_BITS;
     freePages[freePageCount++] = headers[header | H_LEVELS]!;
     headers[header | H_LEVELS] = 0;
-    outcomes[(outcome << OUTCOME_SHIFT) + O_PAGES + (page >> 5)]! &= ~(1 << (page & 31));
+    outcomes[(outcome << OUTCOME_SHIFT) + O_PAGES + (page >> PAGE_GROUP_BITS)]! &= ~(1 << (page & 31));
   }
 
   /** The header of a price's page, as its first word. Its outcome has a book. */
@@ -190,12 +193,12 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
 
   /** The first word of a price's level. Its page exists. */
   function levelOf(header: number, price: number): number {
-    return headers[header | H_LEVELS]! | ((price & (LEVELS_PER_PAGE - 1)) << LEVEL_SHIFT);
+    return headers[header | H_LEVELS]! | ((price & IN_PAGE_MASK) << LEVEL_SHIFT);
   }
 
   function markDirty(header: number, price: number): void {
     const bits = headers[header | H_DIRTY]!;
-    const bit = 1 << (price & (LEVELS_PER_PAGE - 1));
+    const bit = 1 << (price & IN_PAGE_MASK);
     if ((bits & bit) !== 0) return;
     if (bits === 0) dirtyHeaders[dirtyHeaderCount++] = header;
     headers[header | H_DIRTY] = bits | bit;
@@ -214,15 +217,15 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const book = outcomes[base | O_BOOK]!;
     if (book === 0) return NO_BID;
     let page = price >> LEVEL_PAGE_BITS;
-    let bits = headers[book + (page << HEADER_SHIFT) + H_OCCUPIED]! & below(price & (LEVELS_PER_PAGE - 1));
+    let bits = headers[book + (page << HEADER_SHIFT) + H_OCCUPIED]! & below(price & IN_PAGE_MASK);
     if (bits === 0) {
-      let group = page >> 5;
+      let group = page >> PAGE_GROUP_BITS;
       bits = outcomes[base + O_PAGES + group]! & below(page & 31);
       while (bits === 0) {
         if (--group < 0) return NO_BID;
         bits = outcomes[base + O_PAGES + group]!;
       }
-      page = (group << 5) | highest(bits);
+      page = (group << PAGE_GROUP_BITS) | highest(bits);
       bits = headers[book + (page << HEADER_SHIFT) + H_OCCUPIED]!;
     }
     return (page << LEVEL_PAGE_BITS) | highest(bits);
@@ -234,15 +237,15 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const book = outcomes[base | O_BOOK]!;
     if (book === 0) return NO_ASK;
     let page = price >> LEVEL_PAGE_BITS;
-    let bits = headers[book + (page << HEADER_SHIFT) + H_OCCUPIED]! & above(price & (LEVELS_PER_PAGE - 1));
+    let bits = headers[book + (page << HEADER_SHIFT) + H_OCCUPIED]! & above(price & IN_PAGE_MASK);
     if (bits === 0) {
-      let group = page >> 5;
+      let group = page >> PAGE_GROUP_BITS;
       bits = outcomes[base + O_PAGES + group]! & above(page & 31);
       while (bits === 0) {
         if (++group === PAGE_GROUPS) return NO_ASK;
         bits = outcomes[base + O_PAGES + group]!;
       }
-      page = (group << 5) | lowest(bits);
+      page = (group << PAGE_GROUP_BITS) | lowest(bits);
       bits = headers[book + (page << HEADER_SHIFT) + H_OCCUPIED]!;
     }
     return (page << LEVEL_PAGE_BITS) | lowest(bits);
@@ -256,7 +259,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const header = book + ((price >> LEVEL_PAGE_BITS) << HEADER_SHIFT);
     let level = headers[header | H_LEVELS]!;
     if (level === 0) level = takePage(header, outcome, price);
-    level |= (price & (LEVELS_PER_PAGE - 1)) << LEVEL_SHIFT;
+    level |= (price & IN_PAGE_MASK) << LEVEL_SHIFT;
     const tail = levels[level | L_TAIL]!;
     const base = slot << SLOT_SHIFT;
     slots[base | S_NEXT] = 0;
@@ -269,7 +272,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       return;
     }
     levels[level | L_HEAD] = slot;
-    headers[header | H_OCCUPIED]! |= 1 << (price & (LEVELS_PER_PAGE - 1));
+    headers[header | H_OCCUPIED]! |= 1 << (price & IN_PAGE_MASK);
     if (side === Side.buy) {
       if (price > outcomes[outcomeBase | O_BID]!) outcomes[outcomeBase | O_BID] = price;
     } else if (price < outcomes[outcomeBase | O_ASK]!) outcomes[outcomeBase | O_ASK] = price;
@@ -297,7 +300,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   /** The last order of a price is gone. */
   function vacate(header: number, outcome: number, side: number, price: number): void {
     const base = outcome << OUTCOME_SHIFT;
-    const bits = headers[header | H_OCCUPIED]! & ~(1 << (price & (LEVELS_PER_PAGE - 1)));
+    const bits = headers[header | H_OCCUPIED]! & ~(1 << (price & IN_PAGE_MASK));
     headers[header | H_OCCUPIED] = bits;
     if (bits === 0) releasePage(header, outcome, price);
     if (side === Side.buy) {
@@ -313,7 +316,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     if (remaining === 0) {
       dequeue(slot);
       slots[base | S_REMAINING] = 0;
-      slotIds[(slot << (SLOT_SHIFT - 1)) | S_ID] = 0;
+      slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
       return;
     }
     slots[base | S_REMAINING] = remaining;
@@ -345,40 +348,47 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     remaining: number,
     reference: number,
   ): number {
-    const w = nextRecord();
-    const d = w >> 1;
-    eventWords[w + R.W_PACKED] = packed;
-    eventWords[w + R.W_SLOT] = slot;
-    eventWords[w + R.W_USER] = slots[(slot << SLOT_SHIFT) | S_USER]!;
-    eventWords[w + R.W_OUTCOME] = slots[(slot << SLOT_SHIFT) | S_OUTCOME]!;
-    eventWords[w + R.W_PRICE] = price;
-    eventWords[w + R.W_QUANTITY] = quantity;
-    eventWords[w + R.W_REMAINING] = remaining;
-    eventWords[w + R.W_REFERENCE] = reference;
-    eventDoubles[d + R.D_ORDER_ID] = slotIds[(slot << (SLOT_SHIFT - 1)) | S_ID]!;
-    eventDoubles[d + R.D_AT] = clock[0]!;
-    eventDoubles[d + R.D_DETAIL] = 0;
-    eventDoubles[d + R.D_USER_SEQUENCE] = 0;
-    return w;
+    const e = nextRecord();
+    const f = e >> 1;
+    eventWords[e + R.W_PACKED] = packed;
+    eventWords[e + R.W_SLOT] = slot;
+    eventWords[e + R.W_USER] = slots[(slot << SLOT_SHIFT) | S_USER]!;
+    eventWords[e + R.W_OUTCOME] = slots[(slot << SLOT_SHIFT) | S_OUTCOME]!;
+    eventWords[e + R.W_PRICE] = price;
+    eventWords[e + R.W_QUANTITY] = quantity;
+    eventWords[e + R.W_REMAINING] = remaining;
+    eventWords[e + R.W_REFERENCE] = reference;
+    eventDoubles[f + R.D_ORDER_ID] = slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID]!;
+    eventDoubles[f + R.D_AT] = clock[0]!;
+    eventDoubles[f + R.D_DETAIL] = 0;
+    eventDoubles[f + R.D_USER_SEQUENCE] = 0;
+    return e;
   }
 
   /** An event that is not of an order in a slot: of a market, or of a command that named no such order. */
-  function emitPlain(packed: number, slot: number, user: number, outcome: number, quantity: number, reference: number) {
-    const w = nextRecord();
-    const d = w >> 1;
-    eventWords[w + R.W_PACKED] = packed;
-    eventWords[w + R.W_SLOT] = slot;
-    eventWords[w + R.W_USER] = user;
-    eventWords[w + R.W_OUTCOME] = outcome;
-    eventWords[w + R.W_PRICE] = 0;
-    eventWords[w + R.W_QUANTITY] = quantity;
-    eventWords[w + R.W_REMAINING] = 0;
-    eventWords[w + R.W_REFERENCE] = reference;
-    eventDoubles[d + R.D_ORDER_ID] = 0;
-    eventDoubles[d + R.D_AT] = clock[0]!;
-    eventDoubles[d + R.D_DETAIL] = 0;
-    eventDoubles[d + R.D_USER_SEQUENCE] = 0;
-    return w;
+  function emitPlain(
+    packed: number,
+    slot: number,
+    user: number,
+    outcome: number,
+    quantity: number,
+    reference: number,
+  ): number {
+    const e = nextRecord();
+    const f = e >> 1;
+    eventWords[e + R.W_PACKED] = packed;
+    eventWords[e + R.W_SLOT] = slot;
+    eventWords[e + R.W_USER] = user;
+    eventWords[e + R.W_OUTCOME] = outcome;
+    eventWords[e + R.W_PRICE] = 0;
+    eventWords[e + R.W_QUANTITY] = quantity;
+    eventWords[e + R.W_REMAINING] = 0;
+    eventWords[e + R.W_REFERENCE] = reference;
+    eventDoubles[f + R.D_ORDER_ID] = 0;
+    eventDoubles[f + R.D_AT] = clock[0]!;
+    eventDoubles[f + R.D_DETAIL] = 0;
+    eventDoubles[f + R.D_USER_SEQUENCE] = 0;
+    return e;
   }
 
   /** Ends a resting order: out of the book, with its event. */
@@ -388,7 +398,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const packed = slots[base | S_PACKED]!;
     const event = packEvent(EventKind.orderCanceled, (packed >> P_SIDE_SHIFT) & 3, status, reason, 0);
     emitOrder(event, slot, packed & P_PRICE_MASK, totals[slot]!, slots[base | S_REMAINING]!, reference);
-    slotIds[(slot << (SLOT_SHIFT - 1)) | S_ID] = 0;
+    slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
   }
 
   function emitLevels(): void {
@@ -397,11 +407,14 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     dirtyLevelCount = 0;
   }
 
-  /** Emits the dirty levels of one page. A function of its own: V8 compiles a hot loop's own function less well. */
+  /**
+   * Emits the dirty levels of one page. Not inside the loop of its caller: what V8 compiles while a loop runs (OSR) knows
+   * none of the closure's constants.
+   */
   function emitLevelsOf(header: number): void {
     const place = headers[header | H_PLACE]!;
-    const outcome = place >> PLACE_PAGE_BITS;
-    const firstPrice = (place & ((1 << PLACE_PAGE_BITS) - 1)) << LEVEL_PAGE_BITS;
+    const outcome = place >> PLACE_SHIFT;
+    const firstPrice = (place & PLACE_PAGE_MASK) << LEVEL_PAGE_BITS;
     const bid = outcomes[(outcome << OUTCOME_SHIFT) | O_BID]!;
     const first = headers[header | H_LEVELS]!;
     let bits = headers[header | H_DIRTY]!;
@@ -411,6 +424,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       bits &= bits - 1;
       const price = firstPrice | bit;
       const e = nextRecord();
+      const f = e >> 1;
       eventWords[e + R.W_PACKED] = packEvent(EventKind.levelChanged, price <= bid ? Side.buy : Side.sell, 0, 0, 0);
       eventWords[e + R.W_SLOT] = 0;
       eventWords[e + R.W_USER] = 0;
@@ -419,12 +433,12 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       eventWords[e + R.W_QUANTITY] = 0;
       eventWords[e + R.W_REMAINING] = 0;
       eventWords[e + R.W_REFERENCE] = 0;
-      eventDoubles[(e >> 1) + R.D_ORDER_ID] = 0;
-      eventDoubles[(e >> 1) + R.D_AT] = 0;
+      eventDoubles[f + R.D_ORDER_ID] = 0;
+      eventDoubles[f + R.D_AT] = 0;
       // The page is gone where its last order is.
       const level = first | (bit << LEVEL_SHIFT);
-      eventDoubles[(e >> 1) + R.D_DETAIL] = first === 0 ? 0 : quantities[(level >> 1) | L_QUANTITY]!;
-      eventDoubles[(e >> 1) + R.D_USER_SEQUENCE] = 0;
+      eventDoubles[f + R.D_DETAIL] = first === 0 ? 0 : quantities[(level >> 1) | L_QUANTITY]!;
+      eventDoubles[f + R.D_USER_SEQUENCE] = 0;
     }
   }
 
@@ -715,11 +729,11 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   function isFree(slot: number): boolean {
-    return slot > 0 && slot <= capacity && slotIds[(slot << (SLOT_SHIFT - 1)) | S_ID] === 0;
+    return slot > 0 && slot <= capacity && slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] === 0;
   }
 
   function isResting(slot: number, orderId: number): boolean {
-    return slot > 0 && slot <= capacity && slotIds[(slot << (SLOT_SHIFT - 1)) | S_ID] === orderId;
+    return slot > 0 && slot <= capacity && slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] === orderId;
   }
 
   /** Why a placement cannot enter the book: the reason, or none. */
@@ -771,6 +785,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const rests = mayRest && !crosses;
     const status = reason !== Reason.none ? statusForRefusal(reason) : rests ? OrderStatus.open : OrderStatus.queued;
     const e = nextRecord();
+    const f = e >> 1;
     eventWords[e + R.W_PACKED] = packEvent(EventKind.orderPlaced, side, status, reason, packed & R.ORDER_FLAGS);
     eventWords[e + R.W_SLOT] = slot;
     eventWords[e + R.W_USER] = user;
@@ -779,17 +794,17 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventWords[e + R.W_QUANTITY] = quantity;
     eventWords[e + R.W_REMAINING] = quantity;
     eventWords[e + R.W_REFERENCE] = packTerms(typeOf(packed), tif, selfTradePreventionOf(packed));
-    eventDoubles[(e >> 1) + R.D_ORDER_ID] = orderId;
-    eventDoubles[(e >> 1) + R.D_AT] = clock[0]!;
-    eventDoubles[(e >> 1) + R.D_DETAIL] = d[(base >> 1) | R.D_EXPIRES_AT]!;
-    eventDoubles[(e >> 1) + R.D_USER_SEQUENCE] = 0;
+    eventDoubles[f + R.D_ORDER_ID] = orderId;
+    eventDoubles[f + R.D_AT] = clock[0]!;
+    eventDoubles[f + R.D_DETAIL] = d[(base >> 1) | R.D_EXPIRES_AT]!;
+    eventDoubles[f + R.D_USER_SEQUENCE] = 0;
     if (reason !== Reason.none) return;
     totals[slot] = quantity;
     slots[slotBase | S_OUTCOME] = outcome;
     slots[slotBase | S_PACKED] = packSlot(packed, price);
     slots[slotBase | S_REMAINING] = quantity;
     slots[slotBase | S_USER] = user;
-    slotIds[(slotBase >> 1) | S_ID] = orderId;
+    slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = orderId;
     if (rests) {
       enqueue(slot, outcome, side, price, quantity);
       return;
@@ -832,7 +847,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       if (untouched) endPlaced(record, OrderStatus.canceled, reason);
       else emitTakerCanceled(slot, price, remaining, reason);
     }
-    slotIds[(slot << (SLOT_SHIFT - 1)) | S_ID] = 0;
+    slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
   }
 
   function emitTakerCanceled(slot: number, price: number, remaining: number, reason: number): void {
@@ -861,7 +876,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     slots[slotBase | S_PACKED] = packSlot(w[base]!, price);
     slots[slotBase | S_REMAINING] = remaining;
     slots[slotBase | S_USER] = w[base | R.W_USER]!;
-    slotIds[(slotBase >> 1) | S_ID] = d[(base >> 1) | R.D_ORDER_ID]!;
+    slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = d[(base >> 1) | R.D_ORDER_ID]!;
     enqueue(slot, outcome, sideOf(w[base]!), price, remaining);
   }
 
@@ -928,7 +943,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventDoubles[(record >> 1) + R.D_DETAIL] = d[double | R.D_EXPIRES_AT]!;
     if (remaining === 0) {
       dequeue(slot);
-      slotIds[(slot << (SLOT_SHIFT - 1)) | S_ID] = 0;
+      slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
     } else if (!keeps) enterAgain(slot, outcome, side, price, remaining);
     else if (remaining < oldRemaining) take(slot, oldRemaining - remaining);
   }
@@ -946,7 +961,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     }
     if ((packed & R.FLAG_POST_ONLY) !== 0) {
       emitTakerCanceled(slot, price, remaining, Reason.postOnlyWouldCross);
-      slotIds[(slot << (SLOT_SHIFT - 1)) | S_ID] = 0;
+      slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
       return;
     }
     lastTakerFill = -1;
@@ -959,7 +974,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     finish(slot, left, true);
   }
 
-  /** Cancels what rests in one book, by rising price, of one user (or of all) and one side (or both). */
+  /** Cancels what rests in one book, best first on each side, of one user (or of all) and one side (or both). */
   function cancelBook(outcome: number, user: number, side: number, reason: number, reference: number): void {
     for (let price = nextAbove(outcome, 0); price !== NO_ASK; price = nextAbove(outcome, price)) {
       if (side !== 0 && (price <= outcomes[(outcome << OUTCOME_SHIFT) | O_BID]! ? Side.buy : Side.sell) !== side)

@@ -71,6 +71,11 @@ export class RingProducer extends RingEnd {
     return (this.head - this.consumed) | 0;
   }
 
+  /** Takes back what was written and not published. */
+  discard(): void {
+    this.head = Atomics.load(this.cursors, CURSOR_PUBLISHED);
+  }
+
   /** Hands all records before `head` to the consumers. */
   publish(): void {
     Atomics.store(this.cursors, CURSOR_PUBLISHED, this.head);
