@@ -95,6 +95,8 @@ export interface Matcher {
   execute(words: Int32Array, doubles: Float64Array, base: number): void;
   /** Emits the changed levels and publishes the events. Called once per batch. */
   endBatch(): void;
+  /** Forgets the batch's events and changed levels instead: nobody hears of what its commands did. For the warm-up. */
+  dropBatch(): void;
   /** True when another command can start without waiting in most cases. */
   hasRoom(): boolean;
   /** Best resting price, 0 (bid) or 10000 (ask) where there is none. For tests and tools. */
@@ -974,7 +976,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     finish(slot, left, true);
   }
 
-  /** Cancels what rests in one book, best first on each side, of one user (or of all) and one side (or both). */
+  /** Cancels what rests in one book, by rising price, of one user (or of all) and one side (or both). */
   function cancelBook(outcome: number, user: number, side: number, reason: number, reference: number): void {
     for (let price = nextAbove(outcome, 0); price !== NO_ASK; price = nextAbove(outcome, price)) {
       if (side !== 0 && (price <= outcomes[(outcome << OUTCOME_SHIFT) | O_BID]! ? Side.buy : Side.sell) !== side)
@@ -1104,6 +1106,12 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     endBatch() {
       emitLevels();
       events.publish();
+    },
+    dropBatch() {
+      for (let i = 0; i < dirtyHeaderCount; i++) headers[dirtyHeaders[i]! | H_DIRTY] = 0;
+      dirtyHeaderCount = 0;
+      dirtyLevelCount = 0;
+      events.discard();
     },
     hasRoom: () => events.hasRoom(4 * MAX_EVENTS_PER_STEP + dirtyLevelCount),
     bestBid: (outcome) => outcomes[(outcome << OUTCOME_SHIFT) | O_BID]!,
