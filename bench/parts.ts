@@ -64,7 +64,10 @@ bench
   )
   .add(
     "hold and release",
-    repeat(() => (ledger.hold(1, 420_000), ledger.release(1, 420_000))),
+    repeat(() => {
+      ledger.hold(1, 420_000);
+      ledger.release(1, 420_000);
+    }),
   )
   .add(
     "settle a match, two fills, and back",
