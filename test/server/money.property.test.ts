@@ -133,7 +133,8 @@ class Session {
   private terms(market: TestMarket) {
     const { random } = this;
     const even = Math.round(10_000 / market.outcomes.length / 50) * 50;
-    const near = even + 50 * random.integer(-4, 4);
+    // Now and then far up: with three or more outcomes resting bids alone may pass 10000.
+    const near = even + 50 * (random.chance(0.1) ? random.integer(10, 40) : random.integer(-4, 4));
     const price = random.chance(0.06) ? random.pick([1, 2, 9_998, 9_999, random.integer(1, 9_999)]) : near;
     const quantity = random.chance(0.03) ? random.pick([1_000, 20_000, 1_000_000_000]) : random.integer(1, 12);
     const self_trade_prevention = random.pick(["cancel_taker", "cancel_maker", "cancel_both", "decrement"] as const);

@@ -26,6 +26,17 @@ export interface Holding {
   realized: number;
 }
 
+export type MatchType = "direct" | "mint" | "merge";
+
+/** One order's side of a match. `rebateFor`: null for the taker, else whether the maker came with a PAT. */
+export interface Leg {
+  readonly user: number;
+  readonly outcome: number;
+  readonly side: number;
+  readonly price: number;
+  readonly rebateFor: boolean | null;
+}
+
 interface Market {
   readonly outcomes: readonly number[];
   readonly book: ReferenceBook;
@@ -106,7 +117,7 @@ export class ReferenceExchange {
   place(marketId: number, terms: Placement): void {
     const market = this.markets.get(marketId)!;
     market.book.place(terms);
-    this.settle(market);
+    this.settle(marketId, market);
   }
 
   cancel(marketId: number, id: number): void {
@@ -149,8 +160,14 @@ export class ReferenceExchange {
     return levels;
   }
 
-  /** One side of one match, settled at once. */
-  fill(user: number, outcome: number, side: number, price: number, quantity: number, rebateFor: boolean | null): void {
+  private fill(
+    user: number,
+    outcome: number,
+    side: number,
+    price: number,
+    quantity: number,
+    rebateFor: boolean | null,
+  ): void {
     const n = notional(price, quantity);
     const fee = side === BUY ? 0 : feeOn(n);
     const rebate = rebateFor === null ? 0 : rebateOn(n, rebateFor);
@@ -163,19 +180,26 @@ export class ReferenceExchange {
     this.filledActivity.set(user, (this.filledActivity.get(user) ?? 0) + n);
   }
 
-  private settle(market: Market): void {
+  /** One match: its makers' sides and its taker's, then the sets that it made or dissolved. */
+  match(marketId: number, type: MatchType, quantity: number, legs: readonly Leg[]): void {
+    for (const { user, outcome, side, price, rebateFor } of legs) {
+      this.fill(user, outcome, side, price, quantity, rebateFor);
+    }
+    // What the buyers of a mint paid buys the sets; what a merge dissolves pays its sellers.
+    const sets = type === "mint" ? quantity : type === "merge" ? -quantity : 0;
+    this.markets.get(marketId)!.sets += sets;
+    this.house -= sets * MICRO_PER_SET;
+  }
+
+  private settle(marketId: number, market: Market): void {
     const { book } = market;
     for (const { type, quantity, taker, price, makers } of book.matches.slice(market.settled)) {
-      for (const maker of makers) {
-        const { terms } = book.orders.get(maker.id)!;
-        this.fill(terms.user, terms.outcome, terms.side, maker.price, quantity, terms.pat);
-      }
-      const { terms } = book.orders.get(taker)!;
-      this.fill(terms.user, terms.outcome, terms.side, price, quantity, null);
-      // What the buyers of a mint paid buys the sets; what a merge dissolves pays its sellers.
-      const sets = type === "mint" ? quantity : type === "merge" ? -quantity : 0;
-      market.sets += sets;
-      this.house -= sets * MICRO_PER_SET;
+      const legOf = (id: number, paid: number, isMaker: boolean): Leg => {
+        const { user, outcome, side, pat } = book.orders.get(id)!.terms;
+        return { user, outcome, side, price: paid, rebateFor: isMaker ? pat : null };
+      };
+      const legs = makers.map((maker) => legOf(maker.id, maker.price, true));
+      this.match(marketId, type, quantity, [...legs, legOf(taker, price, false)]);
     }
     market.settled = book.matches.length;
   }
