@@ -7,6 +7,7 @@
 import { Side } from "../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
 import { Api, dataOf } from "../support/api.ts";
+import { randomFrom } from "../support/random.ts";
 
 export const USERS = 200;
 export const MARKETS = 100;
@@ -14,6 +15,7 @@ const ORDERS = 20_000;
 /** A user sells in one market only, and has so many sets of it. */
 const SETS = 200_000;
 const HELPERS = 16;
+const random = randomFrom(20_241_120);
 
 const tokenOf = (user: number): string => `pm_pat_bench-${String(user).padStart(37, "0")}`;
 const slugOf = (market: number): string => `bench-${market}-market`;
@@ -78,14 +80,4 @@ function makeOrder(index: number, markets: readonly ListedMarket[]): OrderReques
   const outcome = market.outcomes[0]!;
   const order = { market_id: market.id, outcome_id: outcome.id, side, price, quantity: 1 + upTo(10) };
   return { token: tokenOf(user), body: JSON.stringify(order) };
-}
-
-let state = 20_241_120;
-
-/** The same numbers at every run (mulberry32). */
-function random(): number {
-  state = (state + 0x6d2b79f5) | 0;
-  let t = Math.imul(state ^ (state >>> 15), 1 | state);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
 }
