@@ -27,7 +27,7 @@ export type PositionJson = Static<typeof S.Position>;
 export type TransactionJson = Static<typeof S.Transaction>;
 export type TradeJson = Static<typeof S.Trade>;
 export type BookJson = Static<typeof S.OutcomeBook>;
-export type MarketBookJson = Static<typeof S.MarketBook>;
+type MarketBookJson = Static<typeof S.MarketBook>;
 export type MarketJson = Static<typeof S.MarketSchema>;
 export type SolvencyJson = Static<typeof S.Solvency>;
 
@@ -144,7 +144,7 @@ export function checkAnswer(method: string, url: string, requestId: string | nul
 }
 
 /** An error answer where success was awaited. */
-export class UnexpectedAnswer extends Error {
+class UnexpectedAnswer extends Error {
   readonly answer: Answer;
 
   constructor(what: string, answer: Answer) {

@@ -180,7 +180,7 @@ export class TestServer {
 }
 
 /** The value, or undefined when it isn't there in time. */
-export async function within<T>(value: Promise<T>, ms: number): Promise<T | undefined> {
+async function within<T>(value: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), ms);
