@@ -27,7 +27,6 @@ export type PositionJson = Static<typeof S.Position>;
 export type TransactionJson = Static<typeof S.Transaction>;
 export type TradeJson = Static<typeof S.Trade>;
 export type BookJson = Static<typeof S.OutcomeBook>;
-type MarketBookJson = Static<typeof S.MarketBook>;
 export type MarketJson = Static<typeof S.MarketSchema>;
 export type SolvencyJson = Static<typeof S.Solvency>;
 
