@@ -264,6 +264,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   }
   await exchange.endRestore(startedAt);
   await exchange.settled();
+  registry.startSequences();
   db.close();
   for (const [marketId, hour, volume] of await history.hourlyVolumes(startedAt - DAY_MS)) {
     registry.addHourlyVolume(registry.get(marketId)!, hour * 3_600_000, volume);

@@ -214,6 +214,16 @@ export class MarketRegistry {
     this.changedBooks.clear();
   }
 
+  /**
+   * Lets every book start from the first sequence once it is rebuilt: rebuilding moves books without a commit, so that
+   * the next start could fall behind what it added.
+   */
+  startSequences(): void {
+    for (const market of this.byId.values()) {
+      for (const { book } of market.outcomes) if (book !== null) book.sequence = this.firstBookSequence;
+    }
+  }
+
   bookSequence(outcome: Outcome): number {
     return outcome.book?.sequence ?? this.firstBookSequence;
   }
