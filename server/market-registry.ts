@@ -219,7 +219,7 @@ export class MarketRegistry {
    * the next start could fall behind what it added.
    */
   startSequences(): void {
-    for (const market of this.byId.values()) {
+    for (const market of this.all()) {
       for (const { book } of market.outcomes) if (book !== null) book.sequence = this.firstBookSequence;
     }
   }
