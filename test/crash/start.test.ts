@@ -11,6 +11,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { eventually, expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
 import { Client, type MarketJson, type OrderJson } from "../server/support/client.ts";
 import { TestServer, temporaryFolder } from "../server/support/server.ts";
+import { Socket } from "../server/support/socket.ts";
 import { seedOf, tokenOf, USDC } from "../server/support/world.ts";
 import { expectHolds, levelsOf } from "./traffic.ts";
 
@@ -143,6 +144,66 @@ test("markets that are halted or closed take no orders; a halted one still cance
   expect(await client.order(ids[0]!)).toMatchObject({ status: "canceled", reason: "user" });
   await expectBalanced(client);
   client.close();
+  await server.stop();
+  expectSoundDatabase(server.dataDir);
+});
+
+test("what restarts must keep: sequences, client order ids, activity, what a crash cut off, ended tokens", async () => {
+  const tier1 = { tier: 1, deposit: 1_000 * USDC };
+  const named = { small: tier1, tokens: { scopes: [["portfolio:read"], ["portfolio:read"], ["portfolio:read"]] } };
+  let server = await start({ seed: seedOf({ users: 1, named, markets: [2] }) });
+  const clients = (): Record<"user" | "small", Client> => {
+    return { user: new Client(server, tokenOf("user0")), small: new Client(server, tokenOf("small")) };
+  };
+  const restart = async (sql: string): Promise<void> => {
+    await server.stop();
+    const db = new Database(join(server.dataDir, "exchange.db"));
+    db.exec(sql);
+    db.close();
+    // Without a seed: taking one commits, and hides how far a sequence starts from its last.
+    server = await start({ dataDir: server.dataDir });
+  };
+  const terms = { market_id: 1, outcome_id: 1, side: 1, price: 5_000, quantity: 100, client_order_id: "first" };
+  let { user, small } = clients();
+  await user.data("POST", "/wallet/split", { market_id: 1, quantity: 50 });
+  await small.place({ ...terms, client_order_id: "bought" });
+  await user.place({ ...terms, side: 2, quantity: 50, client_order_id: "sold" });
+  const placed = await user.place({ ...terms, price: 10 });
+  const cut = await user.place({ ...terms, price: 11, client_order_id: "cut" });
+  const seen = await user.book(1, 1);
+
+  // As if the process had died between the commits of one long match.
+  await restart(`UPDATE orders SET status = 0 WHERE id = ${cut.id};
+    UPDATE personal_access_tokens SET expires_at = 1 WHERE name = 'token 1';
+    UPDATE personal_access_tokens SET revoked_at = 1 WHERE name = 'token 2';`);
+  ({ user, small } = clients());
+  expect(await user.order(cut.id)).toMatchObject({ status: "canceled", reason: "operator", remaining: 100 });
+  expect(await user.balance()).toMatchObject({ held: placed.price * placed.quantity * 100 });
+  expect(await user.place({ ...terms, price: 10 })).toEqual(placed);
+  // Half of 100 USDC is used: a quarter by fills, a quarter by what still lives.
+  const over = { ...terms, price: 5_001, client_order_id: "over" };
+  expect(await small.request("POST", "/orders", { body: over })).toMatchObject({ status: 429, code: 42900 });
+  expect(await user.request("POST", "/orders", { body: terms })).toMatchObject({ status: 409, code: 40900 });
+  for (const [index, code] of [0, 2002, 40100].entries()) {
+    const holder = new Client(server, tokenOf("tokens", index));
+    expect(await holder.request("GET", "/me/balance")).toMatchObject({ status: code === 0 ? 200 : 401, code });
+    holder.close();
+    const opened = Socket.open(server, tokenOf("tokens", index)).then((socket) => socket.close());
+    if (code === 0) await opened;
+    else await expect(opened).rejects.toThrow("401");
+  }
+
+  await restart("");
+  ({ user, small } = clients());
+  const between = await user.book(1, 1);
+  expect(between.sequence).toBeGreaterThanOrEqual(seen.sequence);
+  for (const { id } of await user.all<OrderJson>("/orders")) await user.cancel(id);
+  for (const { id } of await small.all<OrderJson>("/orders")) await small.cancel(id);
+  const emptied = await user.book(1, 1);
+  expect(emptied).toMatchObject({ bids: [], asks: [] });
+  await restart("");
+  ({ user, small } = clients());
+  expect((await user.book(1, 1)).sequence).toBeGreaterThanOrEqual(emptied.sequence);
   await server.stop();
   expectSoundDatabase(server.dataDir);
 });
