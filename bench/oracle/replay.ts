@@ -11,6 +11,7 @@ import { EVENT_RING_RECORDS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID, MAX_PRICE_BPS } fr
 import { createMatcher, type Matcher } from "../../engine/matcher.ts";
 import * as R from "../../engine/records.ts";
 import { createRing, RingConsumer, RingProducer } from "../../engine/ring.ts";
+import { warmUp } from "../../engine/warm-up.ts";
 import { MessageKind, type Messages } from "./messages.ts";
 import { offsetFor, offsetWindow, type PriceWindow, priceRange, rankedWindow } from "./prices.ts";
 import { Reports } from "./reports.ts";
@@ -18,6 +19,8 @@ import { Reports } from "./reports.ts";
 const BATCH_MESSAGES = 1_000;
 /** A modify is two commands. */
 const COMMAND_RING_RECORDS = 2_048;
+/** What the warm-up needs. */
+const LEAST_CAPACITY = 1_024;
 /** Marks the cancel of a modify: where it is refused, the placement behind it falls away. */
 const MODIFY_REFERENCE = 1;
 
@@ -55,7 +58,7 @@ class Replay {
 
   constructor(messages: Messages, reportPath: string) {
     this.messages = messages;
-    this.capacity = Math.min(MAX_LIVE_ORDERS, messages.count + 1);
+    this.capacity = Math.min(MAX_LIVE_ORDERS, Math.max(LEAST_CAPACITY, messages.count));
     this.idBySlot = new Float64Array(this.capacity + 1);
     const commandRing = createRing(COMMAND_RING_RECORDS);
     this.commands = new RingProducer(commandRing);
@@ -69,6 +72,8 @@ class Replay {
       activeBooks: 4,
       onRingFull: () => this.takeEvents(),
     });
+    // As an engine thread starts.
+    warmUp(this.matcher);
   }
 
   run(): Replayed {
