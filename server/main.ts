@@ -146,6 +146,15 @@ function sampleSeed(dataDir: string): Seed {
   return { ...seed, users } as Seed;
 }
 
+function createApp(config: Config, uws: typeof Uws): Uws.TemplatedApp {
+  if (config.tls === null) return uws.App();
+  try {
+    return uws.SSLApp({ cert_file_name: config.tls.certFile, key_file_name: config.tls.keyFile });
+  } catch {
+    throw new ConfigError("TLS_CERT, TLS_KEY: not a certificate and its key in PEM");
+  }
+}
+
 function listen(config: Config, uws: typeof Uws, app: Uws.TemplatedApp): Promise<Uws.us_listen_socket> {
   return new Promise((resolve, reject) => {
     const opened = (socket: Uws.us_listen_socket | false): void => {
@@ -237,9 +246,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     });
   }
 
-  const app = config.tls
-    ? uws.SSLApp({ cert_file_name: config.tls.certFile, key_file_name: config.tls.keyFile })
-    : uws.App();
+  const app = createApp(config, uws);
   const hub = new SocketHub({ exchange, accounts, logger, closed });
   exchange.setAudience(hub);
   hub.register(app);
