@@ -22,8 +22,12 @@ import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
 import { type AccountWrite, type ApplyWrite, prepareWrites, WriteRefused, type WriteResult } from "./writes.ts";
 
-const ORDER_COLUMNS = 19;
 const FILL_COLUMNS = 14;
+/** The last five are the same in most orders; where they are, they stand in the statement and nothing is bound. */
+const ORDERS_TABLE = `orders (id, user_id, outcome_id, side, post_only, pat, price, quantity, remaining, status, reason,
+  client_order_id, created_at, updated_at, type, time_in_force, self_trade_prevention, expires_at, priority)`;
+const USUAL_TERMS = ["0", "0", "0", "NULL", "NULL"];
+const OTHER_ORDER_COLUMNS = 14;
 /** Rows that the look-up tables may lag behind under load, and how many one pass brings them forward. */
 const MAX_ARREARS = 4096;
 const INDEX_SLICE = 2048;
@@ -72,6 +76,7 @@ export class Journal {
   private readonly beginStatement: Database.Statement;
   private readonly commitStatement: Database.Statement;
   private readonly orderRows: RowInserter;
+  private readonly usualOrderRows: RowInserter;
   private readonly fillRows: RowInserter;
   private readonly statements: ReturnType<typeof prepareStatements>;
   private inTransaction = false;
@@ -151,8 +156,10 @@ export class Journal {
     }
     this.beginStatement = db.prepare("BEGIN IMMEDIATE");
     this.commitStatement = db.prepare("COMMIT");
-    this.orderRows = new RowInserter(db, "orders", ORDER_COLUMNS);
-    this.fillRows = new RowInserter(db, "fills", FILL_COLUMNS);
+    const bound = (count: number): string[] => new Array<string>(count).fill("?");
+    this.orderRows = new RowInserter(db, ORDERS_TABLE, bound(OTHER_ORDER_COLUMNS + USUAL_TERMS.length));
+    this.usualOrderRows = new RowInserter(db, ORDERS_TABLE, [...bound(OTHER_ORDER_COLUMNS), ...USUAL_TERMS]);
+    this.fillRows = new RowInserter(db, "fills", bound(FILL_COLUMNS));
     this.statements = prepareStatements(db);
     this.applyWrite = prepareWrites(db, {
       ledger: this.ledger,
@@ -436,6 +443,7 @@ export class Journal {
     for (let i = 0; i < this.touches; i++) this.flushOrder(i);
     this.touches = 0;
     this.orderRows.flush();
+    this.usualOrderRows.flush();
     this.fillRows.flush();
     this.flushAccounts();
     if (this.arrears() > MAX_ARREARS) this.index(INDEX_SLICE);
@@ -496,28 +504,33 @@ export class Journal {
     const { words, doubles } = this.gates[this.touchGate[touch]!]!;
     const packed = words[w]!;
     const terms = words[w + R.W_REFERENCE]!;
-    const row = this.orderRows.next();
-    const params = this.orderRows.params;
+    const expiresAt = doubles[(w >> 1) + R.D_EXPIRES_AT]! || null;
+    const isUsual = terms === 0 && expiresAt === null && priority === 0;
+    const rows = isUsual ? this.usualOrderRows : this.orderRows;
+    const row = rows.next();
+    const { params } = rows;
     const user = words[w + R.W_USER]!;
     params[row] = id;
     params[row + 1] = user;
     params[row + 2] = words[w + R.W_OUTCOME]!;
     params[row + 3] = R.sideOf(packed);
-    params[row + 4] = R.termsType(terms);
-    params[row + 5] = R.termsTimeInForce(terms);
-    params[row + 6] = R.termsSelfTradePrevention(terms);
-    params[row + 7] = (packed & R.FLAG_POST_ONLY) !== 0 ? 1 : 0;
-    params[row + 8] = (packed & R.FLAG_PAT) !== 0 ? 1 : 0;
-    params[row + 9] = this.touchPrice[touch]! || words[w + R.W_PRICE]!;
-    params[row + 10] = this.touchQuantity[touch]! || words[w + R.W_QUANTITY]!;
-    params[row + 11] = this.touchRemaining[touch]!;
-    params[row + 12] = status;
-    params[row + 13] = reason;
-    params[row + 14] = doubles[(w >> 1) + R.D_EXPIRES_AT]! || null;
-    params[row + 15] = priority || null;
-    params[row + 16] = (packed & R.FLAG_TEXT) !== 0 ? this.texts.read(slot) : null;
-    params[row + 17] = doubles[(w >> 1) + R.D_AT]!;
-    params[row + 18] = this.touchAt[touch]!;
+    params[row + 4] = (packed & R.FLAG_POST_ONLY) !== 0 ? 1 : 0;
+    params[row + 5] = (packed & R.FLAG_PAT) !== 0 ? 1 : 0;
+    params[row + 6] = this.touchPrice[touch]! || words[w + R.W_PRICE]!;
+    params[row + 7] = this.touchQuantity[touch]! || words[w + R.W_QUANTITY]!;
+    params[row + 8] = this.touchRemaining[touch]!;
+    params[row + 9] = status;
+    params[row + 10] = reason;
+    params[row + 11] = (packed & R.FLAG_TEXT) !== 0 ? this.texts.read(slot) : null;
+    params[row + 12] = doubles[(w >> 1) + R.D_AT]!;
+    params[row + 13] = this.touchAt[touch]!;
+    if (!isUsual) {
+      params[row + OTHER_ORDER_COLUMNS] = R.termsType(terms);
+      params[row + OTHER_ORDER_COLUMNS + 1] = R.termsTimeInForce(terms);
+      params[row + OTHER_ORDER_COLUMNS + 2] = R.termsSelfTradePrevention(terms);
+      params[row + OTHER_ORDER_COLUMNS + 3] = expiresAt;
+      params[row + OTHER_ORDER_COLUMNS + 4] = priority || null;
+    }
     if (id > this.lastOrderId) this.lastOrderId = id;
     // With several engine threads a lower id can come after the look-up tables passed it.
     if (id <= this.ordersIndexed) {
