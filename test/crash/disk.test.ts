@@ -6,7 +6,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
 import { type Answer, Client, type OrderJson } from "../server/support/client.ts";
 import { Random } from "../server/support/random.ts";
@@ -22,18 +22,23 @@ function limitFiles(server: TestServer, bytes: number): void {
   execFileSync("prlimit", ["--pid", String(server.pid), `--fsize=${bytes}:`]);
 }
 
-let server: TestServer | null = null;
-afterEach(async () => {
-  await server?.kill();
-  server = null;
+const started: TestServer[] = [];
+afterAll(async () => {
+  for (const server of started) await server.kill();
 });
 
-describe.skipIf(!hasPrlimit)("a full disk", () => {
+async function start(env: Record<string, string> = {}): Promise<TestServer> {
+  const server = await TestServer.start({ seed: TRAFFIC_SEED, env });
+  started.push(server);
+  return server;
+}
+
+// Side by side: the last one waits most of its time.
+describe.skipIf(!hasPrlimit).concurrent("a full disk", () => {
   for (const threads of [1, 2]) {
-    test(`stops trading and loses nothing, with ENGINE_THREADS=${threads}`, async () => {
-      server = await TestServer.start({ seed: TRAFFIC_SEED, env: { ENGINE_THREADS: String(threads) } });
-      const random = Random.printed(`full disk, ${threads} engine threads`);
-      const traffic = seededTraffic(random);
+    test(`stops trading and loses nothing, with ENGINE_THREADS=${threads}`, async ({ expect }) => {
+      let server = await start({ ENGINE_THREADS: String(threads) });
+      const traffic = seededTraffic(Random.printed(`full disk, ${threads} engine threads`));
       await traffic.start(server);
       await traffic.more(150);
       limitFiles(server, statSync(join(server.dataDir, "exchange.db-wal")).size + 65_536);
@@ -50,6 +55,7 @@ describe.skipIf(!hasPrlimit)("a full disk", () => {
       await server.kill();
       expectSoundDatabase(server.dataDir);
       server = await server.restart();
+      started.push(server);
       await traffic.expectKept(server);
       await traffic.start(server);
       await traffic.more(100);
@@ -63,15 +69,17 @@ describe.skipIf(!hasPrlimit)("a full disk", () => {
     });
   }
 
-  test("a server whose disk is full ends at SIGTERM", async () => {
-    server = await TestServer.start({ seed: TRAFFIC_SEED });
-    limitFiles(server, 1_024);
-    const client = new Client(server, tokenOf("user0"));
-    const answer = await split(client);
-    expect(answer).toMatchObject({ status: 503, code: 50300 });
-    client.close();
-    server.signal("SIGTERM");
-    await server.exit(10_000);
+  test("ends the process in a while, with an exit code that asks for a restart", async ({ expect }) => {
+    const [left, stopped] = [await start(), await start()];
+    for (const server of [left, stopped]) {
+      limitFiles(server, 1_024);
+      const client = new Client(server, tokenOf("user0"));
+      expect(await split(client)).toMatchObject({ status: 503, code: 50300 });
+      client.close();
+    }
+    stopped.signal("SIGTERM");
+    await stopped.exit(10_000);
+    expect(await left.exit(20_000)).toBe(1);
   });
 });
 

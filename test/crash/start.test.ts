@@ -3,14 +3,19 @@
  * taken once, markets come back as they were, and long lists of orders come back whole.
  */
 
-import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { get } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import { eventually, expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
 import { Client, type MarketJson, type OrderJson } from "../server/support/client.ts";
-import { TestServer, temporaryFolder } from "../server/support/server.ts";
+import { Random } from "../server/support/random.ts";
+import { TestServer, temporaryFolder, within } from "../server/support/server.ts";
 import { Socket } from "../server/support/socket.ts";
 import { seedOf, tokenOf, USDC } from "../server/support/world.ts";
 import { expectHolds, levelsOf } from "./traffic.ts";
@@ -42,6 +47,49 @@ describe("what is wrong in the environment stops the start with one line that na
     expect(line).toContain(name);
     expect(rest, errors).toEqual([]);
   });
+});
+
+test.skipIf(spawnSync("openssl", ["version"]).status !== 0)("with a certificate it speaks HTTPS and WSS", async () => {
+  const folder = temporaryFolder();
+  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  const request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+  execFileSync("openssl", [...request, "-subj", "/CN=localhost", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  const server = await start({ seed: seedOf({}), env: { TLS_CERT: cert, TLS_KEY: key } });
+  const ca = readFileSync(cert);
+  const options = { host: "127.0.0.1", port: server.port, ca, servername: "localhost" };
+  const status = await new Promise((resolve, reject) => {
+    get({ ...options, path: "/api/v1/time", agent: false }, (response) => {
+      response.resume().on("end", () => resolve(response.statusCode));
+    }).on("error", reject);
+  });
+  expect(status).toBe(200);
+  const socket = new WebSocket(`wss://127.0.0.1:${server.port}/api/v1/ws`, { rejectUnauthorized: false });
+  await once(socket, "open");
+  await server.stop();
+  expect(socket.readyState).not.toBe(WebSocket.OPEN);
+  const { code, errors } = await TestServer.refuse({ env: { TLS_CERT: key, TLS_KEY: key } });
+  expect([code, errors]).toEqual([1, expect.stringMatching(/^cannot start: TLS_CERT, TLS_KEY: .*\n$/)]);
+});
+
+test("killed again and again while it takes its seed, it has taken it once in the end", async () => {
+  const seed = seedOf({ users: 700, markets: Array(300).fill(3) });
+  const dataDir = temporaryFolder();
+  const random = Random.printed("kill -9 during the start");
+  for (let round = 0; round < 4; round++) {
+    const starting = TestServer.spawn({ seed, dataDir });
+    started.push(starting);
+    const ready = starting.logged(({ msg }) => msg === "ready").catch(() => null);
+    await within(ready, random.integer(200, 900));
+    await starting.kill();
+  }
+  const server = await start({ seed, dataDir });
+  const client = new Client(server, tokenOf("user699"));
+  expect(await client.balance()).toMatchObject({ available: 10_000 * USDC });
+  expect(await client.all("/markets")).toHaveLength(300);
+  expect(await client.solvency()).toMatchObject({ deposits: 700 * 10_000 * USDC, house: 0, balanced: true });
+  client.close();
+  await server.stop();
+  expectSoundDatabase(dataDir);
 });
 
 test("a second server on the same folder refuses, the first goes on; after a kill -9 the folder is free", async () => {

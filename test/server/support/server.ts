@@ -91,6 +91,11 @@ export class TestServer {
     });
   }
 
+  /** Starts a server and waits for nothing. */
+  static spawn(options: ServerOptions): TestServer {
+    return new TestServer(options);
+  }
+
   /** Starts a server and waits until it says that it is ready. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
     const server = new TestServer(options);
@@ -180,7 +185,7 @@ export class TestServer {
 }
 
 /** The value, or undefined when it isn't there in time. */
-async function within<T>(value: Promise<T>, ms: number): Promise<T | undefined> {
+export async function within<T>(value: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), ms);
