@@ -50,8 +50,9 @@ export class History {
     return this.run("checkpoint", {});
   }
 
+  /** Resolves when the reads under way are answered and the threads ended. */
   async close(): Promise<void> {
-    await this.pool.destroy();
+    await this.pool.close();
   }
 
   private run<T>(name: string, options: object): Promise<T> {
