@@ -446,7 +446,7 @@ export class Journal {
     this.usualOrderRows.flush();
     this.fillRows.flush();
     this.flushAccounts();
-    if (this.arrears() > MAX_ARREARS) this.index(INDEX_SLICE);
+    while (this.arrears() > MAX_ARREARS) this.index(INDEX_SLICE);
     check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
     const at = this.now();
     const { deposits, withdrawals, usersTotal, collateral, house } = this.ledger.totals;
