@@ -44,6 +44,8 @@ const RESERVED_COMMANDS = 1024;
  */
 const SPIN_TURNS = Number(process.env["SPIN"] ?? 20);
 const IN_FLIGHT = 255;
+/** Expiries of ended orders that are kept before they are swept out, beside as many as there are live orders twice. */
+const ENDED_EXPIRIES = 10_000;
 
 /** An order as its sender describes it; numbers are codes of constants.ts. */
 export interface Placement {
@@ -587,6 +589,10 @@ export class Exchange {
 
   /** Expires what is due and gives up on answers that wait too long. Called each few hundred milliseconds. */
   tick(now: number): void {
+    // An order that ended early waits for a time that its sender chose: such ones must not pile up.
+    if (this.expiries.size > 2 * this.store.liveCount + ENDED_EXPIRIES) {
+      this.expiries.keep(({ slot, orderId }) => this.store.ids[slot] === orderId);
+    }
     for (let next = this.expiries.peek(); next !== undefined && next.at <= now; next = this.expiries.peek()) {
       const { slot, orderId } = next;
       if (this.store.ids[slot] === orderId) {

@@ -1,4 +1,4 @@
-/** Which gtd order expires next: a binary heap by time. Orders that ended meanwhile stay in it until their time. */
+/** Which gtd order expires next: a binary heap by time. Orders that ended meanwhile stay until their time or a `keep`. */
 
 interface Expiry {
   readonly at: number;
@@ -7,7 +7,17 @@ interface Expiry {
 }
 
 export class ExpiryQueue {
-  private readonly heap: Expiry[] = [];
+  private heap: Expiry[] = [];
+
+  get size(): number {
+    return this.heap.length;
+  }
+
+  /** Drops what doesn't fit. */
+  keep(fits: (expiry: Expiry) => boolean): void {
+    // A sorted list is a heap.
+    this.heap = this.heap.filter(fits).sort((a, b) => a.at - b.at);
+  }
 
   /** The next one due, or undefined. */
   peek(): Expiry | undefined {
