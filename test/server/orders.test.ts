@@ -577,7 +577,7 @@ describe("time in force", () => {
 
   test("gtd expires by itself and frees its hold", async () => {
     const market = world.market();
-    const expires = Date.now() + 400;
+    const expires = Date.now() + 800;
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 3, { time_in_force: "gtd", expires_at: expires }));
     const order = await settled(socket, id, "expired");
     expect(order).toMatchObject({ reason: "expired", remaining: 3, filled: 0, expires_at: expires });
