@@ -95,4 +95,4 @@ try {
 }
 if (client === "node")
   console.log("  wrk is missing: this client takes the machine itself, which makes the ratio too kind");
-printResult({ client, rounds: ROUNDS, seconds: SECONDS, ...results });
+printResult({ bench: "http", client, rounds: ROUNDS, seconds: SECONDS, ...results });
