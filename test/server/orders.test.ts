@@ -5,7 +5,16 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "./support/checks.ts";
-import type { Answer, Client, FillJson, MarketJson, OrderJson, OwnFillJson, TradeJson } from "./support/client.ts";
+import type {
+  Answer,
+  Client,
+  FillJson,
+  MarketJson,
+  OrderJson,
+  OwnFillJson,
+  TradeJson,
+  TransactionJson,
+} from "./support/client.ts";
 import { feeOn, notional, rebateOn } from "./support/reference.ts";
 import type { Socket } from "./support/socket.ts";
 import { type TestMarket, USDC, World } from "./support/world.ts";
@@ -542,10 +551,7 @@ describe("lists", () => {
       await maker.place(terms(market, 0, SELL, 1, 1));
       await taker.place(terms(market, 0, BUY, 1, 1));
     }
-    const rows = await maker.all<{ id: number; type: string; amount: number; balance_after: number }>(
-      "/wallet/transactions",
-      3,
-    );
+    const rows = await maker.all<TransactionJson>("/wallet/transactions", 3);
     expect(rows.map(({ type }) => type)).toEqual([
       ...Array.from({ length: 4 }, () => ["fee", "trade"]).flat(),
       ...["rebate", "fee", "trade", "split", "deposit"],
@@ -556,6 +562,13 @@ describe("lists", () => {
       expect(row.balance_after).toBe(after);
     }
     expect(await maker.balance()).toMatchObject({ total: after });
+    const [first, last] = [rows.at(-1)!.created_at, rows[0]!.created_at];
+    const within = (from: number, to: number): Promise<unknown[]> =>
+      maker.all(`/wallet/transactions?from=${from}&to=${to}`, 2);
+    expect(await within(first, last)).toEqual(rows);
+    expect(await within(last + 1, last + 2)).toEqual([]);
+    const middle = rows[6]!.created_at;
+    expect(await within(middle, middle)).toEqual(rows.filter((row) => row.created_at === middle));
     for (const type of ["trade", "fee", "rebate", "split", "deposit", "merge"]) {
       const wanted = rows.filter((row) => row.type === type);
       for (const limit of [1, 2, 200]) {
