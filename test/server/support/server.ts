@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 import type { Seed } from "../../../server/seed.ts";
 
 const MAIN = fileURLToPath(new URL("../../../dist/main.js", import.meta.url));
@@ -18,7 +19,8 @@ const STOP_DEADLINE_MS = 10_000;
 
 const running = new Set<ChildProcess>();
 const folders = new Set<string>();
-process.on("exit", () => {
+// Registered first, so it runs last, when the file's own hooks are done.
+afterAll(() => {
   for (const child of running) child.kill("SIGKILL");
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
