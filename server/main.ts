@@ -170,6 +170,8 @@ function listen(config: Config, uws: typeof Uws, app: Uws.TemplatedApp): Promise
 }
 
 async function start(config: Config, logger: Logger): Promise<void> {
+  // Until it is ready nothing was accepted, so that there is nothing to finish.
+  for (const signal of STOP_SIGNALS) process.on(signal, leave);
   assertLimits();
   const uws = await loadUws();
   const lock = lockDataDir(config.dataDir);
@@ -305,14 +307,18 @@ async function start(config: Config, logger: Logger): Promise<void> {
     logger.info("stopped");
     process.exit(0);
   };
-  process.on("SIGTERM", () => void stop("SIGTERM"));
-  process.on("SIGINT", () => void stop("SIGINT"));
+  for (const signal of STOP_SIGNALS) {
+    process.off(signal, leave);
+    process.on(signal, () => void stop(signal));
+  }
   phase = "ready";
   const port = uws.us_socket_local_port(listenSocket);
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
   greet(config, port);
 }
 
+const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
+const leave = (): void => process.exit(0);
 const IGNORED = { data(): void {}, error(): void {} };
 
 /** What is where, for whoever started this by hand; logs go to stdout as JSON lines, this to stderr. */
