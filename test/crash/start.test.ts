@@ -5,7 +5,7 @@
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -90,6 +90,14 @@ test("killed again and again while it takes its seed, it has taken it once in th
   client.close();
   await server.stop();
   expectSoundDatabase(dataDir);
+});
+
+test("SIGTERM during the start ends it with exit code 0", async () => {
+  const starting = TestServer.spawn({ seed: seedOf({ markets: Array(300).fill(2) }) });
+  started.push(starting);
+  await eventually(async () => expect(existsSync(join(starting.dataDir, "exchange.lock"))).toBe(true));
+  await starting.stop();
+  expect(starting.log.some(({ level }) => level >= 50)).toBe(false);
 });
 
 test("a second server on the same folder refuses, the first goes on; after a kill -9 the folder is free", async () => {

@@ -32,5 +32,6 @@ export async function eventually(expectation: () => Promise<void>): Promise<void
     } catch (error) {
       if (Date.now() > deadline) throw error;
     }
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
