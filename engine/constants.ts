@@ -18,17 +18,20 @@ export const SelfTradePrevention = { cancelTaker: 0, cancelMaker: 1, cancelBoth:
 export type SelfTradePrevention = (typeof SelfTradePrevention)[keyof typeof SelfTradePrevention];
 export const SELF_TRADE_PREVENTIONS = ["cancel_taker", "cancel_maker", "cancel_both", "decrement"] as const;
 
+/** From 2 on: SQLite keeps 0 and 1 in no byte, and a row that grows when its order ends has its page split. */
 export const OrderStatus = {
-  queued: 0,
-  open: 1,
-  partiallyFilled: 2,
-  filled: 3,
-  canceled: 4,
-  expired: 5,
-  rejected: 6,
+  queued: 2,
+  open: 3,
+  partiallyFilled: 4,
+  filled: 5,
+  canceled: 6,
+  expired: 7,
+  rejected: 8,
 } as const;
 export type OrderStatus = (typeof OrderStatus)[keyof typeof OrderStatus];
 export const ORDER_STATUSES = [
+  null,
+  null,
   "queued",
   "open",
   "partially_filled",

@@ -1,7 +1,7 @@
 /**
  * Reads of finished things, on a read-only connection in a pool thread: orders, fills, trades, transactions.
- * Each call is one read transaction. Look-up tables lag behind the tables they index (schema.ts): what lies beyond
- * them is scanned, some thousand rows at most.
+ * Each call is one read transaction. A user's orders and fills and a market's trades are chains of rows, newest first
+ * (engine/journal/chains.ts): a page is read from the row that it goes on below, or from the chain's end.
  */
 import type Database from "better-sqlite3";
 import { workerData } from "piscina";
@@ -50,25 +50,29 @@ export interface TransactionsOptions extends PageOptions {
 const { path } = workerData as { path: string };
 const db: Database.Database = openReadOnly(path);
 
-/** Reads the tail beyond a look-up table first and then, for what is missing to the limit, through the table. */
-function newestFirst(
-  tailSql: string,
-  indexedSql: string,
-): { all(params: { limit: number; [name: string]: unknown }): unknown[] } {
-  const tail = db.prepare(tailSql);
-  const indexed = db.prepare(indexedSql);
-  return {
-    all(params) {
-      const rows = tail.all(params);
-      return rows.length === params.limit
-        ? rows
-        : rows.concat(indexed.all({ ...params, limit: params.limit - rows.length }));
-    },
-  };
+/**
+ * Where a page of a chain starts: an order or fill, 0 where the chain has none below `before`. Usually `before` is itself
+ * of the chain, as the last row of the page before; else the walk starts at the chain's newest row.
+ */
+function chainStart(newestSql: string, rowSql: string): (owner: number, before: number) => number {
+  const newest = db.prepare(newestSql).pluck();
+  const row = db.prepare(rowSql).pluck();
+  return (owner, before) => Number(row.get({ id: before, owner }) ?? newest.get({ owner }) ?? 0);
+}
+
+/** The rows of a chain from @start on: `columns` of those below @before that pass `filters`, @limit at most. */
+function chainRows(table: "orders" | "fills", link: string, columns: string, filters: string): Database.Statement {
+  return db.prepare(
+    `WITH RECURSIVE chain (link) AS (
+       SELECT @start UNION ALL SELECT ${link} FROM chain CROSS JOIN ${table} ON ${table}.id = link WHERE ${link} > 0)
+     SELECT ${columns} FROM chain CROSS JOIN ${table} ON ${table}.id = link
+       CROSS JOIN outcomes ON outcomes.id = outcome_id
+     WHERE ${filters} LIMIT @limit`,
+  );
 }
 
 const ORDER_COLUMNS = `orders.id, client_order_id, outcomes.market_id, outcome_id, side, price, quantity, remaining, type,
-  time_in_force, post_only, self_trade_prevention, expires_at, status, reason, created_at, updated_at, user_id`;
+  time_in_force, post_only, self_trade_prevention, expires_at, status, reason, created_at, updated_at, user_id, last_fill_id`;
 
 interface OrderRow {
   id: number;
@@ -89,6 +93,7 @@ interface OrderRow {
   created_at: number;
   updated_at: number;
   user_id: number;
+  last_fill_id: number;
 }
 
 interface FillRow {
@@ -147,7 +152,7 @@ function fillObject(row: FillRow): object {
   };
 }
 
-/** Runs `read` in one read transaction, so that look-up tables and their tails fit each other. */
+/** Runs `read` in one read transaction, so that a chain's end and its rows fit each other. */
 function snapshot<A extends unknown[], R>(read: (...args: A) => R): (...args: A) => R {
   return db.transaction(read);
 }
@@ -157,46 +162,49 @@ const NO_FILL_FILTERS = { from: null, to: null, side: null, rebated: null };
 const oneOrder = db.prepare(
   `SELECT ${ORDER_COLUMNS} FROM orders JOIN outcomes ON outcomes.id = outcome_id WHERE orders.id = ?`,
 );
-const ORDER_FILTERS = `(@marketId IS NULL OR outcomes.market_id = @marketId)
-  AND (@outcomeId IS NULL OR outcome_id = @outcomeId) AND (@side IS NULL OR side = @side)
-  AND (@clientOrderId IS NULL OR client_order_id = @clientOrderId)`;
-const ordersOfUser = newestFirst(
-  `SELECT ${ORDER_COLUMNS} FROM orders JOIN outcomes ON outcomes.id = outcome_id
-   WHERE orders.id > (SELECT value FROM meta WHERE key = 'orders_indexed') AND orders.id < @before
-     AND user_id = @userId AND ${ORDER_FILTERS} ORDER BY orders.id DESC LIMIT @limit`,
-  `SELECT ${ORDER_COLUMNS} FROM (SELECT order_id, user_id AS owner FROM orders_by_user) AS listed
-   JOIN orders ON orders.id = order_id JOIN outcomes ON outcomes.id = outcome_id
-   WHERE owner = @userId AND order_id < @before AND ${ORDER_FILTERS} ORDER BY order_id DESC LIMIT @limit`,
+const ordersStart = chainStart(
+  `SELECT coalesce(
+     (SELECT max(id) FROM orders WHERE id > (SELECT value FROM meta WHERE key = 'newest_order') AND user_id = @owner),
+     (SELECT order_id FROM newest_of_user WHERE user_id = @owner))`,
+  "SELECT previous_of_user FROM orders WHERE id = @id AND user_id = @owner",
+);
+const ordersOfUser = chainRows(
+  "orders",
+  "previous_of_user",
+  ORDER_COLUMNS,
+  `orders.id < @before AND (@marketId IS NULL OR outcomes.market_id = @marketId)
+   AND (@outcomeId IS NULL OR outcome_id = @outcomeId) AND (@side IS NULL OR side = @side)
+   AND (@clientOrderId IS NULL OR client_order_id = @clientOrderId)`,
 );
 const FILL_COLUMNS = `fills.id, match_id, user_id, order_id, outcomes.market_id, outcome_id, side, price, quantity, role,
   match_type, fee, rebate, balance_after, created_at`;
-const fillsOfOrder = newestFirst(
-  `SELECT ${FILL_COLUMNS} FROM fills JOIN outcomes ON outcomes.id = outcome_id
-   WHERE fills.id > (SELECT value FROM meta WHERE key = 'fills_indexed') AND order_id = @orderId
-   ORDER BY fills.id DESC LIMIT @limit`,
-  `SELECT ${FILL_COLUMNS} FROM (SELECT fill_id, order_id AS filled FROM fills_by_order) AS listed
-   JOIN fills ON fills.id = fill_id JOIN outcomes ON outcomes.id = outcome_id
-   WHERE filled = @orderId ORDER BY fill_id DESC LIMIT @limit`,
+const fillsOfOrder = chainRows("fills", "previous_of_order", FILL_COLUMNS, "order_id = @orderId");
+const FILL_TAIL = "fills.id > (SELECT value FROM meta WHERE key = 'newest_fill')";
+const fillsStart = chainStart(
+  `SELECT coalesce((SELECT max(id) FROM fills WHERE ${FILL_TAIL} AND user_id = @owner),
+     (SELECT fill_id FROM newest_of_user WHERE user_id = @owner))`,
+  `SELECT previous_of_user FROM fills WHERE id = @id AND user_id = @owner
+   UNION ALL SELECT last_fill_id FROM entries WHERE id = @id AND user_id = @owner
+   UNION ALL SELECT id FROM fills WHERE id = @id - 1 AND user_id = @owner`,
 );
-const FILL_FILTERS = `(@marketId IS NULL OR outcomes.market_id = @marketId) AND (@orderId IS NULL OR order_id = @orderId)
-  AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
-  AND (@side IS NULL OR side = @side) AND (@rebated IS NULL OR rebate > 0)`;
-const fillsOfUser = newestFirst(
-  `SELECT ${FILL_COLUMNS} FROM fills JOIN outcomes ON outcomes.id = outcome_id
-   WHERE fills.id > (SELECT value FROM meta WHERE key = 'fills_indexed') AND fills.id < @before
-     AND user_id = @userId AND ${FILL_FILTERS} ORDER BY fills.id DESC LIMIT @limit`,
-  `SELECT ${FILL_COLUMNS} FROM (SELECT fill_id, user_id AS owner FROM fills_by_user) AS listed
-   JOIN fills ON fills.id = fill_id JOIN outcomes ON outcomes.id = outcome_id
-   WHERE owner = @userId AND fill_id < @before AND ${FILL_FILTERS} ORDER BY fill_id DESC LIMIT @limit`,
+const fillsOfUser = chainRows(
+  "fills",
+  "previous_of_user",
+  FILL_COLUMNS,
+  `fills.id < @before AND (@marketId IS NULL OR outcomes.market_id = @marketId)
+   AND (@orderId IS NULL OR order_id = @orderId)
+   AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
+   AND (@side IS NULL OR side = @side) AND (@rebated IS NULL OR rebate > 0)`,
 );
-const tradesOfMarket = newestFirst(
-  `SELECT ${FILL_COLUMNS} FROM fills JOIN outcomes ON outcomes.id = outcome_id
-   WHERE fills.id > (SELECT value FROM meta WHERE key = 'fills_indexed') AND fills.id < @before
-     AND role = 1 AND outcomes.market_id = @marketId ORDER BY fills.id DESC LIMIT @limit`,
-  `SELECT ${FILL_COLUMNS} FROM (SELECT fill_id, market_id AS traded FROM trades_by_market) AS listed
-   JOIN fills ON fills.id = fill_id JOIN outcomes ON outcomes.id = outcome_id
-   WHERE traded = @marketId AND fill_id < @before ORDER BY fill_id DESC LIMIT @limit`,
+const tradesStart = chainStart(
+  `SELECT coalesce(
+     (SELECT max(fills.id) FROM fills JOIN outcomes ON outcomes.id = outcome_id
+      WHERE ${FILL_TAIL} AND role = 1 AND market_id = @owner),
+     (SELECT fill_id FROM newest_of_market WHERE market_id = @owner))`,
+  `SELECT previous_of_market FROM fills JOIN outcomes ON outcomes.id = outcome_id
+   WHERE fills.id = @id AND role = 1 AND market_id = @owner`,
 );
+const tradesOfMarket = chainRows("fills", "previous_of_market", FILL_COLUMNS, "fills.id < @before");
 const entriesOfUser = db.prepare(
   `SELECT id, type, amount, balance_after, market_id, outcome_id, created_at FROM entries
    WHERE user_id = @userId AND id < @before AND (@type IS NULL OR type = @type)
@@ -211,14 +219,15 @@ const MAX_TRADES_OF_ORDER = 1_000;
 export const order = snapshot(({ userId, orderId }: { userId: number; orderId: number }): object | null => {
   const row = oneOrder.get(orderId) as OrderRow | undefined;
   if (row === undefined || row.user_id !== userId) return null;
-  const found = fillsOfOrder.all({ ...NO_FILL_FILTERS, orderId, limit: MAX_TRADES_OF_ORDER }) as FillRow[];
+  const found = fillsOfOrder.all({ start: row.last_fill_id, orderId, limit: MAX_TRADES_OF_ORDER }) as FillRow[];
   return orderObject(row, found.reverse().map(fillObject));
 });
 
 /** The user's orders of every state. */
 export const orders = snapshot((options: OrdersOptions): HistoryPage => {
-  const { marketId = null, outcomeId = null, side = null, clientOrderId = null, limit } = options;
-  const params = { ...options, marketId, outcomeId, side, clientOrderId, limit: limit + 1 };
+  const { userId, marketId = null, outcomeId = null, side = null, clientOrderId = null, before, limit } = options;
+  const start = ordersStart(userId, before);
+  const params = { start, before, marketId, outcomeId, side, clientOrderId, limit: limit + 1 };
   const rows = ordersOfUser.all(params) as OrderRow[];
   return page(
     rows,
@@ -229,8 +238,9 @@ export const orders = snapshot((options: OrdersOptions): HistoryPage => {
 });
 
 export const fills = snapshot((options: FillsOptions): HistoryPage => {
-  const { marketId = null, orderId = null, limit } = options;
-  const params = { ...options, ...NO_FILL_FILTERS, marketId, orderId, limit: limit + 1 };
+  const { userId, marketId = null, orderId = null, before, limit } = options;
+  const start = fillsStart(userId, before);
+  const params = { start, before, ...NO_FILL_FILTERS, marketId, orderId, limit: limit + 1 };
   const rows = fillsOfUser.all(params) as FillRow[];
   const object = (row: FillRow): object => ({
     ...fillObject(row),
@@ -243,7 +253,8 @@ export const fills = snapshot((options: FillsOptions): HistoryPage => {
 });
 
 export const trades = snapshot((options: { marketId: number; before: number; limit: number }): HistoryPage => {
-  const rows = tradesOfMarket.all({ ...options, limit: options.limit + 1 }) as FillRow[];
+  const { marketId, before, limit } = options;
+  const rows = tradesOfMarket.all({ start: tradesStart(marketId, before), before, limit: limit + 1 }) as FillRow[];
   const object = (row: FillRow): object => ({
     id: row.match_id,
     market_id: row.market_id,
@@ -254,7 +265,7 @@ export const trades = snapshot((options: { marketId: number; before: number; lim
     match_type: MATCH_TYPES[row.match_type],
     created_at: row.created_at,
   });
-  return page(rows, options.limit, object, ({ id }) => id);
+  return page(rows, limit, object, ({ id }) => id);
 });
 
 interface TransactionRow {
@@ -311,7 +322,8 @@ export const transactions = snapshot((options: TransactionsOptions): HistoryPage
   if (type === null || type === "trade" || type === "fee" || type === "rebate") {
     const side = type === "fee" ? 2 : null;
     const rebated = type === "rebate" ? 1 : null;
-    const rows = fillsOfUser.all({ ...params, marketId: null, orderId: null, side, rebated }) as FillRow[];
+    const start = fillsStart(userId, below);
+    const rows = fillsOfUser.all({ ...params, start, marketId: null, orderId: null, side, rebated }) as FillRow[];
     for (const row of rows) found.push(...fillTransactions(row).filter((part) => type === null || part.type === type));
   }
   if (type === null || !["trade", "fee", "rebate"].includes(type)) {

@@ -26,7 +26,7 @@ import {
 /** An object whose fields are all there is: anything else is refused. */
 const closed = <T extends TProperties>(properties: T) => Type.Object(properties, { additionalProperties: false });
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const names = (values: readonly string[]) => Type.Enum([...values]);
+const names = (values: readonly (string | null)[]) => Type.Enum(values.filter((value) => value !== null));
 
 const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const Time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "ms since the Unix epoch" });
@@ -129,7 +129,7 @@ export const Order = closed({
   self_trade_prevention: names(SELF_TRADE_PREVENTIONS),
   expires_at: nullable(Time),
   status: names(ORDER_STATUSES),
-  reason: nullable(names(REASONS.filter((reason) => reason !== null))),
+  reason: nullable(names(REASONS)),
   created_at: Time,
   updated_at: Time,
   trades: Type.Array(Fill),

@@ -17,27 +17,33 @@ import { MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
 import type { OrderTexts } from "../order-texts.ts";
 import * as R from "../records.ts";
 import type { RingGate } from "../ring.ts";
+import { Chains, withIndex } from "./chains.ts";
 import { loadLedger } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
 import { type AccountWrite, type ApplyWrite, prepareWrites, WriteRefused, type WriteResult } from "./writes.ts";
 
-const FILL_COLUMNS = 14;
+const FILL_COLUMNS = 17;
+const POSITION_COLUMNS = 5;
+const ACCOUNT_COLUMNS = 4;
 /** The last five are the same in most orders; where they are, they stand in the statement and nothing is bound. */
 const ORDERS_TABLE = `orders (id, user_id, outcome_id, side, post_only, pat, price, quantity, remaining, status, reason,
-  client_order_id, created_at, updated_at, type, time_in_force, self_trade_prevention, expires_at, priority)`;
+  client_order_id, created_at, updated_at, previous_of_user, last_fill_id, type, time_in_force, self_trade_prevention,
+  expires_at, priority)`;
 const USUAL_TERMS = ["0", "0", "0", "NULL", "NULL"];
-const OTHER_ORDER_COLUMNS = 14;
-/** Rows that the look-up tables may lag behind under load, and how many one pass brings them forward. */
-const MAX_ARREARS = 4096;
-const INDEX_SLICE = 2048;
+const OTHER_ORDER_COLUMNS = 16;
+/** Orders that the list of resting ones may lag behind under load, and how many one pass brings it forward. */
+const MAX_UNLISTED = 4096;
+const LIST_SLICE = 1024;
 /**
  * Checkpoints keep the WAL short. Quiet: this connection does it. Busy: another thread's connection copies the bulk
  * while commits go on, and this one then only the little that came meanwhile, so that the WAL starts over.
  */
 const QUIET_CHECKPOINT_PAGES = 1_000;
-const BUSY_CHECKPOINT_PAGES = 2_000;
+const BUSY_CHECKPOINT_PAGES = 8_000;
+/** The WAL's length is looked at after so many commits, or orders written. */
 const COMMITS_PER_WAL_LOOK = 64;
+const ORDERS_PER_WAL_LOOK = 2_048;
 
 /** Several account writes that happen together or not at all. */
 export interface WriteRequest {
@@ -78,6 +84,8 @@ export class Journal {
   private readonly orderRows: RowInserter;
   private readonly usualOrderRows: RowInserter;
   private readonly fillRows: RowInserter;
+  private readonly positionRows: RowInserter;
+  private readonly accountRows: RowInserter;
   private readonly statements: ReturnType<typeof prepareStatements>;
   private inTransaction = false;
   private stoppedRings = 0;
@@ -86,11 +94,15 @@ export class Journal {
   private lastEntryId: number;
   private lastOrderId: number;
   private orderUpdates: number;
-  private ordersIndexed: number;
-  private fillsIndexed: number;
-  /** Live orders that `resting_orders` may list and that have ended since. */
+  private ordersListed: number;
+  /** The last order that was there at the start, and of each slot's order the newest fill since (0: none). */
+  private readonly lastRestoredOrder: number;
+  private readonly lastFills = new Float64Array(MAX_LIVE_ORDERS + 1);
+  private readonly chains: Chains;
+  /** Orders that `resting_orders` may list and that have ended since. */
   private ended: number[] = [];
   private commitsSinceLook = 0;
+  private ordersSinceLook = 0;
   private readonly requestCheckpoint: () => void;
   private bulkCheckpoint = false;
 
@@ -121,6 +133,7 @@ export class Journal {
   private touchId = new Float64Array(4096);
   private touchAt = new Float64Array(4096);
   private touchPriority = new Float64Array(4096);
+  private touchFill = new Float64Array(4096);
   private readonly users = new Set<number>();
   private readonly positions = new Set<number>();
   private readonly outcomes = new Set<number>();
@@ -142,8 +155,9 @@ export class Journal {
     this.lastEntryId = state.lastEntryId;
     this.lastOrderId = state.lastOrderId;
     this.orderUpdates = state.orderUpdates;
-    this.ordersIndexed = state.ordersIndexed;
-    this.fillsIndexed = state.fillsIndexed;
+    this.ordersListed = state.ordersListed;
+    this.lastRestoredOrder = state.lastOrderId;
+    this.chains = new Chains(db);
     this.firstUserSequence = state.orderUpdates;
     this.userSequences = new Float64Array(1024).fill(this.firstUserSequence);
     for (const market of state.markets) {
@@ -160,10 +174,13 @@ export class Journal {
     this.orderRows = new RowInserter(db, ORDERS_TABLE, bound(OTHER_ORDER_COLUMNS + USUAL_TERMS.length));
     this.usualOrderRows = new RowInserter(db, ORDERS_TABLE, [...bound(OTHER_ORDER_COLUMNS), ...USUAL_TERMS]);
     this.fillRows = new RowInserter(db, "fills", bound(FILL_COLUMNS));
+    this.positionRows = new RowInserter(db, "positions", bound(POSITION_COLUMNS), "REPLACE");
+    this.accountRows = new RowInserter(db, "accounts", bound(ACCOUNT_COLUMNS), "REPLACE");
     this.statements = prepareStatements(db);
     this.applyWrite = prepareWrites(db, {
       ledger: this.ledger,
       nextEntryId: () => ++this.lastEntryId,
+      newestFill: (user) => this.chains.newestFill(user),
       addMarket: (market, first, outcomes) => {
         this.addMarket(market, first, outcomes);
         this.openOutcomes += outcomes;
@@ -197,11 +214,12 @@ export class Journal {
     return this.stoppedRings === this.gates.length;
   }
 
-  /** Work that can wait: look-up tables and the checkpoint. True when there may be more. Called when rings are empty. */
+  /** Work that can wait: what is written in arrears, and the checkpoint. True when there may be more. Called when rings are empty. */
   idle(): boolean {
-    if (this.arrears() > 0 || this.ended.length > 0) {
+    if (this.unlisted() > 0 || this.ended.length > 0 || this.chains.hasUnwritten()) {
       this.begin();
-      this.index(INDEX_SLICE);
+      this.list();
+      this.chains.write(this.lastOrderId, this.lastEntryId, true);
       this.commitStatement.run();
       this.inTransaction = false;
       return true;
@@ -210,7 +228,7 @@ export class Journal {
     return false;
   }
 
-  /** Brings look-up tables up to date and empties the WAL; then the database can be closed. */
+  /** Writes what is in arrears and empties the WAL; then the database can be closed. */
   close(): void {
     while (this.idle());
     this.db.pragma("wal_checkpoint(TRUNCATE)");
@@ -251,6 +269,7 @@ export class Journal {
         case R.EventKind.orderPlaced: {
           const touch = this.touch(gateIndex, words, doubles, w);
           this.touchPlaced[touch] = w;
+          this.lastFills[words[w + R.W_SLOT]!] = 0;
           if (R.statusOf(packed) !== OrderStatus.queued) this.numberUpdate(words, doubles, w);
           break;
         }
@@ -307,6 +326,7 @@ export class Journal {
       this.touchPrice[touch] = 0;
       this.touchQuantity[touch] = 0;
       this.touchPriority[touch] = 0;
+      this.touchFill[touch] = 0;
       this.touchId[touch] = doubles[(w >> 1) + R.D_ORDER_ID]!;
     }
     this.touchRemaining[touch] = words[w + R.W_REMAINING]!;
@@ -329,8 +349,9 @@ export class Journal {
     const matchType = R.matchTypeOf(packed);
     const ends = (packed & R.FLAG_MATCH_END) !== 0;
     const at = doubles[d + R.D_AT]!;
-    this.touch(gateIndex, words, doubles, w);
+    const touch = this.touch(gateIndex, words, doubles, w);
     const id = ++this.lastEntryId;
+    this.touchFill[touch] = id;
     if (words[w + R.W_REFERENCE] === 0) this.matchId = id;
     doubles[d + R.D_FILL_ID] = id;
     if (role === Role.maker || (packed & R.FLAG_UPDATE_END) !== 0) this.numberUpdate(words, doubles, w);
@@ -345,12 +366,15 @@ export class Journal {
       if (matchType !== 0) this.markets.add(market);
     }
     this.begin();
+    const order = doubles[d + R.D_ORDER_ID]!;
+    const previousOfOrder = this.lastFillOf(words[w + R.W_SLOT]!, order);
+    this.lastFills[words[w + R.W_SLOT]!] = id;
     const row = this.fillRows.next();
     const params = this.fillRows.params;
     params[row] = id;
     params[row + 1] = this.matchId;
     params[row + 2] = user;
-    params[row + 3] = doubles[d + R.D_ORDER_ID]!;
+    params[row + 3] = order;
     params[row + 4] = outcome;
     params[row + 5] = side;
     params[row + 6] = price;
@@ -361,6 +385,15 @@ export class Journal {
     params[row + 11] = this.ledger.lastRebate;
     params[row + 12] = this.ledger.balance(user);
     params[row + 13] = at;
+    params[row + 14] = this.chains.addFill(user, id);
+    params[row + 15] = previousOfOrder;
+    params[row + 16] = role === Role.taker ? this.chains.addTrade(market, id) : 0;
+  }
+
+  /** The newest fill of the order in `slot`; of one that was there at the start the database knows it. */
+  private lastFillOf(slot: number, order: number): number {
+    const known = this.lastFills[slot]!;
+    return known > 0 || order > this.lastRestoredOrder ? known : Number(this.statements.lastFill.get(order) ?? 0);
   }
 
   private applySets(words: Int32Array, doubles: Float64Array, w: number): void {
@@ -378,7 +411,9 @@ export class Journal {
     const id = ++this.lastEntryId;
     const at = doubles[(w >> 1) + R.D_AT]!;
     doubles[(w >> 1) + R.D_FILL_ID] = id;
-    this.statements.insertSetsEntry.run(id, user, split ? "split" : "merge", after - before, after, market, at);
+    const type = split ? "split" : "merge";
+    const lastFill = this.chains.newestFill(user);
+    this.statements.insertSetsEntry.run(id, user, type, after - before, after, market, at, lastFill);
     this.users.add(user);
     this.markets.add(market);
     for (let i = 0; i < count; i++) this.positions.add(this.ledger.findPosition(user, first + i));
@@ -395,11 +430,7 @@ export class Journal {
   /** Gives an order update its number in its owner's sequence, in the record that the gateway will read. */
   private numberUpdate(words: Int32Array, doubles: Float64Array, w: number): void {
     const user = words[w + R.W_USER]!;
-    if (user >= this.userSequences.length) {
-      const larger = new Float64Array(Math.max(user + 1, this.userSequences.length * 2)).fill(this.firstUserSequence);
-      larger.set(this.userSequences);
-      this.userSequences = larger;
-    }
+    this.userSequences = withIndex(this.userSequences, user, this.firstUserSequence);
     const sequence = this.userSequences[user]! + 1;
     this.userSequences[user] = sequence;
     doubles[(w >> 1) + R.D_USER_SEQUENCE] = sequence;
@@ -428,6 +459,7 @@ export class Journal {
     this.touchId = doubles(this.touchId);
     this.touchAt = doubles(this.touchAt);
     this.touchPriority = doubles(this.touchPriority);
+    this.touchFill = doubles(this.touchFill);
   }
 
   // ---------------------------------------------------------------- the transaction
@@ -441,12 +473,14 @@ export class Journal {
   private flush(): void {
     this.begin();
     for (let i = 0; i < this.touches; i++) this.flushOrder(i);
+    this.ordersSinceLook += this.touches;
     this.touches = 0;
     this.orderRows.flush();
     this.usualOrderRows.flush();
     this.fillRows.flush();
     this.flushAccounts();
-    while (this.arrears() > MAX_ARREARS) this.index(INDEX_SLICE);
+    while (this.unlisted() > MAX_UNLISTED) this.list();
+    this.chains.write(this.lastOrderId, this.lastEntryId, false);
     check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
     const at = this.now();
     const { deposits, withdrawals, usersTotal, collateral, house } = this.ledger.totals;
@@ -466,7 +500,8 @@ export class Journal {
     this.commitStatement.run();
     this.inTransaction = false;
     this.committed.publish(this.ledger.totals, this.sequence, at);
-    if (++this.commitsSinceLook >= COMMITS_PER_WAL_LOOK) this.lookAtWal();
+    this.commitsSinceLook++;
+    if (this.commitsSinceLook >= COMMITS_PER_WAL_LOOK || this.ordersSinceLook >= ORDERS_PER_WAL_LOOK) this.lookAtWal();
   }
 
   private flushOrder(touch: number): void {
@@ -484,12 +519,15 @@ export class Journal {
     const at = this.touchAt[touch]!;
     const quantity = this.touchQuantity[touch]!;
     const remaining = this.touchRemaining[touch]!;
-    if (quantity === 0) this.statements.updateOrder.run(remaining, status, reason, at, id);
-    else {
+    const fill = this.touchFill[touch]! || null;
+    if (quantity === 0) {
+      if (fill === null) this.statements.updateOrder.run(remaining, status, reason, at, id);
+      else this.statements.fillOrder.run(remaining, status, reason, at, fill, id);
+    } else {
       const price = this.touchPrice[touch]! || null;
-      this.statements.amendOrder.run(price, quantity, remaining, status, reason, priority || null, at, id);
+      this.statements.amendOrder.run(price, quantity, remaining, status, reason, priority || null, at, fill, id);
     }
-    if (isFinal(status) && id <= this.ordersIndexed) this.ended.push(id);
+    if (isFinal(status) && id <= this.ordersListed) this.ended.push(id);
   }
 
   private insertOrder(
@@ -506,10 +544,11 @@ export class Journal {
     const terms = words[w + R.W_REFERENCE]!;
     const expiresAt = doubles[(w >> 1) + R.D_EXPIRES_AT]! || null;
     const isUsual = terms === 0 && expiresAt === null && priority === 0;
+    const user = words[w + R.W_USER]!;
+    const previous = this.chainOrder(user, id);
     const rows = isUsual ? this.usualOrderRows : this.orderRows;
     const row = rows.next();
     const { params } = rows;
-    const user = words[w + R.W_USER]!;
     params[row] = id;
     params[row + 1] = user;
     params[row + 2] = words[w + R.W_OUTCOME]!;
@@ -524,6 +563,8 @@ export class Journal {
     params[row + 11] = (packed & R.FLAG_TEXT) !== 0 ? this.texts.read(slot) : null;
     params[row + 12] = doubles[(w >> 1) + R.D_AT]!;
     params[row + 13] = this.touchAt[touch]!;
+    params[row + 14] = previous;
+    params[row + 15] = this.touchFill[touch]! || this.lastEntryId;
     if (!isUsual) {
       params[row + OTHER_ORDER_COLUMNS] = R.termsType(terms);
       params[row + OTHER_ORDER_COLUMNS + 1] = R.termsTimeInForce(terms);
@@ -532,29 +573,41 @@ export class Journal {
       params[row + OTHER_ORDER_COLUMNS + 4] = priority || null;
     }
     if (id > this.lastOrderId) this.lastOrderId = id;
-    // With several engine threads a lower id can come after the look-up tables passed it.
-    if (id <= this.ordersIndexed) {
-      this.statements.indexOrder.run(user, id);
-      if (!isFinal(status)) this.statements.indexResting.run(id);
-    }
+    // With several engine threads a lower id can come after the list passed it.
+    if (id <= this.ordersListed && !isFinal(status)) this.statements.listOrder.run(id);
+  }
+
+  /** Makes the order part of its owner's chain; answers the order before it. */
+  private chainOrder(user: number, id: number): number {
+    if (id > this.chains.newestOrder(user)) return this.chains.addOrder(user, id);
+    this.orderRows.flush();
+    this.usualOrderRows.flush();
+    return this.chains.insertOrder(user, id);
   }
 
   private flushAccounts(): void {
-    const { ledger, statements } = this;
+    const { ledger, statements, accountRows, positionRows } = this;
     for (const user of this.users) {
+      const row = accountRows.next();
+      const { params } = accountRows;
       const day = ledger.activityDayOf(user);
-      statements.updateAccount.run(ledger.balance(user), day, ledger.fillsOfDay(user, day), user);
+      params[row] = user;
+      params[row + 1] = ledger.balance(user);
+      params[row + 2] = day;
+      params[row + 3] = ledger.fillsOfDay(user, day);
     }
     this.users.clear();
+    accountRows.flush();
     for (const position of this.positions) {
-      statements.writePosition.run(
-        ledger.userOf(position),
-        ledger.outcomeOf(position),
-        ledger.quantity(position),
-        ledger.cost(position),
-        ledger.realizedPnl(position),
-      );
+      const row = positionRows.next();
+      const { params } = positionRows;
+      params[row] = ledger.userOf(position);
+      params[row + 1] = ledger.outcomeOf(position);
+      params[row + 2] = ledger.quantity(position);
+      params[row + 3] = ledger.cost(position);
+      params[row + 4] = ledger.realizedPnl(position);
     }
+    positionRows.flush();
     this.positions.clear();
     for (const outcome of this.outcomes) {
       statements.updateOutcome.run(this.lastPrices[outcome], this.volumes[outcome], outcome);
@@ -566,27 +619,20 @@ export class Journal {
     this.statuses.clear();
   }
 
-  // ---------------------------------------------------------------- look-up tables and checkpoints
+  // ---------------------------------------------------------------- resting orders and checkpoints
 
-  private arrears(): number {
-    return this.lastOrderId - this.ordersIndexed + (this.lastEntryId - this.fillsIndexed);
+  private unlisted(): number {
+    return this.lastOrderId - this.ordersListed;
   }
 
-  /** Brings each look-up table forward by at most `slice` ids, in key order. Inside a transaction. */
-  private index(slice: number): void {
+  /** Brings the list of resting orders forward by a slice of ids. Inside a transaction. */
+  private list(): void {
     const { statements } = this;
-    const orders = Math.min(this.lastOrderId, this.ordersIndexed + slice);
-    statements.indexOrders.run(this.ordersIndexed, orders);
-    statements.indexRestingOrders.run(this.ordersIndexed, orders);
-    this.ordersIndexed = orders;
-    const fills = Math.min(this.lastEntryId, this.fillsIndexed + slice);
-    statements.indexFillsByUser.run(this.fillsIndexed, fills);
-    statements.indexFillsByOrder.run(this.fillsIndexed, fills);
-    statements.indexTrades.run(this.fillsIndexed, fills);
-    this.fillsIndexed = fills;
-    for (const id of this.ended.splice(-slice)) statements.endResting.run(id);
-    statements.setMeta.run(this.ordersIndexed, "orders_indexed");
-    statements.setMeta.run(this.fillsIndexed, "fills_indexed");
+    const last = Math.min(this.lastOrderId, this.ordersListed + LIST_SLICE);
+    statements.listOrders.run(this.ordersListed, last, OrderStatus.filled);
+    this.ordersListed = last;
+    for (const id of this.ended.splice(-LIST_SLICE)) statements.unlistOrder.run(id);
+    statements.setListed.run(this.ordersListed);
   }
 
   /** Pages in the WAL that the database file lacks. */
@@ -597,6 +643,7 @@ export class Journal {
 
   private lookAtWal(): void {
     this.commitsSinceLook = 0;
+    this.ordersSinceLook = 0;
     if (this.bulkCheckpoint || this.walPages() < BUSY_CHECKPOINT_PAGES) return;
     this.bulkCheckpoint = true;
     this.requestCheckpoint();
@@ -614,44 +661,29 @@ function prepareStatements(db: Database.Database) {
     updateOrder: db.prepare("UPDATE orders SET remaining = ?, status = ?, reason = ?, updated_at = ? WHERE id = ?"),
     amendOrder: db.prepare(
       `UPDATE orders SET price = coalesce(?, price), quantity = ?, remaining = ?, status = ?, reason = ?,
-       priority = coalesce(?, priority), updated_at = ? WHERE id = ?`,
+       priority = coalesce(?, priority), updated_at = ?, last_fill_id = coalesce(?, last_fill_id) WHERE id = ?`,
     ),
-    updateAccount: db.prepare("UPDATE accounts SET balance = ?, activity_day = ?, activity_used = ? WHERE user_id = ?"),
-    writePosition: db.prepare(
-      `INSERT INTO positions VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, outcome_id) DO UPDATE
-       SET quantity = excluded.quantity, cost = excluded.cost, realized_pnl = excluded.realized_pnl`,
+    fillOrder: db.prepare(
+      "UPDATE orders SET remaining = ?, status = ?, reason = ?, updated_at = ?, last_fill_id = ? WHERE id = ?",
     ),
+    lastFill: db
+      .prepare(
+        "SELECT fills.id FROM orders JOIN fills ON fills.id = last_fill_id WHERE orders.id = ? AND order_id = orders.id",
+      )
+      .pluck(),
     updateOutcome: db.prepare("UPDATE outcomes SET last_price = ?, volume = ? WHERE id = ?"),
     updateSets: db.prepare("UPDATE markets SET sets = ? WHERE id = ?"),
     updateStatus: db.prepare("UPDATE markets SET status = ? WHERE id = ?"),
-    insertSetsEntry: db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?)"),
+    insertSetsEntry: db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?)"),
     updateTotals: db.prepare(
       `UPDATE totals SET deposits = ?, withdrawals = ?, users_total = ?, collateral = ?, house = ?, sequence = ?,
        last_entry_id = ?, last_order_id = ?, order_updates = ?, at = ?`,
     ),
-    indexOrder: db.prepare("INSERT OR IGNORE INTO orders_by_user VALUES (?, ?)"),
-    indexResting: db.prepare("INSERT OR IGNORE INTO resting_orders VALUES (?)"),
-    endResting: db.prepare("DELETE FROM resting_orders WHERE order_id = ?"),
-    indexOrders: db.prepare(
-      `INSERT OR IGNORE INTO orders_by_user SELECT user_id, id FROM orders WHERE id > ? AND id <= ?
-       ORDER BY user_id, id`,
+    listOrder: db.prepare("INSERT OR IGNORE INTO resting_orders VALUES (?)"),
+    listOrders: db.prepare(
+      "INSERT OR IGNORE INTO resting_orders SELECT id FROM orders WHERE id > ? AND id <= ? AND status < ?",
     ),
-    indexRestingOrders: db.prepare(
-      "INSERT OR IGNORE INTO resting_orders SELECT id FROM orders WHERE id > ? AND id <= ? AND status < 3",
-    ),
-    indexFillsByUser: db.prepare(
-      `INSERT OR IGNORE INTO fills_by_user SELECT user_id, id FROM fills WHERE id > ? AND id <= ?
-       ORDER BY user_id, id`,
-    ),
-    indexFillsByOrder: db.prepare(
-      `INSERT OR IGNORE INTO fills_by_order SELECT order_id, id FROM fills WHERE id > ? AND id <= ?
-       ORDER BY order_id, id`,
-    ),
-    indexTrades: db.prepare(
-      `INSERT OR IGNORE INTO trades_by_market
-       SELECT outcomes.market_id, fills.id FROM fills JOIN outcomes ON outcomes.id = fills.outcome_id
-       WHERE fills.id > ? AND fills.id <= ? AND fills.role = 1 ORDER BY 1, 2`,
-    ),
-    setMeta: db.prepare("UPDATE meta SET value = ? WHERE key = ?"),
+    unlistOrder: db.prepare("DELETE FROM resting_orders WHERE order_id = ?"),
+    setListed: db.prepare("UPDATE meta SET value = ? WHERE key = 'orders_listed'"),
   };
 }

@@ -4,6 +4,7 @@
  */
 import type Database from "better-sqlite3";
 import { check } from "../check.ts";
+import { OrderStatus } from "../constants.ts";
 import { isBalanced, type Ledger } from "../ledger.ts";
 import { MICRO_PER_SHARE } from "../limits.ts";
 
@@ -37,8 +38,8 @@ export interface LedgerState {
   lastEntryId: number;
   lastOrderId: number;
   orderUpdates: number;
-  ordersIndexed: number;
-  fillsIndexed: number;
+  /** Up to which order resting_orders is complete. */
+  ordersListed: number;
   at: number;
   markets: MarketRow[];
   outcomes: OutcomeRow[];
@@ -101,8 +102,7 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
     lastEntryId,
     lastOrderId,
     orderUpdates: totals["order_updates"]!,
-    ordersIndexed: meta.get("orders_indexed")!,
-    fillsIndexed: meta.get("fills_indexed")!,
+    ordersListed: meta.get("orders_listed")!,
     at: totals["at"]!,
     markets,
     outcomes,
@@ -176,20 +176,22 @@ export type LiveOrderRow = [
   updatedAt: number,
 ];
 
+const LIVE = `status < ${OrderStatus.filled}`;
+
 /** Live orders in the order of their time priority. */
 export function* loadLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
   const columns = `id, user_id, outcome_id, side, type, time_in_force, self_trade_prevention, post_only, pat, price,
     quantity, remaining, status, expires_at, client_order_id, created_at, updated_at, coalesce(priority, id) AS rank`;
   const rows = db
     .prepare(
-      `SELECT ${columns} FROM orders WHERE status < 3 AND id IN (SELECT order_id FROM resting_orders)
+      `SELECT ${columns} FROM orders WHERE ${LIVE} AND id IN (SELECT order_id FROM resting_orders)
        UNION ALL
-       SELECT ${columns} FROM orders WHERE status < 3 AND id > (SELECT value FROM meta WHERE key = 'orders_indexed')
+       SELECT ${columns} FROM orders WHERE ${LIVE} AND id > (SELECT value FROM meta WHERE key = 'orders_listed')
        ORDER BY rank`,
     )
     .raw()
     .iterate();
-  // An order can be listed and lie beyond what is indexed only if a crash came between; it counts once.
+  // An order can be listed and lie beyond what meta says only if a crash came between; it counts once.
   let last = 0;
   for (const row of rows) {
     const order = row as unknown as LiveOrderRow;

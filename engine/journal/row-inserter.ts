@@ -1,8 +1,8 @@
 /**
- * Appends rows to one table, sixteen to a statement: half of an insert's cost is the call. Values go over as arguments:
+ * Writes rows of one table, sixteen to a statement: half of an insert's cost is the call. Values go over as arguments:
  * better-sqlite3 takes longer to read them out of an array (16 orders of 19 values: 28 µs an insert against 19).
  * OR FAIL, because ABORT would make SQLite keep a statement journal for multi-row inserts; a failure ends the
- * transaction (and the process) either way.
+ * transaction (and the process) either way. REPLACE overwrites a row of the same key in one search, an upsert takes two.
  */
 import type Database from "better-sqlite3";
 
@@ -19,11 +19,11 @@ export class RowInserter {
   private rows = 0;
 
   /** @param table with its columns in the order of `values` @param values of a row: "?" where `params` has it */
-  constructor(db: Database.Database, table: string, values: readonly string[]) {
+  constructor(db: Database.Database, table: string, values: readonly string[], conflict: "FAIL" | "REPLACE" = "FAIL") {
     const row = `(${values.join(",")})`;
     const columns = values.filter((value) => value === "?").length;
-    this.one = db.prepare(`INSERT OR FAIL INTO ${table} VALUES ${row}`);
-    this.many = db.prepare(`INSERT OR FAIL INTO ${table} VALUES ${new Array(CHUNK_ROWS).fill(row).join(",")}`);
+    this.one = db.prepare(`INSERT OR ${conflict} INTO ${table} VALUES ${row}`);
+    this.many = db.prepare(`INSERT OR ${conflict} INTO ${table} VALUES ${new Array(CHUNK_ROWS).fill(row).join(",")}`);
     this.columns = columns;
     this.params = new Array<SqlValue>(columns * CHUNK_ROWS).fill(null);
   }

@@ -2,13 +2,13 @@
  * The database's shape as numbered migrations, forward only. A migration that has shipped is never edited.
  *
  * The hot tables (orders, fills, entries) are appended to and have no secondary index on the commit path: one would
- * dirty a page per user and commit. Their look-up tables (orders_by_user ...) are written in arrears, thousands of
- * rows at a time in key order; meta tells how far they reach, and readers scan the short tail beyond it.
+ * dirty a page per user and commit. Their rows are chained instead (chains.ts). Small tables say where each chain ends
+ * and which orders rest; they are written in arrears: meta tells how far they reach, and readers scan the tail beyond.
  */
 export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  INSERT INTO meta VALUES ('orders_indexed', 0), ('fills_indexed', 0);
+  INSERT INTO meta VALUES ('orders_listed', 0), ('newest_order', 0), ('newest_fill', 0);
 
   -- One row: sums as of the last commit, micro-USDC, and how far each counter got.
   CREATE TABLE totals (
@@ -57,34 +57,38 @@ export const MIGRATIONS: readonly string[] = [
 
   -- side: 1 buy, 2 sell. type: 0 limit, 1 market. time_in_force: 0 gtc, 1 gtd, 2 ioc, 3 fok.
   -- self_trade_prevention: 0 cancel_taker, 1 cancel_maker, 2 cancel_both, 3 decrement.
-  -- status: 0 queued, 1 open, 2 partially_filled, 3 filled, 4 canceled, 5 expired, 6 rejected.
+  -- status: 2 queued, 3 open, 4 partially_filled, 5 filled, 6 canceled, 7 expired, 8 rejected.
   -- reason: 0 none, 1 user, 2 post_only_would_cross, 3 fok_unfillable, 4 ioc_remainder, 5 self_trade,
   --   6 market_closed, 7 market_halted, 8 cancel_on_disconnect, 9 operator, 10 too_late, 11 expired.
   -- priority: time priority where an amend lost the order its own (null: the id).
+  -- previous_of_user: the owner's order before this one (0: none).
+  -- last_fill_id: its newest fill; until it has one, an id below any that it can get, so that the row needn't grow.
   CREATE TABLE orders (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, outcome_id INTEGER NOT NULL, side INTEGER NOT NULL,
     type INTEGER NOT NULL, time_in_force INTEGER NOT NULL, self_trade_prevention INTEGER NOT NULL,
     post_only INTEGER NOT NULL, pat INTEGER NOT NULL, price INTEGER NOT NULL, quantity INTEGER NOT NULL,
     remaining INTEGER NOT NULL CHECK (remaining >= 0), status INTEGER NOT NULL, reason INTEGER NOT NULL,
     expires_at INTEGER, priority INTEGER, client_order_id TEXT, created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL
+    updated_at INTEGER NOT NULL, previous_of_user INTEGER NOT NULL, last_fill_id INTEGER NOT NULL
   ) STRICT;
 
   -- One order's side of one match. Ids come from one sequence with entries, without gaps over the two together.
   -- balance_after: the user's balance once this fill and its fee and rebate are in it.
   -- role: 0 maker, 1 taker. match_type: 0 direct, 1 mint, 2 merge.
+  -- previous_of_...: the fill before this one of the same user, of the same order, and, for takers, of the same market.
   CREATE TABLE fills (
     id INTEGER PRIMARY KEY, match_id INTEGER NOT NULL, user_id INTEGER NOT NULL, order_id INTEGER NOT NULL,
     outcome_id INTEGER NOT NULL, side INTEGER NOT NULL, price INTEGER NOT NULL, quantity INTEGER NOT NULL,
     role INTEGER NOT NULL, match_type INTEGER NOT NULL, fee INTEGER NOT NULL, rebate INTEGER NOT NULL,
-    balance_after INTEGER NOT NULL, created_at INTEGER NOT NULL
+    balance_after INTEGER NOT NULL, created_at INTEGER NOT NULL, previous_of_user INTEGER NOT NULL,
+    previous_of_order INTEGER NOT NULL, previous_of_market INTEGER NOT NULL
   ) STRICT;
 
-  -- Every other change of a balance.
+  -- Every other change of a balance. last_fill_id: the user's newest fill before it (0: none).
   CREATE TABLE entries (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, type TEXT NOT NULL, amount INTEGER NOT NULL,
     balance_after INTEGER NOT NULL, market_id INTEGER, outcome_id INTEGER, reference TEXT UNIQUE,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL, last_fill_id INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX entries_by_user ON entries (user_id);
 
@@ -93,16 +97,10 @@ export const MIGRATIONS: readonly string[] = [
     cost INTEGER NOT NULL, realized_pnl INTEGER NOT NULL, PRIMARY KEY (user_id, outcome_id)
   ) STRICT, WITHOUT ROWID;
 
-  -- Written in arrears.
-  CREATE TABLE orders_by_user (user_id INTEGER NOT NULL, order_id INTEGER NOT NULL, PRIMARY KEY (user_id, order_id))
-    STRICT, WITHOUT ROWID;
-  CREATE TABLE fills_by_user (user_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (user_id, fill_id))
-    STRICT, WITHOUT ROWID;
-  CREATE TABLE fills_by_order (order_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (order_id, fill_id))
-    STRICT, WITHOUT ROWID;
-  CREATE TABLE trades_by_market (market_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (market_id, fill_id))
-    STRICT, WITHOUT ROWID;
-  -- Orders that were live when they were indexed; some have ended since.
+  -- Written in arrears: where chains end (0: none), complete up to what meta says.
+  CREATE TABLE newest_of_user (user_id INTEGER PRIMARY KEY, order_id INTEGER NOT NULL, fill_id INTEGER NOT NULL) STRICT;
+  CREATE TABLE newest_of_market (market_id INTEGER PRIMARY KEY, fill_id INTEGER NOT NULL) STRICT;
+  -- Orders that were live when they were listed; some have ended since.
   CREATE TABLE resting_orders (order_id INTEGER PRIMARY KEY) STRICT;
   `,
 ];

@@ -79,17 +79,17 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
   ],
   [
     "an order's state fits what remains of it",
-    `SELECT id FROM orders WHERE (status = 3) <> (remaining = 0) OR (status = 1 AND remaining <> quantity)
-     OR (status = 2 AND (remaining = quantity OR remaining = 0)) OR remaining > quantity`,
+    `SELECT id FROM orders WHERE (status = 5) <> (remaining = 0) OR (status = 3 AND remaining <> quantity)
+     OR (status = 4 AND (remaining = quantity OR remaining = 0)) OR remaining > quantity`,
   ],
   [
     "live buys are covered by their owner's balance",
-    `SELECT user_id FROM orders WHERE status < 3 AND side = 1 GROUP BY user_id
+    `SELECT user_id FROM orders WHERE status < 5 AND side = 1 GROUP BY user_id
      HAVING sum(price * remaining * 100) > (SELECT balance FROM accounts a WHERE a.user_id = orders.user_id)`,
   ],
   [
     "live sells are covered by their owner's shares",
-    `SELECT user_id, outcome_id FROM orders WHERE status < 3 AND side = 2 GROUP BY user_id, outcome_id
+    `SELECT user_id, outcome_id FROM orders WHERE status < 5 AND side = 2 GROUP BY user_id, outcome_id
      HAVING sum(remaining) > coalesce((SELECT quantity FROM positions p
        WHERE p.user_id = orders.user_id AND p.outcome_id = orders.outcome_id), 0)`,
   ],
@@ -98,6 +98,51 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
     `SELECT f.match_id FROM fills f JOIN outcomes o ON o.id = f.outcome_id GROUP BY f.match_id
      HAVING sum(f.role) <> 1 OR count(DISTINCT f.quantity) <> 1 OR count(*) <> CASE WHEN min(f.match_type) = 0 THEN 2
        ELSE (SELECT count(*) FROM outcomes x WHERE x.market_id = o.market_id) END`,
+  ],
+  [
+    "each order leads to its owner's order before it",
+    `SELECT id FROM (SELECT id, previous_of_user, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS before
+     FROM orders) WHERE previous_of_user <> before`,
+  ],
+  [
+    "each fill leads to the one before it of its owner and its order",
+    `SELECT id FROM (SELECT id, previous_of_user, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS of_user,
+       previous_of_order, lag(id, 1, 0) OVER (PARTITION BY order_id ORDER BY id) AS of_order FROM fills)
+     WHERE previous_of_user <> of_user OR previous_of_order <> of_order`,
+  ],
+  [
+    "each trade leads to the one before it of its market",
+    `SELECT id FROM (SELECT f.id, previous_of_market,
+       lag(f.id, 1, 0) OVER (PARTITION BY o.market_id ORDER BY f.id) AS before
+     FROM fills f JOIN outcomes o ON o.id = f.outcome_id WHERE role = 1) WHERE previous_of_market <> before`,
+  ],
+  [
+    "each order leads to its last fill, and to no other's",
+    `SELECT o.id FROM orders o LEFT JOIN (SELECT order_id, max(id) AS newest FROM fills GROUP BY order_id) f
+     ON f.order_id = o.id WHERE o.last_fill_id <> coalesce(f.newest, o.last_fill_id)
+       OR (f.newest IS NULL AND EXISTS (SELECT 1 FROM fills x WHERE x.id = o.last_fill_id AND x.order_id = o.id))`,
+  ],
+  [
+    "each entry leads to its user's last fill before it",
+    `SELECT id FROM entries e WHERE last_fill_id <>
+       (SELECT coalesce(max(f.id), 0) FROM fills f WHERE f.user_id = e.user_id AND f.id < e.id)`,
+  ],
+  [
+    "each user's and market's newest rows are found",
+    `SELECT user_id, max(id) AS newest FROM orders GROUP BY user_id
+       HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_order')
+         AND newest IS NOT (SELECT order_id FROM newest_of_user n WHERE n.user_id = orders.user_id)
+     UNION ALL SELECT user_id, max(id) AS newest FROM fills GROUP BY user_id
+       HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_fill')
+         AND newest IS NOT (SELECT fill_id FROM newest_of_user n WHERE n.user_id = fills.user_id)
+     UNION ALL SELECT market_id, max(f.id) AS newest FROM fills f JOIN outcomes o ON o.id = f.outcome_id WHERE role = 1
+       GROUP BY market_id HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_fill')
+         AND newest IS NOT (SELECT fill_id FROM newest_of_market n WHERE n.market_id = o.market_id)`,
+  ],
+  [
+    "live orders are listed",
+    `SELECT id FROM orders WHERE status < 5 AND id <= (SELECT value FROM meta WHERE key = 'orders_listed')
+       AND id NOT IN (SELECT order_id FROM resting_orders)`,
   ],
 ];
 

@@ -53,6 +53,8 @@ const LAST_OUTCOME_ID = MAX_OUTCOME_ID - 2;
 export interface WriteContext {
   readonly ledger: Ledger;
   nextEntryId(): number;
+  /** The user's newest fill, 0 where there is none. */
+  newestFill(userId: number): number;
   addMarket(marketId: number, firstOutcomeId: number, outcomes: number): void;
   /** Outcomes of markets that can still have orders. */
   openOutcomes(): number;
@@ -72,7 +74,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
   const entryByReference = db.prepare("SELECT id FROM entries WHERE reference = ?").pluck();
-  const insertEntry = db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?)");
+  const insertEntry = db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, ?)");
   const eventBySlug = db.prepare("SELECT id FROM events WHERE slug = ?").pluck();
   const insertEvent = db.prepare(
     "INSERT INTO events (slug, title, category, closes_at, created_at) VALUES (?, ?, ?, ?, ?)",
@@ -121,7 +123,8 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         context.ledger.deposit(write.userId, write.amount);
         const id = context.nextEntryId();
         const after = context.ledger.balance(write.userId);
-        insertEntry.run(id, write.userId, "deposit", write.amount, after, write.reference, write.at);
+        const lastFill = context.newestFill(write.userId);
+        insertEntry.run(id, write.userId, "deposit", write.amount, after, write.reference, write.at, lastFill);
         context.markUser(write.userId);
         return { id, created: true };
       }

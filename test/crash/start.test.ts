@@ -229,7 +229,7 @@ test("what restarts must keep: sequences, client order ids, activity, what a cra
   const seen = await user.book(1, 1);
 
   // As if the process had died between the commits of one long match.
-  await restart(`UPDATE orders SET status = 0 WHERE id = ${cut.id};
+  await restart(`UPDATE orders SET status = 2 WHERE id = ${cut.id};
     UPDATE personal_access_tokens SET expires_at = 1 WHERE name = 'token 1';
     UPDATE personal_access_tokens SET revoked_at = 1 WHERE name = 'token 2';`);
   ({ user, small } = clients());
@@ -272,8 +272,9 @@ test("more live orders than a ring holds come back in time priority and expire t
   const now = Date.now();
   // One share each at 1..50; the first user's are all due when the server starts, the second one's tomorrow.
   db.exec(`WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ${orders})
-    INSERT INTO orders SELECT id, iif(id <= ${lasting}, 2, 1), 1, 1, 0, 1, 0, 0, 1, 1 + id % 50, 1, 1, 1, 0,
-      iif(id <= ${lasting}, ${now} + 86400000, ${now}), NULL, NULL, ${now}, ${now} FROM n;
+    INSERT INTO orders SELECT id, iif(id <= ${lasting}, 2, 1), 1, 1, 0, 1, 0, 0, 1, 1 + id % 50, 1, 1, 3, 0,
+      iif(id <= ${lasting}, ${now} + 86400000, ${now}), NULL, NULL, ${now}, ${now}, iif(id = ${lasting} + 1, 0, id - 1), 0
+      FROM n;
     UPDATE totals SET last_order_id = ${orders};`);
   db.close();
 

@@ -17,7 +17,7 @@ const EVENT_NAMES = Object.fromEntries(Object.entries(R.EventKind).map(([name, k
 export interface EngineEvent {
   readonly kind: keyof typeof R.EventKind;
   readonly side: number;
-  readonly status: (typeof C.ORDER_STATUSES)[number];
+  readonly status: NonNullable<(typeof C.ORDER_STATUSES)[number]>;
   readonly reason: (typeof C.REASONS)[number];
   readonly matchType: (typeof C.MATCH_TYPES)[number];
   readonly role: (typeof C.ROLES)[number];
