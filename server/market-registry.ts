@@ -26,6 +26,8 @@ export interface Market {
   hourly: Map<number, number> | null;
   /** Of `trade.created`; starts where the match counter stood, so that it never falls back over a restart. */
   tradeSequence: number;
+  /** Someone is told of its trades: only then are the messages made. */
+  tradesWatched: boolean;
 }
 
 export interface Outcome {
@@ -34,15 +36,19 @@ export interface Outcome {
   lastPrice: number | null;
   volume: number;
   book: Book | null;
+  /** Someone is told of its book's changes: only then are they gathered. */
+  bookWatched: boolean;
 }
 
-/** One outcome's depth as of the last committed batch, and its changes since the last `takeChanges`. */
-export class Book {
+/** One outcome's depth as of the last committed batch, and, where it is watched, what changed since `takeChanges`. */
+class Book {
   sequence: number;
-  private readonly bids = new Map<number, number>();
-  private readonly asks = new Map<number, number>();
-  private changedBids = new Set<number>();
-  private changedAsks = new Set<number>();
+  /** Some level changed since the sequence moved. */
+  isChanged = false;
+  /** By price: shares to buy, or, below zero, to sell. */
+  private readonly levels = new Map<number, number>();
+  /** By price that changed: what stood there before. */
+  private readonly before = new Map<number, number>();
   private sortedBids: Level[] | null = null;
   private sortedAsks: Level[] | null = null;
 
@@ -50,51 +56,46 @@ export class Book {
     this.sequence = sequence;
   }
 
-  /** Takes a level's new quantity; 0 removes the price from whichever side had it. */
-  set(side: number, price: number, quantity: number): void {
-    if (quantity === 0) {
-      this.change(this.bids, this.changedBids, price, 0);
-      this.change(this.asks, this.changedAsks, price, 0);
-      return;
+  /** Takes a level's new quantity; 0 empties the price whichever side had it. False: nothing changed. */
+  set(side: number, price: number, quantity: number, isWatched: boolean): boolean {
+    const now = side === Side.buy ? quantity : -quantity;
+    const before = this.levels.get(price) ?? 0;
+    if (now === before) return false;
+    if (quantity === 0) this.levels.delete(price);
+    else this.levels.set(price, now);
+    this.sortedBids = null;
+    this.sortedAsks = null;
+    if (isWatched && !this.before.has(price)) this.before.set(price, before);
+    return true;
+  }
+
+  /** The changes that were watched, best first. A price that changed sides is in both lists. */
+  takeChanges(): { bids: Level[]; asks: Level[] } {
+    const bids: Level[] = [];
+    const asks: Level[] = [];
+    for (const [price, before] of this.before) {
+      const now = this.levels.get(price) ?? 0;
+      if (now === before) continue;
+      if (before > 0 || now > 0) bids.push([price, Math.max(now, 0)]);
+      if (before < 0 || now < 0) asks.push([price, Math.max(-now, 0)]);
     }
-    const buy = side === Side.buy;
-    this.change(buy ? this.bids : this.asks, buy ? this.changedBids : this.changedAsks, price, quantity);
-    this.change(buy ? this.asks : this.bids, buy ? this.changedAsks : this.changedBids, price, 0);
-  }
-
-  private change(levels: Map<number, number>, changed: Set<number>, price: number, quantity: number): void {
-    if ((levels.get(price) ?? 0) === quantity) return;
-    if (quantity === 0) levels.delete(price);
-    else levels.set(price, quantity);
-    changed.add(price);
-    if (levels === this.bids) this.sortedBids = null;
-    else this.sortedAsks = null;
-  }
-
-  /** What changed, best first, with the next sequence; null where nothing did. */
-  takeChanges(): { bids: Level[]; asks: Level[] } | null {
-    if (this.changedBids.size === 0 && this.changedAsks.size === 0) return null;
-    this.sequence++;
-    const bids = sorted(
-      [...this.changedBids].map((price) => [price, this.bids.get(price) ?? 0]),
-      -1,
-    );
-    const asks = sorted(
-      [...this.changedAsks].map((price) => [price, this.asks.get(price) ?? 0]),
-      1,
-    );
-    this.changedBids.clear();
-    this.changedAsks.clear();
-    return { bids, asks };
+    this.before.clear();
+    return { bids: sorted(bids, -1), asks: sorted(asks, 1) };
   }
 
   bidLevels(): readonly Level[] {
-    this.sortedBids ??= sorted([...this.bids], -1);
+    this.sortedBids ??= sorted(
+      [...this.levels].filter(([, quantity]) => quantity > 0),
+      -1,
+    );
     return this.sortedBids;
   }
 
   askLevels(): readonly Level[] {
-    this.sortedAsks ??= sorted([...this.asks], 1);
+    this.sortedAsks ??= sorted(
+      [...this.levels].filter(([, quantity]) => quantity < 0).map(([price, quantity]): Level => [price, -quantity]),
+      1,
+    );
     return this.sortedAsks;
   }
 }
@@ -117,7 +118,7 @@ export class MarketRegistry {
   private readonly marketsOfEvent = new Map<number, Market[]>();
   private readonly firstBookSequence: number;
   private readonly firstTradeSequence: number;
-  private readonly changedBooks = new Set<Outcome>();
+  private readonly changedBooks: Outcome[] = [];
 
   /**
    * @param firstBookSequence the database's commit counter at start: a book moves at most once a commit, so its
@@ -147,9 +148,12 @@ export class MarketRegistry {
       closesAt: row.closesAt,
       createdAt: row.createdAt,
       firstOutcomeId: row.firstOutcomeId,
-      outcomes: outcomes.map(({ id, name, lastPrice, volume }) => ({ id, name, lastPrice, volume, book: null })),
+      outcomes: outcomes.map(({ id, name, lastPrice, volume }) => {
+        return { id, name, lastPrice, volume, book: null, bookWatched: false };
+      }),
       hourly: null,
       tradeSequence: this.firstTradeSequence,
+      tradesWatched: false,
     };
     this.inOrder.push(market);
     this.byId[market.id] = market;
@@ -201,17 +205,23 @@ export class MarketRegistry {
   setLevel(outcomeId: number, side: number, price: number, quantity: number): void {
     const outcome = this.outcome(outcomeId)!;
     outcome.book ??= new Book(this.firstBookSequence);
-    outcome.book.set(side, price, quantity);
-    this.changedBooks.add(outcome);
+    const { book } = outcome;
+    if (!book.set(side, price, quantity, outcome.bookWatched) || book.isChanged) return;
+    book.isChanged = true;
+    this.changedBooks.push(outcome);
   }
 
-  /** Calls back for each book that changed since the last call, with its changes; once a committed batch. */
-  drainChanges(each: (outcome: Outcome, book: Book, bids: Level[], asks: Level[]) => void): void {
+  /** Moves the sequence of each book that changed, and calls back for those that are watched; once a committed batch. */
+  drainChanges(each: (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]) => void): void {
     for (const outcome of this.changedBooks) {
-      const changes = outcome.book!.takeChanges();
-      if (changes !== null) each(outcome, outcome.book!, changes.bids, changes.asks);
+      const book = outcome.book!;
+      book.isChanged = false;
+      if (outcome.bookWatched) {
+        const { bids, asks } = book.takeChanges();
+        if (bids.length + asks.length > 0) each(outcome, ++book.sequence, bids, asks);
+      } else book.sequence++;
     }
-    this.changedBooks.clear();
+    this.changedBooks.length = 0;
   }
 
   /**

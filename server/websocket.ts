@@ -11,7 +11,7 @@ import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import type { Audience, Exchange } from "./exchange.ts";
 import { API_BASE, errorBody, newRequestId, Reply, requestIdOf } from "./http.ts";
 import type { Logger } from "./logger.ts";
-import type { Market } from "./market-registry.ts";
+import type { Level, Market, Outcome } from "./market-registry.ts";
 import * as S from "./schemas.ts";
 import { compileSchema } from "./validate.ts";
 import { balanceView, ladders, positionView } from "./views.ts";
@@ -30,7 +30,7 @@ interface SocketData {
 /** One user's or one anonymous client's socket. */
 class Connection {
   readonly principal: Principal | null;
-  readonly topics = new Set<string>();
+  readonly topics = new Set<Topic>();
   private readonly outbox: string[] = [];
   private socket: WebSocket<SocketData> | null = null;
 
@@ -87,7 +87,7 @@ export class SocketHub implements Audience {
   private readonly closedWith: () => ApiError | null;
   private readonly connections = new Set<Connection>();
   private readonly byUser = new Map<number, Set<Connection>>();
-  private readonly byTopic = new Map<string, Set<Connection>>();
+  private readonly byTopic = new Map<Topic, Set<Connection>>();
   private readonly waiting = new Set<Connection>();
 
   constructor(options: SocketOptions) {
@@ -197,7 +197,7 @@ export class SocketHub implements Audience {
     if (market === undefined) throw notFound("market");
     const topics = topicsOf(request, market);
     if (request.op === "unsubscribe") {
-      for (const { topic } of topics) {
+      for (const topic of topics) {
         connection.topics.delete(topic);
         this.leave(connection, topic);
       }
@@ -208,29 +208,37 @@ export class SocketHub implements Audience {
       throw badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
     }
     this.send(connection, acknowledgement(id, "null"));
-    for (const { topic, outcomeId } of topics) {
+    for (const topic of topics) {
       connection.topics.add(topic);
-      const members = this.byTopic.get(topic);
-      if (members === undefined) this.byTopic.set(topic, new Set([connection]));
-      else members.add(connection);
-      if (outcomeId !== null) this.sendSnapshot(connection, market, outcomeId);
+      this.join(connection, topic);
+      if (topic !== market) this.sendSnapshot(connection, market, topic as Outcome);
     }
   }
 
-  private sendSnapshot(connection: Connection, market: Market, outcomeId: number): void {
+  private sendSnapshot(connection: Connection, market: Market, outcome: Outcome): void {
     const { registry } = this.exchange;
-    const outcome = registry.outcome(outcomeId)!;
     const sequence = registry.bookSequence(outcome);
     const now = Date.now();
     const { bids, asks } = ladders(registry, market, outcome, undefined, false);
-    const data = JSON.stringify({ market_id: market.id, outcome_id: outcomeId, sequence, ts: now, bids, asks });
+    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, sequence, ts: now, bids, asks });
     this.send(connection, frame("book.snapshot", sequence, now, data));
   }
 
-  private leave(connection: Connection, topic: string): void {
+  private join(connection: Connection, topic: Topic): void {
     const members = this.byTopic.get(topic);
-    members?.delete(connection);
-    if (members?.size === 0) this.byTopic.delete(topic);
+    if (members !== undefined) {
+      members.add(connection);
+      return;
+    }
+    this.byTopic.set(topic, new Set([connection]));
+    setWatched(topic, true);
+  }
+
+  private leave(connection: Connection, topic: Topic): void {
+    const members = this.byTopic.get(topic);
+    if (members === undefined || !members.delete(connection) || members.size > 0) return;
+    this.byTopic.delete(topic);
+    setWatched(topic, false);
   }
 
   private send(connection: Connection, message: string): void {
@@ -254,14 +262,15 @@ export class SocketHub implements Audience {
   }
 
   tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void {
-    this.publish(`trades:${market.id}`, () => frame("trade.created", sequence, at, tradeJson));
+    this.publish(market, frame("trade.created", sequence, at, tradeJson));
   }
 
-  bookUpdated(market: Market, outcomeId: number, sequence: number, bids: string, asks: string): void {
-    this.publish(`book:${outcomeId}`, () => {
-      const data = `{"market_id":${market.id},"outcome_id":${outcomeId},"bids":${bids},"asks":${asks}}`;
-      return frame("book.updated", sequence, Date.now(), data);
-    });
+  bookUpdated(market: Market, outcomeId: number, sequence: number, bids: Level[], asks: Level[]): void {
+    const data = JSON.stringify({ market_id: market.id, outcome_id: outcomeId, bids, asks });
+    this.publish(
+      market.outcomes[outcomeId - market.firstOutcomeId]!,
+      frame("book.updated", sequence, Date.now(), data),
+    );
   }
 
   accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void {
@@ -282,13 +291,17 @@ export class SocketHub implements Audience {
     this.flush();
   }
 
-  /** Serialises once, and only where someone listens. */
-  private publish(topic: string, make: () => string): void {
-    const members = this.byTopic.get(topic);
-    if (members === undefined) return;
-    const message = make();
-    for (const connection of members) this.send(connection, message);
+  private publish(topic: Topic, message: string): void {
+    for (const connection of this.byTopic.get(topic) ?? []) this.send(connection, message);
   }
+}
+
+/** What can be subscribed to: a market stands for its trades, an outcome for its book. */
+type Topic = Market | Outcome;
+
+function setWatched(topic: Topic, isWatched: boolean): void {
+  if ("bookWatched" in topic) topic.bookWatched = isWatched;
+  else topic.tradesWatched = isWatched;
 }
 
 interface SocketRequest {
@@ -300,12 +313,12 @@ interface SocketRequest {
 }
 
 /** The topics that a subscription names; a book subscription without outcome means all of the market's. */
-function topicsOf(request: SocketRequest, market: Market): { topic: string; outcomeId: number | null }[] {
-  if (request.channel === "trades") return [{ topic: `trades:${market.id}`, outcomeId: null }];
+function topicsOf(request: SocketRequest, market: Market): readonly Topic[] {
+  if (request.channel === "trades") return [market];
   const { outcome_id: wanted } = request;
   const found = market.outcomes.filter(({ id }) => wanted === undefined || id === wanted);
   if (found.length === 0) throw notFound("outcome");
-  return found.map(({ id }) => ({ topic: `book:${id}`, outcomeId: id }));
+  return found;
 }
 
 function hearsOrders(principal: Principal): boolean {
