@@ -3,8 +3,8 @@
  * what comes back committed. Owns the live orders, the gateway's ledger and the markets' public state.
  *
  * Nothing that a client sees comes from here before its commit: answers and pushes are made while committed events are
- * applied. For one order: 1. checks and hold (`place`)  2. command published at the end of the turn (`pump`)
- * 3. orderPlaced committed: the 202  4. its fills and end: ledger, public state, `order.updated`.
+ * applied. For one order: 1. checks and hold (`place`)  2. command published, with fifteen others or at the end of the
+ * turn (`push`, `pump`)  3. orderPlaced committed: the 202  4. its fills and end: ledger, public state, `order.updated`.
  */
 import { check } from "../engine/check.ts";
 import {
@@ -31,18 +31,27 @@ import * as R from "../engine/records.ts";
 import type { RingConsumer, RingProducer, Waker } from "../engine/ring.ts";
 import { ApiError, badRequest, ErrorKind, notFound, overloaded } from "./errors.ts";
 import { ExpiryQueue } from "./expiry-queue.ts";
-import { isTradable, type Market, type MarketRegistry, marketStatusName } from "./market-registry.ts";
+import {
+  isTradable,
+  type Level,
+  type Market,
+  type MarketRegistry,
+  marketStatusName,
+  type Outcome,
+} from "./market-registry.ts";
 import { fillJson, orderJson, tradeJson } from "./order-json.ts";
 import type { OrderStore } from "./order-store.ts";
 
 /** Records kept free in a command ring for what cannot be refused: cancels, expiries, market changes. */
 const RESERVED_COMMANDS = 1024;
-/** A slot's status between its placement and the commit of it: not yet to be seen by anyone. */
 /**
  * Turns of the event loop that look for committed events before the gateway parks: a turn costs a microsecond or two,
  * a wake-up 25 to 40, and a gateway that spins on takes the core that the engine or the client needs.
  */
-const SPIN_TURNS = Number(process.env["SPIN"] ?? 20);
+const SPIN_TURNS = 20;
+/** Commands after which the engine gets what there is without waiting for the turn's end, so that both work at once. */
+const HANDOVER_COMMANDS = 16;
+/** A slot's status between its placement and the commit of it: not yet to be seen by anyone. */
 const IN_FLIGHT = 255;
 /** Expiries of ended orders that are kept before they are swept out, beside as many as there are live orders twice. */
 const ENDED_EXPIRIES = 10_000;
@@ -71,8 +80,9 @@ export interface Trader {
   readonly pat: boolean;
 }
 
-/** Takes the answer to a command once it is committed: the data as JSON text, or the error. Called exactly once. */
+/** Takes the answer to a command once it is committed: the data as JSON, or the error. Called exactly once. */
 export interface Answer {
+  /** @param json text, or ASCII bytes that hold no longer than the call */
   data(json: string): void;
   error(error: ApiError): void;
 }
@@ -82,8 +92,10 @@ export interface Audience {
   /** True when the user has a connection that hears private events. */
   listens(userId: number): boolean;
   orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void;
+  /** Of markets whose trades are watched. */
   tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void;
-  bookUpdated(market: Market, outcomeId: number, sequence: number, bids: string, asks: string): void;
+  /** Of books that are watched. */
+  bookUpdated(market: Market, outcomeId: number, sequence: number, bids: Level[], asks: Level[]): void;
   /** Balance or positions of these users changed; `sequence` is the last order update that they reflect. */
   accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void;
   /** All of a committed batch was told: what was gathered can go out. */
@@ -137,6 +149,7 @@ export class Exchange {
   private parked = false;
   private refusing: ApiError | null = null;
   private readonly published: number[];
+  private unpublished = 0;
   /** By link: events that the turn at hand applies. */
   private readonly counts: number[] = [];
   /** With several links: order updates of the turn at hand. */
@@ -288,7 +301,7 @@ export class Exchange {
     if (!same) throw new ApiError(ErrorKind.conflict, "client_order_id: in use by another order");
     const pending = this.placements.get(slot);
     if (pending === undefined) {
-      if (store.statuses[slot] !== IN_FLIGHT) return answer.data(this.queuedJson(slot));
+      if (store.statuses[slot] !== IN_FLIGHT) return answer.data(this.queued(slot));
       // It isn't durable, and whoever waited for it was told to come back.
       if (this.refusing !== null) throw this.refusing;
       this.placements.set(slot, { answer, deadline: now + ANSWER_DEADLINE_MS });
@@ -385,6 +398,7 @@ export class Exchange {
     doubles[d + R.D_EXPIRES_AT] = expiresAt;
     doubles[d + R.D_VALID_UNTIL] = validUntil;
     ring.head = (ring.head + 1) | 0;
+    if (++this.unpublished >= HANDOVER_COMMANDS) this.publish();
   }
 
   // ---------------------------------------------------------------- other commands
@@ -619,6 +633,7 @@ export class Exchange {
   }
 
   private publish(): void {
+    this.unpublished = 0;
     for (let i = 0; i < this.links.length; i++) {
       const { commands, waker } = this.links[i]!;
       if (commands.head === this.published[i]) continue;
@@ -697,15 +712,16 @@ export class Exchange {
 
   private endBatch(): void {
     const { audience } = this;
-    this.registry.drainChanges((outcome, book, bids, asks) => {
-      const market = this.registry.ofOutcome(outcome.id)!;
-      audience?.bookUpdated(market, outcome.id, book.sequence, JSON.stringify(bids), JSON.stringify(asks));
-    });
+    this.registry.drainChanges(this.tellBook);
     if (this.updates.length > 0) this.tellUpdates();
     for (const [user, outcomes] of this.changedUsers) audience?.accountChanged(user, this.userSequence(user), outcomes);
     this.changedUsers.clear();
     audience?.endBatch();
   }
+
+  private readonly tellBook = (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void => {
+    this.audience?.bookUpdated(this.registry.ofOutcome(outcome.id)!, outcome.id, sequence, bids, asks);
+  };
 
   /** Tells what several rings brought in the order of its numbers. */
   private tellUpdates(): void {
@@ -752,7 +768,7 @@ export class Exchange {
     }
   }
 
-  private queuedJson(slot: number): string {
+  private queued(slot: number): string {
     const { store } = this;
     return orderJson(store, slot, OrderStatus.queued, Reason.none, store.quantities[slot]!, store.createdAt[slot]!, "");
   }
@@ -765,7 +781,7 @@ export class Exchange {
     const pending = this.placements.get(slot);
     if (pending !== undefined) {
       this.placements.delete(slot);
-      pending.answer.data(this.queuedJson(slot));
+      pending.answer.data(this.queued(slot));
     }
     const sells = R.sideOf(words[w]!) === Side.sell;
     this.changed(this.store.users[slot]!, sells ? this.store.outcomes[slot]! : 0);
@@ -827,6 +843,7 @@ export class Exchange {
   ): void {
     const market = this.registry.recordTrade(outcome, price, quantity, at);
     const sequence = ++market.tradeSequence;
+    if (!market.tradesWatched) return;
     const json = tradeJson(matchId, market.id, outcome, side, price, quantity, matchType, at);
     this.audience?.tradeCreated(market, sequence, at, json);
   }
