@@ -8,6 +8,9 @@ import { MAX_LIVE_ORDERS } from "../engine/limits.ts";
 import { NumberMap } from "../engine/number-map.ts";
 import { OrderTexts } from "../engine/order-texts.ts";
 
+/** Room from the start for so many, in memory that is used as they come: to grow a map of that size takes 50 ms. */
+const EXPECTED_ORDERS = 600_000;
+
 export class OrderStore {
   readonly texts = new OrderTexts(MAX_LIVE_ORDERS);
   // By slot, from 1. Integers below 2^31 in Int32Array, times and ids in Float64Array.
@@ -30,7 +33,7 @@ export class OrderStore {
   private readonly older = new Int32Array(MAX_LIVE_ORDERS + 1);
   private readonly newer = new Int32Array(MAX_LIVE_ORDERS + 1);
   private newest = new Int32Array(1024);
-  private readonly slotOfId = new NumberMap(1024);
+  private readonly slotOfId = new NumberMap(EXPECTED_ORDERS);
   private readonly byClientId = new Map<string, number>();
   private readonly freeSlots = new Int32Array(MAX_LIVE_ORDERS + 1);
   private freeCount = 0;
