@@ -3,6 +3,7 @@
  * it batch by batch, and the clock counts the two, as in the thread that runs both. Full batches are what comes while
  * everyone sends as fast as the exchange takes it; small ones show what a commit costs by itself.
  */
+import { openSync } from "node:fs";
 import { join } from "node:path";
 import { Piscina } from "piscina";
 import { check } from "../engine/check.ts";
@@ -30,10 +31,11 @@ const pool = new Piscina({
   maxThreads: 1,
   workerData: { path },
 });
+const file = openSync(path, "a");
 let checkpoint: Promise<void> | null = null;
 let checkpointed = false;
 const { journal, traffic, runBatch } = createRig(path, "full", () => {
-  checkpoint = pool.run({}, { name: "checkpoint" }).then(() => {
+  checkpoint = pool.run({ file }, { name: "checkpoint" }).then(() => {
     checkpointed = true;
   });
 });

@@ -3,6 +3,7 @@
  * Each call is one read transaction. A user's orders and fills and a market's trades are chains of rows, newest first
  * (engine/journal/chains.ts): a page is read from the row that it goes on below, or from the chain's end.
  */
+import { fsyncSync } from "node:fs";
 import type Database from "better-sqlite3";
 import { workerData } from "piscina";
 import {
@@ -362,11 +363,16 @@ export const hourlyVolumes = snapshot(
   },
 );
 
-/** Moves the WAL's bulk into the database file, on a connection that lives for this call only. */
-export function checkpoint(): void {
+/**
+ * Moves the WAL's bulk into the database file, on a connection that lives for this call only. SQLite syncs the file when
+ * nothing is left in the WAL; syncing it here too leaves little to whoever moves the rest.
+ * @param file the database file, open
+ */
+export function checkpoint({ file }: { file: number }): void {
   const writer = openDatabase(path, "full");
   writer.pragma("wal_checkpoint(PASSIVE)");
   writer.close();
+  fsyncSync(file);
 }
 
 function page<T>(rows: T[], limit: number, object: (row: T) => object, id: (row: T) => number): HistoryPage {

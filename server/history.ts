@@ -1,4 +1,5 @@
 /** The read side's pool: finished orders, fills, trades and transactions, off the gateway's thread. */
+import { openSync } from "node:fs";
 import { Piscina } from "piscina";
 import { overloaded } from "./errors.ts";
 import type { FillsOptions, HistoryPage, OrdersOptions, TransactionsOptions } from "./history-worker.ts";
@@ -8,9 +9,12 @@ const MAX_QUEUED = 1_000;
 
 export class History {
   private readonly pool: Piscina;
+  /** The database file, for syncing it. Never closed: that would drop the locks that SQLite holds for this process. */
+  private readonly file: number;
 
   /** @param path the database file; it must exist */
   constructor(path: string) {
+    this.file = openSync(path, "r");
     this.pool = new Piscina({
       filename: new URL("./history-worker.js", import.meta.url).href,
       minThreads: 1,
@@ -47,7 +51,7 @@ export class History {
 
   /** Copies the WAL's pages into the database file while the journal goes on committing. */
   checkpoint(): Promise<void> {
-    return this.run("checkpoint", {});
+    return this.run("checkpoint", { file: this.file });
   }
 
   /** Resolves when the reads under way are answered and the threads ended. */

@@ -20,7 +20,7 @@ export function openDatabase(path: string, durability: Durability): Database.Dat
   check(db.pragma("journal_mode", { simple: true }) === "wal", "the database is in WAL mode");
   check(db.pragma("synchronous", { simple: true }) === SYNCHRONOUS[durability], "the durability asked for holds");
   db.pragma("wal_autocheckpoint = 0");
-  db.pragma("journal_size_limit = 67108864");
+  db.pragma("journal_size_limit = 134217728");
   db.pragma("cache_size = -65536");
   db.pragma("temp_store = MEMORY");
   return db;

@@ -36,11 +36,14 @@ const OTHER_ORDER_COLUMNS = 16;
 const MAX_UNLISTED = 4096;
 const LIST_SLICE = 1024;
 /**
- * Checkpoints keep the WAL short. Quiet: this connection does it. Busy: another thread's connection copies the bulk
- * while commits go on, and this one then only the little that came meanwhile, so that the WAL starts over.
+ * Checkpoints keep the WAL short. Quiet: this connection does it. Busy: another thread's connection copies and syncs
+ * the bulk while commits go on, and this one then only the little that came meanwhile, so that the WAL starts over.
  */
 const QUIET_CHECKPOINT_PAGES = 1_000;
-const BUSY_CHECKPOINT_PAGES = 8_000;
+const BUSY_CHECKPOINT_PAGES = 16_000;
+/** So few pages this connection moves itself: the other one comes again for more, though not for ever. */
+const SHORT_CHECKPOINT_PAGES = 300;
+const MAX_BULK_ROUNDS = 4;
 /** The WAL's length is looked at after so many commits, or orders written. */
 const COMMITS_PER_WAL_LOOK = 64;
 const ORDERS_PER_WAL_LOOK = 2_048;
@@ -104,7 +107,8 @@ export class Journal {
   private commitsSinceLook = 0;
   private ordersSinceLook = 0;
   private readonly requestCheckpoint: () => void;
-  private bulkCheckpoint = false;
+  /** Checkpoints by the other connection since this one did its part; 0 where none is under way. */
+  private bulkRounds = 0;
 
   /** By user: the last number of the user's order updates; all start where the database's counter of updates stood. */
   private userSequences: Float64Array;
@@ -224,7 +228,7 @@ export class Journal {
       this.inTransaction = false;
       return true;
     }
-    if (!this.bulkCheckpoint && this.walPages() >= QUIET_CHECKPOINT_PAGES) this.db.pragma("wal_checkpoint(PASSIVE)");
+    if (this.bulkRounds === 0 && this.walPages() >= QUIET_CHECKPOINT_PAGES) this.db.pragma("wal_checkpoint(PASSIVE)");
     return false;
   }
 
@@ -644,14 +648,19 @@ export class Journal {
   private lookAtWal(): void {
     this.commitsSinceLook = 0;
     this.ordersSinceLook = 0;
-    if (this.bulkCheckpoint || this.walPages() < BUSY_CHECKPOINT_PAGES) return;
-    this.bulkCheckpoint = true;
+    if (this.bulkRounds > 0 || this.walPages() < BUSY_CHECKPOINT_PAGES) return;
+    this.bulkRounds = 1;
     this.requestCheckpoint();
   }
 
-  /** Another connection has checkpointed the bulk: the rest is short. */
+  /** Another connection has checkpointed what there was: what came meanwhile is its next round, or short. */
   finishCheckpoint(): void {
-    this.bulkCheckpoint = false;
+    if (this.bulkRounds < MAX_BULK_ROUNDS && this.walPages() > SHORT_CHECKPOINT_PAGES) {
+      this.bulkRounds++;
+      this.requestCheckpoint();
+      return;
+    }
+    this.bulkRounds = 0;
     this.db.pragma("wal_checkpoint(PASSIVE)");
   }
 }
