@@ -22,6 +22,7 @@ import type { Ledger } from "../engine/ledger.ts";
 import {
   ANSWER_DEADLINE_MS,
   DAILY_ACTIVITY_LIMIT_MICRO,
+  MAX_LIVE_ORDERS,
   MAX_PRICE_BPS,
   MICRO_PER_SHARE,
   MIN_PRICE_BPS,
@@ -41,6 +42,7 @@ import {
 } from "./market-registry.ts";
 import { fillJson, orderJson, tradeJson } from "./order-json.ts";
 import type { OrderStore } from "./order-store.ts";
+import { WaitingAnswers } from "./waiting-answers.ts";
 
 /** Records kept free in a command ring for what cannot be refused: cancels, expiries, market changes. */
 const RESERVED_COMMANDS = 1024;
@@ -119,11 +121,6 @@ export interface ExchangeOptions {
   readonly firstUserSequence: number;
 }
 
-interface Pending {
-  readonly answer: Answer;
-  readonly deadline: number;
-}
-
 export class Exchange {
   readonly store: OrderStore;
   readonly ledger: Ledger;
@@ -136,10 +133,9 @@ export class Exchange {
   /** By user; 0 where the user has had no update since the start. */
   private userSequences = new Float64Array(1024);
 
-  /** Answers that wait for a commit: placements by slot, everything else by reference. */
-  private readonly placements = new Map<number, Pending>();
-  private readonly references = new Map<number, Pending>();
-  private lastReference = 0;
+  private readonly waiting = new WaitingAnswers();
+  /** By slot of an order in flight: where its answer waits. */
+  private readonly placements = new Int32Array(MAX_LIVE_ORDERS + 1);
   private readonly expiries = new ExpiryQueue();
   /** Fills of the command at hand's taker, JSON texts, until its order.updated. */
   private takerFills = "";
@@ -173,7 +169,7 @@ export class Exchange {
 
   /** Answers still owed. */
   get pendingCount(): number {
-    return this.placements.size + this.references.size;
+    return this.waiting.size;
   }
 
   /** Every trading request is refused with this from now on (null: trading goes on). */
@@ -183,10 +179,7 @@ export class Exchange {
 
   /** Answers all that is pending with an error: the journal failed, nothing of it was committed. */
   failPending(error: ApiError): void {
-    const pending = [...this.placements.values(), ...this.references.values()];
-    this.placements.clear();
-    this.references.clear();
-    for (const { answer } of pending) answer.error(error);
+    for (const answer of this.waiting.takeOverdue(Number.POSITIVE_INFINITY)) answer.error(error);
   }
 
   /** The last number of the user's order updates. */
@@ -278,7 +271,7 @@ export class Exchange {
     // In a command 0 stands for none; what was due in 1970 is as late at 1 ms.
     const validUntil = order.validUntil === null ? 0 : Math.max(1, order.validUntil);
     this.pushOrder(link, packed, slot, order.quantity, 0, validUntil, now);
-    this.placements.set(slot, { answer, deadline: now + ANSWER_DEADLINE_MS });
+    this.placements[slot] = this.waiting.add(answer, now + ANSWER_DEADLINE_MS);
     this.schedule();
   }
 
@@ -299,26 +292,23 @@ export class Exchange {
       R.selfTradePreventionOf(packed) === order.selfTradePrevention &&
       ((packed & R.FLAG_POST_ONLY) !== 0) === order.postOnly;
     if (!same) throw new ApiError(ErrorKind.conflict, "client_order_id: in use by another order");
-    const pending = this.placements.get(slot);
-    if (pending === undefined) {
-      if (store.statuses[slot] !== IN_FLIGHT) return answer.data(this.queued(slot));
+    if (store.statuses[slot] !== IN_FLIGHT) return answer.data(this.queuedJson(slot));
+    const place = this.placements[slot]!;
+    const first = this.waiting.get(place);
+    if (first === null) {
       // It isn't durable, and whoever waited for it was told to come back.
       if (this.refusing !== null) throw this.refusing;
-      this.placements.set(slot, { answer, deadline: now + ANSWER_DEADLINE_MS });
+      this.waiting.replace(place, answer, now + ANSWER_DEADLINE_MS);
       return;
     }
-    const { answer: first, deadline } = pending;
-    this.placements.set(slot, {
-      deadline,
-      answer: {
-        data(json) {
-          first.data(json);
-          answer.data(json);
-        },
-        error(error) {
-          first.error(error);
-          answer.error(error);
-        },
+    this.waiting.replace(place, {
+      data(json) {
+        first.data(json);
+        answer.data(json);
+      },
+      error(error) {
+        first.error(error);
+        answer.error(error);
       },
     });
   }
@@ -500,17 +490,7 @@ export class Exchange {
   }
 
   private expect(answer: Answer, now: number): number {
-    this.lastReference = this.lastReference >= 0x7fffffff ? 1 : this.lastReference + 1;
-    this.references.set(this.lastReference, { answer, deadline: now + ANSWER_DEADLINE_MS });
-    return this.lastReference;
-  }
-
-  private settle(reference: number): Answer | null {
-    if (reference === 0) return null;
-    const pending = this.references.get(reference);
-    if (pending === undefined) return null;
-    this.references.delete(reference);
-    return pending.answer;
+    return this.waiting.add(answer, now + ANSWER_DEADLINE_MS);
   }
 
   // ---------------------------------------------------------------- recovery
@@ -616,12 +596,8 @@ export class Exchange {
       }
       this.expiries.take();
     }
-    for (const waiting of [this.placements, this.references]) {
-      for (const [key, { answer, deadline }] of waiting) {
-        if (deadline > now) break;
-        waiting.delete(key);
-        answer.error(new ApiError(ErrorKind.internal, "no answer in time: look the order up before you retry"));
-      }
+    for (const answer of this.waiting.takeOverdue(now)) {
+      answer.error(new ApiError(ErrorKind.internal, "no answer in time: look the order up before you retry"));
     }
   }
 
@@ -751,12 +727,12 @@ export class Exchange {
       case R.EventKind.cancelRefused:
       case R.EventKind.amendRefused: {
         const error = new ApiError(ErrorKind.conflict, "the order is finished");
-        return this.settle(words[w + R.W_REFERENCE]!)?.error(error);
+        return this.waiting.take(words[w + R.W_REFERENCE]!)?.error(error);
       }
       case R.EventKind.marketChanged: {
         const market = this.registry.get(words[w + R.W_SLOT]!)!;
         market.status = R.statusOf(packed);
-        return this.settle(words[w + R.W_REFERENCE]!)?.data("{}");
+        return this.waiting.take(words[w + R.W_REFERENCE]!)?.data("{}");
       }
       case R.EventKind.setsSplit:
       case R.EventKind.setsMerged:
@@ -768,7 +744,7 @@ export class Exchange {
     }
   }
 
-  private queued(slot: number): string {
+  private queuedJson(slot: number): string {
     const { store } = this;
     return orderJson(store, slot, OrderStatus.queued, Reason.none, store.quantities[slot]!, store.createdAt[slot]!, "");
   }
@@ -778,11 +754,8 @@ export class Exchange {
     const status = R.statusOf(words[w]!);
     this.takerFills = "";
     this.store.statuses[slot] = OrderStatus.queued;
-    const pending = this.placements.get(slot);
-    if (pending !== undefined) {
-      this.placements.delete(slot);
-      pending.answer.data(this.queued(slot));
-    }
+    this.waiting.take(this.placements[slot]!)?.data(this.queuedJson(slot));
+    this.placements[slot] = 0;
     const sells = R.sideOf(words[w]!) === Side.sell;
     this.changed(this.store.users[slot]!, sells ? this.store.outcomes[slot]! : 0);
     if (R.timeInForceOf(this.store.packed[slot]!) === TimeInForce.gtd && !isFinal(status)) {
@@ -851,7 +824,7 @@ export class Exchange {
   private orderCanceled(words: Int32Array, doubles: Float64Array, w: number): void {
     const slot = words[w + R.W_SLOT]!;
     const { store } = this;
-    const answer = this.settle(words[w + R.W_REFERENCE]!);
+    const answer = this.waiting.take(words[w + R.W_REFERENCE]!);
     if (answer !== null) {
       const before = store.remaining[slot]!;
       answer.data(orderJson(store, slot, store.statuses[slot]!, Reason.none, before, store.updatedAt[slot]!, ""));
@@ -872,7 +845,7 @@ export class Exchange {
     store.remaining[slot] = words[w + R.W_REMAINING]!;
     if (R.kindOf(packed) === R.EventKind.orderAmended) store.activityPrices[slot] = store.prices[slot]!;
     this.holdRest(slot);
-    const answer = this.settle(words[w + R.W_REFERENCE]!);
+    const answer = this.waiting.take(words[w + R.W_REFERENCE]!);
     if (R.kindOf(packed) === R.EventKind.orderReduced && R.roleOf(packed) === Role.taker) return;
     if (answer !== null) {
       const status = R.statusOf(packed);
@@ -896,7 +869,7 @@ export class Exchange {
       ledger.merge(user, market.id, market.firstOutcomeId, count, quantity);
     }
     for (const { id } of market.outcomes) this.changed(user, id);
-    this.settle(words[w + R.W_REFERENCE]!)?.data(`{"market_id":${market.id},"quantity":${quantity}}`);
+    this.waiting.take(words[w + R.W_REFERENCE]!)?.data(`{"market_id":${market.id},"quantity":${quantity}}`);
   }
 
   /** Takes an order's new state in, reports it, and forgets the order where the state is final. */

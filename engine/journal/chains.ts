@@ -8,6 +8,7 @@
  * reads takes what is newer from the few thousand rows beyond.
  */
 import type Database from "better-sqlite3";
+import { IdSet } from "../id-set.ts";
 
 /** Rows beyond what `meta` says, before the tables of newest rows are brought forward; and rows written at a time. */
 const MAX_UNWRITTEN = 4_096;
@@ -18,8 +19,8 @@ export class Chains {
   private ordersOfUsers: Float64Array = new Float64Array(1024);
   private fillsOfUsers: Float64Array = new Float64Array(1024);
   private tradesOfMarkets: Float64Array = new Float64Array(1024);
-  private changedUsers = new Set<number>();
-  private changedMarkets = new Set<number>();
+  private readonly changedUsers = new IdSet();
+  private readonly changedMarkets = new IdSet();
   /** Being written: users and markets that had changed when the counters stood at `target`. */
   private users: number[] = [];
   private markets: number[] = [];
@@ -115,8 +116,8 @@ export class Chains {
   write(order: number, fill: number, always: boolean): void {
     if (!this.isWriting()) {
       if (!always && order - this.written.order + fill - this.written.fill <= MAX_UNWRITTEN) return;
-      this.users = [...this.changedUsers].sort((a, b) => a - b);
-      this.markets = [...this.changedMarkets].sort((a, b) => a - b);
+      this.users = [...this.changedUsers.list().sort()];
+      this.markets = [...this.changedMarkets.list().sort()];
       this.changedUsers.clear();
       this.changedMarkets.clear();
       this.target = { order, fill };

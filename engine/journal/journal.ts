@@ -12,6 +12,7 @@
 import type Database from "better-sqlite3";
 import { check } from "../check.ts";
 import { isFinal, MarketStatus, OrderStatus, Role } from "../constants.ts";
+import { IdSet } from "../id-set.ts";
 import { isBalanced, Ledger } from "../ledger.ts";
 import { MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
 import type { OrderTexts } from "../order-texts.ts";
@@ -138,10 +139,10 @@ export class Journal {
   private touchAt = new Float64Array(4096);
   private touchPriority = new Float64Array(4096);
   private touchFill = new Float64Array(4096);
-  private readonly users = new Set<number>();
-  private readonly positions = new Set<number>();
-  private readonly outcomes = new Set<number>();
-  private readonly markets = new Set<number>();
+  private readonly users = new IdSet();
+  private readonly positions = new IdSet();
+  private readonly outcomes = new IdSet();
+  private readonly markets = new IdSet();
   private readonly statuses = new Map<number, number>();
   /** Of the match at hand: the id of its first fill. */
   private matchId = 0;
@@ -591,7 +592,7 @@ export class Journal {
 
   private flushAccounts(): void {
     const { ledger, statements, accountRows, positionRows } = this;
-    for (const user of this.users) {
+    for (const user of this.users.list()) {
       const row = accountRows.next();
       const { params } = accountRows;
       const day = ledger.activityDayOf(user);
@@ -602,7 +603,7 @@ export class Journal {
     }
     this.users.clear();
     accountRows.flush();
-    for (const position of this.positions) {
+    for (const position of this.positions.list()) {
       const row = positionRows.next();
       const { params } = positionRows;
       params[row] = ledger.userOf(position);
@@ -613,11 +614,11 @@ export class Journal {
     }
     positionRows.flush();
     this.positions.clear();
-    for (const outcome of this.outcomes) {
+    for (const outcome of this.outcomes.list()) {
       statements.updateOutcome.run(this.lastPrices[outcome], this.volumes[outcome], outcome);
     }
     this.outcomes.clear();
-    for (const market of this.markets) statements.updateSets.run(ledger.outstandingSets(market), market);
+    for (const market of this.markets.list()) statements.updateSets.run(ledger.outstandingSets(market), market);
     this.markets.clear();
     for (const [market, status] of this.statuses) statements.updateStatus.run(status, market);
     this.statuses.clear();

@@ -1,0 +1,39 @@
+/**
+ * A set of small integers that is filled and emptied again and again: a list and a mark by id. A Set leaves a table
+ * behind at each emptying, and those keep one another alive until the next full collection.
+ */
+export class IdSet {
+  private marks = new Uint8Array(1024);
+  private ids = new Int32Array(256);
+  private count = 0;
+
+  get size(): number {
+    return this.count;
+  }
+
+  add(id: number): void {
+    if (id >= this.marks.length) {
+      const larger = new Uint8Array(Math.max(id + 1, this.marks.length * 2));
+      larger.set(this.marks);
+      this.marks = larger;
+    }
+    if (this.marks[id] === 1) return;
+    this.marks[id] = 1;
+    if (this.count === this.ids.length) {
+      const larger = new Int32Array(this.count * 2);
+      larger.set(this.ids);
+      this.ids = larger;
+    }
+    this.ids[this.count++] = id;
+  }
+
+  /** The ids in the order in which they came; holds until the next change. */
+  list(): Int32Array {
+    return this.ids.subarray(0, this.count);
+  }
+
+  clear(): void {
+    for (let i = 0; i < this.count; i++) this.marks[this.ids[i]!] = 0;
+    this.count = 0;
+  }
+}
