@@ -36,7 +36,7 @@ export const LEVELS_PER_PAGE = 2 ** LEVEL_PAGE_BITS;
 export const COMMAND_RING_RECORDS = 2 ** 14;
 export const EVENT_RING_RECORDS = 2 ** 16;
 /** Commands that one batch takes at most, so that a commit and its answers stay short. */
-export const MAX_BATCH_COMMANDS = 4_096;
+export const MAX_BATCH_COMMANDS = 8_192;
 /** Events that one match step can emit at most: a fill or a self-trade cancel per leg, plus the taker's own. */
 export const MAX_EVENTS_PER_STEP = 2 * MAX_OUTCOMES + 4;
 

@@ -41,10 +41,10 @@ const LIST_SLICE = 1024;
  * the bulk while commits go on, and this one then only the little that came meanwhile, so that the WAL starts over.
  */
 const QUIET_CHECKPOINT_PAGES = 1_000;
-const BUSY_CHECKPOINT_PAGES = 16_000;
+const BUSY_CHECKPOINT_PAGES = 32_000;
 /** So few pages this connection moves itself: the other one comes again for more, though not for ever. */
-const SHORT_CHECKPOINT_PAGES = 300;
-const MAX_BULK_ROUNDS = 4;
+const SHORT_CHECKPOINT_PAGES = 1_000;
+const MAX_BULK_ROUNDS = 3;
 /** The WAL's length is looked at after so many commits, or orders written. */
 const COMMITS_PER_WAL_LOOK = 64;
 const ORDERS_PER_WAL_LOOK = 2_048;
