@@ -8,7 +8,7 @@
 export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  INSERT INTO meta VALUES ('orders_listed', 0), ('newest_order', 0), ('newest_fill', 0);
+  INSERT INTO meta VALUES ('orders_indexed', 0), ('fills_indexed', 0);
 
   -- One row: sums as of the last commit, micro-USDC, and how far each counter got.
   CREATE TABLE totals (
@@ -57,38 +57,34 @@ export const MIGRATIONS: readonly string[] = [
 
   -- side: 1 buy, 2 sell. type: 0 limit, 1 market. time_in_force: 0 gtc, 1 gtd, 2 ioc, 3 fok.
   -- self_trade_prevention: 0 cancel_taker, 1 cancel_maker, 2 cancel_both, 3 decrement.
-  -- status: 2 queued, 3 open, 4 partially_filled, 5 filled, 6 canceled, 7 expired, 8 rejected.
+  -- status: 0 queued, 1 open, 2 partially_filled, 3 filled, 4 canceled, 5 expired, 6 rejected.
   -- reason: 0 none, 1 user, 2 post_only_would_cross, 3 fok_unfillable, 4 ioc_remainder, 5 self_trade,
   --   6 market_closed, 7 market_halted, 8 cancel_on_disconnect, 9 operator, 10 too_late, 11 expired.
   -- priority: time priority where an amend lost the order its own (null: the id).
-  -- previous_of_user: the owner's order before this one (0: none).
-  -- last_fill_id: its newest fill; until it has one, an id below any that it can get, so that the row needn't grow.
   CREATE TABLE orders (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, outcome_id INTEGER NOT NULL, side INTEGER NOT NULL,
     type INTEGER NOT NULL, time_in_force INTEGER NOT NULL, self_trade_prevention INTEGER NOT NULL,
     post_only INTEGER NOT NULL, pat INTEGER NOT NULL, price INTEGER NOT NULL, quantity INTEGER NOT NULL,
     remaining INTEGER NOT NULL CHECK (remaining >= 0), status INTEGER NOT NULL, reason INTEGER NOT NULL,
     expires_at INTEGER, priority INTEGER, client_order_id TEXT, created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL, previous_of_user INTEGER NOT NULL, last_fill_id INTEGER NOT NULL
+    updated_at INTEGER NOT NULL
   ) STRICT;
 
   -- One order's side of one match. Ids come from one sequence with entries, without gaps over the two together.
   -- balance_after: the user's balance once this fill and its fee and rebate are in it.
   -- role: 0 maker, 1 taker. match_type: 0 direct, 1 mint, 2 merge.
-  -- previous_of_...: the fill before this one of the same user, of the same order, and, for takers, of the same market.
   CREATE TABLE fills (
     id INTEGER PRIMARY KEY, match_id INTEGER NOT NULL, user_id INTEGER NOT NULL, order_id INTEGER NOT NULL,
     outcome_id INTEGER NOT NULL, side INTEGER NOT NULL, price INTEGER NOT NULL, quantity INTEGER NOT NULL,
     role INTEGER NOT NULL, match_type INTEGER NOT NULL, fee INTEGER NOT NULL, rebate INTEGER NOT NULL,
-    balance_after INTEGER NOT NULL, created_at INTEGER NOT NULL, previous_of_user INTEGER NOT NULL,
-    previous_of_order INTEGER NOT NULL, previous_of_market INTEGER NOT NULL
+    balance_after INTEGER NOT NULL, created_at INTEGER NOT NULL
   ) STRICT;
 
-  -- Every other change of a balance. last_fill_id: the user's newest fill before it (0: none).
+  -- Every other change of a balance.
   CREATE TABLE entries (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, type TEXT NOT NULL, amount INTEGER NOT NULL,
     balance_after INTEGER NOT NULL, market_id INTEGER, outcome_id INTEGER, reference TEXT UNIQUE,
-    created_at INTEGER NOT NULL, last_fill_id INTEGER NOT NULL
+    created_at INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX entries_by_user ON entries (user_id);
 
@@ -97,10 +93,58 @@ export const MIGRATIONS: readonly string[] = [
     cost INTEGER NOT NULL, realized_pnl INTEGER NOT NULL, PRIMARY KEY (user_id, outcome_id)
   ) STRICT, WITHOUT ROWID;
 
+  -- Written in arrears.
+  CREATE TABLE orders_by_user (user_id INTEGER NOT NULL, order_id INTEGER NOT NULL, PRIMARY KEY (user_id, order_id))
+    STRICT, WITHOUT ROWID;
+  CREATE TABLE fills_by_user (user_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (user_id, fill_id))
+    STRICT, WITHOUT ROWID;
+  CREATE TABLE fills_by_order (order_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (order_id, fill_id))
+    STRICT, WITHOUT ROWID;
+  CREATE TABLE trades_by_market (market_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (market_id, fill_id))
+    STRICT, WITHOUT ROWID;
+  -- Orders that were live when they were indexed; some have ended since.
+  CREATE TABLE resting_orders (order_id INTEGER PRIMARY KEY) STRICT;
+  `,
+  `
+  -- orders.status: 2 queued, 3 open, 4 partially_filled, 5 filled, 6 canceled, 7 expired, 8 rejected.
+  -- orders.previous_of_user: the owner's order before this one (0: none).
+  -- orders.last_fill_id: its newest fill; until it has one, an id below any that it can get, so that the row needn't grow.
+  -- fills.previous_of_...: the fill before this one of the same user, order, and, for takers, market (0: none).
+  -- entries.last_fill_id: the user's newest fill before it (0: none).
+  ALTER TABLE orders ADD COLUMN previous_of_user INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE orders ADD COLUMN last_fill_id INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE fills ADD COLUMN previous_of_user INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE fills ADD COLUMN previous_of_order INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE fills ADD COLUMN previous_of_market INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE entries ADD COLUMN last_fill_id INTEGER NOT NULL DEFAULT 0;
+  UPDATE orders SET status = status + 2;
+  UPDATE orders SET previous_of_user = before
+    FROM (SELECT id AS at, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS before FROM orders) WHERE id = at;
+  UPDATE orders SET last_fill_id = newest
+    FROM (SELECT order_id, max(id) AS newest FROM fills GROUP BY order_id) AS f WHERE orders.id = f.order_id;
+  UPDATE fills SET previous_of_user = of_user, previous_of_order = of_order
+    FROM (SELECT id AS at, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS of_user,
+      lag(id, 1, 0) OVER (PARTITION BY order_id ORDER BY id) AS of_order FROM fills) WHERE id = at;
+  UPDATE fills SET previous_of_market = before
+    FROM (SELECT fills.id AS at, lag(fills.id, 1, 0) OVER (PARTITION BY market_id ORDER BY fills.id) AS before
+      FROM fills JOIN outcomes ON outcomes.id = outcome_id WHERE role = 1) WHERE id = at;
+  INSERT OR IGNORE INTO fills_by_user SELECT user_id, id FROM fills;
+  UPDATE entries SET last_fill_id = (SELECT coalesce(max(fill_id), 0) FROM fills_by_user
+    WHERE fills_by_user.user_id = entries.user_id AND fill_id < entries.id);
+
   -- Written in arrears: where chains end (0: none), complete up to what meta says.
   CREATE TABLE newest_of_user (user_id INTEGER PRIMARY KEY, order_id INTEGER NOT NULL, fill_id INTEGER NOT NULL) STRICT;
   CREATE TABLE newest_of_market (market_id INTEGER PRIMARY KEY, fill_id INTEGER NOT NULL) STRICT;
-  -- Orders that were live when they were listed; some have ended since.
-  CREATE TABLE resting_orders (order_id INTEGER PRIMARY KEY) STRICT;
+  INSERT INTO newest_of_user SELECT user_id, max(order_id), max(fill_id) FROM (
+    SELECT user_id, id AS order_id, 0 AS fill_id FROM orders UNION ALL SELECT user_id, 0, id FROM fills) GROUP BY user_id;
+  INSERT INTO newest_of_market SELECT market_id, max(fills.id) FROM fills JOIN outcomes ON outcomes.id = outcome_id
+    WHERE role = 1 GROUP BY market_id;
+  INSERT INTO meta SELECT 'newest_order', last_order_id FROM totals UNION ALL SELECT 'newest_fill', last_entry_id FROM totals;
+  UPDATE meta SET key = 'orders_listed' WHERE key = 'orders_indexed';
+  DELETE FROM meta WHERE key = 'fills_indexed';
+  DROP TABLE orders_by_user;
+  DROP TABLE fills_by_user;
+  DROP TABLE fills_by_order;
+  DROP TABLE trades_by_market;
   `,
 ];

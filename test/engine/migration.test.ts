@@ -1,0 +1,69 @@
+/** A database of an earlier schema, brought up to date, keeps what it says. */
+import Database from "better-sqlite3";
+import { expect, test } from "vitest";
+import { OrderStatus } from "../../engine/constants.ts";
+import { migrate } from "../../engine/journal/database.ts";
+import { loadLiveOrders } from "../../engine/journal/load.ts";
+import { MIGRATIONS } from "../../engine/journal/schema.ts";
+import { verifyDatabase } from "../../engine/journal/verify.ts";
+
+/** Two users; the second's sell rests with 2 of 5 left after the first took 3 in two matches; a buy of the first rests. */
+const SCHEMA_1_ROWS = `
+  INSERT INTO users VALUES (1, 'a@example.com', 'user', 2, 1), (2, 'b@example.com', 'user', 2, 1);
+  INSERT INTO accounts VALUES (1, 8500000, 0, 0), (2, 6500000, 0, 0);
+  INSERT INTO markets VALUES (1, 'm', '?', NULL, NULL, NULL, 1, 5, NULL, NULL, 1);
+  INSERT INTO outcomes VALUES (1, 1, 0, 'Yes', 5000, 3), (2, 1, 1, 'No', NULL, 0);
+  INSERT INTO entries VALUES (1, 1, 'deposit', 10000000, 10000000, NULL, NULL, '1', 1),
+    (2, 2, 'deposit', 10000000, 10000000, NULL, NULL, '2', 1), (3, 2, 'split', -5000000, 5000000, 1, NULL, NULL, 1);
+  INSERT INTO orders VALUES (1, 2, 1, 2, 0, 0, 0, 0, 1, 5000, 5, 2, 2, 0, NULL, NULL, 'sell', 1, 3),
+    (2, 1, 1, 1, 0, 0, 0, 0, 1, 5000, 1, 0, 3, 0, NULL, NULL, NULL, 2, 2),
+    (3, 1, 1, 1, 0, 0, 0, 0, 1, 5000, 2, 0, 3, 0, NULL, NULL, NULL, 3, 3),
+    (4, 1, 2, 1, 0, 0, 0, 0, 1, 1000, 4, 4, 1, 0, NULL, NULL, NULL, 4, 4);
+  INSERT INTO fills VALUES (4, 4, 2, 1, 1, 2, 5000, 1, 0, 0, 0, 0, 5500000, 2),
+    (5, 4, 1, 2, 1, 1, 5000, 1, 1, 0, 0, 0, 9500000, 2), (6, 6, 2, 1, 1, 2, 5000, 2, 0, 0, 0, 0, 6500000, 3),
+    (7, 6, 1, 3, 1, 1, 5000, 2, 1, 0, 0, 0, 8500000, 3);
+  INSERT INTO entries VALUES (8, 1, 'split', -1000000, 7500000, 1, NULL, NULL, 5);
+  UPDATE accounts SET balance = 7500000 WHERE user_id = 1;
+  UPDATE markets SET sets = 6;
+  INSERT INTO positions VALUES (2, 1, 2, 0, 0), (2, 2, 5, 0, 0), (1, 1, 4, 0, 0), (1, 2, 1, 0, 0);
+  UPDATE totals SET deposits = 20000000, users_total = 14000000, collateral = 6000000, sequence = 9, last_entry_id = 8,
+    last_order_id = 4;
+  INSERT INTO orders_by_user VALUES (2, 1);
+  INSERT INTO resting_orders VALUES (1);
+  UPDATE meta SET value = 1 WHERE key = 'orders_indexed';`;
+
+test("schema 1, with look-up tables that lag behind", () => {
+  const db = new Database(":memory:");
+  db.exec(MIGRATIONS[0]!);
+  db.exec(SCHEMA_1_ROWS);
+  db.pragma("user_version = 1");
+  migrate(db);
+  expect(db.pragma("user_version", { simple: true })).toBe(MIGRATIONS.length);
+  expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
+  const live = [...loadLiveOrders(db)].map((row) => [row[0], row[12], row[11]]);
+  expect(live).toEqual([
+    [1, OrderStatus.partiallyFilled, 2],
+    [4, OrderStatus.open, 4],
+  ]);
+  const raw = (sql: string): unknown[] => db.prepare(sql).raw().all();
+  expect(raw("SELECT * FROM newest_of_user")).toEqual([
+    [1, 4, 7],
+    [2, 1, 6],
+  ]);
+  expect(raw("SELECT id, last_fill_id FROM entries WHERE id > 2")).toEqual([
+    [3, 0],
+    [8, 7],
+  ]);
+  expect(raw("SELECT id, previous_of_user, previous_of_order, previous_of_market FROM fills WHERE id > 5")).toEqual([
+    [6, 4, 4, 0],
+    [7, 5, 0, 5],
+  ]);
+  db.close();
+});
+
+test("a database of a newer schema is refused in words", () => {
+  const db = new Database(":memory:");
+  db.pragma(`user_version = ${MIGRATIONS.length + 1}`);
+  expect(() => migrate(db)).toThrow(/run a newer one/);
+  db.close();
+});
