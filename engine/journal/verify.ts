@@ -1,5 +1,6 @@
 /** Checks the exchange's invariants on a database by SQL alone, in one read transaction. Knows nothing of the ledger. */
 import type Database from "better-sqlite3";
+import { MIGRATIONS } from "./schema.ts";
 
 export interface Finding {
   readonly name: string;
@@ -7,8 +8,14 @@ export interface Finding {
   readonly figures: string;
 }
 
-/** Every invariant with its figures; all must be ok. */
+/** Every invariant with its figures; all must be ok. @throws Error where the file isn't of this program's schema */
 export function verifyDatabase(db: Database.Database): Finding[] {
+  const version = db.pragma("user_version", { simple: true });
+  if (version !== MIGRATIONS.length) {
+    throw new Error(
+      `the database is of schema ${version}, this program of ${MIGRATIONS.length}: start the exchange on it first`,
+    );
+  }
   return db.transaction(() => [
     fileIsIntact(db),
     sumsBalance(db),
