@@ -1,3 +1,5 @@
+import { withIndex } from "./typed-arrays.ts";
+
 /**
  * A set of small integers that is filled and emptied again and again: a list and a mark by id. A Set leaves a table
  * behind at each emptying, and those keep one another alive until the next full collection.
@@ -12,18 +14,10 @@ export class IdSet {
   }
 
   add(id: number): void {
-    if (id >= this.marks.length) {
-      const larger = new Uint8Array(Math.max(id + 1, this.marks.length * 2));
-      larger.set(this.marks);
-      this.marks = larger;
-    }
+    this.marks = withIndex(this.marks, id);
     if (this.marks[id] === 1) return;
     this.marks[id] = 1;
-    if (this.count === this.ids.length) {
-      const larger = new Int32Array(this.count * 2);
-      larger.set(this.ids);
-      this.ids = larger;
-    }
+    this.ids = withIndex(this.ids, this.count);
     this.ids[this.count++] = id;
   }
 

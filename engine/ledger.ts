@@ -15,6 +15,7 @@ import { MatchType, Role, Side } from "./constants.ts";
 import { MAX_MONEY_MICRO, MICRO_PER_SHARE, OUTCOME_ID_BITS } from "./limits.ts";
 import { makerRebateMicro, mulDivFloor, notionalMicro, tradingFeeMicro, utcDay } from "./money.ts";
 import { NumberMap } from "./number-map.ts";
+import { withIndex } from "./typed-arrays.ts";
 
 const OUTCOME_SPAN = 2 ** OUTCOME_ID_BITS;
 
@@ -130,13 +131,12 @@ export class Ledger {
 
   private growUsers(user: number): void {
     if (user < this.balances.length) return;
-    const length = Math.max(user + 1, this.balances.length * 2);
-    this.balances = grownDoubles(this.balances, length);
-    this.holds = grownDoubles(this.holds, length);
-    this.activityDay = grownInts(this.activityDay, length);
-    this.activityUsed = grownDoubles(this.activityUsed, length);
-    this.activityLive = grownDoubles(this.activityLive, length);
-    this.firstPosition = grownInts(this.firstPosition, length);
+    this.balances = withIndex(this.balances, user);
+    this.holds = withIndex(this.holds, user);
+    this.activityDay = withIndex(this.activityDay, user);
+    this.activityUsed = withIndex(this.activityUsed, user);
+    this.activityLive = withIndex(this.activityLive, user);
+    this.firstPosition = withIndex(this.firstPosition, user);
   }
 
   // ---------------------------------------------------------------- positions
@@ -222,14 +222,14 @@ export class Ledger {
   }
 
   private growPositions(): void {
-    const length = this.quantities.length * 2;
-    this.positionUser = grownInts(this.positionUser, length);
-    this.positionOutcome = grownInts(this.positionOutcome, length);
-    this.positionNext = grownInts(this.positionNext, length);
-    this.quantities = grownDoubles(this.quantities, length);
-    this.heldQuantities = grownDoubles(this.heldQuantities, length);
-    this.costs = grownDoubles(this.costs, length);
-    this.realized = grownDoubles(this.realized, length);
+    const next = this.quantities.length;
+    this.positionUser = withIndex(this.positionUser, next);
+    this.positionOutcome = withIndex(this.positionOutcome, next);
+    this.positionNext = withIndex(this.positionNext, next);
+    this.quantities = withIndex(this.quantities, next);
+    this.heldQuantities = withIndex(this.heldQuantities, next);
+    this.costs = withIndex(this.costs, next);
+    this.realized = withIndex(this.realized, next);
   }
 
   private acquire(position: number, quantity: number, cost: number): void {
@@ -343,7 +343,7 @@ export class Ledger {
   }
 
   private growSets(market: number): void {
-    if (market >= this.sets.length) this.sets = grownDoubles(this.sets, Math.max(market + 1, this.sets.length * 2));
+    this.sets = withIndex(this.sets, market);
   }
 }
 
@@ -356,16 +356,4 @@ export function isBalanced(totals: LedgerTotals): boolean {
 function partOfSet(amount: number, index: number, count: number): number {
   const part = Math.floor(amount / count);
   return index < amount - part * count ? part + 1 : part;
-}
-
-function grownDoubles(from: Float64Array, length: number): Float64Array<ArrayBuffer> {
-  const to = new Float64Array(length);
-  to.set(from);
-  return to;
-}
-
-function grownInts(from: Int32Array, length: number): Int32Array<ArrayBuffer> {
-  const to = new Int32Array(length);
-  to.set(from);
-  return to;
 }

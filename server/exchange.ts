@@ -30,6 +30,7 @@ import {
 import { MS_PER_DAY, notionalMicro, utcDay } from "../engine/money.ts";
 import * as R from "../engine/records.ts";
 import type { RingConsumer, RingProducer, Waker } from "../engine/ring.ts";
+import { withIndex } from "../engine/typed-arrays.ts";
 import { ApiError, badRequest, ErrorKind, notFound, overloaded } from "./errors.ts";
 import { ExpiryQueue } from "./expiry-queue.ts";
 import {
@@ -82,9 +83,8 @@ export interface Trader {
   readonly pat: boolean;
 }
 
-/** Takes the answer to a command once it is committed: the data as JSON, or the error. Called exactly once. */
+/** Takes the answer to a command once it is committed: the data as JSON text, or the error. Called exactly once. */
 export interface Answer {
-  /** @param json text, or ASCII bytes that hold no longer than the call */
   data(json: string): void;
   error(error: ApiError): void;
 }
@@ -97,7 +97,7 @@ export interface Audience {
   /** Of markets whose trades are watched. */
   tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void;
   /** Of books that are watched. */
-  bookUpdated(market: Market, outcomeId: number, sequence: number, bids: Level[], asks: Level[]): void;
+  bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void;
   /** Balance or positions of these users changed; `sequence` is the last order update that they reflect. */
   accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void;
   /** All of a committed batch was told: what was gathered can go out. */
@@ -188,11 +188,7 @@ export class Exchange {
   }
 
   private setUserSequence(userId: number, sequence: number): void {
-    if (userId >= this.userSequences.length) {
-      const larger = new Float64Array(Math.max(userId + 1, this.userSequences.length * 2));
-      larger.set(this.userSequences);
-      this.userSequences = larger;
-    }
+    this.userSequences = withIndex(this.userSequences, userId);
     this.userSequences[userId] = sequence;
   }
 
@@ -696,7 +692,7 @@ export class Exchange {
   }
 
   private readonly tellBook = (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void => {
-    this.audience?.bookUpdated(this.registry.ofOutcome(outcome.id)!, outcome.id, sequence, bids, asks);
+    this.audience?.bookUpdated(this.registry.ofOutcome(outcome.id)!, outcome, sequence, bids, asks);
   };
 
   /** Tells what several rings brought in the order of its numbers. */
@@ -816,7 +812,7 @@ export class Exchange {
   ): void {
     const market = this.registry.recordTrade(outcome, price, quantity, at);
     const sequence = ++market.tradeSequence;
-    if (!market.tradesWatched) return;
+    if (!market.isWatched) return;
     const json = tradeJson(matchId, market.id, outcome, side, price, quantity, matchType, at);
     this.audience?.tradeCreated(market, sequence, at, json);
   }

@@ -27,7 +27,7 @@ export interface Market {
   /** Of `trade.created`; starts where the match counter stood, so that it never falls back over a restart. */
   tradeSequence: number;
   /** Someone is told of its trades: only then are the messages made. */
-  tradesWatched: boolean;
+  isWatched: boolean;
 }
 
 export interface Outcome {
@@ -37,7 +37,7 @@ export interface Outcome {
   volume: number;
   book: Book | null;
   /** Someone is told of its book's changes: only then are they gathered. */
-  bookWatched: boolean;
+  isWatched: boolean;
 }
 
 /** One outcome's depth as of the last committed batch, and, where it is watched, what changed since `takeChanges`. */
@@ -149,11 +149,11 @@ export class MarketRegistry {
       createdAt: row.createdAt,
       firstOutcomeId: row.firstOutcomeId,
       outcomes: outcomes.map(({ id, name, lastPrice, volume }) => {
-        return { id, name, lastPrice, volume, book: null, bookWatched: false };
+        return { id, name, lastPrice, volume, book: null, isWatched: false };
       }),
       hourly: null,
       tradeSequence: this.firstTradeSequence,
-      tradesWatched: false,
+      isWatched: false,
     };
     this.inOrder.push(market);
     this.byId[market.id] = market;
@@ -206,7 +206,7 @@ export class MarketRegistry {
     const outcome = this.outcome(outcomeId)!;
     outcome.book ??= new Book(this.firstBookSequence);
     const { book } = outcome;
-    if (!book.set(side, price, quantity, outcome.bookWatched) || book.isChanged) return;
+    if (!book.set(side, price, quantity, outcome.isWatched) || book.isChanged) return;
     book.isChanged = true;
     this.changedBooks.push(outcome);
   }
@@ -216,7 +216,7 @@ export class MarketRegistry {
     for (const outcome of this.changedBooks) {
       const book = outcome.book!;
       book.isChanged = false;
-      if (outcome.bookWatched) {
+      if (outcome.isWatched) {
         const { bids, asks } = book.takeChanges();
         if (bids.length + asks.length > 0) each(outcome, ++book.sequence, bids, asks);
       } else book.sequence++;

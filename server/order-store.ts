@@ -7,6 +7,7 @@ import { check } from "../engine/check.ts";
 import { MAX_LIVE_ORDERS } from "../engine/limits.ts";
 import { NumberMap } from "../engine/number-map.ts";
 import { OrderTexts } from "../engine/order-texts.ts";
+import { withIndex } from "../engine/typed-arrays.ts";
 
 /** Room from the start for so many, in memory that is used as they come: to grow a map of that size takes 50 ms. */
 const EXPECTED_ORDERS = 600_000;
@@ -58,11 +59,7 @@ export class OrderStore {
   link(slot: number, clientOrderId: string | null): void {
     const user = this.users[slot]!;
     this.slotOfId.set(this.ids[slot]!, slot);
-    if (user >= this.newest.length) {
-      const larger = new Int32Array(Math.max(user + 1, this.newest.length * 2));
-      larger.set(this.newest);
-      this.newest = larger;
-    }
+    this.newest = withIndex(this.newest, user);
     const head = this.newest[user]!;
     check(head === 0 || this.ids[head]! < this.ids[slot]!, "a user's orders are linked in the order of their ids");
     this.older[slot] = head;

@@ -231,14 +231,14 @@ export class SocketHub implements Audience {
       return;
     }
     this.byTopic.set(topic, new Set([connection]));
-    setWatched(topic, true);
+    topic.isWatched = true;
   }
 
   private leave(connection: Connection, topic: Topic): void {
     const members = this.byTopic.get(topic);
     if (members === undefined || !members.delete(connection) || members.size > 0) return;
     this.byTopic.delete(topic);
-    setWatched(topic, false);
+    topic.isWatched = false;
   }
 
   private send(connection: Connection, message: string): void {
@@ -265,12 +265,9 @@ export class SocketHub implements Audience {
     this.publish(market, frame("trade.created", sequence, at, tradeJson));
   }
 
-  bookUpdated(market: Market, outcomeId: number, sequence: number, bids: Level[], asks: Level[]): void {
-    const data = JSON.stringify({ market_id: market.id, outcome_id: outcomeId, bids, asks });
-    this.publish(
-      market.outcomes[outcomeId - market.firstOutcomeId]!,
-      frame("book.updated", sequence, Date.now(), data),
-    );
+  bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void {
+    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, bids, asks });
+    this.publish(outcome, frame("book.updated", sequence, Date.now(), data));
   }
 
   accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void {
@@ -298,11 +295,6 @@ export class SocketHub implements Audience {
 
 /** What can be subscribed to: a market stands for its trades, an outcome for its book. */
 type Topic = Market | Outcome;
-
-function setWatched(topic: Topic, isWatched: boolean): void {
-  if ("bookWatched" in topic) topic.bookWatched = isWatched;
-  else topic.tradesWatched = isWatched;
-}
 
 interface SocketRequest {
   op: "subscribe" | "unsubscribe" | "ping";

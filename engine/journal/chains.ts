@@ -9,6 +9,7 @@
  */
 import type Database from "better-sqlite3";
 import { IdSet } from "../id-set.ts";
+import { withIndex } from "../typed-arrays.ts";
 
 /** Rows beyond what `meta` says, before the tables of newest rows are brought forward; and rows written at a time. */
 const MAX_UNWRITTEN = 4_096;
@@ -16,9 +17,9 @@ const SLICE = 256;
 
 export class Chains {
   /** By user, and by market: the newest of each, 0 where there is none. */
-  private ordersOfUsers: Float64Array = new Float64Array(1024);
-  private fillsOfUsers: Float64Array = new Float64Array(1024);
-  private tradesOfMarkets: Float64Array = new Float64Array(1024);
+  private ordersOfUsers = new Float64Array(1024);
+  private fillsOfUsers = new Float64Array(1024);
+  private tradesOfMarkets = new Float64Array(1024);
   private readonly changedUsers = new IdSet();
   private readonly changedMarkets = new IdSet();
   /** Being written: users and markets that had changed when the counters stood at `target`. */
@@ -136,14 +137,6 @@ export class Chains {
   private isWriting(): boolean {
     return this.users.length > 0 || this.markets.length > 0;
   }
-}
-
-/** The array, or a larger one with the same content, so that `index` is in it. */
-export function withIndex(array: Float64Array, index: number, fill = 0): Float64Array {
-  if (index < array.length) return array;
-  const larger = new Float64Array(Math.max(index + 1, array.length * 2)).fill(fill, array.length);
-  larger.set(array);
-  return larger;
 }
 
 function prepareStatements(db: Database.Database) {

@@ -18,7 +18,8 @@ import { MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
 import type { OrderTexts } from "../order-texts.ts";
 import * as R from "../records.ts";
 import type { RingGate } from "../ring.ts";
-import { Chains, withIndex } from "./chains.ts";
+import { withIndex } from "../typed-arrays.ts";
+import { Chains } from "./chains.ts";
 import { loadLedger } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
@@ -37,8 +38,8 @@ const OTHER_ORDER_COLUMNS = 16;
 const MAX_UNLISTED = 4096;
 const LIST_SLICE = 1024;
 /**
- * Checkpoints keep the WAL short. Quiet: this connection does it. Busy: another thread's connection copies and syncs
- * the bulk while commits go on, and this one then only the little that came meanwhile, so that the WAL starts over.
+ * Checkpoints keep the WAL short, sooner where it is quiet. Another thread's connection copies and syncs the bulk while
+ * commits go on, and this one then only the little that came meanwhile, so that the WAL starts over.
  */
 const QUIET_CHECKPOINT_PAGES = 1_000;
 const BUSY_CHECKPOINT_PAGES = 32_000;
@@ -112,7 +113,7 @@ export class Journal {
   private bulkRounds = 0;
 
   /** By user: the last number of the user's order updates; all start where the database's counter of updates stood. */
-  private userSequences: Float64Array;
+  private userSequences: Float64Array<ArrayBuffer>;
   private readonly firstUserSequence: number;
 
   /** Outcomes of markets that can still have orders, and the markets that left their number. */
@@ -219,8 +220,15 @@ export class Journal {
     return this.stoppedRings === this.gates.length;
   }
 
-  /** Work that can wait: what is written in arrears, and the checkpoint. True when there may be more. Called when rings are empty. */
+  /** Work that can wait, for when the rings are empty. True when there may be more. */
   idle(): boolean {
+    if (this.writeArrears()) return true;
+    this.checkpoint(QUIET_CHECKPOINT_PAGES);
+    return false;
+  }
+
+  /** A slice of what is written in arrears; false where there is nothing. */
+  private writeArrears(): boolean {
     if (this.unlisted() > 0 || this.ended.length > 0 || this.chains.hasUnwritten()) {
       this.begin();
       this.list();
@@ -229,13 +237,12 @@ export class Journal {
       this.inTransaction = false;
       return true;
     }
-    if (this.bulkRounds === 0 && this.walPages() >= QUIET_CHECKPOINT_PAGES) this.db.pragma("wal_checkpoint(PASSIVE)");
     return false;
   }
 
   /** Writes what is in arrears and empties the WAL; then the database can be closed. */
   close(): void {
-    while (this.idle());
+    while (this.writeArrears());
     this.db.pragma("wal_checkpoint(TRUNCATE)");
     this.db.close();
   }
@@ -443,28 +450,18 @@ export class Journal {
   }
 
   private growTouches(): void {
-    const length = this.touchSlot.length * 2;
-    const ints = (from: Int32Array): Int32Array<ArrayBuffer> => {
-      const to = new Int32Array(length);
-      to.set(from);
-      return to;
-    };
-    const doubles = (from: Float64Array): Float64Array<ArrayBuffer> => {
-      const to = new Float64Array(length);
-      to.set(from);
-      return to;
-    };
-    this.touchSlot = ints(this.touchSlot);
-    this.touchGate = ints(this.touchGate);
-    this.touchPlaced = ints(this.touchPlaced);
-    this.touchPrice = ints(this.touchPrice);
-    this.touchQuantity = ints(this.touchQuantity);
-    this.touchRemaining = ints(this.touchRemaining);
-    this.touchState = ints(this.touchState);
-    this.touchId = doubles(this.touchId);
-    this.touchAt = doubles(this.touchAt);
-    this.touchPriority = doubles(this.touchPriority);
-    this.touchFill = doubles(this.touchFill);
+    const last = this.touches;
+    this.touchSlot = withIndex(this.touchSlot, last);
+    this.touchGate = withIndex(this.touchGate, last);
+    this.touchPlaced = withIndex(this.touchPlaced, last);
+    this.touchPrice = withIndex(this.touchPrice, last);
+    this.touchQuantity = withIndex(this.touchQuantity, last);
+    this.touchRemaining = withIndex(this.touchRemaining, last);
+    this.touchState = withIndex(this.touchState, last);
+    this.touchId = withIndex(this.touchId, last);
+    this.touchAt = withIndex(this.touchAt, last);
+    this.touchPriority = withIndex(this.touchPriority, last);
+    this.touchFill = withIndex(this.touchFill, last);
   }
 
   // ---------------------------------------------------------------- the transaction
@@ -506,7 +503,9 @@ export class Journal {
     this.inTransaction = false;
     this.committed.publish(this.ledger.totals, this.sequence, at);
     this.commitsSinceLook++;
-    if (this.commitsSinceLook >= COMMITS_PER_WAL_LOOK || this.ordersSinceLook >= ORDERS_PER_WAL_LOOK) this.lookAtWal();
+    if (this.commitsSinceLook >= COMMITS_PER_WAL_LOOK || this.ordersSinceLook >= ORDERS_PER_WAL_LOOK) {
+      this.checkpoint(BUSY_CHECKPOINT_PAGES);
+    }
   }
 
   private flushOrder(touch: number): void {
@@ -646,10 +645,11 @@ export class Journal {
     return log - checkpointed;
   }
 
-  private lookAtWal(): void {
+  /** Has the WAL moved into the database file where it has grown so long and nobody does so yet. */
+  private checkpoint(pages: number): void {
     this.commitsSinceLook = 0;
     this.ordersSinceLook = 0;
-    if (this.bulkRounds > 0 || this.walPages() < BUSY_CHECKPOINT_PAGES) return;
+    if (this.bulkRounds > 0 || this.walPages() < pages) return;
     this.bulkRounds = 1;
     this.requestCheckpoint();
   }

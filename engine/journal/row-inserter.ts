@@ -1,6 +1,6 @@
 /**
- * Writes rows of one table, sixteen or four to a statement: half of an insert's cost is the call. Values go over as arguments:
- * better-sqlite3 takes longer to read them out of an array (16 orders of 19 values: 28 µs an insert against 19).
+ * Writes rows of one table, sixteen or four to a statement: half of an insert's cost is the call. Values go over as
+ * arguments: better-sqlite3 takes longer to read them out of an array (16 orders of 19 values: 28 µs an insert against 19).
  * OR FAIL, because ABORT would make SQLite keep a statement journal for multi-row inserts; a failure ends the
  * transaction (and the process) either way. REPLACE overwrites a row of the same key in one search, an upsert takes two.
  */
