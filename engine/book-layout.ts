@@ -6,6 +6,7 @@
  * A resting order (slot, 8 words; the gateway chooses the slot, 0 is none):
  *   word   0      1      2         3        4           5      6..7
  *          next   prev   outcome   packed   remaining   user   order id (double 3), 0 = free
+ *   remaining stays when the order goes: an order that replaces it reads there what the old one left
  *   packed: price 0..13 | side 14..15 | self-trade prevention 20..23 | post-only 24 | pat 25, the latter as in commands
  *
  * A price level (4 words), in pages of 32 that come with the first order and go with the last:

@@ -37,11 +37,19 @@ export const COMMAND_RING_RECORDS = 2 ** 14;
 export const EVENT_RING_RECORDS = 2 ** 16;
 /** Commands that one batch takes at most, so that a commit and its answers stay short. */
 export const MAX_BATCH_COMMANDS = 8_192;
+/** Commands that one chain has at most: what a request changes with nothing in between. */
+export const MAX_CHAIN_COMMANDS = 256;
 /** Events that one match step can emit at most: a fill or a self-trade cancel per leg, plus the taker's own. */
 export const MAX_EVENTS_PER_STEP = 2 * MAX_OUTCOMES + 4;
 
 export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_CLIENT_ORDER_ID_LENGTH = 64;
+export const MAX_BUILDER_CODE_LENGTH = 32;
+/** Client order ids are kept as idempotency keys so long after their order was placed, and so many of them. */
+export const CLIENT_ORDER_ID_MS = 24 * 3_600_000;
+export const MAX_CLIENT_ORDER_IDS = 2 ** 24;
+export const MAX_BATCH_OPERATIONS = 50;
+export const MAX_QUOTES = 100;
 export const MAX_PAGE_LIMIT = 200;
 export const DEFAULT_PAGE_LIMIT = 50;
 export const MAX_FEED_SIZE = 100;
@@ -49,6 +57,14 @@ export const DEFAULT_FEED_SIZE = 20;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;
+/** A peer that says nothing is pinged after 12 s and taken for dead 8 s later: this bounds cancel on disconnect. */
+export const WS_IDLE_TIMEOUT_S = 20;
+/** Containers within containers in a MessagePack message; what clients send is four deep. */
+export const MAX_MESSAGE_DEPTH = 32;
+/** Rate limit buckets (a user or an address on one route) that are remembered; past it the least recently used goes. */
+export const MAX_RATE_BUCKETS = 100_000;
+/** Client addresses whose normal form is remembered. */
+export const MAX_CACHED_ADDRESSES = 4_096;
 /** A request that waits for the journal longer than this is answered 50300 and told to look its order up. */
 export const ANSWER_DEADLINE_MS = 10_000;
 export const SHUTDOWN_DEADLINE_MS = 9_000;
@@ -65,5 +81,8 @@ export function assertLimits(): void {
   assert(MAX_USERS * 2 ** OUTCOME_ID_BITS < Number.MAX_SAFE_INTEGER, "a position's key is an exact integer");
   assert(EVENT_RING_RECORDS >= 4 * MAX_BATCH_COMMANDS, "a batch's events fit the ring many times over");
   assert(COMMAND_RING_RECORDS >= MAX_BATCH_COMMANDS);
+  assert(MAX_CHAIN_COMMANDS <= MAX_BATCH_COMMANDS, "a chain fits a batch, and so the command ring");
+  assert(2 * MAX_QUOTES <= MAX_CHAIN_COMMANDS, "all quotes of a market are replaced in one chain");
+  assert(4 * MAX_EVENTS_PER_STEP + 2 * MAX_CHAIN_COMMANDS <= EVENT_RING_RECORDS, "a chain finds room in an empty ring");
   assert(MAX_LIVE_ORDERS < 2 ** 31);
 }

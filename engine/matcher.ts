@@ -97,8 +97,8 @@ export interface Matcher {
   endBatch(): void;
   /** Forgets the batch's events and changed levels instead: nobody hears of what its commands did. For the warm-up. */
   dropBatch(): void;
-  /** True when another command can start without waiting in most cases. */
-  hasRoom(): boolean;
+  /** True when a chain of so many commands can run without waiting; any single command in most cases. */
+  hasRoom(commands: number): boolean;
   /** Best resting price, 0 (bid) or 10000 (ask) where there is none. For tests and tools. */
   bestBid(outcome: number): number;
   bestAsk(outcome: number): number;
@@ -310,7 +310,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     } else if (price === outcomes[base | O_ASK]) outcomes[base | O_ASK] = nextAbove(outcome, price);
   }
 
-  /** Takes `quantity` from the first order of its level, whose slot is free again where nothing is left. */
+  /** Takes `quantity` from a resting order, whose slot is free again where nothing is left. */
   function take(slot: number, quantity: number): void {
     const base = slot << SLOT_SHIFT;
     const remaining = slots[base | S_REMAINING]! - quantity;
@@ -738,8 +738,25 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return slot > 0 && slot <= capacity && slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] === orderId;
   }
 
-  /** Why a placement cannot enter the book: the reason, or none. */
-  function refusal(w: Int32Array, d: Float64Array, base: number, crosses: boolean): number {
+  /**
+   * How much of the order that this placement replaces went without the gateway's knowing: what it expected to remain,
+   * less what did remain when the order left the book. The old slot still says so: this chain or a command before it
+   * took the order out, and the gateway gives a slot away only once it has read of that. Never less than 0, which an
+   * amend on its way would give.
+   */
+  function missingOf(w: Int32Array, d: Float64Array, base: number): number {
+    const replaced = w[base | R.W_REFERENCE]!;
+    const terms = R.FLAG_POST_ONLY | (0xf << 12) | (0xf << 16);
+    check((w[base]! & terms) === R.FLAG_POST_ONLY, "a replacing order is post-only, limit and gtc");
+    check(isFree(replaced) && replaced !== w[base | R.W_SLOT], "a replaced order is out of the book, its slot unused");
+    check(slots[(replaced << SLOT_SHIFT) | S_USER] === w[base | R.W_USER], "a replaced order is the same user's");
+    // An integer to V8 as well, so that the quantities of all placements stay such.
+    const expected = d[(base >> 1) | R.D_EXPECTED]! | 0;
+    return Math.max(0, expected - slots[(replaced << SLOT_SHIFT) | S_REMAINING]!);
+  }
+
+  /** Why a placement of which `left` may rest cannot enter the book: the reason, or none. */
+  function refusal(w: Int32Array, d: Float64Array, base: number, crosses: boolean, left: number): number {
     const outcome = w[base | R.W_OUTCOME]!;
     const status = outcomes[(outcome << OUTCOME_SHIFT) | O_STATUS]!;
     if (status !== MarketStatus.open) return status === MarketStatus.halted ? Reason.marketHalted : Reason.marketClosed;
@@ -756,7 +773,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       const quantity = w[base | R.W_QUANTITY]!;
       if (!fillable(outcome, sideOf(packed), price, quantity, w[base | R.W_USER]!, stp)) return Reason.fokUnfillable;
     }
-    return Reason.none;
+    return left > 0 ? Reason.none : Reason.tooLate;
   }
 
   function statusForRefusal(reason: number): number {
@@ -776,16 +793,21 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const tif = timeInForceOf(packed);
     const slotBase = slot << SLOT_SHIFT;
     check(isFree(slot), "a placement names a free slot");
+    const replaces = (packed & R.FLAG_REPLACES) !== 0;
+    const left = replaces ? quantity - missingOf(w, d, base) : quantity;
     const crosses = wouldCross(outcome << OUTCOME_SHIFT, side, price);
     // Only an order with a condition pays for looking at it.
     const unconditional = (tif === TimeInForce.gtc || tif === TimeInForce.ioc) && (packed & R.FLAG_POST_ONLY) === 0;
     const open = outcomes[(outcome << OUTCOME_SHIFT) | O_STATUS] === MarketStatus.open;
     const reason =
-      open && unconditional && d[(base >> 1) | R.D_VALID_UNTIL] === 0 ? Reason.none : refusal(w, d, base, crosses);
+      open && unconditional && d[(base >> 1) | R.D_VALID_UNTIL] === 0
+        ? Reason.none
+        : refusal(w, d, base, crosses, left);
     const mayRest = typeOf(packed) === OrderType.limit && tif <= TimeInForce.gtd;
     // Most orders rest at once, and their one event says so.
     const rests = mayRest && !crosses;
     const status = reason !== Reason.none ? statusForRefusal(reason) : rests ? OrderStatus.open : OrderStatus.queued;
+    const shown = reason === Reason.none ? left : quantity;
     const e = nextRecord();
     const f = e >> 1;
     eventWords[e + R.W_PACKED] = packEvent(EventKind.orderPlaced, side, status, reason, packed & R.ORDER_FLAGS);
@@ -793,29 +815,30 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventWords[e + R.W_USER] = user;
     eventWords[e + R.W_OUTCOME] = outcome;
     eventWords[e + R.W_PRICE] = price;
-    eventWords[e + R.W_QUANTITY] = quantity;
-    eventWords[e + R.W_REMAINING] = quantity;
+    eventWords[e + R.W_QUANTITY] = shown;
+    eventWords[e + R.W_REMAINING] = shown;
     eventWords[e + R.W_REFERENCE] = packTerms(typeOf(packed), tif, selfTradePreventionOf(packed));
     eventDoubles[f + R.D_ORDER_ID] = orderId;
     eventDoubles[f + R.D_AT] = clock[0]!;
-    eventDoubles[f + R.D_DETAIL] = d[(base >> 1) | R.D_EXPIRES_AT]!;
+    eventDoubles[f + R.D_DETAIL] = replaces ? 0 : d[(base >> 1) | R.D_EXPIRES_AT]!;
     eventDoubles[f + R.D_USER_SEQUENCE] = 0;
-    if (reason !== Reason.none) return;
-    totals[slot] = quantity;
+    // Of a refused order too, even below 0: what replaces it before the gateway hears of the refusal lacks as much.
+    totals[slot] = left;
     slots[slotBase | S_OUTCOME] = outcome;
     slots[slotBase | S_PACKED] = packSlot(packed, price);
-    slots[slotBase | S_REMAINING] = quantity;
+    slots[slotBase | S_REMAINING] = left;
     slots[slotBase | S_USER] = user;
+    if (reason !== Reason.none) return;
     slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = orderId;
     if (rests) {
-      enqueue(slot, outcome, side, price, quantity);
+      enqueue(slot, outcome, side, price, left);
       return;
     }
     placedRecord = e;
     lastTakerFill = -1;
     fills = 0;
     takerReduced = false;
-    finish(slot, match(slot, price, quantity), mayRest);
+    finish(slot, match(slot, price, left), mayRest);
   }
 
   function endPlaced(record: number, status: number, reason: number): void {
@@ -837,8 +860,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const packed = slots[base | S_PACKED]!;
     const price = packed & P_PRICE_MASK;
     const side = (packed >> P_SIDE_SHIFT) & 3;
+    slots[base | S_REMAINING] = remaining;
     if (remaining > 0 && !selfTrade && mayRest) {
-      slots[base | S_REMAINING] = remaining;
       enqueue(slot, slots[base | S_OUTCOME]!, side, price, remaining);
       if (untouched) endPlaced(record, OrderStatus.open, Reason.none);
       else if (fills === 0 || takerReduced) emitState(slot, packed, remaining);
@@ -907,7 +930,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
 
   /**
    * Same price and smaller total: keeps its place. Anything else leaves the book and enters it again as a taker would.
-   * A new total that is filled already ends the order as filled. A post-only order that would cross is canceled.
+   * A new total that is filled already ends the order as filled, at the price that it had, as nothing rests at the new
+   * one. A post-only order that would cross is canceled.
    */
   function amendOrder(w: Int32Array, d: Float64Array, base: number): void {
     const double = base >> 1;
@@ -924,8 +948,9 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const status = outcomes[(outcome << OUTCOME_SHIFT) | O_STATUS]!;
     const packed = slots[slotBase | S_PACKED]!;
     const side = (packed >> P_SIDE_SHIFT) & 3;
-    const price = w[base | R.W_PRICE]!;
-    const total = w[base | R.W_QUANTITY]!;
+    // What isn't given stays as it is by now, whatever the gateway knew of it.
+    const price = w[base | R.W_PRICE]! || packed & P_PRICE_MASK;
+    const total = w[base | R.W_QUANTITY]! || totals[slot]!;
     const oldRemaining = slots[slotBase | S_REMAINING]!;
     const filled = totals[slot]! - oldRemaining;
     const keeps = price === (packed & P_PRICE_MASK) && total <= totals[slot]!;
@@ -941,12 +966,10 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     totals[slot] = newTotal;
     const flags = keeps || remaining === 0 ? 0 : R.FLAG_LOST_PRIORITY;
     const event = packEvent(EventKind.orderAmended, side, newStatus, Reason.none, flags);
-    const record = emitOrder(event, slot, price, newTotal, remaining, w[base | R.W_REFERENCE]!);
-    eventDoubles[(record >> 1) + R.D_DETAIL] = d[double | R.D_EXPIRES_AT]!;
-    if (remaining === 0) {
-      dequeue(slot);
-      slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
-    } else if (!keeps) enterAgain(slot, outcome, side, price, remaining);
+    const newPrice = remaining === 0 ? packed & P_PRICE_MASK : price;
+    const record = emitOrder(event, slot, newPrice, newTotal, remaining, w[base | R.W_REFERENCE]!);
+    eventDoubles[(record >> 1) + R.D_DETAIL] = d[double | R.D_PRIORITY]!;
+    if (remaining > 0 && !keeps) enterAgain(slot, outcome, side, price, remaining);
     else if (remaining < oldRemaining) take(slot, oldRemaining - remaining);
   }
 
@@ -976,34 +999,16 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     finish(slot, left, true);
   }
 
-  /** Cancels what rests in one book, by rising price, of one user (or of all) and one side (or both). */
-  function cancelBook(outcome: number, user: number, side: number, reason: number, reference: number): void {
+  /** Cancels what rests in one book of a market that closes, by rising price. */
+  function cancelBook(outcome: number): void {
     for (let price = nextAbove(outcome, 0); price !== NO_ASK; price = nextAbove(outcome, price)) {
-      if (side !== 0 && (price <= outcomes[(outcome << OUTCOME_SHIFT) | O_BID]! ? Side.buy : Side.sell) !== side)
-        continue;
       let slot = headOf(outcome, price);
       while (slot !== 0) {
-        const base = slot << SLOT_SHIFT;
-        const next = slots[base | S_NEXT]!;
-        if (user === 0 || slots[base | S_USER] === user) {
-          reserve();
-          cancelResting(slot, OrderStatus.canceled, reason, reference);
-        }
+        const next = slots[(slot << SLOT_SHIFT) | S_NEXT]!;
+        reserve();
+        cancelResting(slot, OrderStatus.canceled, Reason.marketClosed, 0);
         slot = next;
       }
-    }
-  }
-
-  function cancelAll(w: Int32Array, base: number): void {
-    const packed = w[base]!;
-    const market = w[base | R.W_MARKET]!;
-    const only = w[base | R.W_OUTCOME]!;
-    const first = marketFirst[market]!;
-    const reason = cancelReasonOf(packed);
-    const reference = w[base | R.W_REFERENCE]!;
-    for (let outcome = first; outcome < first + marketCount[market]!; outcome++) {
-      if (only !== 0 && only !== outcome) continue;
-      cancelBook(outcome, w[base | R.W_USER]!, sideOf(packed), reason, reference);
     }
   }
 
@@ -1037,7 +1042,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     if (to === MarketStatus.closed && legal) {
       const first = marketFirst[market]!;
       const count = marketCount[market]!;
-      for (let o = first; o < first + count; o++) cancelBook(o, 0, 0, Reason.marketClosed, 0);
+      for (let o = first; o < first + count; o++) cancelBook(o);
       reserve();
       releaseBooks(first, count);
     }
@@ -1076,8 +1081,6 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
         return amendOrder(w, d, base);
       case CommandKind.restoreOrder:
         return restoreOrder(w, d, base);
-      case CommandKind.cancelAll:
-        return cancelAll(w, base);
       case CommandKind.openMarket:
         return openMarket(w[base | R.W_MARKET]!, w[base | R.W_OUTCOME]!, w[base | R.W_QUANTITY]!);
       case CommandKind.haltMarket:
@@ -1113,7 +1116,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       dirtyLevelCount = 0;
       events.discard();
     },
-    hasRoom: () => events.hasRoom(4 * MAX_EVENTS_PER_STEP + dirtyLevelCount),
+    // Each command of a chain emits one event and changes one level at most; a match may emit more.
+    hasRoom: (commands) => events.hasRoom(4 * MAX_EVENTS_PER_STEP + 2 * commands + dirtyLevelCount),
     bestBid: (outcome) => outcomes[(outcome << OUTCOME_SHIFT) | O_BID]!,
     bestAsk: (outcome) => outcomes[(outcome << OUTCOME_SHIFT) | O_ASK]!,
     levelQuantity(outcome, price) {

@@ -1,22 +1,22 @@
 /**
- * A map from positive integers below 2^53 to positive int32 values, in two flat arrays: for the look-ups of every
+ * A map from positive integers below 2^53 to positive integers below 2^53, in one flat array: for the look-ups of every
  * order (ids, positions), where a Map of a million boxed numbers costs three times the time and memory.
- * Open addressing with linear probing and backward-shift deletion. 0 is "not there" for keys and values.
+ * A key and its value lie side by side, so that a look-up costs one cache line. Open addressing with linear probing and
+ * backward-shift deletion. 0 is "not there" for keys and values.
  */
 
 const MIN_CAPACITY = 64;
 
 export class NumberMap {
-  private keys: Float64Array;
-  private values: Int32Array;
+  /** Of cell `i` the key at 2i, its value behind it. */
+  private cells: Float64Array;
   private mask: number;
   private used = 0;
 
   constructor(expected = 0) {
     let capacity = MIN_CAPACITY;
     while (capacity * 0.6 < expected) capacity *= 2;
-    this.keys = new Float64Array(capacity);
-    this.values = new Int32Array(capacity);
+    this.cells = new Float64Array(2 * capacity);
     this.mask = capacity - 1;
   }
 
@@ -26,41 +26,44 @@ export class NumberMap {
 
   /** Answers 0 where the key is absent. */
   get(key: number): number {
-    for (let i = this.home(key); ; i = (i + 1) & this.mask) {
-      const found = this.keys[i]!;
-      if (found === key) return this.values[i]!;
+    const { cells, mask } = this;
+    for (let i = this.home(key); ; i = (i + 1) & mask) {
+      const found = cells[2 * i]!;
+      if (found === key) return cells[2 * i + 1]!;
       if (found === 0) return 0;
     }
   }
 
   set(key: number, value: number): void {
-    if ((this.used + 1) * 5 > this.keys.length * 3) this.grow();
+    if ((this.used + 1) * 5 > (this.mask + 1) * 3) this.grow();
+    const { cells, mask } = this;
     let i = this.home(key);
-    while (this.keys[i] !== 0 && this.keys[i] !== key) i = (i + 1) & this.mask;
-    if (this.keys[i] === 0) {
-      this.keys[i] = key;
+    while (cells[2 * i] !== 0 && cells[2 * i] !== key) i = (i + 1) & mask;
+    if (cells[2 * i] === 0) {
+      cells[2 * i] = key;
       this.used++;
     }
-    this.values[i] = value;
+    cells[2 * i + 1] = value;
   }
 
   delete(key: number): void {
+    const { cells, mask } = this;
     let hole = this.home(key);
-    while (this.keys[hole] !== key) {
-      if (this.keys[hole] === 0) return;
-      hole = (hole + 1) & this.mask;
+    while (cells[2 * hole] !== key) {
+      if (cells[2 * hole] === 0) return;
+      hole = (hole + 1) & mask;
     }
     this.used--;
     // Whatever follows in the same run and may stand nearer its home moves into the hole.
-    for (let i = (hole + 1) & this.mask; this.keys[i] !== 0; i = (i + 1) & this.mask) {
-      const home = this.home(this.keys[i]!);
-      if (((i - home) & this.mask) < ((i - hole) & this.mask)) continue;
-      this.keys[hole] = this.keys[i]!;
-      this.values[hole] = this.values[i]!;
+    for (let i = (hole + 1) & mask; cells[2 * i] !== 0; i = (i + 1) & mask) {
+      const home = this.home(cells[2 * i]!);
+      if (((i - home) & mask) < ((i - hole) & mask)) continue;
+      cells[2 * hole] = cells[2 * i]!;
+      cells[2 * hole + 1] = cells[2 * i + 1]!;
       hole = i;
     }
-    this.keys[hole] = 0;
-    this.values[hole] = 0;
+    cells[2 * hole] = 0;
+    cells[2 * hole + 1] = 0;
   }
 
   private home(key: number): number {
@@ -71,18 +74,16 @@ export class NumberMap {
   }
 
   private grow(): void {
-    const keys = this.keys;
-    const values = this.values;
-    this.keys = new Float64Array(keys.length * 2);
-    this.values = new Int32Array(keys.length * 2);
-    this.mask = this.keys.length - 1;
-    for (let i = 0; i < keys.length; i++) {
-      const key = keys[i]!;
+    const { cells } = this;
+    this.cells = new Float64Array(2 * cells.length);
+    this.mask = cells.length - 1;
+    for (let from = 0; from < cells.length; from += 2) {
+      const key = cells[from]!;
       if (key === 0) continue;
-      let at = this.home(key);
-      while (this.keys[at] !== 0) at = (at + 1) & this.mask;
-      this.keys[at] = key;
-      this.values[at] = values[i]!;
+      let i = this.home(key);
+      while (this.cells[2 * i] !== 0) i = (i + 1) & this.mask;
+      this.cells[2 * i] = key;
+      this.cells[2 * i + 1] = cells[from + 1]!;
     }
   }
 }

@@ -6,8 +6,10 @@
  *   word  0        1     2     3        4      5         6          7
  *         packed   slot  user  outcome  price  quantity  market     reference
  *   double         4         5       6            7
- *                  order id  at, ms  expires at   valid until | priority
+ *                  order id  at, ms  expires at*  valid until
  *   packed: kind 0..7 | side 8..11 | type 12..15 | time in force 16..19 | self-trade prevention 20..23 | flags 24..31
+ *   flags:  post-only 24 | pat 25 | replaces 26 | more 27 | tied 28 | text 29 | quote 30
+ *   (*) of amendOrder: the order's new time priority; of placeOrder with flag replaces: what remained of the old order.
  *
  * Engine event (engine -> journal -> gateway)
  *   word  0        1     2     3        4      5         6          7
@@ -15,17 +17,25 @@
  *   double         4         5       6                     7
  *                  order id  at, ms  fill id* | detail     user sequence* | detail
  *   packed: kind 0..7 | side 8..11 | status 12..15 | reason 16..19 | match type 20..21 | role 22 | flags 24..31
+ *   flags:  post-only 24 | pat 25 | match end 26 | update end 27 | tied (orderPlaced), lost priority (orderAmended) 28
+ *           | text 29 | quote 30
  *   (*) written by the journal into the record while it owns it; the engine leaves 0.
  *
  * Command kinds and what they read beside `packed`:
- *   placeOrder     slot user outcome price quantity market, order id, at, expires at (gtd), valid until (0 = none)
- *   restoreOrder   the same with quantity = what remains and priority ignored: rests without matching
- *   cancelOrder    slot, order id, at, reference (the caller's, echoed); reason in the self-trade nibble's place
- *   amendOrder     slot, order id, at, price, quantity (new total), valid until, reference
- *   cancelAll      market, user (0 = everyone's), outcome (0 = all), side (0 = both), reason, at
+ *   placeOrder     slot user outcome price quantity market, order id, at, expires at (gtd), valid until (0 = none).
+ *                  With flag replaces, of a post-only order that isn't gtd: reference = the slot of an order of the same
+ *                  user that an earlier cancelOrder of the same chain named, double 6 = what the gateway last knew to
+ *                  remain of it. What went of it since then is taken off the quantity (missingOf in matcher.ts)
+ *   restoreOrder   the same with quantity = what remains, reference = the total: rests without matching
+ *   cancelOrder    slot, order id, at, reference (the caller's, echoed); reason in the time in force's place
+ *   amendOrder     slot, order id, at, price, quantity (new total; 0 in either: as it is), valid until, reference; double 6
+ *                  = the new time priority, echoed in orderAmended
  *   openMarket     market, outcome = first outcome id, quantity = number of outcomes
  *   haltMarket, resumeMarket, closeMarket   market, at, reference
  *   splitSets, mergeSets                    user, market, quantity, at, reference: pass through to the ledger
+ *
+ * A chain is commands in a row that all but the last have flag more: published at once, executed with nothing between
+ * them, committed in one transaction. It has at most MAX_CHAIN_COMMANDS, of cancelOrder and post-only placeOrder only.
  *
  * Event kinds and what they carry beside what the drawing names:
  *   orderPlaced     the command's order; status open (it rests untouched), a final one (nothing filled), or queued
@@ -60,18 +70,21 @@ export const W_REFERENCE = 7;
 export const D_ORDER_ID = 4;
 export const D_AT = 5;
 export const D_EXPIRES_AT = 6;
+/** Of amendOrder. */
+export const D_PRIORITY = 6;
+/** Of placeOrder with flag replaces. */
+export const D_EXPECTED = 6;
 export const D_DETAIL = 6;
 export const D_FILL_ID = 6;
 export const D_VALID_UNTIL = 7;
-export const D_PRIORITY = 7;
 export const D_USER_SEQUENCE = 7;
 
+/** 5 was a kind once, and stays free. */
 export const CommandKind = {
   placeOrder: 1,
   restoreOrder: 2,
   cancelOrder: 3,
   amendOrder: 4,
-  cancelAll: 5,
   openMarket: 6,
   haltMarket: 7,
   resumeMarket: 8,
@@ -99,15 +112,21 @@ export const EventKind = {
 
 export const FLAG_POST_ONLY = 1 << 24;
 export const FLAG_PAT = 1 << 25;
+/** Of placeOrder: it takes the place of an order that its chain canceled. In events the bit is matchEnd. */
+export const FLAG_REPLACES = 1 << 26;
 export const FLAG_MATCH_END = 1 << 26;
+/** Of any command: the next one in the ring belongs to the same chain. In events the bit is updateEnd. */
+export const FLAG_MORE = 1 << 27;
 export const FLAG_UPDATE_END = 1 << 27;
+/** Of placements: the order goes when its connection does. Of orderAmended the bit is lostPriority. */
+export const FLAG_TIED = 1 << 28;
 export const FLAG_LOST_PRIORITY = 1 << 28;
 /** The slot's text area holds a client order id, or a builder code. */
 export const FLAG_TEXT = 1 << 29;
 /** Placed by PUT /quotes. */
 export const FLAG_QUOTE = 1 << 30;
-/** What an order keeps from its command to its events. */
-export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_TEXT | FLAG_QUOTE;
+/** What an order keeps from its command to its orderPlaced event. */
+export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_TIED | FLAG_TEXT | FLAG_QUOTE;
 
 export const kindOf = (packed: number): number => packed & 0xff;
 export const sideOf = (packed: number): number => (packed >>> 8) & 0xf;
@@ -116,7 +135,7 @@ export const sideOf = (packed: number): number => (packed >>> 8) & 0xf;
 export const typeOf = (packed: number): number => (packed >>> 12) & 0xf;
 export const timeInForceOf = (packed: number): number => (packed >>> 16) & 0xf;
 export const selfTradePreventionOf = (packed: number): number => (packed >>> 20) & 0xf;
-/** Of cancelOrder and cancelAll: it stands where placements have the time in force. */
+/** Of cancelOrder: it stands where placements have the time in force. */
 export function cancelReasonOf(packed: number): number {
   return (packed >>> 16) & 0xf;
 }

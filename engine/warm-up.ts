@@ -10,8 +10,9 @@ import * as R from "./records.ts";
 const MARKET = MAX_OUTCOME_ID;
 const FIRST_OUTCOME = MAX_OUTCOME_ID - 1;
 const ROUNDS = 200;
-/** Orders that rest at a time; half of them are taken, half canceled. */
+/** Orders that rest at a time; half of them are taken, half canceled, and one in so many canceled ones replaced. */
 const RESTING = 256;
+const REPLACED = 4;
 const MIDDLE_BPS = 5_000;
 const SPREAD_BPS = 50;
 
@@ -24,14 +25,26 @@ export function warmUp(matcher: Matcher): void {
     words[R.W_PACKED] = packed;
     matcher.execute(words, doubles, 0);
   };
-  const place = (slot: number, side: number, price: number, tif: number): void => {
+  const place = (slot: number, user: number, side: number, price: number, tif: number, flags = 0): void => {
     words[R.W_SLOT] = slot;
-    words[R.W_USER] = slot;
+    words[R.W_USER] = user;
     words[R.W_OUTCOME] = FIRST_OUTCOME + (slot & 1);
     words[R.W_PRICE] = price;
     words[R.W_QUANTITY] = 1 + (slot % 7);
     doubles[R.D_ORDER_ID] = slot;
-    run(R.packCommand(R.CommandKind.placeOrder, side, 0, tif, 0, 0));
+    run(R.packCommand(R.CommandKind.placeOrder, side, 0, tif, 0, flags));
+  };
+  const cancel = (slot: number): void => {
+    words[R.W_SLOT] = slot;
+    doubles[R.D_ORDER_ID] = slot;
+    run(R.packCancel(R.CommandKind.cancelOrder, 0, Reason.user));
+  };
+  /** As a quote is: some would cross and are refused. */
+  const replace = (slot: number, replaced: number): void => {
+    words[R.W_REFERENCE] = replaced;
+    doubles[R.D_EXPECTED] = 1 + (replaced % 7);
+    const price = MIDDLE_BPS - SPREAD_BPS + (slot % (2 * SPREAD_BPS));
+    place(slot, replaced, Side.buy, price, TimeInForce.gtc, R.FLAG_POST_ONLY | R.FLAG_REPLACES);
   };
 
   words[R.W_OUTCOME] = FIRST_OUTCOME;
@@ -41,16 +54,17 @@ export function warmUp(matcher: Matcher): void {
     for (let slot = 1; slot <= RESTING; slot++) {
       const side = slot % 3 === 0 ? Side.sell : Side.buy;
       const away = 1 + ((slot * 31 + round) % SPREAD_BPS);
-      place(slot, side, side === Side.buy ? MIDDLE_BPS - away : MIDDLE_BPS + away, TimeInForce.gtc);
+      place(slot, slot, side, side === Side.buy ? MIDDLE_BPS - away : MIDDLE_BPS + away, TimeInForce.gtc);
     }
     for (let slot = RESTING + 1; slot <= RESTING + RESTING / 2; slot++) {
-      place(slot, slot % 3 === 0 ? Side.buy : Side.sell, MIDDLE_BPS + (slot % 3 === 0 ? 5 : -5), TimeInForce.ioc);
+      const side = slot % 3 === 0 ? Side.buy : Side.sell;
+      place(slot, slot, side, side === Side.buy ? MIDDLE_BPS + 5 : MIDDLE_BPS - 5, TimeInForce.ioc);
     }
     for (let slot = 1; slot <= RESTING; slot++) {
-      words[R.W_SLOT] = slot;
-      doubles[R.D_ORDER_ID] = slot;
-      run(R.packCancel(R.CommandKind.cancelOrder, 0, Reason.user));
+      cancel(slot);
+      if (slot % REPLACED === 0) replace(RESTING + slot / REPLACED, slot);
     }
+    for (let slot = 1; slot <= RESTING / REPLACED; slot++) cancel(RESTING + slot);
     matcher.dropBatch();
   }
   run(R.packCommand(R.CommandKind.closeMarket, 0, 0, 0, 0, 0));

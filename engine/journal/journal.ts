@@ -15,25 +15,27 @@ import { isFinal, MarketStatus, OrderStatus, Role } from "../constants.ts";
 import { IdSet } from "../id-set.ts";
 import { isBalanced, Ledger } from "../ledger.ts";
 import { MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
+import { notionalMicro } from "../money.ts";
 import type { OrderTexts } from "../order-texts.ts";
 import * as R from "../records.ts";
 import type { RingGate } from "../ring.ts";
 import { withIndex } from "../typed-arrays.ts";
+import { Builders } from "./builders.ts";
 import { Chains } from "./chains.ts";
-import { loadLedger } from "./load.ts";
+import { loadBuildersOfLiveOrders, loadLedger } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
 import { type AccountWrite, type ApplyWrite, prepareWrites, WriteRefused, type WriteResult } from "./writes.ts";
 
-const FILL_COLUMNS = 17;
+const FILL_COLUMNS = 18;
 const POSITION_COLUMNS = 5;
 const ACCOUNT_COLUMNS = 4;
-/** The last five are the same in most orders; where they are, they stand in the statement and nothing is bound. */
+/** The last seven are the same in most orders; where they are, they stand in the statement and nothing is bound. */
 const ORDERS_TABLE = `orders (id, user_id, outcome_id, side, post_only, pat, price, quantity, remaining, status, reason,
-  client_order_id, created_at, updated_at, previous_of_user, last_fill_id, type, time_in_force, self_trade_prevention,
-  expires_at, priority)`;
-const USUAL_TERMS = ["0", "0", "0", "NULL", "NULL"];
-const OTHER_ORDER_COLUMNS = 16;
+  client_order_id, fingerprint, quote, created_at, updated_at, previous_of_user, last_fill_id, type, time_in_force,
+  self_trade_prevention, expires_at, priority, builder_id, tied)`;
+const USUAL_TERMS = ["0", "0", "0", "NULL", "NULL", "NULL", "0"];
+const OTHER_ORDER_COLUMNS = 18;
 /** Orders that the list of resting ones may lag behind under load, and how many one pass brings it forward. */
 const MAX_UNLISTED = 4096;
 const LIST_SLICE = 1024;
@@ -104,6 +106,10 @@ export class Journal {
   private readonly lastRestoredOrder: number;
   private readonly lastFills = new Float64Array(MAX_LIVE_ORDERS + 1);
   private readonly chains: Chains;
+  private readonly builders: Builders;
+  /** By slot of an order since the start: its builder, 0 without one; and by order for those that were there before. */
+  private readonly builderOf = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly builderOfRestored: ReadonlyMap<number, number>;
   /** Orders that `resting_orders` may list and that have ended since. */
   private ended: number[] = [];
   private commitsSinceLook = 0;
@@ -164,6 +170,8 @@ export class Journal {
     this.ordersListed = state.ordersListed;
     this.lastRestoredOrder = state.lastOrderId;
     this.chains = new Chains(db);
+    this.builders = new Builders(db);
+    this.builderOfRestored = loadBuildersOfLiveOrders(db);
     this.firstUserSequence = state.orderUpdates;
     this.userSequences = new Float64Array(1024).fill(this.firstUserSequence);
     for (const market of state.markets) {
@@ -282,6 +290,7 @@ export class Journal {
           const touch = this.touch(gateIndex, words, doubles, w);
           this.touchPlaced[touch] = w;
           this.lastFills[words[w + R.W_SLOT]!] = 0;
+          this.creditOrder(words[w + R.W_SLOT]!, packed, doubles[d + R.D_AT]!);
           if (R.statusOf(packed) !== OrderStatus.queued) this.numberUpdate(words, doubles, w);
           break;
         }
@@ -349,6 +358,20 @@ export class Journal {
     return touch;
   }
 
+  /** Notes which builder an order came through. */
+  private creditOrder(slot: number, packed: number, at: number): void {
+    const code = (packed & R.FLAG_TEXT) === 0 ? null : this.texts.builderCode(slot);
+    this.builderOf[slot] = 0;
+    if (code === null) return;
+    this.begin();
+    this.builderOf[slot] = this.builders.idOf(code, at);
+    this.builders.addOrder(this.builderOf[slot]!);
+  }
+
+  private builderOfOrder(slot: number, order: number): number {
+    return order > this.lastRestoredOrder ? this.builderOf[slot]! : (this.builderOfRestored.get(order) ?? 0);
+  }
+
   private applyFill(gateIndex: number, words: Int32Array, doubles: Float64Array, w: number): void {
     const d = w >> 1;
     const packed = words[w]!;
@@ -379,6 +402,8 @@ export class Journal {
     }
     this.begin();
     const order = doubles[d + R.D_ORDER_ID]!;
+    const builder = this.builderOfOrder(words[w + R.W_SLOT]!, order);
+    if (builder !== 0) this.builders.addFill(builder, quantity, notionalMicro(price, quantity), this.ledger.lastFee);
     const previousOfOrder = this.lastFillOf(words[w + R.W_SLOT]!, order);
     this.lastFills[words[w + R.W_SLOT]!] = id;
     const row = this.fillRows.next();
@@ -400,6 +425,7 @@ export class Journal {
     params[row + 14] = this.chains.addFill(user, id);
     params[row + 15] = previousOfOrder;
     params[row + 16] = role === Role.taker ? this.chains.addTrade(market, id) : 0;
+    params[row + 17] = builder || null;
   }
 
   /** The newest fill of the order in `slot`; of one that was there at the start the database knows it. */
@@ -481,6 +507,7 @@ export class Journal {
     this.usualOrderRows.flush();
     this.fillRows.flush();
     this.flushAccounts();
+    this.builders.flush();
     while (this.unlisted() > MAX_UNLISTED) this.list();
     this.chains.write(this.lastOrderId, this.lastEntryId, false);
     check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
@@ -547,7 +574,10 @@ export class Journal {
     const packed = words[w]!;
     const terms = words[w + R.W_REFERENCE]!;
     const expiresAt = doubles[(w >> 1) + R.D_EXPIRES_AT]! || null;
-    const isUsual = terms === 0 && expiresAt === null && priority === 0;
+    const builder = this.builderOf[slot]!;
+    const tied = (packed & R.FLAG_TIED) !== 0;
+    const isUsual = terms === 0 && expiresAt === null && priority === 0 && builder === 0 && !tied;
+    const clientOrderId = (packed & R.FLAG_TEXT) !== 0 ? this.texts.clientOrderId(slot) : null;
     const user = words[w + R.W_USER]!;
     const previous = this.chainOrder(user, id);
     const rows = isUsual ? this.usualOrderRows : this.orderRows;
@@ -564,17 +594,21 @@ export class Journal {
     params[row + 8] = this.touchRemaining[touch]!;
     params[row + 9] = status;
     params[row + 10] = reason;
-    params[row + 11] = (packed & R.FLAG_TEXT) !== 0 ? this.texts.read(slot) : null;
-    params[row + 12] = doubles[(w >> 1) + R.D_AT]!;
-    params[row + 13] = this.touchAt[touch]!;
-    params[row + 14] = previous;
-    params[row + 15] = this.touchFill[touch]! || this.lastEntryId;
+    params[row + 11] = clientOrderId;
+    params[row + 12] = clientOrderId === null ? null : this.texts.fingerprint(slot);
+    params[row + 13] = (packed & R.FLAG_QUOTE) !== 0 ? 1 : 0;
+    params[row + 14] = doubles[(w >> 1) + R.D_AT]!;
+    params[row + 15] = this.touchAt[touch]!;
+    params[row + 16] = previous;
+    params[row + 17] = this.touchFill[touch]! || this.lastEntryId;
     if (!isUsual) {
       params[row + OTHER_ORDER_COLUMNS] = R.termsType(terms);
       params[row + OTHER_ORDER_COLUMNS + 1] = R.termsTimeInForce(terms);
       params[row + OTHER_ORDER_COLUMNS + 2] = R.termsSelfTradePrevention(terms);
       params[row + OTHER_ORDER_COLUMNS + 3] = expiresAt;
       params[row + OTHER_ORDER_COLUMNS + 4] = priority || null;
+      params[row + OTHER_ORDER_COLUMNS + 5] = builder || null;
+      params[row + OTHER_ORDER_COLUMNS + 6] = tied ? 1 : 0;
     }
     if (id > this.lastOrderId) this.lastOrderId = id;
     // With several engine threads a lower id can come after the list passed it.

@@ -7,6 +7,7 @@ import { check } from "../check.ts";
 import { OrderStatus } from "../constants.ts";
 import { isBalanced, type Ledger } from "../ledger.ts";
 import { MICRO_PER_SHARE } from "../limits.ts";
+import { MinHeap } from "../min-heap.ts";
 
 export interface MarketRow {
   id: number;
@@ -155,7 +156,7 @@ export function loadEvents(db: Database.Database): EventRow[] {
     .all() as EventRow[];
 }
 
-/** id, user, outcome, side, type, tif, stp, post-only, pat, price, quantity, remaining, status, expires, client id, created, updated */
+/** A live order as the database has it; codes are those of constants.ts, flags 0 or 1. */
 export type LiveOrderRow = [
   id: number,
   userId: number,
@@ -174,29 +175,75 @@ export type LiveOrderRow = [
   clientOrderId: string | null,
   createdAt: number,
   updatedAt: number,
+  fingerprint: number | null,
+  builderCode: string | null,
+  quote: number,
+  tied: number,
+  priority: number | null,
 ];
 
 const LIVE = `status < ${OrderStatus.filled}`;
+/** Up to which order `resting_orders` is complete. */
+const ORDERS_LISTED = "(SELECT value FROM meta WHERE key = 'orders_listed')";
+/** The place of `priority` in a LiveOrderRow. */
+const PRIORITY = 21;
 
-/** Live orders in the order of their time priority. */
-export function* loadLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
-  const columns = `id, user_id, outcome_id, side, type, time_in_force, self_trade_prevention, post_only, pat, price,
-    quantity, remaining, status, expires_at, client_order_id, created_at, updated_at, coalesce(priority, id) AS rank`;
+/** The builders of live orders that have one, by order. */
+export function loadBuildersOfLiveOrders(db: Database.Database): Map<number, number> {
+  if (db.prepare("SELECT 1 FROM builders LIMIT 1").get() === undefined) return new Map();
   const rows = db
     .prepare(
-      `SELECT ${columns} FROM orders WHERE ${LIVE} AND id IN (SELECT order_id FROM resting_orders)
-       UNION ALL
-       SELECT ${columns} FROM orders WHERE ${LIVE} AND id > (SELECT value FROM meta WHERE key = 'orders_listed')
-       ORDER BY rank`,
+      `SELECT id, builder_id FROM orders WHERE ${LIVE} AND builder_id IS NOT NULL
+         AND (id IN (SELECT order_id FROM resting_orders) OR id > ${ORDERS_LISTED})`,
+    )
+    .raw();
+  return new Map(rows.all() as [number, number][]);
+}
+
+/** Orders with a client order id that were placed at or after `since` (ms), oldest first. */
+export function loadClientOrders(
+  db: Database.Database,
+  since: number,
+): IterableIterator<[id: number, userId: number, clientOrderId: string, createdAt: number]> {
+  // Times rise with ids but for clock steps: bisect instead of reading the whole table.
+  const at = db.prepare("SELECT id, created_at FROM orders WHERE id >= ? ORDER BY id LIMIT 1").raw();
+  let low = 0;
+  let high = Number(db.prepare("SELECT coalesce(max(id), 0) FROM orders").pluck().get()) + 1;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const row = at.get(middle) as [number, number] | undefined;
+    if (row !== undefined && row[1] < since) low = row[0] + 1;
+    else high = middle;
+  }
+  return db
+    .prepare(
+      `SELECT id, user_id, client_order_id, created_at FROM orders
+       WHERE id >= ? AND client_order_id IS NOT NULL AND created_at >= ? ORDER BY id`,
     )
     .raw()
-    .iterate();
-  // An order can be listed and lie beyond what meta says only if a crash came between; it counts once.
-  let last = 0;
-  for (const row of rows) {
-    const order = row as unknown as LiveOrderRow;
-    if (order[0] === last) continue;
-    last = order[0];
-    yield order;
+    .iterate(low, since) as IterableIterator<[number, number, string, number]>;
+}
+
+/** Live orders in the order of their time priority: their ids', but for those whom an amend gave a later one. */
+export function* loadLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
+  const columns = `id, user_id, outcome_id, side, type, time_in_force, self_trade_prevention, post_only, pat, price,
+    quantity, remaining, status, expires_at, client_order_id, created_at, updated_at, fingerprint,
+    (SELECT code FROM builders WHERE builders.id = builder_id), quote, tied, priority`;
+  // Each part comes by id, so that a million of them are not sorted in memory.
+  const parts = [
+    `resting_orders CROSS JOIN orders ON id = order_id WHERE ${LIVE} AND order_id <= ${ORDERS_LISTED} ORDER BY order_id`,
+    `orders WHERE ${LIVE} AND id > ${ORDERS_LISTED} ORDER BY id`,
+  ].map((part) => db.prepare(`SELECT ${columns} FROM ${part}`).raw());
+  // An order's later priority is above the ids before that amend, of which its own is one: it waits for its place.
+  const later = new MinHeap<{ at: number; row: LiveOrderRow }>();
+  for (const part of parts) {
+    for (const found of part.iterate()) {
+      const row = found as unknown as LiveOrderRow;
+      while (later.size > 0 && later.peek()!.at < row[0]) yield later.take().row;
+      const priority = row[PRIORITY]!;
+      if (priority === null) yield row;
+      else later.add({ at: Number(priority), row });
+    }
   }
+  while (later.size > 0) yield later.take().row;
 }

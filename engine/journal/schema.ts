@@ -147,4 +147,20 @@ export const MIGRATIONS: readonly string[] = [
   DROP TABLE fills_by_order;
   DROP TABLE trades_by_market;
   `,
+  `
+  -- orders.fingerprint: of the body that the client order id came with (null: none, or from before this column).
+  -- orders.builder_id, fills.builder_id: the integration that the order came through (null: none).
+  -- orders.quote: 1 = placed by PUT /quotes. orders.tied: 1 = ends when its connection does.
+  ALTER TABLE orders ADD COLUMN fingerprint INTEGER;
+  ALTER TABLE orders ADD COLUMN builder_id INTEGER;
+  ALTER TABLE orders ADD COLUMN quote INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE orders ADD COLUMN tied INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE fills ADD COLUMN builder_id INTEGER;
+
+  -- Integrations and what came through them: orders, fills, shares, micro-USDC of notional and of trading fees.
+  CREATE TABLE builders (
+    id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, orders INTEGER NOT NULL, fills INTEGER NOT NULL,
+    volume INTEGER NOT NULL, notional INTEGER NOT NULL, fees INTEGER NOT NULL, created_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

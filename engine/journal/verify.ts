@@ -147,6 +147,16 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
          AND newest IS NOT (SELECT fill_id FROM newest_of_market n WHERE n.market_id = o.market_id)`,
   ],
   [
+    "each builder's sums are those of its orders and fills",
+    `SELECT code FROM builders b WHERE orders <> (SELECT count(*) FROM orders WHERE builder_id = b.id)
+       OR (fills, volume, notional, fees) <> (SELECT count(*), coalesce(sum(quantity), 0),
+         coalesce(sum(price * quantity * 100), 0), coalesce(sum(fee), 0) FROM fills WHERE builder_id = b.id)`,
+  ],
+  [
+    "each fill has its order's builder",
+    "SELECT fills.id FROM fills JOIN orders ON orders.id = order_id WHERE fills.builder_id IS NOT orders.builder_id",
+  ],
+  [
     "live orders are listed",
     `SELECT id FROM orders WHERE status < 5 AND id <= (SELECT value FROM meta WHERE key = 'orders_listed')
        AND id NOT IN (SELECT order_id FROM resting_orders)`,
