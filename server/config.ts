@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import type { Durability } from "../engine/journal/database.ts";
+import { isAddressRange } from "./client-address.ts";
+import { DEFAULT_RATE_LIMITS, type RateLimits } from "./rate-limiter.ts";
 
 export interface Config {
   readonly host: string;
@@ -11,8 +13,10 @@ export interface Config {
   readonly dataDir: string;
   readonly engineThreads: number;
   readonly durability: Durability;
-  /** False only where RATE_LIMITS=off. */
-  readonly rateLimits: boolean | Readonly<Record<string, unknown>>;
+  /** Null where RATE_LIMITS=off. */
+  readonly rateLimits: RateLimits | null;
+  /** Addresses and CIDR ranges whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
   readonly seedFile: string | null;
   readonly logLevel: string;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
@@ -71,22 +75,59 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     engineThreads: integer("ENGINE_THREADS", Math.max(1, availableParallelism() - 1), 1, MAX_ENGINE_THREADS),
     durability: choice("DURABILITY", "full", ["full", "normal", "off"]),
     rateLimits: readRateLimits(text("RATE_LIMITS", "on")),
+    trustedProxies: readTrustedProxies(text("TRUSTED_PROXIES", "")),
     seedFile: file("SEED_FILE"),
     logLevel: choice("LOG_LEVEL", "info", LOG_LEVELS),
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
   };
 }
 
-function readRateLimits(value: string): boolean | Record<string, unknown> {
-  if (value === "on") return true;
-  if (value === "off") return false;
+const MAX_RATE_LIMIT = 1_000_000_000;
+const RATE_LIMIT_KEYS: Readonly<Record<string, keyof RateLimits>> = {
+  user: "user",
+  address: "address",
+  order_user: "orderUser",
+  order_address: "orderAddress",
+  auth_identifier: "authIdentifier",
+  refresh_address: "refreshAddress",
+};
+
+function readRateLimits(value: string): RateLimits | null {
+  if (value === "on") return DEFAULT_RATE_LIMITS;
+  if (value === "off") return null;
+  const limits: Record<keyof RateLimits, number> = { ...DEFAULT_RATE_LIMITS };
+  for (const [key, limit] of Object.entries(readRateLimitObject(value))) {
+    if (!Object.hasOwn(RATE_LIMIT_KEYS, key)) {
+      throw new ConfigError(`RATE_LIMITS: "${key}" is none of ${Object.keys(RATE_LIMIT_KEYS).join(", ")}`);
+    }
+    if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MAX_RATE_LIMIT) {
+      throw new ConfigError(
+        `RATE_LIMITS: ${key} must be an integer from 1 to ${MAX_RATE_LIMIT}, not ${JSON.stringify(limit)}`,
+      );
+    }
+    limits[RATE_LIMIT_KEYS[key]!] = Number(limit);
+  }
+  return limits;
+}
+
+function readRateLimitObject(value: string): object {
   try {
     const parsed: unknown = JSON.parse(value);
-    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) {
-      return parsed as Record<string, unknown>;
-    }
+    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed;
   } catch {
     // Falls through to the one message for all wrong values.
   }
   throw new ConfigError(`RATE_LIMITS must be on, off or a JSON object, not "${value}"`);
+}
+
+function readTrustedProxies(value: string): readonly string[] {
+  if (value === "") return [];
+  const ranges = value.split(",").map((range) => range.trim());
+  for (const range of ranges) {
+    if (isAddressRange(range)) continue;
+    throw new ConfigError(
+      `TRUSTED_PROXIES must be IP addresses or CIDR ranges with commas between them, "${range}" is none`,
+    );
+  }
+  return ranges;
 }

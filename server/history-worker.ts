@@ -16,6 +16,7 @@ import {
   TIMES_IN_FORCE,
 } from "../engine/constants.ts";
 import { openDatabase, openReadOnly } from "../engine/journal/database.ts";
+import type { EndedOrder } from "./order-entry.ts";
 
 export interface HistoryPage {
   /** Rows as the contract's objects, newest first. */
@@ -73,7 +74,8 @@ function chainRows(table: "orders" | "fills", link: string, columns: string, fil
 }
 
 const ORDER_COLUMNS = `orders.id, client_order_id, outcomes.market_id, outcome_id, side, price, quantity, remaining, type,
-  time_in_force, post_only, self_trade_prevention, expires_at, status, reason, created_at, updated_at, user_id, last_fill_id`;
+  time_in_force, post_only, self_trade_prevention, expires_at, status, reason, orders.created_at, updated_at, user_id,
+  last_fill_id, (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code`;
 
 interface OrderRow {
   id: number;
@@ -95,6 +97,7 @@ interface OrderRow {
   updated_at: number;
   user_id: number;
   last_fill_id: number;
+  builder_code: string | null;
 }
 
 interface FillRow {
@@ -113,6 +116,7 @@ interface FillRow {
   rebate: number;
   balance_after: number;
   created_at: number;
+  builder_code: string | null;
 }
 
 function orderObject(row: OrderRow, trades: object[]): object {
@@ -133,6 +137,7 @@ function orderObject(row: OrderRow, trades: object[]): object {
     expires_at: row.expires_at,
     status: ORDER_STATUSES[row.status],
     reason: REASONS[row.reason],
+    builder_code: row.builder_code,
     created_at: row.created_at,
     updated_at: row.updated_at,
     trades,
@@ -163,6 +168,11 @@ const NO_FILL_FILTERS = { from: null, to: null, side: null, rebated: null };
 const oneOrder = db.prepare(
   `SELECT ${ORDER_COLUMNS} FROM orders JOIN outcomes ON outcomes.id = outcome_id WHERE orders.id = ?`,
 );
+const endedOrderRow = db.prepare(
+  `SELECT user_id AS userId, fingerprint, created_at AS createdAt,
+     (SELECT code FROM builders WHERE builders.id = builder_id) AS builderCode FROM orders WHERE id = ?`,
+);
+const builderRow = db.prepare("SELECT code, orders, fills, volume, notional, fees FROM builders WHERE code = ?");
 const ordersStart = chainStart(
   `SELECT coalesce(
      (SELECT max(id) FROM orders WHERE id > (SELECT value FROM meta WHERE key = 'newest_order') AND user_id = @owner),
@@ -178,8 +188,14 @@ const ordersOfUser = chainRows(
    AND (@clientOrderId IS NULL OR client_order_id = @clientOrderId)`,
 );
 const FILL_COLUMNS = `fills.id, match_id, user_id, order_id, outcomes.market_id, outcome_id, side, price, quantity, role,
-  match_type, fee, rebate, balance_after, created_at`;
-const fillsOfOrder = chainRows("fills", "previous_of_order", FILL_COLUMNS, "order_id = @orderId");
+  match_type, fee, rebate, balance_after, created_at,
+  (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code`;
+const fillsOfOrder = chainRows(
+  "fills",
+  "previous_of_order",
+  FILL_COLUMNS,
+  "order_id = @orderId AND fills.id < @before AND (@marketId IS NULL OR outcomes.market_id = @marketId)",
+);
 const FILL_TAIL = "fills.id > (SELECT value FROM meta WHERE key = 'newest_fill')";
 const fillsStart = chainStart(
   `SELECT coalesce((SELECT max(id) FROM fills WHERE ${FILL_TAIL} AND user_id = @owner),
@@ -193,7 +209,6 @@ const fillsOfUser = chainRows(
   "previous_of_user",
   FILL_COLUMNS,
   `fills.id < @before AND (@marketId IS NULL OR outcomes.market_id = @marketId)
-   AND (@orderId IS NULL OR order_id = @orderId)
    AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
    AND (@side IS NULL OR side = @side) AND (@rebated IS NULL OR rebate > 0)`,
 );
@@ -220,8 +235,20 @@ const MAX_TRADES_OF_ORDER = 1_000;
 export const order = snapshot(({ userId, orderId }: { userId: number; orderId: number }): object | null => {
   const row = oneOrder.get(orderId) as OrderRow | undefined;
   if (row === undefined || row.user_id !== userId) return null;
-  const found = fillsOfOrder.all({ start: row.last_fill_id, orderId, limit: MAX_TRADES_OF_ORDER }) as FillRow[];
+  const found = fillsOfOrder.all({
+    ...{ start: row.last_fill_id, orderId, before: Number.MAX_SAFE_INTEGER, marketId: null },
+    limit: MAX_TRADES_OF_ORDER,
+  }) as FillRow[];
   return orderObject(row, found.reverse().map(fillObject));
+});
+
+/** What a repeat of an order's placement must know of it. */
+export const endedOrder = snapshot(({ orderId }: { orderId: number }): EndedOrder | null => {
+  return (endedOrderRow.get(orderId) as EndedOrder | undefined) ?? null;
+});
+
+export const builder = snapshot(({ code }: { code: string }): object | null => {
+  return (builderRow.get(code) as object | undefined) ?? null;
 });
 
 /** The user's orders of every state. */
@@ -239,19 +266,30 @@ export const orders = snapshot((options: OrdersOptions): HistoryPage => {
 });
 
 export const fills = snapshot((options: FillsOptions): HistoryPage => {
-  const { userId, marketId = null, orderId = null, before, limit } = options;
-  const start = fillsStart(userId, before);
-  const params = { start, before, ...NO_FILL_FILTERS, marketId, orderId, limit: limit + 1 };
-  const rows = fillsOfUser.all(params) as FillRow[];
+  const { orderId = null, limit } = options;
+  const rows = orderId === null ? fillRowsOfUser(options) : fillRowsOfOrder(options, orderId);
   const object = (row: FillRow): object => ({
     ...fillObject(row),
     order_id: row.order_id,
     market_id: row.market_id,
     outcome_id: row.outcome_id,
     side: row.side,
+    builder_code: row.builder_code,
   });
   return page(rows, limit, object, ({ id }) => id);
 });
+
+function fillRowsOfUser({ userId, marketId, before, limit }: FillsOptions): FillRow[] {
+  const params = { start: fillsStart(userId, before), before, ...NO_FILL_FILTERS, marketId: marketId ?? null };
+  return fillsOfUser.all({ ...params, limit: limit + 1 }) as FillRow[];
+}
+
+function fillRowsOfOrder({ userId, marketId, before, limit }: FillsOptions, orderId: number): FillRow[] {
+  const row = oneOrder.get(orderId) as OrderRow | undefined;
+  if (row === undefined || row.user_id !== userId) return [];
+  const params = { start: row.last_fill_id, orderId, before, marketId: marketId ?? null };
+  return fillsOfOrder.all({ ...params, limit: limit + 1 }) as FillRow[];
+}
 
 export const trades = snapshot((options: { marketId: number; before: number; limit: number }): HistoryPage => {
   const { marketId, before, limit } = options;
@@ -324,7 +362,7 @@ export const transactions = snapshot((options: TransactionsOptions): HistoryPage
     const side = type === "fee" ? 2 : null;
     const rebated = type === "rebate" ? 1 : null;
     const start = fillsStart(userId, below);
-    const rows = fillsOfUser.all({ ...params, start, marketId: null, orderId: null, side, rebated }) as FillRow[];
+    const rows = fillsOfUser.all({ ...params, start, marketId: null, side, rebated }) as FillRow[];
     for (const row of rows) found.push(...fillTransactions(row).filter((part) => type === null || part.type === type));
   }
   if (type === null || !["trade", "fee", "rebate"].includes(type)) {

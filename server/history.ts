@@ -3,6 +3,7 @@ import { openSync } from "node:fs";
 import { Piscina } from "piscina";
 import { overloaded } from "./errors.ts";
 import type { FillsOptions, HistoryPage, OrdersOptions, TransactionsOptions } from "./history-worker.ts";
+import type { EndedOrder } from "./order-entry.ts";
 
 const MAX_THREADS = 2;
 const MAX_QUEUED = 1_000;
@@ -27,6 +28,16 @@ export class History {
 
   order(userId: number, orderId: number): Promise<object | null> {
     return this.run("order", { userId, orderId });
+  }
+
+  /** What a repeat of an order's placement must know of it. */
+  endedOrder(orderId: number): Promise<EndedOrder | null> {
+    return this.run("endedOrder", { orderId });
+  }
+
+  /** What is credited to a builder code; null where no order came with it. */
+  builder(code: string): Promise<object | null> {
+    return this.run("builder", { code });
   }
 
   orders(options: OrdersOptions): Promise<HistoryPage> {

@@ -17,11 +17,19 @@ import { check } from "../engine/check.ts";
 import { MarketStatus } from "../engine/constants.ts";
 import { migrate, openDatabase } from "../engine/journal/database.ts";
 import type { JournalSetup } from "../engine/journal/journal-stage.ts";
-import { loadEvents, loadLedger, loadLiveOrders, loadTokens, loadUsers } from "../engine/journal/load.ts";
+import {
+  loadClientOrders,
+  loadEvents,
+  loadLedger,
+  loadLiveOrders,
+  loadTokens,
+  loadUsers,
+} from "../engine/journal/load.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
 import { Ledger } from "../engine/ledger.ts";
 import {
   assertLimits,
+  CLIENT_ORDER_ID_MS,
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
   MAX_LIVE_ORDERS,
@@ -31,14 +39,19 @@ import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "
 import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/thread-setup.ts";
 import { AccountWriter } from "./account-writer.ts";
 import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts.ts";
+import { createAddressReader } from "./client-address.ts";
+import { ClientOrderIds } from "./client-order-ids.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
+import { compileRoutes } from "./dispatch.ts";
 import { type ApiError, overloaded } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
 import { History } from "./history.ts";
 import { API_BASE, registerRoutes } from "./http.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { MarketRegistry } from "./market-registry.ts";
+import { OrderEntry } from "./order-entry.ts";
 import { OrderStore } from "./order-store.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 import { createRoutes } from "./routes.ts";
 import { applySeed, readSeed, type Seed } from "./seed.ts";
 import { loadUws } from "./uws.ts";
@@ -184,6 +197,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
     check(db.pragma("quick_check(1)", { simple: true }) === "ok", "the database file is intact");
   }
   migrate(db);
+  // Now, not when the journal opens it: that would have to wait for what is being read here.
+  db.pragma("wal_checkpoint(TRUNCATE)");
   const ledger = new Ledger();
   const state = loadLedger(db, ledger);
   const registry = new MarketRegistry(state.sequence + 1, state.lastEntryId);
@@ -200,7 +215,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
   for (const token of loadTokens(db)) accounts.addToken(token);
   if (seed === null && state.sequence === 0 && state.markets.length === 0) seed = sampleSeed(config.dataDir);
 
+  const startedAt = Date.now();
   const store = new OrderStore();
+  const clientOrderIds = new ClientOrderIds(startedAt);
   const threads = startThreads(config, path, store.texts.buffer);
   const exchange = new Exchange({
     links: threads.links,
@@ -208,10 +225,12 @@ async function start(config: Config, logger: Logger): Promise<void> {
     store,
     ledger,
     registry,
+    clientOrderIds,
     lastOrderId: state.lastOrderId,
     firstUserSequence: state.orderUpdates,
   });
   const history = new History(path);
+  const entry = new OrderEntry({ exchange, findEnded: (orderId) => history.endedOrder(orderId) });
   const writer = new AccountWriter({
     port: threads.port,
     posted: threads.posted,
@@ -249,17 +268,17 @@ async function start(config: Config, logger: Logger): Promise<void> {
   }
 
   const app = createApp(config, uws);
-  const hub = new SocketHub({ exchange, accounts, logger, closed });
+  const limiter = config.rateLimits === null ? null : new RateLimiter(config.rateLimits);
+  const addressOf = createAddressReader(config.trustedProxies);
+  const routes = compileRoutes(createRoutes({ exchange, entry, history, totals: threads.totals, limiter, unready }));
+  const hasProxies = config.trustedProxies.length > 0;
+  const access = { accounts, logger, limiter, addressOf, hasProxies, closed };
+  const hub = new SocketHub({ exchange, entry, routes, ...access });
   exchange.setAudience(hub);
   hub.register(app);
-  registerRoutes(app, createRoutes({ exchange, history, totals: threads.totals, unready }), {
-    accounts,
-    logger,
-    closed,
-  });
+  registerRoutes(app, routes, access);
   const listenSocket = await listen(config, uws, app);
 
-  const startedAt = Date.now();
   for (const market of registry.all()) {
     if (market.status !== MarketStatus.open && market.status !== MarketStatus.halted) continue;
     await exchange.roomForCommands();
@@ -271,7 +290,10 @@ async function start(config: Config, logger: Logger): Promise<void> {
     while (!exchange.restore(row)) await exchange.roomForCommands();
     restored++;
   }
-  await exchange.endRestore(startedAt);
+  for (const [id, userId, clientOrderId, at] of loadClientOrders(db, startedAt - CLIENT_ORDER_ID_MS)) {
+    clientOrderIds.add(userId, clientOrderId, id, at);
+  }
+  await exchange.endRestore();
   await exchange.settled();
   registry.startSequences();
   db.close();
@@ -293,6 +315,10 @@ async function start(config: Config, logger: Logger): Promise<void> {
     uws.us_listen_socket_close(listenSocket);
     clearInterval(ticking);
     while (!failed && exchange.pendingCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    if (!failed) {
+      hub.untie();
+      await exchange.cancelsDone();
+    }
     const ended = Promise.all(
       threads.workers.map(({ worker }) => new Promise((resolve) => worker.once("exit", resolve))),
     );

@@ -3,13 +3,18 @@ import {
   MATCH_TYPES,
   ORDER_STATUSES,
   ORDER_TYPES,
+  OrderStatus,
   REASONS,
+  Reason,
   ROLES,
   SELF_TRADE_PREVENTIONS,
+  Side,
   TIMES_IN_FORCE,
 } from "../engine/constants.ts";
-import { FLAG_POST_ONLY, FLAG_TEXT, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../engine/records.ts";
-import type { OrderStore } from "./order-store.ts";
+import { MAX_PRICE_BPS, MIN_PRICE_BPS } from "../engine/limits.ts";
+import { FLAG_POST_ONLY, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../engine/records.ts";
+import type { Placement } from "./order-entry.ts";
+import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
 
 const quoted = (names: readonly (string | null)[]): readonly string[] => names.map((name) => JSON.stringify(name));
 const STATUS_JSON = quoted(ORDER_STATUSES);
@@ -21,7 +26,8 @@ const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
 const ROLE_JSON = quoted(ROLES);
 
 /**
- * The live order in `slot` as the contract's order object, with the state given.
+ * The live order in `slot` as the contract's order object, with the state given. Client order ids and builder codes hold
+ * nothing that JSON would escape.
  * @param trades JSON texts of its fills, joined by commas
  */
 export function orderJson(
@@ -36,8 +42,10 @@ export function orderJson(
   const packed = store.packed[slot]!;
   const quantity = store.quantities[slot]!;
   const expires = store.expiresAt[slot]!;
+  const clientOrderId = store.clientOrderId(slot);
+  const builderCode = store.builderCode(slot);
   return `{"id":${store.ids[slot]},"client_order_id":${
-    (packed & FLAG_TEXT) === 0 ? "null" : `"${store.texts.read(slot)}"`
+    clientOrderId === null ? "null" : `"${clientOrderId}"`
   },"market_id":${store.markets[slot]},"outcome_id":${store.outcomes[slot]},"side":${sideOf(packed)},"price":${
     store.prices[slot]
   },"quantity":${quantity},"remaining":${remaining},"filled":${quantity - remaining},"type":${
@@ -46,9 +54,46 @@ export function orderJson(
     (packed & FLAG_POST_ONLY) !== 0
   },"self_trade_prevention":${SELF_TRADE_JSON[selfTradePreventionOf(packed)]},"expires_at":${
     expires === 0 ? "null" : expires
-  },"status":${STATUS_JSON[status]},"reason":${REASON_JSON[reason]},"created_at":${
-    store.createdAt[slot]
-  },"updated_at":${updatedAt},"trades":[${trades}]}`;
+  },"status":${STATUS_JSON[status]},"reason":${REASON_JSON[reason]},"builder_code":${
+    builderCode === null ? "null" : `"${builderCode}"`
+  },"created_at":${store.createdAt[slot]},"updated_at":${updatedAt},"trades":[${trades}]}`;
+}
+
+/** The live order in `slot` as it stands; one that is on its way stands as it was asked for. */
+export function liveOrderJson(store: OrderStore, slot: number): string {
+  const status = store.statuses[slot] === IN_FLIGHT ? OrderStatus.queued : store.statuses[slot]!;
+  return orderJson(store, slot, status, Reason.none, store.remaining[slot]!, store.updatedAt[slot]!, "");
+}
+
+/** What a placement was answered with when it was first made, whatever has become of the order since. */
+export function firstAnswerJson(
+  orderId: number,
+  order: Placement,
+  builderCode: string | null,
+  createdAt: number,
+): string {
+  return JSON.stringify({
+    id: orderId,
+    client_order_id: order.clientOrderId,
+    market_id: order.marketId,
+    outcome_id: order.outcomeId,
+    side: order.side,
+    price: order.price ?? (order.side === Side.buy ? MAX_PRICE_BPS : MIN_PRICE_BPS),
+    quantity: order.quantity,
+    remaining: order.quantity,
+    filled: 0,
+    type: ORDER_TYPES[order.type],
+    time_in_force: TIMES_IN_FORCE[order.timeInForce],
+    post_only: order.postOnly,
+    self_trade_prevention: SELF_TRADE_PREVENTIONS[order.selfTradePrevention],
+    expires_at: order.expiresAt,
+    status: ORDER_STATUSES[OrderStatus.queued],
+    reason: null,
+    builder_code: builderCode,
+    created_at: createdAt,
+    updated_at: createdAt,
+    trades: [],
+  });
 }
 
 /** One side of a match, as `order.updated` and `GET /orders/:id` show it. */

@@ -1,16 +1,26 @@
 /**
- * The live orders of the exchange: one slot each in flat arrays, found by id, by user (newest first) and by the
- * user's client order id. A slot is taken at placement and given back when the order's last event was applied; the
+ * The live orders of the exchange: one slot each in flat arrays, found by id, by user, and, quotes, by user and market
+ * (newest first). A slot is taken at placement and given back when the order's last event was applied; the
  * same number names the order in the engine thread and in the texts. Owned by the gateway thread.
  */
 import { check } from "../engine/check.ts";
-import { MAX_LIVE_ORDERS } from "../engine/limits.ts";
+import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS } from "../engine/limits.ts";
 import { NumberMap } from "../engine/number-map.ts";
 import { OrderTexts } from "../engine/order-texts.ts";
+import { FLAG_QUOTE, FLAG_TEXT } from "../engine/records.ts";
 import { withIndex } from "../engine/typed-arrays.ts";
 
 /** Room from the start for so many, in memory that is used as they come: to grow a map of that size takes 50 ms. */
 const EXPECTED_ORDERS = 600_000;
+const MARKET_SPAN = 2 ** OUTCOME_ID_BITS;
+
+/** A slot's status between its placement and the commit of it: not yet to be seen by anyone. */
+export const IN_FLIGHT = 255;
+
+/** Marks of a slot. A cancel of the order is on its way: it will end, whatever else happens. */
+export const MARK_ENDING = 1;
+/** The order's hold is not price times quantity but what `Reservations` says. */
+export const MARK_RESERVED = 2;
 
 export class OrderStore {
   readonly texts = new OrderTexts(MAX_LIVE_ORDERS);
@@ -27,6 +37,9 @@ export class OrderStore {
   /** The packed word of the placement: side, type, time in force, self-trade prevention, flags (records.ts). */
   readonly packed = new Int32Array(MAX_LIVE_ORDERS + 1);
   readonly statuses = new Uint8Array(MAX_LIVE_ORDERS + 1);
+  readonly marks = new Uint8Array(MAX_LIVE_ORDERS + 1);
+  /** The number of the connection that placed it, 0 where it came over HTTP or before the start. */
+  readonly connections = new Int32Array(MAX_LIVE_ORDERS + 1);
   readonly expiresAt = new Float64Array(MAX_LIVE_ORDERS + 1);
   readonly createdAt = new Float64Array(MAX_LIVE_ORDERS + 1);
   readonly updatedAt = new Float64Array(MAX_LIVE_ORDERS + 1);
@@ -34,8 +47,13 @@ export class OrderStore {
   private readonly older = new Int32Array(MAX_LIVE_ORDERS + 1);
   private readonly newer = new Int32Array(MAX_LIVE_ORDERS + 1);
   private newest = new Int32Array(1024);
+  /** The client order id read last: an order's answer and its first update follow each other. */
+  private lastNamed = 0;
+  private lastName: string | null = null;
   private readonly slotOfId = new NumberMap(EXPECTED_ORDERS);
-  private readonly byClientId = new Map<string, number>();
+  private readonly olderQuotes = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly newerQuotes = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly newestQuotes = new NumberMap();
   private readonly freeSlots = new Int32Array(MAX_LIVE_ORDERS + 1);
   private freeCount = 0;
   private usedSlots = 0;
@@ -50,14 +68,16 @@ export class OrderStore {
     return this.usedSlots < MAX_LIVE_ORDERS ? ++this.usedSlots : 0;
   }
 
-  /** Gives back a slot that was never linked. */
-  returnSlot(slot: number): void {
-    this.freeSlots[this.freeCount++] = slot;
+  /** True when `count` slots can be taken. */
+  hasSlots(count: number): boolean {
+    return MAX_LIVE_ORDERS - this.liveCount >= count;
   }
 
   /** Makes the order, whose fields are set, findable. Orders of one user are linked in the order of their ids. */
-  link(slot: number, clientOrderId: string | null): void {
+  link(slot: number): void {
     const user = this.users[slot]!;
+    this.marks[slot] = 0;
+    if (slot === this.lastNamed) this.lastNamed = 0;
     this.slotOfId.set(this.ids[slot]!, slot);
     this.newest = withIndex(this.newest, user);
     const head = this.newest[user]!;
@@ -66,33 +86,39 @@ export class OrderStore {
     this.newer[slot] = 0;
     if (head !== 0) this.newer[head] = slot;
     this.newest[user] = slot;
-    if (clientOrderId !== null) {
-      this.texts.write(slot, clientOrderId);
-      this.byClientId.set(`${user}:${clientOrderId}`, slot);
-    }
+    if ((this.packed[slot]! & FLAG_QUOTE) !== 0) this.linkQuote(slot);
   }
 
   /** Ends an order: it is found no more and its slot is free. */
-  remove(slot: number, clientOrderId: string | null): void {
+  remove(slot: number): void {
     const older = this.older[slot]!;
     const newer = this.newer[slot]!;
     const user = this.users[slot]!;
     if (older !== 0) this.newer[older] = newer;
     if (newer !== 0) this.older[newer] = older;
     else this.newest[user] = older;
+    if ((this.packed[slot]! & FLAG_QUOTE) !== 0) this.unlinkQuote(slot);
     this.slotOfId.delete(this.ids[slot]!);
-    if (clientOrderId !== null) this.byClientId.delete(`${user}:${clientOrderId}`);
     this.ids[slot] = 0;
     this.freeSlots[this.freeCount++] = slot;
+  }
+
+  clientOrderId(slot: number): string | null {
+    if ((this.packed[slot]! & FLAG_TEXT) === 0) return null;
+    if (slot !== this.lastNamed) {
+      this.lastName = this.texts.clientOrderId(slot);
+      this.lastNamed = slot;
+    }
+    return this.lastName;
+  }
+
+  builderCode(slot: number): string | null {
+    return (this.packed[slot]! & FLAG_TEXT) === 0 ? null : this.texts.builderCode(slot);
   }
 
   /** The slot of a live order, or 0. */
   find(orderId: number): number {
     return this.slotOfId.get(orderId);
-  }
-
-  findByClientId(user: number, clientOrderId: string): number {
-    return this.byClientId.get(`${user}:${clientOrderId}`) ?? 0;
   }
 
   /** The user's newest live order, then `olderOf`; 0 ends. */
@@ -102,5 +128,36 @@ export class OrderStore {
 
   olderOf(slot: number): number {
     return this.older[slot]!;
+  }
+
+  /** The newest of the user's live quotes in a market, then `olderQuoteOf`; 0 ends. */
+  newestQuoteOf(user: number, market: number): number {
+    return this.newestQuotes.get(user * MARKET_SPAN + market);
+  }
+
+  olderQuoteOf(slot: number): number {
+    return this.olderQuotes[slot]!;
+  }
+
+  private linkQuote(slot: number): void {
+    const key = this.users[slot]! * MARKET_SPAN + this.markets[slot]!;
+    const head = this.newestQuotes.get(key);
+    this.olderQuotes[slot] = head;
+    this.newerQuotes[slot] = 0;
+    if (head !== 0) this.newerQuotes[head] = slot;
+    this.newestQuotes.set(key, slot);
+  }
+
+  private unlinkQuote(slot: number): void {
+    const older = this.olderQuotes[slot]!;
+    const newer = this.newerQuotes[slot]!;
+    if (older !== 0) this.newerQuotes[older] = newer;
+    if (newer !== 0) {
+      this.olderQuotes[newer] = older;
+      return;
+    }
+    const key = this.users[slot]! * MARKET_SPAN + this.markets[slot]!;
+    if (older === 0) this.newestQuotes.delete(key);
+    else this.newestQuotes.set(key, older);
   }
 }

@@ -14,36 +14,52 @@ import {
   TimeInForce,
 } from "../engine/constants.ts";
 import type { CommittedTotals } from "../engine/journal/totals.ts";
-import { DEFAULT_FEED_SIZE, DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
+import { DAILY_ACTIVITY_LIMIT_MICRO, DEFAULT_FEED_SIZE, DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
+import { utcDay } from "../engine/money.ts";
 import { sideOf } from "../engine/records.ts";
 import type { Principal, Scope } from "./accounts.ts";
-import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
-import type { Exchange, Placement } from "./exchange.ts";
+import { type Operation, runBatch } from "./batch.ts";
+import { badRequest, notFound } from "./errors.ts";
+import type { Answer, Exchange } from "./exchange.ts";
 import type { History } from "./history.ts";
 import type { HistoryPage } from "./history-worker.ts";
-import type { Reply } from "./http.ts";
 import type { Market } from "./market-registry.ts";
+import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
+import { liveOrderJson } from "./order-json.ts";
+import { IN_FLIGHT } from "./order-store.ts";
 import { decodeCursor, encodeCursor, pageJson, readPage } from "./paging.ts";
+import type { RateClass, RateLimiter } from "./rate-limiter.ts";
 import * as S from "./schemas.ts";
+import { compileSchema } from "./validate.ts";
 import { balanceView, eventView, ladders, marketView, marketVolume, positionView, solvencyView } from "./views.ts";
 
 type TokenKind = "session" | "oauth" | "pat";
-/** Which rate limits count a call. */
-type RateClass = "default" | "order" | "none";
+
+/** The way back to whoever asked. Only the first call does anything. */
+export interface Responder extends Answer {
+  readonly requestId: string;
+  /** A body that is not enveloped. */
+  plain(status: number, json: string): void;
+  /** Answers whatever a handler threw. */
+  fail(thrown: unknown): void;
+}
 
 export interface RouteRequest {
   readonly now: number;
-  /** Null on public routes. */
+  /** Null on public routes, where nothing asks for it. */
   readonly principal: Principal | null;
+  /** The client's, as limits count it; "" where nothing is limited. */
+  readonly address: string;
+  readonly origin: Origin;
   /** Path parameters in the order of the path, as text. */
   readonly params: readonly [string, string];
   readonly query: unknown;
   body: unknown;
-  readonly reply: Reply;
+  readonly reply: Responder;
 }
 
 export interface Route {
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Below /api/v1, or at the root where `unversioned`. */
   readonly path: string;
   readonly unversioned: boolean;
@@ -53,7 +69,10 @@ export interface Route {
   readonly scope: Scope | null;
   /** KYC tier that the caller must have. */
   readonly minTier: number;
+  /** Which rate limits count a call. */
   readonly rateClass: RateClass;
+  /** Orders that it places may be credited to an integration. */
+  readonly credited: boolean;
   readonly query: TSchema;
   readonly body: TSchema | null;
   /** Of `data`, or of the whole body where not enveloped. */
@@ -70,6 +89,7 @@ type Optional =
   | "scope"
   | "minTier"
   | "rateClass"
+  | "credited"
   | "query"
   | "body"
   | "status"
@@ -86,6 +106,7 @@ function route(input: RouteInput): Route {
     scope: null,
     minTier: 0,
     rateClass: "default",
+    credited: false,
     query: S.NoQuery,
     body: null,
     status: 200,
@@ -96,14 +117,24 @@ function route(input: RouteInput): Route {
 
 export interface RouteContext {
   readonly exchange: Exchange;
+  readonly entry: OrderEntry;
   readonly history: History;
   readonly totals: CommittedTotals;
+  /** Null where nothing is limited. */
+  readonly limiter: RateLimiter | null;
   /** Null once everything works, else why not. */
   readonly unready: () => string | null;
 }
 
 export function createRoutes(context: RouteContext): Route[] {
-  return [...orderRoutes(context), ...marketRoutes(context), ...walletRoutes(context), ...serviceRoutes(context)];
+  const routes: Route[] = [
+    ...orderRoutes(context),
+    ...marketRoutes(context),
+    ...walletRoutes(context),
+    ...serviceRoutes(context),
+    limitsRoute(context, () => routes),
+  ];
+  return routes;
 }
 
 /** A path id: a positive integer, or it names nothing. @throws ApiError 4040 */
@@ -123,20 +154,20 @@ async function historyPage(found: Promise<HistoryPage>): Promise<string> {
 
 // ---------------------------------------------------------------- orders
 
-function orderRoutes({ exchange, history }: RouteContext): Route[] {
+function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
+  const operationOf = createOperations(entry);
+  const trading = { scope: "orders:write", minTier: 1, rateClass: "order", status: 202 } as const;
   return [
     route({
+      ...trading,
       method: "POST",
       path: "/orders",
       summary: "Place an order",
-      scope: "orders:write",
-      minTier: 1,
-      rateClass: "order",
+      credited: true,
       body: S.PlaceOrder,
       response: S.Order,
-      status: 202,
-      handler({ principal, body, now, reply }) {
-        exchange.place(principal!, readPlacement(body as Static<typeof S.PlaceOrder>), now, reply);
+      handler({ principal, origin, body, now, reply }) {
+        entry.place(principal!, origin, readPlacement(body as Static<typeof S.PlaceOrder>), now, reply);
         return undefined;
       },
     }),
@@ -155,14 +186,43 @@ function orderRoutes({ exchange, history }: RouteContext): Route[] {
           const filters = { marketId: market_id, outcomeId: outcome_id, side, clientOrderId: client_order_id };
           return historyPage(history.orders({ userId, before, limit, ...filters }));
         }
-        const wanted = client_order_id === undefined ? 0 : exchange.store.findByClientId(userId, client_order_id);
+        const named = client_order_id === undefined ? 0 : exchange.clientOrderIds.find(userId, client_order_id);
         const { items, next } = exchange.activeOrders(userId, before, limit, (store, slot) => {
           if (market_id !== undefined && store.markets[slot] !== market_id) return false;
           if (outcome_id !== undefined && store.outcomes[slot] !== outcome_id) return false;
           if (side !== undefined && sideOf(store.packed[slot]!) !== side) return false;
-          return client_order_id === undefined || slot === wanted;
+          return client_order_id === undefined || store.ids[slot] === named;
         });
         return pageJson(items, next);
+      },
+    }),
+    route({
+      ...trading,
+      method: "DELETE",
+      path: "/orders",
+      summary: "Cancel all of the caller's orders, or those that fit; answers with the ids of those that it ended",
+      query: S.CancelQuery,
+      response: S.Canceled,
+      handler({ principal, query, now, reply }) {
+        const { market_id, outcome_id, side, client_order_id } = query as Static<typeof S.CancelQuery>;
+        const filter = { marketId: market_id, outcomeId: outcome_id, side, clientOrderId: client_order_id };
+        entry.cancelAll(principal!.userId, filter, now, reply);
+        return undefined;
+      },
+    }),
+    route({
+      ...trading,
+      method: "POST",
+      path: "/orders/batch",
+      summary: "Place, cancel and amend up to 50 times, taken in turn, with a result each",
+      credited: true,
+      body: S.Batch,
+      response: S.Results,
+      handler({ principal, origin, body, now, reply }) {
+        const { operations } = body as Static<typeof S.Batch>;
+        const started = operations.map((operation) => operationOf(principal!, origin, operation));
+        runBatch(exchange, principal!.userId, started, now, reply, reply.requestId);
+        return undefined;
       },
     }),
     route({
@@ -172,26 +232,56 @@ function orderRoutes({ exchange, history }: RouteContext): Route[] {
       scope: "portfolio:read",
       response: S.Order,
       async handler({ principal, params }) {
-        const order = await history.order(principal!.userId, pathId(params[0], "order"));
+        const { userId } = principal!;
+        const orderId = pathId(params[0], "order");
+        const { store } = exchange;
+        const slot = store.find(orderId);
+        const isUntouched = slot !== 0 && store.users[slot] === userId && store.statuses[slot] !== IN_FLIGHT;
+        // Without a fill memory has all of it.
+        if (isUntouched && store.remaining[slot] === store.quantities[slot]) return liveOrderJson(store, slot);
+        const order = await history.order(userId, orderId);
         if (order === null) throw notFound("order");
         return JSON.stringify(order);
       },
     }),
     route({
+      ...trading,
       method: "DELETE",
       path: "/orders/:id",
       summary: "Cancel an order; its end arrives as order.updated",
-      scope: "orders:write",
-      minTier: 1,
-      rateClass: "order",
       response: S.Order,
-      status: 202,
-      async handler({ principal, params, now, reply }) {
-        const { userId } = principal!;
-        const orderId = pathId(params[0], "order");
-        if (exchange.cancel(userId, orderId, now, reply)) return undefined;
-        if ((await history.order(userId, orderId)) === null) throw notFound("order");
-        throw new ApiError(ErrorKind.conflict, "the order is finished");
+      handler({ principal, params, now, reply }) {
+        entry.cancel(principal!.userId, pathId(params[0], "order"), now, reply);
+        return undefined;
+      },
+    }),
+    route({
+      ...trading,
+      method: "PATCH",
+      path: "/orders/:id",
+      summary: "Amend price, total quantity or both; the same price and no larger a quantity keep the time priority",
+      body: S.AmendOrder,
+      response: S.Order,
+      handler({ principal, origin, params, body, now, reply }) {
+        const change = readAmendment(body as Static<typeof S.AmendOrder>);
+        entry.amend(principal!, origin, pathId(params[0], "order"), change, now, reply);
+        return undefined;
+      },
+    }),
+    route({
+      ...trading,
+      method: "PUT",
+      path: "/quotes/:market_id",
+      summary: "Replace all of the caller's quotes in a market at once; quotes are post-only, unchanged ones stay",
+      credited: true,
+      body: S.Quotes,
+      response: S.Results,
+      handler({ principal, origin, params, body, now, reply }) {
+        const quotes = (body as Static<typeof S.Quotes>).quotes.map(({ outcome_id, side, price, quantity }) => {
+          return { outcomeId: outcome_id, side, price, quantity };
+        });
+        entry.replaceQuotes(principal!, origin, pathId(params[0], "market"), quotes, now, reply);
+        return undefined;
       },
     }),
     route({
@@ -207,7 +297,78 @@ function orderRoutes({ exchange, history }: RouteContext): Route[] {
         return historyPage(history.fills(options));
       },
     }),
+    route({
+      method: "GET",
+      path: "/builders/:code/stats",
+      summary: "What came through an integration: orders, fills, volume and fees credited to its builder code",
+      response: S.BuilderStats,
+      async handler({ params }) {
+        const stats = await history.builder(params[0]);
+        if (stats === null) throw notFound("builder");
+        return JSON.stringify(stats);
+      },
+    }),
   ];
+}
+
+/** Makes operations of a batch out of what it says; what is wrong with one is told when its turn comes. */
+function createOperations(entry: OrderEntry): (principal: Principal, origin: Origin, operation: object) => Operation {
+  const checks = {
+    place: compileSchema(S.BatchOperations.place),
+    cancel: compileSchema(S.BatchOperations.cancel),
+    amend: compileSchema(S.BatchOperations.amend),
+  };
+  return (principal, origin, operation) => (now, answer) => {
+    const { op } = operation as { op?: unknown };
+    if (op === "place") return entry.place(principal, origin, readPlacement(checks.place(operation)), now, answer);
+    if (op === "amend") {
+      const change = checks.amend(operation);
+      return entry.amend(principal, origin, change.id, readAmendment(change), now, answer);
+    }
+    if (op !== "cancel") throw badRequest(`op: must be one of ${Object.keys(checks).join(", ")}`);
+    cancelEither(entry, principal.userId, checks.cancel(operation), now, answer);
+  };
+}
+
+/** Cancels the order that an id or a client order id names. @throws ApiError 40000 unless there is one of the two */
+export function cancelEither(
+  entry: OrderEntry,
+  userId: number,
+  named: { id?: number; client_order_id?: string },
+  now: number,
+  answer: Answer,
+): void {
+  const { id, client_order_id } = named;
+  if (id !== undefined && client_order_id === undefined) entry.cancel(userId, id, now, answer);
+  else if (client_order_id !== undefined && id === undefined)
+    entry.cancelByClientId(userId, client_order_id, now, answer);
+  else throw badRequest("id: required, or else client_order_id");
+}
+
+function readAmendment(body: Static<typeof S.AmendOrder>): Amendment {
+  return { price: body.price ?? null, quantity: body.quantity ?? null, validUntil: body.valid_until ?? null };
+}
+
+/** The caller's limits and what is left of them: of each route its rate limits. */
+function limitsRoute({ exchange, limiter }: RouteContext, routes: () => readonly Route[]): Route {
+  return route({
+    method: "GET",
+    path: "/me/limits",
+    summary: "The caller's KYC tier, daily activity and rate limits, with what is left of each",
+    access: "user",
+    response: S.Limits,
+    handler({ principal, address, now }) {
+      const { userId, kycTier } = principal!;
+      const rates = routes().flatMap(({ method, path, rateClass }) => {
+        const template = `${method} ${path}`;
+        const states = limiter?.peek(template, rateClass, userId, address, now) ?? [];
+        return states.map((state) => ({ route: template, ...state }));
+      });
+      const limit = DAILY_ACTIVITY_LIMIT_MICRO[kycTier] ?? 0;
+      const used = exchange.ledger.activity(userId, utcDay(now));
+      return JSON.stringify({ kyc_tier: kycTier, daily_activity: { used, limit }, rate_limits: rates });
+    },
+  });
 }
 
 function readPlacement(body: Static<typeof S.PlaceOrder>): Placement {
@@ -405,7 +566,7 @@ function createFeed({ registry, ledger }: Exchange): (page: number, size: number
 
 // ---------------------------------------------------------------- wallet
 
-function walletRoutes({ exchange, history }: RouteContext): Route[] {
+function walletRoutes({ exchange, entry, history }: RouteContext): Route[] {
   const { ledger, registry } = exchange;
   const balance = (path: string): Route =>
     route({
@@ -427,7 +588,7 @@ function walletRoutes({ exchange, history }: RouteContext): Route[] {
       response: S.SetsChange,
       handler({ principal, body, now, reply }) {
         const { market_id, quantity } = body as Static<typeof S.ChangeSets>;
-        exchange.changeSets(principal!, market_id, quantity, name === "split", now, reply);
+        entry.changeSets(principal!, market_id, quantity, name === "split", now, reply);
         return undefined;
       },
     });

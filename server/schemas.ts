@@ -16,10 +16,12 @@ import {
 import {
   DEFAULT_FEED_SIZE,
   DEFAULT_PAGE_LIMIT,
+  MAX_BATCH_OPERATIONS,
   MAX_FEED_SIZE,
   MAX_PAGE_LIMIT,
   MAX_PRICE_BPS,
   MAX_QUANTITY,
+  MAX_QUOTES,
   MIN_PRICE_BPS,
 } from "../engine/limits.ts";
 
@@ -55,6 +57,31 @@ export const PlaceOrder = closed({
   valid_until: Type.Optional(nullable(Time)),
 });
 
+/** The new price, the new total quantity (what is filled included), or both. */
+const amendment = {
+  price: Type.Optional(nullable(Price)),
+  quantity: Type.Optional(nullable(Quantity)),
+  valid_until: Type.Optional(nullable(Time)),
+};
+export const AmendOrder = closed(amendment);
+export const Quotes = closed({
+  quotes: Type.Array(closed({ outcome_id: Id, side: SideSchema, price: Price, quantity: Quantity }), {
+    maxItems: MAX_QUOTES,
+  }),
+});
+/** Each operation is checked by its own schema when its turn comes, so that one that is wrong doesn't spoil the others. */
+export const Batch = closed({
+  operations: Type.Array(Type.Object({}), { minItems: 1, maxItems: MAX_BATCH_OPERATIONS }),
+});
+/** Names an order by `id` or by `client_order_id`. */
+export const CancelOrder = closed({ id: Type.Optional(Id), client_order_id: Type.Optional(ClientOrderId) });
+/** By `op`. */
+export const BatchOperations = {
+  place: closed({ op: Type.String(), ...PlaceOrder.properties }),
+  cancel: closed({ op: Type.String(), ...CancelOrder.properties }),
+  amend: closed({ op: Type.String(), id: Id, ...amendment }),
+};
+
 export const ChangeSets = closed({ market_id: Id, quantity: Quantity });
 
 const page = {
@@ -64,12 +91,16 @@ const page = {
 
 export const NoQuery = closed({});
 export const PageQuery = closed(page);
-export const OrdersQuery = closed({
-  ...page,
+const orderFilters = {
   market_id: Type.Optional(Id),
   outcome_id: Type.Optional(Id),
   side: Type.Optional(SideSchema),
   client_order_id: Type.Optional(ClientOrderId),
+};
+export const CancelQuery = closed(orderFilters);
+export const OrdersQuery = closed({
+  ...page,
+  ...orderFilters,
   status: Type.Optional(names(["active", "all"])),
 });
 export const FillsQuery = closed({ ...page, market_id: Type.Optional(Id), order_id: Type.Optional(Id) });
@@ -130,6 +161,7 @@ export const Order = closed({
   expires_at: nullable(Time),
   status: names(ORDER_STATUSES),
   reason: nullable(names(REASONS)),
+  builder_code: nullable(Type.String()),
   created_at: Time,
   updated_at: Time,
   trades: Type.Array(Fill),
@@ -140,12 +172,42 @@ export function pageOf<T extends TSchema>(item: T) {
   return closed({ items: Type.Array(item), next_cursor: nullable(Type.String()) });
 }
 
+/** What each operation of a batch, or each quote, came to. */
+export const Results = closed({
+  results: Type.Array(
+    closed({ code: Type.Integer(), msg: Type.String(), data: nullable(Order), trace_id: Type.Optional(Type.String()) }),
+  ),
+});
+export const Canceled = closed({ order_ids: Type.Array(Id) });
+const rateState = {
+  limit: Type.Integer({ minimum: 1, description: "requests a minute" }),
+  remaining: Type.Integer({ minimum: 0 }),
+  reset: Type.Integer({ minimum: 0, description: "seconds until the whole limit is free again" }),
+};
+export const Rate = closed(rateState);
+export const Limits = closed({
+  kyc_tier: Type.Integer({ minimum: 0, maximum: 2 }),
+  daily_activity: closed({ used: Money, limit: Money }),
+  rate_limits: Type.Array(
+    closed({ route: Type.String({ description: "method and path" }), scope: names(["user", "address"]), ...rateState }),
+  ),
+});
+export const BuilderStats = closed({
+  code: Type.String(),
+  orders: Type.Integer({ minimum: 0 }),
+  fills: Type.Integer({ minimum: 0 }),
+  volume: Type.Integer({ minimum: 0, description: "shares" }),
+  notional: Money,
+  fees: Type.Integer({ minimum: 0, description: "trading fees of these fills, micro-USDC" }),
+});
+
 export const OwnFill = closed({
   ...Fill.properties,
   order_id: Id,
   market_id: Id,
   outcome_id: Id,
   side: SideSchema,
+  builder_code: nullable(Type.String()),
 });
 
 export const Balance = closed({ available: Money, held: Money, total: Money });
@@ -268,10 +330,21 @@ export function envelopeOf(data: TSchema) {
 
 // ---------------------------------------------------------------- WebSocket
 
-export const SocketRequest = closed({
-  op: names(["subscribe", "unsubscribe", "ping"]),
-  channel: Type.Optional(names(["book", "trades"])),
-  market_id: Type.Optional(Id),
+const id = Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })));
+const subscription = {
+  op: Type.String(),
+  channel: names(["book", "trades"]),
+  market_id: Id,
   outcome_id: Type.Optional(Id),
-  id: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
+  id,
+};
+export const Subscription = closed(subscription);
+export const Ping = closed({ op: Type.String(), id });
+export const CancelOnDisconnect = closed({ op: Type.String(), enabled: Type.Boolean(), id });
+/** An operation of a route: `data` is checked by the route's own schemas. */
+export const RouteOperation = closed({
+  op: Type.String(),
+  data: Type.Optional(Type.Object({})),
+  builder_code: Type.Optional(nullable(Type.String())),
+  id,
 });

@@ -39,6 +39,14 @@ export class WaitingAnswers {
     this.deadlines[place] = deadline;
   }
 
+  /** Gives one up: its place stays taken until its event comes. Null where that was done before. */
+  give(place: number): Answer | null {
+    const answer = this.answers[place]!;
+    if (answer !== null) this.count--;
+    this.answers[place] = null;
+    return answer;
+  }
+
   /** The event has come: the place is free. Null where the answer was given up, and for place 0. */
   take(place: number): Answer | null {
     if (place === 0) return null;
@@ -57,8 +65,7 @@ export class WaitingAnswers {
     for (let place = 1; place < this.answers.length; place++) {
       const answer = this.answers[place]!;
       if (answer === null || this.deadlines[place]! > now) continue;
-      this.answers[place] = null;
-      this.count--;
+      this.give(place);
       overdue.push(answer);
     }
     return overdue;

@@ -1,41 +1,64 @@
 /**
- * The WebSocket at /ws: the upgrade with its token, subscriptions to public channels, and pushes. One `Connection` per
- * socket, alive from open to close. Messages of one committed batch leave a socket in one write.
+ * The WebSocket at /ws: the upgrade with its token, subscriptions to public channels, operations of routes, and pushes.
+ * One `SocketConnection` per socket, alive from open to close. Messages of one committed batch leave a socket in one write.
  *
+ * Inside, every message is JSON text; a connection with the subprotocol `msgpack` gets the same objects as MessagePack.
  * A reader that lets more than 1 MiB pile up is closed with 4408; nobody waits for it.
  */
-import type { TemplatedApp, WebSocket } from "uWebSockets.js";
-import { MAX_WS_BACKPRESSURE_BYTES, MAX_WS_MESSAGE_BYTES, MAX_WS_SUBSCRIPTIONS } from "../engine/limits.ts";
+import type { HttpRequest, TemplatedApp, WebSocket } from "uWebSockets.js";
+import {
+  MAX_WS_BACKPRESSURE_BYTES,
+  MAX_WS_MESSAGE_BYTES,
+  MAX_WS_SUBSCRIPTIONS,
+  WS_IDLE_TIMEOUT_S,
+} from "../engine/limits.ts";
 import type { Accounts, Principal } from "./accounts.ts";
+import type { AddressReader } from "./client-address.ts";
+import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "./dispatch.ts";
+import { errorBody } from "./envelope.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import type { Audience, Exchange } from "./exchange.ts";
-import { API_BASE, errorBody, newRequestId, Reply, requestIdOf } from "./http.ts";
+import { API_BASE, clientAddress, newRequestId, Reply, requestIdOf } from "./http.ts";
 import type { Logger } from "./logger.ts";
 import type { Level, Market, Outcome } from "./market-registry.ts";
+import { decodeMessage, encodeJson } from "./msgpack.ts";
+import type { Connection, OrderEntry, Origin } from "./order-entry.ts";
+import { OutgoingMail } from "./outgoing-mail.ts";
+import { parseJson } from "./parse-json.ts";
+import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
+import { cancelEither, type Responder } from "./routes.ts";
 import * as S from "./schemas.ts";
 import { compileSchema } from "./validate.ts";
 import { balanceView, ladders, positionView } from "./views.ts";
 
 const CLOSE_GOING_AWAY = 1001;
 const CLOSE_SLOW_CONSUMER = 4408;
-const IDLE_TIMEOUT_S = 60;
-/** Above our own bound, so that uWebSockets.js never drops a message before we close the socket. */
-const SOCKET_BACKPRESSURE_BYTES = 16 * MAX_WS_BACKPRESSURE_BYTES;
+/** What uWebSockets.js says of a message that it dropped. */
+const SEND_DROPPED = 2;
+/** Above our own bound, for what one commit may bring at once; past it uWebSockets.js drops messages. */
+const SOCKET_BACKPRESSURE_BYTES = 64 * MAX_WS_BACKPRESSURE_BYTES;
 
 /** What uWebSockets.js keeps for a socket: it copies the fields, so the connection goes in as one of them. */
 interface SocketData {
-  readonly connection: Connection;
+  readonly connection: SocketConnection;
 }
 
 /** One user's or one anonymous client's socket. */
-class Connection {
+class SocketConnection {
   readonly principal: Principal | null;
+  readonly address: string;
+  readonly packed: boolean;
   readonly topics = new Set<Topic>();
+  /** What orders that it places know of it. */
+  readonly origin: Origin & { connection: Connection };
   private readonly outbox: string[] = [];
   private socket: WebSocket<SocketData> | null = null;
 
-  constructor(principal: Principal | null) {
+  constructor(principal: Principal | null, address: string, packed: boolean, number: number) {
     this.principal = principal;
+    this.address = address;
+    this.packed = packed;
+    this.origin = { connection: { number, tied: false, ended: false }, builderCode: null };
   }
 
   opened(socket: WebSocket<SocketData>): void {
@@ -53,16 +76,27 @@ class Connection {
     return this.outbox.push(message) === 1;
   }
 
+  /**
+   * Sends what was gathered, unless what was sent before still piles up. What one commit brings at once may be more than
+   * the bound (the updates of a large cancel-all are megabytes): it counts when the next message comes.
+   */
   flush(): void {
     const { socket } = this;
     if (socket === null || this.outbox.length === 0) return;
+    if (socket.getBufferedAmount() > MAX_WS_BACKPRESSURE_BYTES) {
+      this.outbox.length = 0;
+      socket.end(CLOSE_SLOW_CONSUMER, "slow consumer");
+      return;
+    }
+    let isWhole = true;
     socket.cork(() => {
-      for (const message of this.outbox) socket.send(message, false);
+      for (const message of this.outbox) {
+        const sent = this.packed ? socket.send(encodeJson(message), true) : socket.send(message, false);
+        if (sent === SEND_DROPPED) isWhole = false;
+      }
     });
     this.outbox.length = 0;
-    if (socket.getBufferedAmount() > MAX_WS_BACKPRESSURE_BYTES) {
-      socket.end(CLOSE_SLOW_CONSUMER, "slow consumer");
-    }
+    if (!isWhole) socket.end(CLOSE_SLOW_CONSUMER, "slow consumer");
   }
 
   end(code: number, reason: string): void {
@@ -71,54 +105,158 @@ class Connection {
   }
 }
 
-const checkRequest = compileSchema(S.SocketRequest);
+/** The way back to the operation `id` of a connection. */
+class OperationReply implements Responder {
+  /** As the client gave it. */
+  id: number | null = null;
+  /** What is left of the limits that counted it, null where nothing is limited; undefined where it isn't of a route. */
+  rate: RateState | null | undefined;
+  private readonly hub: SocketHub;
+  private readonly connection: SocketConnection;
+  private madeId: string | null = null;
+  private over = false;
+
+  constructor(hub: SocketHub, connection: SocketConnection) {
+    this.hub = hub;
+    this.connection = connection;
+  }
+
+  get requestId(): string {
+    this.madeId ??= newRequestId();
+    return this.madeId;
+  }
+
+  data(json: string): void {
+    this.give(`"code":0,"msg":"ok","data":${json}`);
+  }
+
+  plain(_status: number, json: string): void {
+    this.data(json);
+  }
+
+  error(error: ApiError): void {
+    if (error instanceof RateLimited) this.rate = error.rate;
+    this.give(errorBody(error, this.requestId).slice(1, -1));
+  }
+
+  fail(thrown: unknown): void {
+    this.error(this.hub.explain(thrown, this.requestId));
+  }
+
+  private give(fields: string): void {
+    if (this.over) return;
+    this.over = true;
+    const rate = this.rate === undefined ? "" : `,"rate_limit":${rateJson(this.rate)}`;
+    this.hub.answer(this.connection, `{"id":${this.id},${fields}${rate}}`);
+  }
+}
+
+function rateJson(rate: RateState | null): string {
+  if (rate === null) return "null";
+  return `{"limit":${rate.limit},"remaining":${rate.remaining},"reset":${rate.reset}}`;
+}
+
+interface Subscription {
+  channel: "book" | "trades";
+  market_id: number;
+  outcome_id?: number;
+}
+
+interface RouteOperation {
+  data?: Record<string, unknown>;
+  builder_code?: string | null;
+}
+
+const checkSubscription = compileSchema(S.Subscription);
+const checkPing = compileSchema(S.Ping);
+const checkTie = compileSchema(S.CancelOnDisconnect);
+const checkRouteOperation = compileSchema(S.RouteOperation);
+const checkCancel = compileSchema(S.CancelOrder);
+
+/** An operation's route, and what of its data are path parameters; the rest is the route's query or body. */
+interface OperationRoute {
+  readonly template: string;
+  readonly param: string | null;
+}
+
+const ROUTE_OPERATIONS: ReadonlyMap<string, OperationRoute> = new Map([
+  ["order.place", { template: "POST /orders", param: null }],
+  ["order.cancel", { template: "DELETE /orders/:id", param: "id" }],
+  ["order.cancel_all", { template: "DELETE /orders", param: null }],
+  ["order.amend", { template: "PATCH /orders/:id", param: "id" }],
+  ["order.batch", { template: "POST /orders/batch", param: null }],
+  ["quotes.replace", { template: "PUT /quotes/:market_id", param: "market_id" }],
+]);
+const OTHER_OPERATIONS = ["subscribe", "unsubscribe", "ping", "cancel_on_disconnect"];
 
 export interface SocketOptions {
   readonly exchange: Exchange;
+  readonly entry: OrderEntry;
+  readonly routes: readonly CompiledRoute[];
   readonly accounts: Accounts;
   readonly logger: Logger;
+  /** Null where nothing is limited. */
+  readonly limiter: RateLimiter | null;
+  readonly addressOf: AddressReader;
+  /** Some peers' X-Forwarded-For counts. */
+  readonly hasProxies: boolean;
   readonly closed: () => ApiError | null;
 }
 
 export class SocketHub implements Audience {
   private readonly exchange: Exchange;
+  private readonly entry: OrderEntry;
   private readonly accounts: Accounts;
   private readonly logger: Logger;
+  private readonly limiter: RateLimiter | null;
   private readonly closedWith: () => ApiError | null;
-  private readonly connections = new Set<Connection>();
-  private readonly byUser = new Map<number, Set<Connection>>();
-  private readonly byTopic = new Map<Topic, Set<Connection>>();
-  private readonly waiting = new Set<Connection>();
+  private readonly options: SocketOptions;
+  private readonly routes: ReadonlyMap<string, CompiledRoute>;
+  private readonly connections = new Set<SocketConnection>();
+  private readonly byUser = new Map<number, Set<SocketConnection>>();
+  private readonly byTopic = new Map<Topic, Set<SocketConnection>>();
+  private readonly waiting = new Set<SocketConnection>();
+  private readonly mail = new OutgoingMail();
+  private lastConnection = 0;
+  private isFlushDue = false;
 
   constructor(options: SocketOptions) {
+    this.options = options;
     this.exchange = options.exchange;
+    this.entry = options.entry;
     this.accounts = options.accounts;
     this.logger = options.logger;
+    this.limiter = options.limiter;
     this.closedWith = options.closed;
+    this.routes = new Map(options.routes.map((compiled) => [compiled.template, compiled]));
   }
 
   register(app: TemplatedApp): void {
     app.ws<SocketData>(`${API_BASE}/ws`, {
-      idleTimeout: IDLE_TIMEOUT_S,
+      idleTimeout: WS_IDLE_TIMEOUT_S,
       sendPingsAutomatically: true,
       maxPayloadLength: MAX_WS_MESSAGE_BYTES,
       maxBackpressure: SOCKET_BACKPRESSURE_BYTES,
       upgrade: (res, req, context) => {
         // The token may stand in the URL: nothing of the URL is ever logged.
         const token = new URLSearchParams(req.getQuery() ?? "").get("token");
+        const protocol = protocolOf(req);
         let principal: Principal | null;
         try {
           const closed = this.closedWith();
           if (closed !== null) throw closed;
           principal = token === null ? null : this.accounts.authenticate(token, Date.now());
         } catch (error) {
-          new Reply(res, requestIdOf(req), 200, this.logger).fail(error);
+          new Reply(res, requestIdOf(req), 200, req.getHeader("accept"), this.logger).fail(error);
           return;
         }
+        const address = clientAddress(res, req, this.options);
+        // Numbers of orders' connections are 32 bits; so many later no order of the first ones is left.
+        this.lastConnection = (this.lastConnection % 0x7fff_ffff) + 1;
         res.upgrade(
-          { connection: new Connection(principal) },
+          { connection: new SocketConnection(principal, address, protocol === "msgpack", this.lastConnection) },
           req.getHeader("sec-websocket-key"),
-          req.getHeader("sec-websocket-protocol"),
+          protocol,
           req.getHeader("sec-websocket-extensions"),
           context,
         );
@@ -127,6 +265,13 @@ export class SocketHub implements Audience {
       message: (socket, message, isBinary) => this.receive(socket.getUserData().connection, message, isBinary),
       close: (socket) => this.close(socket.getUserData().connection),
     });
+  }
+
+  /** Cancels what is tied to a connection: all of them are about to end. */
+  untie(): void {
+    for (const { principal, origin } of this.connections) {
+      if (principal !== null) this.entry.endConnection(principal.userId, origin.connection);
+    }
   }
 
   /** Tells everyone that the exchange goes down, and ends their sockets. */
@@ -151,7 +296,7 @@ export class SocketHub implements Audience {
     else mine.add(connection);
   }
 
-  private close(connection: Connection): void {
+  private close(connection: SocketConnection): void {
     connection.closed();
     this.connections.delete(connection);
     this.waiting.delete(connection);
@@ -161,53 +306,123 @@ export class SocketHub implements Audience {
     const mine = this.byUser.get(principal.userId);
     mine?.delete(connection);
     if (mine?.size === 0) this.byUser.delete(principal.userId);
+    this.entry.endConnection(principal.userId, connection.origin.connection);
   }
 
-  private receive(connection: Connection, message: ArrayBuffer, isBinary: boolean): void {
-    let id: number | null = null;
+  private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
+    const reply = new OperationReply(this, connection);
     try {
-      if (isBinary) throw badRequest("send text frames of JSON");
-      const parsed = parseMessage(message);
+      const parsed = parseMessage(message, isBinary, connection.packed) as { id?: unknown; op?: unknown } | null;
       // The id is echoed even where the rest is wrong, so that the client can tell which message failed.
-      const given = (parsed as { id?: unknown } | null)?.id;
-      if (Number.isSafeInteger(given)) id = given as number;
-      const request = checkRequest(parsed);
-      this.run(connection, request as SocketRequest, id);
+      const id = parsed?.id;
+      if (Number.isSafeInteger(id)) reply.id = id as number;
+      const op = typeof parsed?.op === "string" ? parsed.op : "";
+      const operation = ROUTE_OPERATIONS.get(op);
+      if (operation !== undefined) {
+        this.runRoute(connection, operation, parsed, reply);
+      } else if (OTHER_OPERATIONS.includes(op)) this.runOther(connection, op, parsed, reply);
+      else throw badRequest(`op: must be one of ${[...OTHER_OPERATIONS, ...ROUTE_OPERATIONS.keys()].join(", ")}`);
     } catch (error) {
-      const traceId = newRequestId();
-      this.send(connection, refusal(id, this.explain(error, traceId), traceId));
+      reply.fail(error);
     }
     this.flush();
   }
 
-  private explain(thrown: unknown, traceId: string): ApiError {
+  explain(thrown: unknown, traceId: string): ApiError {
     if (thrown instanceof ApiError) return thrown;
     this.logger.error({ traceId, err: thrown }, "a WebSocket operation failed");
     return new ApiError(ErrorKind.internal, "internal error");
   }
 
-  private run(connection: Connection, request: SocketRequest, id: number | null): void {
-    if (request.op === "ping") {
-      this.send(connection, acknowledgement(id, `{"now":${Date.now()}}`));
+  /** Runs an operation through its route: the same limits, access, schemas and handler as over HTTP. */
+  private runRoute(
+    connection: SocketConnection,
+    operation: OperationRoute,
+    parsed: unknown,
+    reply: OperationReply,
+  ): void {
+    const now = Date.now();
+    reply.rate = null;
+    const closed = this.closedWith();
+    if (closed !== null) throw closed;
+    const compiled = this.routes.get(operation.template)!;
+    const { route } = compiled;
+    const { principal, address } = connection;
+    reply.rate = countRequest(this.limiter, compiled, principal, address, now);
+    if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to trade");
+    if (principal.expiresAt !== null && principal.expiresAt <= now) {
+      throw new ApiError(ErrorKind.tokenExpired, "the token has expired");
+    }
+    authorize(route, principal);
+    const { data = {}, builder_code } = checkRouteOperation(parsed) as RouteOperation;
+    const isCredited = builder_code !== undefined && builder_code !== null;
+    if (isCredited && !route.credited) throw badRequest("builder_code: not for this operation");
+    if (route.method === "DELETE" && operation.param !== null) {
+      cancelEither(this.entry, principal.userId, checkCancel(data), now, reply);
       return;
     }
-    if (request.channel === undefined) throw badRequest("channel: required");
-    if (request.market_id === undefined) throw badRequest("market_id: required");
+    let rest = data;
+    let param = "";
+    if (operation.param !== null) {
+      const { [operation.param]: named, ...others } = data;
+      if (!Number.isSafeInteger(named) || (named as number) < 1) {
+        throw badRequest(`data.${operation.param}: required, a positive integer`);
+      }
+      param = String(named);
+      rest = others;
+    }
+    const { origin: own } = connection;
+    const origin = isCredited ? creditedTo(own, builder_code, "builder_code") : own;
+    const request = {
+      now,
+      principal,
+      address,
+      origin,
+      params: [param, ""] as const,
+      query: compiled.body === null ? compiled.values(rest) : {},
+      body: compiled.body === null ? null : compiled.body(rest),
+      reply,
+    };
+    execute(route, request, reply);
+  }
+
+  private runOther(connection: SocketConnection, op: string, parsed: unknown, reply: OperationReply): void {
+    if (op === "ping") {
+      checkPing(parsed);
+      reply.data(`{"now":${Date.now()}}`);
+    } else if (op === "cancel_on_disconnect") this.tie(connection, checkTie(parsed).enabled, reply);
+    else this.changeSubscription(connection, op, checkSubscription(parsed) as Subscription, reply);
+  }
+
+  private tie(connection: SocketConnection, enabled: boolean, reply: OperationReply): void {
+    const { principal, origin } = connection;
+    if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to trade");
+    authorize(this.routes.get("POST /orders")!.route, principal);
+    origin.connection.tied = enabled;
+    reply.data(`{"enabled":${enabled}}`);
+  }
+
+  private changeSubscription(
+    connection: SocketConnection,
+    op: string,
+    request: Subscription,
+    reply: OperationReply,
+  ): void {
     const market = this.exchange.registry.get(request.market_id);
     if (market === undefined) throw notFound("market");
     const topics = topicsOf(request, market);
-    if (request.op === "unsubscribe") {
+    if (op === "unsubscribe") {
       for (const topic of topics) {
         connection.topics.delete(topic);
         this.leave(connection, topic);
       }
-      this.send(connection, acknowledgement(id, "null"));
+      reply.data("null");
       return;
     }
     if (connection.topics.size + topics.length > MAX_WS_SUBSCRIPTIONS) {
       throw badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
     }
-    this.send(connection, acknowledgement(id, "null"));
+    reply.data("null");
     for (const topic of topics) {
       connection.topics.add(topic);
       this.join(connection, topic);
@@ -215,7 +430,7 @@ export class SocketHub implements Audience {
     }
   }
 
-  private sendSnapshot(connection: Connection, market: Market, outcome: Outcome): void {
+  private sendSnapshot(connection: SocketConnection, market: Market, outcome: Outcome): void {
     const { registry } = this.exchange;
     const sequence = registry.bookSequence(outcome);
     const now = Date.now();
@@ -224,7 +439,7 @@ export class SocketHub implements Audience {
     this.send(connection, frame("book.snapshot", sequence, now, data));
   }
 
-  private join(connection: Connection, topic: Topic): void {
+  private join(connection: SocketConnection, topic: Topic): void {
     const members = this.byTopic.get(topic);
     if (members !== undefined) {
       members.add(connection);
@@ -234,16 +449,29 @@ export class SocketHub implements Audience {
     topic.isWatched = true;
   }
 
-  private leave(connection: Connection, topic: Topic): void {
+  private leave(connection: SocketConnection, topic: Topic): void {
     const members = this.byTopic.get(topic);
     if (members === undefined || !members.delete(connection) || members.size > 0) return;
     this.byTopic.delete(topic);
     topic.isWatched = false;
   }
 
-  private send(connection: Connection, message: string): void {
+  private send(connection: SocketConnection, message: string): void {
     if (connection.push(message)) this.waiting.add(connection);
   }
+
+  /** Sends an answer, soon where nothing else flushes. */
+  answer(connection: SocketConnection, message: string): void {
+    this.send(connection, message);
+    if (this.isFlushDue) return;
+    this.isFlushDue = true;
+    queueMicrotask(this.flushDue);
+  }
+
+  private readonly flushDue = (): void => {
+    this.isFlushDue = false;
+    this.flush();
+  };
 
   private flush(): void {
     for (const connection of this.waiting) connection.flush();
@@ -256,9 +484,18 @@ export class SocketHub implements Audience {
     return this.byUser.has(userId);
   }
 
+  holdBack(userId: number): () => void {
+    return this.mail.hold(userId);
+  }
+
   orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void {
     const message = frame("order.updated", sequence, at, orderJson);
-    for (const connection of this.byUser.get(userId) ?? []) this.send(connection, message);
+    const listeners = this.byUser.get(userId) ?? [];
+    // One that opens while this waits starts after it: what came in between it is not told either.
+    const told = this.mail.isHeld(userId) ? [...listeners] : listeners;
+    this.mail.send(userId, () => {
+      for (const connection of told) this.send(connection, message);
+    });
   }
 
   tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void {
@@ -281,7 +518,9 @@ export class SocketHub implements Audience {
       const view = JSON.stringify(positionView(ledger, registry, position));
       messages.push(frame("position.updated", sequence, now, view));
     }
-    for (const connection of listeners) for (const message of messages) this.send(connection, message);
+    this.mail.send(userId, () => {
+      for (const connection of listeners) for (const message of messages) this.send(connection, message);
+    });
   }
 
   endBatch(): void {
@@ -296,16 +535,8 @@ export class SocketHub implements Audience {
 /** What can be subscribed to: a market stands for its trades, an outcome for its book. */
 type Topic = Market | Outcome;
 
-interface SocketRequest {
-  op: "subscribe" | "unsubscribe" | "ping";
-  channel?: "book" | "trades";
-  market_id?: number;
-  outcome_id?: number;
-  id?: number | null;
-}
-
 /** The topics that a subscription names; a book subscription without outcome means all of the market's. */
-function topicsOf(request: SocketRequest, market: Market): readonly Topic[] {
+function topicsOf(request: Subscription, market: Market): readonly Topic[] {
   if (request.channel === "trades") return [market];
   const { outcome_id: wanted } = request;
   const found = market.outcomes.filter(({ id }) => wanted === undefined || id === wanted);
@@ -325,20 +556,17 @@ function frame(event: string, sequence: number, ts: number, dataJson: string): s
   return `{"event":"${event}","sequence":${sequence},"ts":${ts},"data":${dataJson}}`;
 }
 
-function acknowledgement(id: number | null, dataJson: string): string {
-  return `{"id":${id},"code":0,"msg":"ok","data":${dataJson}}`;
+/** The subprotocol to speak: the first that the client offers and we know, or none. */
+function protocolOf(req: HttpRequest): string {
+  const offered = req.getHeader("sec-websocket-protocol").split(",");
+  return offered.map((name) => name.trim()).find((name) => name === "msgpack" || name === "json") ?? "";
 }
 
-function refusal(id: number | null, error: ApiError, traceId: string): string {
-  return `{"id":${id},${errorBody(error, traceId).slice(1)}`;
-}
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-function parseMessage(message: ArrayBuffer): unknown {
+function parseMessage(message: ArrayBuffer, isBinary: boolean, packed: boolean): unknown {
+  if (isBinary !== packed) throw badRequest(packed ? "send binary frames of MessagePack" : "send text frames of JSON");
   try {
-    return JSON.parse(utf8.decode(message));
+    return packed ? decodeMessage(new Uint8Array(message)) : parseJson(Buffer.from(message));
   } catch {
-    throw badRequest("the message is not valid JSON");
+    throw badRequest(`the message is not valid ${packed ? "MessagePack" : "JSON"}`);
   }
 }

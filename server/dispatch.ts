@@ -1,0 +1,83 @@
+/**
+ * One way into every handler, whatever brings the request: HTTP and the WebSocket's operations share each route's
+ * schemas, its access rules and its rate limits. Knows no sockets.
+ */
+import type { Principal } from "./accounts.ts";
+import { ApiError, badRequest, ErrorKind } from "./errors.ts";
+import type { Origin } from "./order-entry.ts";
+import type { RateLimiter, RateState } from "./rate-limiter.ts";
+import type { Responder, Route, RouteRequest } from "./routes.ts";
+import { type Check, compileQuery, compileSchema } from "./validate.ts";
+
+export interface CompiledRoute {
+  readonly route: Route;
+  /** Names its rate buckets: method and path. */
+  readonly template: string;
+  /** Of a query string. */
+  readonly query: Check<unknown>;
+  /** Of the query's values, where they come as such. */
+  readonly values: Check<unknown>;
+  readonly body: Check<unknown> | null;
+}
+
+export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
+  return routes.map((route) => ({
+    route,
+    template: `${route.method} ${route.path}`,
+    query: compileQuery(route.query),
+    values: compileSchema(route.query),
+    body: route.body === null ? null : compileSchema(route.body),
+  }));
+}
+
+/** @throws ApiError 40300 unless this caller may use the route */
+export function authorize(route: Route, principal: Principal): void {
+  if (!route.tokens.includes(principal.pat ? "pat" : "session")) {
+    throw new ApiError(ErrorKind.forbidden, "this kind of token cannot be used here");
+  }
+  if (route.scope !== null && !principal.scopes.has(route.scope)) {
+    throw new ApiError(ErrorKind.forbidden, `the token lacks the scope ${route.scope}`);
+  }
+  if (principal.kycTier < route.minTier) {
+    throw new ApiError(ErrorKind.forbidden, `requires KYC tier ${route.minTier}, the account has ${principal.kycTier}`);
+  }
+}
+
+/** Counts a request. @throws RateLimited 42900 */
+export function countRequest(
+  limiter: RateLimiter | null,
+  { route, template }: CompiledRoute,
+  principal: Principal | null,
+  address: string,
+  now: number,
+): RateState | null {
+  return limiter?.take(template, route.rateClass, principal?.userId ?? null, address, now) ?? null;
+}
+
+/** Runs the handler: an answer now, one to come, or (undefined) one that the handler gives through the reply. */
+export function execute(route: Route, request: RouteRequest, reply: Responder): void {
+  const answer = route.handler(request);
+  if (answer === undefined) return;
+  const give = (json: string): void => {
+    if (route.enveloped) reply.data(json);
+    else reply.plain(route.status, json);
+  };
+  if (!(answer instanceof Promise)) return give(answer);
+  answer.then(
+    (json) => {
+      if (json !== undefined) give(json);
+    },
+    (error) => reply.fail(error),
+  );
+}
+
+/** A request by nobody in particular. */
+export const DIRECT: Origin = { connection: null, builderCode: null };
+
+const BUILDER_CODE = /^[A-Za-z0-9._-]{1,32}$/;
+
+/** The origin with a builder's code. @param name of the header or field that has it @throws ApiError 40000 */
+export function creditedTo(origin: Origin, builderCode: string, name: string): Origin {
+  if (!BUILDER_CODE.test(builderCode)) throw badRequest(`${name}: 1 to 32 characters of A-Z a-z 0-9 . _ -`);
+  return { connection: origin.connection, builderCode };
+}

@@ -1,0 +1,141 @@
+/**
+ * What live orders set aside in the gateway's ledger: USDC or shares, and daily activity. Usually price times what remains.
+ *
+ * While changes of an order are on their way to the engine, fills may be on their way back, and nobody can say yet which
+ * came first. Such an order has a reservation instead: the most that any succession of fills and changes can cost. That is
+ * less than old and new together: each share is filled at the old price or at the new one, not at both.
+ */
+import { Side } from "../engine/constants.ts";
+import type { Ledger } from "../engine/ledger.ts";
+import { notionalMicro } from "../engine/money.ts";
+import { sideOf } from "../engine/records.ts";
+import { MARK_RESERVED, type OrderStore } from "./order-store.ts";
+
+/** What an order may still cost at most. */
+export interface Exposure {
+  /** micro-USDC of notional: what a buy holds, and what either side counts for daily activity. */
+  readonly money: number;
+  /** The most that may rest: what a sell holds. */
+  readonly shares: number;
+  /** The highest price that it may rest at, BPS. */
+  readonly price: number;
+}
+
+interface Reservation extends Exposure {
+  /** Changes on their way. */
+  readonly changes: number;
+}
+
+/** The exposure of an order that changes from what `before` says to so many shares at a price, with fills in flight. */
+export function worstOf(before: Exposure, price: number, shares: number): Exposure {
+  const replaced = notionalMicro(price, shares);
+  const afterFills =
+    notionalMicro(before.price, before.shares) + notionalMicro(price, Math.max(0, shares - before.shares));
+  return {
+    money: Math.max(before.money, price >= before.price ? replaced : afterFills),
+    shares: Math.max(before.shares, shares),
+    price: Math.max(before.price, price),
+  };
+}
+
+export class Holds {
+  private readonly store: OrderStore;
+  private readonly ledger: Ledger;
+  private readonly reservations = new Map<number, Reservation>();
+
+  constructor(store: OrderStore, ledger: Ledger) {
+    this.store = store;
+    this.ledger = ledger;
+  }
+
+  exposureOf(slot: number): Exposure {
+    const { store } = this;
+    if (this.isReserved(slot)) return this.reservations.get(slot)!;
+    const shares = store.remaining[slot]!;
+    return { money: notionalMicro(store.activityPrices[slot]!, shares), shares, price: store.prices[slot]! };
+  }
+
+  isReserved(slot: number): boolean {
+    return (this.store.marks[slot]! & MARK_RESERVED) !== 0;
+  }
+
+  /** Sets aside for all that remains of the order. */
+  hold(slot: number): void {
+    this.change(slot, this.store.remaining[slot]!, 1);
+  }
+
+  /** Gives back what so many shares of the order held: they were filled, or will not be. */
+  releasePart(slot: number, shares: number): void {
+    if (this.isReserved(slot)) {
+      const before = this.reservations.get(slot)!;
+      const money = before.money - notionalMicro(this.store.prices[slot]!, shares);
+      this.reservations.set(slot, { ...before, money, shares: before.shares - shares });
+    }
+    this.change(slot, shares, -1);
+  }
+
+  /** Gives all back: the order ends. */
+  releaseAll(slot: number): void {
+    if (this.isReserved(slot)) this.dropReservation(slot);
+    else this.releasePart(slot, this.store.remaining[slot]!);
+  }
+
+  /** Another change of a live order is on its way. The caller has seen that the difference is there. */
+  reserve(slot: number, exposure: Exposure): void {
+    const before = this.exposureOf(slot);
+    const changes = (this.isReserved(slot) ? this.reservations.get(slot)!.changes : 0) + 1;
+    this.changeBy(slot, exposure.money - before.money, exposure.shares - before.shares);
+    this.reservations.set(slot, { ...exposure, changes });
+    this.store.marks[slot]! |= MARK_RESERVED;
+  }
+
+  /** An order on its way takes over what another one holds, and adds only the difference until it is placed. */
+  reserveDifference(slot: number, money: number, shares: number): void {
+    this.changeBy(slot, money, shares);
+    this.reservations.set(slot, { money, shares, price: this.store.prices[slot]!, changes: 1 });
+    this.store.marks[slot]! |= MARK_RESERVED;
+  }
+
+  /** A change came back, made or refused; the store says what the order is now. With the last one the hold is usual again. */
+  settleChange(slot: number): void {
+    if (!this.isReserved(slot)) return;
+    const reservation = this.reservations.get(slot)!;
+    if (reservation.changes > 1) {
+      this.reservations.set(slot, { ...reservation, changes: reservation.changes - 1 });
+      return;
+    }
+    this.dropReservation(slot);
+    this.hold(slot);
+  }
+
+  private dropReservation(slot: number): void {
+    const { money, shares } = this.reservations.get(slot)!;
+    this.reservations.delete(slot);
+    this.store.marks[slot]! &= ~MARK_RESERVED;
+    this.changeBy(slot, -money, -shares);
+  }
+
+  private change(slot: number, shares: number, sign: 1 | -1): void {
+    const { store, ledger } = this;
+    const user = store.users[slot]!;
+    const activity = sign * notionalMicro(store.activityPrices[slot]!, shares);
+    ledger.changeLiveActivity(user, activity);
+    if (sideOf(store.packed[slot]!) === Side.buy) {
+      const money = notionalMicro(store.prices[slot]!, shares);
+      if (sign > 0) ledger.hold(user, money);
+      else ledger.release(user, money);
+    } else if (sign > 0) ledger.holdShares(user, store.outcomes[slot]!, shares);
+    else ledger.releaseShares(user, store.outcomes[slot]!, shares);
+  }
+
+  private changeBy(slot: number, money: number, shares: number): void {
+    const { store, ledger } = this;
+    const user = store.users[slot]!;
+    ledger.changeLiveActivity(user, money);
+    if (sideOf(store.packed[slot]!) === Side.buy) {
+      if (money >= 0) ledger.hold(user, money);
+      else ledger.release(user, -money);
+    } else if (shares >= 0) ledger.holdShares(user, store.outcomes[slot]!, shares);
+    else ledger.releaseShares(user, store.outcomes[slot]!, -shares);
+  }
+}

@@ -1,0 +1,697 @@
+/**
+ * What traders ask for: checks a placement, an amend, a cancel, a set of quotes or a change of complete sets, holds what
+ * it needs and hands the command on. Everything that can be refused is refused here, before anything was done; what only
+ * the book can know comes back as an engine event (exchange.ts), and so does every answer.
+ */
+import { check } from "../engine/check.ts";
+import { OrderType, Reason, SelfTradePrevention, Side, TimeInForce } from "../engine/constants.ts";
+import type { Ledger } from "../engine/ledger.ts";
+import {
+  ANSWER_DEADLINE_MS,
+  DAILY_ACTIVITY_LIMIT_MICRO,
+  MAX_CHAIN_COMMANDS,
+  MAX_PRICE_BPS,
+  MICRO_PER_SHARE,
+  MIN_PRICE_BPS,
+} from "../engine/limits.ts";
+import { MS_PER_DAY, notionalMicro, utcDay } from "../engine/money.ts";
+import * as R from "../engine/records.ts";
+import { fingerprintOf } from "./client-order-ids.ts";
+import type { EngineLink } from "./engine-links.ts";
+import { successBody } from "./envelope.ts";
+import { ApiError, badRequest, ErrorKind, notFound, overloaded } from "./errors.ts";
+import type { Answer, Exchange } from "./exchange.ts";
+import { GatheredAnswer } from "./gathered-answer.ts";
+import { type Exposure, worstOf } from "./holds.ts";
+import { isTradable, type Market, marketStatusName } from "./market-registry.ts";
+import { firstAnswerJson, liveOrderJson } from "./order-json.ts";
+import { IN_FLIGHT, MARK_ENDING } from "./order-store.ts";
+
+/** An order as its sender describes it; numbers are codes of constants.ts. */
+export interface Placement {
+  marketId: number;
+  outcomeId: number;
+  side: number;
+  /** Null only for a market order without bound. */
+  price: number | null;
+  quantity: number;
+  type: number;
+  timeInForce: number;
+  postOnly: boolean;
+  selfTradePrevention: number;
+  clientOrderId: string | null;
+  expiresAt: number | null;
+  validUntil: number | null;
+}
+
+export interface Amendment {
+  price: number | null;
+  /** The new total, what is filled included. */
+  quantity: number | null;
+  validUntil: number | null;
+}
+
+export interface Quote {
+  outcomeId: number;
+  side: number;
+  price: number;
+  quantity: number;
+}
+
+/** Which of the user's orders a cancel-all means. */
+export interface OrderFilter {
+  marketId?: number | undefined;
+  outcomeId?: number | undefined;
+  side?: number | undefined;
+  clientOrderId?: string | undefined;
+}
+
+export interface Trader {
+  readonly userId: number;
+  readonly kycTier: number;
+  /** The request came with a personal access token. */
+  readonly pat: boolean;
+}
+
+/** A connection that places orders of its own. */
+export interface Connection {
+  /** From 1. */
+  readonly number: number;
+  /** Its orders end when it does. */
+  tied: boolean;
+  /** It has ended, and was tied. */
+  ended: boolean;
+}
+
+/** How a request came. */
+export interface Origin {
+  readonly connection: Connection | null;
+  readonly builderCode: string | null;
+}
+
+/** An order that has ended, as far as a repeat of its placement must know it. */
+export interface EndedOrder {
+  readonly userId: number;
+  readonly fingerprint: number | null;
+  readonly builderCode: string | null;
+  readonly createdAt: number;
+}
+
+export interface OrderEntryOptions {
+  readonly exchange: Exchange;
+  /** Looks an order up in the database. */
+  readonly findEnded: (orderId: number) => Promise<EndedOrder | null>;
+}
+
+/** What some placements come to, beside what is held already. */
+interface Needs {
+  money: number;
+  activity: number;
+  /** By outcome. */
+  readonly shares: Map<number, number>;
+}
+
+export class OrderEntry {
+  private readonly exchange: Exchange;
+  private readonly findEnded: (orderId: number) => Promise<EndedOrder | null>;
+
+  constructor(options: OrderEntryOptions) {
+    this.exchange = options.exchange;
+    this.findEnded = options.findEnded;
+  }
+
+  // ---------------------------------------------------------------- placing
+
+  /**
+   * Places an order; `answer` gets the queued order once it is durable, or, where the client order id names the same
+   * order already, what the first request was answered with.
+   * @throws ApiError where it is refused; then nothing was done
+   */
+  place(trader: Trader, origin: Origin, order: Placement, now: number, answer: Answer): void {
+    const { exchange } = this;
+    const market = exchange.registry.get(order.marketId);
+    if (market === undefined) throw notFound("market");
+    if (!hasOutcome(market, order.outcomeId)) throw badRequest("outcome_id: not an outcome of this market");
+    checkTerms(order);
+    const { clientOrderId } = order;
+    if (clientOrderId !== null) {
+      const orderId = exchange.clientOrderIds.find(trader.userId, clientOrderId);
+      if (orderId !== 0) return this.repeat(trader.userId, orderId, order, now, answer);
+    }
+    // Not before: a repeat may well come when its order has expired.
+    if (order.expiresAt !== null && order.expiresAt <= now) throw badRequest("expires_at: must lie in the future");
+    this.checkOpen(origin, market);
+    exchange.expireDue(now);
+    const price = order.price ?? (order.side === Side.buy ? MAX_PRICE_BPS : MIN_PRICE_BPS);
+    const activityPrice = order.price ?? MAX_PRICE_BPS;
+    this.checkActivity(trader, notionalMicro(activityPrice, order.quantity), now);
+    if (order.side === Side.buy) checkBalance(exchange.ledger, trader.userId, notionalMicro(price, order.quantity));
+    else checkShares(exchange.ledger, trader.userId, order.outcomeId, order.quantity);
+    const link = exchange.links.of(market.id);
+    if (!exchange.links.hasRoom(link) || !exchange.store.hasSlots(1)) throw tooMuchInFlight();
+    if (clientOrderId !== null && exchange.clientOrderIds.isFull) {
+      throw overloaded("the exchange keeps no more client order ids of the last 24 hours");
+    }
+    // From here it must succeed.
+    const flags =
+      (order.postOnly ? R.FLAG_POST_ONLY : 0) |
+      (trader.pat ? R.FLAG_PAT : 0) |
+      (origin.connection?.tied === true ? R.FLAG_TIED : 0) |
+      (clientOrderId === null && origin.builderCode === null ? 0 : R.FLAG_TEXT);
+    const kind = R.CommandKind.placeOrder;
+    const packed = R.packCommand(kind, order.side, order.type, order.timeInForce, order.selfTradePrevention, flags);
+    const slot = this.take(
+      trader.userId,
+      origin,
+      market.id,
+      order.outcomeId,
+      price,
+      activityPrice,
+      order.quantity,
+      packed,
+      now,
+    );
+    const { store } = exchange;
+    store.expiresAt[slot] = order.expiresAt ?? 0;
+    if ((packed & R.FLAG_TEXT) !== 0) {
+      const fingerprint = clientOrderId === null ? 0 : fingerprint47(order);
+      store.texts.write(slot, clientOrderId, origin.builderCode, fingerprint);
+      if (clientOrderId !== null) exchange.clientOrderIds.add(trader.userId, clientOrderId, store.ids[slot]!, now);
+    }
+    store.link(slot);
+    exchange.holds.hold(slot);
+    if (order.timeInForce === TimeInForce.gtd) {
+      exchange.expiries.add({ at: order.expiresAt!, slot, orderId: store.ids[slot]! });
+    }
+    // In a command 0 stands for none; what was due in 1970 is as late at 1 ms.
+    const validUntil = order.validUntil === null ? 0 : Math.max(1, order.validUntil);
+    exchange.pushOrder(link, packed, slot, order.quantity, 0, store.expiresAt[slot]!, validUntil, now);
+    exchange.awaitPlacement(slot, answer, now);
+  }
+
+  /** Takes a slot and sets the fields that every placement has. */
+  private take(
+    userId: number,
+    origin: Origin,
+    marketId: number,
+    outcomeId: number,
+    price: number,
+    activityPrice: number,
+    quantity: number,
+    packed: number,
+    now: number,
+  ): number {
+    const { store } = this.exchange;
+    const slot = store.takeSlot();
+    check(slot !== 0, "the caller has asked for slots");
+    store.ids[slot] = this.exchange.nextOrderId();
+    store.users[slot] = userId;
+    store.markets[slot] = marketId;
+    store.outcomes[slot] = outcomeId;
+    store.prices[slot] = price;
+    store.activityPrices[slot] = activityPrice;
+    store.quantities[slot] = quantity;
+    store.remaining[slot] = quantity;
+    store.packed[slot] = packed;
+    store.statuses[slot] = IN_FLIGHT;
+    store.expiresAt[slot] = 0;
+    store.createdAt[slot] = now;
+    store.updatedAt[slot] = now;
+    store.connections[slot] = origin.connection?.number ?? 0;
+    return slot;
+  }
+
+  /** A client order id that is in use: the same body is answered as at first, another one is a conflict. */
+  private repeat(userId: number, orderId: number, order: Placement, now: number, answer: Answer): void {
+    const { store } = this.exchange;
+    const slot = store.find(orderId);
+    const fingerprint = fingerprint47(order);
+    if (slot === 0) {
+      this.findEnded(orderId).then(
+        (ended) => {
+          if (ended === null || ended.userId !== userId || ended.fingerprint !== fingerprint) answer.error(idInUse());
+          else answer.data(firstAnswerJson(orderId, order, ended.builderCode, ended.createdAt));
+        },
+        (error) => answer.error(asApiError(error)),
+      );
+      return;
+    }
+    if (store.texts.fingerprint(slot) !== fingerprint || store.users[slot] !== userId) throw idInUse();
+    if (store.statuses[slot] === IN_FLIGHT) this.exchange.joinPlacement(slot, answer, now);
+    else answer.data(firstAnswerJson(orderId, order, store.texts.builderCode(slot), store.createdAt[slot]!));
+  }
+
+  // ---------------------------------------------------------------- canceling
+
+  /**
+   * Cancels an order of the user; `answer` gets it as it stood when the cancel reached it, 40900 where it has ended, 4040
+   * where the user has no such order.
+   */
+  cancel(userId: number, orderId: number, now: number, answer: Answer): void {
+    const slot = this.findOwn(userId, orderId);
+    if (slot === 0) this.explainMissing(userId, orderId, answer);
+    else this.cancelSlot(slot, now, answer);
+  }
+
+  /** The same for the order that a client order id names, also while its placement is on its way. */
+  cancelByClientId(userId: number, clientOrderId: string, now: number, answer: Answer): void {
+    const orderId = this.exchange.clientOrderIds.find(userId, clientOrderId);
+    if (orderId === 0) throw notFound("order");
+    const slot = this.exchange.store.find(orderId);
+    if (slot === 0) this.explainMissing(userId, orderId, answer);
+    else this.cancelSlot(slot, now, answer);
+  }
+
+  private cancelSlot(slot: number, now: number, answer: Answer): void {
+    const { exchange } = this;
+    if (exchange.refusal !== null) throw exchange.refusal;
+    if (!exchange.links.hasReservedRoom(exchange.links.of(exchange.store.markets[slot]!))) throw tooMuchInFlight();
+    exchange.pushCancel(slot, Reason.user, exchange.expect(answer, now), now);
+  }
+
+  /** Cancels all live orders of the user that fit; `answer` gets {order_ids} of those that it ended. */
+  cancelAll(userId: number, filter: OrderFilter, now: number, answer: Answer): void {
+    const { exchange } = this;
+    if (exchange.refusal !== null) throw exchange.refusal;
+    const { store } = exchange;
+    const only = filter.clientOrderId === undefined ? 0 : exchange.clientOrderIds.find(userId, filter.clientOrderId);
+    const slots: number[] = [];
+    for (let slot = store.newestOf(userId); slot !== 0; slot = store.olderOf(slot)) {
+      if (filter.marketId !== undefined && store.markets[slot] !== filter.marketId) continue;
+      if (filter.outcomeId !== undefined && store.outcomes[slot] !== filter.outcomeId) continue;
+      if (filter.side !== undefined && R.sideOf(store.packed[slot]!) !== filter.side) continue;
+      if (filter.clientOrderId !== undefined && store.ids[slot] !== only) continue;
+      slots.push(slot);
+    }
+    const gathered = new GatheredAnswer(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
+    exchange.cancels.add(slots, Reason.user, {
+      arrived: () => gathered.arrived(),
+      done: (orderIds) => gathered.finish(`{"order_ids":[${orderIds.join(",")}]}`),
+    });
+    exchange.schedule();
+  }
+
+  /** The connection has ended: cancels what it placed, if it is tied. */
+  endConnection(userId: number, connection: Connection): void {
+    if (!connection.tied) return;
+    connection.ended = true;
+    const { store, cancels } = this.exchange;
+    const slots: number[] = [];
+    for (let slot = store.newestOf(userId); slot !== 0; slot = store.olderOf(slot)) {
+      if (store.connections[slot] === connection.number) slots.push(slot);
+    }
+    cancels.add(slots, Reason.cancelOnDisconnect, null);
+    this.exchange.schedule();
+  }
+
+  // ---------------------------------------------------------------- amending
+
+  /** Amends price, total quantity or both of a live order; `answer` gets it as amended. @throws ApiError */
+  amend(trader: Trader, origin: Origin, orderId: number, change: Amendment, now: number, answer: Answer): void {
+    if (change.price === null && change.quantity === null)
+      throw badRequest("price, quantity: give one of them or both");
+    const slot = this.findOwn(trader.userId, orderId);
+    if (slot === 0) return this.explainMissing(trader.userId, orderId, answer);
+    const { exchange } = this;
+    const { store, holds, ledger, links } = exchange;
+    const market = exchange.registry.get(store.markets[slot]!)!;
+    const { price, quantity } = change;
+    const keepsPriority =
+      (price === null || price === store.prices[slot]) && (quantity === null || quantity <= store.quantities[slot]!);
+    if (keepsPriority && exchange.refusal !== null) throw exchange.refusal;
+    if (!keepsPriority) this.checkOpen(origin, market);
+    exchange.expireDue(now);
+    if ((store.marks[slot]! & MARK_ENDING) !== 0) throw new ApiError(ErrorKind.conflict, "the order is being canceled");
+    const filled = store.quantities[slot]! - store.remaining[slot]!;
+    const before = holds.exposureOf(slot);
+    // What isn't given stays as the changes before this one leave it: at most what they are reserved for.
+    const shares = quantity === null ? before.shares : Math.max(0, quantity - filled);
+    const after = worstOf(before, price ?? before.price, shares);
+    this.checkActivity(trader, after.money - before.money, now);
+    if (R.sideOf(store.packed[slot]!) === Side.buy) checkBalance(ledger, trader.userId, after.money - before.money);
+    else checkShares(ledger, trader.userId, store.outcomes[slot]!, after.shares - before.shares);
+    const link = links.of(market.id);
+    if (!links.hasRoom(link)) throw tooMuchInFlight();
+    // From here it must succeed.
+    holds.reserve(slot, after);
+    const validUntil = change.validUntil === null ? 0 : Math.max(1, change.validUntil);
+    const packed = R.packCancel(R.CommandKind.amendOrder, 0, 0);
+    const priority = exchange.nextOrderId();
+    links.push(
+      link, packed, slot, trader.userId, store.outcomes[slot]!, price ?? 0, quantity ?? 0, market.id,
+      exchange.expect(answer, now), orderId, now, priority, validUntil,
+    ); // biome-ignore format: one record
+    exchange.schedule();
+  }
+
+  // ---------------------------------------------------------------- quotes
+
+  /**
+   * Makes `quotes` all of the user's quotes in the market, at once: one chain of commands, in which nothing of anyone
+   * else's is matched, and one commit. A quote that stands as it is asked for stays. Where the user's means don't cover
+   * old and new together, each new quote takes over what an old one of its outcome and side holds, and is smaller by what
+   * of that one was filled in the meantime. `answer` gets {results}. @throws ApiError: then all quotes are as they were
+   */
+  replaceQuotes(
+    trader: Trader,
+    origin: Origin,
+    marketId: number,
+    quotes: readonly Quote[],
+    now: number,
+    answer: Answer,
+  ): void {
+    const { exchange } = this;
+    const { store, links } = exchange;
+    const { userId } = trader;
+    const market = exchange.registry.get(marketId);
+    if (market === undefined) throw notFound("market");
+    quotes.forEach(({ outcomeId }, i) => {
+      if (!hasOutcome(market, outcomeId)) throw badRequest(`quotes.${i}.outcome_id: not an outcome of this market`);
+    });
+    if (exchange.refusal !== null) throw exchange.refusal;
+    exchange.expireDue(now);
+    const standing = this.standingQuotes(userId, marketId);
+    const results = quotes.map((quote) => takeUnchanged(exchange, standing, quote));
+    const old = standing.filter((slot) => slot !== 0);
+    const placed = quotes.filter((_, i) => results[i] === 0);
+    if (placed.length > 0) this.checkOpen(origin, market);
+    const pairs = this.fundQuotes(trader, placed, old, now);
+    const link = links.of(marketId);
+    const commands = old.length + placed.length;
+    check(commands <= MAX_CHAIN_COMMANDS, "quotes and those they replace fit a chain");
+    if (!links.hasRoom(link, commands) || !store.hasSlots(placed.length)) throw tooMuchInFlight();
+    // From here it must succeed.
+    const gathered = new GatheredAnswer(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
+    const texts = results.map((slot) => (slot === 0 ? null : liveOrderJson(store, slot)));
+    // This function counts as one, so that the last to settle is known.
+    let outstanding = 1;
+    const settle = (): void => {
+      if (--outstanding > 0) return;
+      gathered.finish(`{"results":[${texts.map((text) => successBody(text!)).join(",")}]}`);
+    };
+    const awaited = (index: number): Answer => {
+      outstanding++;
+      return quoteAnswer(texts, index, gathered, settle);
+    };
+    if (commands > 0) links.beginChain(commands);
+    if (old.length > 0) {
+      outstanding++;
+      const reference = exchange.cancels.watch(old.length, { arrived: () => gathered.arrived(), done: settle });
+      for (const slot of old) exchange.pushCancel(slot, Reason.user, reference, now);
+    }
+    let n = 0;
+    quotes.forEach((quote, i) => {
+      const standingSlot = results[i]!;
+      if (standingSlot === 0) {
+        const slot = this.pushQuote(trader, origin, link, marketId, quote, pairs === null ? null : pairs[n]!, now);
+        n++;
+        exchange.awaitPlacement(slot, awaited(i), now);
+        return;
+      }
+      store.connections[standingSlot] = origin.connection?.number ?? 0;
+      if (store.statuses[standingSlot] === IN_FLIGHT) exchange.joinPlacement(standingSlot, awaited(i), now);
+    });
+    settle();
+  }
+
+  private standingQuotes(userId: number, marketId: number): number[] {
+    const { store } = this.exchange;
+    const slots: number[] = [];
+    for (let slot = store.newestQuoteOf(userId, marketId); slot !== 0; slot = store.olderQuoteOf(slot)) {
+      if ((store.marks[slot]! & MARK_ENDING) === 0) slots.push(slot);
+    }
+    return slots;
+  }
+
+  /**
+   * Sees that the user's means cover the quotes beside the old ones (null), or else in their place: then each quote's
+   * pair. @throws ApiError where they do neither
+   */
+  private fundQuotes(
+    trader: Trader,
+    quotes: readonly Quote[],
+    old: readonly number[],
+    now: number,
+  ): QuotePair[] | null {
+    const together = needsOf(
+      quotes.map(({ outcomeId, side, price, quantity }) => {
+        return { outcomeId, side, money: notionalMicro(price, quantity), shares: quantity };
+      }),
+    );
+    try {
+      this.checkNeeds(trader, together, now);
+      return null;
+    } catch (error) {
+      if (!(error instanceof ApiError) || old.length === 0) throw error;
+    }
+    const pairs = this.pairQuotes(quotes, old);
+    const differences = pairs.map(({ money, shares }, i) => {
+      const { outcomeId, side } = quotes[i]!;
+      return { outcomeId, side, money, shares };
+    });
+    this.checkNeeds(trader, needsOf(differences), now);
+    return pairs;
+  }
+
+  /** Gives each quote an old one of its outcome and side to replace, best price to best price, as far as there are. */
+  private pairQuotes(quotes: readonly Quote[], old: readonly number[]): QuotePair[] {
+    const { store, holds } = this.exchange;
+    const better = (side: number, a: number, b: number): number => (side === Side.buy ? b - a : a - b);
+    // What one in flight will come to rest at isn't known: it can be replaced, but not taken over from.
+    const free = old.filter((slot) => store.statuses[slot] !== IN_FLIGHT);
+    free.sort((a, b) => better(R.sideOf(store.packed[a]!), store.prices[a]!, store.prices[b]!));
+    const pairs: QuotePair[] = quotes.map(({ price, quantity }) => {
+      return { slot: 0, expected: 0, money: notionalMicro(price, quantity), shares: quantity };
+    });
+    const order = quotes.map((_, i) => i).sort((a, b) => better(quotes[a]!.side, quotes[a]!.price, quotes[b]!.price));
+    for (const i of order) {
+      const { outcomeId, side, price, quantity } = quotes[i]!;
+      const at = free.findIndex((slot) => store.outcomes[slot] === outcomeId && R.sideOf(store.packed[slot]!) === side);
+      if (at < 0) continue;
+      const [slot] = free.splice(at, 1) as [number];
+      const before = holds.exposureOf(slot);
+      const after: Exposure = worstOf(before, price, quantity);
+      pairs[i] = {
+        slot,
+        expected: before.shares,
+        money: after.money - before.money,
+        shares: after.shares - before.shares,
+      };
+    }
+    return pairs;
+  }
+
+  private pushQuote(
+    trader: Trader,
+    origin: Origin,
+    link: EngineLink,
+    marketId: number,
+    quote: Quote,
+    pair: QuotePair | null,
+    now: number,
+  ): number {
+    const { exchange } = this;
+    const { store, holds } = exchange;
+    const { outcomeId, side, price, quantity } = quote;
+    const flags =
+      R.FLAG_QUOTE |
+      R.FLAG_POST_ONLY |
+      (trader.pat ? R.FLAG_PAT : 0) |
+      (origin.connection?.tied === true ? R.FLAG_TIED : 0) |
+      (origin.builderCode === null ? 0 : R.FLAG_TEXT);
+    const packed = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, TimeInForce.gtc, 0, flags);
+    const slot = this.take(trader.userId, origin, marketId, outcomeId, price, price, quantity, packed, now);
+    if (origin.builderCode !== null) store.texts.write(slot, null, origin.builderCode, 0);
+    store.link(slot);
+    if (pair === null || pair.slot === 0) {
+      holds.hold(slot);
+      exchange.pushOrder(link, packed, slot, quantity, 0, 0, 0, now);
+    } else {
+      holds.reserveDifference(slot, pair.money, pair.shares);
+      exchange.pushOrder(link, packed | R.FLAG_REPLACES, slot, quantity, pair.slot, pair.expected, 0, now);
+    }
+    return slot;
+  }
+
+  // ---------------------------------------------------------------- complete sets
+
+  /** Turns USDC into complete sets (or back); `answer` gets {market_id, quantity}. @throws ApiError */
+  changeSets(trader: Trader, marketId: number, quantity: number, split: boolean, now: number, answer: Answer): void {
+    const { exchange } = this;
+    const market = exchange.registry.get(marketId);
+    if (market === undefined) throw notFound("market");
+    if (exchange.refusal !== null) throw exchange.refusal;
+    const status = marketStatusName(market);
+    const allowed = split ? ["open", "halted"] : ["open", "halted", "closed"];
+    if (!allowed.includes(status)) throw new ApiError(ErrorKind.marketNotOpen, `the market is ${status}`);
+    const { ledger, links } = exchange;
+    const { userId } = trader;
+    const amount = quantity * MICRO_PER_SHARE;
+    if (split) checkBalance(ledger, userId, amount);
+    else for (const outcome of market.outcomes) checkShares(ledger, userId, outcome.id, quantity);
+    const link = links.of(marketId);
+    if (!links.hasRoom(link)) throw tooMuchInFlight();
+    // From here it must succeed.
+    if (split) ledger.hold(userId, amount);
+    else for (const outcome of market.outcomes) ledger.holdShares(userId, outcome.id, quantity);
+    const kind = split ? R.CommandKind.splitSets : R.CommandKind.mergeSets;
+    const reference = exchange.expect(answer, now);
+    links.push(link, R.packCancel(kind, 0, 0), 0, userId, 0, 0, quantity, marketId, reference, 0, now, 0, 0);
+    exchange.schedule();
+  }
+
+  // ---------------------------------------------------------------- checks
+
+  /** @throws ApiError unless orders can enter the market's books on behalf of this sender */
+  private checkOpen(origin: Origin, market: Market): void {
+    if (this.exchange.refusal !== null) throw this.exchange.refusal;
+    if (origin.connection?.ended === true) throw new ApiError(ErrorKind.conflict, "the connection has ended");
+    if (!isTradable(market)) throw new ApiError(ErrorKind.marketNotOpen, `the market is ${marketStatusName(market)}`);
+  }
+
+  private checkNeeds(trader: Trader, needs: Needs, now: number): void {
+    const { ledger } = this.exchange;
+    this.checkActivity(trader, needs.activity, now);
+    checkBalance(ledger, trader.userId, needs.money);
+    for (const [outcomeId, shares] of needs.shares) checkShares(ledger, trader.userId, outcomeId, shares);
+  }
+
+  private checkActivity(trader: Trader, activity: number, now: number): void {
+    if (activity <= 0) return;
+    const day = utcDay(now);
+    const limit = DAILY_ACTIVITY_LIMIT_MICRO[trader.kycTier] ?? 0;
+    const used = this.exchange.ledger.activity(trader.userId, day);
+    if (used + activity <= limit) return;
+    const retryAfter = Math.ceil(((day + 1) * MS_PER_DAY - now) / 1000);
+    const text = `daily activity: ${used} of ${limit} micro-USDC are used, the order adds ${activity}`;
+    throw new ApiError(ErrorKind.limitExceeded, text, retryAfter);
+  }
+
+  /** A live order of the user, or 0. One in flight has no id yet that its owner could know. */
+  private findOwn(userId: number, orderId: number): number {
+    const { store } = this.exchange;
+    const slot = store.find(orderId);
+    return slot !== 0 && store.users[slot] === userId && store.statuses[slot] !== IN_FLIGHT ? slot : 0;
+  }
+
+  /** Tells an order that has ended from one that the user doesn't have. */
+  private explainMissing(userId: number, orderId: number, answer: Answer): void {
+    this.findEnded(orderId).then(
+      (ended) => {
+        const own = ended !== null && ended.userId === userId;
+        answer.error(own ? new ApiError(ErrorKind.conflict, "the order is finished") : notFound("order"));
+      },
+      (error) => answer.error(asApiError(error)),
+    );
+  }
+}
+
+/** The old quote that a new one takes over from (slot 0: none), and what it needs beyond what that one holds. */
+interface QuotePair {
+  readonly slot: number;
+  /** What the gateway last knew to remain of it. */
+  readonly expected: number;
+  readonly money: number;
+  readonly shares: number;
+}
+
+function needsOf(quotes: readonly { outcomeId: number; side: number; money: number; shares: number }[]): Needs {
+  const needs: Needs = { money: 0, activity: 0, shares: new Map() };
+  for (const { outcomeId, side, money, shares } of quotes) {
+    needs.activity += money;
+    if (side === Side.buy) needs.money += money;
+    else needs.shares.set(outcomeId, (needs.shares.get(outcomeId) ?? 0) + shares);
+  }
+  return needs;
+}
+
+/** Takes the standing quote that is just as asked for out of the list (0 in its place); 0 where there is none. */
+function takeUnchanged({ store, holds }: Exchange, standing: number[], quote: Quote): number {
+  const at = standing.findIndex(
+    (slot) =>
+      slot !== 0 &&
+      store.outcomes[slot] === quote.outcomeId &&
+      R.sideOf(store.packed[slot]!) === quote.side &&
+      store.prices[slot] === quote.price &&
+      store.remaining[slot] === quote.quantity &&
+      !holds.isReserved(slot),
+  );
+  if (at < 0) return 0;
+  const slot = standing[at]!;
+  standing[at] = 0;
+  return slot;
+}
+
+function quoteAnswer(texts: (string | null)[], index: number, gathered: GatheredAnswer, settle: () => void): Answer {
+  return {
+    data(json) {
+      gathered.arrived();
+      texts[index] = json;
+      settle();
+    },
+    // A quote in the chain is placed, or nothing of the whole is: the gathered answer says what went wrong.
+    error: (error) => gathered.fail(error),
+  };
+}
+
+function hasOutcome(market: Market, outcomeId: number): boolean {
+  const index = outcomeId - market.firstOutcomeId;
+  return index >= 0 && index < market.outcomes.length;
+}
+
+function checkBalance(ledger: Ledger, userId: number, needed: number): void {
+  const available = ledger.available(userId);
+  if (needed <= available) return;
+  throw new ApiError(ErrorKind.insufficientBalance, `needs ${needed} micro-USDC, ${available} are available`);
+}
+
+function checkShares(ledger: Ledger, userId: number, outcomeId: number, needed: number): void {
+  const available = ledger.availableShares(userId, outcomeId);
+  if (needed <= available) return;
+  const text = `needs ${needed} shares of outcome ${outcomeId}, ${available} are available`;
+  throw new ApiError(ErrorKind.insufficientShares, text);
+}
+
+function tooMuchInFlight(): ApiError {
+  return overloaded("too many orders in flight: try again");
+}
+
+function idInUse(): ApiError {
+  return new ApiError(ErrorKind.conflict, "client_order_id: in use by another order");
+}
+
+function asApiError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(ErrorKind.internal, "internal error");
+}
+
+/** What the fields of one placement ask of each other. @throws ApiError 40000 */
+function checkTerms(order: Placement): void {
+  const { type, timeInForce, expiresAt, postOnly } = order;
+  if (type === OrderType.limit && order.price === null) throw badRequest("price: required for a limit order");
+  if (type === OrderType.market && timeInForce !== TimeInForce.ioc && timeInForce !== TimeInForce.fok) {
+    throw badRequest("time_in_force: a market order is ioc or fok");
+  }
+  if (timeInForce === TimeInForce.gtd) {
+    if (expiresAt === null) throw badRequest("expires_at: required for gtd");
+  } else if (expiresAt !== null) throw badRequest("expires_at: only for gtd");
+  const rests = type === OrderType.limit && timeInForce <= TimeInForce.gtd;
+  if (postOnly && !rests) throw badRequest("post_only: only for limit orders that may rest");
+  check(order.selfTradePrevention <= SelfTradePrevention.decrement, "the schema lets known modes through");
+}
+
+/** What two bodies with one client order id must share: every field that says something, defaults filled in. */
+function fingerprint47(order: Placement): number {
+  return fingerprintOf([
+    order.marketId,
+    order.outcomeId,
+    order.side,
+    order.price ?? 0,
+    order.quantity,
+    order.type,
+    order.timeInForce,
+    order.postOnly ? 1 : 0,
+    order.selfTradePrevention,
+    order.expiresAt ?? 0,
+    order.validUntil ?? 0,
+  ]);
+}
