@@ -5,8 +5,12 @@
 import { Bench } from "tinybench";
 import { MatchType, OrderStatus, Reason, Role, Side } from "../engine/constants.ts";
 import { Ledger } from "../engine/ledger.ts";
+import { CLIENT_ORDER_ID_MS } from "../engine/limits.ts";
 import { NumberMap } from "../engine/number-map.ts";
+import { FLAG_TEXT } from "../engine/records.ts";
 import { Accounts, hashToken } from "../server/accounts.ts";
+import { ClientOrderIds } from "../server/client-order-ids.ts";
+import { encodeJson } from "../server/msgpack.ts";
 import { orderJson } from "../server/order-json.ts";
 import { OrderStore } from "../server/order-store.ts";
 import { PlaceOrder } from "../server/schemas.ts";
@@ -35,18 +39,43 @@ accounts.addToken(row);
 const header = `Bearer ${token}`;
 
 const store = new OrderStore();
-const slot = store.takeSlot();
-store.ids[slot] = 1;
-store.users[slot] = 1;
-store.quantities[slot] = 100;
-store.prices[slot] = 4200;
-store.link(slot, null);
+
+function takeOrder(id: number, flags: number): number {
+  const slot = store.takeSlot();
+  store.ids[slot] = id;
+  store.users[slot] = 1;
+  store.quantities[slot] = 100;
+  store.prices[slot] = 4200;
+  store.packed[slot] = flags;
+  store.link(slot);
+  return slot;
+}
+const slot = takeOrder(1, 0);
+const named = [takeOrder(2, FLAG_TEXT), takeOrder(3, FLAG_TEXT)] as const;
 
 const ledger = new Ledger();
 for (const user of [1, 2]) ledger.deposit(user, 1_000_000_000_000);
 ledger.split(2, 1, 1, 2, 100_000);
 const ids = new NumberMap();
 for (let id = 1; id <= 100_000; id++) ids.set(id, id);
+
+const NAMES = 100_000;
+const names = Array.from({ length: NAMES }, (_, i) => `0193465e-7a2c-7c41-9d3f-${String(i).padStart(12, "0")}`);
+for (const [i, slot] of named.entries()) store.texts.write(slot, names[i]!, null, 1);
+const clientOrderIds = new ClientOrderIds(0);
+let clock = CLIENT_ORDER_ID_MS;
+
+/** Remembers a client order id and looks it up as a repeat would; of fifty thousand the oldest go, as they do with time. */
+function remember(i: number): number {
+  const name = names[clock++ % NAMES]!;
+  clientOrderIds.add(1, name, clock, clock);
+  if (i === 0) clientOrderIds.expire(clock + CLIENT_ORDER_ID_MS - NAMES / 2, () => false);
+  return clientOrderIds.find(1, name);
+}
+
+const json = orderJson(store, slot, OrderStatus.queued, Reason.none, 100, 1, "");
+// One text after another is what the encoder doesn't remember.
+const jsons = [json, json.replace('"queued"', '"open"')];
 
 const bench = new Bench({ time: smoke ? 20 : 500, warmupTime: smoke ? 5 : 100 });
 bench
@@ -85,6 +114,20 @@ bench
   .add(
     "write the order as JSON",
     repeat(() => orderJson(store, slot, OrderStatus.queued, Reason.none, 100, 1, "")),
+  )
+  .add(
+    "the same with a client order id",
+    // Each order twice in a row: for its answer and for its first update.
+    repeat((i) => orderJson(store, named[(i >> 1) % 2]!, OrderStatus.queued, Reason.none, 100, 1, "")),
+  )
+  .add(
+    "write its client order id into the slot",
+    repeat((i) => store.texts.write(named[i % 2]!, names[i]!, null, 1)),
+  )
+  .add("remember a client order id, and find it", repeat(remember))
+  .add(
+    "make MessagePack of the order's JSON",
+    repeat((i) => encodeJson(jsons[i % 2]!)),
   );
 await bench.run();
 
@@ -96,6 +139,6 @@ for (const { name, result: measured } of bench.tasks) {
   // Milliseconds a sample of a thousand are microseconds each.
   const nanoseconds = measured.latency.p50 * 1_000;
   result[name] = Math.round(nanoseconds);
-  console.log(`  ${name.padEnd(38)} ${nanoseconds.toFixed(0).padStart(6)} ns`);
+  console.log(`  ${name.padEnd(40)} ${nanoseconds.toFixed(0).padStart(6)} ns`);
 }
 printResult({ bench: "parts", nanoseconds: result });

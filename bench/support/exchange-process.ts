@@ -11,13 +11,26 @@ export interface ExchangeOptions {
   readonly seed?: object;
 }
 
+/** The line of its log that says that it trades. */
+interface Ready {
+  readonly msg: string;
+  readonly port: number;
+  readonly restored: number;
+}
+
 export class ExchangeProcess {
   readonly url: string;
+  /** Live orders that it found in its data folder. */
+  readonly restored: number;
+  /** From its start until it traded. */
+  readonly readyMs: number;
   private readonly child: Child;
 
-  private constructor(child: Child, port: number) {
+  private constructor(child: Child, { port, restored }: Ready, readyMs: number) {
     this.child = child;
     this.url = `http://127.0.0.1:${port}`;
+    this.restored = restored;
+    this.readyMs = readyMs;
   }
 
   /** Resolves when it trades. Durability is FULL, rate limits are off. @throws Error that says why it doesn't */
@@ -28,12 +41,13 @@ export class ExchangeProcess {
       env["SEED_FILE"] = join(dataDir, "seed.json");
       writeFileSync(env["SEED_FILE"], JSON.stringify(seed), { mode: 0o600 });
     }
+    const start = performance.now();
     const child = new Child("the exchange", "main.js", [], env);
-    const port = await child.line((line) => {
-      const entry = JSON.parse(line) as { msg?: string; port?: number };
-      return entry.msg === "ready" ? entry.port : undefined;
+    const ready = await child.line((line) => {
+      const entry = JSON.parse(line) as Ready;
+      return entry.msg === "ready" ? entry : undefined;
     });
-    return new ExchangeProcess(child, port);
+    return new ExchangeProcess(child, ready, performance.now() - start);
   }
 
   /** Resolves when the process has ended, in words that say how. */
@@ -72,5 +86,11 @@ export class ExchangeProcess {
     const how = await this.ended;
     clearTimeout(timer);
     if (process.exitCode !== 0) throw new Error(how);
+  }
+
+  /** Ends it as a crash would, with nothing finished. */
+  async kill(): Promise<void> {
+    this.child.process.kill("SIGKILL");
+    await this.ended;
   }
 }

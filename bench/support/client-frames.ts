@@ -1,0 +1,73 @@
+/**
+ * A WebSocket client's text messages, framed and masked beforehand, one behind the other in one piece of memory: to send
+ * some is to write a stretch of it. Knows nothing of what they say.
+ *
+ *   byte 0     0x80 last of its message | 0x01 text
+ *   byte 1     0x80 masked | length, or 126 and the length in two bytes, or 127 and in eight
+ *   then       the mask's key, four bytes, and the text
+ */
+
+export const TEXT = 0x81;
+export const CLOSE = 0x88;
+export const PING = 0x89;
+export const PONG = 0x8a;
+export const LENGTH_IN_2 = 126;
+export const LENGTH_IN_8 = 127;
+const MASKED = 0x80;
+const KEY_BYTES = 4;
+const MAX_HEADER_BYTES = 14;
+
+export class ClientFrames {
+  private memory = Buffer.allocUnsafe(1 << 20);
+  private readonly ends: number[] = [];
+
+  get count(): number {
+    return this.ends.length;
+  }
+
+  /** @param text ASCII only */
+  add(text: string): void {
+    const start = this.endOf(this.count);
+    if (start + MAX_HEADER_BYTES + text.length > this.memory.length) this.grow(text.length);
+    const at = writeHeader(this.memory, start, TEXT, text.length);
+    this.ends.push(at + this.memory.write(text, at, "latin1"));
+  }
+
+  /** The bytes of the messages from `from` up to, without, `to`. */
+  bytes(from: number, to: number): Buffer {
+    return this.memory.subarray(this.endOf(from), this.endOf(to));
+  }
+
+  private endOf(count: number): number {
+    return count === 0 ? 0 : this.ends[count - 1]!;
+  }
+
+  private grow(length: number): void {
+    const larger = Buffer.allocUnsafe(2 * (this.memory.length + length));
+    this.memory.copy(larger);
+    this.memory = larger;
+  }
+}
+
+/** One frame of a client. */
+export function clientFrame(first: number, payload: Buffer): Buffer {
+  const frame = Buffer.alloc(MAX_HEADER_BYTES + payload.length);
+  const at = writeHeader(frame, 0, first, payload.length);
+  return frame.subarray(0, at + payload.copy(frame, at));
+}
+
+/** Answers where the text begins. The key is zeros, which leave the text as it is: a server's work is the same for any key. */
+function writeHeader(memory: Buffer, start: number, first: number, length: number): number {
+  memory[start] = first;
+  let at = start + 2;
+  if (length < LENGTH_IN_2) memory[start + 1] = MASKED | length;
+  else if (length < 2 ** 16) {
+    memory[start + 1] = MASKED | LENGTH_IN_2;
+    at = memory.writeUInt16BE(length, at);
+  } else {
+    memory[start + 1] = MASKED | LENGTH_IN_8;
+    at = memory.writeBigUInt64BE(BigInt(length), at);
+  }
+  memory.fill(0, at, at + KEY_BYTES);
+  return at + KEY_BYTES;
+}

@@ -1,0 +1,241 @@
+/**
+ * One WebSocket connection that sends prepared operations as fast as the exchange answers them, so many outstanding at a
+ * time. It shares the machine with the exchange and must leave it what there is: it writes what is due in one piece, reads
+ * into one piece of memory, and looks at the few bytes of a frame that tell an answer from an event and a success from a
+ * refusal. Parses no JSON.
+ */
+import { randomBytes } from "node:crypto";
+import { connect, type Socket } from "node:net";
+import { check } from "../../engine/check.ts";
+import { CLOSE, ClientFrames, clientFrame, LENGTH_IN_2, LENGTH_IN_8, PING, PONG, TEXT } from "./client-frames.ts";
+
+/** What is received and not yet looked at; more than the longest frame. */
+const MEMORY_BYTES = 1 << 20;
+const SILENCE_DEADLINE_MS = 30_000;
+const HEAD_END = "\r\n\r\n";
+/** Of how many answers one is timed. */
+const TIMED_SHARE = 16;
+
+/** Where an answer says what it is of and whether it succeeded. Ids of so many digits keep the place where it is. */
+const ID_DIGITS = 8;
+const FIRST_ID = 10 ** (ID_DIGITS - 1);
+const CODE_AT = '{"id":'.length + ID_DIGITS + ',"code":'.length;
+/** `{"id":` of an answer or `{"event":` of an event, of which `{"event":"order.updated"` is one: the letter that tells. */
+const KIND_AT = 2;
+const EVENT_AT = '{"event":"'.length;
+const RESULT_SUCCEEDED = Buffer.from('{"code":0,');
+const [LETTER_I, LETTER_E, LETTER_O, DIGIT_0, COMMA] = Buffer.from("ieo0,") as unknown as number[];
+
+/** Operations that are to be sent, framed, each with the id that `operationId` gives it. */
+export interface Operations {
+  readonly frames: ClientFrames;
+  /** Orders in each frame; more than one: each answer has a result for every order. */
+  readonly ordersPerFrame: number;
+}
+
+export interface SocketLoaded {
+  /** From the first byte sent to the last answer received. */
+  readonly seconds: number;
+  readonly accepted: number;
+  readonly refused: number;
+  /** From when a frame was sent to its answer, over every sixteenth; answers come in the order of what they answer. */
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+export function operationId(index: number): number {
+  check(index < 9 * FIRST_ID, "ids have the digits that this client looks for");
+  return FIRST_ID + index;
+}
+
+/** The first `count` of these placements, from the first again after the last, so many a frame. @param orders bodies, JSON */
+export function batchesOf(orders: readonly string[], count: number, ordersPerFrame: number): Operations {
+  const frames = new ClientFrames();
+  const operations = orders.map((order) => `{"op":"place",${order.slice(1)}`);
+  for (let first = 0; first < count; first += ordersPerFrame) {
+    const batch = Array.from({ length: ordersPerFrame }, (_, i) => operations[(first + i) % operations.length]);
+    const id = operationId(first / ordersPerFrame);
+    frames.add(`{"id":${id},"op":"order.batch","data":{"operations":[${batch.join(",")}]}}`);
+  }
+  return { frames, ordersPerFrame };
+}
+
+interface Run extends Operations {
+  readonly window: number;
+  readonly start: number;
+  /** By frame, when it was sent. */
+  readonly sentAt: Float64Array;
+  readonly latencies: number[];
+  sent: number;
+  answered: number;
+  accepted: number;
+  /** `order.updated` events. */
+  updates: number;
+  seconds: number;
+  readonly done: () => void;
+}
+
+export class SocketLoad {
+  private readonly socket: Socket;
+  private readonly memory = Buffer.alloc(MEMORY_BYTES);
+  private filled = 0;
+  private upgraded: (() => void) | null = null;
+  private readonly failed: Promise<never>;
+  private fail: (error: Error) => void = () => {};
+  private run: Run | null = null;
+
+  private constructor(url: URL, upgraded: () => void) {
+    this.upgraded = upgraded;
+    this.failed = new Promise((_, reject) => {
+      this.fail = reject;
+    });
+    // Whoever waits for something else than the failure hears of it then.
+    this.failed.catch(() => {});
+    this.socket = connect({
+      host: url.hostname,
+      port: Number(url.port),
+      noDelay: true,
+      onread: {
+        buffer: () => this.memory.subarray(this.filled),
+        callback: (bytes) => {
+          this.filled += bytes;
+          this.receive();
+          return true;
+        },
+      },
+    });
+    this.socket.setTimeout(SILENCE_DEADLINE_MS, () => {
+      if (this.run !== null) this.fail(new Error(`the WebSocket was silent for ${SILENCE_DEADLINE_MS / 1_000} s`));
+    });
+    this.socket.on("error", this.fail);
+    this.socket.on("close", () => this.fail(new Error("the WebSocket was closed")));
+  }
+
+  /** Connects and upgrades. @param root of the server @throws Error where it is refused */
+  static async open(root: string, token: string): Promise<SocketLoad> {
+    const url = new URL(root);
+    let upgraded: () => void = () => {};
+    const ready = new Promise<void>((resolve) => {
+      upgraded = resolve;
+    });
+    const load = new SocketLoad(url, upgraded);
+    const key = randomBytes(16).toString("base64");
+    load.socket.write(
+      `GET /api/v1/ws?token=${encodeURIComponent(token)} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: Upgrade\r\n` +
+        `Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}${HEAD_END}`,
+    );
+    await Promise.race([ready, load.failed]);
+    return load;
+  }
+
+  /**
+   * Sends all, never more than `window` frames without answer; resolves when every order is answered and every accepted
+   * one has had an `order.updated`. For orders that are reported once: they rest, or fill at once.
+   * @throws Error where the connection ends before that
+   */
+  async send(operations: Operations, window: number): Promise<SocketLoaded> {
+    const { frames, ordersPerFrame } = operations;
+    let run: Run | null = null;
+    const finished = new Promise<void>((done) => {
+      const counts = { sent: 0, answered: 0, accepted: 0, updates: 0, seconds: 0 };
+      const times = { start: performance.now(), sentAt: new Float64Array(frames.count), latencies: [] };
+      this.run = run = { frames, ordersPerFrame, window, ...times, ...counts, done };
+      this.fill(run, run.start);
+    });
+    await Promise.race([finished, this.failed]);
+    this.run = null;
+    const { accepted, seconds, latencies } = run!;
+    latencies.sort((a, b) => a - b);
+    const at = (share: number): number => latencies[Math.floor(latencies.length * share)] ?? 0;
+    return { seconds, accepted, refused: frames.count * ordersPerFrame - accepted, p50Ms: at(0.5), p99Ms: at(0.99) };
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+
+  /** Sends as many as the window has room for. */
+  private fill(run: Run, now: number): void {
+    const from = run.sent;
+    const to = Math.min(run.frames.count, run.answered + run.window);
+    if (to === from) return;
+    run.sent = to;
+    run.sentAt.fill(now, from, to);
+    this.socket.write(run.frames.bytes(from, to));
+  }
+
+  private receive(): void {
+    if (this.upgraded !== null && !this.upgrade()) return;
+    const { memory, filled, run } = this;
+    const now = performance.now();
+    let at = 0;
+    while (filled - at >= 2) {
+      let length = memory[at + 1]!;
+      let payload = at + 2;
+      if (length === LENGTH_IN_2) {
+        if (filled < (payload += 2)) break;
+        length = memory.readUInt16BE(at + 2);
+      } else if (length === LENGTH_IN_8) {
+        if (filled < (payload += 8)) break;
+        length = Number(memory.readBigUInt64BE(at + 2));
+      }
+      if (payload + length - at > MEMORY_BYTES) return this.fail(new Error(`a frame of ${length} bytes`));
+      if (payload + length > filled) break;
+      this.take(memory[at]!, payload, payload + length, run, now);
+      at = payload + length;
+    }
+    memory.copyWithin(0, at, filled);
+    this.filled = filled - at;
+    if (run === null) return;
+    this.fill(run, now);
+    if (run.answered < run.frames.count) return;
+    if (run.seconds === 0) run.seconds = (now - run.start) / 1_000;
+    if (run.updates >= run.accepted) run.done();
+  }
+
+  /** True when the upgrade's answer was all there, and was a yes. */
+  private upgrade(): boolean {
+    const head = this.memory.toString("latin1", 0, this.filled);
+    const end = head.indexOf(HEAD_END);
+    if (end < 0) return false;
+    if (!head.startsWith("HTTP/1.1 101 ")) {
+      this.fail(new Error(`the upgrade was refused: ${head}`));
+      return false;
+    }
+    this.memory.copyWithin(0, end + HEAD_END.length, this.filled);
+    this.filled -= end + HEAD_END.length;
+    this.upgraded!();
+    this.upgraded = null;
+    return true;
+  }
+
+  private take(first: number, payload: number, end: number, run: Run | null, now: number): void {
+    if (first === TEXT) {
+      if (run !== null) this.takeText(payload, end, run, now);
+    } else if (first === PING) this.socket.write(clientFrame(PONG, this.memory.subarray(payload, end)));
+    else if (first === CLOSE)
+      this.fail(new Error(`the WebSocket was closed with ${this.memory.readUInt16BE(payload)}`));
+    else this.fail(new Error(`a frame that begins with 0x${first.toString(16)}`));
+  }
+
+  private takeText(payload: number, end: number, run: Run, now: number): void {
+    const { memory } = this;
+    const kind = memory[payload + KIND_AT];
+    if (kind === LETTER_E) {
+      if (memory[payload + EVENT_AT] === LETTER_O) run.updates++;
+      return;
+    }
+    check(kind === LETTER_I, "a message is an answer or an event");
+    if (run.answered % TIMED_SHARE === 0) run.latencies.push(now - run.sentAt[run.answered]!);
+    run.answered++;
+    if (memory[payload + CODE_AT] !== DIGIT_0 || memory[payload + CODE_AT + 1] !== COMMA) return;
+    run.accepted += run.ordersPerFrame === 1 ? 1 : countResults(memory.subarray(payload, end));
+  }
+}
+
+/** The results of a batch's answer that are successes. */
+function countResults(answer: Buffer): number {
+  let count = 0;
+  for (let at = answer.indexOf(RESULT_SUCCEEDED); at >= 0; at = answer.indexOf(RESULT_SUCCEEDED, at + 1)) count++;
+  return count;
+}
