@@ -35,6 +35,7 @@ const words = new Int32Array(R.RECORD_WORDS);
 const doubles = new Float64Array(words.buffer);
 /** The live order of each slot, 0 where it is free. */
 const live = new Float64Array(CAPACITY + 1);
+const userOf = new Int32Array(CAPACITY + 1);
 const state = new Int32Array(1);
 const counts = new Float64Array(2);
 const marketOf = new Int32Array(16);
@@ -79,6 +80,22 @@ function fillPlacement(slot: number): void {
   words[R.W_MARKET] = marketOf[outcome]!;
   counts[0]! += 1;
   live[slot] = counts[0]!;
+  userOf[slot] = words[R.W_USER]!;
+}
+
+/** A quote in the place of the order in `replaced`, which was just canceled. */
+function replace(replaced: number): void {
+  const slot = 1 + random(CAPACITY);
+  if (live[slot] !== 0) return;
+  fillPlacement(slot);
+  words[0] = R.packCommand(R.CommandKind.placeOrder, 1 + random(2), 0, 0, 0, R.FLAG_POST_ONLY | R.FLAG_REPLACES);
+  words[R.W_SLOT] = slot;
+  words[R.W_USER] = userOf[replaced]!;
+  words[R.W_REFERENCE] = replaced;
+  userOf[slot] = userOf[replaced]!;
+  doubles[R.D_ORDER_ID] = live[slot]!;
+  doubles[R.D_EXPECTED] = random(60);
+  matcher.execute(words, doubles, 0);
 }
 
 function runCommand(): void {
@@ -94,6 +111,7 @@ function runCommand(): void {
   doubles[R.D_ORDER_ID] = live[slot]!;
   doubles[R.D_AT] = 1_700_000_000_000 + counts[0]!;
   matcher.execute(words, doubles, 0);
+  if (R.kindOf(words[0]!) === R.CommandKind.cancelOrder && random(3) === 0) replace(slot);
 }
 
 function runCommands(count: number): void {

@@ -84,6 +84,27 @@ export class CommandRecord {
     return record;
   }
 
+  /** A quote that takes the place of the one in `replacedSlot`, of which its sender believes so much to remain. */
+  static replace(
+    slot: number,
+    market: number,
+    order: Placement,
+    replacedSlot: number,
+    expected: number,
+  ): CommandRecord {
+    const record = CommandRecord.place(R.CommandKind.placeOrder, slot, market, order);
+    record.words[0]! |= R.FLAG_REPLACES;
+    record.words[R.W_REFERENCE] = replacedSlot;
+    record.doubles[R.D_EXPECTED] = expected;
+    return record;
+  }
+
+  /** The same commands as one chain. */
+  static chain(records: readonly CommandRecord[]): readonly CommandRecord[] {
+    for (const record of records.slice(0, -1)) record.words[0]! |= R.FLAG_MORE;
+    return records;
+  }
+
   static cancel(slot: number, id: number, reason: string, at: number, reference = 0): CommandRecord {
     const record = new CommandRecord();
     record.words[0] = R.packCancel(R.CommandKind.cancelOrder, 0, C.REASONS.indexOf(reason as never));
@@ -103,21 +124,6 @@ export class CommandRecord {
     record.doubles[R.D_ORDER_ID] = id;
     record.doubles[R.D_AT] = at;
     record.doubles[R.D_VALID_UNTIL] = validUntil;
-    return record;
-  }
-
-  static cancelAll(
-    market: number,
-    filter: { user?: number; outcome?: number; side?: number },
-    reason: string,
-    at: number,
-  ): CommandRecord {
-    const record = new CommandRecord();
-    record.words[0] = R.packCancel(R.CommandKind.cancelAll, filter.side ?? 0, C.REASONS.indexOf(reason as never));
-    record.words[R.W_USER] = filter.user ?? 0;
-    record.words[R.W_OUTCOME] = filter.outcome ?? 0;
-    record.words[R.W_MARKET] = market;
-    record.doubles[R.D_AT] = at;
     return record;
   }
 
@@ -244,9 +250,11 @@ export class Tape {
   }
 
   private take(event: EngineEvent): void {
+    const fill = event.kind === "orderFilled";
+    ensure(fill || (event.packed & (R.FLAG_REPLACES | R.FLAG_MORE)) === 0, "no event carries its command's chain");
     if (event.kind === "orderReduced" && event.role === "taker") this.reducedTaker = event.orderId;
     else if (event.orderId === this.reducedTaker) this.reducedTaker = null;
-    if (event.kind !== "orderFilled") {
+    if (!fill) {
       ensure(this.legs.length === 0, `${event.kind} in the middle of a match`);
       ensure(this.openUpdate === null || event.kind !== "orderPlaced", "an update is open when the next order comes");
     }
@@ -333,6 +341,7 @@ export class Tape {
   private changed(event: EngineEvent): void {
     const order = this.live(event);
     const filled = order.quantity - order.remaining;
+    ensure(event.remaining > 0 || event.price === order.price, "an order that ends keeps its price");
     ensure(event.quantity - event.remaining === filled, "an amend leaves what is filled as it is");
     if (event.kind === "orderReduced") ensure(event.quantity < order.quantity, "a decrement lowers the total");
     order.price = event.price;

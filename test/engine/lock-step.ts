@@ -3,7 +3,7 @@
  * state, every match and refusal in order, both sides of every book with the time order in each level, and the depth
  * that a reader of the level events arrives at. Plays the gateway's part in handing out slots and ids.
  */
-import { CommandKind, W_REFERENCE } from "../../engine/records.ts";
+import { CommandKind, EventKind, kindOf, W_REFERENCE } from "../../engine/records.ts";
 import {
   CommandRecord,
   Engine,
@@ -32,6 +32,12 @@ export interface Market {
 /** What a placement must say; the rest has the contract's defaults. */
 export type Terms = Pick<Placement, "user" | "outcome" | "side" | "price" | "quantity"> & Partial<Placement>;
 
+interface Chained {
+  readonly record: CommandRecord;
+  readonly market: Market;
+  readonly reference: () => void;
+}
+
 export class LockStep {
   readonly engine: Engine;
   readonly tape = new Tape();
@@ -40,6 +46,8 @@ export class LockStep {
   private outcomeCount = 0;
   /** False: commands pile up in one batch until `endBatch`. */
   batchOfOne = true;
+  /** False: each order gets a slot that was never used, as if the gateway had read of no order's end. */
+  slotsComeBack = true;
   now = 1_000_000;
   nextId = 2 ** 40;
   private readonly matches: Match[] = [];
@@ -50,6 +58,7 @@ export class LockStep {
   private readonly marketOf = new Map<number, Market>();
   /** Orders that were not final when last compared. */
   private readonly unfinished = new Set<number>();
+  private chained: Chained[] | null = null;
   private readonly prices = new Map<number, Set<number>>();
 
   constructor(options: EngineOptions = {}) {
@@ -94,10 +103,16 @@ export class LockStep {
     ensure(slot !== undefined, "the test holds more orders than slots");
     this.slots.set(order.id, slot);
     this.marketOf.set(order.id, market);
-    this.unfinished.add(order.id);
     this.prices.get(order.outcome)!.add(order.price);
-    const record = CommandRecord.place(CommandKind.placeOrder, slot, market.id, order);
-    this.run(record, market, () => market.book.place(order));
+    const { replaces } = order;
+    const record =
+      replaces === undefined
+        ? CommandRecord.place(CommandKind.placeOrder, slot, market.id, order)
+        : CommandRecord.replace(slot, market.id, order, this.slotOf(replaces.id), replaces.expected);
+    this.run(record, market, () => {
+      this.unfinished.add(order.id);
+      market.book.place(order);
+    });
     return order.id;
   }
 
@@ -108,19 +123,51 @@ export class LockStep {
     );
   }
 
-  amend(id: number, price: number, total: number, validUntil = 0): void {
+  /** Null: not given. */
+  amend(id: number, price: number | null, total: number | null, validUntil = 0): void {
     const market = this.marketOf.get(id)!;
     const at = ++this.now;
-    this.prices.get(market.book.orders.get(id)!.terms.outcome)!.add(price);
-    this.run(CommandRecord.amend(this.slotOf(id), id, price, total, at, validUntil), market, () =>
+    if (price !== null) this.prices.get(market.book.orders.get(id)!.terms.outcome)!.add(price);
+    this.run(CommandRecord.amend(this.slotOf(id), id, price ?? 0, total ?? 0, at, validUntil), market, () =>
       market.book.amend(id, price, total, at, validUntil),
     );
   }
 
-  cancelAll(market: Market, filter: { user?: number; outcome?: number; side?: number }, reason = "user"): void {
-    this.run(CommandRecord.cancelAll(market.id, filter, reason, ++this.now), market, () =>
-      market.book.cancelAll(filter, reason),
-    );
+  /**
+   * What `write` asks for goes to the engine afterwards, as one chain. Ends the batch first where the chain's events
+   * might not fit the ring, as an engine thread does.
+   */
+  chain(write: () => void): void {
+    ensure(this.chained === null, "one chain at a time");
+    const chained: Chained[] = [];
+    this.chained = chained;
+    write();
+    this.chained = null;
+    if (!this.batchOfOne && !this.engine.matcher.hasRoom(chained.length)) this.endBatch();
+    CommandRecord.chain(chained.map(({ record }) => record));
+    const before = this.engine.eventWords.length;
+    const ringFullBefore = this.engine.ringFullCount;
+    for (const { record, market, reference } of chained) this.execute(record, market, reference);
+    if (!this.batchOfOne) return;
+    this.endBatch();
+    if (this.engine.ringFullCount > ringFullBefore) return;
+    const kinds = this.engine.eventWords.slice(before).map((words) => kindOf(words[0]!));
+    const levels = kinds.slice(chained.length);
+    ensure(!kinds.slice(0, chained.length).includes(EventKind.levelChanged), "an event for each command of a chain");
+    ensure(levels.length <= chained.length && levels.every((k) => k === EventKind.levelChanged), "and one level each");
+  }
+
+  /**
+   * A user's live orders in a market and what remains of each, as far as a gateway knows: it has read no further than
+   * the last events handed over. Their slots are still theirs.
+   */
+  believed(market: Market, user: number): { readonly id: number; readonly remaining: number }[] {
+    return this.liveIds.flatMap((id) => {
+      const known = this.tape.orders.get(id);
+      const { terms } = market.book.orders.get(id) ?? {};
+      if (terms?.user !== user || (known !== undefined && isFinalWord(known.status))) return [];
+      return [{ id, remaining: known?.remaining ?? terms.quantity }];
+    });
   }
 
   halt(market: Market): void {
@@ -189,16 +236,22 @@ export class LockStep {
   }
 
   private run(record: CommandRecord, market: Market, reference: () => void): void {
+    if (this.chained !== null) return void this.chained.push({ record, market, reference });
+    this.execute(record, market, reference);
+    if (this.batchOfOne) this.endBatch();
+  }
+
+  private execute(record: CommandRecord, market: Market, reference: () => void): void {
     this.engine.execute(record);
     reference();
     this.matches.push(...market.book.matches.splice(0));
     this.refusals.push(...market.book.refusals.splice(0));
-    if (this.batchOfOne) this.endBatch();
   }
 
   private read(events: EngineEvent[], ringFull: boolean): void {
     this.tape.read(events);
-    for (const order of this.tape.ended.splice(0)) this.freeSlots.push(order.slot);
+    const ended = this.tape.ended.splice(0);
+    if (this.slotsComeBack) for (const order of ended) this.freeSlots.push(order.slot);
     // What a full ring hands over in the middle of a command is the book as it stands at that moment.
     if (ringFull) {
       for (const [outcome, prices] of this.prices) {
@@ -226,7 +279,7 @@ export class LockStep {
     const actual = this.tape.orders.get(id);
     ensure(actual !== undefined, `order ${id} was never heard of`);
     if (!sameList(orderView(actual), orderView(expected))) same(orderView(actual), orderView(expected), `order ${id}`);
-    if (!["open", "partially_filled"].includes(expected.status)) this.unfinished.delete(id);
+    if (isFinalWord(expected.status)) this.unfinished.delete(id);
   }
 
   private compareBook(market: Market, outcome: number): void {
@@ -270,6 +323,10 @@ export function sides(market: Market): [number, SideNumber][] {
     [outcome, 1],
     [outcome, 2],
   ]);
+}
+
+function isFinalWord(status: string): boolean {
+  return !["queued", "open", "partially_filled"].includes(status);
 }
 
 function orderView(order: TapeOrder | ReferenceOrder): unknown[] {

@@ -6,8 +6,17 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EventKind, FLAG_LOST_PRIORITY, kindOf } from "../../engine/records.ts";
-import { decodeEvent, Engine } from "./harness.ts";
+import {
+  CommandKind,
+  D_ORDER_ID,
+  EventKind,
+  FLAG_LOST_PRIORITY,
+  FLAG_REPLACES,
+  kindOf,
+  W_QUANTITY,
+  W_REFERENCE,
+} from "../../engine/records.ts";
+import { decodeEvent, Engine, type EngineEvent } from "./harness.ts";
 import { commandsOf, ModelPool, modelOf, priceAnywhere, priceNear, runAll } from "./random-commands.ts";
 
 const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
@@ -138,6 +147,7 @@ test("the random commands reach every rule", () => {
       pool.run([count], (model) => {
         runAll(model, commands);
         for (const words of model.engine.eventWords) seen.add(featureOf(words, count));
+        for (const feature of replacementsOf(model.engine)) seen.add(`${feature} in ${count}`);
       });
     }
   }
@@ -150,6 +160,11 @@ const FEATURES = [
   ...["canceled self_trade", "queued"],
 ].map((end) => `placed ${end}`);
 for (const count of [2, 3, 5]) for (const type of ["direct", "mint", "merge"]) FEATURES.push(`${type} in ${count}`);
+for (const count of [2, 3, 5]) {
+  for (const end of ["as asked", "reduced", "with nothing left", "post_only_would_cross"])
+    FEATURES.push(`replaced ${end} in ${count}`);
+}
+FEATURES.push("replaced market_halted in 2", "a refused one replaced in 3");
 FEATURES.push("a mint at the lowest price", "reduced taker", "reduced maker");
 for (const reason of ["user", "operator", "cancel_on_disconnect", "self_trade", "ioc_remainder", "market_closed"]) {
   FEATURES.push(`ended canceled ${reason}`);
@@ -157,6 +172,27 @@ for (const reason of ["user", "operator", "cancel_on_disconnect", "self_trade", 
 FEATURES.push("ended expired expired", "ended canceled post_only_would_cross");
 FEATURES.push("amended, priority kept", "amended, priority lost", "amended to filled", "cancelRefused null");
 for (const reason of ["null", "too_late", "market_halted"]) FEATURES.push(`amendRefused ${reason}`);
+
+/** What became of the placements that replace an order. */
+function replacementsOf(engine: Engine): string[] {
+  const placed = new Map<number, EngineEvent>();
+  for (const words of engine.eventWords) {
+    const event = decodeEvent(words, new Float64Array(words.buffer), 0);
+    if (event.kind === "orderPlaced") placed.set(event.orderId, event);
+  }
+  const lastOf = new Map<number, EngineEvent>();
+  return engine.script.flatMap((entry) => {
+    if (entry === "end" || kindOf(entry.words[0]!) !== CommandKind.placeOrder) return [];
+    const event = placed.get(entry.doubles[D_ORDER_ID]!)!;
+    const replaced = lastOf.get(entry.words[W_REFERENCE]!);
+    lastOf.set(event.slot, event);
+    if ((entry.words[0]! & FLAG_REPLACES) === 0) return [];
+    const end = event.quantity < entry.words[W_QUANTITY]! ? "reduced" : "as asked";
+    const refused = event.reason === "too_late" ? "with nothing left" : event.reason;
+    const first = `replaced ${refused ?? end}`;
+    return replaced?.status === "rejected" ? [first, "a refused one replaced"] : [first];
+  });
+}
 
 function featureOf(words: Int32Array, outcomes: number): string {
   const event = decodeEvent(words, new Float64Array(words.buffer), 0);

@@ -56,7 +56,7 @@ const restore = (slot: number, order: Placement, total: number): CommandRecord =
 test("a placement's event carries all its terms", () => {
   const { run } = engineWithMarket();
   const record = CommandRecord.place(R.CommandKind.placeOrder, 3, 1, ORDER);
-  const [placed] = run(withFlags(record, R.FLAG_TEXT | R.FLAG_QUOTE));
+  const [placed] = run(withFlags(record, R.FLAG_TEXT | R.FLAG_QUOTE | R.FLAG_TIED));
   expect(placed).toMatchObject({
     ...{ kind: "orderPlaced", status: "open", slot: 3, user: 7, outcome: 1, side: 1, price: 5_000, quantity: 10 },
     ...{ remaining: 10, orderId: ORDER.id, at: ORDER.at, detail: ORDER.expiresAt },
@@ -72,20 +72,38 @@ test("references come back with what they caused", () => {
   const place = (slot: number, id: number) => CommandRecord.place(R.CommandKind.placeOrder, slot, 1, { ...ORDER, id });
   run(place(1, 11), place(2, 12), place(3, 13));
   const amend = withReference(CommandRecord.amend(1, 11, 4_000, 20, 5), 101);
-  amend.doubles[R.D_PRIORITY - 1] = 77;
+  amend.doubles[R.D_PRIORITY] = 77;
   expect(run(amend)[0]).toMatchObject({ kind: "orderAmended", reference: 101, detail: 77, orderId: 11, at: 5 });
   expect(run(CommandRecord.cancel(1, 11, "user", 6, 102))[0]).toMatchObject({ kind: "orderCanceled", reference: 102 });
   expect(run(CommandRecord.cancel(1, 11, "user", 7, 103))[0]).toMatchObject({ kind: "cancelRefused", reference: 103 });
   const late = withReference(CommandRecord.amend(1, 11, 4_000, 20, 5), 104);
   expect(run(late)[0]).toMatchObject({ kind: "amendRefused", reference: 104, orderId: 11 });
-  const all = withReference(CommandRecord.cancelAll(1, {}, "operator", 8), 105);
-  const canceled = run(all).filter((event) => event.kind === "orderCanceled");
-  expect(canceled.map((event) => [event.orderId, event.reference])).toEqual([
-    [12, 105],
-    [13, 105],
-  ]);
   const halt = withReference(CommandRecord.market(R.CommandKind.haltMarket, 1, 9), 106);
   expect(run(halt)).toMatchObject([{ kind: "marketChanged", slot: 1, reference: 106, at: 9 }]);
+});
+
+test("a replacement's event has what is left of it, its terms and no expiry", () => {
+  const { engine, run } = engineWithMarket();
+  const quote = { ...ORDER, timeInForce: "gtc", expiresAt: 0 } as const;
+  const taker = { ...quote, id: 52, user: 8, side: 2, quantity: 4, postOnly: false } as const;
+  const place = (slot: number, order: Placement) => CommandRecord.place(R.CommandKind.placeOrder, slot, 1, order);
+  run(place(1, { ...quote, id: 51 }), place(2, taker));
+  const replace = CommandRecord.replace(3, 1, { ...quote, id: 53, price: 4_000, quantity: 30 }, 1, 10);
+  const flags = R.FLAG_TEXT | R.FLAG_QUOTE | R.FLAG_TIED;
+  const chain = CommandRecord.chain([
+    CommandRecord.cancel(1, 51, "user", 6, 102),
+    withFlags(replace, flags),
+    place(4, taker),
+  ]);
+  const [canceled, placed] = run(...chain);
+  expect(canceled).toMatchObject({ kind: "orderCanceled", orderId: 51, remaining: 6, reference: 102 });
+  expect(placed).toMatchObject({
+    ...{ kind: "orderPlaced", status: "open", slot: 3, user: 7, orderId: 53, price: 4_000, quantity: 26 },
+    ...{ remaining: 26, detail: 0, at: ORDER.at },
+  });
+  expect((placed!.packed >>> 24) << 24).toBe(R.ORDER_FLAGS);
+  expect(R.termsTimeInForce(placed!.reference)).toBe(C.TimeInForce.gtc);
+  expect(engine.matcher.ordersAt(1, 4_000)).toEqual([[3, 26]]);
 });
 
 test("sets pass through to the ledger, and a stop to all behind", () => {
@@ -179,6 +197,22 @@ test("a caller's mistakes end the process instead of spoiling a book", () => {
   expect(() => run(place(0, 42))).toThrow("free slot");
   expect(() => run(place(65, 42))).toThrow("free slot");
   expect(() => run(restore(1, ORDER, 10))).toThrow("free slot");
+  const replace = (replaced: number, order: Partial<Placement> = {}) =>
+    CommandRecord.replace(2, 1, { ...ORDER, id: 42, timeInForce: "gtc", ...order }, replaced, 10);
+  expect(() => run(replace(1))).toThrow("out of the book");
+  expect(() => run(replace(0))).toThrow("out of the book");
+  expect(() => run(replace(65))).toThrow("out of the book");
+  run(CommandRecord.cancel(1, 41, "user", 1));
+  expect(() => run(replace(2))).toThrow("slot unused");
+  expect(() => run(replace(1, { user: 8 }))).toThrow("same user");
+  for (const terms of [
+    { postOnly: false },
+    { timeInForce: "gtd" },
+    { timeInForce: "ioc" },
+    { type: "market" },
+  ] as const)
+    expect(() => run(replace(1, terms))).toThrow("post-only, limit and gtc");
+  run(place(1, 41));
   expect(() => run(CommandRecord.market(R.CommandKind.openMarket, 1, 0, 1, 2))).toThrow("opens once");
   expect(() => run(CommandRecord.market(R.CommandKind.openMarket, 2, 0, 3, 33))).toThrow("opens once");
   expect(() => run(CommandRecord.market(99, 1, 0))).toThrow("unknown command");

@@ -159,21 +159,11 @@ function others(price: fc.Arbitrary<Price>): { weight: number; arbitrary: fc.Arb
       late: fc.nat(19),
     })
     .map((fields) => new Other("amend", fields, amendSome));
-  const cancelAlls = fc
-    .record({
-      market: index,
-      user: fc.option(fc.integer({ min: 1, max: 3 })),
-      outcome: fc.option(index),
-      side: fc.option(fc.constantFrom(1, 2)),
-      reason: fc.constantFrom("user", "cancel_on_disconnect", "operator"),
-    })
-    .map((fields) => new Other("cancel all", fields, cancelSome));
   const change = (name: "halt" | "resume" | "close") =>
     fc.record({ market: index }).map((f) => new Other(name, f, (m, { market }) => m[name](pick(m.markets, market))));
   return [
     { weight: 60, arbitrary: cancels },
     { weight: 60, arbitrary: amends },
-    { weight: 5, arbitrary: cancelAlls },
     { weight: 2, arbitrary: change("halt") },
     { weight: 9, arbitrary: change("resume") },
     { weight: 1, arbitrary: change("close") },
@@ -186,27 +176,86 @@ function amendSome(
 ): void {
   const id = pickOrder(model, fields.order);
   const market = model.markets.find(({ book }) => book.orders.has(id))!;
-  const { price, quantity: total } = market.book.orders.get(id)!;
-  const newPrice = fields.price === null ? price : priceIn(market, fields.price);
+  const total = market.book.orders.get(id)!.quantity;
+  const newPrice = fields.price === null ? null : priceIn(market, fields.price);
   const validUntil = fields.late === 0 ? model.now : fields.late === 1 ? model.now + 1 : 0;
-  const newTotal = Math.min(1_000_000_000, Math.max(1, total + (fields.total ?? 0)));
+  const newTotal = fields.total === null ? null : Math.min(1_000_000_000, Math.max(1, total + fields.total));
   model.amend(id, newPrice, newTotal, validUntil);
 }
 
-function cancelSome(
-  model: LockStep,
-  fields: { market: number; user: number | null; outcome: number | null; side: number | null; reason: string },
-): void {
-  const market = pick(model.markets, fields.market);
-  const filter: { user?: number; outcome?: number; side?: number } = {};
-  if (fields.user !== null) filter.user = fields.user;
-  if (fields.outcome !== null) filter.outcome = pick(market.outcomes, fields.outcome);
-  if (fields.side !== null) filter.side = fields.side;
-  model.cancelAll(market, filter, fields.reason);
+interface Quote {
+  readonly outcome: number;
+  readonly side: SideNumber;
+  readonly price: Price;
+  readonly quantity: number;
+}
+
+/** A user's orders of one market replaced by others in one chain, while other commands are on their way. */
+class Quotes implements RandomCommand {
+  readonly fields: {
+    readonly market: number;
+    readonly user: number;
+    /** Canceled; the first of them replaced, one by each quote. */
+    readonly orders: number;
+    readonly quotes: readonly Quote[];
+    /** Run before the chain and heard of after it. */
+    readonly inFlight: readonly RandomCommand[];
+  };
+
+  constructor(fields: Quotes["fields"]) {
+    this.fields = fields;
+  }
+
+  check(): boolean {
+    return true;
+  }
+
+  run(model: LockStep): void {
+    const { fields } = this;
+    const { batchOfOne } = model;
+    model.batchOfOne = false;
+    for (const command of fields.inFlight) if (command.check(model)) command.run(model, model);
+    const market = pick(model.markets, fields.market);
+    const old = model.believed(market, fields.user).slice(-fields.orders);
+    if (fields.orders === 0) old.length = 0;
+    const count = Math.min(fields.quotes.length, model.freeSlotCount);
+    model.chain(() => {
+      for (const { id } of old) model.cancel(id);
+      fields.quotes.slice(0, count).forEach((quote, i) => {
+        const replaced = old[i];
+        model.place(market, {
+          ...{ user: fields.user, outcome: pick(market.outcomes, quote.outcome), side: quote.side },
+          ...{ price: priceIn(market, quote.price), quantity: quote.quantity, postOnly: true },
+          ...(replaced && { replaces: { id: replaced.id, expected: replaced.remaining } }),
+        });
+      });
+    });
+    model.batchOfOne = batchOfOne;
+    if (batchOfOne) model.endBatch();
+  }
+
+  toString(): string {
+    const { inFlight, ...fields } = this.fields;
+    return `quotes ${JSON.stringify(fields)} while [${inFlight.join(", ")}]`;
+  }
+}
+
+function quotes(price: fc.Arbitrary<Price>, users: number, others: fc.Arbitrary<RandomCommand>) {
+  const side = fc.constantFrom<SideNumber>(1, 2);
+  return fc
+    .record({
+      market: index,
+      user: fc.integer({ min: 1, max: users }),
+      orders: fc.nat(4),
+      quotes: fc.array(fc.record({ outcome: index, side, price, quantity }), { maxLength: 5 }),
+      inFlight: fc.array(others, { maxLength: 4 }),
+    })
+    .map((fields): RandomCommand => new Quotes(fields));
 }
 
 export function commandsOf(price: fc.Arbitrary<Price>, users: number): fc.Arbitrary<RandomCommand> {
-  return fc.oneof({ weight: 260, arbitrary: placements(price, users) }, ...others(price));
+  const singles = fc.oneof({ weight: 260, arbitrary: placements(price, users) }, ...others(price));
+  return fc.oneof({ weight: 392, arbitrary: singles }, { weight: 40, arbitrary: quotes(price, users, singles) });
 }
 
 /** Markets with so many outcomes each, in a matcher of their own. */

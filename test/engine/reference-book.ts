@@ -24,10 +24,14 @@ export interface Placement {
   /** 0 = none, as is `validUntil`. */
   readonly expiresAt: number;
   readonly validUntil: number;
+  /** The order whose place it takes, and what its sender believes to remain of that. */
+  readonly replaces?: { readonly id: number; readonly expected: number };
 }
 
 export interface ReferenceOrder {
   readonly terms: Placement;
+  /** Of what its sender believed to remain of the order that it replaces, so much was gone. */
+  readonly missing: number;
   price: number;
   quantity: number;
   remaining: number;
@@ -81,7 +85,9 @@ export class ReferenceBook {
 
   place(terms: Placement): void {
     const { price, quantity } = terms;
-    const order: ReferenceOrder = { terms, price, quantity, remaining: quantity, status: "open", reason: null };
+    const missing = this.missing(terms);
+    const state = { price, quantity, remaining: quantity, status: "open", reason: null } as const;
+    const order: ReferenceOrder = { terms, missing, ...state };
     this.orders.set(terms.id, order);
     if (this.status === "halted") end(order, "rejected", "market_halted");
     else if (this.status === "closed") end(order, "rejected", "market_closed");
@@ -89,7 +95,18 @@ export class ReferenceBook {
     else if (terms.timeInForce === "gtd" && terms.expiresAt <= terms.at) end(order, "expired", "expired");
     else if (terms.postOnly && this.bestStep(order) !== null) end(order, "rejected", "post_only_would_cross");
     else if (terms.timeInForce === "fok" && !this.fillable(order)) end(order, "canceled", "fok_unfillable");
-    else this.enter(order);
+    else if (quantity <= missing) end(order, "rejected", "too_late");
+    else {
+      if (missing > 0) reduce(order, missing);
+      this.enter(order);
+    }
+  }
+
+  /** A replaced order that was refused itself left its quantity, less what it missed of the one before it. */
+  private missing({ replaces }: Placement): number {
+    if (replaces === undefined) return 0;
+    const { status, quantity, missing, remaining } = this.orders.get(replaces.id)!;
+    return Math.max(0, replaces.expected - (status === "rejected" ? quantity - missing : remaining));
   }
 
   cancel(id: number, reason: string): void {
@@ -98,28 +115,20 @@ export class ReferenceBook {
     else this.endResting(order, reason === "expired" ? "expired" : "canceled", reason);
   }
 
-  cancelAll(filter: { user?: number; outcome?: number; side?: number }, reason: string): void {
-    for (const { terms } of [...this.orders.values()].filter(isLive)) {
-      if ((filter.user ?? terms.user) !== terms.user) continue;
-      if ((filter.outcome ?? terms.outcome) !== terms.outcome) continue;
-      if ((filter.side ?? terms.side) !== terms.side) continue;
-      this.cancel(terms.id, reason);
-    }
-  }
-
-  /** `total` counts what is filled already. */
-  amend(id: number, price: number, total: number, at: number, validUntil: number): void {
+  /** `total` counts what is filled already; null leaves price or total as it is. */
+  amend(id: number, newPrice: number | null, newTotal: number | null, at: number, validUntil: number): void {
     const order = this.orders.get(id);
     const refuse = (reason: string | null) => void this.refusals.push({ id, command: "amend", reason });
     if (order === undefined || !isLive(order)) return refuse(null);
     if (validUntil > 0 && at > validUntil) return refuse("too_late");
+    const { price, quantity: total } = { price: newPrice ?? order.price, quantity: newTotal ?? order.quantity };
     const keepsPriority = price === order.price && total <= order.quantity;
     if (!keepsPriority && this.status !== "open") return refuse("market_halted");
     const filled = order.quantity - order.remaining;
-    order.price = price;
     order.quantity = Math.max(total, filled);
     order.remaining = order.quantity - filled;
     if (order.remaining === 0) return this.endResting(order, "filled", null);
+    order.price = price;
     if (keepsPriority) return;
     this.remove(order);
     if (order.terms.postOnly && this.bestStep(order) !== null) end(order, "canceled", "post_only_would_cross");
@@ -135,7 +144,7 @@ export class ReferenceBook {
   }
 
   close(): void {
-    this.cancelAll({}, "market_closed");
+    for (const order of this.orders.values()) if (isLive(order)) this.endResting(order, "canceled", "market_closed");
     this.status = "closed";
   }
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { FLAG_LOST_PRIORITY } from "../../engine/records.ts";
 import { decodeEvent, type EngineEvent, ensure } from "./harness.ts";
 import { LockStep, type Market, sides } from "./lock-step.ts";
-import type { Placement, PreventionWord, SideNumber } from "./reference-book.ts";
+import type { Placement, PreventionWord } from "./reference-book.ts";
 
 const FOLDER = new URL("../scenarios/", import.meta.url);
 const OUTCOME_NAMES = ["A", "B", "C", "D", "E", "F"];
@@ -26,6 +26,11 @@ class Stage {
   private market: Market | null = null;
   private levels: string[] = [];
 
+  constructor() {
+    // What a scenario calls unread is so for its slots too.
+    this.steps.slotsComeBack = false;
+  }
+
   /** Runs one input line and answers what came of it, as lines. */
   input(line: string): string[] {
     if (line === "book") return this.bookLines();
@@ -40,6 +45,11 @@ class Stage {
   }
 
   private command(line: string): void {
+    if (line.startsWith("chain ")) {
+      return this.steps.chain(() => {
+        for (const one of line.slice("chain ".length).split("; ")) this.command(one);
+      });
+    }
     const placement = /^(\w+): (\w+) (buys|sells) (\d+) (\w) at (\d+)((?: \S+)*)$/.exec(line);
     if (placement !== null) return this.place(placement.slice(1) as Placed);
     const [verb, ...words] = line.split(" ");
@@ -48,7 +58,6 @@ class Stage {
     else if (market === null) throw new Error("a scenario opens its market first");
     else if (verb === "cancel") this.steps.cancel(this.idOf(words[0]!), words[1]);
     else if (verb === "amend") this.amend(words);
-    else if (verb === "cancel-all") this.cancelAll(market, words);
     else if (verb === "halt" || verb === "resume" || verb === "close") this.steps[verb](market);
     else throw new Error(`not a command: ${line}`);
   }
@@ -61,6 +70,7 @@ class Stage {
     const timeInForce = value("gtd") === undefined ? words.find((word) => word === "ioc" || word === "fok") : "gtd";
     const type = words.includes("market") ? "market" : "limit";
     const prevention = words.find((word) => word in PREVENTIONS) ?? "cancel-taker";
+    const [replaced, expected] = value("replaces")?.split(":") ?? [];
     // The first event of the placement names the order.
     this.orderIds.set(name, this.steps.nextId);
     this.orderNames.push(name);
@@ -77,6 +87,7 @@ class Stage {
       pat: words.includes("pat"),
       expiresAt: value("gtd") === undefined ? 0 : at + Number(value("gtd")),
       validUntil: value("valid") === undefined ? 0 : at + Number(value("valid")),
+      ...(replaced && { replaces: { id: this.idOf(replaced), expected: Number(expected) } }),
     });
   }
 
@@ -85,25 +96,14 @@ class Stage {
     this.steps.amend(this.idOf(name!), Number(price), Number(total), validUntil);
   }
 
-  private cancelAll(market: Market, words: string[]): void {
-    const filter: { user?: number; outcome?: number; side?: SideNumber } = {};
-    let reason = "user";
-    for (const word of words) {
-      if (word === "buys" || word === "sells") filter.side = word === "buys" ? 1 : 2;
-      else if (OUTCOME_NAMES.includes(word)) filter.outcome = this.outcomeOf(word);
-      else if (this.users.has(word)) filter.user = this.userOf(word);
-      else reason = word;
-    }
-    this.steps.cancelAll(market, filter, reason);
-  }
-
   private eventLine(event: EngineEvent): string {
     const name = this.nameOf(event.orderId);
     const reason = event.reason === null ? "" : `: ${event.reason}`;
     switch (event.kind) {
       case "orderPlaced":
         if (event.status === "queued") return `${name} placed`;
-        return event.status === "open" ? `${name} open` : `${name} ${event.status}${reason}, ${event.remaining} left`;
+        if (event.status === "open") return `${name} open${this.reduction(event)}`;
+        return `${name} ${event.status}${reason}, ${event.remaining} left`;
       case "orderFilled": {
         const what = `${event.quantity} ${this.outcomeName(event.outcome)} at ${event.price}`;
         return `${name} ${event.role} ${event.matchType} ${what}, ${event.remaining} left`;
@@ -125,6 +125,12 @@ class Stage {
       default:
         return event.kind;
     }
+  }
+
+  /** What a replacement lost to fills that its sender didn't know of. */
+  private reduction(event: EngineEvent): string {
+    const asked = this.market!.book.orders.get(event.orderId)!.terms.quantity;
+    return event.quantity === asked ? "" : `, reduced to ${event.quantity}`;
   }
 
   private levelLine(event: EngineEvent): string {

@@ -7,6 +7,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../server/accounts.ts";
 import type { Route } from "../../server/routes.ts";
+import { BatchOperations } from "../../server/schemas.ts";
 import { eventually, expectBalanced, expectSoundDatabase } from "./support/checks.ts";
 import { type Answer, API_BASE, type Client, type OrderJson, ROUTES } from "./support/client.ts";
 import { type TestMarket, tokenOf, World } from "./support/world.ts";
@@ -16,6 +17,8 @@ let user: Client;
 let anonymous: Client;
 let market: TestMarket;
 let before: unknown;
+/** Came with the standing order. */
+const BUILDER_CODE = "standing-builder";
 
 beforeAll(async () => {
   const without = SCOPES.map((scope) => SCOPES.filter((other) => other !== scope));
@@ -24,7 +27,13 @@ beforeAll(async () => {
   anonymous = world.anonymous();
   market = world.market();
   await world.split(user, market, 10);
-  await user.place({ ...(bodyOf("/orders") as object), client_order_id: "standing" });
+  await user.request("POST", "/orders", {
+    body: { ...bodyOf("/orders"), client_order_id: "standing" },
+    headers: { "X-Builder-Code": BUILDER_CODE },
+  });
+  await user.data("PUT", `/quotes/${market.id}`, {
+    quotes: [{ outcome_id: market.outcomes[1], side: 1, price: 5, quantity: 2 }],
+  });
   before = await state();
 });
 afterAll(async () => {
@@ -45,15 +54,20 @@ async function state(): Promise<unknown> {
     await user.balance(),
     await user.all("/me/positions"),
     await user.all("/wallet/transactions"),
-    orders.filter(({ client_order_id }) => client_order_id === "standing"),
+    orders.filter(({ client_order_id, price }) => client_order_id === "standing" || price === 5),
+    await anonymous.get(`/builders/${BUILDER_CODE}/stats`),
     (await user.all("/orders")).length,
   ];
 }
 
 /** A body that the route takes. */
 function bodyOf(path: string): Record<string, unknown> {
-  if (path !== "/orders") return { market_id: market.id, quantity: 1 };
-  return { market_id: market.id, outcome_id: market.outcomes[0], side: 1, price: 10, quantity: 1 };
+  const quote = { outcome_id: market.outcomes[0], side: 1, price: 10, quantity: 1 };
+  if (path === "/orders") return { market_id: market.id, ...quote };
+  if (path === "/orders/:id") return { price: 11, quantity: 2 };
+  if (path === "/orders/batch") return { operations: [{ op: "place", market_id: market.id, ...quote }] };
+  if (path === "/quotes/:market_id") return { quotes: [quote] };
+  return { market_id: market.id, quantity: 1 };
 }
 
 const withPrefix = ({ unversioned, path }: Route): string => (unversioned ? "" : API_BASE) + path;
@@ -63,6 +77,7 @@ function pathOf(route: Route, at = -1, bad = ""): string {
   let n = 0;
   return withPrefix(route).replaceAll(/:(\w+)/g, (_, name: string) => {
     if (n++ === at) return bad;
+    if (name === "code") return BUILDER_CODE;
     return name === "outcome_id" ? String(market.outcomes[0]) : String(market.id);
   });
 }
@@ -132,9 +147,17 @@ describe("methods", () => {
 
   test.for([...paths])("%s", async ([, routes]) => {
     const methods = routes.map(({ method }) => String(method));
+    const path = pathOf(routes[0]!);
+    // "batch" names no order: these methods of /orders/batch are those of /orders/:id.
+    const ofOrder = path.endsWith("/orders/batch") ? ["GET", "PATCH", "DELETE"] : [];
     for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
       if (methods.includes(method)) continue;
-      const answer = await user.requestRoot(method, pathOf(routes[0]!));
+      if (ofOrder.includes(method)) {
+        const body = method === "PATCH" ? { body: bodyOf("/orders/:id") } : {};
+        expectCode(await user.requestRoot(method, path, body), 404, 4040);
+        continue;
+      }
+      const answer = await user.requestRoot(method, path);
       expectCode(answer, 405, 40500);
       expect(answer.headers.allow?.split(", ").sort()).toEqual(methods.toSorted());
     }
@@ -188,6 +211,9 @@ interface FieldSchema {
   readonly pattern?: string;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly FieldSchema[];
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly items?: ObjectSchema;
 }
 type ObjectSchema = { readonly properties: Readonly<Record<string, FieldSchema>>; readonly required?: string[] };
 
@@ -290,7 +316,15 @@ describe("bodies", () => {
   /** JSON texts that are no value of the field. */
   function wrongValues(schema: FieldSchema): string[] {
     const nullable = schema.anyOf?.some(({ type }) => type === "null") === true;
-    const { type, minimum, maximum, enum: names } = schema.anyOf?.[0] ?? schema;
+    const { type, minimum, maximum, minItems, maxItems, enum: names } = schema.anyOf?.[0] ?? schema;
+    if (type === "array") {
+      const few = Number(minItems) > 0 ? ["[]"] : [];
+      const many = `[${Array(Number(maxItems) + 1)
+        .fill("{}")
+        .join(",")}]`;
+      const elements = ["[1]", "[null]", '["x"]', "[true]", "[[]]", deep("[", "]", 500)];
+      return [...few, many, ...elements, "null", "{}", '{"0":{},"length":1}', '""', '"[]"', "0", "true"];
+    }
     const others = ["[]", "{}", "[1]", '{"a":1}', deep("[", "]", 500), ...(nullable ? [] : ["null"])];
     if (type === "integer") {
       const edges = [Number(minimum) - 1, Number(maximum) + 1];
@@ -314,6 +348,54 @@ describe("bodies", () => {
       }
     }
   });
+
+  test("each field of a quote with values that aren't its own", async () => {
+    const { quotes } = bodyOf("/quotes/:market_id") as { quotes: [Record<string, unknown>] };
+    const route = ROUTES.find(({ path }) => path === "/quotes/:market_id")!;
+    const { items } = (route.body as unknown as ObjectSchema).properties["quotes"]!;
+    expect(Object.keys(items!.properties)).toEqual(Object.keys(quotes[0]));
+    for (const [name, schema] of Object.entries(items!.properties)) {
+      const missing = JSON.stringify({ ...quotes[0], [name]: undefined });
+      const bodies = [missing, ...wrongValues(schema).map((value) => text(quotes[0], name, value))];
+      for (const wrong of bodies) {
+        // Good ones around it change nothing.
+        const body = `{"quotes":[${JSON.stringify(quotes[0])},${wrong},${JSON.stringify(quotes[0])}]}`;
+        expectCode(await user.requestRoot("PUT", pathOf(route), { body }), 400, 40000, name);
+      }
+    }
+    const body = { quotes: [{ ...quotes[0], client_order_id: "x" }] };
+    expectCode(await user.requestRoot("PUT", pathOf(route), { body }), 400, 40000, /unknown field/);
+  });
+
+  test.for(Object.entries(BatchOperations))(
+    "%s in a batch: each field with values that aren't its own",
+    async ([op, given]) => {
+      const { properties, required = [] } = given as unknown as ObjectSchema;
+      const good: Record<string, unknown> = { op, ...(op === "place" ? bodyOf("/orders") : { id: 999_999_999 }) };
+      if (op === "amend") good["price"] = 11;
+      const wrong: [name: string, operation: string][] = required.map((name) => {
+        return [name, JSON.stringify({ ...good, [name]: undefined })];
+      });
+      for (const [name, schema] of Object.entries(properties)) {
+        for (const value of wrongValues(schema)) wrong.push([name, text(good, name, value)]);
+      }
+      for (const name of ["nothing", "__proto__", "constructor", "operations", "", "Op"]) {
+        wrong.push(["unknown field", text(good, name, "1")]);
+      }
+      expect(wrong.length).toBeGreaterThan(20);
+      for (let at = 0; at < wrong.length; at += 50) {
+        const some = wrong.slice(at, at + 50);
+        const body = `{"operations":[${some.map(([, operation]) => operation).join(",")}]}`;
+        type Results = { results: { code: number; msg: string; data: null }[] };
+        const { status, data } = await user.request<Results>("POST", "/orders/batch", { body });
+        expect([status, data.results.length]).toEqual([202, some.length]);
+        for (const [i, { code, msg, data: order }] of data.results.entries()) {
+          const [name, operation] = some[i]!;
+          expect([operation, code, msg, order]).toEqual([operation, 40000, expect.stringContaining(name), null]);
+        }
+      }
+    },
+  );
 
   test("what only looks odd is taken: 10.0 and 1e1 for 10, spaces, escapes, a charset, capital letters", async () => {
     const good = JSON.stringify({ ...bodyOf("/orders"), client_order_id: "odd" });
@@ -358,9 +440,10 @@ describe("bodies", () => {
     const { data, status } = await user.request<OrderJson>("POST", "/orders", { body, headers });
     expect(status).toBe(202);
     await user.cancel(data.id);
+    const other = body.replace("chunked", "bit-by-bit");
     const head = `POST /api/v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user.token}\r\nContent-Length: `;
     const text = await exchange(
-      [`${head}${body.length}\r\n\r\n`, ...body].map(String),
+      [`${head}${other.length}\r\n\r\n`, ...other].map(String),
       (got) => got.endsWith("}") && got.includes("202 Accepted"),
     );
     const { id } = (JSON.parse(text.split("\r\n\r\n")[1]!) as { data: OrderJson }).data;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { ConfigError, readConfig } from "../../server/config.ts";
+import { DEFAULT_RATE_LIMITS } from "../../server/rate-limiter.ts";
 import { readSeed } from "../../server/seed.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "exchange-test-"));
@@ -22,7 +23,8 @@ test("without any variable there are the documented defaults", () => {
     port: 8080,
     publicUrl: "http://127.0.0.1:8080",
     durability: "full",
-    rateLimits: true,
+    rateLimits: DEFAULT_RATE_LIMITS,
+    trustedProxies: [],
     seedFile: null,
     logLevel: "info",
     tls: null,
@@ -45,7 +47,8 @@ describe("a wrong value names its variable", () => {
     PUBLIC_URL: ["exchange", "//x"],
     ENGINE_THREADS: ["0", "65", "two", "1.5"],
     DURABILITY: ["FULL", "none"],
-    RATE_LIMITS: ["maybe", "[]", "null", "1", "{"],
+    RATE_LIMITS: ["maybe", "[]", "null", "1", "{", "true"],
+    TRUSTED_PROXIES: ["proxy", "10.0.0.0/33", "::/129", "10.0.0.1,", ",", "10.0.0.1 10.0.0.2", "fe80::1%eth0"],
     LOG_LEVEL: ["loud"],
     SEED_FILE: ["/nowhere/seed.json"],
     TLS_CERT: ["/nowhere/cert.pem", file("cert.pem", "")],
@@ -56,6 +59,47 @@ describe("a wrong value names its variable", () => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
     expect(() => readConfig({ [name]: value })).toThrow(name);
   });
+});
+
+test("rate limits are switched off, or overridden one by one", () => {
+  expect(readConfig({ RATE_LIMITS: "off" }).rateLimits).toBeNull();
+  expect(readConfig({ RATE_LIMITS: "{}" }).rateLimits).toEqual(DEFAULT_RATE_LIMITS);
+  const all = { user: 1, address: 2, order_user: 3, order_address: 4, auth_identifier: 5, refresh_address: 1e9 };
+  expect(readConfig({ RATE_LIMITS: JSON.stringify(all) }).rateLimits).toEqual({
+    user: 1,
+    address: 2,
+    orderUser: 3,
+    orderAddress: 4,
+    authIdentifier: 5,
+    refreshAddress: 1e9,
+  });
+  expect(readConfig({ RATE_LIMITS: '{"order_user":300}' }).rateLimits).toEqual({
+    ...DEFAULT_RATE_LIMITS,
+    orderUser: 300,
+  });
+});
+
+test.for([
+  ["0", "order_user"],
+  ["-1", "order_user"],
+  ["1.5", "user"],
+  ["1000000001", "address"],
+  ['"30"', "refresh_address"],
+  ["null", "auth_identifier"],
+  ["1", "orderUser"],
+  ["1", "orders"],
+  ["1", "constructor"],
+  ["1", "__proto__"],
+] as const)("RATE_LIMITS with the value %s names its key %s", ([value, key]) => {
+  const read = (): unknown => readConfig({ RATE_LIMITS: `{"${key}":${value}}` });
+  expect(read).toThrow(ConfigError);
+  expect(read).toThrow(new RegExp(`^RATE_LIMITS: "?${key}"? `));
+});
+
+test("trusted proxies are a list of addresses and ranges", () => {
+  expect(readConfig({ TRUSTED_PROXIES: "" }).trustedProxies).toEqual([]);
+  const { trustedProxies } = readConfig({ TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8,2001:db8::/32 , ::1" });
+  expect(trustedProxies).toEqual(["127.0.0.1", "10.0.0.0/8", "2001:db8::/32", "::1"]);
 });
 
 describe("a wrong seed names the variable and the field", () => {

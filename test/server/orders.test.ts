@@ -86,6 +86,7 @@ describe("placement", () => {
       expires_at: null,
       status: "queued",
       reason: null,
+      builder_code: null,
       created_at: expect.any(Number),
       updated_at: order.created_at,
       trades: [],
@@ -530,7 +531,13 @@ describe("lists", () => {
       [buy.id, 5_100],
       [buy.id, 5_000],
     ]);
-    const own = { order_id: buy.id, market_id: market.id, outcome_id: market.outcomes[0], side: BUY };
+    const own = {
+      builder_code: null,
+      order_id: buy.id,
+      market_id: market.id,
+      outcome_id: market.outcomes[0],
+      side: BUY,
+    };
     expect(fills.slice(1)).toEqual(order.trades.toReversed().map((fill: FillJson) => ({ ...fill, ...own })));
     for (const limit of [1, 2]) expect(await taker.all("/me/fills", limit)).toEqual(fills);
     expect(await taker.all(`/me/fills?market_id=${market.id}`, 1)).toEqual(fills.slice(1));

@@ -1,7 +1,8 @@
 /**
  * The exchange once more, from the contract alone (section 2, "Orders", "Matching" and "Money"): plain maps, one order
  * at a time. Matching is test/engine/reference-book.ts; this file owns the money: balances, holds, shares, collateral,
- * the house and daily activity. It takes an order's number from whoever drives it and never looks at the server's code.
+ * the house and daily activity, and what amends and quotes need of them. It takes an order's number from whoever drives
+ * it and never looks at the server's code.
  */
 import { type Placement, ReferenceBook, type ReferenceOrder } from "../../engine/reference-book.ts";
 
@@ -37,6 +38,20 @@ export interface Leg {
   readonly rebateFor: boolean | null;
 }
 
+/** What is needed beside what is held already: micro-USDC of notional for daily activity, USDC, shares by outcome. */
+interface Needs {
+  activity: number;
+  money: number;
+  readonly shares: Map<number, number>;
+}
+
+export interface Quote {
+  readonly outcome: number;
+  readonly side: 1 | 2;
+  readonly price: number;
+  readonly quantity: number;
+}
+
 interface Market {
   readonly outcomes: readonly number[];
   readonly book: ReferenceBook;
@@ -52,6 +67,8 @@ export class ReferenceExchange {
   house = 0;
   private readonly holdings = new Map<string, Holding>();
   private readonly filledActivity = new Map<number, number>();
+  /** Orders that quotes made. */
+  private readonly quotes = new Set<number>();
 
   addMarket(id: number, outcomes: readonly number[]): void {
     this.markets.set(id, { outcomes, book: new ReferenceBook(outcomes), sets: 0, settled: 0 });
@@ -124,6 +141,92 @@ export class ReferenceExchange {
     this.markets.get(marketId)!.book.cancel(id, "user");
   }
 
+  /** What the exchange must say to an amend of means: null where they suffice, and where it needs none. */
+  amendRefusal(
+    user: number,
+    marketId: number,
+    id: number,
+    price: number,
+    total: number,
+    limit: number,
+  ): Refusal | null {
+    const order = this.order(marketId, id)!;
+    const needs: Needs = { activity: 0, money: 0, shares: new Map() };
+    addNeeds(needs, order, { price, quantity: Math.max(0, total - (order.quantity - order.remaining)) });
+    return this.lack(user, needs, limit);
+  }
+
+  amend(marketId: number, id: number, price: number, total: number, at: number): void {
+    const market = this.markets.get(marketId)!;
+    market.book.amend(id, price, total, at, 0);
+    this.settle(marketId, market);
+  }
+
+  /** Live orders of the user that fit; newest first. */
+  liveOrders(user: number, fits: (terms: Placement, marketId: number) => boolean): [marketId: number, id: number][] {
+    const found: [number, number][] = [];
+    for (const [marketId, { book }] of this.markets) {
+      for (const [id, order] of book.orders) {
+        if (order.terms.user === user && isLive(order) && fits(order.terms, marketId)) found.push([marketId, id]);
+      }
+    }
+    return found.sort(([, a], [, b]) => b - a);
+  }
+
+  isQuote(id: number): boolean {
+    return this.quotes.has(id);
+  }
+
+  standingQuotes(user: number, marketId: number): ReferenceOrder[] {
+    const found = this.liveOrders(user, ({ id }, market) => market === marketId && this.quotes.has(id));
+    return found.map(([, id]) => this.order(marketId, id)!);
+  }
+
+  /** For each quote the standing one that is just so, or null. Quotes of one outcome and side differ in price. */
+  unchangedQuotes(user: number, marketId: number, quotes: readonly Quote[]): (number | null)[] {
+    const standing = this.standingQuotes(user, marketId);
+    return quotes.map((quote) => {
+      const { outcome, side, price, quantity } = quote;
+      const same = standing.find(({ terms, ...now }) => {
+        return terms.outcome === outcome && terms.side === side && now.price === price && now.remaining === quantity;
+      });
+      return same?.terms.id ?? null;
+    });
+  }
+
+  /** Why the exchange must refuse the set as a whole, or null. */
+  quotesRefusal(user: number, marketId: number, quotes: readonly Quote[], limit: number): Refusal | null {
+    const unchanged = this.unchangedQuotes(user, marketId, quotes);
+    const added = quotes.filter((_, i) => unchanged[i] === null);
+    const together: Needs = { activity: 0, money: 0, shares: new Map() };
+    for (const quote of added) addNeeds(together, null, quote, quote);
+    if (this.lack(user, together, limit) === null) return null;
+    // Old and new together are too much: best price to best price, each as an amend.
+    const old = this.standingQuotes(user, marketId).filter(({ terms }) => !unchanged.includes(terms.id));
+    const replaced: Needs = { activity: 0, money: 0, shares: new Map() };
+    const better = (side: number, a: number, b: number): number => (side === BUY ? b - a : a - b);
+    for (const quote of added.toSorted((a, b) => better(a.side, a.price, b.price))) {
+      const { outcome, side } = quote;
+      const pairs = old.filter(({ terms }) => terms.outcome === outcome && terms.side === side);
+      const [pair] = pairs.sort((a, b) => better(side, a.price, b.price));
+      addNeeds(replaced, pair ?? null, quote, quote);
+      if (pair !== undefined) old.splice(old.indexOf(pair), 1);
+    }
+    return this.lack(user, replaced, limit);
+  }
+
+  /** Makes `terms` the user's quotes in the market; those whose id stands already stay. */
+  replaceQuotes(user: number, marketId: number, terms: readonly Placement[]): void {
+    const ids = terms.map(({ id }) => id);
+    const old = this.standingQuotes(user, marketId).filter((order) => !ids.includes(order.terms.id));
+    for (const order of old) this.cancel(marketId, order.terms.id);
+    for (const placement of terms) {
+      if (this.quotes.has(placement.id)) continue;
+      this.quotes.add(placement.id);
+      this.place(marketId, placement);
+    }
+  }
+
   split(user: number, marketId: number, quantity: number): Refusal | null {
     const market = this.markets.get(marketId)!;
     if (quantity * MICRO_PER_SET > this.balance(user) - this.held(user)) return { refused: 42201 };
@@ -158,6 +261,17 @@ export class ReferenceExchange {
       else levels.push([price, remaining]);
     }
     return levels;
+  }
+
+  /** In the order in which the exchange looks. */
+  private lack(user: number, { activity, money, shares }: Needs, limit: number): Refusal | null {
+    if (activity > 0 && this.activity(user) + activity > limit) return { refused: 42900 };
+    if (money > this.balance(user) - this.held(user)) return { refused: 42201 };
+    for (const [outcome, needed] of shares) {
+      const available = this.holding(user, outcome).quantity - this.heldShares(user, outcome);
+      if (needed > available) return { refused: 42202 };
+    }
+    return null;
   }
 
   private fill(
@@ -230,10 +344,36 @@ export class ReferenceExchange {
     let sum = 0;
     for (const { book } of this.markets.values()) {
       for (const order of book.orders.values()) {
-        if (order.terms.user !== user || (order.status !== "open" && order.status !== "partially_filled")) continue;
+        if (order.terms.user !== user || !isLive(order)) continue;
         sum += part(order);
       }
     }
     return sum;
+  }
+}
+
+export const isLive = ({ status }: ReferenceOrder): boolean => status === "open" || status === "partially_filled";
+
+/**
+ * What an order that becomes `next` needs beyond what it holds, in the worst order of fills in flight: for a higher price
+ * the larger of both holds, for a lower one the old hold and the added shares. Without an old one: all of it.
+ */
+function addNeeds(
+  needs: Needs,
+  old: ReferenceOrder | null,
+  next: { readonly price: number; readonly quantity: number },
+  quote: { readonly outcome: number; readonly side: number } = old!.terms,
+): void {
+  const [before, shares] = old === null ? [0, 0] : [notional(old.price, old.remaining), old.remaining];
+  const isUp = old === null || next.price >= old.price;
+  const after = isUp
+    ? notional(next.price, next.quantity)
+    : before + notional(next.price, Math.max(0, next.quantity - shares));
+  const money = Math.max(before, after) - before;
+  needs.activity += money;
+  if (quote.side === BUY) needs.money += money;
+  else {
+    const added = Math.max(shares, next.quantity) - shares;
+    needs.shares.set(quote.outcome, (needs.shares.get(quote.outcome) ?? 0) + added);
   }
 }

@@ -1,11 +1,13 @@
 /**
- * A WebSocket client for tests: records every frame with the order of its arrival, checks its shape, and waits for a
- * frame by predicate, arrived or to come. Knows nothing of what the frames should say.
+ * A WebSocket client for tests, in JSON or (with the subprotocol `msgpack`) in MessagePack: records every frame with the
+ * order of its arrival, checks its shape, and waits for a frame by predicate, arrived or to come. Knows nothing of what
+ * the frames should say.
  */
 import Type from "typebox";
 import { WebSocket } from "ws";
 import * as S from "../../../server/schemas.ts";
 import { API_BASE, checkerOf } from "./client.ts";
+import { pack, unpack } from "./packed.ts";
 import type { TestServer } from "./server.ts";
 
 /** How long a frame may take before the test has failed. */
@@ -23,6 +25,7 @@ export interface Acknowledgement {
   readonly code: number;
   readonly msg: string;
   readonly data: unknown;
+  readonly rate_limit?: { limit: number; remaining: number; reset: number } | null;
 }
 
 const Levels = S.OutcomeBook.properties.bids;
@@ -36,6 +39,14 @@ const dataCheckers: Readonly<Record<string, (value: unknown) => void>> = {
   "book.updated": checkerOf(Type.Object({ market_id, outcome_id, bids: Levels, asks: Levels }, closed), "book.updated"),
   "trade.created": checkerOf(S.Trade, "trade.created"),
 };
+const MSGPACK = "msgpack";
+
+export interface SocketOptions {
+  /** Subprotocols to offer. */
+  readonly protocols?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 const checkFrame = checkerOf(
   Type.Object(
     { event: Type.String(), sequence: Type.Integer({ minimum: 0 }), ts: Type.Integer(), data: Type.Any() },
@@ -51,6 +62,7 @@ const checkAcknowledgement = checkerOf(
       msg: Type.String({ minLength: 1 }),
       data: Type.Any(),
       trace_id: Type.Optional(Type.String({ minLength: 1 })),
+      rate_limit: Type.Optional(Type.Union([S.Rate, Type.Null()])),
     },
     closed,
   ),
@@ -60,6 +72,8 @@ const checkAcknowledgement = checkerOf(
 export class Socket {
   readonly frames: Frame[] = [];
   readonly acknowledgements: Acknowledgement[] = [];
+  /** Frames and acknowledgements as they came. */
+  readonly arrivals: (Frame | Acknowledgement)[] = [];
   readonly socket: WebSocket;
   /** Resolves with the close code. */
   readonly closed: Promise<number>;
@@ -67,6 +81,7 @@ export class Socket {
   private lastId = 0;
   private fault: Error | null = null;
   private watchers = new Set<() => void>();
+  private readonly answers = new Map<number, Acknowledgement>();
 
   private constructor(socket: WebSocket) {
     this.socket = socket;
@@ -82,10 +97,11 @@ export class Socket {
   }
 
   /** Connects; rejects where the upgrade is refused. */
-  static async open(server: TestServer, token: string | null): Promise<Socket> {
+  static async open(server: TestServer, token: string | null, options: SocketOptions = {}): Promise<Socket> {
     const query = token === null ? "" : `?token=${encodeURIComponent(token)}`;
     const url = `${server.root.replace("http", "ws")}${API_BASE}/ws${query}`;
-    const socket = new WebSocket(url, { perMessageDeflate: false });
+    const { protocols = [], headers = {} } = options;
+    const socket = new WebSocket(url, [...protocols], { perMessageDeflate: false, headers });
     const opened = new Socket(socket);
     await new Promise<void>((resolve, reject) => {
       socket.once("open", () => resolve());
@@ -94,9 +110,14 @@ export class Socket {
     return opened;
   }
 
+  /** Speaks MessagePack: the server has granted the subprotocol. */
+  get packed(): boolean {
+    return this.socket.protocol === MSGPACK;
+  }
+
   /** The first frame or acknowledgement-independent state for which `find` answers something, now or to come. */
-  async until<T>(find: () => T | undefined, what: string): Promise<T> {
-    const deadline = Date.now() + FRAME_DEADLINE_MS;
+  async until<T>(find: () => T | undefined, what: string, deadlineMs = FRAME_DEADLINE_MS): Promise<T> {
+    const deadline = Date.now() + deadlineMs;
     for (;;) {
       if (this.fault !== null) throw this.fault;
       const found = find();
@@ -139,9 +160,33 @@ export class Socket {
 
   /** Sends an operation under a new id and awaits its acknowledgement, good or bad. */
   async ask(operation: object): Promise<Acknowledgement> {
+    return this.answer(this.post(operation));
+  }
+
+  /** Sends an operation under a new id, which this answers, and waits for nothing. */
+  post(operation: object): number {
     const id = ++this.lastId;
-    this.socket.send(JSON.stringify({ ...operation, id }));
-    return this.until(() => this.acknowledgements.find((found) => found.id === id), `the answer to ${id}`);
+    const message = { ...operation, id };
+    this.socket.send(this.packed ? pack(message) : JSON.stringify(message));
+    return id;
+  }
+
+  /** The acknowledgement of the operation with this id. */
+  answer(id: number): Promise<Acknowledgement> {
+    return this.until(() => this.answers.get(id), `the answer to ${id}`);
+  }
+
+  /** Asks for an operation of a route and answers its data. @throws Error unless it is granted */
+  async data<T>(op: string, data: object): Promise<T> {
+    const answer = await this.ask({ op, data });
+    if (answer.code !== 0) throw new Error(`${op}: ${answer.code} ${answer.msg}`);
+    return answer.data as T;
+  }
+
+  /** Ties the connection's orders to it, or not. */
+  async tie(enabled = true): Promise<void> {
+    const { code, msg, data } = await this.ask({ op: "cancel_on_disconnect", enabled });
+    if (code !== 0) throw new Error(`cancel_on_disconnect: ${code} ${msg} ${JSON.stringify(data)}`);
   }
 
   /** Subscribes and fails unless it is granted. */
@@ -163,8 +208,9 @@ export class Socket {
 
   private receive(bytes: Buffer, isBinary: boolean): void {
     try {
-      if (isBinary) throw new Error("a binary frame on a JSON connection");
-      const message = JSON.parse(bytes.toString()) as Frame & Acknowledgement;
+      if (isBinary !== this.packed) throw new Error(`a ${isBinary ? "binary" : "text"} frame on the wrong connection`);
+      const message = (isBinary ? unpack(bytes) : JSON.parse(bytes.toString())) as Frame | Acknowledgement;
+      this.arrivals.push(message);
       if ("event" in message) {
         checkFrame(message);
         dataCheckers[message.event]?.(message.data);
@@ -172,6 +218,7 @@ export class Socket {
       } else {
         checkAcknowledgement(message);
         this.acknowledgements.push(message);
+        if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);
       }
     } catch (error) {
       this.fail(error as Error);

@@ -1,9 +1,9 @@
-/** The queue of expiries beside a sorted list. */
+/** The heap beside a sorted list. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ExpiryQueue } from "../../server/expiry-queue.ts";
+import { MinHeap } from "../../engine/min-heap.ts";
 
-test("gives them back by time, whatever is added, taken and dropped between", () => {
+test("gives them back in order, whatever is added, taken and dropped between", () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ add: fc.integer({ min: 0, max: 50 }) }) },
     { weight: 2, arbitrary: fc.constant({ take: true }) },
@@ -11,12 +11,12 @@ test("gives them back by time, whatever is added, taken and dropped between", ()
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const queue = new ExpiryQueue();
-      let list: { at: number; slot: number; orderId: number }[] = [];
+      const queue = new MinHeap<{ at: number; orderId: number }>();
+      let list: { at: number; orderId: number }[] = [];
       for (const [i, change] of steps.entries()) {
         if ("add" in change) {
-          queue.add(change.add, i, i + 1);
-          list.push({ at: change.add, slot: i, orderId: i + 1 });
+          queue.add({ at: change.add, orderId: i + 1 });
+          list.push({ at: change.add, orderId: i + 1 });
         } else if ("keep" in change) {
           queue.keep(({ orderId }) => orderId % change.keep !== 0);
           list = list.filter(({ orderId }) => orderId % change.keep !== 0);

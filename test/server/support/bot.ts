@@ -1,0 +1,552 @@
+/**
+ * A market maker's bot, written from the contract alone. Each step it asks for what its strategy wishes, over REST or
+ * the WebSocket, loses its line where it is told to, comes back, learns what became of what it had asked, and then
+ * has the venue's REST state compared with its own books. What the contract doesn't allow throws.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { Audit, type AuditOptions } from "./bot-audit.ts";
+import { Books, BUY, expectThat, isFinal, type OwnOrder, SELL, withoutTrades } from "./bot-books.ts";
+import { type Encoding, type Envelope, Link, Lost, type PushedEvent } from "./bot-link.ts";
+import { idsTouchedBy, QuoteRules, Ties } from "./bot-rules.ts";
+import { Strategy } from "./bot-strategy.ts";
+import {
+  expectAsked,
+  isQuote,
+  type PlacementBody,
+  placementsIn,
+  type Quote,
+  restForm,
+  socketForm,
+  type Wish,
+} from "./bot-wishes.ts";
+import type { BalanceJson, OrderJson, OwnFillJson, PositionJson, TransactionJson } from "./client.ts";
+
+const SETTLE_DEADLINE_MS = 10_000;
+const STEPS_BETWEEN_HISTORIES = 25;
+const STEPS_BETWEEN_LIMITS = 10;
+const LOG_LINES = 60;
+
+export interface BotOptions extends AuditOptions {
+  readonly name: string;
+  readonly token: string;
+  /** micro-USDC */
+  readonly deposit: number;
+  readonly encoding: Encoding;
+  readonly cancelOnDisconnect: boolean;
+  /** The port of the running venue; waits while it is down. */
+  readonly port: () => Promise<number>;
+}
+
+/** When in a step the line breaks, and which part of it. */
+export interface Fault {
+  readonly part: "socket" | "requests" | "both";
+  /** Null: at once after sending. */
+  readonly afterMs: number | null;
+}
+
+interface Operation {
+  readonly wish: Wish;
+  readonly overSocket: boolean;
+  /** The quotes that lived when these quotes were sent; empty for another wish. */
+  readonly standing: readonly OwnOrder[];
+}
+
+interface Placed {
+  readonly body: PlacementBody;
+  asked: number;
+  orderId: number | null;
+  /** Its events may come before its answer: it went over REST, or the answer was lost. */
+  overtaken: boolean;
+}
+
+export class Bot {
+  readonly log: string[] = [];
+  private readonly options: BotOptions;
+  private readonly books: Books;
+  private readonly strategy: Strategy;
+  private readonly audit: Audit;
+  private link: Link | null = null;
+  /** Events were missed, and REST has not been read since. */
+  private gap = false;
+  private steps = 0;
+  /** The last order.updated that the connection before this one brought. */
+  private lastSequence = 0;
+  private underWay = 0;
+  /** Something went over REST in this step, or was lost. */
+  private isNoisyStep = false;
+  private readonly placed = new Map<string, Placed>();
+  private lost: Operation[] = [];
+  private fences = 0;
+  /** Orders whose end an answer promised, and amended ones by the time that the answer gave. */
+  private readonly ending = new Set<number>();
+  private readonly amended = new Map<number, number>();
+  private readonly quoteRules = new QuoteRules();
+  private readonly ties: Ties;
+  /** As of the start of the step, when nothing was open to doubt. */
+  private floor = { orderId: 0, fillId: 0 };
+
+  constructor(options: BotOptions) {
+    this.options = options;
+    this.books = new Books(options.deposit);
+    this.strategy = new Strategy(options.random, options.market, this.books, options.name);
+    this.audit = new Audit(this.books, options);
+    this.ties = new Ties(options.cancelOnDisconnect);
+  }
+
+  async step(fair: readonly number[], fault: Fault | null): Promise<void> {
+    this.floor = { orderId: this.books.lastOrderId, fillId: this.books.lastFillId };
+    this.isNoisyStep = false;
+    await this.recover();
+    this.quoteRules.clear();
+    await this.act(fair, fault);
+    this.steps++;
+    await this.finish();
+  }
+
+  /** Cancels everything, finds nothing held and the account's whole history equal, and leaves. */
+  async retire(): Promise<void> {
+    await this.finish();
+    await this.perform(this.operation({ kind: "cancelAll", filters: {} }));
+    await this.finish();
+    expectThat(this.books.live.size === 0 && this.books.held === 0, "nothing lives after cancel all");
+    await this.through(() => this.audit.compareWholeHistory(this.link!));
+    this.link!.close();
+  }
+
+  leave(): void {
+    this.link?.close();
+  }
+
+  // What it asks.
+
+  private async act(fair: readonly number[], fault: Fault | null): Promise<void> {
+    const plan = this.strategy.plan(fair);
+    if (fault !== null && fault.afterMs !== null) setTimeout(() => this.break(fault), fault.afterMs);
+    if (this.options.random.chance(0.5)) {
+      // All at once: the requests pass one another on the way.
+      const underWay = plan.map((make) => this.fulfil(make));
+      if (fault?.afterMs === null) this.break(fault);
+      await Promise.all(underWay);
+      return;
+    }
+    for (const [i, make] of plan.entries()) {
+      const underWay = this.fulfil(make);
+      if (i === plan.length - 1 && fault?.afterMs === null) this.break(fault);
+      await underWay;
+    }
+  }
+
+  private async fulfil(make: () => Wish | null): Promise<void> {
+    const wish = make();
+    if (wish !== null) await this.perform(this.operation(wish));
+  }
+
+  private operation(wish: Wish): Operation {
+    const overSocket = wish.kind !== "sets" && this.options.random.chance(0.7);
+    return { wish, overSocket, standing: wish.kind === "quotes" ? this.strategy.liveQuotes() : [] };
+  }
+
+  private break({ part }: Fault): void {
+    this.say(`the line breaks: ${part}`);
+    this.options.count(`fault: ${part}`);
+    if (part !== "requests") this.link?.dropSocket();
+    if (part !== "socket") this.link?.dropRequests();
+  }
+
+  private async perform(operation: Operation): Promise<void> {
+    const { wish, overSocket } = operation;
+    const { market, count } = this.options;
+    const link = this.link!;
+    this.say(`${overSocket ? "socket" : "rest"}: ${JSON.stringify(wish)}`);
+    count(`asked: ${wish.kind}`);
+    this.expect(operation);
+    this.underWay++;
+    this.isNoisyStep ||= !overSocket;
+    const taken = (answer: Envelope): void => {
+      if (answer.code === 50300) return;
+      this.underWay--;
+      this.take(operation, answer);
+    };
+    try {
+      const answer = await (overSocket
+        ? link.ask(...socketForm(wish, market), taken)
+        : link.rest(...restForm(wish, market)));
+      // Nothing was done: asked again, like one whose answer was lost.
+      if (answer.code === 50300) throw new Lost(answer.msg);
+      if (!overSocket) taken(answer);
+    } catch (error) {
+      if (!(error instanceof Lost)) throw error;
+      this.lose(operation);
+    }
+    if (link.fault !== null) throw link.fault;
+  }
+
+  /** What has to be known before it is sent, as events may overtake a REST answer. */
+  private expect({ wish, overSocket, standing }: Operation): void {
+    if (wish.kind === "quotes") this.quoteRules.sent(wish.quotes, standing, overSocket);
+    if (wish.kind === "sets") this.books.changeSets(wish.name === "split" ? wish.quantity : -wish.quantity);
+    for (const body of placementsIn(wish)) {
+      const placed = this.placed.get(body.client_order_id);
+      if (placed !== undefined) placed.asked++;
+      else this.placed.set(body.client_order_id, { body, asked: 1, orderId: null, overtaken: !overSocket });
+    }
+    this.quoteRules.touch(idsTouchedBy(wish, this.books.live));
+  }
+
+  private lose(operation: Operation): void {
+    const { wish, standing } = operation;
+    this.say(`no answer: ${JSON.stringify(wish)}`);
+    this.options.count(`lost: ${wish.kind}`);
+    this.underWay--;
+    this.isNoisyStep = true;
+    if (wish.kind === "quotes") this.quoteRules.lost();
+    // Those that the quotes left unchanged, if they were taken, belong to the connection now, or to none.
+    this.ties.unsure(standing.map(({ id }) => id));
+    for (const body of placementsIn(wish)) this.placed.get(body.client_order_id)!.overtaken = true;
+    this.lost.push(operation);
+  }
+
+  // What it is told.
+
+  private take({ wish, overSocket, standing }: Operation, { code, msg, data }: Envelope): void {
+    this.say(`answer ${code} ${msg} to ${wish.kind}`);
+    if (wish.kind === "quotes") this.quoteRules.answered();
+    if (code !== 0) {
+      this.options.count(`refused: ${wish.kind} ${code}`);
+      expectThat(this.mayBeRefused(wish, code), "a refusal with a reason", wish, code, msg);
+      if (wish.kind === "sets") this.books.changedSets(false);
+      return;
+    }
+    switch (wish.kind) {
+      case "place":
+        this.takePlacement(data as OrderJson, overSocket);
+        break;
+      case "cancel":
+        expectThat((data as OrderJson).id === wish.id, "the canceled order", wish, data);
+        this.ending.add(wish.id);
+        break;
+      case "cancelByClientId":
+      case "cancelAll":
+        this.takeCancels(data as OrderJson | { order_ids: number[] });
+        break;
+      case "amend":
+        expectThat((data as OrderJson).id === wish.id, "the amended order", wish, data);
+        this.amended.set(wish.id, (data as OrderJson).updated_at);
+        break;
+      case "batch":
+        this.takeBatch(wish.wishes, data as { results: Envelope[] }, overSocket);
+        break;
+      case "quotes":
+        this.takeQuotes(wish.quotes, standing, data as { results: Envelope<OrderJson>[] }, overSocket);
+        break;
+      case "sets":
+        this.books.changedSets(true);
+    }
+  }
+
+  /** Money and the day's limit suffice here; shares may not, an order may end before, and a gtd's time may have come. */
+  private mayBeRefused(wish: Wish, code: number): boolean {
+    const { orders } = this.books;
+    switch (wish.kind) {
+      case "place":
+        if (code === 40000) return Number(wish.body["expires_at"]) <= Date.now();
+        return code === 42202 && wish.body.side === SELL;
+      case "quotes":
+        return code === 42202 && wish.quotes.some(({ side }) => side === SELL);
+      case "amend":
+        return code === 40900 || (code === 42202 && orders.get(wish.id)!.side === SELL);
+      case "cancel":
+        return code === 40900;
+      case "cancelByClientId":
+        return code === 40900;
+      case "sets":
+        return code === 42202 && wish.name === "merge";
+      default:
+        return false;
+    }
+  }
+
+  private takePlacement(order: OrderJson, overSocket: boolean): void {
+    const { asked, body } = this.meet(order);
+    // As first answered, also where it has been amended since.
+    expectAsked(order, body, ["price", "quantity", "self_trade_prevention", "expires_at"]);
+    this.books.answered(order);
+    // Asked twice: whether the connection that placed it still lives is not known.
+    if (asked === 1) this.ties.placed(order.id, overSocket);
+    else this.ties.unsure([order.id]);
+  }
+
+  private takeCancels(data: OrderJson | { readonly order_ids: readonly number[] }): void {
+    for (const id of "order_ids" in data ? data.order_ids : [data.id]) this.ending.add(id);
+  }
+
+  private takeBatch(wishes: readonly Wish[], { results }: { readonly results: Envelope[] }, overSocket: boolean): void {
+    expectThat(results.length === wishes.length, "a result for each operation", wishes, results);
+    for (const [i, wish] of wishes.entries()) this.take({ wish, overSocket, standing: [] }, results[i]!);
+  }
+
+  private takeQuotes(
+    quotes: readonly Quote[],
+    standing: readonly OwnOrder[],
+    { results }: { readonly results: readonly Envelope<OrderJson>[] },
+    overSocket: boolean,
+  ): void {
+    expectThat(results.length === quotes.length, "a result for each quote", quotes, results);
+    const named = new Set<number>();
+    const entered: Quote[] = [];
+    results.forEach(({ code, data: order }, i) => {
+      const asked = quotes[i]!;
+      expectThat(code === 0 && isQuote(order, asked) && order.post_only, "the quote that was asked", asked, order);
+      expectThat(!named.has(order.id), "each quote is an order of its own", results);
+      named.add(order.id);
+      const stands = standing.some(({ id }) => id === order.id);
+      this.options.count(stands ? "quote kept" : "quote entered");
+      if (stands) expectThat(order.remaining === asked.quantity && !isFinal(order), "it stands as asked", asked, order);
+      else {
+        expectThat(order.quantity <= asked.quantity, "not more than was asked", asked, order);
+        this.strategy.quoteIds.add(order.id);
+        this.books.answered(order);
+        entered.push(asked);
+      }
+      // Left unchanged by a request over REST: whether a connection still owns it, the contract doesn't say.
+      if (stands && !overSocket) this.ties.unsure([order.id]);
+      else this.ties.placed(order.id, overSocket);
+    });
+    for (const order of standing) {
+      if (named.has(order.id)) continue;
+      this.ending.add(order.id);
+      this.quoteRules.replaced(order, entered);
+    }
+  }
+
+  /** An order that carries a client_order_id: to each of them there is one order, ever. */
+  private meet(order: OrderJson): Placed {
+    const placed = this.placed.get(order.client_order_id ?? "");
+    expectThat(placed !== undefined, "a client_order_id of this bot", order);
+    const isOne = placed.orderId === null || placed.orderId === order.id;
+    expectThat(isOne, "one order to a client_order_id", placed, order);
+    placed.orderId = order.id;
+    expectAsked(order, placed.body, ["market_id", "outcome_id", "side", "type", "time_in_force", "post_only"]);
+    return placed;
+  }
+
+  private hear({ event, sequence, data }: PushedEvent): void {
+    if (event === "order.updated") expectThat(sequence > this.lastSequence, "the sequence goes on", sequence);
+    if (this.gap) return;
+    const quiet = this.isQuiet();
+    if (event === "balance.updated") this.books.checkBalance(data as BalanceJson, sequence, quiet);
+    if (event === "position.updated") this.books.checkPosition(data as PositionJson, sequence, quiet);
+    if (event !== "order.updated") return;
+    const order = data as OrderJson;
+    if (!this.books.orders.has(order.id)) {
+      this.discover(order);
+      const { client_order_id: clientId } = order;
+      const isEarly = clientId !== null && !this.placed.get(clientId)!.overtaken;
+      expectThat(!isEarly, "the 202 leaves before the first order.updated", order);
+    }
+    this.books.apply(order, sequence);
+    for (const { match_type, role } of order.trades) this.options.count(`fill: ${match_type} as ${role}`);
+    if (isFinal(order)) this.ended(order);
+  }
+
+  /** Nothing that it asked is on the way or not reported yet. Over REST an answer may have overtaken the reports. */
+  private isQuiet(): boolean {
+    if (this.underWay > 0 || this.isNoisyStep || this.ending.size > 0 || this.amended.size > 0) return false;
+    for (const { status } of this.books.live.values()) if (status === "queued") return false;
+    return true;
+  }
+
+  /** An order that no answer has named: its answer is on the way over REST, or was lost. */
+  private discover(order: OrderJson): void {
+    if (order.client_order_id !== null) {
+      this.meet(order);
+      return;
+    }
+    if (this.quoteRules.meet(withoutTrades(order))) this.ties.orphan(order.id);
+    this.strategy.quoteIds.add(order.id);
+  }
+
+  private ended(order: OwnOrder): void {
+    this.options.count(`ended: ${order.status}${order.reason === null ? "" : ` ${order.reason}`}`);
+    this.ties.ended(order);
+    this.quoteRules.ended(order);
+  }
+
+  // How it comes back.
+
+  private async recover(): Promise<void> {
+    for (;;) {
+      try {
+        if (this.link === null || !this.link.isOpen) await this.connect();
+        if (this.gap || this.lost.length > 0) await this.fence();
+        await this.repeatLost();
+        if (this.gap) await this.resync();
+        if (this.link!.isOpen) return;
+      } catch (error) {
+        if (!(error instanceof Lost)) throw error;
+      }
+    }
+  }
+
+  private async connect(): Promise<void> {
+    const { token, encoding, cancelOnDisconnect, port, count } = this.options;
+    if (this.link !== null && this.link.fault !== null) throw this.link.fault;
+    this.link?.close();
+    const lastSequence = this.link?.sequence ?? this.lastSequence;
+    this.gap = true;
+    let link: Link | null = null;
+    while (link === null) link = await Link.open(await port(), token, encoding);
+    count("connected");
+    this.say(`connected, after sequence ${lastSequence}`);
+    link.onEvent = (event) => this.hear(event);
+    this.link = link;
+    this.lastSequence = lastSequence;
+    if (!cancelOnDisconnect) return;
+    this.ties.disconnected();
+    const { code } = await link.ask("cancel_on_disconnect", { enabled: true });
+    expectThat(code === 0, "cancel_on_disconnect is granted", code);
+  }
+
+  /**
+   * An order that can't trade, placed and answered: requests are taken in the order in which they come, so that nothing
+   * that was sent on a lost line before can act later. The contract has no other way to know.
+   */
+  private async fence(): Promise<void> {
+    const { market, name } = this.options;
+    const terms = { market_id: market.id, outcome_id: market.outcomes[0]!, side: BUY, price: 1, quantity: 1 };
+    const body = { ...terms, time_in_force: "ioc", client_order_id: `${name}:fence:${++this.fences}` };
+    const lostBefore = this.lost.length;
+    await this.perform({ wish: { kind: "place", body }, overSocket: true, standing: [] });
+    if (this.lost.length > lostBefore) throw new Lost("the fence was lost");
+  }
+
+  /** Asks again, as it was, whatever can be asked twice. Quotes show in the state, sets in the transactions. */
+  private async repeatLost(): Promise<void> {
+    const { lost } = this;
+    this.lost = [];
+    while (lost.length > 0) {
+      const { wish } = lost[0]!;
+      try {
+        if (wish.kind === "sets") await this.lookForSets();
+        else if (wish.kind !== "quotes") {
+          this.options.count(`repeated: ${wish.kind}`);
+          // Where this answer is lost too, it is in the new list.
+          await this.perform(this.operation(wish));
+        }
+        lost.shift();
+      } catch (error) {
+        this.lost.push(...lost);
+        throw error;
+      }
+    }
+    if (this.lost.length > 0) throw new Lost("once more");
+  }
+
+  private async lookForSets(): Promise<void> {
+    const lists = await Promise.all(
+      ["split", "merge"].map((type) => this.link!.list<TransactionJson>(`/wallet/transactions?type=${type}`)),
+    );
+    const cost = -lists.flat().reduce((sum, { amount }) => sum + amount, 0);
+    this.books.changedSets(cost !== this.books.setsCost);
+    expectThat(cost === this.books.setsCost, "sets were split once or not at all", cost, this.books.setsCost);
+  }
+
+  /** Reads the account anew, again where events came meanwhile: what it takes is of one moment. */
+  private async resync(): Promise<void> {
+    const link = this.link!;
+    for (;;) {
+      await link.heard();
+      const before = link.sequence;
+      const fills = await link.list<OwnFillJson>("/me/fills", ({ id }) => id <= this.floor.fillId);
+      const recent = await link.list<OrderJson>("/orders?status=all", ({ id }) => id <= this.floor.orderId);
+      const orders = new Map(recent.map((order) => [order.id, order]));
+      for (const order of await link.list<OrderJson>("/orders")) orders.set(order.id, order);
+      for (const id of this.books.live.keys()) {
+        if (!orders.has(id)) orders.set(id, await link.get<OrderJson>(`/orders/${id}`));
+      }
+      await link.heard();
+      if (link.sequence === before) {
+        this.adopt([...orders.values()], fills);
+        this.say(`resynced at ${before}`);
+        break;
+      }
+      this.options.count("resync: read anew");
+    }
+    this.books.forgetSnapshots();
+    this.gap = false;
+    this.options.count("resync: done");
+  }
+
+  private adopt(orders: readonly OrderJson[], fills: readonly OwnFillJson[]): void {
+    const { books, options } = this;
+    const ids = new Set(orders.map(({ id }) => id));
+    for (const fill of fills) {
+      expectThat(ids.has(fill.order_id) || books.fills.has(fill.id), "a fill of an order that is there", fill);
+    }
+    for (const order of [...orders].sort((a, b) => a.id - b.id)) {
+      const known = books.orders.get(order.id);
+      if (known === undefined) {
+        options.count("resync: met");
+        this.discover(order);
+      }
+      const own = fills.filter(({ order_id }) => order_id === order.id);
+      const wasFinal = known !== undefined && isFinal(known);
+      options.count(
+        known !== undefined && isDeepStrictEqual(known, withoutTrades(order)) ? "resync: as known" : "resync: changed",
+      );
+      for (const { match_type, role } of own) options.count(`fill: ${match_type} as ${role}`);
+      books.adopt(order, own);
+      if (isFinal(order) && !wasFinal) this.ended(order);
+    }
+  }
+
+  // What it finds.
+
+  /** To the end of a step: nothing lost, nothing promised and not seen, and REST equal to the books. */
+  private async finish(): Promise<void> {
+    await this.through(async () => {
+      await this.settle();
+      await this.audit.compareState(this.link!, this.steps % STEPS_BETWEEN_LIMITS === 0);
+      if (this.quoteRules.checkLost(this.books.live)) this.options.count("lost quotes were taken");
+    });
+    if (this.steps % STEPS_BETWEEN_HISTORIES === 0) {
+      await this.through(() => this.audit.compareHistory(this.link!));
+    }
+  }
+
+  /** Does `work` anew after each loss in it. */
+  private async through(work: () => Promise<void>): Promise<void> {
+    for (;;) {
+      await this.recover();
+      try {
+        await work();
+        return;
+      } catch (error) {
+        if (!(error instanceof Lost)) throw error;
+        this.options.count("lost while comparing");
+      }
+    }
+  }
+
+  /** Until all is reported that was answered, and all has ended that was tied to a lost connection. @throws Lost */
+  private async settle(): Promise<void> {
+    const link = this.link!;
+    const { orders, live } = this.books;
+    const open = () => [
+      [...live.values()].filter(({ status }) => status === "queued"),
+      [...this.ending, ...this.ties.orphans].map((id) => orders.get(id)!).filter((order) => !isFinal(order)),
+      [...this.amended].filter(([id, at]) => !isFinal(orders.get(id)!) && orders.get(id)!.updated_at < at),
+    ];
+    const isSettled = await link.until(() => open().every((list) => list.length === 0), SETTLE_DEADLINE_MS);
+    if (!isSettled && !link.isOpen) throw new Lost("the socket closed");
+    expectThat(isSettled, "queued, promised to end, and amended orders are reported in time", ...open());
+    this.ending.clear();
+    this.ties.buried();
+    this.amended.clear();
+  }
+
+  private say(line: string): void {
+    this.log.push(line);
+    if (this.log.length > LOG_LINES) this.log.shift();
+  }
+}
