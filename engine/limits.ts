@@ -67,6 +67,8 @@ export const MAX_RATE_BUCKETS = 100_000;
 export const MAX_CACHED_ADDRESSES = 4_096;
 /** A request that waits for the journal longer than this is answered 50300 and told to look its order up. */
 export const ANSWER_DEADLINE_MS = 10_000;
+/** A read of the caller's own state waits at most so long for the messages about what it shows. */
+export const READ_WAIT_MS = 5_000;
 export const SHUTDOWN_DEADLINE_MS = 9_000;
 
 /** KYC tier to micro-USDC of activity a UTC day; tier 0 cannot trade. */

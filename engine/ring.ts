@@ -99,6 +99,11 @@ export class RingConsumer extends RingEnd {
     return (Atomics.load(this.cursors, this.limitCursor) - this.tail) | 0;
   }
 
+  /** The position up to which the producer has handed records over, let through or not. */
+  published(): number {
+    return Atomics.load(this.cursors, CURSOR_PUBLISHED);
+  }
+
   /** Gives all records before `tail` back to the producer. */
   release(): void {
     Atomics.store(this.cursors, CURSOR_CONSUMED, this.tail);

@@ -5,6 +5,7 @@
 import type { Principal } from "./accounts.ts";
 import { ApiError, badRequest, ErrorKind } from "./errors.ts";
 import type { Origin } from "./order-entry.ts";
+import type { OrderedReads } from "./ordered-reads.ts";
 import type { RateLimiter, RateState } from "./rate-limiter.ts";
 import type { Responder, Route, RouteRequest } from "./routes.ts";
 import { type Check, compileQuery, compileSchema } from "./validate.ts";
@@ -54,18 +55,28 @@ export function countRequest(
   return limiter?.take(template, route.rateClass, principal?.userId ?? null, address, now) ?? null;
 }
 
-/** Runs the handler: an answer now, one to come, or (undefined) one that the handler gives through the reply. */
-export function execute(route: Route, request: RouteRequest, reply: Responder): void {
+/**
+ * Runs the handler: an answer now, one to come, or (undefined) one that the handler gives through the reply. What a
+ * caller reads of its own trading comes after the messages about it.
+ */
+export function execute(route: Route, request: RouteRequest, reply: Responder, reads: OrderedReads): void {
   const answer = route.handler(request);
   if (answer === undefined) return;
   const give = (json: string): void => {
     if (route.enveloped) reply.data(json);
     else reply.plain(route.status, json);
   };
-  if (!(answer instanceof Promise)) return give(answer);
+  const reader = route.method === "GET" && route.scope === "portfolio:read" ? request.principal!.userId : null;
+  if (!(answer instanceof Promise)) {
+    if (reader === null) give(answer);
+    else reads.afterTold(reader, request.now, () => give(answer));
+    return;
+  }
   answer.then(
     (json) => {
-      if (json !== undefined) give(json);
+      if (json === undefined) return;
+      if (reader === null) give(json);
+      else reads.afterCommitted(reader, Date.now(), () => give(json));
     },
     (error) => reply.fail(error),
   );

@@ -113,6 +113,16 @@ export class EngineLinks {
 
   readonly hasEvents = (): boolean => this.links.some(({ events }) => events.available() > 0);
 
+  /** By link: the position that its engine has filled events up to. All that is committed stands before it. */
+  eventsPublished(): number[] {
+    return this.links.map(({ events }) => events.published());
+  }
+
+  /** True when all events before these positions were given to `drain`'s `apply`. */
+  haveApplied(positions: readonly number[]): boolean {
+    return positions.every((position, i) => ((this.links[i]!.events.tail - position) | 0) >= 0);
+  }
+
   /** Gives each committed event to `apply`, link by link; true when there was one. */
   drain(apply: (words: Int32Array, doubles: Float64Array, base: number) => void): boolean {
     let any = false;

@@ -23,6 +23,7 @@ import { Holds } from "./holds.ts";
 import type { Level, Market, MarketRegistry, Outcome } from "./market-registry.ts";
 import { fillJson, liveOrderJson, orderJson, tradeJson } from "./order-json.ts";
 import { IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
+import { OrderedReads } from "./ordered-reads.ts";
 import { WaitingAnswers } from "./waiting-answers.ts";
 
 /**
@@ -52,6 +53,8 @@ export interface Audience {
   accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void;
   /** What the user is told from now on waits until the function that this answers is called. */
   holdBack(userId: number): () => void;
+  /** Calls back when what the user was told so far is on its way: at once, unless something is held back. */
+  afterMessages(userId: number, callback: () => void): void;
   /** All of a committed batch was told: what was gathered can go out. */
   endBatch(): void;
 }
@@ -77,6 +80,7 @@ export class Exchange {
   readonly holds: Holds;
   readonly waiting = new WaitingAnswers();
   readonly cancels: CancelJobs;
+  readonly reads: OrderedReads;
   /** When gtd orders expire. Orders that ended meanwhile stay until their time or the next sweep. */
   readonly expiries = new MinHeap<{ readonly at: number; readonly slot: number; readonly orderId: number }>();
   private audience: Audience | null = null;
@@ -115,6 +119,10 @@ export class Exchange {
       this.pushCancel(slot, reason, reference, Date.now());
       return true;
     });
+    this.reads = new OrderedReads(this.links, (userId, callback) => {
+      if (this.audience === null) callback();
+      else this.audience.afterMessages(userId, callback);
+    });
     this.park();
   }
 
@@ -140,6 +148,7 @@ export class Exchange {
   /** Answers all that is pending with an error: the journal failed, nothing of it was committed. */
   failPending(error: ApiError): void {
     this.cancels.clear();
+    this.reads.expire(Number.POSITIVE_INFINITY);
     for (const answer of this.waiting.takeOverdue(Number.POSITIVE_INFINITY)) answer.error(error);
   }
 
@@ -389,6 +398,7 @@ export class Exchange {
       this.expiries.keep(({ slot, orderId }) => this.store.ids[slot] === orderId);
     }
     this.expireDue(now);
+    this.reads.expire(now);
     this.clientOrderIds.expire(now, (orderId) => this.store.find(orderId) !== 0);
     for (const answer of this.waiting.takeOverdue(now)) {
       answer.error(new ApiError(ErrorKind.internal, "no answer in time: look the order up before you retry"));
@@ -446,7 +456,10 @@ export class Exchange {
 
   /** Applies all committed events. */
   private drain(): void {
-    if (this.links.drain(this.apply)) this.endBatch();
+    if (this.links.drain(this.apply)) {
+      this.endBatch();
+      this.reads.advance();
+    }
     if (this.afterwards.length === 0) return;
     for (const callback of this.afterwards.splice(0)) callback();
     this.audience?.endBatch();

@@ -5,7 +5,7 @@ import { overloaded } from "./errors.ts";
 import type { FillsOptions, HistoryPage, OrdersOptions, TransactionsOptions } from "./history-worker.ts";
 import type { EndedOrder } from "./order-entry.ts";
 
-const MAX_THREADS = 2;
+const THREADS = 2;
 const MAX_QUEUED = 1_000;
 
 export class History {
@@ -18,10 +18,10 @@ export class History {
     this.file = openSync(path, "r");
     this.pool = new Piscina({
       filename: new URL("./history-worker.js", import.meta.url).href,
-      minThreads: 1,
-      maxThreads: MAX_THREADS,
+      // All from the start: one that first has to open the database keeps a read waiting.
+      minThreads: THREADS,
+      maxThreads: THREADS,
       maxQueue: MAX_QUEUED,
-      idleTimeout: 60_000,
       workerData: { path },
     });
   }

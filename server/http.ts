@@ -16,6 +16,7 @@ import { ApiError, badRequest, ErrorKind } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 import { decodeMessage, encodeJson } from "./msgpack.ts";
 import type { Origin } from "./order-entry.ts";
+import type { OrderedReads } from "./ordered-reads.ts";
 import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
 import type { Responder, RouteRequest } from "./routes.ts";
@@ -169,6 +170,7 @@ export interface HttpOptions {
   readonly hasProxies: boolean;
   /** Null while the exchange is open; else what every route outside health is answered with. */
   readonly closed: () => ApiError | null;
+  readonly reads: OrderedReads;
 }
 
 /** Registers every route of the table, 405 for their other methods and 404 for the rest. */
@@ -221,13 +223,13 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, opt
       reply,
     };
     if (compiled.body === null) {
-      execute(route, request, reply);
+      execute(route, request, reply, options.reads);
       return;
     }
     const parse = parserOf(req.getHeader("content-type"));
     readBody(res, req, reply, (body) => {
       request.body = compiled.body!(parse(body));
-      execute(route, request, reply);
+      execute(route, request, reply, options.reads);
     });
   } catch (error) {
     reply.fail(error);

@@ -272,7 +272,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const addressOf = createAddressReader(config.trustedProxies);
   const routes = compileRoutes(createRoutes({ exchange, entry, history, totals: threads.totals, limiter, unready }));
   const hasProxies = config.trustedProxies.length > 0;
-  const access = { accounts, logger, limiter, addressOf, hasProxies, closed };
+  const access = { accounts, logger, limiter, addressOf, hasProxies, closed, reads: exchange.reads };
   const hub = new SocketHub({ exchange, entry, routes, ...access });
   exchange.setAudience(hub);
   hub.register(app);

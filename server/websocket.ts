@@ -383,7 +383,7 @@ export class SocketHub implements Audience {
       body: compiled.body === null ? null : compiled.body(rest),
       reply,
     };
-    execute(route, request, reply);
+    execute(route, request, reply, this.exchange.reads);
   }
 
   private runOther(connection: SocketConnection, op: string, parsed: unknown, reply: OperationReply): void {
@@ -486,6 +486,10 @@ export class SocketHub implements Audience {
 
   holdBack(userId: number): () => void {
     return this.mail.hold(userId);
+  }
+
+  afterMessages(userId: number, callback: () => void): void {
+    this.mail.send(userId, callback);
   }
 
   orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void {
