@@ -148,7 +148,7 @@ export class Exchange {
   /** Answers all that is pending with an error: the journal failed, nothing of it was committed. */
   failPending(error: ApiError): void {
     this.cancels.clear();
-    this.reads.expire(Number.POSITIVE_INFINITY);
+    this.reads.end();
     for (const answer of this.waiting.takeOverdue(Number.POSITIVE_INFINITY)) answer.error(error);
   }
 

@@ -25,6 +25,7 @@ export class OrderedReads {
   private readonly unapplied: Read[] = [];
   /** Behind messages that are held back, oldest first. */
   private readonly held = new Set<Read>();
+  private isOver = false;
 
   constructor(links: EngineLinks, afterMessages: (userId: number, callback: () => void) => void) {
     this.links = links;
@@ -33,6 +34,7 @@ export class OrderedReads {
 
   /** Calls `give` once the user has been told what the database held when this was called. */
   afterCommitted(userId: number, now: number, give: () => void): void {
+    if (this.isOver) return give();
     const marks = this.links.eventsPublished();
     if (this.unapplied.length === 0 && this.links.haveApplied(marks)) this.afterTold(userId, now, give);
     else this.unapplied.push({ userId, marks, deadline: now + READ_WAIT_MS, give });
@@ -40,6 +42,7 @@ export class OrderedReads {
 
   /** Calls `give` once the user has been told what memory holds. */
   afterTold(userId: number, now: number, give: () => void): void {
+    if (this.isOver) return give();
     this.hold({ userId, marks: [], deadline: now + READ_WAIT_MS, give });
   }
 
@@ -58,6 +61,12 @@ export class OrderedReads {
       this.held.delete(read);
       read.give();
     }
+  }
+
+  /** The journal failed: nothing more is told, and reads wait for nothing. */
+  end(): void {
+    this.isOver = true;
+    this.expire(Number.POSITIVE_INFINITY);
   }
 
   private hold(read: Read): void {
