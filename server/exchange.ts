@@ -531,8 +531,7 @@ export class Exchange {
     // One that replaces another may have become smaller on its way.
     store.quantities[slot] = words[w + R.W_QUANTITY]!;
     store.remaining[slot] = words[w + R.W_REMAINING]!;
-    if (isFinal(status)) this.holds.releaseAll(slot);
-    else this.holds.settleChange(slot);
+    if (!isFinal(status)) this.holds.settleChange(slot);
     this.waiting.take(this.placements[slot]!)?.data(liveOrderJson(store, slot));
     this.placements[slot] = 0;
     const sells = R.sideOf(words[w]!) === Side.sell;
@@ -602,7 +601,6 @@ export class Exchange {
     const { store } = this;
     if (reference < 0) this.cancels.settle(reference, store.ids[slot]!);
     else if (reference > 0) this.waiting.take(reference)?.data(liveOrderJson(store, slot));
-    this.holds.releaseAll(slot);
     this.changed(store.users[slot]!, R.sideOf(store.packed[slot]!) === Side.sell ? store.outcomes[slot]! : 0);
     const packed = words[w]!;
     this.setState(slot, R.statusOf(packed), R.reasonOf(packed), words[w + R.W_REMAINING]!, doubles, w, "");
@@ -622,16 +620,14 @@ export class Exchange {
     const before = store.remaining[slot]!;
     const remaining = words[w + R.W_REMAINING]!;
     const reference = words[w + R.W_REFERENCE]!;
-    if (!isAmend) holds.releasePart(slot, before - remaining);
-    else if (!holds.isReserved(slot)) holds.releaseAll(slot);
+    if (!isAmend) holds.reduce(slot, before - remaining);
     store.quantities[slot] = words[w + R.W_QUANTITY]!;
     store.remaining[slot] = remaining;
     if (isAmend) {
-      const wasReserved = holds.isReserved(slot);
       store.prices[slot] = words[w + R.W_PRICE]!;
       store.activityPrices[slot] = store.prices[slot]!;
-      if (!wasReserved) holds.hold(slot);
-      else if (reference !== 0) holds.settleChange(slot);
+      // Without a reference it tells where the amended order came to rest after it lost a part to a self-trade.
+      if (reference !== 0) holds.settleChange(slot);
     }
     this.changed(store.users[slot]!, R.sideOf(store.packed[slot]!) === Side.sell ? store.outcomes[slot]! : 0);
     const answer = this.waiting.take(reference);
@@ -639,7 +635,6 @@ export class Exchange {
     const status = R.statusOf(packed);
     const at = doubles[(w >> 1) + R.D_AT]!;
     answer?.data(orderJson(store, slot, status, Reason.none, remaining, at, ""));
-    if (isFinal(status)) holds.releaseAll(slot);
     this.setState(slot, status, Reason.none, remaining, doubles, w, "");
   }
 
@@ -702,7 +697,7 @@ export class Exchange {
     }
     if (!isFinal(status)) return;
     // A change that is still on its way will find the order gone.
-    if (this.holds.isReserved(slot)) this.holds.releaseAll(slot);
+    this.holds.end(slot);
     if (this.clientOrderIds.isForgotten(store.createdAt[slot]!)) {
       const clientOrderId = store.clientOrderId(slot);
       if (clientOrderId !== null) this.clientOrderIds.free(user, clientOrderId);

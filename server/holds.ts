@@ -4,6 +4,9 @@
  * While changes of an order are on their way to the engine, fills may be on their way back, and nobody can say yet which
  * came first. Such an order has a reservation instead: the most that any succession of fills and changes can cost. That is
  * less than old and new together: each share is filled at the old price or at the new one, not at both.
+ *
+ * A quote that takes over from another one counts on what that one holds. Whatever frees it before the new one is placed,
+ * but a fill, passes it on: nobody else may spend it in between.
  */
 import { Side } from "../engine/constants.ts";
 import type { Ledger } from "../engine/ledger.ts";
@@ -26,13 +29,16 @@ interface Reservation extends Exposure {
   readonly changes: number;
 }
 
-/** The exposure of an order that changes from what `before` says to so many shares at a price, with fills in flight. */
+/**
+ * The exposure of an order that changes from what `before` says to so many shares at a price, with fills in flight.
+ * Of f shares filled before, each cost at most `before.price`, and all together at most `before.money`; what remains
+ * costs `price` a share. Where the new price is the lower one that is most when `before.money` was just used up.
+ */
 export function worstOf(before: Exposure, price: number, shares: number): Exposure {
-  const replaced = notionalMicro(price, shares);
-  const afterFills =
-    notionalMicro(before.price, before.shares) + notionalMicro(price, Math.max(0, shares - before.shares));
+  const filledAtMost = Math.floor(before.money / notionalMicro(before.price, 1));
+  const afterFills = before.money + notionalMicro(price, Math.max(0, shares - filledAtMost));
   return {
-    money: Math.max(before.money, price >= before.price ? replaced : afterFills),
+    money: price >= before.price ? Math.max(before.money, notionalMicro(price, shares)) : afterFills,
     shares: Math.max(before.shares, shares),
     price: Math.max(before.price, price),
   };
@@ -42,6 +48,8 @@ export class Holds {
   private readonly store: OrderStore;
   private readonly ledger: Ledger;
   private readonly reservations = new Map<number, Reservation>();
+  /** By slot of a quote that is being replaced: the slot of the one on its way that takes over what it holds. */
+  private readonly successors = new Map<number, number>();
 
   constructor(store: OrderStore, ledger: Ledger) {
     this.store = store;
@@ -64,7 +72,12 @@ export class Holds {
     this.change(slot, this.store.remaining[slot]!, 1);
   }
 
-  /** Gives back what so many shares of the order held: they were filled, or will not be. */
+  /** A self-trade took so many shares away. With changes on their way the reservation stays: they may bring them back. */
+  reduce(slot: number, shares: number): void {
+    if (!this.isReserved(slot)) this.change(slot, shares, -1);
+  }
+
+  /** Gives back what so many shares of the order held: they were filled. */
   releasePart(slot: number, shares: number): void {
     if (this.isReserved(slot)) {
       const before = this.reservations.get(slot)!;
@@ -74,10 +87,14 @@ export class Holds {
     this.change(slot, shares, -1);
   }
 
-  /** Gives all back: the order ends. */
-  releaseAll(slot: number): void {
+  /** Gives all back that the order still holds: it ends. */
+  end(slot: number): void {
+    const left = this.successors.has(slot) ? this.exposureOf(slot) : null;
     if (this.isReserved(slot)) this.dropReservation(slot);
-    else this.releasePart(slot, this.store.remaining[slot]!);
+    else this.change(slot, this.store.remaining[slot]!, -1);
+    if (left === null) return;
+    this.passOn(slot, left.money, left.shares);
+    this.successors.delete(slot);
   }
 
   /** Another change of a live order is on its way. The caller has seen that the difference is there. */
@@ -89,8 +106,9 @@ export class Holds {
     this.store.marks[slot]! |= MARK_RESERVED;
   }
 
-  /** An order on its way takes over what another one holds, and adds only the difference until it is placed. */
-  reserveDifference(slot: number, money: number, shares: number): void {
+  /** An order on its way takes over what the one in `replaced` holds, and adds only the difference until it is placed. */
+  reserveDifference(slot: number, replaced: number, money: number, shares: number): void {
+    this.successors.set(replaced, slot);
     this.changeBy(slot, money, shares);
     this.reservations.set(slot, { money, shares, price: this.store.prices[slot]!, changes: 1 });
     this.store.marks[slot]! |= MARK_RESERVED;
@@ -106,6 +124,21 @@ export class Holds {
     }
     this.dropReservation(slot);
     this.hold(slot);
+    const { money, shares } = this.exposureOf(slot);
+    this.passOn(slot, reservation.money - money, reservation.shares - shares);
+  }
+
+  /** What the order in `slot` just gave back goes to the one that takes over from it, where there is one. */
+  private passOn(slot: number, money: number, shares: number): void {
+    const successor = this.successors.get(slot);
+    if (successor === undefined) return;
+    const reservation = this.reservations.get(successor)!;
+    this.changeBy(successor, money, shares);
+    this.reservations.set(successor, {
+      ...reservation,
+      money: reservation.money + money,
+      shares: reservation.shares + shares,
+    });
   }
 
   private dropReservation(slot: number): void {

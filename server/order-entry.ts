@@ -507,7 +507,7 @@ export class OrderEntry {
       holds.hold(slot);
       exchange.pushOrder(link, packed, slot, quantity, 0, 0, 0, now);
     } else {
-      holds.reserveDifference(slot, pair.money, pair.shares);
+      holds.reserveDifference(slot, pair.slot, pair.money, pair.shares);
       exchange.pushOrder(link, packed | R.FLAG_REPLACES, slot, quantity, pair.slot, pair.expected, 0, now);
     }
     return slot;

@@ -119,6 +119,11 @@ export async function alone(options: WorldOptions, run: (world: World) => Promis
     await expectBalanced(world.anonymous());
     await world.stop();
     expectSoundDatabase(world.server.dataDir);
+  } catch (error) {
+    await world.server.kill();
+    // One that fell over has said why.
+    if (/\n {4}at /.test(world.server.errors)) (error as Error).message += `\n${world.server.errors}`;
+    throw error;
   } finally {
     await world.server.kill();
   }
