@@ -162,12 +162,19 @@ class Session {
     this.takenDown.catch(() => {});
   }
 
+  /** Of the running server, or of the next one. @throws Error where it has ended by itself */
+  private async port(): Promise<number> {
+    const server = await this.running;
+    if (!server.alive) throw new Error(`the server ended: ${server.errors}`);
+    return server.port;
+  }
+
   private newBot(): Bot {
     const name = `bot${this.accounts++}`;
     const { market, random, encoding, cancelOnDisconnect } = this;
     return new Bot({
       ...{ market, random, encoding, cancelOnDisconnect, name, token: tokenOf(name), deposit: DEPOSIT },
-      port: async () => (await this.running).port,
+      port: () => this.port(),
       pause: async (still) => {
         await Promise.all(this.traders.map((trader) => trader.pause(still)));
       },
