@@ -30,6 +30,11 @@ export function hashToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
+/** A token may expire while its connection lives. @throws ApiError 2002 */
+export function checkNotExpired({ expiresAt }: Principal, now: number): void {
+  if (expiresAt !== null && expiresAt <= now) throw new ApiError(ErrorKind.tokenExpired, "the token has expired");
+}
+
 export class Accounts {
   private readonly users = new Map<number, UserRow>();
   private readonly byHash = new Map<string, Principal>();
@@ -67,9 +72,7 @@ export class Accounts {
   /** @throws ApiError as `authenticateHeader` */
   authenticate(token: string, now: number): Principal {
     const principal = this.byToken.get(token) ?? this.lookUp(token);
-    if (principal.expiresAt !== null && principal.expiresAt <= now) {
-      throw new ApiError(ErrorKind.tokenExpired, "the token has expired");
-    }
+    checkNotExpired(principal, now);
     return principal;
   }
 

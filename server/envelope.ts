@@ -1,12 +1,21 @@
 /** The one shape of every JSON answer, as text. Section 1 of the contract, "Response envelope" of the specification. */
 import type { ApiError } from "./errors.ts";
 
+/** The envelope without its braces: answers over the WebSocket have fields beside it. */
+export function successFields(dataJson: string): string {
+  return `"code":0,"msg":"ok","data":${dataJson}`;
+}
+
 export function successBody(dataJson: string): string {
-  return `{"code":0,"msg":"ok","data":${dataJson}}`;
+  return `{${successFields(dataJson)}}`;
 }
 
 /** @param traceId given on 5xx only */
-export function errorBody(error: ApiError, traceId: string): string {
+export function errorFields(error: ApiError, traceId: string): string {
   const trace = error.kind.status >= 500 ? `,"trace_id":${JSON.stringify(traceId)}` : "";
-  return `{"code":${error.kind.code},"msg":${JSON.stringify(error.message)},"data":null${trace}}`;
+  return `"code":${error.kind.code},"msg":${JSON.stringify(error.message)},"data":null${trace}`;
+}
+
+export function errorBody(error: ApiError, traceId: string): string {
+  return `{${errorFields(error, traceId)}}`;
 }

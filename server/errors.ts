@@ -24,8 +24,9 @@ export class ApiError extends Error {
   /** Seconds, for 429 and 503. */
   readonly retryAfter: number | null;
 
-  constructor(kind: ErrorKind, message: string, retryAfter: number | null = null) {
-    super(message);
+  /** @param cause of an internal error: for the log, never for the caller */
+  constructor(kind: ErrorKind, message: string, retryAfter: number | null = null, cause?: unknown) {
+    super(message, { cause });
     this.kind = kind;
     this.retryAfter = retryAfter;
   }
@@ -41,4 +42,9 @@ export function notFound(what: string): ApiError {
 
 export function overloaded(message: string): ApiError {
   return new ApiError(ErrorKind.overloaded, message, 1);
+}
+
+/** What a caller is told of whatever was thrown: its own mistakes in their words, our own as an internal error. */
+export function asApiError(thrown: unknown): ApiError {
+  return thrown instanceof ApiError ? thrown : new ApiError(ErrorKind.internal, "internal error", null, thrown);
 }

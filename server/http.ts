@@ -12,8 +12,8 @@ import type { Accounts, Principal } from "./accounts.ts";
 import type { AddressReader } from "./client-address.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import { errorBody, successBody } from "./envelope.ts";
-import { ApiError, badRequest, ErrorKind } from "./errors.ts";
-import type { Logger } from "./logger.ts";
+import { ApiError, asApiError, badRequest, ErrorKind } from "./errors.ts";
+import { type Logger, logInternal } from "./logger.ts";
 import { decodeMessage, encodeJson } from "./msgpack.ts";
 import type { Origin } from "./order-entry.ts";
 import type { OrderedReads } from "./ordered-reads.ts";
@@ -95,11 +95,11 @@ export class Reply implements Responder {
 
   /** @param isHead the request was HEAD: its answer has no body */
   error(error: ApiError, allow: string | null = null, isHead = false): void {
+    logInternal(this.logger, error, this.requestId);
     if (this.over) return;
     this.over = true;
     const { kind, retryAfter } = error;
     const body = errorBody(error, this.requestId);
-    if (kind.status === 500) this.logger.error({ traceId: this.requestId }, error.message);
     if (error instanceof RateLimited) this.rate = error.rate;
     this.res.cork(() => {
       this.writeHead(kind.status);
@@ -115,12 +115,7 @@ export class Reply implements Responder {
 
   /** Answers whatever was thrown: user mistakes in their own words, our own with a trace id and nothing else. */
   fail(thrown: unknown): void {
-    if (thrown instanceof ApiError) {
-      this.error(thrown);
-      return;
-    }
-    this.logger.error({ traceId: this.requestId, err: thrown }, "a handler failed");
-    this.error(new ApiError(ErrorKind.internal, "internal error"));
+    this.error(asApiError(thrown));
   }
 
   private send(status: number, body: string): void {

@@ -1,5 +1,6 @@
 /** JSON lines on stdout. Nothing here ever gets a token, a password or a code to write. */
 import { type Logger as PinoLogger, pino } from "pino";
+import type { ApiError } from "./errors.ts";
 
 export type Logger = PinoLogger;
 
@@ -8,4 +9,9 @@ export function createLogger(level: string): Logger {
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ dest: 1, sync: true }),
   );
+}
+
+/** An answer's 500 leaves a line, by the trace id that the caller is told; what the caller did wrong leaves none. */
+export function logInternal(logger: Logger, error: ApiError, traceId: string): void {
+  if (error.kind.status === 500) logger.error({ traceId, err: error.cause }, error.message);
 }

@@ -19,7 +19,7 @@ import * as R from "../engine/records.ts";
 import { fingerprintOf } from "./client-order-ids.ts";
 import type { EngineLink } from "./engine-links.ts";
 import { successBody } from "./envelope.ts";
-import { ApiError, badRequest, ErrorKind, notFound, overloaded } from "./errors.ts";
+import { ApiError, asApiError, badRequest, ErrorKind, notFound, overloaded } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 import { GatheredAnswer } from "./gathered-answer.ts";
 import { type Exposure, worstOf } from "./holds.ts";
@@ -658,10 +658,6 @@ function tooMuchInFlight(): ApiError {
 
 function idInUse(): ApiError {
   return new ApiError(ErrorKind.conflict, "client_order_id: in use by another order");
-}
-
-function asApiError(error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError(ErrorKind.internal, "internal error");
 }
 
 /** What the fields of one placement ask of each other. @throws ApiError 40000 */

@@ -12,14 +12,14 @@ import {
   MAX_WS_SUBSCRIPTIONS,
   WS_IDLE_TIMEOUT_S,
 } from "../engine/limits.ts";
-import type { Accounts, Principal } from "./accounts.ts";
+import { type Accounts, checkNotExpired, type Principal } from "./accounts.ts";
 import type { AddressReader } from "./client-address.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "./dispatch.ts";
-import { errorBody } from "./envelope.ts";
-import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
+import { errorFields, successFields } from "./envelope.ts";
+import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import type { Audience, Exchange } from "./exchange.ts";
 import { API_BASE, clientAddress, newRequestId, Reply, requestIdOf } from "./http.ts";
-import type { Logger } from "./logger.ts";
+import { type Logger, logInternal } from "./logger.ts";
 import type { Level, Market, Outcome } from "./market-registry.ts";
 import { decodeMessage, encodeJson } from "./msgpack.ts";
 import type { Connection, OrderEntry, Origin } from "./order-entry.ts";
@@ -127,7 +127,7 @@ class OperationReply implements Responder {
   }
 
   data(json: string): void {
-    this.give(`"code":0,"msg":"ok","data":${json}`);
+    this.give(successFields(json));
   }
 
   plain(_status: number, json: string): void {
@@ -136,11 +136,12 @@ class OperationReply implements Responder {
 
   error(error: ApiError): void {
     if (error instanceof RateLimited) this.rate = error.rate;
-    this.give(errorBody(error, this.requestId).slice(1, -1));
+    this.hub.log(error, this.requestId);
+    this.give(errorFields(error, this.requestId));
   }
 
   fail(thrown: unknown): void {
-    this.error(this.hub.explain(thrown, this.requestId));
+    this.error(asApiError(thrown));
   }
 
   private give(fields: string): void {
@@ -328,10 +329,8 @@ export class SocketHub implements Audience {
     this.flush();
   }
 
-  explain(thrown: unknown, traceId: string): ApiError {
-    if (thrown instanceof ApiError) return thrown;
-    this.logger.error({ traceId, err: thrown }, "a WebSocket operation failed");
-    return new ApiError(ErrorKind.internal, "internal error");
+  log(error: ApiError, traceId: string): void {
+    logInternal(this.logger, error, traceId);
   }
 
   /** Runs an operation through its route: the same limits, access, schemas and handler as over HTTP. */
@@ -350,9 +349,7 @@ export class SocketHub implements Audience {
     const { principal, address } = connection;
     reply.rate = countRequest(this.limiter, compiled, principal, address, now);
     if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to trade");
-    if (principal.expiresAt !== null && principal.expiresAt <= now) {
-      throw new ApiError(ErrorKind.tokenExpired, "the token has expired");
-    }
+    checkNotExpired(principal, now);
     authorize(route, principal);
     const { data = {}, builder_code } = checkRouteOperation(parsed) as RouteOperation;
     const isCredited = builder_code !== undefined && builder_code !== null;
