@@ -40,13 +40,10 @@ const header = `Bearer ${token}`;
 
 const store = new OrderStore();
 
-function takeOrder(id: number, flags: number): number {
-  const slot = store.takeSlot();
-  store.ids[slot] = id;
-  store.users[slot] = 1;
-  store.quantities[slot] = 100;
-  store.prices[slot] = 4200;
-  store.packed[slot] = flags;
+function takeOrder(id: number, packed: number): number {
+  const fields = { user: 1, market: 0, outcome: 0, price: 4200, activityPrice: 4200, quantity: 100, remaining: 0 };
+  const rest = { status: 0, connection: 0, expiresAt: 0, createdAt: 0, updatedAt: 0 };
+  const slot = store.take({ id, packed, ...fields, ...rest });
   store.link(slot);
   return slot;
 }

@@ -302,28 +302,28 @@ export class Exchange {
     const link = this.links.of(market.id);
     if (!this.links.hasReservedRoom(link)) return false;
     const { store } = this;
-    const slot = store.takeSlot();
-    check(slot !== 0, "the database holds no more live orders than the exchange can");
     const flags =
       (postOnly === 1 ? R.FLAG_POST_ONLY : 0) |
       (pat === 1 ? R.FLAG_PAT : 0) |
       (quote === 1 ? R.FLAG_QUOTE : 0) |
       (tied === 1 ? R.FLAG_TIED : 0) |
       (clientOrderId === null && builderCode === null ? 0 : R.FLAG_TEXT);
-    store.ids[slot] = id;
-    store.users[slot] = user;
-    store.markets[slot] = market.id;
-    store.outcomes[slot] = outcome;
-    store.prices[slot] = price;
-    store.activityPrices[slot] = price;
-    store.quantities[slot] = quantity;
-    store.remaining[slot] = remaining;
-    store.packed[slot] = R.packCommand(R.CommandKind.placeOrder, side, type, tif, stp, flags);
-    store.statuses[slot] = status;
-    store.expiresAt[slot] = expiresAt ?? 0;
-    store.createdAt[slot] = createdAt;
-    store.updatedAt[slot] = updatedAt;
-    store.connections[slot] = 0;
+    const slot = store.take({
+      id,
+      user,
+      market: market.id,
+      outcome,
+      price,
+      activityPrice: price,
+      quantity,
+      remaining,
+      packed: R.packCommand(R.CommandKind.placeOrder, side, type, tif, stp, flags),
+      status,
+      connection: 0,
+      expiresAt: expiresAt ?? 0,
+      createdAt,
+      updatedAt,
+    });
     if ((flags & R.FLAG_TEXT) !== 0) store.texts.write(slot, clientOrderId, builderCode, fingerprint ?? 0);
     if (clientOrderId !== null) this.clientOrderIds.add(user, clientOrderId, id, 0);
     this.lastOrderId = Math.max(this.lastOrderId, priority ?? 0);

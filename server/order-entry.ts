@@ -160,17 +160,7 @@ export class OrderEntry {
       (clientOrderId === null && origin.builderCode === null ? 0 : R.FLAG_TEXT);
     const kind = R.CommandKind.placeOrder;
     const packed = R.packCommand(kind, order.side, order.type, order.timeInForce, order.selfTradePrevention, flags);
-    const slot = this.take(
-      trader.userId,
-      origin,
-      market.id,
-      order.outcomeId,
-      price,
-      activityPrice,
-      order.quantity,
-      packed,
-      now,
-    );
+    const slot = this.take(trader, origin, market.id, order, price, activityPrice, packed, now);
     const { store } = exchange;
     store.expiresAt[slot] = order.expiresAt ?? 0;
     if ((packed & R.FLAG_TEXT) !== 0) {
@@ -183,42 +173,38 @@ export class OrderEntry {
     if (order.timeInForce === TimeInForce.gtd) {
       exchange.expiries.add({ at: order.expiresAt!, slot, orderId: store.ids[slot]! });
     }
-    // In a command 0 stands for none; what was due in 1970 is as late at 1 ms.
-    const validUntil = order.validUntil === null ? 0 : Math.max(1, order.validUntil);
+    const validUntil = validUntilOf(order);
     exchange.pushOrder(link, packed, slot, order.quantity, 0, store.expiresAt[slot]!, validUntil, now);
     exchange.awaitPlacement(slot, answer, now);
   }
 
-  /** Takes a slot and sets the fields that every placement has. */
+  /** Gives a new order its slot and its number. */
   private take(
-    userId: number,
+    trader: Trader,
     origin: Origin,
-    marketId: number,
-    outcomeId: number,
+    market: number,
+    { outcomeId, quantity }: Placement | Quote,
     price: number,
     activityPrice: number,
-    quantity: number,
     packed: number,
     now: number,
   ): number {
-    const { store } = this.exchange;
-    const slot = store.takeSlot();
-    check(slot !== 0, "the caller has asked for slots");
-    store.ids[slot] = this.exchange.nextOrderId();
-    store.users[slot] = userId;
-    store.markets[slot] = marketId;
-    store.outcomes[slot] = outcomeId;
-    store.prices[slot] = price;
-    store.activityPrices[slot] = activityPrice;
-    store.quantities[slot] = quantity;
-    store.remaining[slot] = quantity;
-    store.packed[slot] = packed;
-    store.statuses[slot] = IN_FLIGHT;
-    store.expiresAt[slot] = 0;
-    store.createdAt[slot] = now;
-    store.updatedAt[slot] = now;
-    store.connections[slot] = origin.connection?.number ?? 0;
-    return slot;
+    return this.exchange.store.take({
+      id: this.exchange.nextOrderId(),
+      user: trader.userId,
+      market,
+      outcome: outcomeId,
+      price,
+      activityPrice,
+      quantity,
+      remaining: quantity,
+      packed,
+      status: IN_FLIGHT,
+      connection: origin.connection?.number ?? 0,
+      expiresAt: 0,
+      createdAt: now,
+      updatedAt: now,
+    });
   }
 
   /** A client order id that is in use: the same body is answered as at first, another one is a conflict. */
@@ -334,7 +320,7 @@ export class OrderEntry {
     if (!links.hasRoom(link)) throw tooMuchInFlight();
     // From here it must succeed.
     holds.reserve(slot, after);
-    const validUntil = change.validUntil === null ? 0 : Math.max(1, change.validUntil);
+    const validUntil = validUntilOf(change);
     const packed = R.packCancel(R.CommandKind.amendOrder, 0, 0);
     const priority = exchange.nextOrderId();
     links.push(
@@ -492,7 +478,7 @@ export class OrderEntry {
   ): number {
     const { exchange } = this;
     const { store, holds } = exchange;
-    const { outcomeId, side, price, quantity } = quote;
+    const { side, price, quantity } = quote;
     const flags =
       R.FLAG_QUOTE |
       R.FLAG_POST_ONLY |
@@ -500,7 +486,7 @@ export class OrderEntry {
       (origin.connection?.tied === true ? R.FLAG_TIED : 0) |
       (origin.builderCode === null ? 0 : R.FLAG_TEXT);
     const packed = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, TimeInForce.gtc, 0, flags);
-    const slot = this.take(trader.userId, origin, marketId, outcomeId, price, price, quantity, packed, now);
+    const slot = this.take(trader, origin, marketId, quote, price, price, packed, now);
     if (origin.builderCode !== null) store.texts.write(slot, null, origin.builderCode, 0);
     store.link(slot);
     if (pair === null || pair.slot === 0) {
@@ -632,6 +618,11 @@ function quoteAnswer(texts: (string | null)[], index: number, gathered: Gathered
     // A quote in the chain is placed, or nothing of the whole is: the gathered answer says what went wrong.
     error: (error) => gathered.fail(error),
   };
+}
+
+/** As a command says it: 0 stands for none, and what was due in 1970 is as late at 1 ms. */
+function validUntilOf({ validUntil }: { readonly validUntil: number | null }): number {
+  return validUntil === null ? 0 : Math.max(1, validUntil);
 }
 
 function hasOutcome(market: Market, outcomeId: number): boolean {

@@ -19,8 +19,26 @@ export const IN_FLIGHT = 255;
 
 /** Marks of a slot. A cancel of the order is on its way: it will end, whatever else happens. */
 export const MARK_ENDING = 1;
-/** The order's hold is not price times quantity but what `Reservations` says. */
+/** The order's hold is not price times what remains but a reservation of `Holds`. */
 export const MARK_RESERVED = 2;
+
+/** What every order has from its start; numbers as the arrays of `OrderStore` hold them. */
+export interface OrderFields {
+  readonly id: number;
+  readonly user: number;
+  readonly market: number;
+  readonly outcome: number;
+  readonly price: number;
+  readonly activityPrice: number;
+  readonly quantity: number;
+  readonly remaining: number;
+  readonly packed: number;
+  readonly status: number;
+  readonly connection: number;
+  readonly expiresAt: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
 
 export class OrderStore {
   readonly texts = new OrderTexts(MAX_LIVE_ORDERS);
@@ -62,21 +80,36 @@ export class OrderStore {
     return this.usedSlots - this.freeCount;
   }
 
-  /** A free slot, or 0 when the exchange holds as many live orders as it can. */
-  takeSlot(): number {
-    if (this.freeCount > 0) return this.freeSlots[--this.freeCount]!;
-    return this.usedSlots < MAX_LIVE_ORDERS ? ++this.usedSlots : 0;
-  }
-
   /** True when `count` slots can be taken. */
   hasSlots(count: number): boolean {
     return MAX_LIVE_ORDERS - this.liveCount >= count;
   }
 
-  /** Makes the order, whose fields are set, findable. Orders of one user are linked in the order of their ids. */
+  /** Gives the order a slot, which there must be (the database holds no more live orders than that either). */
+  take(order: OrderFields): number {
+    check(this.hasSlots(1), "there is a slot for each live order");
+    const slot = this.freeCount > 0 ? this.freeSlots[--this.freeCount]! : ++this.usedSlots;
+    this.ids[slot] = order.id;
+    this.users[slot] = order.user;
+    this.markets[slot] = order.market;
+    this.outcomes[slot] = order.outcome;
+    this.prices[slot] = order.price;
+    this.activityPrices[slot] = order.activityPrice;
+    this.quantities[slot] = order.quantity;
+    this.remaining[slot] = order.remaining;
+    this.packed[slot] = order.packed;
+    this.statuses[slot] = order.status;
+    this.marks[slot] = 0;
+    this.connections[slot] = order.connection;
+    this.expiresAt[slot] = order.expiresAt;
+    this.createdAt[slot] = order.createdAt;
+    this.updatedAt[slot] = order.updatedAt;
+    return slot;
+  }
+
+  /** Makes an order findable. Orders of one user are linked in the order of their ids. */
   link(slot: number): void {
     const user = this.users[slot]!;
-    this.marks[slot] = 0;
     if (slot === this.lastNamed) this.lastNamed = 0;
     this.slotOfId.set(this.ids[slot]!, slot);
     this.newest = withIndex(this.newest, user);
