@@ -16,6 +16,7 @@ import {
   TIMES_IN_FORCE,
 } from "../engine/constants.ts";
 import { openDatabase, openReadOnly } from "../engine/journal/database.ts";
+import { firstIdSince } from "../engine/journal/load.ts";
 import type { EndedOrder } from "./order-entry.ts";
 
 export interface HistoryPage {
@@ -381,23 +382,13 @@ export const transactions = snapshot((options: TransactionsOptions): HistoryPage
 /** Shares traded by market and hour since `since`, for the 24-hour volumes at start. */
 export const hourlyVolumes = snapshot(
   ({ since }: { since: number }): [marketId: number, hour: number, volume: number][] => {
-    // Times rise with ids but for clock steps: bisect instead of reading the whole table.
-    const at = db.prepare("SELECT id, created_at FROM fills WHERE id >= ? ORDER BY id LIMIT 1").raw();
-    let low = 0;
-    let high = Number(db.prepare("SELECT coalesce(max(id), 0) FROM fills").pluck().get()) + 1;
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      const row = at.get(middle) as [number, number] | undefined;
-      if (row !== undefined && row[1] < since) low = row[0] + 1;
-      else high = middle;
-    }
     return db
       .prepare(
         `SELECT market_id, created_at / 3600000 AS hour, sum(quantity) FROM fills JOIN outcomes ON outcomes.id = outcome_id
        WHERE fills.id >= ? AND role = 1 GROUP BY 1, 2`,
       )
       .raw()
-      .all(low) as [number, number, number][];
+      .all(firstIdSince(db, "fills", since)) as [number, number, number][];
   },
 );
 

@@ -200,28 +200,33 @@ export function loadBuildersOfLiveOrders(db: Database.Database): Map<number, num
   return new Map(rows.all() as [number, number][]);
 }
 
-/** Orders with a client order id that were placed at or after `since` (ms), oldest first. */
-export function loadClientOrders(
-  db: Database.Database,
-  since: number,
-): IterableIterator<[id: number, userId: number, clientOrderId: string, createdAt: number]> {
+/** The first id whose row was made at or after `since` (ms), or one past the last. */
+export function firstIdSince(db: Database.Database, table: "orders" | "fills", since: number): number {
   // Times rise with ids but for clock steps: bisect instead of reading the whole table.
-  const at = db.prepare("SELECT id, created_at FROM orders WHERE id >= ? ORDER BY id LIMIT 1").raw();
+  const at = db.prepare(`SELECT id, created_at FROM ${table} WHERE id >= ? ORDER BY id LIMIT 1`).raw();
   let low = 0;
-  let high = Number(db.prepare("SELECT coalesce(max(id), 0) FROM orders").pluck().get()) + 1;
+  let high = Number(db.prepare(`SELECT coalesce(max(id), 0) FROM ${table}`).pluck().get()) + 1;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const row = at.get(middle) as [number, number] | undefined;
     if (row !== undefined && row[1] < since) low = row[0] + 1;
     else high = middle;
   }
+  return low;
+}
+
+/** Orders with a client order id that were placed at or after `since` (ms), oldest first. */
+export function loadClientOrders(
+  db: Database.Database,
+  since: number,
+): IterableIterator<[id: number, userId: number, clientOrderId: string, createdAt: number]> {
   return db
     .prepare(
       `SELECT id, user_id, client_order_id, created_at FROM orders
        WHERE id >= ? AND client_order_id IS NOT NULL AND created_at >= ? ORDER BY id`,
     )
     .raw()
-    .iterate(low, since) as IterableIterator<[number, number, string, number]>;
+    .iterate(firstIdSince(db, "orders", since), since) as IterableIterator<[number, number, string, number]>;
 }
 
 /** Live orders in the order of their time priority: their ids', but for those whom an amend gave a later one. */
