@@ -10,7 +10,7 @@ import { openReadOnly } from "../engine/journal/database.ts";
 import { verifyDatabase } from "../engine/journal/verify.ts";
 import { MICRO_PER_SHARE } from "../engine/limits.ts";
 import { fail, grouped, printHead, printResult } from "./report.ts";
-import { Api, dataOf } from "./support/api.ts";
+import { Api, dataOf, type ListedMarket } from "./support/api.ts";
 import { ExchangeProcess } from "./support/exchange-process.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
 import { batchesOf, SocketLoad } from "./support/socket-load.ts";
@@ -53,20 +53,11 @@ const seed: object = {
   })),
 };
 
-interface ListedMarket {
-  readonly id: number;
-  readonly outcomes: readonly { readonly id: number }[];
-}
-
 /** Gives each user its shares; answers the markets. */
 async function prepare(url: string): Promise<ListedMarket[]> {
   const api = new Api(url, HELPERS);
   await api.open();
-  const markets: ListedMarket[] = [];
-  await api.each(MARKETS, async (market, send) => {
-    const path = `/markets/${slugOf(market)}`;
-    markets[market] = dataOf<ListedMarket>(path, await send(api.bytes("GET", path, null)));
-  });
+  const markets = await api.markets(indices(MARKETS).map(slugOf));
   await api.each(USERS * MARKETS, async (i, send) => {
     const body = { market_id: markets[i % MARKETS]!.id, quantity: SETS };
     const answer = await send(api.bytes("POST", "/wallet/split", tokenOf(Math.floor(i / MARKETS)), body));

@@ -7,7 +7,7 @@
 import { Side } from "../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
 import type { OrderRequest } from "../http/workload.ts";
-import { Api, dataOf } from "../support/api.ts";
+import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { ClientFrames } from "../support/client-frames.ts";
 import { randomFrom } from "../support/random.ts";
 import { batchesOf, type Operations, operationId } from "../support/socket-load.ts";
@@ -38,11 +38,6 @@ interface Template {
 }
 
 type Post = readonly [name: string, body: object];
-
-interface ListedMarket {
-  readonly id: number;
-  readonly outcomes: readonly { readonly id: number }[];
-}
 
 export const tokenOf = (name: string): string => `pm_pat_entry-${name.padStart(36, "0")}`;
 export const emailOf = (name: string): string => `entry-${name}@example.com`;
@@ -91,11 +86,7 @@ export class Workload {
   static async prepare(root: string, makers: readonly string[]): Promise<Workload> {
     const api = new Api(root, HELPERS);
     await api.open();
-    const markets: ListedMarket[] = [];
-    await api.each(MARKETS, async (market, send) => {
-      const path = `/markets/${slugOf(market)}`;
-      markets[market] = dataOf<ListedMarket>(path, await send(api.bytes("GET", path, null)));
-    });
+    const markets = await api.markets(indices(MARKETS).map(slugOf));
     const workload = new Workload(api, markets);
     const split = (name: string, market: number, quantity: number): Post => [
       name,

@@ -6,7 +6,7 @@
  */
 import { Side } from "../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
-import { Api, dataOf } from "../support/api.ts";
+import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { randomFrom } from "../support/random.ts";
 
 export const USERS = 200;
@@ -39,20 +39,11 @@ export interface OrderRequest {
   readonly body: string;
 }
 
-interface ListedMarket {
-  readonly id: number;
-  readonly outcomes: readonly { readonly id: number }[];
-}
-
 /** Gives every user its shares; answers the orders to send and how long the answer to one is. */
 export async function prepare(root: string): Promise<{ requests: OrderRequest[]; answerBytes: number }> {
   const api = new Api(root, HELPERS);
   await api.open();
-  const markets: ListedMarket[] = [];
-  await api.each(MARKETS, async (market, send) => {
-    const path = `/markets/${slugOf(market)}`;
-    markets[market] = dataOf<ListedMarket>(path, await send(api.bytes("GET", path, null)));
-  });
+  const markets = await api.markets(Array.from({ length: MARKETS }, (_, market) => slugOf(market)));
   await api.each(USERS, async (user, send) => {
     const body = { market_id: markets[user % MARKETS]!.id, quantity: SETS };
     dataOf("/wallet/split", await send(api.bytes("POST", "/wallet/split", tokenOf(user), body)));

@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { build, type Histogram } from "hdr-histogram-js";
-import { Api, dataOf, ExchangeError } from "../support/api.ts";
+import { Api, dataOf, ExchangeError, type ListedMarket } from "../support/api.ts";
 import { Progress } from "../support/progress.ts";
 import type { Plan } from "./accounts.ts";
 import type { Recording } from "./folder.ts";
@@ -53,11 +53,6 @@ export interface Outcome {
   /** Microseconds from the moment a connection was free for an order to its answer. */
   readonly latency: Histogram;
   readonly solvency: Solvency;
-}
-
-interface ListedMarket {
-  readonly id: number;
-  readonly outcomes: readonly { readonly id: number }[];
 }
 
 export class Session {

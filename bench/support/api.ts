@@ -10,6 +10,12 @@ export interface Envelope<T> {
   readonly data: T;
 }
 
+/** What orders must name of a market. */
+export interface ListedMarket {
+  readonly id: number;
+  readonly outcomes: readonly { readonly id: number }[];
+}
+
 /** The exchange cannot be reached or doesn't answer as the API says. */
 export class ExchangeError extends Error {}
 
@@ -53,6 +59,16 @@ export class Api {
   /** The data of one GET. */
   async get<T>(path: string, token: string | null = null): Promise<T> {
     return dataOf<T>(path, await this.exchange(this.connections[0]!, this.bytes("GET", path, token)));
+  }
+
+  /** A market by each of the slugs. */
+  async markets(slugs: readonly string[]): Promise<ListedMarket[]> {
+    const markets: ListedMarket[] = [];
+    await this.each(slugs.length, async (i, send) => {
+      const path = `/markets/${slugs[i]}`;
+      markets[i] = dataOf<ListedMarket>(path, await send(this.bytes("GET", path, null)));
+    });
+    return markets;
   }
 
   /** Every item of a list that goes by cursor. */
