@@ -9,6 +9,7 @@ const entries = {
   "engine-thread": "engine/engine-thread.ts",
   "journal-thread": "engine/journal/journal-thread.ts",
   "history-worker": "server/history-worker.ts",
+  "password-worker": "server/password-worker.ts",
 };
 for (const folder of ["bench", "test"]) {
   for (const file of readdirSync(new URL(folder, import.meta.url), { recursive: true })) {

@@ -9,11 +9,14 @@ import { CLIENT_ORDER_ID_MS } from "../engine/limits.ts";
 import { NumberMap } from "../engine/number-map.ts";
 import { FLAG_TEXT } from "../engine/records.ts";
 import { Accounts, hashToken } from "../server/accounts.ts";
+import { Authenticator } from "../server/authenticator.ts";
+import { NO_ADDRESS } from "../server/client-address.ts";
 import { ClientOrderIds } from "../server/client-order-ids.ts";
 import { encodeJson } from "../server/msgpack.ts";
 import { orderJson } from "../server/order-json.ts";
 import { OrderStore } from "../server/order-store.ts";
 import { PlaceOrder } from "../server/schemas.ts";
+import type { SigningKeys } from "../server/signing-keys.ts";
 import { compileSchema } from "../server/validate.ts";
 import { printHead, printResult } from "./report.ts";
 
@@ -31,11 +34,15 @@ function repeat(part: (i: number) => unknown): () => void {
 
 const check = compileSchema(PlaceOrder);
 const parsed: unknown = JSON.parse(BODY);
-const accounts = new Accounts();
-accounts.addUser({ id: 1, email: "bench@example.com", role: "user", kycTier: 2, createdAt: 0 });
+const accounts = new Accounts(() => {});
+const verified = { emailVerifiedAt: 0, phone: null, phoneVerifiedAt: 0, passwordHash: null, suspendedAt: null };
+accounts.addUser({ id: 1, email: "bench@example.com", role: "user", kycTier: 2, createdAt: 0, ...verified });
 const token = "pm_pat_bench";
-const row = { id: 1, userId: 1, tokenHash: hashToken(token), scopes: "orders:write", expiresAt: null };
-accounts.addToken(row);
+const tokenRow = { id: 1, userId: 1, name: "bench", tokenHash: hashToken(token), prefix: "", scopes: "orders:write" };
+accounts.addPat({ ...tokenRow, allowedAddresses: null, createdAt: 0, lastUsedAt: null, expiresAt: null });
+// A token that is known needs no keys.
+const authenticator = new Authenticator(accounts, null as unknown as SigningKeys);
+const address = (): typeof NO_ADDRESS => NO_ADDRESS;
 const header = `Bearer ${token}`;
 
 const store = new OrderStore();
@@ -86,7 +93,7 @@ bench
   )
   .add(
     "find a known token",
-    repeat(() => accounts.authenticateHeader(header, 1)),
+    repeat(() => authenticator.authenticateHeader(header, 1, address)),
   )
   .add(
     "hold and release",

@@ -6,7 +6,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { MarketStatus } from "../engine/constants.ts";
 import type { JournalMessage, JournalReply } from "../engine/journal/journal.ts";
-import type { AccountWrite, WriteResult } from "../engine/journal/writes.ts";
+import type { AccountWrite, AuditEntry, WriteResult } from "../engine/journal/writes.ts";
 import type { Waker } from "../engine/ring.ts";
 import type { Accounts } from "./accounts.ts";
 import { ApiError, ErrorKind } from "./errors.ts";
@@ -51,12 +51,15 @@ export class AccountWriter {
     this.port.on("message", (reply: JournalReply) => this.receive(reply));
   }
 
-  /** Does all of `writes` or none; resolves when they are durable. Rejects with an ApiError where they are refused. */
-  write(writes: readonly AccountWrite[]): Promise<WriteResult[]> {
+  /**
+   * Does all of `writes` or none, with their lines of the audit log; resolves when they are durable. Rejects with an
+   * ApiError where they are refused.
+   */
+  write(writes: readonly AccountWrite[], audits: readonly AuditEntry[] = []): Promise<WriteResult[]> {
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
       this.waiting.set(id, { writes, resolve, reject });
-      this.post({ id, writes });
+      this.post({ id, writes, audits });
     });
   }
 
@@ -92,13 +95,20 @@ export class AccountWriter {
   private takeIn(write: AccountWrite, { id, firstOutcomeId }: WriteResult): void {
     const { accounts, exchange } = this;
     switch (write.kind) {
-      case "createUser":
-        accounts.addUser({ id, email: write.email, role: write.role, kycTier: write.kycTier, createdAt: write.at });
+      case "insert":
+      case "update":
+        // Whoever asked for it has taken it in, or will.
+        return;
+      case "createUser": {
+        const { kind: _, at, ...rest } = write;
+        accounts.addUser({ ...rest, id, phone: null, suspendedAt: null, createdAt: at });
         exchange.ledger.restoreAccount(id, 0, 0, 0);
         return;
+      }
       case "createToken": {
-        const { userId, tokenHash, scopes, expiresAt } = write;
-        accounts.addToken({ id, userId, tokenHash, scopes: scopes.join(" "), expiresAt });
+        const { kind: _, at, scopes, allowedAddresses, ...rest } = write;
+        const texts = { scopes: scopes.join(" "), allowedAddresses: allowedAddresses?.join(" ") ?? null };
+        accounts.addPat({ ...rest, ...texts, id, createdAt: at, lastUsedAt: null });
         return;
       }
       case "deposit":

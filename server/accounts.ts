@@ -1,87 +1,365 @@
 /**
- * Users and their tokens in memory: who a request comes from. Tokens are known by their SHA-256 only; the text of a
- * token that was seen genuine is cached, so that a known one costs a map look-up. Owned by the gateway thread.
+ * Accounts in memory: users and what gives access to them (sessions, personal access tokens, grants to third parties).
+ * The gateway decides here and the journal records: what ends access takes effect at once, what gives it once it is
+ * durable. Tokens are known by their SHA-256 only. Owned by the gateway thread; does no I/O.
  */
 import { createHash } from "node:crypto";
-import type { TokenRow, UserRow } from "../engine/journal/load.ts";
-import { ApiError, ErrorKind } from "./errors.ts";
+import type { BlockList } from "node:net";
+import type {
+  AccountRows,
+  EmailTokenRow,
+  IdentityApplicationRow,
+  OAuthClientRow,
+  OAuthGrantRow,
+  SessionRow,
+  SocialIdentityRow,
+  TokenRow,
+  UserRow,
+} from "../engine/journal/load.ts";
+import { MAX_ENDED_SESSIONS } from "../engine/limits.ts";
+import { addressListOf } from "./client-address.ts";
 
 export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
 export type Scope = (typeof SCOPES)[number];
-
-/** The holder of a token, as routes see it. */
-export interface Principal {
-  readonly userId: number;
-  readonly kycTier: number;
-  readonly role: string;
-  readonly scopes: ReadonlySet<string>;
-  /** A personal access token; sessions and OAuth grants are other kinds. */
-  readonly pat: boolean;
-  readonly expiresAt: number | null;
-}
+export type TokenKind = "session" | "oauth" | "pat";
 
 export const TOKEN_PREFIX = "pm_pat_";
 /** Characters of a token that its record shows, so that its owner can tell it from others. */
 export const TOKEN_SHOWN_LENGTH = TOKEN_PREFIX.length + 6;
-const MAX_CACHED_TOKENS = 100_000;
-const MAX_TOKEN_LENGTH = 4_096;
 
 export function hashToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
-/** A token may expire while its connection lives. @throws ApiError 2002 */
-export function checkNotExpired({ expiresAt }: Principal, now: number): void {
-  if (expiresAt !== null && expiresAt <= now) throw new ApiError(ErrorKind.tokenExpired, "the token has expired");
+export type User = UserRow;
+
+/** What gives access until it ends: all tokens that come from it stop with it. */
+export abstract class Credential {
+  abstract readonly kind: TokenKind;
+  readonly id: number;
+  readonly user: User;
+  readonly scopes: ReadonlySet<string>;
+  isEnded = false;
+  /** ms; written to the database in arrears */
+  lastUsedAt: number;
+
+  constructor(id: number, user: User, scopes: string, lastUsedAt: number) {
+    this.id = id;
+    this.user = user;
+    this.scopes = new Set(scopes === "" ? [] : scopes.split(" "));
+    this.lastUsedAt = lastUsedAt;
+  }
+}
+
+/** A personal access token. */
+export class Pat extends Credential {
+  readonly kind = "pat";
+  readonly row: TokenRow;
+  /** Null: it may come from anywhere. */
+  readonly allowed: BlockList | null;
+  readonly principal: Principal;
+
+  constructor(row: TokenRow, user: User) {
+    super(row.id, user, row.scopes, row.lastUsedAt ?? 0);
+    this.row = row;
+    this.allowed = row.allowedAddresses === null ? null : addressListOf(row.allowedAddresses.split(" "));
+    this.principal = new Principal(this, row.expiresAt);
+  }
+}
+
+/** A sign-in, or what a third party got for an authorization code: lives as long as its refresh token. */
+export class Session extends Credential {
+  readonly kind: "session" | "oauth";
+  readonly row: SessionRow;
+  readonly grant: Grant | null;
+
+  constructor(row: SessionRow, user: User, grant: Grant | null) {
+    super(row.id, user, row.scopes, row.lastUsedAt);
+    this.kind = grant === null ? "session" : "oauth";
+    this.row = row;
+    this.grant = grant;
+  }
+}
+
+/** A third party's registration. */
+export interface OAuthClient {
+  readonly row: OAuthClientRow;
+  readonly redirectUris: readonly string[];
+}
+
+/** What a user lets a third party do. */
+export interface Grant {
+  readonly row: OAuthGrantRow;
+  readonly client: OAuthClient;
+  /** ms; 0 before the first use */
+  lastUsedAt: number;
+}
+
+/** The holder of a token, as routes see it. */
+export class Principal {
+  readonly credential: Credential;
+  /** ms since the epoch; null where it doesn't expire */
+  readonly expiresAt: number | null;
+  readonly userId: number;
+  readonly scopes: ReadonlySet<string>;
+  /** Orders placed with a personal access token get the higher maker rebate. */
+  readonly pat: boolean;
+  private readonly user: User;
+
+  constructor(credential: Credential, expiresAt: number | null) {
+    this.credential = credential;
+    this.expiresAt = expiresAt;
+    this.user = credential.user;
+    this.userId = credential.user.id;
+    this.scopes = credential.scopes;
+    this.pat = credential.kind === "pat";
+  }
+
+  get kind(): TokenKind {
+    return this.credential.kind;
+  }
+
+  get kycTier(): number {
+    return this.user.kycTier;
+  }
+
+  get role(): string {
+    return this.user.role;
+  }
+
+  get isSuspended(): boolean {
+    return this.user.suspendedAt !== null;
+  }
+}
+
+/** Rows by id, and by the user that they belong to, oldest first. */
+class Table<T> {
+  private readonly byId = new Map<number, T>();
+  private readonly byUser = new Map<number, Map<number, T>>();
+
+  get(id: number): T | undefined {
+    return this.byId.get(id);
+  }
+
+  add(id: number, userId: number, row: T): void {
+    this.byId.set(id, row);
+    const mine = this.byUser.get(userId);
+    if (mine === undefined) this.byUser.set(userId, new Map([[id, row]]));
+    else mine.set(id, row);
+  }
+
+  remove(id: number, userId: number): void {
+    this.byId.delete(id);
+    const mine = this.byUser.get(userId);
+    mine?.delete(id);
+    if (mine?.size === 0) this.byUser.delete(userId);
+  }
+
+  of(userId: number): T[] {
+    return [...(this.byUser.get(userId)?.values() ?? [])];
+  }
+
+  countOf(userId: number): number {
+    return this.byUser.get(userId)?.size ?? 0;
+  }
+
+  values(): IterableIterator<T> {
+    return this.byId.values();
+  }
 }
 
 export class Accounts {
-  private readonly users = new Map<number, UserRow>();
-  private readonly byHash = new Map<string, Principal>();
-  private readonly byToken = new Map<string, Principal>();
+  readonly pats = new Table<Pat>();
+  readonly sessions = new Table<Session>();
+  readonly clients = new Table<OAuthClient>();
+  readonly grants = new Table<Grant>();
+  readonly emailTokens = new Table<EmailTokenRow>();
+  private readonly users = new Map<number, User>();
+  private readonly usersByEmail = new Map<string, User>();
+  private readonly patsByHash = new Map<string, Pat>();
+  private readonly sessionsByFamily = new Map<string, Session>();
+  private readonly clientsByName = new Map<string, OAuthClient>();
+  private readonly emailTokensByHash = new Map<string, EmailTokenRow>();
+  private readonly identities = new Map<number, IdentityApplicationRow>();
+  private readonly usersByIdentity = new Map<string, User>();
+  /** The last that ended, so that their tokens are known for it even once they have expired. */
+  private readonly endedSessions = new Set<number>();
+  private lastSessionId = 0;
+  /** Told of each credential that ends. */
+  private readonly onEnded: (credential: Credential) => void;
 
-  addUser(user: UserRow): void {
-    this.users.set(user.id, user);
+  constructor(onEnded: (credential: Credential) => void) {
+    this.onEnded = onEnded;
   }
 
-  user(id: number): UserRow | undefined {
+  load(rows: AccountRows): void {
+    for (const row of rows.users) this.addUser(row);
+    for (const row of rows.tokens) this.addPat(row);
+    for (const row of rows.clients) this.addClient(row);
+    for (const row of rows.grants) this.addGrant(row);
+    for (const row of rows.sessions) this.addSession(row);
+    for (const row of rows.emailTokens) this.addEmailToken(row);
+    for (const row of rows.identityApplications) this.identities.set(row.userId, row);
+    for (const row of rows.socialIdentities) this.addIdentity(row);
+    for (const id of rows.endedSessions) this.noteEnded(id);
+    this.lastSessionId = rows.lastSessionId;
+  }
+
+  // ---------------------------------------------------------------- users
+
+  addUser(user: User): void {
+    this.users.set(user.id, user);
+    this.usersByEmail.set(user.email, user);
+  }
+
+  user(id: number): User | undefined {
     return this.users.get(id);
   }
 
-  addToken(row: TokenRow): void {
-    const user = this.users.get(row.userId)!;
-    this.byHash.set(row.tokenHash, {
-      userId: user.id,
-      kycTier: user.kycTier,
-      role: user.role,
-      scopes: new Set(row.scopes.split(" ")),
-      pat: true,
-      expiresAt: row.expiresAt,
-    });
+  /** @param email in lower case */
+  userByEmail(email: string): User | undefined {
+    return this.usersByEmail.get(email);
   }
 
-  /** @param header the Authorization header, or "" @throws ApiError 40100, or 2002 for a genuine token that expired */
-  authenticateHeader(header: string, now: number): Principal {
-    if (header === "") throw new ApiError(ErrorKind.unauthenticated, "a bearer token is required");
-    if (header.length < 8 || header.slice(0, 7).toLowerCase() !== "bearer ") {
-      throw new ApiError(ErrorKind.unauthenticated, "the Authorization header is not a bearer token");
+  identityApplication(userId: number): IdentityApplicationRow | undefined {
+    return this.identities.get(userId);
+  }
+
+  setIdentityApplication(row: IdentityApplicationRow): void {
+    this.identities.set(row.userId, row);
+  }
+
+  addIdentity({ userId, issuer, subject }: SocialIdentityRow): void {
+    this.usersByIdentity.set(`${issuer} ${subject}`, this.users.get(userId)!);
+  }
+
+  userByIdentity(issuer: string, subject: string): User | undefined {
+    return this.usersByIdentity.get(`${issuer} ${subject}`);
+  }
+
+  // ---------------------------------------------------------------- tokens
+
+  addPat(row: TokenRow): void {
+    const pat = new Pat(row, this.users.get(row.userId)!);
+    this.pats.add(row.id, row.userId, pat);
+    this.patsByHash.set(row.tokenHash, pat);
+  }
+
+  patByHash(hash: string): Pat | undefined {
+    return this.patsByHash.get(hash);
+  }
+
+  endPat(pat: Pat): void {
+    this.pats.remove(pat.id, pat.user.id);
+    this.patsByHash.delete(pat.row.tokenHash);
+    this.end(pat);
+  }
+
+  nextSessionId(): number {
+    return ++this.lastSessionId;
+  }
+
+  addSession(row: SessionRow): Session | null {
+    const grant = row.grantId === null ? null : this.grants.get(row.grantId);
+    // Its grant was revoked with it, or its client is gone.
+    if (grant === undefined) return null;
+    const session = new Session(row, this.users.get(row.userId)!, grant);
+    this.sessions.add(row.id, row.userId, session);
+    this.sessionsByFamily.set(row.family, session);
+    return session;
+  }
+
+  sessionByFamily(family: string): Session | undefined {
+    return this.sessionsByFamily.get(family);
+  }
+
+  hasEnded(sessionId: number): boolean {
+    return this.endedSessions.has(sessionId);
+  }
+
+  endSession(session: Session): void {
+    this.noteEnded(session.id);
+    this.forgetSession(session);
+  }
+
+  /** One whose time is over; its tokens have expired, or do now. */
+  forgetSession(session: Session): void {
+    this.sessions.remove(session.id, session.user.id);
+    this.sessionsByFamily.delete(session.row.family);
+    this.end(session);
+  }
+
+  private noteEnded(id: number): void {
+    this.endedSessions.add(id);
+    if (this.endedSessions.size <= MAX_ENDED_SESSIONS) return;
+    for (const oldest of this.endedSessions) {
+      this.endedSessions.delete(oldest);
+      return;
     }
-    return this.authenticate(header.slice(7), now);
   }
 
-  /** @throws ApiError as `authenticateHeader` */
-  authenticate(token: string, now: number): Principal {
-    const principal = this.byToken.get(token) ?? this.lookUp(token);
-    checkNotExpired(principal, now);
-    return principal;
+  private end(credential: Credential): void {
+    credential.isEnded = true;
+    this.onEnded(credential);
   }
 
-  private lookUp(token: string): Principal {
-    const found = token.length <= MAX_TOKEN_LENGTH ? this.byHash.get(hashToken(token)) : undefined;
-    if (found === undefined) throw new ApiError(ErrorKind.unauthenticated, "the token is not valid");
-    // Only genuine tokens are cached: a flood of wrong ones costs a hash each and no memory.
-    if (this.byToken.size >= MAX_CACHED_TOKENS) this.byToken.clear();
-    this.byToken.set(token, found);
-    return found;
+  /** Those who hold a credential of the user. */
+  credentialsOf(userId: number): Credential[] {
+    return [...this.pats.of(userId), ...this.sessions.of(userId)];
+  }
+
+  // ---------------------------------------------------------------- third parties
+
+  addClient(row: OAuthClientRow): OAuthClient {
+    const client = { row, redirectUris: row.redirectUris.split("\n") };
+    this.clients.add(row.id, row.userId, client);
+    this.clientsByName.set(row.clientId, client);
+    return client;
+  }
+
+  /** @param clientId as the third party knows it */
+  clientByName(clientId: string): OAuthClient | undefined {
+    return this.clientsByName.get(clientId);
+  }
+
+  removeClient({ row }: OAuthClient): void {
+    this.clients.remove(row.id, row.userId);
+    this.clientsByName.delete(row.clientId);
+  }
+
+  addGrant(row: OAuthGrantRow): Grant | null {
+    const client = this.clients.get(row.clientId);
+    if (client === undefined) return null;
+    const grant = { row, client, lastUsedAt: row.lastUsedAt ?? 0 };
+    this.grants.add(row.id, row.userId, grant);
+    return grant;
+  }
+
+  grantOf(userId: number, client: OAuthClient): Grant | undefined {
+    return this.grants.of(userId).find((grant) => grant.client === client);
+  }
+
+  removeGrant({ row }: Grant): void {
+    this.grants.remove(row.id, row.userId);
+  }
+
+  sessionsOfGrant(grant: Grant): Session[] {
+    return this.sessions.of(grant.row.userId).filter((session) => session.grant === grant);
+  }
+
+  // ---------------------------------------------------------------- mailed links
+
+  addEmailToken(row: EmailTokenRow): void {
+    this.emailTokens.add(row.id, row.userId, row);
+    this.emailTokensByHash.set(row.tokenHash, row);
+  }
+
+  emailTokenByHash(hash: string): EmailTokenRow | undefined {
+    return this.emailTokensByHash.get(hash);
+  }
+
+  removeEmailToken(row: EmailTokenRow): void {
+    this.emailTokens.remove(row.id, row.userId);
+    this.emailTokensByHash.delete(row.tokenHash);
   }
 }

@@ -5,12 +5,19 @@
 import { BlockList, isIP, SocketAddress } from "node:net";
 import { MAX_CACHED_ADDRESSES } from "../engine/limits.ts";
 
-/** Answers the client's IPv4 address, or the /64 of its IPv6 address. */
-export type AddressReader = (peerAddress: string, xForwardedFor: string) => string;
-
-interface Hop {
-  /** What the limits count. */
+/** Where a request comes from. */
+export interface ClientAddress {
+  /** The IP address, in its one normal form. */
+  readonly address: string;
+  /** What the limits count: an IPv4 address, or the /64 of an IPv6 address. */
   readonly client: string;
+}
+
+export const NO_ADDRESS: ClientAddress = { address: "", client: "" };
+
+export type AddressReader = (peerAddress: string, xForwardedFor: string) => ClientAddress;
+
+interface Hop extends ClientAddress {
   readonly trusted: boolean;
 }
 
@@ -20,7 +27,7 @@ interface Hop {
  *   they came ("" for none): some proxies add a line of their own below the client's
  */
 export function createAddressReader(trustedProxies: readonly string[]): AddressReader {
-  const trusted = trustedProxies.length === 0 ? null : blockListOf(trustedProxies);
+  const trusted = trustedProxies.length === 0 ? null : addressListOf(trustedProxies);
   // Cleared when it is full: to normalise again costs microseconds, and order among the entries would cost more.
   const known = new Map<string, Hop>();
 
@@ -30,8 +37,9 @@ export function createAddressReader(trustedProxies: readonly string[]): AddressR
     if (found !== undefined || !isAddress(text)) return found;
     const address = normalAddress(text);
     const hop = {
+      address,
       client: clientOf(address),
-      trusted: trusted?.check(address, isIP(address) === 4 ? "ipv4" : "ipv6") ?? false,
+      trusted: trusted !== null && isListed(trusted, address),
     };
     if (known.size === MAX_CACHED_ADDRESSES) known.clear();
     // A piece of a header, kept as it is, would keep the whole header.
@@ -41,7 +49,7 @@ export function createAddressReader(trustedProxies: readonly string[]): AddressR
 
   return (peerAddress, xForwardedFor) => {
     let hop = hopOf(peerAddress);
-    if (hop === undefined) return peerAddress;
+    if (hop === undefined) return { address: peerAddress, client: peerAddress };
     // From the nearest hop on: each entry is the word of the one to its right, and counts while that one is trusted.
     let end = xForwardedFor.length;
     while (hop.trusted && end > 0) {
@@ -52,7 +60,7 @@ export function createAddressReader(trustedProxies: readonly string[]): AddressR
       hop = next;
       end = comma;
     }
-    return hop.client;
+    return hop;
   };
 }
 
@@ -70,7 +78,13 @@ function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes("%");
 }
 
-function blockListOf(ranges: readonly string[]): BlockList {
+/** True where one of the list's ranges holds the address. */
+export function isListed(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
+}
+
+/** @param ranges each an `isAddressRange` */
+export function addressListOf(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
     const [address = "", bits] = range.split("/");

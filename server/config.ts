@@ -1,10 +1,12 @@
 /** Reads the environment into one checked object. A wrong value stops the start with a line that names the variable. */
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import type { Durability } from "../engine/journal/database.ts";
 import { isAddressRange } from "./client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "./rate-limiter.ts";
+import { readSocialProviders, type SocialProvider } from "./social.ts";
 
 export interface Config {
   readonly host: string;
@@ -18,6 +20,13 @@ export interface Config {
   /** Addresses and CIDR ranges whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   readonly seedFile: string | null;
+  readonly smtpUrl: string | null;
+  /** As in a mail's header. */
+  readonly mailFrom: string;
+  readonly smsWebhookUrl: string | null;
+  readonly socialProviders: readonly SocialProvider[];
+  readonly accessTtlMs: number;
+  readonly refreshTtlMs: number;
   readonly logLevel: string;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
 }
@@ -27,6 +36,9 @@ export class ConfigError extends Error {}
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 const MAX_ENGINE_THREADS = 64;
+/** A day, and a year. */
+const MAX_ACCESS_TTL_S = 86_400;
+const MAX_REFRESH_TTL_S = 31_536_000;
 
 /** @throws ConfigError naming the variable and what it must be */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -62,8 +74,23 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const tls = text("TLS_CERT", "") !== "" || text("TLS_KEY", "") !== "";
   const ownUrl = `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
   if (!URL.canParse(ownUrl)) throw new ConfigError(`HOST must be a host name or an IP address, not "${host}"`);
-  const publicUrl = text("PUBLIC_URL", ownUrl);
-  if (!URL.canParse(publicUrl)) throw new ConfigError(`PUBLIC_URL must be a URL, not "${publicUrl}"`);
+  const url = (name: string, protocols: readonly string[]): string | null => {
+    const value = text(name, "");
+    if (value === "") return null;
+    // It may hold a password: it is not repeated.
+    if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol)) {
+      throw new ConfigError(`${name} must be a URL that begins with ${protocols.join("// or ")}//`);
+    }
+    return value;
+  };
+  const publicUrl = url("PUBLIC_URL", ["http:", "https:"]) ?? ownUrl;
+  if (/[?#]/.test(publicUrl)) throw new ConfigError("PUBLIC_URL must have no ? and no #");
+  const smtpUrl = url("SMTP_URL", ["smtp:", "smtps:"]);
+  if (smtpUrl !== null && new URL(smtpUrl).search !== "") throw new ConfigError("SMTP_URL must have no parameters");
+  const smsWebhookUrl = url("SMS_WEBHOOK_URL", ["http:", "https:"]);
+  if (smsWebhookUrl !== null && new URL(smsWebhookUrl).username !== "") {
+    throw new ConfigError("SMS_WEBHOOK_URL must have no user name");
+  }
   const certFile = file("TLS_CERT");
   const keyFile = file("TLS_KEY");
   if ((certFile === null) !== (keyFile === null)) throw new ConfigError("TLS_CERT and TLS_KEY go together: set both");
@@ -77,9 +104,30 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     rateLimits: readRateLimits(text("RATE_LIMITS", "on")),
     trustedProxies: readTrustedProxies(text("TRUSTED_PROXIES", "")),
     seedFile: file("SEED_FILE"),
+    smtpUrl,
+    mailFrom: text("MAIL_FROM", `Prediction Exchange <no-reply@${mailHost(publicUrl)}>`),
+    smsWebhookUrl,
+    socialProviders: readProviders(text("SOCIAL_PROVIDERS", "")),
+    accessTtlMs: 1_000 * integer("ACCESS_TOKEN_TTL", 900, 1, MAX_ACCESS_TTL_S),
+    refreshTtlMs: 1_000 * integer("REFRESH_TOKEN_TTL", 2_592_000, 1, MAX_REFRESH_TTL_S),
     logLevel: choice("LOG_LEVEL", "info", LOG_LEVELS),
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
   };
+}
+
+/** Mails come from the service's own host, where it has a name. */
+function mailHost(publicUrl: string): string {
+  const { hostname } = new URL(publicUrl);
+  return hostname.startsWith("[") || isIP(hostname) !== 0 ? "localhost" : hostname;
+}
+
+function readProviders(value: string): readonly SocialProvider[] {
+  if (value === "") return [];
+  try {
+    return readSocialProviders(value);
+  } catch (error) {
+    throw new ConfigError((error as Error).message);
+  }
 }
 
 const MAX_RATE_LIMIT = 1_000_000_000;

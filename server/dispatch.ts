@@ -7,7 +7,7 @@ import { ApiError, badRequest, ErrorKind } from "./errors.ts";
 import type { Origin } from "./order-entry.ts";
 import type { OrderedReads } from "./ordered-reads.ts";
 import type { RateLimiter, RateState } from "./rate-limiter.ts";
-import type { Responder, Route, RouteRequest } from "./routes.ts";
+import type { Responder, Route, RouteRequest } from "./route.ts";
 import { type Check, compileQuery, compileSchema } from "./validate.ts";
 
 export interface CompiledRoute {
@@ -33,7 +33,7 @@ export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
 
 /** @throws ApiError 40300 unless this caller may use the route */
 export function authorize(route: Route, principal: Principal): void {
-  if (!route.tokens.includes(principal.pat ? "pat" : "session")) {
+  if (!route.tokens.includes(principal.kind)) {
     throw new ApiError(ErrorKind.forbidden, "this kind of token cannot be used here");
   }
   if (route.scope !== null && !principal.scopes.has(route.scope)) {
@@ -44,15 +44,16 @@ export function authorize(route: Route, principal: Principal): void {
   }
 }
 
-/** Counts a request. @throws RateLimited 42900 */
+/** Counts a request. @param identifier what it names, where that is limited; "" for none @throws RateLimited 42900 */
 export function countRequest(
   limiter: RateLimiter | null,
   { route, template }: CompiledRoute,
   principal: Principal | null,
-  address: string,
+  client: string,
   now: number,
+  identifier: string,
 ): RateState | null {
-  return limiter?.take(template, route.rateClass, principal?.userId ?? null, address, now) ?? null;
+  return limiter?.take(template, route.rateClass, principal?.userId ?? null, client, now, identifier) ?? null;
 }
 
 /**

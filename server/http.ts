@@ -8,10 +8,12 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
 import { MAX_BODY_BYTES } from "../engine/limits.ts";
-import type { Accounts, Principal } from "./accounts.ts";
-import type { AddressReader } from "./client-address.ts";
+import type { Principal } from "./accounts.ts";
+import type { AnswerPace } from "./answer-pace.ts";
+import type { Authenticator } from "./authenticator.ts";
+import { type AddressReader, type ClientAddress, NO_ADDRESS } from "./client-address.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, DIRECT, execute } from "./dispatch.ts";
-import { errorBody, successBody } from "./envelope.ts";
+import { API_BASE, errorBody, oauthErrorBody, successBody } from "./envelope.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "./errors.ts";
 import { type Logger, logInternal } from "./logger.ts";
 import { decodeMessage, encodeJson } from "./msgpack.ts";
@@ -19,14 +21,13 @@ import type { Origin } from "./order-entry.ts";
 import type { OrderedReads } from "./ordered-reads.ts";
 import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
-import type { Responder, RouteRequest } from "./routes.ts";
-
-export const API_BASE = "/api/v1";
+import type { Responder, RouteRequest } from "./route.ts";
 
 const STATUS_LINES: Record<number, string> = {
   200: "200 OK",
   201: "201 Created",
   202: "202 Accepted",
+  302: "302 Found",
   400: "400 Bad Request",
   401: "401 Unauthorized",
   403: "403 Forbidden",
@@ -57,50 +58,102 @@ export function requestIdOf(req: HttpRequest): string {
   return given !== "" && REQUEST_ID.test(given) ? given : newRequestId();
 }
 
+/** How a route's answers look. */
+interface ReplyOptions {
+  readonly logger: Logger;
+  /** Of a success. */
+  readonly status: number;
+  /** Errors have the shape of RFC 6749. */
+  readonly oauth: boolean;
+  /** Refusals leave at a bounded pace. */
+  readonly pace: AnswerPace | null;
+}
+
 /** The way back to one client. `data` and `error` make it an exchange `Answer`; later calls do nothing. */
 export class Reply implements Responder {
   readonly requestId: string;
   /** What is left of the limits that counted the request. */
   rate: RateState | null = null;
   private readonly res: HttpResponse;
-  private readonly status: number;
-  private readonly logger: Logger;
+  private readonly options: ReplyOptions;
   private readonly packed: boolean;
-  private over = false;
+  private headers: [name: string, value: string][] | null = null;
+  private isAnswered = false;
+  private isAborted = false;
 
   /** @param accept the request's Accept header */
-  constructor(res: HttpResponse, requestId: string, status: number, accept: string, logger: Logger) {
+  constructor(res: HttpResponse, requestId: string, accept: string, options: ReplyOptions) {
     this.res = res;
     this.requestId = requestId;
-    this.status = status;
+    this.options = options;
     this.packed = accept !== "" && accept !== "*/*" && prefersMessagePack(accept);
-    this.logger = logger;
     res.onAborted(() => {
-      this.over = true;
+      this.isAborted = true;
     });
   }
 
   get done(): boolean {
-    return this.over;
+    return this.isAnswered || this.isAborted;
+  }
+
+  get aborted(): boolean {
+    return this.isAborted;
+  }
+
+  header(name: string, value: string): void {
+    this.headers ??= [];
+    this.headers.push([name, value]);
   }
 
   data(json: string): void {
-    this.send(this.status, successBody(json));
+    this.send(this.options.status, successBody(json));
   }
 
-  /** A body that is not enveloped: health and what standards fix. */
+  /** A body that is not enveloped: health, redirects, and what standards fix. */
   plain(status: number, json: string): void {
-    this.send(status, json);
+    if (status < 400 || this.options.pace === null) this.send(status, json);
+    else if (!this.done) this.later(() => this.write(status, json));
   }
 
   /** @param isHead the request was HEAD: its answer has no body */
   error(error: ApiError, allow: string | null = null, isHead = false): void {
-    logInternal(this.logger, error, this.requestId);
-    if (this.over) return;
-    this.over = true;
-    const { kind, retryAfter } = error;
-    const body = errorBody(error, this.requestId);
+    logInternal(this.options.logger, error, this.requestId);
+    if (this.done) return;
     if (error instanceof RateLimited) this.rate = error.rate;
+    if (this.options.pace === null) this.writeError(error, allow, isHead);
+    else this.later(() => this.writeError(error, allow, isHead));
+  }
+
+  /** Answers whatever was thrown: user mistakes in their own words, our own with a trace id and nothing else. */
+  fail(thrown: unknown): void {
+    this.error(asApiError(thrown));
+  }
+
+  private later(give: () => void): void {
+    this.isAnswered = true;
+    this.options.pace!.pass(give);
+  }
+
+  private send(status: number, body: string): void {
+    if (!this.done) this.write(status, body);
+  }
+
+  private write(status: number, body: string): void {
+    this.isAnswered = true;
+    if (this.isAborted) return;
+    this.res.cork(() => {
+      this.writeHead(status);
+      if (body === "") this.res.end();
+      else this.res.end(this.packed ? encodeJson(body) : body);
+    });
+  }
+
+  private writeError(error: ApiError, allow: string | null, isHead: boolean): void {
+    this.isAnswered = true;
+    if (this.isAborted) return;
+    const { kind, retryAfter } = error;
+    const { oauth } = this.options;
+    const body = oauth ? oauthErrorBody(error) : errorBody(error, this.requestId);
     this.res.cork(() => {
       this.writeHead(kind.status);
       if (retryAfter !== null) this.res.writeHeader("Retry-After", String(retryAfter));
@@ -113,24 +166,11 @@ export class Reply implements Responder {
     });
   }
 
-  /** Answers whatever was thrown: user mistakes in their own words, our own with a trace id and nothing else. */
-  fail(thrown: unknown): void {
-    this.error(asApiError(thrown));
-  }
-
-  private send(status: number, body: string): void {
-    if (this.over) return;
-    this.over = true;
-    this.res.cork(() => {
-      this.writeHead(status);
-      this.res.end(this.packed ? encodeJson(body) : body);
-    });
-  }
-
   private writeHead(status: number): void {
     const { res, rate } = this;
     res.writeStatus(STATUS_LINES[status]!).writeHeader("Content-Type", this.packed ? MESSAGE_PACK : "application/json");
     res.writeHeader("X-Request-Id", this.requestId);
+    for (const [name, value] of this.headers ?? []) res.writeHeader(name, value);
     if (rate === null) return;
     res.writeHeader("RateLimit-Limit", String(rate.limit));
     res.writeHeader("RateLimit-Remaining", String(rate.remaining));
@@ -156,10 +196,12 @@ function prefersMessagePack(accept: string): boolean {
 }
 
 export interface HttpOptions {
-  readonly accounts: Accounts;
+  readonly authenticator: Authenticator;
   readonly logger: Logger;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
+  /** Of refusals on the routes that sign in. */
+  readonly pace: AnswerPace;
   readonly addressOf: AddressReader;
   /** Some peers' X-Forwarded-For counts. */
   readonly hasProxies: boolean;
@@ -177,7 +219,12 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     const methods = methodsOf.get(path) ?? [];
     methods.push(route.method);
     methodsOf.set(path, methods);
-    const handler = (res: HttpResponse, req: HttpRequest): void => serve(compiled, res, req, options);
+    const { logger, pace } = options;
+    const isPaced = route.rateClass === "identifier" || route.rateClass === "refresh" || route.oauth;
+    const answers = { logger, status: route.status, oauth: route.oauth, pace: isPaced ? pace : null };
+    const handler = (res: HttpResponse, req: HttpRequest): void => {
+      serve(compiled, res, req, new Reply(res, requestIdOf(req), req.getHeader("accept"), answers), options);
+    };
     if (route.method === "GET") app.get(path, handler);
     else if (route.method === "POST") app.post(path, handler);
     else if (route.method === "PUT") app.put(path, handler);
@@ -185,7 +232,7 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     else app.del(path, handler);
   }
   const refuse = (res: HttpResponse, req: HttpRequest, error: ApiError, allow: string | null): void => {
-    const reply = new Reply(res, requestIdOf(req), 200, req.getHeader("accept"), options.logger);
+    const reply = replyWithoutRoute(res, req, options.logger);
     reply.error(error, allow, req.getMethod() === "head");
   };
   for (const [path, methods] of methodsOf) {
@@ -197,37 +244,155 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
   app.any("/*", (res, req) => refuse(res, req, error, null));
 }
 
-/** One request: everything is read from `req` before this returns, the body comes later. */
-function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, options: HttpOptions): void {
+/** For what no route answers. */
+export function replyWithoutRoute(res: HttpResponse, req: HttpRequest, logger: Logger): Reply {
+  return new Reply(res, requestIdOf(req), req.getHeader("accept"), { logger, status: 200, oauth: false, pace: null });
+}
+
+/**
+ * One request: everything is read from `req` before this returns. The body comes later, and so does the holder of a
+ * token whose signature must be verified first.
+ */
+function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, reply: Reply, options: HttpOptions): void {
   const { route } = compiled;
-  const reply = new Reply(res, requestIdOf(req), route.status, req.getHeader("accept"), options.logger);
   try {
     const now = Date.now();
     const closed = route.unversioned ? null : options.closed();
     if (closed !== null) throw closed;
-    const address = options.limiter === null ? "" : clientAddress(res, req, options);
-    const principal = identify(compiled, req, reply, address, options, now);
-    const request: RouteRequest = {
-      now,
-      principal,
-      address,
-      origin: route.credited ? originOf(req) : DIRECT,
-      params: route.path.includes(":") ? [req.getParameter(0) ?? "", req.getParameter(1) ?? ""] : NO_PARAMS,
-      query: compiled.query(req.getQuery() ?? ""),
-      body: null,
-      reply,
-    };
+    // Where nothing is limited, trading and reading need the address only for a token that is bound to some.
+    const isPlain = (route.rateClass === "order" || route.method === "GET") && route.headers.length === 0;
+    const readAddress = (): ClientAddress => clientAddress(res, req, options);
+    const address = options.limiter === null && isPlain ? NO_ADDRESS : readAddress();
+    const credentials = readCredentials(compiled, req, options, readAddress, now);
+    if (credentials instanceof Promise) {
+      serveLater(compiled, res, req, reply, options, address, credentials, now);
+      return;
+    }
+    const principal = admit(compiled, reply, address, options, credentials, now);
+    const request = readRequest(compiled, req, reply, address, principal, now);
     if (compiled.body === null) {
       execute(route, request, reply, options.reads);
       return;
     }
-    const parse = parserOf(req.getHeader("content-type"));
+    const read = bodyReader(compiled, req, reply, options, address.client, now);
     readBody(res, req, reply, (body) => {
-      request.body = compiled.body!(parse(body));
+      request.body = read(body);
       execute(route, request, reply, options.reads);
     });
   } catch (error) {
     reply.fail(error);
+  }
+}
+
+/** As `serve`, where it takes a while to know who asks: the body is collected meanwhile. */
+function serveLater(
+  compiled: CompiledRoute,
+  res: HttpResponse,
+  req: HttpRequest,
+  reply: Reply,
+  options: HttpOptions,
+  address: ClientAddress,
+  credentials: Promise<Credentials>,
+  now: number,
+): void {
+  const { route } = compiled;
+  // Who asks is put in when it is known; what is wrong with the rest is told after that.
+  const request = attempt(() => readRequest(compiled, req, reply, address, null, now));
+  const hasBody = compiled.body !== null;
+  const read = hasBody ? attempt(() => bodyReader(compiled, req, reply, options, address.client, now)) : null;
+  const body = new Promise<Buffer>((resolve) => {
+    if (hasBody) readBody(res, req, reply, resolve);
+  });
+  // Who may not use the route isn't told what is wrong with the body.
+  body.catch(() => {});
+  const run = async (): Promise<void> => {
+    const principal = admit(compiled, reply, address, options, await credentials, now);
+    const known = { ...request(), principal };
+    if (read !== null) known.body = read()(await body);
+    if (!reply.done) execute(route, known, reply, options.reads);
+  };
+  run().catch((error) => reply.fail(error));
+}
+
+/** Runs it now; what it throws is thrown when its result is asked for. */
+function attempt<T>(run: () => T): () => T {
+  try {
+    const value = run();
+    return () => value;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+function readRequest(
+  compiled: CompiledRoute,
+  req: HttpRequest,
+  reply: Reply,
+  address: ClientAddress,
+  principal: Principal | null,
+  now: number,
+): RouteRequest {
+  const { route } = compiled;
+  return {
+    now,
+    principal,
+    address,
+    headers: route.headers.length === 0 ? NO_HEADERS : readHeaders(route.headers, req),
+    origin: route.credited ? originOf(req) : DIRECT,
+    params: route.path.includes(":") ? [req.getParameter(0) ?? "", req.getParameter(1) ?? ""] : NO_PARAMS,
+    query: compiled.query(req.getQuery() ?? ""),
+    body: null,
+    reply,
+  };
+}
+
+const NO_HEADERS: Readonly<Record<string, string>> = {};
+
+function readHeaders(names: readonly string[], req: HttpRequest): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, req.getHeader(name)]));
+}
+
+/**
+ * Turns the bytes of a body into what the route's schema says. Where an identifier in it is what limits count, the
+ * request is counted here, and by its address where the body names none.
+ */
+function bodyReader(
+  compiled: CompiledRoute,
+  req: HttpRequest,
+  reply: Reply,
+  { limiter }: HttpOptions,
+  client: string,
+  now: number,
+): (bytes: Buffer) => unknown {
+  const { route } = compiled;
+  const type = req.getHeader("content-type");
+  const count = (identifier: string): void => {
+    if (route.rateClass === "identifier") reply.rate = countRequest(limiter, compiled, null, client, now, identifier);
+  };
+  try {
+    const parse = parserOf(type, route.oauth);
+    return (bytes) => {
+      const parsed = attempt(() => parse(bytes));
+      count(identifierIn(parsed));
+      return compiled.body!(parsed());
+    };
+  } catch (error) {
+    count("");
+    throw error;
+  }
+}
+
+const MAX_EMAIL_LENGTH = 254;
+
+/** The e-mail in lower case, "" where there is none. */
+function identifierIn(parsed: () => unknown): string {
+  try {
+    const { email } = parsed() as { email?: unknown };
+    return typeof email === "string" && email.length <= MAX_EMAIL_LENGTH ? email.toLowerCase() : "";
+  } catch {
+    return "";
   }
 }
 
@@ -243,7 +408,7 @@ export function clientAddress(
   res: HttpResponse,
   req: HttpRequest,
   options: { readonly addressOf: AddressReader; readonly hasProxies: boolean },
-): string {
+): ClientAddress {
   const peer = Buffer.from(res.getRemoteAddressAsText()).toString("latin1");
   return options.addressOf(peer, options.hasProxies ? forwardedFor(req) : "");
 }
@@ -257,37 +422,62 @@ function forwardedFor(req: HttpRequest): string {
   return lines.join(",");
 }
 
-/** Who asks, once the request is counted: a user's among the user's, all others by their address. @throws ApiError */
-function identify(
-  compiled: CompiledRoute,
+/** Who the request says it is from: a token's holder, or nobody and why. */
+interface Credentials {
+  readonly principal: Principal | null;
+  readonly refusal: unknown;
+}
+
+const NOBODY: Credentials = { principal: null, refusal: null };
+const refused = (refusal: unknown): Credentials => ({ principal: null, refusal });
+
+function readCredentials(
+  { route }: CompiledRoute,
   req: HttpRequest,
+  { authenticator, limiter }: HttpOptions,
+  address: () => ClientAddress,
+  now: number,
+): Credentials | Promise<Credentials> {
+  const isPublic = route.access === "public";
+  // On a public route a token only says whose limit counts.
+  if (isPublic && (limiter === null || route.rateClass !== "default" || route.oauth)) return NOBODY;
+  const header = req.getHeader("authorization");
+  if (isPublic && header === "") return NOBODY;
+  try {
+    const found = authenticator.authenticateHeader(header, now, address);
+    if (!(found instanceof Promise)) return { principal: found, refusal: null };
+    return found.then((principal) => ({ principal, refusal: null }), refused);
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+/** Counts the request, a user's among the user's, all others by their address, and lets it in. @throws ApiError */
+function admit(
+  compiled: CompiledRoute,
   reply: Reply,
-  address: string,
-  { accounts, limiter }: HttpOptions,
+  address: ClientAddress,
+  { limiter }: HttpOptions,
+  { principal, refusal }: Credentials,
   now: number,
 ): Principal | null {
-  const isPublic = compiled.route.access === "public";
-  // On a public route a token only says whose limit counts.
-  if (isPublic && limiter === null) return null;
-  const header = req.getHeader("authorization");
-  let principal: Principal | null = null;
-  let refusal: unknown = null;
-  if (!isPublic || header !== "") {
-    try {
-      principal = accounts.authenticateHeader(header, now);
-    } catch (error) {
-      refusal = error;
-    }
+  const { route } = compiled;
+  // What is counted by what its body says is counted when the body is there.
+  if (route.rateClass !== "identifier") {
+    reply.rate = countRequest(limiter, compiled, principal, address.client, now, "");
   }
-  reply.rate = countRequest(limiter, compiled, principal, address, now);
-  if (isPublic) return principal;
+  if (route.access === "public") return principal;
   if (principal === null) throw refusal;
-  authorize(compiled.route, principal);
+  authorize(route, principal);
   return principal;
 }
 
 /** How the body is read. @throws ApiError 40000 for any other content type */
-function parserOf(type: string): (bytes: Buffer) => unknown {
+function parserOf(type: string, isForm: boolean): (bytes: Buffer) => unknown {
+  if (isForm) {
+    if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return readForm;
+    throw badRequest("Content-Type: must be application/x-www-form-urlencoded");
+  }
   if (type === "application/json" || type === "" || /^application\/json\s*(;|$)/i.test(type)) return readJson;
   if (/^application\/msgpack\s*(;|$)/i.test(type)) return readMessagePack;
   throw badRequest("Content-Type: must be application/json or application/msgpack");
@@ -327,6 +517,16 @@ function readerOf(name: string, read: (bytes: Buffer) => unknown): (bytes: Buffe
       throw badRequest(`the body is not valid ${name}`);
     }
   };
+}
+
+/** @throws ApiError 40000 for a parameter that comes twice (RFC 6749, section 3.2) */
+function readForm(bytes: Buffer): Record<string, string> {
+  const found: Record<string, string> = Object.create(null);
+  for (const [name, value] of new URLSearchParams(bytes.toString())) {
+    if (name in found) throw badRequest(`${name.slice(0, 64)}: given twice`);
+    found[name] = value;
+  }
+  return { ...found };
 }
 
 const readJson = readerOf("JSON", parseJson);

@@ -17,14 +17,7 @@ import { check } from "../engine/check.ts";
 import { MarketStatus } from "../engine/constants.ts";
 import { migrate, openDatabase } from "../engine/journal/database.ts";
 import type { JournalSetup } from "../engine/journal/journal-stage.ts";
-import {
-  loadClientOrders,
-  loadEvents,
-  loadLedger,
-  loadLiveOrders,
-  loadTokens,
-  loadUsers,
-} from "../engine/journal/load.ts";
+import { loadAccounts, loadClientOrders, loadEvents, loadLedger, loadLiveOrders } from "../engine/journal/load.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
 import { Ledger } from "../engine/ledger.ts";
 import {
@@ -32,33 +25,53 @@ import {
   CLIENT_ORDER_ID_MS,
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
+  MAX_ENDED_SESSIONS,
   MAX_LIVE_ORDERS,
   SHUTDOWN_DEADLINE_MS,
+  SIGN_IN_REFUSALS_PER_SECOND,
 } from "../engine/limits.ts";
 import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../engine/ring.ts";
 import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/thread-setup.ts";
 import { AccountWriter } from "./account-writer.ts";
 import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts.ts";
+import { AnswerPace } from "./answer-pace.ts";
+import { Auth } from "./auth.ts";
+import { Authenticator } from "./authenticator.ts";
 import { createAddressReader } from "./client-address.ts";
 import { ClientOrderIds } from "./client-order-ids.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { compileRoutes } from "./dispatch.ts";
+import { API_BASE } from "./envelope.ts";
 import { type ApiError, overloaded } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
 import { History } from "./history.ts";
-import { API_BASE, registerRoutes } from "./http.ts";
+import { registerRoutes } from "./http.ts";
+import { Kyc } from "./kyc.ts";
+import { LastUse } from "./last-use.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { MarketRegistry } from "./market-registry.ts";
+import { Messenger } from "./messenger.ts";
+import { OAuth } from "./oauth.ts";
 import { OrderEntry } from "./order-entry.ts";
 import { OrderStore } from "./order-store.ts";
+import { Passwords } from "./passwords.ts";
+import { Pats } from "./pats.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { createRoutes } from "./routes.ts";
 import { applySeed, readSeed, type Seed } from "./seed.ts";
+import { Sessions } from "./sessions.ts";
+import { SigningKeys } from "./signing-keys.ts";
+import { SocialSignIn } from "./social.ts";
 import { loadUws } from "./uws.ts";
 import { SocketHub } from "./websocket.ts";
 
 const SAMPLE_SEED = fileURLToPath(new URL("../data/sample-markets.json", import.meta.url));
 const TICK_MS = 200;
+/** How soon a socket ends whose token expired, and how often what is over is forgotten. */
+const EXPIRY_TICK_MS = 500;
+const FORGET_TICK_MS = 30_000;
+/** Refused sign-ins wait so long at most: half of what uWebSockets.js lets a connection be idle. */
+const MAX_WAITING_REFUSALS = 5 * SIGN_IN_REFUSALS_PER_SECOND;
 const DAY_MS = 86_400_000;
 /** Checking every page of a larger database at each start would take longer than recovery: `admin verify` does. */
 const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
@@ -210,9 +223,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
     else list.push(outcome);
   }
   for (const row of state.markets) registry.add(row, outcomesOf.get(row.id)!);
-  const accounts = new Accounts();
-  for (const user of loadUsers(db)) accounts.addUser(user);
-  for (const token of loadTokens(db)) accounts.addToken(token);
+  const accounts = new Accounts((credential) => hub.endCredential(credential, Date.now()));
+  accounts.load(loadAccounts(db, Date.now(), MAX_ENDED_SESSIONS));
   if (seed === null && state.sequence === 0 && state.markets.length === 0) seed = sampleSeed(config.dataDir);
 
   const startedAt = Date.now();
@@ -239,6 +251,37 @@ async function start(config: Config, logger: Logger): Promise<void> {
     accounts,
     checkpoint: () => history.checkpoint(),
   });
+
+  // With port 0 the address is known when it listens.
+  let { publicUrl } = config;
+  const { accessTtlMs, refreshTtlMs } = config;
+  const audience = (): string => publicUrl + API_BASE;
+  const keys = await SigningKeys.open(join(config.dataDir, "keys"), {
+    issuer: publicUrl,
+    audience: audience(),
+    tokenTtlMs: accessTtlMs,
+    now: startedAt,
+  });
+  const authenticator = new Authenticator(accounts, keys);
+  const sessions = new Sessions({ accounts, authenticator, keys, writer, accessTtlMs, refreshTtlMs });
+  const passwords = new Passwords();
+  const messenger = new Messenger({
+    smtpUrl: config.smtpUrl,
+    smsWebhookUrl: config.smsWebhookUrl,
+    outbox: join(config.dataDir, "outbox"),
+    from: config.mailFrom,
+    logger,
+  });
+  const auth = new Auth({ accounts, sessions, passwords, messenger, writer, logger, publicUrl: () => publicUrl });
+  const kyc = new Kyc(accounts, writer, messenger);
+  const pats = new Pats(accounts, writer);
+  const issuer = (): string => publicUrl;
+  const oauth = new OAuth({ accounts, authenticator, sessions, writer, accessTtlMs, refreshTtlMs, issuer });
+  const social = new SocialSignIn({
+    providers: config.socialProviders,
+    redirectUri: (provider) => `${audience()}/auth/social/${provider}/callback`,
+  });
+  const lastUse = new LastUse(authenticator, writer);
 
   let phase: "starting" | "ready" | "failed" | "stopping" = "starting";
   const closed = (): ApiError | null => {
@@ -270,14 +313,20 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const app = createApp(config, uws);
   const limiter = config.rateLimits === null ? null : new RateLimiter(config.rateLimits);
   const addressOf = createAddressReader(config.trustedProxies);
-  const routes = compileRoutes(createRoutes({ exchange, entry, history, totals: threads.totals, limiter, unready }));
+  const service = { exchange, entry, history, totals: threads.totals, limiter, unready };
+  const identity = { accounts, auth, sessions, pats, kyc, oauth, social, keys, publicUrl: () => publicUrl };
+  const routes = compileRoutes(createRoutes({ ...service, ...identity }));
   const hasProxies = config.trustedProxies.length > 0;
-  const access = { accounts, logger, limiter, addressOf, hasProxies, closed, reads: exchange.reads };
+  const pace = new AnswerPace(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
+  const access = { authenticator, logger, limiter, pace, addressOf, hasProxies, closed, reads: exchange.reads };
   const hub = new SocketHub({ exchange, entry, routes, ...access });
   exchange.setAudience(hub);
   hub.register(app);
   registerRoutes(app, routes, access);
   const listenSocket = await listen(config, uws, app);
+  const port = uws.us_socket_local_port(listenSocket);
+  publicUrl = publicUrl.replace(/:0$/, `:${port}`);
+  keys.setAudience(publicUrl, audience());
 
   for (const market of registry.all()) {
     if (market.status !== MarketStatus.open && market.status !== MarketStatus.halted) continue;
@@ -301,10 +350,26 @@ async function start(config: Config, logger: Logger): Promise<void> {
     registry.addHourlyVolume(registry.get(marketId)!, hour * 3_600_000, volume);
   }
   if (seed !== null) {
-    await applySeed(seed, writer, startedAt);
+    await applySeed(
+      seed,
+      {
+        write: (writes, audits) => writer.write(writes, audits),
+        hasUser: (email) => accounts.userByEmail(email) !== undefined,
+        hashPassword: (password) => passwords.hashChosen(password),
+      },
+      startedAt,
+    );
     await exchange.settled();
   }
-  const ticking = setInterval(() => exchange.tick(Date.now()), TICK_MS);
+  const ticking = [
+    setInterval(() => exchange.tick(Date.now()), TICK_MS),
+    setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
+    setInterval(() => {
+      const now = Date.now();
+      for (const part of [sessions, kyc, oauth, auth]) part.forgetExpired(now);
+      lastUse.write();
+    }, FORGET_TICK_MS),
+  ];
 
   const stop = async (signal: string): Promise<void> => {
     if (phase === "stopping") return;
@@ -313,7 +378,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
     logger.info({ signal }, "shutting down");
     setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
     uws.us_listen_socket_close(listenSocket);
-    clearInterval(ticking);
+    for (const timer of ticking) clearInterval(timer);
+    pace.close();
     while (!failed && exchange.pendingCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     if (!failed) {
       hub.untie();
@@ -323,11 +389,12 @@ async function start(config: Config, logger: Logger): Promise<void> {
       threads.workers.map(({ worker }) => new Promise((resolve) => worker.once("exit", resolve))),
     );
     if (!failed) {
+      await lastUse.write();
       exchange.stopEngines();
       await ended;
     }
     hub.shutDown();
-    await history.close();
+    await Promise.all([history.close(), passwords.close(), messenger.close()]);
     app.close();
     lock.close();
     logger.info("stopped");
@@ -338,7 +405,6 @@ async function start(config: Config, logger: Logger): Promise<void> {
     process.on(signal, () => void stop(signal));
   }
   phase = "ready";
-  const port = uws.us_socket_local_port(listenSocket);
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
   greet(config, port);
 }

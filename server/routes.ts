@@ -1,9 +1,8 @@
 /**
  * The route table: every path with its schemas, who may use it and what it does. The router, the tests and the API
- * document read it; there is no second list. Handlers answer JSON text, now or later, or keep the reply and answer it
- * themselves once the journal has committed (then they return undefined).
+ * document read it; there is no second list.
  */
-import type { Static, TSchema } from "typebox";
+import type { Static } from "typebox";
 import {
   MARKET_STATUSES,
   MarketStatus,
@@ -17,105 +16,26 @@ import type { CommittedTotals } from "../engine/journal/totals.ts";
 import { DAILY_ACTIVITY_LIMIT_MICRO, DEFAULT_FEED_SIZE, DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
 import { utcDay } from "../engine/money.ts";
 import { sideOf } from "../engine/records.ts";
-import type { Principal, Scope } from "./accounts.ts";
+import { type AccountRouteContext, createAccountRoutes } from "./account-routes.ts";
+import type { Principal } from "./accounts.ts";
 import { type Operation, runBatch } from "./batch.ts";
 import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 import type { History } from "./history.ts";
 import type { HistoryPage } from "./history-worker.ts";
 import type { Market } from "./market-registry.ts";
+import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
 import { liveOrderJson } from "./order-json.ts";
 import { IN_FLIGHT } from "./order-store.ts";
 import { decodeCursor, encodeCursor, pageJson, readPage } from "./paging.ts";
-import type { RateClass, RateLimiter } from "./rate-limiter.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import { compileSchema } from "./validate.ts";
 import { balanceView, eventView, ladders, marketView, marketVolume, positionView, solvencyView } from "./views.ts";
 
-type TokenKind = "session" | "oauth" | "pat";
-
-/** The way back to whoever asked. Only the first call does anything. */
-export interface Responder extends Answer {
-  readonly requestId: string;
-  /** A body that is not enveloped. */
-  plain(status: number, json: string): void;
-  /** Answers whatever a handler threw. */
-  fail(thrown: unknown): void;
-}
-
-export interface RouteRequest {
-  readonly now: number;
-  /** Null on public routes, where nothing asks for it. */
-  readonly principal: Principal | null;
-  /** The client's, as limits count it; "" where nothing is limited. */
-  readonly address: string;
-  readonly origin: Origin;
-  /** Path parameters in the order of the path, as text. */
-  readonly params: readonly [string, string];
-  readonly query: unknown;
-  body: unknown;
-  readonly reply: Responder;
-}
-
-export interface Route {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below /api/v1, or at the root where `unversioned`. */
-  readonly path: string;
-  readonly unversioned: boolean;
-  readonly summary: string;
-  readonly access: "public" | "user";
-  readonly tokens: readonly TokenKind[];
-  readonly scope: Scope | null;
-  /** KYC tier that the caller must have. */
-  readonly minTier: number;
-  /** Which rate limits count a call. */
-  readonly rateClass: RateClass;
-  /** Orders that it places may be credited to an integration. */
-  readonly credited: boolean;
-  readonly query: TSchema;
-  readonly body: TSchema | null;
-  /** Of `data`, or of the whole body where not enveloped. */
-  readonly response: TSchema;
-  readonly status: number;
-  readonly enveloped: boolean;
-  readonly handler: (request: RouteRequest) => string | Promise<string | undefined> | undefined;
-}
-
-type Optional =
-  | "unversioned"
-  | "access"
-  | "tokens"
-  | "scope"
-  | "minTier"
-  | "rateClass"
-  | "credited"
-  | "query"
-  | "body"
-  | "status"
-  | "enveloped";
-type RouteInput = Omit<Route, Optional> & Partial<Pick<Route, Optional>>;
-
-const ANY_TOKEN: readonly TokenKind[] = ["session", "oauth", "pat"];
-
-function route(input: RouteInput): Route {
-  return {
-    unversioned: false,
-    access: input.scope ? "user" : "public",
-    tokens: ANY_TOKEN,
-    scope: null,
-    minTier: 0,
-    rateClass: "default",
-    credited: false,
-    query: S.NoQuery,
-    body: null,
-    status: 200,
-    enveloped: true,
-    ...input,
-  };
-}
-
-export interface RouteContext {
+export interface RouteContext extends AccountRouteContext, OAuthRouteContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly history: History;
@@ -131,17 +51,12 @@ export function createRoutes(context: RouteContext): Route[] {
     ...orderRoutes(context),
     ...marketRoutes(context),
     ...walletRoutes(context),
+    ...createAccountRoutes(context),
+    ...createOAuthRoutes(context),
     ...serviceRoutes(context),
     limitsRoute(context, () => routes),
   ];
   return routes;
-}
-
-/** A path id: a positive integer, or it names nothing. @throws ApiError 4040 */
-function pathId(text: string, what: string): number {
-  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
-  if (id === 0 || !Number.isSafeInteger(id)) throw notFound(what);
-  return id;
 }
 
 async function historyPage(found: Promise<HistoryPage>): Promise<string> {
@@ -358,10 +273,10 @@ function limitsRoute({ exchange, limiter }: RouteContext, routes: () => readonly
     access: "user",
     response: S.Limits,
     handler({ principal, address, now }) {
-      const { userId, kycTier } = principal!;
+      const { userId, kycTier, credential } = principal!;
       const rates = routes().flatMap(({ method, path, rateClass }) => {
         const template = `${method} ${path}`;
-        const states = limiter?.peek(template, rateClass, userId, address, now) ?? [];
+        const states = limiter?.peek(template, rateClass, userId, address.client, now, credential.user.email) ?? [];
         return states.map((state) => ({ route: template, ...state }));
       });
       const limit = DAILY_ACTIVITY_LIMIT_MICRO[kycTier] ?? 0;

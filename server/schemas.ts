@@ -19,9 +19,12 @@ import {
   MAX_BATCH_OPERATIONS,
   MAX_FEED_SIZE,
   MAX_PAGE_LIMIT,
+  MAX_PASSWORD_LENGTH,
   MAX_PRICE_BPS,
   MAX_QUANTITY,
   MAX_QUOTES,
+  MAX_REDIRECT_URIS,
+  MIN_PASSWORD_LENGTH,
   MIN_PRICE_BPS,
 } from "../engine/limits.ts";
 
@@ -130,6 +133,188 @@ export const BookQuery = closed({
   implied: Type.Optional(Type.Boolean()),
 });
 
+// ---------------------------------------------------------------- accounts
+
+const SCOPE_NAMES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
+const Scopes = Type.Array(names(SCOPE_NAMES), { minItems: 1, maxItems: SCOPE_NAMES.length });
+/** ASCII, so that upper and lower case have one meaning; one mailbox, as mail programs understand it. */
+const Email = Type.String({
+  pattern:
+    "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*$",
+  maxLength: 254,
+  description: "e-mail address; upper and lower case are the same",
+});
+const NewPassword = Type.String({ minLength: MIN_PASSWORD_LENGTH, maxLength: MAX_PASSWORD_LENGTH });
+/** One that exists may have been made under other rules. */
+const GivenPassword = Type.String({ minLength: 1, maxLength: 1_024 });
+const MailedToken = Type.String({ minLength: 1, maxLength: 200 });
+const Country = Type.String({ pattern: "^[A-Z]{2}$", description: "ISO 3166-1 alpha-2" });
+const DOCUMENT_TYPES = ["passport", "id_card", "driving_license", "residence_permit"] as const;
+export const Nothing = Type.Null();
+
+export const Credentials = closed({ email: Email, password: GivenPassword });
+export const Registration = closed({ email: Email, password: NewPassword });
+export const EmailOnly = closed({ email: Email });
+export const MailedTokenOnly = closed({ token: MailedToken });
+export const PasswordReset = closed({ token: MailedToken, password: NewPassword });
+export const PasswordChange = closed({ current: GivenPassword, new: NewPassword });
+export const RefreshToken = closed({ refresh_token: Type.String({ minLength: 1, maxLength: 512 }) });
+export const JurisdictionQuery = closed({ jurisdiction: Type.Optional(Country) });
+/** What a provider adds is its own matter. */
+export const CallbackQuery = Type.Object({}, { additionalProperties: Type.String() });
+export const PhoneNumber = closed({ phone: Type.String({ minLength: 1, maxLength: 32, description: "E.164" }) });
+export const PhoneCode = closed({ code: Type.String({ pattern: "^\\d{6}$" }) });
+export const IdentityDocument = closed({
+  document_type: names(DOCUMENT_TYPES),
+  document_number: Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9 ./-]+$" }),
+  country: Country,
+});
+const Name = Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\p{Cc}]*$" });
+export const NewPat = closed({
+  name: Name,
+  scopes: Scopes,
+  expires_at: Type.Optional(nullable(Time)),
+  allowed_ips: Type.Optional(
+    nullable(
+      Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+        minItems: 1,
+        maxItems: 20,
+        description: "IP addresses and CIDR ranges that the token may be used from",
+      }),
+    ),
+  ),
+});
+export const NewOAuthClient = closed({
+  name: Name,
+  redirect_uris: Type.Array(Type.String({ minLength: 1, maxLength: 2_000 }), {
+    minItems: 1,
+    maxItems: MAX_REDIRECT_URIS,
+  }),
+  confidential: Type.Boolean(),
+});
+
+export const User = closed({
+  id: Id,
+  email: Type.String(),
+  email_verified: Type.Boolean(),
+  phone: nullable(Type.String()),
+  phone_verified: Type.Boolean(),
+  kyc_tier: Type.Integer({ minimum: 0, maximum: 2 }),
+  role: names(["user", "operator"]),
+  daily_activity: closed({ used: Money, limit: Money }),
+  created_at: Time,
+});
+const tokens = { access_token: Type.String(), refresh_token: Type.String() };
+export const Tokens = closed(tokens);
+export const SignIn = closed({ ...tokens, user: User });
+export const SocialProviders = closed({ providers: Type.Array(Type.String()) });
+export const IdentityApplication = closed({
+  id: Id,
+  document_type: names(DOCUMENT_TYPES),
+  country: Type.String(),
+  status: names(["pending", "approved", "refused"]),
+  created_at: Time,
+  decided_at: nullable(Time),
+});
+const pat = {
+  id: Id,
+  name: Type.String(),
+  scopes: Scopes,
+  prefix: Type.String({ description: "how the token begins" }),
+  allowed_ips: nullable(Type.Array(Type.String())),
+  created_at: Time,
+  last_used_at: nullable(Time),
+  expires_at: nullable(Time),
+};
+export const Pat = closed(pat);
+export const CreatedPat = closed({ ...pat, token: Type.String({ description: "shown once" }) });
+export const Session = closed({
+  id: Id,
+  method: Type.String({ description: "password, or social: and the provider" }),
+  current: Type.Boolean({ description: "the one that asks" }),
+  user_agent: nullable(Type.String()),
+  address: nullable(Type.String()),
+  created_at: Time,
+  last_used_at: Time,
+  expires_at: Time,
+});
+const oauthClient = {
+  id: Id,
+  client_id: Type.String(),
+  name: Type.String(),
+  redirect_uris: Type.Array(Type.String()),
+  confidential: Type.Boolean(),
+  created_at: Time,
+};
+export const OAuthClient = closed(oauthClient);
+export const CreatedOAuthClient = closed({
+  ...oauthClient,
+  client_secret: nullable(Type.String({ description: "shown once; null of a public client" })),
+});
+export const OAuthGrant = closed({
+  id: Id,
+  client_id: Type.String(),
+  client_name: Type.String(),
+  scopes: Scopes,
+  created_at: Time,
+  last_used_at: nullable(Time),
+});
+
+// ---------------------------------------------------------------- OAuth 2.0
+
+const param = Type.Optional(Type.String({ maxLength: 2_048 }));
+const authorization = {
+  client_id: param,
+  redirect_uri: param,
+  response_type: param,
+  scope: param,
+  state: param,
+  code_challenge: param,
+  code_challenge_method: param,
+};
+/** Other parameters are ignored: RFC 6749, section 3.1. */
+export const AuthorizeQuery = Type.Object(authorization, { additionalProperties: Type.String() });
+export const AuthorizeDecision = closed({ ...authorization, decision: names(["approve", "deny"]) });
+export const RedirectTo = closed({ redirect_to: Type.String() });
+const form = (properties: TProperties) => Type.Object(properties, { additionalProperties: Type.String() });
+const clientAuthentication = { client_id: param, client_secret: param };
+export const TokenForm = form({
+  ...clientAuthentication,
+  grant_type: param,
+  code: param,
+  redirect_uri: param,
+  code_verifier: param,
+  refresh_token: param,
+  scope: param,
+});
+export const TokenOnlyForm = form({
+  ...clientAuthentication,
+  token: Type.Optional(Type.String({ maxLength: 8_192 })),
+  token_type_hint: param,
+});
+export const TokenAnswer = Type.Object({
+  access_token: Type.String(),
+  token_type: Type.Literal("Bearer"),
+  expires_in: Type.Integer(),
+  refresh_token: Type.String(),
+  scope: Type.String(),
+});
+export const Introspection = Type.Object({ active: Type.Boolean() });
+export const Empty = closed({});
+export const Jwks = closed({
+  keys: Type.Array(
+    closed({
+      kty: Type.Literal("RSA"),
+      n: Type.String(),
+      e: Type.String(),
+      kid: Type.String(),
+      alg: Type.Literal("RS256"),
+      use: Type.Literal("sig"),
+    }),
+  ),
+});
+export const ServerMetadata = Type.Object({ issuer: Type.String() });
+
 // ---------------------------------------------------------------- answers
 
 export const Fill = closed({
@@ -189,7 +374,11 @@ export const Limits = closed({
   kyc_tier: Type.Integer({ minimum: 0, maximum: 2 }),
   daily_activity: closed({ used: Money, limit: Money }),
   rate_limits: Type.Array(
-    closed({ route: Type.String({ description: "method and path" }), scope: names(["user", "address"]), ...rateState }),
+    closed({
+      route: Type.String({ description: "method and path" }),
+      scope: names(["user", "address", "identifier"]),
+      ...rateState,
+    }),
   ),
 });
 export const BuilderStats = closed({

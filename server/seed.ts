@@ -1,11 +1,10 @@
 /**
- * Reads a seed file and makes what it lists: users with deposits and tokens, events and markets. Taken once per e-mail
- * and slug, so that a second start with the same file changes nothing. Passwords in it are for sign-in and kept nowhere
- * else: this version offers none.
+ * Reads a seed file and makes what it lists: users with passwords, deposits and tokens, events and markets. Taken once
+ * per e-mail and slug, so that a second start with the same file changes nothing.
  */
 import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
-import type { AccountWrite } from "../engine/journal/writes.ts";
+import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
 import { MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES } from "../engine/limits.ts";
 import { hashToken, SCOPES, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
 import { ConfigError } from "./config.ts";
@@ -70,7 +69,9 @@ export function readSeed(path: string): Seed {
 /** What a seed's makers need of the exchange; each call is durable when it resolves. */
 export interface SeedTarget {
   /** Applies writes that depend on nothing but each other's order; answers their ids. */
-  write(writes: readonly AccountWrite[]): Promise<{ id: number; created: boolean }[]>;
+  write(writes: readonly AccountWrite[], audits: readonly AuditEntry[]): Promise<{ id: number; created: boolean }[]>;
+  hasUser(email: string): boolean;
+  hashPassword(password: string): Promise<string>;
 }
 
 const CHUNK = 500;
@@ -98,9 +99,17 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
   );
 
   const users = seed.users ?? [];
-  const userWrites = users.map(({ email, role = "user", kyc_tier = 0 }): AccountWrite => {
-    return { kind: "createUser", email: email.toLowerCase(), role: String(role), kycTier: kyc_tier, at: now };
-  });
+  const userWrites: AccountWrite[] = [];
+  for (const { email, password, role = "user", kyc_tier = 0 } of users) {
+    const name = email.toLowerCase();
+    const isKnown = password === undefined || target.hasUser(name);
+    const passwordHash = isKnown ? null : await target.hashPassword(password);
+    // Tier 1 stands for a verified e-mail and phone.
+    const verifiedAt = kyc_tier > 0 ? now : null;
+    const verified = { emailVerifiedAt: verifiedAt, phoneVerifiedAt: verifiedAt };
+    const rest = { role: String(role), kycTier: kyc_tier, passwordHash, ...verified, at: now };
+    userWrites.push({ kind: "createUser", email: name, ...rest });
+  }
   const made = await inChunks(target, userWrites);
   const more: AccountWrite[] = [];
   users.forEach((user, i) => {
@@ -111,8 +120,8 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
     }
     for (const { name, scopes, token } of user.pats ?? []) {
       const prefix = token.slice(0, Math.min(TOKEN_SHOWN_LENGTH, token.length >> 1));
-      const rest = { tokenHash: hashToken(token), prefix, scopes: scopes as string[], expiresAt: null, at: now };
-      more.push({ kind: "createToken", userId, name, ...rest });
+      const rest = { tokenHash: hashToken(token), prefix, allowedAddresses: null, expiresAt: null, at: now };
+      more.push({ kind: "createToken", userId, name, scopes: scopes as string[], ...rest });
     }
   });
   await inChunks(target, more);
@@ -121,10 +130,29 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
 async function inChunks(target: SeedTarget, writes: AccountWrite[]): Promise<{ id: number; created: boolean }[]> {
   const results: { id: number; created: boolean }[] = [];
   try {
-    for (let i = 0; i < writes.length; i += CHUNK) results.push(...(await target.write(writes.slice(i, i + CHUNK))));
+    for (let i = 0; i < writes.length; i += CHUNK) {
+      const chunk = writes.slice(i, i + CHUNK);
+      results.push(...(await target.write(chunk, chunk.flatMap(auditOf))));
+    }
   } catch (error) {
     if (error instanceof ApiError) throw new ConfigError(`SEED_FILE: ${error.message}`);
     throw error;
   }
   return results;
+}
+
+const AUDITED: Partial<Record<AccountWrite["kind"], string>> = {
+  createUser: "user.create",
+  createToken: "pat.create",
+  deposit: "wallet.deposit",
+};
+
+/** What the audit log says of a seed's write: money and access only. */
+function auditOf(write: AccountWrite, index: number): AuditEntry[] {
+  const action = AUDITED[write.kind];
+  if (action === undefined || !("at" in write)) return [];
+  const userId = "userId" in write ? write.userId : null;
+  const details = write.kind === "deposit" ? { amount: write.amount, reference: write.reference } : null;
+  const rest = { userId, subject: null, details, requestId: null, address: null };
+  return [{ at: write.at, action, actor: "seed", write: index, ...rest }];
 }

@@ -5,20 +5,21 @@
  * Inside, every message is JSON text; a connection with the subprotocol `msgpack` gets the same objects as MessagePack.
  * A reader that lets more than 1 MiB pile up is closed with 4408; nobody waits for it.
  */
-import type { HttpRequest, TemplatedApp, WebSocket } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from "uWebSockets.js";
 import {
   MAX_WS_BACKPRESSURE_BYTES,
   MAX_WS_MESSAGE_BYTES,
   MAX_WS_SUBSCRIPTIONS,
   WS_IDLE_TIMEOUT_S,
 } from "../engine/limits.ts";
-import { type Accounts, checkNotExpired, type Principal } from "./accounts.ts";
-import type { AddressReader } from "./client-address.ts";
+import type { Credential, Principal } from "./accounts.ts";
+import { type Authenticator, checkLive } from "./authenticator.ts";
+import type { AddressReader, ClientAddress } from "./client-address.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "./dispatch.ts";
-import { errorFields, successFields } from "./envelope.ts";
+import { API_BASE, errorFields, successFields } from "./envelope.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import type { Audience, Exchange } from "./exchange.ts";
-import { API_BASE, clientAddress, newRequestId, Reply, requestIdOf } from "./http.ts";
+import { clientAddress, newRequestId, replyWithoutRoute } from "./http.ts";
 import { type Logger, logInternal } from "./logger.ts";
 import type { Level, Market, Outcome } from "./market-registry.ts";
 import { decodeMessage, encodeJson } from "./msgpack.ts";
@@ -26,12 +27,14 @@ import type { Connection, OrderEntry, Origin } from "./order-entry.ts";
 import { OutgoingMail } from "./outgoing-mail.ts";
 import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
-import { cancelEither, type Responder } from "./routes.ts";
+import type { Responder } from "./route.ts";
+import { cancelEither } from "./routes.ts";
 import * as S from "./schemas.ts";
 import { compileSchema } from "./validate.ts";
 import { balanceView, ladders, positionView } from "./views.ts";
 
 const CLOSE_GOING_AWAY = 1001;
+const CLOSE_UNAUTHENTICATED = 4401;
 const CLOSE_SLOW_CONSUMER = 4408;
 /** What uWebSockets.js says of a message that it dropped. */
 const SEND_DROPPED = 2;
@@ -46,7 +49,7 @@ interface SocketData {
 /** One user's or one anonymous client's socket. */
 class SocketConnection {
   readonly principal: Principal | null;
-  readonly address: string;
+  readonly address: ClientAddress;
   readonly packed: boolean;
   readonly topics = new Set<Topic>();
   /** What orders that it places know of it. */
@@ -54,7 +57,7 @@ class SocketConnection {
   private readonly outbox: string[] = [];
   private socket: WebSocket<SocketData> | null = null;
 
-  constructor(principal: Principal | null, address: string, packed: boolean, number: number) {
+  constructor(principal: Principal | null, address: ClientAddress, packed: boolean, number: number) {
     this.principal = principal;
     this.address = address;
     this.packed = packed;
@@ -134,6 +137,8 @@ class OperationReply implements Responder {
     this.data(json);
   }
 
+  header(): void {}
+
   error(error: ApiError): void {
     if (error instanceof RateLimited) this.rate = error.rate;
     this.hub.log(error, this.requestId);
@@ -194,7 +199,7 @@ export interface SocketOptions {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly routes: readonly CompiledRoute[];
-  readonly accounts: Accounts;
+  readonly authenticator: Authenticator;
   readonly logger: Logger;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
@@ -207,7 +212,7 @@ export interface SocketOptions {
 export class SocketHub implements Audience {
   private readonly exchange: Exchange;
   private readonly entry: OrderEntry;
-  private readonly accounts: Accounts;
+  private readonly authenticator: Authenticator;
   private readonly logger: Logger;
   private readonly limiter: RateLimiter | null;
   private readonly closedWith: () => ApiError | null;
@@ -215,6 +220,7 @@ export class SocketHub implements Audience {
   private readonly routes: ReadonlyMap<string, CompiledRoute>;
   private readonly connections = new Set<SocketConnection>();
   private readonly byUser = new Map<number, Set<SocketConnection>>();
+  private readonly byCredential = new Map<Credential, Set<SocketConnection>>();
   private readonly byTopic = new Map<Topic, Set<SocketConnection>>();
   private readonly waiting = new Set<SocketConnection>();
   private readonly mail = new OutgoingMail();
@@ -225,7 +231,7 @@ export class SocketHub implements Audience {
     this.options = options;
     this.exchange = options.exchange;
     this.entry = options.entry;
-    this.accounts = options.accounts;
+    this.authenticator = options.authenticator;
     this.logger = options.logger;
     this.limiter = options.limiter;
     this.closedWith = options.closed;
@@ -238,34 +244,62 @@ export class SocketHub implements Audience {
       sendPingsAutomatically: true,
       maxPayloadLength: MAX_WS_MESSAGE_BYTES,
       maxBackpressure: SOCKET_BACKPRESSURE_BYTES,
-      upgrade: (res, req, context) => {
-        // The token may stand in the URL: nothing of the URL is ever logged.
-        const token = new URLSearchParams(req.getQuery() ?? "").get("token");
-        const protocol = protocolOf(req);
-        let principal: Principal | null;
-        try {
-          const closed = this.closedWith();
-          if (closed !== null) throw closed;
-          principal = token === null ? null : this.accounts.authenticate(token, Date.now());
-        } catch (error) {
-          new Reply(res, requestIdOf(req), 200, req.getHeader("accept"), this.logger).fail(error);
-          return;
-        }
-        const address = clientAddress(res, req, this.options);
-        // Numbers of orders' connections are 32 bits; so many later no order of the first ones is left.
-        this.lastConnection = (this.lastConnection % 0x7fff_ffff) + 1;
-        res.upgrade(
-          { connection: new SocketConnection(principal, address, protocol === "msgpack", this.lastConnection) },
-          req.getHeader("sec-websocket-key"),
-          protocol,
-          req.getHeader("sec-websocket-extensions"),
-          context,
-        );
-      },
+      upgrade: (res, req, context) => this.upgrade(res, req, context),
       open: (socket) => this.open(socket),
       message: (socket, message, isBinary) => this.receive(socket.getUserData().connection, message, isBinary),
       close: (socket) => this.close(socket.getUserData().connection),
     });
+  }
+
+  /** Lets a client in, once it is known who asks. */
+  private upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
+    const reply = replyWithoutRoute(res, req, this.logger);
+    // The token may stand in the URL: nothing of the URL is ever logged.
+    const token = new URLSearchParams(req.getQuery() ?? "").get("token");
+    const protocol = protocolOf(req);
+    const [key, extensions] = [req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-extensions")];
+    const address = clientAddress(res, req, this.options);
+    const accept = (principal: Principal | null): void => {
+      if (reply.done) return;
+      // Numbers of orders' connections are 32 bits; so many later no order of the first ones is left.
+      this.lastConnection = (this.lastConnection % 0x7fff_ffff) + 1;
+      const connection = new SocketConnection(principal, address, protocol === "msgpack", this.lastConnection);
+      res.cork(() => res.upgrade({ connection }, key, protocol, extensions, context));
+    };
+    try {
+      const closed = this.closedWith();
+      if (closed !== null) throw closed;
+      const found = token === null ? null : this.authenticator.authenticate(token, Date.now(), () => address);
+      if (!(found instanceof Promise)) accept(found);
+      else found.then(accept).catch((error) => reply.fail(error));
+    } catch (error) {
+      reply.fail(error);
+    }
+  }
+
+  /** Ends the sockets of whose token is no longer good: revoked, logged out, expired or suspended. */
+  endUnauthenticated(now: number): void {
+    for (const [credential, connections] of this.byCredential) {
+      for (const { principal } of connections) {
+        try {
+          checkLive(principal!, now);
+        } catch {
+          this.endCredential(credential, now);
+          break;
+        }
+      }
+    }
+  }
+
+  /** Ends the sockets of a credential whose tokens are not good any more. */
+  endCredential(credential: Credential, now: number): void {
+    for (const connection of [...(this.byCredential.get(credential) ?? [])]) {
+      try {
+        checkLive(connection.principal!, now);
+      } catch (error) {
+        connection.end(CLOSE_UNAUTHENTICATED, (error as ApiError).message);
+      }
+    }
   }
 
   /** Cancels what is tied to a connection: all of them are about to end. */
@@ -291,10 +325,11 @@ export class SocketHub implements Audience {
     connection.opened(socket);
     this.connections.add(connection);
     const { principal } = connection;
-    if (principal === null || !hearsOrders(principal)) return;
-    const mine = this.byUser.get(principal.userId);
-    if (mine === undefined) this.byUser.set(principal.userId, new Set([connection]));
-    else mine.add(connection);
+    if (principal === null) return;
+    join(this.byCredential, principal.credential, connection);
+    if (hearsOrders(principal)) join(this.byUser, principal.userId, connection);
+    // It may have been revoked while the connection was made.
+    this.endCredential(principal.credential, Date.now());
   }
 
   private close(connection: SocketConnection): void {
@@ -304,9 +339,8 @@ export class SocketHub implements Audience {
     for (const topic of connection.topics) this.leave(connection, topic);
     const { principal } = connection;
     if (principal === null) return;
-    const mine = this.byUser.get(principal.userId);
-    mine?.delete(connection);
-    if (mine?.size === 0) this.byUser.delete(principal.userId);
+    leave(this.byUser, principal.userId, connection);
+    leave(this.byCredential, principal.credential, connection);
     this.entry.endConnection(principal.userId, connection.origin.connection);
   }
 
@@ -347,9 +381,9 @@ export class SocketHub implements Audience {
     const compiled = this.routes.get(operation.template)!;
     const { route } = compiled;
     const { principal, address } = connection;
-    reply.rate = countRequest(this.limiter, compiled, principal, address, now);
+    reply.rate = countRequest(this.limiter, compiled, principal, address.client, now, "");
     if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to trade");
-    checkNotExpired(principal, now);
+    checkLive(principal, now);
     authorize(route, principal);
     const { data = {}, builder_code } = checkRouteOperation(parsed) as RouteOperation;
     const isCredited = builder_code !== undefined && builder_code !== null;
@@ -374,6 +408,7 @@ export class SocketHub implements Audience {
       now,
       principal,
       address,
+      headers: {},
       origin,
       params: [param, ""] as const,
       query: compiled.body === null ? compiled.values(rest) : {},
@@ -437,20 +472,13 @@ export class SocketHub implements Audience {
   }
 
   private join(connection: SocketConnection, topic: Topic): void {
-    const members = this.byTopic.get(topic);
-    if (members !== undefined) {
-      members.add(connection);
-      return;
-    }
-    this.byTopic.set(topic, new Set([connection]));
+    join(this.byTopic, topic, connection);
     topic.isWatched = true;
   }
 
   private leave(connection: SocketConnection, topic: Topic): void {
-    const members = this.byTopic.get(topic);
-    if (members === undefined || !members.delete(connection) || members.size > 0) return;
-    this.byTopic.delete(topic);
-    topic.isWatched = false;
+    leave(this.byTopic, topic, connection);
+    topic.isWatched = this.byTopic.has(topic);
   }
 
   private send(connection: SocketConnection, message: string): void {
@@ -543,6 +571,18 @@ function topicsOf(request: Subscription, market: Market): readonly Topic[] {
   const found = market.outcomes.filter(({ id }) => wanted === undefined || id === wanted);
   if (found.length === 0) throw notFound("outcome");
   return found;
+}
+
+function join<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: SocketConnection): void {
+  const members = groups.get(key);
+  if (members === undefined) groups.set(key, new Set([connection]));
+  else members.add(connection);
+}
+
+function leave<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: SocketConnection): void {
+  const members = groups.get(key);
+  members?.delete(connection);
+  if (members?.size === 0) groups.delete(key);
 }
 
 function hearsOrders(principal: Principal): boolean {

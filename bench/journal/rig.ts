@@ -57,7 +57,7 @@ export function createRig(path: string, durability: Durability, requestCheckpoin
     return { matchMs: matched - start, commitMs: end - matched };
   }
 
-  journal.commit([{ id: 1, writes: accountWrites() }]);
+  journal.commit([{ id: 1, writes: accountWrites(), audits: [] }]);
   runBatch(traffic.makeSetup());
   for (let count = traffic.makeResting(); count > 0; count = traffic.makeResting()) runBatch(count);
   return { db, journal, traffic, runBatch };
@@ -67,7 +67,8 @@ function accountWrites(): AccountWrite[] {
   const writes: AccountWrite[] = [];
   const at = Date.now();
   for (let user = 1; user <= USERS; user++) {
-    writes.push({ kind: "createUser", email: `${user}@example.com`, role: "user", kycTier: 2, at });
+    const verified = { passwordHash: null, emailVerifiedAt: at, phoneVerifiedAt: at };
+    writes.push({ kind: "createUser", email: `${user}@example.com`, role: "user", kycTier: 2, ...verified, at });
     writes.push({ kind: "deposit", userId: user, amount: DEPOSIT_MICRO, reference: `bench:${user}`, at });
   }
   for (let market = 1; market <= MARKETS; market++) {

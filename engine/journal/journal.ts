@@ -25,7 +25,15 @@ import { Chains } from "./chains.ts";
 import { loadBuildersOfLiveOrders, loadLedger } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
-import { type AccountWrite, type ApplyWrite, prepareWrites, WriteRefused, type WriteResult } from "./writes.ts";
+import {
+  type AccountWrite,
+  type ApplyWrite,
+  type AuditEntry,
+  prepareAudit,
+  prepareWrites,
+  WriteRefused,
+  type WriteResult,
+} from "./writes.ts";
 
 const FILL_COLUMNS = 18;
 const POSITION_COLUMNS = 5;
@@ -56,6 +64,8 @@ const ORDERS_PER_WAL_LOOK = 2_048;
 export interface WriteRequest {
   id: number;
   writes: readonly AccountWrite[];
+  /** Lines of the audit log about them. */
+  audits: readonly AuditEntry[];
 }
 
 /** Everything that the gateway posts to the journal. */
@@ -85,6 +95,7 @@ export class Journal {
   private readonly now: () => number;
   private readonly ledger = new Ledger();
   private readonly applyWrite: ApplyWrite;
+  private readonly writeAudit: ReturnType<typeof prepareAudit>;
 
   private readonly beginStatement: Database.Statement;
   private readonly commitStatement: Database.Statement;
@@ -202,6 +213,7 @@ export class Journal {
       openOutcomes: () => this.openOutcomes,
       markUser: (user) => this.users.add(user),
     });
+    this.writeAudit = prepareAudit(db);
     this.committed.publish(this.ledger.totals, this.sequence, state.at);
   }
 
@@ -260,7 +272,12 @@ export class Journal {
   private write(request: WriteRequest): WriteReply {
     this.begin();
     try {
-      return { id: request.id, results: request.writes.map(this.applyWrite) };
+      const results = request.writes.map(this.applyWrite);
+      for (const entry of request.audits) {
+        const told = results[entry.write];
+        if (told === undefined || told.created) this.writeAudit(entry, entry.subject ?? told?.id ?? null);
+      }
+      return { id: request.id, results };
     } catch (error) {
       if (error instanceof WriteRefused) return { id: request.id, refused: error.message };
       throw error;

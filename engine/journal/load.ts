@@ -116,14 +116,100 @@ export interface UserRow {
   role: string;
   kycTier: number;
   createdAt: number;
+  passwordHash: string | null;
+  emailVerifiedAt: number | null;
+  phone: string | null;
+  phoneVerifiedAt: number | null;
+  suspendedAt: number | null;
 }
 
 export interface TokenRow {
   id: number;
   userId: number;
+  name: string;
   tokenHash: string;
+  prefix: string;
   scopes: string;
+  allowedAddresses: string | null;
+  createdAt: number;
+  lastUsedAt: number | null;
   expiresAt: number | null;
+}
+
+export interface SessionRow {
+  id: number;
+  userId: number;
+  grantId: number | null;
+  method: string;
+  scopes: string;
+  family: string;
+  refreshHash: string;
+  userAgent: string | null;
+  address: string | null;
+  createdAt: number;
+  lastUsedAt: number;
+  expiresAt: number;
+}
+
+export interface EmailTokenRow {
+  id: number;
+  userId: number;
+  purpose: string;
+  tokenHash: string;
+  createdAt: number;
+  expiresAt: number;
+}
+
+export interface OAuthClientRow {
+  id: number;
+  userId: number;
+  clientId: string;
+  name: string;
+  /** One a line. */
+  redirectUris: string;
+  secretHash: string | null;
+  createdAt: number;
+}
+
+export interface OAuthGrantRow {
+  id: number;
+  userId: number;
+  /** The client's row. */
+  clientId: number;
+  scopes: string;
+  createdAt: number;
+  lastUsedAt: number | null;
+}
+
+export interface IdentityApplicationRow {
+  id: number;
+  userId: number;
+  documentType: string;
+  country: string;
+  status: string;
+  createdAt: number;
+  decidedAt: number | null;
+}
+
+export interface SocialIdentityRow {
+  userId: number;
+  issuer: string;
+  subject: string;
+}
+
+/** What the gateway knows of accounts: all that isn't over. */
+export interface AccountRows {
+  readonly users: UserRow[];
+  readonly tokens: TokenRow[];
+  readonly sessions: SessionRow[];
+  /** Ids of the sessions that ended last. */
+  readonly endedSessions: number[];
+  readonly lastSessionId: number;
+  readonly emailTokens: EmailTokenRow[];
+  readonly clients: OAuthClientRow[];
+  readonly grants: OAuthGrantRow[];
+  readonly identityApplications: IdentityApplicationRow[];
+  readonly socialIdentities: SocialIdentityRow[];
 }
 
 export interface EventRow {
@@ -135,19 +221,48 @@ export interface EventRow {
   createdAt: number;
 }
 
-export function loadUsers(db: Database.Database): UserRow[] {
-  return db
-    .prepare("SELECT id, email, role, kyc_tier AS kycTier, created_at AS createdAt FROM users")
-    .all() as UserRow[];
-}
-
-export function loadTokens(db: Database.Database): TokenRow[] {
-  return db
-    .prepare(
-      `SELECT id, user_id AS userId, token_hash AS tokenHash, scopes, expires_at AS expiresAt
-       FROM personal_access_tokens WHERE revoked_at IS NULL`,
-    )
-    .all() as TokenRow[];
+/** @param now ms: what expired before is left out @param ended how many of the last ended sessions to name */
+export function loadAccounts(db: Database.Database, now: number, ended: number): AccountRows {
+  const rows = <T>(table: string, columns: readonly (keyof T & string)[], rest: string, ...values: number[]): T[] => {
+    const named = columns.map((name) => `${name.replaceAll(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)} AS ${name}`);
+    return db.prepare(`SELECT ${named.join(", ")} FROM ${table} ${rest}`).all(...values) as T[];
+  };
+  const user = ["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt"] as const;
+  const token = ["name", "tokenHash", "prefix", "scopes", "allowedAddresses", "lastUsedAt", "expiresAt"] as const;
+  const session = ["grantId", "method", "scopes", "family", "refreshHash", "userAgent", "address"] as const;
+  const client = ["clientId", "name", "redirectUris", "secretHash"] as const;
+  const made = ["id", "userId", "createdAt"] as const;
+  const last = db.prepare("SELECT id FROM sessions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?").pluck();
+  return {
+    users: rows<UserRow>("users", ["id", "email", "role", "kycTier", "createdAt", ...user], ""),
+    tokens: rows<TokenRow>("personal_access_tokens", [...made, ...token], "WHERE revoked_at IS NULL"),
+    sessions: rows<SessionRow>(
+      "sessions",
+      [...made, ...session, "lastUsedAt", "expiresAt"],
+      "WHERE ended_at IS NULL AND expires_at > ?",
+      now,
+    ),
+    endedSessions: last.all(ended).reverse() as number[],
+    lastSessionId: Number(db.prepare("SELECT coalesce(max(id), 0) FROM sessions").pluck().get()),
+    emailTokens: rows<EmailTokenRow>(
+      "email_tokens",
+      [...made, "purpose", "tokenHash", "expiresAt"],
+      "WHERE used_at IS NULL AND expires_at > ?",
+      now,
+    ),
+    clients: rows<OAuthClientRow>("oauth_clients", [...made, ...client], "WHERE deleted_at IS NULL"),
+    grants: rows<OAuthGrantRow>(
+      "oauth_grants",
+      [...made, "clientId", "scopes", "lastUsedAt"],
+      "WHERE revoked_at IS NULL",
+    ),
+    identityApplications: rows<IdentityApplicationRow>(
+      "identity_applications",
+      [...made, "documentType", "country", "status", "decidedAt"],
+      "WHERE id IN (SELECT max(id) FROM identity_applications GROUP BY user_id)",
+    ),
+    socialIdentities: rows<SocialIdentityRow>("social_identities", ["userId", "issuer", "subject"], ""),
+  };
 }
 
 export function loadEvents(db: Database.Database): EventRow[] {

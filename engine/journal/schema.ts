@@ -163,4 +163,69 @@ export const MIGRATIONS: readonly string[] = [
     volume INTEGER NOT NULL, notional INTEGER NOT NULL, fees INTEGER NOT NULL, created_at INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  -- users.password_hash: argon2id in PHC form (null: none set). Tier 1 is reached with e-mail and phone verified.
+  ALTER TABLE users ADD COLUMN password_hash TEXT;
+  ALTER TABLE users ADD COLUMN email_verified_at INTEGER;
+  ALTER TABLE users ADD COLUMN phone TEXT;
+  ALTER TABLE users ADD COLUMN phone_verified_at INTEGER;
+  ALTER TABLE users ADD COLUMN suspended_at INTEGER;
+  UPDATE users SET email_verified_at = created_at, phone_verified_at = created_at WHERE kyc_tier > 0;
+
+  -- Addresses and CIDR ranges that the token may come from, with spaces between them (null: any).
+  ALTER TABLE personal_access_tokens ADD COLUMN allowed_addresses TEXT;
+
+  -- What a refresh token keeps going: a sign-in (grant_id null), or what a third party got for an authorization code.
+  -- family: the part that all its refresh tokens share. refresh_hash: SHA-256 of the one that counts.
+  -- user_id, grant_id, client_id here and below: ids of users, oauth_grants and oauth_clients.
+  CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, grant_id INTEGER, method TEXT NOT NULL, scopes TEXT NOT NULL,
+    family TEXT NOT NULL UNIQUE, refresh_hash TEXT NOT NULL, user_agent TEXT, address TEXT, created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, ended_at INTEGER, end_reason TEXT
+  ) STRICT;
+  CREATE INDEX live_sessions ON sessions (expires_at) WHERE ended_at IS NULL;
+  CREATE INDEX ended_sessions ON sessions (ended_at) WHERE ended_at IS NOT NULL;
+
+  -- Links that were mailed, by SHA-256 of their token. purpose: verify_email, reset_password.
+  CREATE TABLE email_tokens (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, purpose TEXT NOT NULL, token_hash TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, used_at INTEGER
+  ) STRICT;
+  CREATE INDEX live_email_tokens ON email_tokens (expires_at) WHERE used_at IS NULL;
+
+  -- status: pending, approved, refused.
+  CREATE TABLE identity_applications (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, document_type TEXT NOT NULL, document_number TEXT NOT NULL,
+    country TEXT NOT NULL, status TEXT NOT NULL, note TEXT, created_at INTEGER NOT NULL, decided_at INTEGER
+  ) STRICT;
+
+  -- Third parties. redirect_uris: one a line. secret_hash: SHA-256 (null: a public client).
+  CREATE TABLE oauth_clients (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, client_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+    redirect_uris TEXT NOT NULL, secret_hash TEXT, created_at INTEGER NOT NULL, deleted_at INTEGER
+  ) STRICT;
+  -- What a user lets a third party do; one at a time of each pair.
+  CREATE TABLE oauth_grants (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, client_id INTEGER NOT NULL, scopes TEXT NOT NULL,
+    created_at INTEGER NOT NULL, last_used_at INTEGER, revoked_at INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX live_grants ON oauth_grants (user_id, client_id) WHERE revoked_at IS NULL;
+
+  CREATE TABLE social_identities (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, issuer TEXT NOT NULL, subject TEXT NOT NULL,
+    created_at INTEGER NOT NULL, UNIQUE (issuer, subject)
+  ) STRICT;
+
+  -- Who changed what of money or access. actor: "user 12", "operator 3", "oauth client 4", "seed", "admin".
+  -- subject: the id of what was changed, in the table that the action speaks of. details: JSON.
+  CREATE TABLE audit_log (
+    id INTEGER PRIMARY KEY, at INTEGER NOT NULL, action TEXT NOT NULL, actor TEXT NOT NULL, user_id INTEGER,
+    subject INTEGER, details TEXT, request_id TEXT, address TEXT
+  ) STRICT;
+  CREATE INDEX audit_by_user ON audit_log (user_id);
+  CREATE TRIGGER audit_log_keeps_rows BEFORE DELETE ON audit_log
+    BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+  CREATE TRIGGER audit_log_keeps_words BEFORE UPDATE ON audit_log
+    BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+  `,
 ];

@@ -8,8 +8,63 @@ import { MarketStatus } from "../constants.ts";
 import type { Ledger } from "../ledger.ts";
 import { MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID } from "../limits.ts";
 
+type Value = string | number | null;
+
+/** The tables of accounts that need nothing but their rows written, and their columns. */
+export interface AccountTables {
+  users: "password_hash" | "email_verified_at" | "phone" | "phone_verified_at" | "kyc_tier" | "suspended_at";
+  personal_access_tokens: "last_used_at" | "revoked_at";
+  sessions:
+    | "id"
+    | "user_id"
+    | "grant_id"
+    | "method"
+    | "scopes"
+    | "family"
+    | "refresh_hash"
+    | "user_agent"
+    | "address"
+    | "created_at"
+    | "last_used_at"
+    | "expires_at"
+    | "ended_at"
+    | "end_reason";
+  email_tokens: "user_id" | "purpose" | "token_hash" | "created_at" | "expires_at" | "used_at";
+  identity_applications:
+    | "user_id"
+    | "document_type"
+    | "document_number"
+    | "country"
+    | "status"
+    | "created_at"
+    | "decided_at";
+  oauth_clients: "user_id" | "client_id" | "name" | "redirect_uris" | "secret_hash" | "created_at" | "deleted_at";
+  oauth_grants: "user_id" | "client_id" | "scopes" | "created_at" | "last_used_at" | "revoked_at";
+  social_identities: "user_id" | "issuer" | "subject" | "created_at";
+}
+
+/** A new row; `created` of its result is false where one with the same key is there. */
+type InsertRow = {
+  [T in keyof AccountTables]: { kind: "insert"; table: T; row: { [C in AccountTables[T]]?: Value } };
+}[keyof AccountTables];
+/** New values of a row's columns. */
+type UpdateRow = {
+  [T in keyof AccountTables]: { kind: "update"; table: T; id: number; set: { [C in AccountTables[T]]?: Value } };
+}[keyof AccountTables];
+
 export type AccountWrite =
-  | { kind: "createUser"; email: string; role: string; kycTier: number; at: number }
+  | InsertRow
+  | UpdateRow
+  | {
+      kind: "createUser";
+      email: string;
+      role: string;
+      kycTier: number;
+      passwordHash: string | null;
+      emailVerifiedAt: number | null;
+      phoneVerifiedAt: number | null;
+      at: number;
+    }
   | {
       kind: "createToken";
       userId: number;
@@ -17,6 +72,7 @@ export type AccountWrite =
       tokenHash: string;
       prefix: string;
       scopes: readonly string[];
+      allowedAddresses: readonly string[] | null;
       expiresAt: number | null;
       at: number;
     }
@@ -34,6 +90,23 @@ export type AccountWrite =
       closesAt: number | null;
       at: number;
     };
+
+/** A line of the audit log: who changed what, when, and by which request. Never holds a token, a password or a code. */
+export interface AuditEntry {
+  readonly at: number;
+  /** Such as `session.start`. */
+  readonly action: string;
+  readonly actor: string;
+  /** Whose money or access it is. */
+  readonly userId: number | null;
+  /** The write of the request that it tells of: where that changed nothing, nothing is told. */
+  readonly write: number;
+  /** Of what was changed; null stands for the write's own row. */
+  readonly subject: number | null;
+  readonly details: object | null;
+  readonly requestId: string | null;
+  readonly address: string | null;
+}
 
 /** `id` is the new row's; `created` is false where the same thing was there already and nothing changed. */
 export interface WriteResult {
@@ -63,15 +136,53 @@ export interface WriteContext {
 
 export type ApplyWrite = (write: AccountWrite) => WriteResult;
 
+/** Answers a function that inserts or updates a row of any account table; each set of columns is prepared once. */
+function prepareRows(db: Database.Database): (write: InsertRow | UpdateRow) => WriteResult {
+  const statements = new Map<string, Database.Statement>();
+  const statement = (sql: string): Database.Statement => {
+    let found = statements.get(sql);
+    if (found === undefined) {
+      found = db.prepare(sql);
+      statements.set(sql, found);
+    }
+    return found;
+  };
+  return (write) => {
+    if (write.kind === "update") {
+      const set = Object.keys(write.set).map((column) => `${column} = ?`);
+      const run = statement(`UPDATE ${write.table} SET ${set.join(", ")} WHERE id = ?`);
+      return { id: write.id, created: run.run(...Object.values(write.set), write.id).changes > 0 };
+    }
+    const columns = Object.keys(write.row);
+    const bound = columns.map(() => "?").join(", ");
+    const run = statement(`INSERT OR IGNORE INTO ${write.table} (${columns.join(", ")}) VALUES (${bound})`);
+    const { changes, lastInsertRowid } = run.run(...Object.values(write.row));
+    return { id: Number(lastInsertRowid), created: changes > 0 };
+  };
+}
+
+export function prepareAudit(db: Database.Database): (entry: AuditEntry, subject: number | null) => void {
+  const insert = db.prepare(
+    `INSERT INTO audit_log (at, action, actor, user_id, subject, details, request_id, address)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  return ({ at, action, actor, userId, details, requestId, address }, subject) => {
+    insert.run(at, action, actor, userId, subject, details && JSON.stringify(details), requestId, address);
+  };
+}
+
 /** Prepares the statements of all kinds of write. The answer applies one inside the caller's transaction. */
 export function prepareWrites(db: Database.Database, context: WriteContext): ApplyWrite {
   const userByEmail = db.prepare("SELECT id FROM users WHERE email = ?").pluck();
-  const insertUser = db.prepare("INSERT INTO users (email, role, kyc_tier, created_at) VALUES (?, ?, ?, ?)");
+  const insertUser = db.prepare(
+    `INSERT INTO users (email, role, kyc_tier, password_hash, email_verified_at, phone_verified_at, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
   const insertAccount = db.prepare("INSERT INTO accounts VALUES (?, 0, 0, 0)");
   const tokenByHash = db.prepare("SELECT id FROM personal_access_tokens WHERE token_hash = ?").pluck();
   const insertToken = db.prepare(
-    `INSERT INTO personal_access_tokens (user_id, name, token_hash, prefix, scopes, created_at, expires_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO personal_access_tokens (user_id, name, token_hash, prefix, scopes, allowed_addresses, created_at, expires_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const entryByReference = db.prepare("SELECT id FROM entries WHERE reference = ?").pluck();
   const insertEntry = db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, ?)");
@@ -88,14 +199,20 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
   const firstOutcome = db.prepare("SELECT min(id) FROM outcomes WHERE market_id = ?").pluck();
   const insertOutcome = db.prepare("INSERT INTO outcomes VALUES (?, ?, ?, ?, NULL, 0)");
 
+  const applyRow = prepareRows(db);
   const existing = (id: unknown): WriteResult => ({ id: Number(id), created: false });
 
   return (write) => {
     switch (write.kind) {
+      case "insert":
+      case "update":
+        return applyRow(write);
       case "createUser": {
         const found = userByEmail.get(write.email);
         if (found !== undefined) return existing(found);
-        const id = Number(insertUser.run(write.email, write.role, write.kycTier, write.at).lastInsertRowid);
+        const { email, role, kycTier, passwordHash, emailVerifiedAt, phoneVerifiedAt, at } = write;
+        const run = insertUser.run(email, role, kycTier, passwordHash, emailVerifiedAt, phoneVerifiedAt, at);
+        const id = Number(run.lastInsertRowid);
         insertAccount.run(id);
         context.ledger.restoreAccount(id, 0, 0, 0);
         return { id, created: true };
@@ -110,6 +227,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
           write.tokenHash,
           write.prefix,
           scopes,
+          write.allowedAddresses?.join(" ") ?? null,
           write.at,
           write.expiresAt,
         );

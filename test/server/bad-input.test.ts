@@ -6,7 +6,7 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../server/accounts.ts";
-import type { Route } from "../../server/routes.ts";
+import type { Route } from "../../server/route.ts";
 import { BatchOperations } from "../../server/schemas.ts";
 import { eventually, expectBalanced, expectSoundDatabase } from "./support/checks.ts";
 import { type Answer, API_BASE, type Client, type OrderJson, ROUTES } from "./support/client.ts";

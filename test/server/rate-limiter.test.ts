@@ -1,7 +1,9 @@
 /** The rate limiter beside a plain list of what passed, and what it says of itself. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { MAX_RATE_BUCKETS } from "../../engine/limits.ts";
+import { MAX_ADDRESS_RATE_BUCKETS, MAX_IDENTIFIER_RATE_BUCKETS, MAX_USER_RATE_BUCKETS } from "../../engine/limits.ts";
 import {
   DEFAULT_RATE_LIMITS,
   type RateBucketState,
@@ -14,6 +16,10 @@ import {
 
 const PLACE = "POST /orders";
 const CANCEL = "DELETE /orders/:id";
+const TIME = "GET /time";
+const LOGIN = "POST /auth/login";
+const REGISTER = "POST /auth/register";
+const REFRESH = "POST /auth/refresh";
 const ADDRESS = "192.0.2.1";
 const NOON = 1_760_000_000_000;
 
@@ -88,6 +94,11 @@ test("where user and address are full, the wait is until both have room", () => 
   const second = attempt(() => limiter.take(PLACE, "order", 2, ADDRESS, NOON + 20_000)) as RateLimited;
   expect(second.retryAfter).toBe(50);
   expect(second.rate.limit).toBe(1);
+  limiter.take(PLACE, "order", 3, "192.0.2.2", NOON + 20_000);
+  limiter.take(PLACE, "order", 4, "192.0.2.2", NOON + 30_000);
+  const third = attempt(() => limiter.take(PLACE, "order", 1, "192.0.2.2", NOON + 30_000)) as RateLimited;
+  expect(third.retryAfter).toBe(50);
+  expect(third.rate).toEqual({ limit: 2, remaining: 0, reset: 60 });
 });
 
 test("routes, users, and requests without a user don't share; users on the default class don't share addresses", () => {
@@ -104,6 +115,99 @@ test("routes, users, and requests without a user don't share; users on the defau
     expect(passes("GET /orders", "default", userId)).toBe(true);
     expect(passes("GET /orders", "default", userId)).toBe(false);
   }
+});
+
+/** How many of `count` sign-ins at once pass. */
+function signingIn(limiter: RateLimiter, count: number, identifier: string, now: number, route = LOGIN): number {
+  let passed = 0;
+  for (let i = 0; i < count; i++) {
+    // The address changes and a token comes along now and then: neither matters.
+    const take = () => limiter.take(route, "identifier", i % 3 || null, `192.0.2.${i % 250}`, now, identifier);
+    if (!(attempt(take) instanceof RateLimited)) passed++;
+  }
+  return passed;
+}
+
+describe("sign-in", () => {
+  test("counts by the identifier, on each route, from whatever address", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    expect(limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com")).toEqual({
+      limit: 10,
+      remaining: 9,
+      reset: 60,
+    });
+    expect(signingIn(limiter, 500, "a@example.com", NOON)).toBe(9);
+    expect(signingIn(limiter, 500, "b@example.com", NOON)).toBe(10);
+    expect(signingIn(limiter, 500, "a@example.com", NOON, REGISTER)).toBe(10);
+    const refused = attempt(() => limiter.take(LOGIN, "identifier", 1, ADDRESS, NOON + 500, "a@example.com"));
+    expect(refused).toBeInstanceOf(RateLimited);
+    expect((refused as RateLimited).rate).toEqual({ limit: 10, remaining: 0, reset: 60 });
+    expect((refused as RateLimited).retryAfter).toBe(60);
+  });
+
+  test("of any minute, however it lies, 10 with one identifier pass", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    expect(signingIn(limiter, 3, "a@example.com", NOON)).toBe(3);
+    expect(signingIn(limiter, 50, "a@example.com", NOON + 59_999)).toBe(7);
+    expect(signingIn(limiter, 50, "a@example.com", NOON + 60_000)).toBe(3);
+    expect(signingIn(limiter, 50, "a@example.com", NOON + 119_998)).toBe(0);
+    expect(signingIn(limiter, 50, "a@example.com", NOON + 119_999)).toBe(7);
+  });
+
+  test("without an identifier counts by the address, and takes nothing from the identifiers", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const passes = (userId: number | null, address: string): boolean =>
+      !(attempt(() => limiter.take(LOGIN, "identifier", userId, address, NOON)) instanceof RateLimited);
+    for (let i = 0; i < 100; i++) expect(passes(i % 2 === 0 ? null : i, ADDRESS)).toBe(true);
+    expect(passes(null, ADDRESS)).toBe(false);
+    expect(passes(7, ADDRESS)).toBe(false);
+    expect(passes(null, "192.0.2.2")).toBe(true);
+    expect(signingIn(limiter, 50, "a@example.com", NOON)).toBe(10);
+  });
+
+  test("knows any text as the identifier that it is, pairs of surrogates torn apart included", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const texts = [
+      "\ud800@example.com",
+      "\udc00@example.com",
+      "\u{1f600}@example.com",
+      "ñ@example.com",
+      "n@example.com",
+    ];
+    for (const text of [...texts, "\u0141@example.com", "A@example.com"]) {
+      expect(signingIn(limiter, 50, text, NOON)).toBe(10);
+    }
+  });
+
+  test("a refresh counts by the address, whoever asks", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const take = (userId: number | null, address: string) => () =>
+      limiter.take(REFRESH, "refresh", userId, address, NOON, "ignored");
+    expect(take(1, ADDRESS)()).toEqual({ limit: 20, remaining: 19, reset: 60 });
+    for (let i = 0; i < 19; i++) expect(attempt(take(i % 2 === 0 ? null : i, ADDRESS))).not.toBeInstanceOf(RateLimited);
+    for (const userId of [null, 1, 99]) expect(attempt(take(userId, ADDRESS))).toBeInstanceOf(RateLimited);
+    expect(attempt(take(1, "192.0.2.2"))).not.toBeInstanceOf(RateLimited);
+  });
+
+  test("peek shows it all and takes nothing", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const peek = (rateClass: RateClass, now: number, identifier?: string): RateBucketState[] =>
+      limiter.peek(rateClass === "refresh" ? REFRESH : LOGIN, rateClass, 1, ADDRESS, now, identifier);
+    for (let i = 0; i < 50; i++) {
+      const whole = { limit: 10, remaining: 10, reset: 0 };
+      expect(peek("identifier", NOON, "a@example.com")).toEqual([{ scope: "identifier", ...whole }]);
+      expect(peek("identifier", NOON)).toEqual([{ scope: "address", limit: 100, remaining: 100, reset: 0 }]);
+      expect(peek("refresh", NOON)).toEqual([{ scope: "address", limit: 20, remaining: 20, reset: 0 }]);
+    }
+    limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com");
+    limiter.take(LOGIN, "identifier", null, ADDRESS, NOON);
+    limiter.take(REFRESH, "refresh", null, ADDRESS, NOON);
+    const later = NOON + 1_500;
+    const ofIdentifier = { scope: "identifier", limit: 10, remaining: 9, reset: 59 };
+    expect(peek("identifier", later, "a@example.com")).toEqual([ofIdentifier]);
+    expect(peek("identifier", later)).toEqual([{ scope: "address", limit: 100, remaining: 99, reset: 59 }]);
+    expect(peek("refresh", later)).toEqual([{ scope: "address", limit: 20, remaining: 19, reset: 59 }]);
+  });
 });
 
 test("nothing limits the class none", () => {
@@ -167,7 +271,7 @@ test("a flood of addresses evicts the least recently used buckets, one for each 
     !(attempt(() => limiter.take("GET /time", "default", null, address, NOON)) instanceof RateLimited);
   const isKnown = (address: string): boolean =>
     limiter.peek("GET /time", "default", null, address, NOON)[0]!.remaining === 0;
-  const flood = Array.from({ length: MAX_RATE_BUCKETS }, (_, i) => `2001:db8:0:${i.toString(16)}::/64`);
+  const flood = Array.from({ length: MAX_ADDRESS_RATE_BUCKETS }, (_, i) => `2001:db8:0:${i.toString(16)}::/64`);
   expect(flood.every(passes)).toBe(true);
   const first = flood.slice(0, 300);
   const usedAgain = first.filter((_, i) => i % 3 === 1);
@@ -182,6 +286,129 @@ test("a flood of addresses evicts the least recently used buckets, one for each 
   expect(usedAgain.every(isKnown)).toBe(true);
 });
 
+describe("a flood", () => {
+  const VICTIM = "victim@example.com";
+
+  /** A limiter whose every kind of bucket holds something, and a check that the other kinds hold it still. */
+  function watched(): { limiter: RateLimiter; keeps: (...kinds: ("user" | "address" | "identifier")[]) => void } {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    expect(passing(limiter, 50, 1, NOON)).toBe(30);
+    expect(signingIn(limiter, 50, VICTIM, NOON)).toBe(10);
+    for (let i = 0; i < 5; i++) limiter.take(REFRESH, "refresh", null, ADDRESS, NOON);
+    const left = {
+      user: () => limiter.peek(PLACE, "order", 1, ADDRESS, NOON)[0]!.remaining === 0,
+      address: () =>
+        limiter.peek(PLACE, "order", 1, ADDRESS, NOON)[1]!.remaining === 30 &&
+        limiter.peek(REFRESH, "refresh", null, ADDRESS, NOON)[0]!.remaining === 15,
+      identifier: () => limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, VICTIM)[0]!.remaining === 0,
+    };
+    return { limiter, keeps: (...kinds) => expect(kinds.filter((kind) => !left[kind]())).toEqual([]) };
+  }
+
+  test("of a million addresses leaves users and identifiers as they were", () => {
+    const { limiter, keeps } = watched();
+    for (let i = 0; i < 1_000_000; i++) {
+      const address = `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`;
+      if (i % 3 === 0) limiter.take(TIME, "default", null, address, NOON);
+      else if (i % 3 === 1) limiter.take(REFRESH, "refresh", null, address, NOON);
+      else limiter.take(LOGIN, "identifier", null, address, NOON);
+    }
+    keeps("user", "identifier");
+  });
+
+  test("of identifiers leaves users and addresses as they were, and forgets the oldest identifiers only", () => {
+    const { limiter, keeps } = watched();
+    const flood = (from: number, to: number): void => {
+      for (let i = from; i < to; i++) limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
+    };
+    flood(0, MAX_IDENTIFIER_RATE_BUCKETS - 1);
+    keeps("user", "address", "identifier");
+    // The victim's is the oldest, and a peek is no use.
+    flood(MAX_IDENTIFIER_RATE_BUCKETS - 1, MAX_IDENTIFIER_RATE_BUCKETS);
+    keeps("user", "address");
+    expect(() => keeps("identifier")).toThrow();
+    const used = (i: number): number =>
+      10 - limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`)[0]!.remaining;
+    for (let i = 0; i < MAX_IDENTIFIER_RATE_BUCKETS; i++) if (used(i) !== 1) expect(used(i), `${i}`).toBe(1);
+  });
+
+  test("of users leaves addresses and identifiers as they were", () => {
+    const { limiter, keeps } = watched();
+    for (let i = 0; i <= MAX_USER_RATE_BUCKETS; i++) limiter.take(TIME, "default", i + 2, ADDRESS, NOON);
+    keeps("address", "identifier");
+    expect(() => keeps("user")).toThrow();
+  });
+
+  test("of one user's orders from many addresses leaves the addresses as they were", () => {
+    const { limiter, keeps } = watched();
+    for (let i = 0; i <= MAX_ADDRESS_RATE_BUCKETS; i++) {
+      attempt(() => limiter.take(CANCEL, "order", 1, `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, NOON));
+    }
+    keeps("user", "address", "identifier");
+  });
+
+  test("of refused guesses keeps their bucket the newest", () => {
+    const { limiter, keeps } = watched();
+    for (let i = 0; i < 2 * MAX_IDENTIFIER_RATE_BUCKETS; i++) {
+      limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
+      if (i % 100_000 === 0) expect(signingIn(limiter, 1, VICTIM, NOON)).toBe(0);
+    }
+    keeps("user", "address", "identifier");
+  });
+});
+
+describe("memory", () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const heapMb = (): number => {
+    collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    return (heapUsed + external) / 1e6;
+  };
+
+  test("two million addresses take no more than as many buckets as are remembered", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const before = heapMb();
+    for (let i = 0; i < 2_000_000; i++) {
+      limiter.take(
+        TIME,
+        "default",
+        null,
+        `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,
+        NOON + i,
+      );
+    }
+    expect(heapMb() - before).toBeLessThan((MAX_ADDRESS_RATE_BUCKETS * 400) / 1e6);
+    expect(limiter.peek(TIME, "default", null, "2001:db8:1e:847f::/64", NOON + 2e6)[0]!.remaining).toBe(99);
+  });
+
+  test("buckets that were full and went to others don't keep their room", () => {
+    const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1_000 });
+    const flood = (name: string, count: number): void => {
+      for (let i = 0; i < MAX_ADDRESS_RATE_BUCKETS; i++) {
+        for (let j = 0; j < count; j++) limiter.take(TIME, "default", null, `${name}${i}`, NOON);
+      }
+    };
+    flood("small", 1);
+    const before = heapMb();
+    flood("large", 33);
+    expect(heapMb() - before).toBeGreaterThan(40);
+    flood("small", 1);
+    expect(heapMb() - before).toBeLessThan(10);
+  });
+
+  test("an identifier cut out of a body doesn't keep the body", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const before = heapMb();
+    for (let i = 0; i < 1_000; i++) {
+      const body = Buffer.alloc(64 * 1024, `somebody-${i}@example.com `).toString("latin1");
+      limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, body.slice(0, body.indexOf(" ")));
+    }
+    expect(heapMb() - before).toBeLessThan(5);
+    expect(limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, "somebody-7@example.com")[0]!.remaining).toBe(9);
+  });
+});
+
 test("a burst after a few requests far apart is counted with them", () => {
   const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
   expect(passing(limiter, 3, 1, NOON)).toBe(3);
@@ -191,8 +418,18 @@ test("a burst after a few requests far apart is counted with them", () => {
   expect(passing(limiter, 40, 1, NOON + 120_000)).toBe(29);
 });
 
+const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 2 ** 31);
+
 test("of any minute no more than the limit passes, and never less than it could, beside a plain list", () => {
-  const limits: RateLimits = { ...DEFAULT_RATE_LIMITS, user: 5, address: 3, orderUser: 6, orderAddress: 9 };
+  process.stdout.write(`rate limiter: TEST_SEED=${seed}\n`);
+  const limits: RateLimits = {
+    user: 5,
+    address: 3,
+    orderUser: 3,
+    orderAddress: 4,
+    authIdentifier: 4,
+    refreshAddress: 7,
+  };
   const step = fc.record({
     wait: fc.oneof(
       { weight: 10, arbitrary: fc.constant(0) },
@@ -200,42 +437,70 @@ test("of any minute no more than the limit passes, and never less than it could,
       { weight: 1, arbitrary: fc.constantFrom(59_999, 60_000) },
     ),
     count: fc.integer({ min: 1, max: 8 }),
-    order: fc.boolean(),
+    kind: fc.constantFrom(
+      ...([
+        [PLACE, "order"],
+        [CANCEL, "order"],
+        [TIME, "default"],
+        [LOGIN, "identifier"],
+        [REGISTER, "identifier"],
+        [REFRESH, "refresh"],
+        ["GET /livez", "none"],
+      ] as const),
+    ),
     userId: fc.constantFrom(1, 2, 3, null),
     address: fc.constantFrom("a", "b"),
+    identifier: fc.constantFrom("", "a", "b"),
   });
-  const repeated = <T extends { count: number; wait: number }>(first: T): T[] =>
+  type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+  const repeated = (first: Step): Step[] =>
     Array.from({ length: first.count }, (_, i) => (i === 0 ? first : { ...first, wait: 0 }));
+  /** The names of what counts a request, and their limits. */
+  const countedBy = ({ kind: [, rateClass], userId, address, identifier }: Step): [string, number][] => {
+    if (rateClass === "none") return [];
+    if (rateClass === "refresh") return [[`refresh ${address}`, limits.refreshAddress]];
+    if (rateClass === "identifier" && identifier !== "") return [[`identifier ${identifier}`, limits.authIdentifier]];
+    if (rateClass === "identifier" || userId === null) return [[`address ${address}`, limits.address]];
+    if (rateClass === "default") return [[`user ${userId}`, limits.user]];
+    return [
+      [`user ${userId}`, limits.orderUser],
+      [`order address ${address}`, limits.orderAddress],
+    ];
+  };
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
       const limiter = new RateLimiter(limits);
       const passed: { name: string; at: number }[] = [];
       let now = NOON;
-      for (const { wait, order, userId, address } of steps.flatMap(repeated)) {
+      for (const one of steps.flatMap(repeated)) {
+        const { wait, userId, address, identifier } = one;
+        const [route, rateClass] = one.kind;
         now += wait;
-        const names: [string, number][] = [];
-        if (userId === null) names.push([`${order} anonymous ${address}`, limits.address]);
-        else if (!order) names.push([`user ${userId}`, limits.user]);
-        else names.push([`order user ${userId}`, limits.orderUser], [`order address ${address}`, limits.orderAddress]);
-        const free = (): number[] =>
-          names.map(([name, limit]) => limit - passed.filter((p) => p.name === name && p.at > now - 60_000).length);
+        const names = countedBy(one).map(([name, limit]) => [`${route} ${name}`, limit] as const);
+        const countOf = (name: string): number =>
+          passed.filter((other) => other.name === name && other.at > now - 60_000).length;
+        const free = (): number[] => names.map(([name, limit]) => limit - countOf(name));
         const expected = free().every((count) => count > 0);
         if (expected) for (const [name] of names) passed.push({ name, at: now });
 
-        const [route, rateClass] = order ? ([PLACE, "order"] as const) : (["GET /time", "default"] as const);
-        const state = attempt(() => limiter.take(route, rateClass, userId, address, now))!;
+        const state = attempt(() => limiter.take(route, rateClass, userId, address, now, identifier));
         if (state instanceof RateLimited) {
           expect(expected).toBe(false);
-          expect(state.retryAfter).toBeGreaterThanOrEqual(1);
-          expect(state.retryAfter).toBeLessThanOrEqual(60);
+          // When the last of those that are full has room.
+          const waits = names
+            .filter(([name, limit]) => countOf(name) === limit)
+            .map(([name]) => passed.find((other) => other.name === name && other.at > now - 60_000)!.at + 60_000 - now);
+          expect(state.retryAfter).toBe(Math.ceil(Math.max(...waits) / 1_000));
           expect(state.rate.remaining).toBe(0);
         } else {
           expect(expected).toBe(true);
-          expect(state.remaining).toBe(Math.min(...free()));
+          expect(state?.remaining ?? null).toBe(names.length === 0 ? null : Math.min(...free()));
         }
-        const shown = limiter.peek(route, rateClass, userId, address, now);
+        const shown = limiter.peek(route, rateClass, userId, address, now, identifier);
         expect(shown.map(({ remaining }) => remaining)).toEqual(free());
+        expect(shown.map(({ limit }) => limit)).toEqual(names.map(([, limit]) => limit));
       }
     }),
+    { seed, numRuns: 300 },
   );
 });

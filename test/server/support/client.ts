@@ -6,7 +6,8 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
-import { createRoutes, type Route, type RouteContext } from "../../../server/routes.ts";
+import type { Route } from "../../../server/route.ts";
+import { createRoutes, type RouteContext } from "../../../server/routes.ts";
 import * as S from "../../../server/schemas.ts";
 import type { TestServer } from "./server.ts";
 

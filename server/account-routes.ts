@@ -1,0 +1,551 @@
+/** The routes of accounts: sign-up and sign-in, the caller's own record, tokens, sessions and clients. */
+import type { Static } from "typebox";
+import { DAILY_ACTIVITY_LIMIT_MICRO } from "../engine/limits.ts";
+import { utcDay } from "../engine/money.ts";
+import type { Accounts, Grant, OAuthClient, Pat, Principal, Session, User } from "./accounts.ts";
+import { actorOf, contextOf } from "./audit.ts";
+import type { Auth } from "./auth.ts";
+import { notFound } from "./errors.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Kyc } from "./kyc.ts";
+import type { OAuth, Params } from "./oauth.ts";
+import { pageJson, readPage } from "./paging.ts";
+import type { Pats } from "./pats.ts";
+import { readPhoneNumber } from "./phone-numbers.ts";
+import { pathId, type Route, type RouteRequest, route } from "./route.ts";
+import * as S from "./schemas.ts";
+import type { Sessions } from "./sessions.ts";
+import type { SocialSignIn } from "./social.ts";
+
+export interface AccountRouteContext {
+  readonly exchange: Exchange;
+  readonly accounts: Accounts;
+  readonly auth: Auth;
+  readonly sessions: Sessions;
+  readonly pats: Pats;
+  readonly kyc: Kyc;
+  readonly oauth: OAuth;
+  readonly social: SocialSignIn;
+}
+
+/** What only the user's own sign-in may do. */
+const OWN_SESSION = { access: "user", tokens: ["session"] } as const;
+/** Sign-in with its browser cookie: the identity provider sends the browser back with a GET from its own site. */
+const COOKIE = "social_sign_in";
+const COOKIE_RULES = "HttpOnly; SameSite=Lax; Max-Age=600; Path=/";
+
+export function createAccountRoutes(context: AccountRouteContext): Route[] {
+  return [...signInRoutes(context), ...ownRoutes(context), ...tokenRoutes(context), ...clientRoutes(context)];
+}
+
+// ---------------------------------------------------------------- sign-up and sign-in
+
+function signInRoutes({ auth, exchange, social }: AccountRouteContext): Route[] {
+  /** What nobody may keep: tokens. */
+  const secret = (request: RouteRequest): void => request.reply.header("Cache-Control", "no-store");
+  const signedIn = (
+    request: RouteRequest,
+    found: { accessToken: string; refreshToken: string; user: User },
+  ): string => {
+    const { accessToken, refreshToken, user } = found;
+    const view = userView(user, exchange, request.now);
+    return JSON.stringify({ access_token: accessToken, refresh_token: refreshToken, user: view });
+  };
+  return [
+    route({
+      method: "POST",
+      path: "/auth/register",
+      summary: "Make an account and mail its verification link",
+      rateClass: "identifier",
+      headers: ["user-agent"],
+      body: S.Registration,
+      response: S.User,
+      status: 201,
+      async handler(request) {
+        const { email, password } = request.body as Static<typeof S.Registration>;
+        const user = await auth.register(email.toLowerCase(), password, contextOf(request));
+        return JSON.stringify(userView(user, exchange, request.now));
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/auth/verify-email",
+      summary: "Verify the e-mail address with the token of the mailed link",
+      body: S.MailedTokenOnly,
+      response: S.User,
+      async handler(request) {
+        const { token } = request.body as Static<typeof S.MailedTokenOnly>;
+        const user = await auth.verifyEmail(token, contextOf(request));
+        return JSON.stringify(userView(user, exchange, request.now));
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/auth/resend-verification",
+      summary: "Mail another verification link where the address waits for one; the answer is always the same",
+      rateClass: "identifier",
+      body: S.EmailOnly,
+      response: S.Nothing,
+      status: 202,
+      handler(request) {
+        const { email } = request.body as Static<typeof S.EmailOnly>;
+        auth.resendVerification(email.toLowerCase(), contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/auth/login",
+      summary: "Sign in with e-mail and password",
+      rateClass: "identifier",
+      headers: ["user-agent"],
+      body: S.Credentials,
+      response: S.SignIn,
+      async handler(request) {
+        const { email, password } = request.body as Static<typeof S.Credentials>;
+        secret(request);
+        return signedIn(request, await auth.login(email.toLowerCase(), password, contextOf(request)));
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/auth/refresh",
+      summary: "New tokens for a refresh token, which is spent; one that comes twice ends the session",
+      rateClass: "refresh",
+      body: S.RefreshToken,
+      response: S.Tokens,
+      async handler(request) {
+        const { refresh_token } = request.body as Static<typeof S.RefreshToken>;
+        secret(request);
+        const { accessToken, refreshToken } = await auth.refresh(refresh_token, contextOf(request));
+        return JSON.stringify({ access_token: accessToken, refresh_token: refreshToken });
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/auth/logout",
+      summary: "End the session at once, with its sockets",
+      response: S.Nothing,
+      async handler(request) {
+        await auth.logout(request.principal!, contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/auth/forgot-password",
+      summary: "Mail a link where the address has an account; the answer is always the same",
+      rateClass: "identifier",
+      body: S.EmailOnly,
+      response: S.Nothing,
+      status: 202,
+      handler(request) {
+        const { email } = request.body as Static<typeof S.EmailOnly>;
+        auth.forgotPassword(email.toLowerCase(), contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/auth/reset-password",
+      summary: "Set a password with the token of the mailed link; ends all sessions",
+      body: S.PasswordReset,
+      response: S.Nothing,
+      async handler(request) {
+        const { token, password } = request.body as Static<typeof S.PasswordReset>;
+        await auth.resetPassword(token, password, contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/auth/social",
+      summary: "Identity providers offered in a jurisdiction",
+      query: S.JurisdictionQuery,
+      response: S.SocialProviders,
+      handler({ query }) {
+        const { jurisdiction = null } = query as Static<typeof S.JurisdictionQuery>;
+        return JSON.stringify({ providers: social.offered(jurisdiction) });
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/auth/social/:provider",
+      summary: "Sign in through an identity provider: sends the browser there",
+      query: S.JurisdictionQuery,
+      response: S.Nothing,
+      status: 302,
+      async handler({ params, query, now, reply }) {
+        const { jurisdiction = null } = query as Static<typeof S.JurisdictionQuery>;
+        const { location, state, binding } = await social.start(params[0], jurisdiction, now);
+        reply.header("Location", location);
+        reply.header("Cache-Control", "no-store");
+        reply.header("Set-Cookie", `${cookieName(state)}=${binding}; ${COOKIE_RULES}`);
+        reply.plain(302, "");
+        return undefined;
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/auth/social/:provider/callback",
+      summary: "Where the identity provider sends the browser back to: answers as a sign-in does",
+      headers: ["user-agent", "cookie"],
+      query: S.CallbackQuery,
+      response: S.SignIn,
+      async handler(request) {
+        const { params, query, now, headers } = request;
+        const given = query as Record<string, string>;
+        const binding = cookieIn(headers["cookie"] ?? "", cookieName(given["state"] ?? ""));
+        const identity = await social.finish(params[0], new URLSearchParams(given).toString(), binding, now);
+        secret(request);
+        return signedIn(request, await auth.signInBy(params[0], identity, contextOf(request)));
+      },
+    }),
+  ];
+}
+
+/** Each attempt has a cookie of its own, so that two tabs don't meet. */
+function cookieName(state: string): string {
+  return `${COOKIE}_${state.replaceAll(/[^A-Za-z0-9_-]/g, "").slice(0, 16)}`;
+}
+
+function cookieIn(header: string, name: string): string | null {
+  for (const pair of header.split(";")) {
+    const at = pair.indexOf("=");
+    if (pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
+  }
+  return null;
+}
+
+// ---------------------------------------------------------------- the caller
+
+function ownRoutes({ auth, accounts, exchange, kyc }: AccountRouteContext): Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/me",
+      summary: "The caller's account",
+      access: "user",
+      response: S.User,
+      handler: ({ principal, now }) => JSON.stringify(userView(principal!.credential.user, exchange, now)),
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/password",
+      summary: "Change the password; ends the other sessions",
+      body: S.PasswordChange,
+      response: S.Nothing,
+      async handler(request) {
+        const body = request.body as Static<typeof S.PasswordChange>;
+        await auth.changePassword(request.principal!, body.current, body.new, contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/phone",
+      summary: "Send a code to a phone number",
+      body: S.PhoneNumber,
+      response: S.Nothing,
+      status: 202,
+      async handler(request) {
+        const { phone } = request.body as Static<typeof S.PhoneNumber>;
+        await kyc.startPhone(request.principal!, readPhoneNumber(phone), contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/phone/verify",
+      summary: "Verify the phone number with the code; five wrong codes end it",
+      body: S.PhoneCode,
+      response: S.User,
+      async handler(request) {
+        const { code } = request.body as Static<typeof S.PhoneCode>;
+        const user = await kyc.verifyPhone(request.principal!, code, contextOf(request));
+        return JSON.stringify(userView(user, exchange, request.now));
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/identity",
+      summary: "Apply for KYC tier 2 with a government ID; an operator decides",
+      minTier: 1,
+      body: S.IdentityDocument,
+      response: S.IdentityApplication,
+      status: 201,
+      async handler(request) {
+        const body = request.body as Static<typeof S.IdentityDocument>;
+        const document = { ...body, document_type: String(body.document_type) };
+        const row = await kyc.applyForTier2(request.principal!, document, contextOf(request));
+        return identityJson(row);
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/me/identity",
+      summary: "The caller's last application for KYC tier 2",
+      response: S.IdentityApplication,
+      handler({ principal }) {
+        const row = accounts.identityApplication(principal!.userId);
+        if (row === undefined || row.id === 0) throw notFound("application");
+        return identityJson(row);
+      },
+    }),
+  ];
+}
+
+function userView(user: User, { ledger }: Exchange, now: number): object {
+  const limit = DAILY_ACTIVITY_LIMIT_MICRO[user.kycTier] ?? 0;
+  return {
+    id: user.id,
+    email: user.email,
+    email_verified: user.emailVerifiedAt !== null,
+    phone: user.phone,
+    phone_verified: user.phoneVerifiedAt !== null,
+    kyc_tier: user.kycTier,
+    role: user.role,
+    daily_activity: { used: ledger.activity(user.id, utcDay(now)), limit },
+    created_at: user.createdAt,
+  };
+}
+
+function identityJson(row: NonNullable<ReturnType<Accounts["identityApplication"]>>): string {
+  const { id, documentType, country, status, createdAt, decidedAt } = row;
+  const times = { created_at: createdAt, decided_at: decidedAt };
+  return JSON.stringify({ id, document_type: documentType, country, status, ...times });
+}
+
+// ---------------------------------------------------------------- tokens and sessions
+
+function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[] {
+  return [
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/me/personal-access-tokens",
+      summary: "The caller's personal access tokens, newest first",
+      query: S.PageQuery,
+      response: S.pageOf(S.Pat),
+      handler: ({ principal, query }) => page(accounts.pats.of(principal!.userId), query, patView),
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/personal-access-tokens",
+      summary: "Make a personal access token; its text is shown this once",
+      body: S.NewPat,
+      response: S.CreatedPat,
+      status: 201,
+      async handler(request) {
+        const { name, scopes, expires_at = null, allowed_ips = null } = request.body as Static<typeof S.NewPat>;
+        const wish = { name, scopes: scopes as string[], expiresAt: expires_at, allowedIps: allowed_ips };
+        const { pat, token } = await pats.create(request.principal!, wish, contextOf(request));
+        request.reply.header("Cache-Control", "no-store");
+        return JSON.stringify({ ...patView(pat), token });
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "DELETE",
+      path: "/me/personal-access-tokens/:id",
+      summary: "Revoke a personal access token at once, with its sockets",
+      response: S.Nothing,
+      async handler(request) {
+        await pats.revoke(request.principal!, pathId(request.params[0], "token"), contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/me/sessions",
+      summary: "The caller's sessions, newest first",
+      query: S.PageQuery,
+      response: S.pageOf(S.Session),
+      handler({ principal, query }) {
+        const own = accounts.sessions.of(principal!.userId).filter(({ grant }) => grant === null);
+        return page(own, query, (session) => sessionView(session, principal!));
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "DELETE",
+      path: "/me/sessions/:id",
+      summary: "End a session at once, with its sockets",
+      response: S.Nothing,
+      async handler(request) {
+        const { principal, params } = request;
+        const session = accounts.sessions.get(pathId(params[0], "session"));
+        if (session === undefined || session.user.id !== principal!.userId || session.grant !== null) {
+          throw notFound("session");
+        }
+        await sessions.end([session], "ended_by_user", actorOf(principal!), contextOf(request));
+        return "null";
+      },
+    }),
+  ];
+}
+
+/** A page of a caller's few rows. */
+function page<T extends { readonly id: number }>(rows: readonly T[], query: unknown, view: (row: T) => object): string {
+  const { before, limit } = readPage(query as Static<typeof S.PageQuery>);
+  const found = rows.filter(({ id }) => id < before).sort((a, b) => b.id - a.id);
+  const shown = found.slice(0, limit);
+  const next = found.length > limit ? shown.at(-1)!.id : null;
+  return pageJson(
+    shown.map((row) => JSON.stringify(view(row))),
+    next,
+  );
+}
+
+function patView({ row, lastUsedAt }: Pat): object {
+  return {
+    id: row.id,
+    name: row.name,
+    scopes: row.scopes.split(" "),
+    prefix: row.prefix,
+    allowed_ips: row.allowedAddresses?.split(" ") ?? null,
+    created_at: row.createdAt,
+    last_used_at: lastUsedAt === 0 ? null : lastUsedAt,
+    expires_at: row.expiresAt,
+  };
+}
+
+function sessionView(session: Session, asking: Principal): object {
+  const { row, lastUsedAt } = session;
+  return {
+    id: row.id,
+    method: row.method,
+    current: session === asking.credential,
+    user_agent: row.userAgent,
+    address: row.address,
+    created_at: row.createdAt,
+    last_used_at: lastUsedAt,
+    expires_at: row.expiresAt,
+  };
+}
+
+// ---------------------------------------------------------------- third parties
+
+function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
+  return [
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/me/oauth-grants",
+      summary: "What the caller lets third parties do, newest first",
+      query: S.PageQuery,
+      response: S.pageOf(S.OAuthGrant),
+      handler({ principal, query }) {
+        const rows = accounts.grants.of(principal!.userId).map((grant) => ({ id: grant.row.id, grant }));
+        return page(rows, query, ({ grant }) => grantView(grant));
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "DELETE",
+      path: "/me/oauth-grants/:id",
+      summary: "Revoke all access of the third party at once",
+      response: S.Nothing,
+      async handler(request) {
+        await oauth.revokeGrant(request.principal!, pathId(request.params[0], "grant"), contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/me/oauth-clients",
+      summary: "The caller's third-party clients, newest first",
+      query: S.PageQuery,
+      response: S.pageOf(S.OAuthClient),
+      handler({ principal, query }) {
+        const rows = accounts.clients.of(principal!.userId).map((client) => ({ id: client.row.id, client }));
+        return page(rows, query, ({ client }) => clientView(client));
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/me/oauth-clients/:id",
+      summary: "One of the caller's third-party clients",
+      response: S.OAuthClient,
+      handler({ principal, params }) {
+        const client = accounts.clients.get(pathId(params[0], "client"));
+        if (client === undefined || client.row.userId !== principal!.userId) throw notFound("client");
+        return JSON.stringify(clientView(client));
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/oauth-clients",
+      summary: "Register a third-party client; its secret is shown this once",
+      body: S.NewOAuthClient,
+      response: S.CreatedOAuthClient,
+      status: 201,
+      async handler(request) {
+        const { name, redirect_uris, confidential } = request.body as Static<typeof S.NewOAuthClient>;
+        const wish = { name, redirectUris: redirect_uris, isConfidential: confidential };
+        const { client, secret } = await oauth.createClient(request.principal!, wish, contextOf(request));
+        request.reply.header("Cache-Control", "no-store");
+        return JSON.stringify({ ...clientView(client), client_secret: secret });
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "DELETE",
+      path: "/me/oauth-clients/:id",
+      summary: "Remove a third-party client, and all access that it was given",
+      response: S.Nothing,
+      async handler(request) {
+        await oauth.removeClient(request.principal!, pathId(request.params[0], "client"), contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/oauth/authorize",
+      summary: "The user's decision on the consent page: answers where to send the browser",
+      body: S.AuthorizeDecision,
+      response: S.RedirectTo,
+      async handler(request) {
+        const { decision, ...params } = request.body as Static<typeof S.AuthorizeDecision>;
+        const isApproved = decision === "approve";
+        const location = await oauth.decide(params as Params, request.principal!, isApproved, contextOf(request));
+        request.reply.header("Cache-Control", "no-store");
+        return JSON.stringify({ redirect_to: location });
+      },
+    }),
+  ];
+}
+
+function clientView({ row, redirectUris }: OAuthClient): object {
+  return {
+    id: row.id,
+    client_id: row.clientId,
+    name: row.name,
+    redirect_uris: redirectUris,
+    confidential: row.secretHash !== null,
+    created_at: row.createdAt,
+  };
+}
+
+function grantView({ row, client, lastUsedAt }: Grant): object {
+  return {
+    id: row.id,
+    client_id: client.row.clientId,
+    client_name: client.row.name,
+    scopes: row.scopes.split(" "),
+    created_at: row.createdAt,
+    last_used_at: lastUsedAt === 0 ? null : lastUsedAt,
+  };
+}

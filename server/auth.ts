@@ -1,0 +1,286 @@
+/**
+ * Sign-up and sign-in: registration, mailed links, passwords, and the sessions that they open. Expects to be attacked:
+ * neither answer nor time of a sign-in or of a forgotten password tells whether an address has an account, and what
+ * opens access is looked at again after every wait.
+ *
+ * Changes are made in memory at once and answered when they are durable.
+ */
+import { randomBytes, randomInt } from "node:crypto";
+import type { EmailTokenRow } from "../engine/journal/load.ts";
+import type { AccountWrite } from "../engine/journal/writes.ts";
+import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "../engine/limits.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import { type Accounts, hashToken, type Principal, type Session, type User } from "./accounts.ts";
+import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
+import { ApiError, badRequest, ErrorKind } from "./errors.ts";
+import { type Logger, logInternal } from "./logger.ts";
+import { passwordChangedMail, passwordResetMail, verificationMail } from "./messages.ts";
+import type { Messenger } from "./messenger.ts";
+import type { Passwords } from "./passwords.ts";
+import type { Sessions, Tokens } from "./sessions.ts";
+import type { SocialIdentity } from "./social.ts";
+import { changeUser } from "./users.ts";
+
+const HOUR_MS = 3_600_000;
+/** An answer that must not tell what follows it comes so much earlier, in ms. */
+const HIDDEN_WORK_MS = { min: 50, max: 250 };
+/** Characters of a mailed token: 132 bits, short enough that a link stays on one line. */
+const EMAIL_TOKEN_BYTES = 16;
+
+export interface SignedIn extends Tokens {
+  readonly user: User;
+}
+
+export interface AuthOptions {
+  readonly accounts: Accounts;
+  readonly sessions: Sessions;
+  readonly passwords: Passwords;
+  readonly messenger: Messenger;
+  readonly writer: AccountWriter;
+  readonly logger: Logger;
+  /** Where links lead: the web page's address. */
+  readonly publicUrl: () => string;
+}
+
+const wrongCredentials = (): ApiError => new ApiError(ErrorKind.unauthenticated, "wrong e-mail or password");
+
+export class Auth {
+  private readonly options: AuthOptions;
+
+  constructor(options: AuthOptions) {
+    this.options = options;
+  }
+
+  // ---------------------------------------------------------------- sign-up
+
+  /** @param email in lower case @throws ApiError 40900 where the address is taken, 40000 for a common password, 50300 */
+  async register(email: string, password: string, context: RequestContext): Promise<User> {
+    const { accounts, passwords } = this.options;
+    if (accounts.userByEmail(email) !== undefined) throw emailTaken();
+    const user = await this.createUser(email, await passwords.hash(password, context.address), null, context);
+    await this.sendLink(user, "verify_email", context);
+    return user;
+  }
+
+  private async createUser(
+    email: string,
+    passwordHash: string | null,
+    emailVerifiedAt: number | null,
+    context: RequestContext,
+  ): Promise<User> {
+    const rest = { role: "user", kycTier: 0, passwordHash, emailVerifiedAt, phoneVerifiedAt: null, at: context.now };
+    const write: AccountWrite = { kind: "createUser", email, ...rest };
+    const change = { action: "user.create", userId: null };
+    const [made] = await this.options.writer.write([write], [audit(context, "visitor", change)]);
+    if (!made!.created) throw emailTaken();
+    return this.options.accounts.user(made!.id)!;
+  }
+
+  /** Mails another link where the address waits for one; says nothing of whether it does. */
+  resendVerification(email: string, context: RequestContext): void {
+    this.later(async () => {
+      const user = this.options.accounts.userByEmail(email);
+      if (user !== undefined && user.emailVerifiedAt === null) await this.sendLink(user, "verify_email", context);
+    });
+  }
+
+  /** @throws ApiError 40000 for a link that is wrong, used or expired */
+  async verifyEmail(token: string, context: RequestContext): Promise<User> {
+    const { row, user } = this.findLink(token, "verify_email", context.now);
+    this.options.accounts.removeEmailToken(row);
+    const writes = [spent(row, context.now), ...this.verified(user, context.now)];
+    await this.save(writes, context, `user ${user.id}`, {
+      action: "user.verify_email",
+      userId: user.id,
+      subject: user.id,
+    });
+    return user;
+  }
+
+  /** The writes that make the address verified; none where it is. */
+  private verified(user: User, now: number): AccountWrite[] {
+    return user.emailVerifiedAt === null ? [changeUser(user, { emailVerifiedAt: now })] : [];
+  }
+
+  // ---------------------------------------------------------------- sign-in
+
+  /** @param email in lower case @throws ApiError 40100, 40300 for a suspended account, 50300 */
+  async login(email: string, password: string, context: RequestContext): Promise<SignedIn> {
+    const { accounts, passwords } = this.options;
+    const user = accounts.userByEmail(email);
+    const hash = user?.passwordHash ?? null;
+    const isRight = await passwords.verify(hash, password, context.address);
+    // The password may have been changed while it was looked at.
+    if (!isRight || user === undefined || user.passwordHash !== hash) throw wrongCredentials();
+    return this.signIn(user, "password", context);
+  }
+
+  private async signIn(user: User, method: string, context: RequestContext): Promise<SignedIn> {
+    if (user.suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
+    return { user, ...(await this.options.sessions.open(user, method, context)) };
+  }
+
+  /**
+   * Signs in whom an identity provider vouches for. Who isn't known there yet gets the account with the same address,
+   * or a new one, and only where the provider says that the address is verified.
+   * @throws ApiError 40300
+   */
+  async signInBy(provider: string, identity: SocialIdentity, context: RequestContext): Promise<SignedIn> {
+    const { accounts } = this.options;
+    const { issuer, subject } = identity;
+    const known = accounts.userByIdentity(issuer, subject);
+    const user = known ?? (await this.adopt(identity, context));
+    if (known === undefined) {
+      const row = { user_id: user.id, issuer, subject, created_at: context.now };
+      const change = { action: "user.link_identity", userId: user.id, subject: user.id, details: { provider } };
+      accounts.addIdentity({ userId: user.id, issuer, subject });
+      await this.save([{ kind: "insert", table: "social_identities", row }], context, `user ${user.id}`, change);
+    }
+    return this.signIn(user, `social:${provider}`, context);
+  }
+
+  private async adopt({ email, emailVerified }: SocialIdentity, context: RequestContext): Promise<User> {
+    if (email === null || !emailVerified) {
+      throw new ApiError(ErrorKind.forbidden, "the identity provider does not vouch for a verified e-mail address");
+    }
+    const user = this.options.accounts.userByEmail(email);
+    if (user === undefined) return this.createUser(email, null, context.now, context);
+    if (user.emailVerifiedAt !== null) return user;
+    // Whoever registered the address never showed that it is theirs: what they set up must not open the account.
+    const change = { action: "user.claim_email", userId: user.id, subject: user.id };
+    const writes = [changeUser(user, { passwordHash: null, emailVerifiedAt: context.now })];
+    await this.endAllAccess(user, "email_claimed", context);
+    await this.save(writes, context, `user ${user.id}`, change);
+    return user;
+  }
+
+  private async endAllAccess(user: User, reason: string, context: RequestContext): Promise<void> {
+    const { accounts, sessions } = this.options;
+    for (const row of accounts.emailTokens.of(user.id)) accounts.removeEmailToken(row);
+    const writes = accounts.pats.of(user.id).map((pat): AccountWrite => {
+      accounts.endPat(pat);
+      return { kind: "update", table: "personal_access_tokens", id: pat.id, set: { revoked_at: context.now } };
+    });
+    const actor = `user ${user.id}`;
+    if (writes.length > 0) {
+      const change = { action: "pat.revoke", userId: user.id, details: { reason, count: writes.length } };
+      await this.save(writes, context, actor, change);
+    }
+    await sessions.end(accounts.sessions.of(user.id), reason, actor, context);
+  }
+
+  /** @throws ApiError 40100, 40300 */
+  async refresh(token: string, context: RequestContext): Promise<Tokens> {
+    const { sessions } = this.options;
+    return sessions.rotate(await sessions.find(token, false, context), context);
+  }
+
+  logout(principal: Principal, context: RequestContext): Promise<void> {
+    return this.options.sessions.end([principal.credential as Session], "logout", actorOf(principal), context);
+  }
+
+  // ---------------------------------------------------------------- passwords
+
+  /** Mails a link where the address has an account; says nothing of whether it has. */
+  forgotPassword(email: string, context: RequestContext): void {
+    this.later(async () => {
+      const user = this.options.accounts.userByEmail(email);
+      if (user !== undefined) await this.sendLink(user, "reset_password", context);
+    });
+  }
+
+  /** Sets the password and ends all sessions: whoever knew the old one is out. @throws ApiError 40000, 50300 */
+  async resetPassword(token: string, password: string, context: RequestContext): Promise<void> {
+    const { accounts, passwords, sessions, messenger } = this.options;
+    this.findLink(token, "reset_password", context.now);
+    const passwordHash = await passwords.hash(password, context.address);
+    // It may have been used meanwhile.
+    const { user } = this.findLink(token, "reset_password", context.now);
+    const links = accounts.emailTokens.of(user.id).filter(({ purpose }) => purpose === "reset_password");
+    for (const row of links) accounts.removeEmailToken(row);
+    const writes = [
+      ...links.map((row) => spent(row, context.now)),
+      changeUser(user, { passwordHash }),
+      // The link came by mail.
+      ...this.verified(user, context.now),
+    ];
+    const actor = `user ${user.id}`;
+    const change = { action: "user.reset_password", userId: user.id, subject: user.id };
+    const ended = sessions.end(accounts.sessions.of(user.id), "password_reset", actor, context);
+    await Promise.all([ended, this.save(writes, context, actor, change)]);
+    messenger.sendMail(passwordChangedMail(user.email));
+  }
+
+  /** Ends the user's other sessions. @throws ApiError 40100 for a wrong current password, 40000, 50300 */
+  async changePassword(principal: Principal, current: string, next: string, context: RequestContext): Promise<void> {
+    const { accounts, passwords, sessions, messenger } = this.options;
+    const { user } = principal.credential;
+    const hash = user.passwordHash;
+    if (!(await passwords.verify(hash, current, context.address))) {
+      throw new ApiError(ErrorKind.unauthenticated, "the current password is wrong");
+    }
+    const passwordHash = await passwords.hash(next, context.address, "new");
+    if (user.passwordHash !== hash || principal.credential.isEnded) {
+      throw new ApiError(ErrorKind.conflict, "the password was changed by another request");
+    }
+    const writes = [changeUser(user, { passwordHash })];
+    const change = { action: "user.change_password", userId: user.id, subject: user.id };
+    const isOther = (session: Session): boolean => session !== principal.credential && session.grant === null;
+    const others = accounts.sessions.of(user.id).filter(isOther);
+    const ended = sessions.end(others, "password_changed", actorOf(principal), context);
+    await Promise.all([ended, this.save(writes, context, actorOf(principal), change)]);
+    messenger.sendMail(passwordChangedMail(user.email));
+  }
+
+  // ---------------------------------------------------------------- mailed links
+
+  private async sendLink(user: User, purpose: string, context: RequestContext): Promise<void> {
+    const { accounts, messenger, writer, publicUrl } = this.options;
+    const { now } = context;
+    const sent = accounts.emailTokens.of(user.id).filter((row) => row.purpose === purpose);
+    if (sent.filter(({ createdAt }) => createdAt > now - HOUR_MS).length >= MAX_MESSAGES_PER_HOUR) return;
+    const token = randomBytes(EMAIL_TOKEN_BYTES).toString("base64url");
+    const validMs = purpose === "verify_email" ? VERIFY_EMAIL_MS : RESET_PASSWORD_MS;
+    const made = { tokenHash: hashToken(token), createdAt: now, expiresAt: now + validMs };
+    const row = { user_id: user.id, purpose, token_hash: made.tokenHash, created_at: now, expires_at: made.expiresAt };
+    const [result] = await writer.write([{ kind: "insert", table: "email_tokens", row }]);
+    accounts.addEmailToken({ id: result!.id, userId: user.id, purpose, ...made });
+    const page = purpose === "verify_email" ? "verify-email" : "reset-password";
+    const link = `${publicUrl()}/${page}?token=${token}`;
+    const mail = purpose === "verify_email" ? verificationMail : passwordResetMail;
+    messenger.sendMail(mail(user.email, link, validMs));
+  }
+
+  private findLink(token: string, purpose: string, now: number): { row: EmailTokenRow; user: User } {
+    const { accounts } = this.options;
+    const row = accounts.emailTokenByHash(hashToken(token));
+    if (row === undefined || row.purpose !== purpose || row.expiresAt <= now) {
+      throw badRequest("token: wrong, used or expired: ask for a new one");
+    }
+    return { row, user: accounts.user(row.userId)! };
+  }
+
+  /** Forgets links that are over. */
+  forgetExpired(now: number): void {
+    const { accounts } = this.options;
+    for (const row of accounts.emailTokens.values()) if (row.expiresAt <= now) accounts.removeEmailToken(row);
+  }
+
+  /** Does what an answer must not tell of, some time after the answer. */
+  private later(work: () => Promise<void>): void {
+    const { logger } = this.options;
+    const run = (): void => void work().catch((error) => logInternal(logger, internal(error), ""));
+    setTimeout(run, randomInt(HIDDEN_WORK_MS.min, HIDDEN_WORK_MS.max));
+  }
+
+  private async save(writes: AccountWrite[], context: RequestContext, actor: string, change: Change): Promise<void> {
+    await this.options.writer.write(writes, [audit(context, actor, change)]);
+  }
+}
+
+const internal = (error: unknown): ApiError => new ApiError(ErrorKind.internal, "internal error", null, error);
+const emailTaken = (): ApiError => new ApiError(ErrorKind.conflict, "email: already registered");
+
+function spent(row: EmailTokenRow, now: number): AccountWrite {
+  return { kind: "update", table: "email_tokens", id: row.id, set: { used_at: now } };
+}

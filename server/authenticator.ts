@@ -1,0 +1,120 @@
+/**
+ * From a bearer token to its holder. A token that was seen genuine costs a map look-up; the signature of one that is
+ * not known is verified off this thread, and its holder comes later. Every use looks at what may have changed: ended,
+ * expired, suspended, the address.
+ */
+import { decodeJwt } from "jose";
+import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "../engine/limits.ts";
+import { type Accounts, type Credential, hashToken, Pat, Principal, Session } from "./accounts.ts";
+import { type ClientAddress, isListed } from "./client-address.ts";
+import { ApiError, ErrorKind, overloaded } from "./errors.ts";
+import { type SigningKeys, TokenExpired } from "./signing-keys.ts";
+
+const tokenInvalid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the token is not valid");
+const tokenExpired = (): ApiError => new ApiError(ErrorKind.tokenExpired, "the token has expired");
+
+/** What ends or changes while a connection lives. @throws ApiError 40100, 2002, 40300 */
+export function checkLive({ credential, expiresAt, isSuspended }: Principal, now: number): void {
+  if (credential.isEnded) throw tokenInvalid();
+  if (expiresAt !== null && expiresAt <= now) throw tokenExpired();
+  if (isSuspended) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
+}
+
+export class Authenticator {
+  private readonly accounts: Accounts;
+  private readonly keys: SigningKeys;
+  private readonly known = new Map<string, Principal>();
+  private used = new Set<Credential>();
+  private verifications = 0;
+
+  constructor(accounts: Accounts, keys: SigningKeys) {
+    this.accounts = accounts;
+    this.keys = keys;
+  }
+
+  /**
+   * @param header the Authorization header, or ""
+   * @param address where the request comes from; asked for where the token is bound to addresses
+   * @throws ApiError 40100, 2002 for a genuine token that expired, 40300
+   */
+  authenticateHeader(header: string, now: number, address: () => ClientAddress): Principal | Promise<Principal> {
+    if (header === "") throw new ApiError(ErrorKind.unauthenticated, "a bearer token is required");
+    if (header.length < 8 || header.slice(0, 7).toLowerCase() !== "bearer ") {
+      throw new ApiError(ErrorKind.unauthenticated, "the Authorization header is not a bearer token");
+    }
+    return this.authenticate(header.slice(7), now, address);
+  }
+
+  /** Rejects, or throws, as `authenticateHeader`. */
+  authenticate(token: string, now: number, address: () => ClientAddress): Principal | Promise<Principal> {
+    const found = this.known.get(token);
+    if (found !== undefined) return this.admit(found, now, address);
+    if (token.length > MAX_TOKEN_LENGTH) throw tokenInvalid();
+    const pat = this.accounts.patByHash(hashToken(token));
+    if (pat !== undefined) return this.admit(this.remember(token, pat.principal), now, address);
+    if (!looksSigned(token)) throw tokenInvalid();
+    return this.verify(token, now).then((principal) => this.admit(principal, now, address));
+  }
+
+  /** An access token that was just made for the session: it needs no verification. */
+  issued(token: string, session: Session, expiresAt: number): void {
+    this.remember(token, new Principal(session, expiresAt));
+  }
+
+  /** The genuine token's holder, however its account stands. Rejects with an ApiError 40100 or 2002. */
+  async verify(token: string, now: number): Promise<Principal> {
+    if (this.verifications >= MAX_VERIFICATIONS) throw overloaded("too many unknown tokens at one time: try again");
+    this.verifications++;
+    try {
+      const claims = await this.keys.verify(token, now);
+      const session = this.accounts.sessions.get(Number(claims["sid"]));
+      if (session === undefined) throw tokenInvalid();
+      return this.remember(token, new Principal(session, claims.exp! * 1_000));
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      const isLoggedOut = (): boolean => this.accounts.hasEnded(Number(decodeJwt(token)["sid"]));
+      if (error instanceof TokenExpired && !isLoggedOut()) throw tokenExpired();
+      throw tokenInvalid();
+    } finally {
+      this.verifications--;
+    }
+  }
+
+  /** Credentials that were used since the last call, at most once a minute each. */
+  takeUsed(): Iterable<Credential> {
+    const { used } = this;
+    this.used = new Set();
+    return used;
+  }
+
+  private admit(principal: Principal, now: number, address: () => ClientAddress): Principal {
+    checkLive(principal, now);
+    const { credential } = principal;
+    if (credential instanceof Pat && credential.allowed !== null && !isListed(credential.allowed, address().address)) {
+      throw new ApiError(ErrorKind.forbidden, "the token cannot be used from this address");
+    }
+    if (now - credential.lastUsedAt >= LAST_USE_INTERVAL_MS) {
+      credential.lastUsedAt = now;
+      if (credential instanceof Session && credential.grant !== null) credential.grant.lastUsedAt = now;
+      this.used.add(credential);
+    }
+    return principal;
+  }
+
+  /** Only genuine tokens are kept: a flood of wrong ones costs its look-ups and no memory. */
+  private remember(token: string, principal: Principal): Principal {
+    if (this.known.size >= MAX_KNOWN_TOKENS) {
+      for (const oldest of this.known.keys()) {
+        this.known.delete(oldest);
+        break;
+      }
+    }
+    this.known.set(token, principal);
+    return principal;
+  }
+}
+
+/** Three parts, of which the first is a JSON object in base64url. */
+function looksSigned(token: string): boolean {
+  return token.startsWith("eyJ") && token.split(".", 4).length === 3;
+}

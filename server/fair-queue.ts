@@ -1,0 +1,82 @@
+/**
+ * Waiting items, kept per key and taken round robin over the keys: however much waits under one key, another key's
+ * oldest item is taken within one turn of the keys. Bounded per key and in all; every call is constant work. It holds
+ * items only: it runs nothing and reads no clock.
+ */
+
+interface Entry<T> {
+  readonly item: T;
+  next: Entry<T> | null;
+}
+
+/** What waits under one key, oldest first; never empty. */
+interface Line<T> {
+  readonly key: string;
+  first: Entry<T>;
+  last: Entry<T>;
+  size: number;
+  /** The line whose turn comes after this one's. */
+  next: Line<T> | null;
+}
+
+export class FairQueue<T> {
+  private readonly maxOfKey: number;
+  private readonly maxSize: number;
+  private readonly lines = new Map<string, Line<T>>();
+  private firstLine: Line<T> | null = null;
+  private lastLine: Line<T> | null = null;
+  private count = 0;
+
+  constructor(maxOfKey: number, maxSize: number) {
+    this.maxOfKey = maxOfKey;
+    this.maxSize = maxSize;
+  }
+
+  /** Items waiting, of all keys. */
+  get size(): number {
+    return this.count;
+  }
+
+  /** False, with nothing changed, where the key's line or the whole queue is full. */
+  push(key: string, item: T): boolean {
+    const line = this.lines.get(key);
+    if (this.count === this.maxSize || line?.size === this.maxOfKey) return false;
+    const entry: Entry<T> = { item, next: null };
+    if (line === undefined) {
+      const added: Line<T> = { key, first: entry, last: entry, size: 1, next: null };
+      this.lines.set(key, added);
+      this.append(added);
+    } else {
+      line.last.next = entry;
+      line.last = entry;
+      line.size++;
+    }
+    this.count++;
+    return true;
+  }
+
+  /** The oldest item of the key whose turn it is; that key's next turn comes after all others'. */
+  take(): T | undefined {
+    const line = this.firstLine;
+    if (line === null) return undefined;
+    this.firstLine = line.next;
+    if (this.firstLine === null) this.lastLine = null;
+    line.next = null;
+    this.count--;
+    const { item, next } = line.first;
+    if (next === null) {
+      this.lines.delete(line.key);
+    } else {
+      line.first = next;
+      line.size--;
+      this.append(line);
+    }
+    return item;
+  }
+
+  private append(line: Line<T>): void {
+    if (this.lastLine === null) this.firstLine = line;
+    else this.lastLine.next = line;
+    this.lastLine = line;
+  }
+}

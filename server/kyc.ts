@@ -1,0 +1,148 @@
+/**
+ * What takes an account to tier 1 and 2: the phone, by a code in a text message, and the application with a government
+ * ID, which an operator decides. Codes live in memory only: after a restart a new one is asked for.
+ */
+import { randomInt, timingSafeEqual } from "node:crypto";
+import type { IdentityApplicationRow } from "../engine/journal/load.ts";
+import type { AccountWrite } from "../engine/journal/writes.ts";
+import { MAX_MESSAGES_PER_HOUR, MAX_WRONG_CODES, PHONE_CODE_MS } from "../engine/limits.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import type { Accounts, Principal, User } from "./accounts.ts";
+import { actorOf, audit, type RequestContext } from "./audit.ts";
+import { ApiError, badRequest, ErrorKind } from "./errors.ts";
+import { phoneCodeText } from "./messages.ts";
+import type { Messenger } from "./messenger.ts";
+import { changeUser } from "./users.ts";
+
+const HOUR_MS = 3_600_000;
+const CODE_DIGITS = 6;
+
+/** A user's codes of the last hour: the one that counts, and when each was sent. */
+interface PhoneCode {
+  readonly phone: string;
+  /** Empty once it is over. */
+  code: string;
+  wrong: number;
+  readonly expiresAt: number;
+  readonly sentAt: readonly number[];
+}
+
+export interface Identity {
+  readonly document_type: string;
+  readonly document_number: string;
+  readonly country: string;
+}
+
+export class Kyc {
+  private readonly accounts: Accounts;
+  private readonly writer: AccountWriter;
+  private readonly messenger: Messenger;
+  private readonly codes = new Map<number, PhoneCode>();
+
+  constructor(accounts: Accounts, writer: AccountWriter, messenger: Messenger) {
+    this.accounts = accounts;
+    this.writer = writer;
+    this.messenger = messenger;
+  }
+
+  /** Sends a code. @param phone in E.164 @throws ApiError 42900 after so many in an hour, 40900 where it is verified */
+  async startPhone(principal: Principal, phone: string, context: RequestContext): Promise<void> {
+    const { user } = principal.credential;
+    const { now } = context;
+    if (user.phone === phone && user.phoneVerifiedAt !== null) {
+      throw new ApiError(ErrorKind.conflict, "phone: already verified");
+    }
+    const sentAt = (this.codes.get(user.id)?.sentAt ?? []).filter((at) => at > now - HOUR_MS);
+    if (sentAt.length >= MAX_MESSAGES_PER_HOUR) {
+      const wait = Math.ceil((sentAt[0]! + HOUR_MS - now) / 1_000);
+      throw new ApiError(ErrorKind.limitExceeded, `at most ${MAX_MESSAGES_PER_HOUR} codes an hour`, wait);
+    }
+    const code = String(randomInt(10 ** CODE_DIGITS)).padStart(CODE_DIGITS, "0");
+    this.codes.set(user.id, { phone, code, wrong: 0, expiresAt: now + PHONE_CODE_MS, sentAt: [...sentAt, now] });
+    // Another number of a verified account counts once it is verified itself.
+    if (user.phoneVerifiedAt === null && user.phone !== phone) {
+      const change = { action: "user.set_phone", userId: user.id, subject: user.id };
+      await this.writer.write([changeUser(user, { phone })], [audit(context, actorOf(principal), change)]);
+    }
+    this.messenger.sendText(phoneCodeText(phone, code, PHONE_CODE_MS));
+  }
+
+  /** @throws ApiError 40000 for a wrong code, 40900 where none is waiting: expired, or ended by five wrong ones */
+  async verifyPhone(principal: Principal, code: string, context: RequestContext): Promise<User> {
+    const { user } = principal.credential;
+    const found = this.codes.get(user.id);
+    if (found === undefined || found.code === "" || found.expiresAt <= context.now) {
+      throw new ApiError(ErrorKind.conflict, "no code is waiting: ask for a new one");
+    }
+    if (!isSame(code, found.code)) {
+      found.wrong++;
+      if (found.wrong >= MAX_WRONG_CODES) found.code = "";
+      const left = MAX_WRONG_CODES - found.wrong;
+      throw badRequest(left === 0 ? "code: wrong, ask for a new one" : `code: wrong, ${left} more tries`);
+    }
+    found.code = "";
+    const write = changeUser(user, { phone: found.phone, phoneVerifiedAt: context.now });
+    const change = { action: "user.verify_phone", userId: user.id, subject: user.id };
+    await this.writer.write([write], [audit(context, actorOf(principal), change)]);
+    return user;
+  }
+
+  /** Forgets codes that are an hour old. */
+  forgetExpired(now: number): void {
+    for (const [userId, { sentAt }] of this.codes) {
+      if (sentAt.at(-1)! <= now - HOUR_MS) this.codes.delete(userId);
+    }
+  }
+
+  /** @throws ApiError 40300 below tier 1, 40900 where one waits or tier 2 is reached */
+  async applyForTier2(
+    principal: Principal,
+    identity: Identity,
+    context: RequestContext,
+  ): Promise<IdentityApplicationRow> {
+    const { user } = principal.credential;
+    if (user.kycTier < 1) throw new ApiError(ErrorKind.forbidden, "requires KYC tier 1: verify e-mail and phone first");
+    const pending = this.accounts.identityApplication(user.id)?.status === "pending";
+    if (user.kycTier > 1 || pending) {
+      throw new ApiError(ErrorKind.conflict, pending ? "an application is waiting" : "the account has tier 2");
+    }
+    const { document_type, document_number, country } = identity;
+    const made = { status: "pending", createdAt: context.now };
+    const row = {
+      user_id: user.id,
+      document_type,
+      document_number,
+      country,
+      status: made.status,
+      created_at: made.createdAt,
+    };
+    const known = { userId: user.id, documentType: document_type, country, ...made, decidedAt: null };
+    // Seen at once, so that two requests don't make two applications.
+    this.accounts.setIdentityApplication({ ...known, id: 0 });
+    const write: AccountWrite = { kind: "insert", table: "identity_applications", row };
+    const change = { action: "identity.apply", userId: user.id, details: { document_type, country } };
+    const [result] = await this.writer.write([write], [audit(context, actorOf(principal), change)]);
+    const application = { ...known, id: result!.id };
+    this.accounts.setIdentityApplication(application);
+    return application;
+  }
+
+  /** An operator's decision. @throws ApiError 40900 unless an application waits */
+  async decide(user: User, isApproved: boolean, actor: string, context: RequestContext): Promise<void> {
+    const application = this.accounts.identityApplication(user.id);
+    if (application?.status !== "pending" || application.id === 0) {
+      throw new ApiError(ErrorKind.conflict, "no application is waiting");
+    }
+    const status = isApproved ? "approved" : "refused";
+    this.accounts.setIdentityApplication({ ...application, status, decidedAt: context.now });
+    const set = { status, decided_at: context.now };
+    const writes: AccountWrite[] = [{ kind: "update", table: "identity_applications", id: application.id, set }];
+    if (isApproved) writes.push(changeUser(user, { kycTier: 2 }));
+    const change = { action: `identity.${isApproved ? "approve" : "refuse"}`, userId: user.id };
+    await this.writer.write(writes, [audit(context, actor, change)]);
+  }
+}
+
+function isSame(given: string, expected: string): boolean {
+  return given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected));
+}

@@ -1,0 +1,118 @@
+/**
+ * Password hashes, made and verified in the pool of server/password-worker.ts, off the gateway's thread. What waits for
+ * the pool waits here, fairly by client address: a flood of sign-ins from one address delays others by a job each turn.
+ * Lengths are the caller's to check. No password is ever in an error, a log or a file.
+ */
+import { availableParallelism } from "node:os";
+import { Piscina } from "piscina";
+import { badRequest, overloaded } from "./errors.ts";
+import { FairQueue } from "./fair-queue.ts";
+import type { HashJob, VerifyJob } from "./password-worker.ts";
+
+/** One, so that a core stays with trading on a small machine; a quarter of a large one. */
+export const PASSWORD_THREADS = availableParallelism() > 8 ? Math.floor(availableParallelism() / 4) : 1;
+/** Jobs under way count against neither. */
+export const MAX_WAITING_OF_ADDRESS = 128;
+export const MAX_WAITING = 16_384;
+/** What waited longer is refused: whoever asked is about to give up. */
+const MAX_WAIT_MS = 8_000;
+
+interface Waiting {
+  readonly name: "hash" | "verify";
+  readonly job: HashJob | VerifyJob;
+  /** ms of the monotonic clock */
+  readonly since: number;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class Passwords {
+  private readonly pool: Piscina;
+  private readonly waiting = new FairQueue<Waiting>(MAX_WAITING_OF_ADDRESS, MAX_WAITING);
+  private underWay = 0;
+  private isClosing = false;
+
+  constructor(workerFile: URL = new URL("./password-worker.js", import.meta.url)) {
+    this.pool = new Piscina({
+      filename: workerFile.href,
+      minThreads: PASSWORD_THREADS,
+      maxThreads: PASSWORD_THREADS,
+    });
+  }
+
+  /**
+   * @param address the client's, whose turn it takes
+   * @param field what the caller calls the password
+   * @returns a PHC string of argon2id
+   * @throws ApiError 40000 naming the field where the password is too common; 50300 where too many wait
+   */
+  async hash(password: string, address: string, field = "password"): Promise<string> {
+    const phc = await this.run<string | null>("hash", { password, isChosen: false }, address);
+    if (phc === null) throw badRequest(`${field}: too common, and so easily guessed: choose another`);
+    return phc;
+  }
+
+  /** As `hash`, for a password that an operator chose: it may be a common one. */
+  hashChosen(password: string): Promise<string> {
+    return this.run("hash", { password, isChosen: true }, "");
+  }
+
+  /**
+   * True where it is the password of `hash`. A null hash (no such account, or none set) costs the same and is false, as
+   * is one that can't be read: neither the answer nor its time tells.
+   * @throws ApiError 50300 where too many wait
+   */
+  verify(hash: string | null, password: string, address: string): Promise<boolean> {
+    return this.run("verify", { hash, password }, address);
+  }
+
+  /** Refuses what waits; resolves when the jobs under way are answered and the threads ended. */
+  async close(): Promise<void> {
+    this.isClosing = true;
+    for (let next = this.waiting.take(); next !== undefined; next = this.waiting.take()) next.reject(shuttingDown());
+    await this.pool.close();
+  }
+
+  private run<T>(name: Waiting["name"], job: HashJob | VerifyJob, address: string): Promise<T> {
+    if (this.isClosing) return Promise.reject(shuttingDown());
+    return new Promise((resolve, reject) => {
+      const since = performance.now();
+      const next: Waiting = { name, job, since, resolve: resolve as Waiting["resolve"], reject };
+      if (this.waiting.push(address, next)) this.startJobs();
+      else reject(tooMany());
+    });
+  }
+
+  /** Hands the pool no more than it has threads: its own queue is first come, first served. */
+  private startJobs(): void {
+    while (this.underWay < PASSWORD_THREADS) {
+      const next = this.waiting.take();
+      if (next === undefined) return;
+      if (performance.now() - next.since > MAX_WAIT_MS) {
+        next.reject(tooMany());
+        continue;
+      }
+      this.underWay++;
+      void this.runJob(next);
+    }
+  }
+
+  private async runJob({ name, job, resolve, reject }: Waiting): Promise<void> {
+    try {
+      resolve(await this.pool.run(job, { name }));
+    } catch (error) {
+      // Of what was thrown only the code: a message could quote the password.
+      reject(new Error(`the password worker failed: ${String((error as { code?: unknown } | null)?.code)}`));
+    }
+    this.underWay--;
+    this.startJobs();
+  }
+}
+
+function tooMany(): Error {
+  return overloaded("too many sign-ins in flight: try again");
+}
+
+function shuttingDown(): Error {
+  return overloaded("the exchange is shutting down");
+}

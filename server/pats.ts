@@ -1,0 +1,73 @@
+/** Personal access tokens: made, listed and revoked by their owner. The text is shown once; its SHA-256 is kept. */
+import { randomBytes } from "node:crypto";
+import type { AccountWrite } from "../engine/journal/writes.ts";
+import { MAX_PATS_PER_USER } from "../engine/limits.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import { type Accounts, hashToken, type Pat, type Principal, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
+import { actorOf, audit, type RequestContext } from "./audit.ts";
+import { isAddressRange } from "./client-address.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
+
+const TOKEN_BYTES = 32;
+
+export interface PatWish {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** ms */
+  readonly expiresAt: number | null;
+  /** Addresses and CIDR ranges that it may come from; null: any. */
+  readonly allowedIps: readonly string[] | null;
+}
+
+export class Pats {
+  private readonly accounts: Accounts;
+  private readonly writer: AccountWriter;
+  /** By user: tokens on their way to the database. */
+  private readonly coming = new Map<number, number>();
+
+  constructor(accounts: Accounts, writer: AccountWriter) {
+    this.accounts = accounts;
+    this.writer = writer;
+  }
+
+  /** @throws ApiError 40000, 40900 where the user has as many as may be */
+  async create(principal: Principal, wish: PatWish, context: RequestContext): Promise<{ pat: Pat; token: string }> {
+    const { userId } = principal;
+    const { name, expiresAt, allowedIps } = wish;
+    if (expiresAt !== null && expiresAt <= context.now) throw badRequest("expires_at: must be in the future");
+    const wrong = allowedIps?.find((range) => !isAddressRange(range));
+    if (wrong !== undefined) throw badRequest("allowed_ips: each an IP address or a CIDR range");
+    const coming = this.coming.get(userId) ?? 0;
+    if (this.accounts.pats.countOf(userId) + coming >= MAX_PATS_PER_USER) {
+      throw new ApiError(ErrorKind.conflict, `at most ${MAX_PATS_PER_USER} tokens: revoke one first`);
+    }
+    const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString("base64url");
+    const prefix = token.slice(0, TOKEN_SHOWN_LENGTH);
+    const scopes = [...new Set(wish.scopes)];
+    const made = { tokenHash: hashToken(token), prefix, allowedAddresses: allowedIps, expiresAt, at: context.now };
+    const write: AccountWrite = { kind: "createToken", userId, name, scopes, ...made };
+    const change = { action: "pat.create", userId, details: { scopes, expires_at: expiresAt } };
+    this.coming.set(userId, coming + 1);
+    try {
+      const [result] = await this.writer.write([write], [audit(context, actorOf(principal), change)]);
+      return { pat: this.accounts.pats.get(result!.id)!, token };
+    } finally {
+      const left = this.coming.get(userId)! - 1;
+      if (left === 0) this.coming.delete(userId);
+      else this.coming.set(userId, left);
+    }
+  }
+
+  /** @throws ApiError 4040 unless it is one of the caller's */
+  async revoke(principal: Principal, id: number, context: RequestContext): Promise<void> {
+    const pat = this.accounts.pats.get(id);
+    if (pat === undefined || pat.user.id !== principal.userId) throw notFound("token");
+    this.accounts.endPat(pat);
+    const set = { revoked_at: context.now };
+    const change = { action: "pat.revoke", userId: principal.userId, subject: id };
+    await this.writer.write(
+      [{ kind: "update", table: "personal_access_tokens", id, set }],
+      [audit(context, actorOf(principal), change)],
+    );
+  }
+}

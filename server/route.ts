@@ -1,0 +1,113 @@
+/**
+ * What a route is: its path, schemas and access, and what a handler gets and answers. Handlers answer JSON text, now or
+ * later, or keep the reply and answer it themselves once the journal has committed (then they return undefined).
+ */
+import type { TSchema } from "typebox";
+import type { Principal, Scope, TokenKind } from "./accounts.ts";
+import type { ClientAddress } from "./client-address.ts";
+import { notFound } from "./errors.ts";
+import type { Answer } from "./exchange.ts";
+import type { Origin } from "./order-entry.ts";
+import type { RateClass } from "./rate-limiter.ts";
+import * as S from "./schemas.ts";
+
+/** The way back to whoever asked. Only the first call does anything. */
+export interface Responder extends Answer {
+  readonly requestId: string;
+  /** A body that is not enveloped. */
+  plain(status: number, json: string): void;
+  /** Adds a header to the answer, over HTTP. */
+  header(name: string, value: string): void;
+  /** Answers whatever a handler threw. */
+  fail(thrown: unknown): void;
+}
+
+export interface RouteRequest {
+  readonly now: number;
+  /** Null on public routes, where nothing asks for it. */
+  readonly principal: Principal | null;
+  /** The client's; unknown on the hot paths where nothing is limited. */
+  readonly address: ClientAddress;
+  /** Those that the route asks for, "" where they are missing. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly origin: Origin;
+  /** Path parameters in the order of the path, as text. */
+  readonly params: readonly [string, string];
+  readonly query: unknown;
+  body: unknown;
+  readonly reply: Responder;
+}
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Below /api/v1, or at the root where `unversioned`. */
+  readonly path: string;
+  readonly unversioned: boolean;
+  readonly summary: string;
+  readonly access: "public" | "user";
+  readonly tokens: readonly TokenKind[];
+  readonly scope: Scope | null;
+  /** KYC tier that the caller must have. */
+  readonly minTier: number;
+  /** Which rate limits count a call. */
+  readonly rateClass: RateClass;
+  /** Orders that it places may be credited to an integration. */
+  readonly credited: boolean;
+  /** Request headers that the handler reads, in lower case. */
+  readonly headers: readonly string[];
+  readonly query: TSchema;
+  readonly body: TSchema | null;
+  /** The body is a form (RFC 6749), and errors have that standard's shape. */
+  readonly oauth: boolean;
+  /** Of `data`, or of the whole body where not enveloped. */
+  readonly response: TSchema;
+  readonly status: number;
+  readonly enveloped: boolean;
+  readonly handler: (request: RouteRequest) => string | Promise<string | undefined> | undefined;
+}
+
+type Optional =
+  | "unversioned"
+  | "access"
+  | "tokens"
+  | "scope"
+  | "minTier"
+  | "rateClass"
+  | "credited"
+  | "headers"
+  | "query"
+  | "body"
+  | "oauth"
+  | "status"
+  | "enveloped";
+type RouteInput = Omit<Route, Optional> & Partial<Pick<Route, Optional>>;
+
+const ANY_TOKEN: readonly TokenKind[] = ["session", "oauth", "pat"];
+const NO_HEADERS: readonly string[] = [];
+
+/** A route, with what most of them have left out. */
+export function route(input: RouteInput): Route {
+  return {
+    unversioned: false,
+    access: input.scope ? "user" : "public",
+    tokens: ANY_TOKEN,
+    scope: null,
+    minTier: 0,
+    rateClass: "default",
+    credited: false,
+    headers: NO_HEADERS,
+    query: S.NoQuery,
+    body: null,
+    oauth: false,
+    status: 200,
+    enveloped: true,
+    ...input,
+  };
+}
+
+/** A path id: a positive integer, or it names nothing. @throws ApiError 4040 */
+export function pathId(text: string, what: string): number {
+  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
+  if (id === 0 || !Number.isSafeInteger(id)) throw notFound(what);
+  return id;
+}

@@ -1,0 +1,228 @@
+/**
+ * Sessions: what a sign-in or an authorization code opens, and a rotating refresh token keeps going. An access token is
+ * a signed JWT that names its session; when the session ends, its tokens end at once.
+ *
+ * A refresh token is a family, the same over the session's life, and a secret that is good for one use. Whoever shows
+ * the family with another secret has seen a spent token: it leaked, and the session ends. RFC 9700, section 4.14.
+ */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { SessionRow } from "../engine/journal/load.ts";
+import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
+import { MAX_SESSIONS_PER_USER } from "../engine/limits.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import { type Accounts, type Grant, SCOPES, type Session, type User } from "./accounts.ts";
+import { audit, type RequestContext } from "./audit.ts";
+import type { Authenticator } from "./authenticator.ts";
+import { ApiError, ErrorKind } from "./errors.ts";
+import type { SigningKeys } from "./signing-keys.ts";
+
+export interface Tokens {
+  readonly session: Session;
+  readonly accessToken: string;
+  readonly refreshToken: string;
+}
+
+const REFRESH_PREFIX = "pm_ref_";
+const FAMILY_BYTES = 18;
+const SECRET_BYTES = 32;
+const REFRESH_TOKEN = new RegExp(`^${REFRESH_PREFIX}([A-Za-z0-9_-]{24})([A-Za-z0-9_-]{43})$`);
+const MAX_USER_AGENT_LENGTH = 200;
+
+export interface SessionOptions {
+  readonly accounts: Accounts;
+  readonly authenticator: Authenticator;
+  readonly keys: SigningKeys;
+  readonly writer: AccountWriter;
+  readonly accessTtlMs: number;
+  readonly refreshTtlMs: number;
+}
+
+/** Whose a refresh token that counts is. */
+export interface Refresh {
+  readonly session: Session;
+  readonly secret: string;
+}
+
+export class Sessions {
+  private readonly options: SessionOptions;
+
+  constructor(options: SessionOptions) {
+    this.options = options;
+  }
+
+  /** A sign-in by `method`, such as "password". Its tokens carry all scopes. */
+  async open(user: User, method: string, context: RequestContext): Promise<Tokens> {
+    const { accounts } = this.options;
+    const crowd = accounts.sessions.of(user.id).filter(({ grant }) => grant === null);
+    const oldest = crowd.length >= MAX_SESSIONS_PER_USER ? crowd[0]! : null;
+    if (oldest !== null) await this.end([oldest], "too_many_sessions", `user ${user.id}`, context);
+    return this.start(user, null, method, [...SCOPES], context, `user ${user.id}`);
+  }
+
+  /** What an authorization code of a third party opens. */
+  openForGrant(grant: Grant, user: User, scopes: readonly string[], context: RequestContext): Promise<Tokens> {
+    return this.start(user, grant, "authorization_code", scopes, context, `oauth client ${grant.client.row.id}`);
+  }
+
+  private async start(
+    user: User,
+    grant: Grant | null,
+    method: string,
+    scopes: readonly string[],
+    context: RequestContext,
+    actor: string,
+  ): Promise<Tokens> {
+    const { accounts, writer, refreshTtlMs } = this.options;
+    const { now, address, userAgent } = context;
+    const family = randomBytes(FAMILY_BYTES).toString("base64url");
+    const secret = randomBytes(SECRET_BYTES).toString("base64url");
+    const row: SessionRow = {
+      id: accounts.nextSessionId(),
+      userId: user.id,
+      grantId: grant?.row.id ?? null,
+      method,
+      scopes: scopes.join(" "),
+      family,
+      refreshHash: hashOf(secret),
+      userAgent: userAgent === "" ? null : userAgent.slice(0, MAX_USER_AGENT_LENGTH),
+      address: address === "" ? null : address,
+      createdAt: now,
+      lastUsedAt: now,
+      expiresAt: now + refreshTtlMs,
+    };
+    const write: AccountWrite = {
+      kind: "insert",
+      table: "sessions",
+      row: {
+        id: row.id,
+        user_id: row.userId,
+        grant_id: row.grantId,
+        method,
+        scopes: row.scopes,
+        family,
+        refresh_hash: row.refreshHash,
+        user_agent: row.userAgent,
+        address: row.address,
+        created_at: now,
+        last_used_at: now,
+        expires_at: row.expiresAt,
+      },
+    };
+    // Known before it is durable, so that what ends all of the user's sessions meanwhile ends this one too.
+    const session = accounts.addSession(row);
+    if (session === null) throw new ApiError(ErrorKind.unauthenticated, "the grant was revoked");
+    const change = {
+      action: "session.start",
+      userId: user.id,
+      subject: row.id,
+      details: { method, scopes: row.scopes },
+    };
+    await writer.write([write], [audit(context, actor, change)]);
+    return { session, accessToken: await this.sign(session, now), refreshToken: REFRESH_PREFIX + family + secret };
+  }
+
+  /**
+   * The session whose refresh token this is.
+   * @param isOAuth whether it must be a third party's
+   * @throws ApiError 40100; where the token was used before its session ends too
+   */
+  async find(token: string, isOAuth: boolean, context: RequestContext): Promise<Refresh> {
+    const found = this.ofFamily(token, context.now);
+    if (found === null || (found.session.grant !== null) !== isOAuth) {
+      throw new ApiError(ErrorKind.unauthenticated, "the refresh token is not valid");
+    }
+    await this.refuseReuse(found, context);
+    return found;
+  }
+
+  /** The session that the refresh token keeps going; null where it isn't one that counts. Nothing follows. */
+  peek(token: string, now: number): Session | null {
+    const found = this.ofFamily(token, now);
+    return found !== null && isCurrent(found) ? found.session : null;
+  }
+
+  private ofFamily(token: string, now: number): Refresh | null {
+    const [, family = "", secret = ""] = REFRESH_TOKEN.exec(token) ?? [];
+    const session = this.options.accounts.sessionByFamily(family);
+    return session === undefined || session.row.expiresAt <= now ? null : { session, secret };
+  }
+
+  /** Spends the refresh token and answers new ones. @throws ApiError 40100 where another request spent it first, 40300 */
+  async rotate(refresh: Refresh, context: RequestContext): Promise<Tokens> {
+    const { writer, refreshTtlMs } = this.options;
+    const { session } = refresh;
+    const { row } = session;
+    if (session.isEnded) throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
+    await this.refuseReuse(refresh, context);
+    if (session.user.suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
+    // From here no other request can spend the same token.
+    const next = randomBytes(SECRET_BYTES).toString("base64url");
+    row.refreshHash = hashOf(next);
+    row.expiresAt = context.now + refreshTtlMs;
+    session.lastUsedAt = context.now;
+    const set = { refresh_hash: row.refreshHash, expires_at: row.expiresAt, last_used_at: context.now };
+    const [accessToken] = await Promise.all([
+      this.sign(session, context.now),
+      writer.write([{ kind: "update", table: "sessions", id: row.id, set }]),
+    ]);
+    return { session, accessToken, refreshToken: REFRESH_PREFIX + row.family + next };
+  }
+
+  /** Ends sessions and all that hangs on them, at once; resolves when that is durable. */
+  async end(sessions: readonly Session[], reason: string, actor: string, context: RequestContext): Promise<void> {
+    const live = sessions.filter(({ isEnded }) => !isEnded);
+    if (live.length === 0) return;
+    for (const session of live) this.options.accounts.endSession(session);
+    const writes = live.map(({ id }): AccountWrite => {
+      return { kind: "update", table: "sessions", id, set: { ended_at: context.now, end_reason: reason } };
+    });
+    const audits = live.map(({ id, user }, write): AuditEntry => {
+      const change = { action: "session.end", userId: user.id, subject: id, details: { reason }, write };
+      return audit(context, actor, change);
+    });
+    await this.options.writer.write(writes, audits);
+  }
+
+  /** Forgets sessions whose refresh token expired. */
+  forgetExpired(now: number): void {
+    const { accounts } = this.options;
+    for (const session of accounts.sessions.values()) {
+      if (session.row.expiresAt <= now) accounts.forgetSession(session);
+    }
+  }
+
+  private async refuseReuse(refresh: Refresh, context: RequestContext): Promise<void> {
+    if (isCurrent(refresh)) return;
+    const { session } = refresh;
+    await this.end([session], "refresh_token_reused", `user ${session.user.id}`, context);
+    throw new ApiError(ErrorKind.unauthenticated, "the refresh token was used before: the session has ended");
+  }
+
+  private async sign(session: Session, now: number): Promise<string> {
+    const { keys, accessTtlMs, authenticator } = this.options;
+    const iat = Math.floor(now / 1_000);
+    const exp = iat + accessTtlMs / 1_000;
+    const { row, grant } = session;
+    const claims = {
+      sub: String(row.userId),
+      scope: row.scopes,
+      iat,
+      exp,
+      jti: randomBytes(16).toString("base64url"),
+      sid: row.id,
+      ...(grant === null ? {} : { client_id: grant.client.row.clientId }),
+    };
+    // RFC 9068 for third parties.
+    const token = await keys.sign(claims, grant === null ? "JWT" : "at+jwt");
+    authenticator.issued(token, session, exp * 1_000);
+    return token;
+  }
+}
+
+function hashOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+function isCurrent({ session, secret }: Refresh): boolean {
+  return timingSafeEqual(Buffer.from(hashOf(secret), "hex"), Buffer.from(session.row.refreshHash, "hex"));
+}
