@@ -109,7 +109,19 @@ export function checkAnswer(method: string, url: string, requestId: string | nul
   expectThat(headers["content-type"] === "application/json", "Content-Type", raw);
   if (requestId === null) expectThat(/^[\x21-\x7e]+$/.test(String(headers["x-request-id"])), "X-Request-Id", raw);
   else expectThat(headers["x-request-id"] === requestId, `X-Request-Id echoes ${requestId}`, raw);
+  if (status === 302) {
+    expectThat(matched?.route.status === 302 && headers.location !== undefined, "a redirect of the route's", raw);
+    expectThat(raw.body.length === 0, "a redirect has no body", raw);
+    return { status, code: 0, msg: "", data: null, headers };
+  }
   const body = JSON.parse(raw.body.toString()) as Record<string, unknown>;
+  if (matched?.route.oauth === true && status >= 400) {
+    // RFC 6749, section 5.2: no envelope, and no code of ours.
+    const { error, error_description: text, ...rest } = body;
+    expectThat(typeof error === "string" && /^[a-z_]+$/.test(error), "an OAuth error", raw);
+    expectThat(Object.keys(rest).length === 0 && (text === undefined || typeof text === "string"), "its fields", raw);
+    return { status, code: status, msg: error, data: body, headers };
+  }
   if (matched !== undefined && !matched.route.enveloped && !("code" in body)) {
     matched.envelope(body);
     return { status, code: 0, msg: "", data: body, headers };

@@ -8,7 +8,7 @@ import { type ServerOptions, TestServer } from "./server.ts";
 import { Socket } from "./socket.ts";
 
 export const USDC = 1_000_000;
-const ALL_SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"];
+export const ALL_SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"];
 
 export interface UserSpec {
   readonly tier?: number;
@@ -16,6 +16,9 @@ export interface UserSpec {
   readonly deposit?: number;
   /** One token each. */
   readonly scopes?: readonly (readonly string[])[];
+  /** Without one nobody can sign in as this user. */
+  readonly password?: string;
+  readonly role?: "user" | "operator";
 }
 
 export interface WorldOptions extends Omit<ServerOptions, "seed"> {
@@ -39,8 +42,10 @@ export function seedOf({ users = 2, named = {}, markets = [2] }: WorldOptions): 
   const specs: [string, UserSpec][] = Object.entries(named);
   for (let i = 0; i < users; i++) specs.push([`user${i}`, {}]);
   return {
-    users: specs.map(([name, { tier = 2, deposit = 10_000 * USDC, scopes = [ALL_SCOPES] }]) => ({
+    users: specs.map(([name, { tier = 2, deposit = 10_000 * USDC, scopes = [ALL_SCOPES], password, role }]) => ({
       email: `${name}@example.com`,
+      ...(password === undefined ? {} : { password }),
+      ...(role === undefined ? {} : { role }),
       kyc_tier: tier,
       deposit,
       pats: scopes.map((list, i) => ({ name: `token ${i}`, scopes: [...list], token: tokenOf(name, i) })),
