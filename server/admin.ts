@@ -3,16 +3,26 @@ import { join, resolve } from "node:path";
 import { openReadOnly } from "../engine/journal/database.ts";
 import { verifyDatabase } from "../engine/journal/verify.ts";
 import { readConfig } from "./config.ts";
+import { ask } from "./control.ts";
+import { controlPath, keyFolder, lockDataFolder } from "./data-folder.ts";
+import { SigningKeys } from "./signing-keys.ts";
 
 const HELP = `Usage: npm run admin -- COMMAND
 
   help                this text
   verify [FILE]       check every invariant of a database file (default: DATA_DIR/exchange.db) and print the figures
   backup FILE         write a consistent copy of the database, also while the server runs
+  keys rotate         sign with a new key from now on; tokens of the old one live on, the JWKS lists both
+
+With the server running:
+  suspend EMAIL       refuse the user's tokens and sign-ins, and cancel the user's orders
+  restore EMAIL       end that
+  identity approve EMAIL, identity refuse EMAIL
+                      decide the application for KYC tier 2
 `;
 
 async function main(args: readonly string[]): Promise<number> {
-  const [command = "help", file] = args;
+  const [command = "help", file, ...rest] = args;
   const path = (): string => join(readConfig(process.env).dataDir, "exchange.db");
   switch (command.toLowerCase()) {
     case "help":
@@ -35,10 +45,38 @@ async function main(args: readonly string[]): Promise<number> {
       process.stdout.write(`wrote ${resolve(file)}, ${totalPages} pages\n`);
       return 0;
     }
+    case "keys":
+      if (file !== "rotate") throw new Error("keys: rotate is all that can be done with them");
+      process.stdout.write(`${(await askServer(["keys rotate"])) ?? (await rotateKeys())}\n`);
+      return 0;
+    case "suspend":
+    case "restore":
+    case "identity": {
+      const answer = await askServer([command.toLowerCase(), ...(file === undefined ? [] : [file, ...rest])]);
+      if (answer === null) throw new Error("the server isn't running: start it first");
+      process.stdout.write(`${answer}\n`);
+      return 0;
+    }
     default:
       process.stderr.write(`unknown command "${command}"\n\n${HELP}`);
       return 2;
   }
+}
+
+function askServer(request: readonly string[]): Promise<string | null> {
+  return ask(controlPath(readConfig(process.env).dataDir), request);
+}
+
+/** On a stopped server. */
+async function rotateKeys(): Promise<string> {
+  const { dataDir, publicUrl, accessTtlMs } = readConfig(process.env);
+  const lock = lockDataFolder(dataDir);
+  const now = Date.now();
+  const names = { issuer: publicUrl, audience: publicUrl };
+  const keys = await SigningKeys.open(keyFolder(dataDir), { ...names, tokenTtlMs: accessTtlMs, now });
+  const kid = await keys.rotate(now);
+  lock.close();
+  return `the signing key is ${kid}`;
 }
 
 try {

@@ -7,12 +7,11 @@
 
 import type * as Uws from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
-import Database from "better-sqlite3";
 import { check } from "../engine/check.ts";
 import { MarketStatus } from "../engine/constants.ts";
 import { migrate, openDatabase } from "../engine/journal/database.ts";
@@ -40,6 +39,8 @@ import { Authenticator } from "./authenticator.ts";
 import { createAddressReader } from "./client-address.ts";
 import { ClientOrderIds } from "./client-order-ids.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
+import { listenForCommands } from "./control.ts";
+import { controlPath, keyFolder, lockDataFolder } from "./data-folder.ts";
 import { compileRoutes } from "./dispatch.ts";
 import { API_BASE } from "./envelope.ts";
 import { type ApiError, overloaded } from "./errors.ts";
@@ -52,6 +53,7 @@ import { createLogger, type Logger } from "./logger.ts";
 import { MarketRegistry } from "./market-registry.ts";
 import { Messenger } from "./messenger.ts";
 import { OAuth } from "./oauth.ts";
+import { createOperations } from "./operations.ts";
 import { OrderEntry } from "./order-entry.ts";
 import { OrderStore } from "./order-store.ts";
 import { Passwords } from "./passwords.ts";
@@ -87,23 +89,6 @@ interface Threads {
   readonly totals: CommittedTotals;
   readonly port: import("node:worker_threads").MessagePort;
   readonly posted: SharedArrayBuffer;
-}
-
-/** Holds the data folder for this process's life, also through a crash: the lock goes with the process. */
-function lockDataDir(dataDir: string): Database.Database {
-  let lock: Database.Database;
-  try {
-    mkdirSync(dataDir, { recursive: true });
-    lock = new Database(join(dataDir, "exchange.lock"), { timeout: 0 });
-  } catch (error) {
-    throw new ConfigError(`DATA_DIR: cannot write to "${dataDir}" (${(error as NodeJS.ErrnoException).code})`);
-  }
-  try {
-    lock.exec("BEGIN EXCLUSIVE");
-  } catch {
-    throw new ConfigError(`DATA_DIR: "${dataDir}" is in use by another server`);
-  }
-  return lock;
 }
 
 function startThreads(config: Config, path: string, texts: SharedArrayBuffer): Threads {
@@ -200,7 +185,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   for (const signal of STOP_SIGNALS) process.on(signal, leave);
   assertLimits();
   const uws = await loadUws();
-  const lock = lockDataDir(config.dataDir);
+  const lock = lockDataFolder(config.dataDir);
   const path = join(config.dataDir, "exchange.db");
   const isNew = !existsSync(path);
   let seed = config.seedFile === null ? null : readSeed(config.seedFile);
@@ -256,7 +241,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   let { publicUrl } = config;
   const { accessTtlMs, refreshTtlMs } = config;
   const audience = (): string => publicUrl + API_BASE;
-  const keys = await SigningKeys.open(join(config.dataDir, "keys"), {
+  const keys = await SigningKeys.open(keyFolder(config.dataDir), {
     issuer: publicUrl,
     audience: audience(),
     tokenTtlMs: accessTtlMs,
@@ -313,7 +298,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const app = createApp(config, uws);
   const limiter = config.rateLimits === null ? null : new RateLimiter(config.rateLimits);
   const addressOf = createAddressReader(config.trustedProxies);
-  const service = { exchange, entry, history, totals: threads.totals, limiter, unready };
+  const service = { exchange, entry, history, totals: threads.totals, writer, limiter, unready };
   const identity = { accounts, auth, sessions, pats, kyc, oauth, social, keys, publicUrl: () => publicUrl };
   const routes = compileRoutes(createRoutes({ ...service, ...identity }));
   const hasProxies = config.trustedProxies.length > 0;
@@ -379,6 +364,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
     uws.us_listen_socket_close(listenSocket);
     for (const timer of ticking) clearInterval(timer);
+    control.close();
     pace.close();
     while (!failed && exchange.pendingCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     if (!failed) {
@@ -400,6 +386,21 @@ async function start(config: Config, logger: Logger): Promise<void> {
     logger.info("stopped");
     process.exit(0);
   };
+  const control = listenForCommands(
+    controlPath(config.dataDir),
+    createOperations({
+      accounts,
+      kyc,
+      keys,
+      writer,
+      endSockets: (credential) => hub.endCredential(credential, Date.now()),
+      cancelOrders: (userId) => entry.cancelAll(userId, {}, Date.now(), IGNORED),
+    }),
+  );
+  control.on("error", (error) =>
+    logger.warn({ err: error }, "no control socket: commands of npm run admin can't reach this server"),
+  );
+
   for (const signal of STOP_SIGNALS) {
     process.off(signal, leave);
     process.on(signal, () => void stop(signal));

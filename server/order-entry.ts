@@ -501,8 +501,19 @@ export class OrderEntry {
 
   // ---------------------------------------------------------------- complete sets
 
-  /** Turns USDC into complete sets (or back); `answer` gets {market_id, quantity}. @throws ApiError */
-  changeSets(trader: Trader, marketId: number, quantity: number, split: boolean, now: number, answer: Answer): void {
+  /**
+   * Turns USDC into complete sets (or back); `answer` gets {market_id, quantity}.
+   * @param begin called once nothing can refuse it any more, before it is done @throws ApiError
+   */
+  changeSets(
+    trader: Trader,
+    marketId: number,
+    quantity: number,
+    split: boolean,
+    now: number,
+    answer: Answer,
+    begin: () => void,
+  ): void {
     const { exchange } = this;
     const market = exchange.registry.get(marketId);
     if (market === undefined) throw notFound("market");
@@ -518,6 +529,7 @@ export class OrderEntry {
     const link = links.of(marketId);
     if (!links.hasRoom(link)) throw tooMuchInFlight();
     // From here it must succeed.
+    begin();
     if (split) ledger.hold(userId, amount);
     else for (const outcome of market.outcomes) ledger.holdShares(userId, outcome.id, quantity);
     const kind = split ? R.CommandKind.splitSets : R.CommandKind.mergeSets;

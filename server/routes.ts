@@ -17,7 +17,9 @@ import { DAILY_ACTIVITY_LIMIT_MICRO, DEFAULT_FEED_SIZE, DEFAULT_PAGE_LIMIT } fro
 import { utcDay } from "../engine/money.ts";
 import { sideOf } from "../engine/records.ts";
 import { type AccountRouteContext, createAccountRoutes } from "./account-routes.ts";
+import type { AccountWriter } from "./account-writer.ts";
 import type { Principal } from "./accounts.ts";
+import { actorOf, audit, contextOf } from "./audit.ts";
 import { type Operation, runBatch } from "./batch.ts";
 import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
@@ -40,6 +42,7 @@ export interface RouteContext extends AccountRouteContext, OAuthRouteContext {
   readonly entry: OrderEntry;
   readonly history: History;
   readonly totals: CommittedTotals;
+  readonly writer: AccountWriter;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   /** Null once everything works, else why not. */
@@ -274,9 +277,11 @@ function limitsRoute({ exchange, limiter }: RouteContext, routes: () => readonly
     response: S.Limits,
     handler({ principal, address, now }) {
       const { userId, kycTier, credential } = principal!;
-      const rates = routes().flatMap(({ method, path, rateClass }) => {
-        const template = `${method} ${path}`;
-        const states = limiter?.peek(template, rateClass, userId, address.client, now, credential.user.email) ?? [];
+      // A path that is served at the root too is one bucket.
+      const counted = new Map(routes().map((each) => [`${each.method} ${each.path}`, each]));
+      const rates = [...counted].flatMap(([template, { rateClass, oauth }]) => {
+        const who = oauth ? null : userId;
+        const states = limiter?.peek(template, rateClass, who, address.client, now, credential.user.email) ?? [];
         return states.map((state) => ({ route: template, ...state }));
       });
       const limit = DAILY_ACTIVITY_LIMIT_MICRO[kycTier] ?? 0;
@@ -481,7 +486,7 @@ function createFeed({ registry, ledger }: Exchange): (page: number, size: number
 
 // ---------------------------------------------------------------- wallet
 
-function walletRoutes({ exchange, entry, history }: RouteContext): Route[] {
+function walletRoutes({ exchange, entry, history, writer }: RouteContext): Route[] {
   const { ledger, registry } = exchange;
   const balance = (path: string): Route =>
     route({
@@ -501,9 +506,14 @@ function walletRoutes({ exchange, entry, history }: RouteContext): Route[] {
       minTier: 1,
       body: S.ChangeSets,
       response: S.SetsChange,
-      handler({ principal, body, now, reply }) {
+      handler(request) {
+        const { principal, body, now, reply } = request;
         const { market_id, quantity } = body as Static<typeof S.ChangeSets>;
-        entry.changeSets(principal!, market_id, quantity, name === "split", now, reply);
+        const change = { action: `wallet.${name}`, userId: principal!.userId, subject: market_id };
+        const line = audit(contextOf(request), actorOf(principal!), { ...change, details: { market_id, quantity } });
+        // On its way before the command: it is durable no later than what it tells of.
+        const begin = (): void => void writer.write([], [line]).catch(() => {});
+        entry.changeSets(principal!, market_id, quantity, name === "split", now, reply, begin);
         return undefined;
       },
     });

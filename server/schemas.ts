@@ -169,7 +169,7 @@ export const IdentityDocument = closed({
   document_number: Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9 ./-]+$" }),
   country: Country,
 });
-const Name = Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\p{Cc}]*$" });
+const Name = Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\p{Cc}\\p{Cs}]*$" });
 export const NewPat = closed({
   name: Name,
   scopes: Scopes,

@@ -1,0 +1,38 @@
+/** The data folder: who has it, and where a running server is reached. */
+import { createHash } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { ConfigError } from "./config.ts";
+
+/** What the operating systems leave for a socket's path, with room to spare. */
+const MAX_SOCKET_PATH = 100;
+
+/** Holds the data folder for this process's life, also through a crash: the lock goes with the process. */
+export function lockDataFolder(dataDir: string): Database.Database {
+  let lock: Database.Database;
+  try {
+    mkdirSync(dataDir, { recursive: true });
+    lock = new Database(join(dataDir, "exchange.lock"), { timeout: 0 });
+  } catch (error) {
+    throw new ConfigError(`DATA_DIR: cannot write to "${dataDir}" (${(error as NodeJS.ErrnoException).code})`);
+  }
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+  } catch {
+    throw new ConfigError(`DATA_DIR: "${dataDir}" is in use by another server`);
+  }
+  return lock;
+}
+
+export function keyFolder(dataDir: string): string {
+  return join(dataDir, "keys");
+}
+
+/** The server's control socket, in the system's temporary folder where the data folder's path is too long for one. */
+export function controlPath(dataDir: string): string {
+  const path = join(dataDir, "control.sock");
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path;
+  return join(tmpdir(), `exchange-${createHash("sha256").update(dataDir).digest("hex").slice(0, 24)}.sock`);
+}
