@@ -4,7 +4,7 @@ import { openReadOnly } from "../engine/journal/database.ts";
 import { verifyDatabase } from "../engine/journal/verify.ts";
 import { readConfig } from "./config.ts";
 import { ask } from "./control.ts";
-import { controlPath, keyFolder, lockDataFolder } from "./data-folder.ts";
+import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
 import { SigningKeys } from "./signing-keys.ts";
 
 const HELP = `Usage: npm run admin -- COMMAND
@@ -22,6 +22,7 @@ With the server running:
 `;
 
 async function main(args: readonly string[]): Promise<number> {
+  keepToOwner();
   const [command = "help", file, ...rest] = args;
   const path = (): string => join(readConfig(process.env).dataDir, "exchange.db");
   switch (command.toLowerCase()) {

@@ -1,6 +1,6 @@
 /**
- * The operator's line into a running server: a Unix socket that only the owner of the data folder may open. A request
- * is one line of JSON, `["suspend", "a@example.com"]`; so is its answer, `{"ok": true, "text": "..."}`.
+ * The operator's line into a running server: a Unix socket that only the owner of the process may open, as is all that
+ * it makes (data-folder.ts). A request is one line of JSON, `["suspend", "a@example.com"]`; so is its answer, `{"ok": true, "text": "..."}`.
  */
 import { rmSync } from "node:fs";
 import { createConnection, createServer, type Server } from "node:net";
@@ -16,7 +16,6 @@ interface ControlAnswer {
 
 const MAX_REQUEST_BYTES = 4_096;
 const IDLE_MS = 30_000;
-const OWNER_ONLY = 0o177;
 
 /** Where the socket can't be made the server that is answered emits an error. */
 export function listenForCommands(path: string, commands: ReadonlyMap<string, Command>): Server {
@@ -38,9 +37,7 @@ export function listenForCommands(path: string, commands: ReadonlyMap<string, Co
   });
   // A server that was killed leaves its socket behind; the folder's lock says that none runs.
   rmSync(path, { force: true });
-  const mask = process.umask(OWNER_ONLY);
   server.listen(path);
-  process.umask(mask);
   return server;
 }
 

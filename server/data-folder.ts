@@ -9,6 +9,11 @@ import { ConfigError } from "./config.ts";
 /** What the operating systems leave for a socket's path, with room to spare. */
 const MAX_SOCKET_PATH = 100;
 
+/** What this process makes from now on, only its owner may open: the database holds password hashes and addresses. */
+export function keepToOwner(): void {
+  process.umask(0o077);
+}
+
 /** Holds the data folder for this process's life, also through a crash: the lock goes with the process. */
 export function lockDataFolder(dataDir: string): Database.Database {
   let lock: Database.Database;

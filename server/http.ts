@@ -53,7 +53,7 @@ export function newRequestId(): string {
 }
 
 /** The client's own id where it is usable, else a new one. */
-export function requestIdOf(req: HttpRequest): string {
+function requestIdOf(req: HttpRequest): string {
   const given = req.getHeader("x-request-id");
   return given !== "" && REQUEST_ID.test(given) ? given : newRequestId();
 }

@@ -7,7 +7,7 @@
 
 import type * as Uws from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -40,7 +40,7 @@ import { createAddressReader } from "./client-address.ts";
 import { ClientOrderIds } from "./client-order-ids.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { listenForCommands } from "./control.ts";
-import { controlPath, keyFolder, lockDataFolder } from "./data-folder.ts";
+import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
 import { compileRoutes } from "./dispatch.ts";
 import { API_BASE } from "./envelope.ts";
 import { type ApiError, overloaded } from "./errors.ts";
@@ -185,12 +185,15 @@ async function start(config: Config, logger: Logger): Promise<void> {
   for (const signal of STOP_SIGNALS) process.on(signal, leave);
   assertLimits();
   const uws = await loadUws();
+  keepToOwner();
   const lock = lockDataFolder(config.dataDir);
   const path = join(config.dataDir, "exchange.db");
   const isNew = !existsSync(path);
   let seed = config.seedFile === null ? null : readSeed(config.seedFile);
 
   const db = openDatabase(path, config.durability);
+  // One of an older version may be open to others.
+  chmodSync(path, 0o600);
   if (!isNew && statSync(path).size <= MAX_CHECKED_BYTES) {
     check(db.pragma("quick_check(1)", { simple: true }) === "ok", "the database file is intact");
   }

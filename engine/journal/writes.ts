@@ -11,7 +11,7 @@ import { MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID } from "../limits.ts";
 type Value = string | number | null;
 
 /** The tables of accounts that need nothing but their rows written, and their columns. */
-export interface AccountTables {
+interface AccountTables {
   users: "password_hash" | "email_verified_at" | "phone" | "phone_verified_at" | "kyc_tier" | "suspended_at";
   personal_access_tokens: "last_used_at" | "revoked_at";
   sessions:
