@@ -26,6 +26,12 @@ test("without any variable there are the documented defaults", () => {
     rateLimits: DEFAULT_RATE_LIMITS,
     trustedProxies: [],
     seedFile: null,
+    smtpUrl: null,
+    mailFrom: "Prediction Exchange <no-reply@localhost>",
+    smsWebhookUrl: null,
+    socialProviders: [],
+    accessTtlMs: 900_000,
+    refreshTtlMs: 2_592_000_000,
     logLevel: "info",
     tls: null,
   });
@@ -40,11 +46,34 @@ test("an IPv6 host stands in brackets in the public URL, which may be given with
   expect(readConfig({ PUBLIC_URL: "https://example.com//" }).publicUrl).toBe("https://example.com");
 });
 
+test("mails come from the public URL's host where it has a name, or from whom MAIL_FROM says", () => {
+  const from = (env: NodeJS.ProcessEnv): string => readConfig(env).mailFrom;
+  expect(from({ PUBLIC_URL: "https://trade.example.com/x" })).toBe("Prediction Exchange <no-reply@trade.example.com>");
+  expect(from({ PUBLIC_URL: "https://192.0.2.1" })).toBe("Prediction Exchange <no-reply@localhost>");
+  expect(from({ MAIL_FROM: "Desk <desk@example.com>" })).toBe("Desk <desk@example.com>");
+});
+
+test("no message repeats a secret", () => {
+  for (const [name, value] of [
+    ["SMTP_URL", "http://user:hunter2@mail.example.com"],
+    ["SMS_WEBHOOK_URL", "ftp://example.com/?key=hunter2"],
+    ["SOCIAL_PROVIDERS", '{"google":{"client_secret":"hunter2"}}'],
+  ] as const) {
+    expect(() => readConfig({ [name]: value })).toThrow(/^(?!.*hunter2)/);
+    expect(() => readConfig({ [name]: value })).toThrow(name);
+  }
+});
+
 describe("a wrong value names its variable", () => {
   const wrong: Record<string, readonly string[]> = {
     HOST: ["256.0.0.1", "a b"],
     PORT: ["http", "65536", "-1", "80.5", "0x50", " 80"],
-    PUBLIC_URL: ["exchange", "//x"],
+    PUBLIC_URL: ["exchange", "//x", "ftp://x", "http://x/?a=1", "http://x/#a"],
+    SMTP_URL: ["mail.example.com", "http://mail.example.com", "smtp://mail.example.com/?logger=true"],
+    SMS_WEBHOOK_URL: ["sms", "smtp://x", "https://user:password@example.com/"],
+    SOCIAL_PROVIDERS: ["google", "[]", '{"google":{}}', '{"google":{"issuer":"http://example.com"}}'],
+    ACCESS_TOKEN_TTL: ["0", "-1", "1.5", "86401", "15m"],
+    REFRESH_TOKEN_TTL: ["0", "31536001", "30d"],
     ENGINE_THREADS: ["0", "65", "two", "1.5"],
     DURABILITY: ["FULL", "none"],
     RATE_LIMITS: ["maybe", "[]", "null", "1", "{", "true"],
