@@ -19,7 +19,7 @@ export const MAX_OUTCOMES = 32;
 export const MAX_MONEY_MICRO = 8_000_000_000_000_000;
 
 /** Users and outcomes over the life of one database. Outcome ids index arrays directly. */
-const MAX_USERS = 2 ** 22;
+export const MAX_USERS = 2 ** 22;
 export const OUTCOME_ID_BITS = 20;
 export const MAX_OUTCOME_ID = 2 ** OUTCOME_ID_BITS - 1;
 

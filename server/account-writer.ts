@@ -40,6 +40,7 @@ export class AccountWriter {
   private readonly checkpoint: () => Promise<void>;
   private readonly waiting = new Map<number, Waiting>();
   private lastId = 0;
+  private refusal: ApiError | null = null;
 
   constructor(options: AccountWriterOptions) {
     this.port = options.port;
@@ -56,11 +57,24 @@ export class AccountWriter {
    * ApiError where they are refused.
    */
   write(writes: readonly AccountWrite[], audits: readonly AuditEntry[] = []): Promise<WriteResult[]> {
+    if (this.refusal !== null) return Promise.reject(this.refusal);
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
       this.waiting.set(id, { writes, resolve, reject });
       this.post({ id, writes, audits });
     });
+  }
+
+  /** Writes that aren't answered yet. */
+  get pendingCount(): number {
+    return this.waiting.size;
+  }
+
+  /** Nothing more can be made durable: whoever waits, or comes, is told so. */
+  refuse(refusal: ApiError): void {
+    this.refusal = refusal;
+    for (const { reject } of this.waiting.values()) reject(refusal);
+    this.waiting.clear();
   }
 
   private post(message: JournalMessage): void {
@@ -80,7 +94,8 @@ export class AccountWriter {
       void this.checkpoint().then(done, done);
       return;
     }
-    const waiting = this.waiting.get(reply.id)!;
+    const waiting = this.waiting.get(reply.id);
+    if (waiting === undefined) return;
     this.waiting.delete(reply.id);
     if ("refused" in reply) {
       waiting.reject(new ApiError(ErrorKind.conflict, reply.refused));

@@ -11,7 +11,12 @@ export function createLogger(level: string): Logger {
   );
 }
 
-/** An answer's 500 leaves a line, by the trace id that the caller is told; what the caller did wrong leaves none. */
+/**
+ * An answer's 500 leaves a line, by the trace id that the caller is told, and so does what another server did wrong (its
+ * cause is given as text). What the caller did wrong leaves none.
+ */
 export function logInternal(logger: Logger, error: ApiError, traceId: string): void {
-  if (error.kind.status === 500) logger.error({ traceId, err: error.cause }, error.message);
+  const { cause, message, kind } = error;
+  if (kind.status === 500) logger.error({ traceId, err: cause }, message);
+  else if (cause !== undefined) logger.warn({ traceId, cause }, message);
 }

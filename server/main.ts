@@ -286,6 +286,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     const refusal = overloaded("trading has stopped");
     exchange.refuse(refusal);
     exchange.failPending(refusal);
+    writer.refuse(refusal);
     setTimeout(() => process.exit(1), FAILED_GRACE_MS);
   };
   for (const { name, worker } of threads.workers) {
@@ -369,7 +370,10 @@ async function start(config: Config, logger: Logger): Promise<void> {
     for (const timer of ticking) clearInterval(timer);
     control.close();
     pace.close();
-    while (!failed && exchange.pendingCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    // What waits for its password's turn is refused, what has had it goes on to its end.
+    await passwords.close();
+    while (!failed && exchange.pendingCount + writer.pendingCount > 0)
+      await new Promise((resolve) => setTimeout(resolve, 5));
     if (!failed) {
       hub.untie();
       await exchange.cancelsDone();
@@ -383,7 +387,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
       await ended;
     }
     hub.shutDown();
-    await Promise.all([history.close(), passwords.close(), messenger.close()]);
+    await Promise.all([history.close(), messenger.close()]);
     app.close();
     lock.close();
     logger.info("stopped");

@@ -6,7 +6,7 @@
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../constants.ts";
 import type { Ledger } from "../ledger.ts";
-import { MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID } from "../limits.ts";
+import { MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID, MAX_USERS } from "../limits.ts";
 
 type Value = string | number | null;
 
@@ -174,6 +174,7 @@ export function prepareAudit(db: Database.Database): (entry: AuditEntry, subject
 /** Prepares the statements of all kinds of write. The answer applies one inside the caller's transaction. */
 export function prepareWrites(db: Database.Database, context: WriteContext): ApplyWrite {
   const userByEmail = db.prepare("SELECT id FROM users WHERE email = ?").pluck();
+  const lastUser = db.prepare("SELECT coalesce(max(id), 0) FROM users").pluck();
   const insertUser = db.prepare(
     `INSERT INTO users (email, role, kyc_tier, password_hash, email_verified_at, phone_verified_at, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -210,6 +211,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
       case "createUser": {
         const found = userByEmail.get(write.email);
         if (found !== undefined) return existing(found);
+        if (Number(lastUser.get()) >= MAX_USERS) throw new WriteRefused("the exchange has no more users than that");
         const { email, role, kycTier, passwordHash, emailVerifiedAt, phoneVerifiedAt, at } = write;
         const run = insertUser.run(email, role, kycTier, passwordHash, emailVerifiedAt, phoneVerifiedAt, at);
         const id = Number(run.lastInsertRowid);
