@@ -95,25 +95,26 @@ export class OAuth {
    * @throws ApiError 40000 where the client or its redirect URI is wrong: then nobody is sent anywhere
    */
   async inspect(params: Params, context: RequestContext): Promise<string | null> {
-    return this.authorize(params, null, false, context);
+    return this.authorize(params, null, null, context);
   }
 
   /** The user's decision: answers the client's address with a code, or with an error. @throws ApiError 40000, 40900 */
   async decide(params: Params, principal: Principal, isApproved: boolean, context: RequestContext): Promise<string> {
-    const body = { ...params, allowed: String(isApproved) };
-    const location = await this.authorize(body, principal, isApproved, context);
+    const location = await this.authorize(params, principal, isApproved, context);
     return location!;
   }
 
   private async authorize(
     params: Params,
     principal: Principal | null,
-    isApproved: boolean,
+    isApproved: boolean | null,
     context: RequestContext,
   ): Promise<string | null> {
     // The library would take the first registered one.
     if ((params["redirect_uri"] ?? "") === "") throw badRequest("redirect_uri: required");
-    const request = new OAuth2Server.Request({ headers: {}, method: "GET", query: {}, body: params });
+    const known = Object.entries(params).filter(([name]) => AUTHORIZATION_PARAMS.includes(name));
+    const body = { ...Object.fromEntries(known), ...(isApproved === null ? {} : { allowed: String(isApproved) }) };
+    const request = new OAuth2Server.Request({ headers: {}, method: "GET", query: {}, body });
     const response = new OAuth2Server.Response({});
     const model = {
       getClient: async (id: string) => this.libraryClient(id),
@@ -123,7 +124,7 @@ export class OAuth {
         if (codeChallengeMethod !== "S256" || !S256.test(codeChallenge)) {
           throw new InvalidRequestError("code_challenge with code_challenge_method S256 is required");
         }
-        if (principal === null || !isApproved) return { ...code, client, user: {} };
+        if (principal === null) return { ...code, client, user: {} };
         const { own } = client as LibraryClient;
         const authorizationCode = await this.giveCode(principal, own, code, codeChallenge, context);
         return { ...code, authorizationCode, client, user: {} };
@@ -494,6 +495,16 @@ export class OAuth {
 /** How long after its end a code is remembered, for what another use of it means. */
 const CODE_MEMORY_MS = 600_000;
 const MADE_LATER = "-";
+/** What of a request the library reads. */
+const AUTHORIZATION_PARAMS = [
+  "client_id",
+  "redirect_uri",
+  "response_type",
+  "scope",
+  "state",
+  "code_challenge",
+  "code_challenge_method",
+];
 const NO_STORE = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
 function libraryClientOf(client: OAuthClient): LibraryClient {

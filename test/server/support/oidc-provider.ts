@@ -1,5 +1,5 @@
 /**
- * A real OpenID provider on a loopback port, and a browser that signs in there. Knows a few accounts and one client,
+ * A real OpenID provider on a loopback port, and a browser that signs in there. Knows its accounts and one client,
  * and asks for no password: the browser says who it is in a header, and everybody consents.
  */
 import { randomBytes } from "node:crypto";
@@ -8,14 +8,16 @@ import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair } from "jose";
 import type { Configuration, KoaContextWithOIDC, Provider } from "oidc-provider";
 
-interface TestAccount {
+export interface TestAccount {
   readonly sub: string;
   readonly email?: string;
   readonly email_verified?: boolean;
 }
 
 /** By subject, which is what `signInAt` takes. */
-const TEST_ACCOUNTS: Readonly<Record<string, TestAccount>> = {
+type TestAccounts = Readonly<Record<string, TestAccount>>;
+
+const TEST_ACCOUNTS: TestAccounts = {
   alice: { sub: "alice", email: "Alice@Example.com", email_verified: true },
   bob: { sub: "bob", email: "bob@example.com", email_verified: true },
   unverified: { sub: "unverified", email: "unverified@example.com", email_verified: false },
@@ -61,8 +63,11 @@ export class TestProvider {
     this.redirectUris = redirectUris;
   }
 
-  /** @param port 0 for a free one */
-  static async start(redirectUris: readonly string[], port = 0): Promise<TestProvider> {
+  /**
+   * @param port 0 for a free one
+   * @param accounts looked at anew at each sign-in, so that they may change meanwhile
+   */
+  static async start(redirectUris: readonly string[], port = 0, accounts = TEST_ACCOUNTS): Promise<TestProvider> {
     const server = createServer();
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -70,10 +75,10 @@ export class TestProvider {
     });
     const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const clientSecret = randomBytes(24).toString("base64url");
-    const provider = await createProvider(issuer, clientSecret, redirectUris);
+    const provider = await createProvider(issuer, clientSecret, redirectUris, accounts);
     const answer = provider.callback();
     server.on("request", (request, response) => {
-      if (request.url?.startsWith("/interaction/") === true) void signIn(provider, request, response);
+      if (request.url?.startsWith("/interaction/") === true) void signIn(provider, accounts, request, response);
       else void answer(request, response);
     });
     return new TestProvider(server, issuer, clientSecret, redirectUris);
@@ -110,14 +115,24 @@ export class TestProvider {
   }
 }
 
-async function signIn(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function signIn(
+  provider: Provider,
+  accounts: TestAccounts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const account = request.headers[ACCOUNT_HEADER];
-  const isKnown = typeof account === "string" && Object.hasOwn(TEST_ACCOUNTS, account);
+  const isKnown = typeof account === "string" && Object.hasOwn(accounts, account);
   const result = isKnown ? { login: { accountId: account } } : { error: "access_denied" };
   await provider.interactionFinished(request, response, result);
 }
 
-async function createProvider(issuer: string, clientSecret: string, redirectUris: readonly string[]) {
+async function createProvider(
+  issuer: string,
+  clientSecret: string,
+  redirectUris: readonly string[],
+  accounts: TestAccounts,
+) {
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   const configuration: Configuration = {
     clients: [
@@ -136,7 +151,7 @@ async function createProvider(issuer: string, clientSecret: string, redirectUris
     ttl: { Interaction: TTL_S, Grant: TTL_S, Session: TTL_S, AccessToken: TTL_S, IdToken: TTL_S },
     pkce: { required: () => true },
     findAccount: (_context, sub) => {
-      const account = TEST_ACCOUNTS[sub];
+      const account = accounts[sub];
       return account && { accountId: sub, claims: () => ({ ...account }) };
     },
     loadExistingGrant: grantAll,
