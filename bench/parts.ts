@@ -93,7 +93,7 @@ bench
   )
   .add(
     "find a known token",
-    repeat(() => authenticator.authenticateHeader(header, 1, address)),
+    repeat(() => authenticator.authenticateHeader(header, 1, address, () => {})),
   )
   .add(
     "hold and release",

@@ -44,6 +44,8 @@ export const MAX_EVENTS_PER_STEP = 2 * MAX_OUTCOMES + 4;
 
 /** Of one user at one time: sessions (a new one ends the oldest), tokens, own OAuth clients, grants to third parties. */
 export const MAX_SESSIONS_PER_USER = 100;
+/** Sign-ins of a third party on behalf of one user; a new one ends the oldest. */
+export const MAX_SESSIONS_PER_GRANT = 20;
 export const MAX_PATS_PER_USER = 100;
 export const MAX_CLIENTS_PER_USER = 100;
 export const MAX_GRANTS_PER_USER = 200;
@@ -60,8 +62,10 @@ export const MIN_PASSWORD_LENGTH = 10;
 export const MAX_PASSWORD_LENGTH = 128;
 export const VERIFY_EMAIL_MS = 24 * 3_600_000;
 export const RESET_PASSWORD_MS = 3_600_000;
-/** Mails with a link, and codes to a phone, of one user: so many an hour. */
+/** Mails with a link, and codes to a phone: so many an hour for one user, to one number, from one address. */
 export const MAX_MESSAGES_PER_HOUR = 5;
+export const MAX_CODES_PER_NUMBER_AND_HOUR = 20;
+export const MAX_CODES_PER_ADDRESS_AND_HOUR = 100;
 export const PHONE_CODE_MS = 600_000;
 export const MAX_WRONG_CODES = 5;
 export const AUTHORIZATION_CODE_MS = 60_000;
@@ -70,6 +74,8 @@ export const MAX_AUTHORIZATION_CODES = 10_000;
 export const MAX_REDIRECT_URIS = 10;
 
 export const MAX_BODY_BYTES = 64 * 1024;
+/** Of what anybody may send without a token to sign in. */
+export const MAX_SIGN_IN_BODY_BYTES = 8 * 1024;
 export const MAX_CLIENT_ORDER_ID_LENGTH = 64;
 export const MAX_BUILDER_CODE_LENGTH = 32;
 /** Client order ids are kept as idempotency keys so long after their order was placed, and so many of them. */

@@ -26,6 +26,8 @@ export interface AccountRouteContext {
   readonly kyc: Kyc;
   readonly oauth: OAuth;
   readonly social: SocialSignIn;
+  /** The service's own address. */
+  readonly publicUrl: () => string;
 }
 
 /** What only the user's own sign-in may do. */
@@ -33,6 +35,8 @@ const OWN_SESSION = { access: "user", tokens: ["session"] } as const;
 /** Sign-in with its browser cookie: the identity provider sends the browser back with a GET from its own site. */
 const COOKIE = "social_sign_in";
 const COOKIE_RULES = "HttpOnly; SameSite=Lax; Max-Age=600; Path=/";
+/** Over HTTPS neither another host nor plain HTTP can plant it. */
+const SECURE_PREFIX = "__Host-";
 
 export function createAccountRoutes(context: AccountRouteContext): Route[] {
   return [...signInRoutes(context), ...ownRoutes(context), ...tokenRoutes(context), ...clientRoutes(context)];
@@ -40,7 +44,7 @@ export function createAccountRoutes(context: AccountRouteContext): Route[] {
 
 // ---------------------------------------------------------------- sign-up and sign-in
 
-function signInRoutes({ auth, exchange, social }: AccountRouteContext): Route[] {
+function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext): Route[] {
   /** What nobody may keep: tokens. */
   const secret = (request: RouteRequest): void => request.reply.header("Cache-Control", "no-store");
   const signedIn = (
@@ -56,7 +60,7 @@ function signInRoutes({ auth, exchange, social }: AccountRouteContext): Route[] 
       method: "POST",
       path: "/auth/register",
       summary: "Make an account and mail its verification link",
-      rateClass: "identifier",
+      rateClass: "mail",
       headers: ["user-agent"],
       body: S.Registration,
       response: S.User,
@@ -83,7 +87,7 @@ function signInRoutes({ auth, exchange, social }: AccountRouteContext): Route[] 
       method: "POST",
       path: "/auth/resend-verification",
       summary: "Mail another verification link where the address waits for one; the answer is always the same",
-      rateClass: "identifier",
+      rateClass: "mail",
       body: S.EmailOnly,
       response: S.Nothing,
       status: 202,
@@ -136,7 +140,7 @@ function signInRoutes({ auth, exchange, social }: AccountRouteContext): Route[] 
       method: "POST",
       path: "/auth/forgot-password",
       summary: "Mail a link where the address has an account; the answer is always the same",
-      rateClass: "identifier",
+      rateClass: "mail",
       body: S.EmailOnly,
       response: S.Nothing,
       status: 202,
@@ -181,7 +185,9 @@ function signInRoutes({ auth, exchange, social }: AccountRouteContext): Route[] 
         const { location, state, binding } = await social.start(params[0], jurisdiction, now);
         reply.header("Location", location);
         reply.header("Cache-Control", "no-store");
-        reply.header("Set-Cookie", `${cookieName(state)}=${binding}; ${COOKIE_RULES}`);
+        const isSecure = publicUrl().startsWith("https:");
+        const cookie = `${cookieName(state, isSecure)}=${binding}; ${COOKIE_RULES}`;
+        reply.header("Set-Cookie", isSecure ? `${cookie}; Secure` : cookie);
         reply.plain(302, "");
         return undefined;
       },
@@ -196,7 +202,10 @@ function signInRoutes({ auth, exchange, social }: AccountRouteContext): Route[] 
       async handler(request) {
         const { params, query, now, headers } = request;
         const given = query as Record<string, string>;
-        const binding = cookieIn(headers["cookie"] ?? "", cookieName(given["state"] ?? ""));
+        const binding = cookieIn(
+          headers["cookie"] ?? "",
+          cookieName(given["state"] ?? "", publicUrl().startsWith("https:")),
+        );
         const identity = await social.finish(params[0], new URLSearchParams(given).toString(), binding, now);
         secret(request);
         return signedIn(request, await auth.signInBy(params[0], identity, contextOf(request)));
@@ -206,8 +215,8 @@ function signInRoutes({ auth, exchange, social }: AccountRouteContext): Route[] 
 }
 
 /** Each attempt has a cookie of its own, so that two tabs don't meet. */
-function cookieName(state: string): string {
-  return `${COOKIE}_${state.replaceAll(/[^A-Za-z0-9_-]/g, "").slice(0, 16)}`;
+function cookieName(state: string, isSecure: boolean): string {
+  return `${isSecure ? SECURE_PREFIX : ""}${COOKIE}_${state.replaceAll(/[^A-Za-z0-9_-]/g, "").slice(0, 16)}`;
 }
 
 function cookieIn(header: string, name: string): string | null {
@@ -225,10 +234,13 @@ function ownRoutes({ auth, accounts, exchange, kyc }: AccountRouteContext): Rout
     route({
       method: "GET",
       path: "/me",
-      summary: "The caller's account",
+      summary: "The caller's account; a third party is not told e-mail and phone",
       access: "user",
-      response: S.User,
-      handler: ({ principal, now }) => JSON.stringify(userView(principal!.credential.user, exchange, now)),
+      response: S.Account,
+      handler({ principal, now }) {
+        const view = userView(principal!.credential.user, exchange, now);
+        return JSON.stringify(principal!.kind === "oauth" ? { ...view, email: null, phone: null } : view);
+      },
     }),
     route({
       ...OWN_SESSION,

@@ -4,6 +4,7 @@
  * Owned by the gateway thread; the journal owns the other end of the port.
  */
 import type { MessagePort } from "node:worker_threads";
+import { check } from "../engine/check.ts";
 import { MarketStatus } from "../engine/constants.ts";
 import type { JournalMessage, JournalReply } from "../engine/journal/journal.ts";
 import type { AccountWrite, AuditEntry, WriteResult } from "../engine/journal/writes.ts";
@@ -63,6 +64,13 @@ export class AccountWriter {
       this.waiting.set(id, { writes, resolve, reject });
       this.post({ id, writes, audits });
     });
+  }
+
+  /** Makes a row of which there can be no other; answers its id. */
+  async insert(write: AccountWrite, audits: readonly AuditEntry[]): Promise<number> {
+    const [result] = await this.write([write], audits);
+    check(result!.created, "the row is new");
+    return result!.id;
   }
 
   /** Writes that aren't answered yet. */

@@ -70,15 +70,23 @@ export class Pat extends Credential {
 /** A sign-in, or what a third party got for an authorization code: lives as long as its refresh token. */
 export class Session extends Credential {
   readonly kind: "session" | "oauth";
+  /** What its access tokens call it: nothing that another session of this or of a restored database has. */
+  readonly sid: string;
   readonly row: SessionRow;
   readonly grant: Grant | null;
 
   constructor(row: SessionRow, user: User, grant: Grant | null) {
     super(row.id, user, row.scopes, row.lastUsedAt);
     this.kind = grant === null ? "session" : "oauth";
+    this.sid = sidOf(row.family);
     this.row = row;
     this.grant = grant;
   }
+}
+
+/** The name follows from the refresh tokens' family, which it doesn't tell. */
+function sidOf(family: string): string {
+  return hashToken(`session ${family}`).slice(0, 32);
 }
 
 /** A third party's registration. */
@@ -106,12 +114,13 @@ export class Principal {
   readonly pat: boolean;
   private readonly user: User;
 
-  constructor(credential: Credential, expiresAt: number | null) {
+  /** @param scopes of the token, where they are fewer than the credential's */
+  constructor(credential: Credential, expiresAt: number | null, scopes: ReadonlySet<string> = credential.scopes) {
     this.credential = credential;
     this.expiresAt = expiresAt;
     this.user = credential.user;
     this.userId = credential.user.id;
-    this.scopes = credential.scopes;
+    this.scopes = scopes;
     this.pat = credential.kind === "pat";
   }
 
@@ -178,13 +187,15 @@ export class Accounts {
   private readonly usersByEmail = new Map<string, User>();
   private readonly patsByHash = new Map<string, Pat>();
   private readonly sessionsByFamily = new Map<string, Session>();
+  private readonly sessionsBySid = new Map<string, Session>();
   private readonly clientsByName = new Map<string, OAuthClient>();
   private readonly emailTokensByHash = new Map<string, EmailTokenRow>();
   private readonly identities = new Map<number, IdentityApplicationRow>();
   private readonly usersByIdentity = new Map<string, User>();
   /** The last that ended, so that their tokens are known for it even once they have expired. */
-  private readonly endedSessions = new Set<number>();
+  private readonly endedSids = new Set<string>();
   private lastSessionId = 0;
+  private seeded: ReadonlySet<number> = new Set();
   /** Told of each credential that ends. */
   private readonly onEnded: (credential: Credential) => void;
 
@@ -201,7 +212,8 @@ export class Accounts {
     for (const row of rows.emailTokens) this.addEmailToken(row);
     for (const row of rows.identityApplications) this.identities.set(row.userId, row);
     for (const row of rows.socialIdentities) this.addIdentity(row);
-    for (const id of rows.endedSessions) this.noteEnded(id);
+    for (const family of rows.endedFamilies) this.noteEnded(sidOf(family));
+    this.seeded = new Set(rows.seededUsers);
     this.lastSessionId = rows.lastSessionId;
   }
 
@@ -219,6 +231,11 @@ export class Accounts {
   /** @param email in lower case */
   userByEmail(email: string): User | undefined {
     return this.usersByEmail.get(email);
+  }
+
+  /** True where a seed of an earlier start made the user. */
+  isSeeded(userId: number): boolean {
+    return this.seeded.has(userId);
   }
 
   identityApplication(userId: number): IdentityApplicationRow | undefined {
@@ -266,6 +283,7 @@ export class Accounts {
     const session = new Session(row, this.users.get(row.userId)!, grant);
     this.sessions.add(row.id, row.userId, session);
     this.sessionsByFamily.set(row.family, session);
+    this.sessionsBySid.set(session.sid, session);
     return session;
   }
 
@@ -273,12 +291,16 @@ export class Accounts {
     return this.sessionsByFamily.get(family);
   }
 
-  hasEnded(sessionId: number): boolean {
-    return this.endedSessions.has(sessionId);
+  sessionBySid(sid: string): Session | undefined {
+    return this.sessionsBySid.get(sid);
+  }
+
+  hasEnded(sid: string): boolean {
+    return this.endedSids.has(sid);
   }
 
   endSession(session: Session): void {
-    this.noteEnded(session.id);
+    this.noteEnded(session.sid);
     this.forgetSession(session);
   }
 
@@ -286,14 +308,15 @@ export class Accounts {
   forgetSession(session: Session): void {
     this.sessions.remove(session.id, session.user.id);
     this.sessionsByFamily.delete(session.row.family);
+    this.sessionsBySid.delete(session.sid);
     this.end(session);
   }
 
-  private noteEnded(id: number): void {
-    this.endedSessions.add(id);
-    if (this.endedSessions.size <= MAX_ENDED_SESSIONS) return;
-    for (const oldest of this.endedSessions) {
-      this.endedSessions.delete(oldest);
+  private noteEnded(sid: string): void {
+    this.endedSids.add(sid);
+    if (this.endedSids.size <= MAX_ENDED_SESSIONS) return;
+    for (const oldest of this.endedSids) {
+      this.endedSids.delete(oldest);
       return;
     }
   }

@@ -9,11 +9,13 @@ export interface RequestContext {
   readonly requestId: string;
   /** The client's IP address. */
   readonly address: string;
+  /** As limits count it. */
+  readonly client: string;
   readonly userAgent: string;
 }
 
 export function contextOf({ now, reply, address, headers }: RouteRequest): RequestContext {
-  return { now, requestId: reply.requestId, address: address.address, userAgent: headers["user-agent"] ?? "" };
+  return { now, requestId: reply.requestId, ...address, userAgent: headers["user-agent"] ?? "" };
 }
 
 /** What a line says beside who asked for it. Never a token, a password or a code. */

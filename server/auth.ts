@@ -12,7 +12,8 @@ import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "../en
 import type { AccountWriter } from "./account-writer.ts";
 import { type Accounts, hashToken, type Principal, type Session, type User } from "./accounts.ts";
 import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
-import { ApiError, badRequest, ErrorKind } from "./errors.ts";
+import { ApiError, badRequest, ErrorKind, refusedAs } from "./errors.ts";
+import { HourlyLimit } from "./hourly-limit.ts";
 import { type Logger, logInternal } from "./logger.ts";
 import { passwordChangedMail, passwordResetMail, verificationMail } from "./messages.ts";
 import type { Messenger } from "./messenger.ts";
@@ -21,7 +22,6 @@ import type { Sessions, Tokens } from "./sessions.ts";
 import type { SocialIdentity } from "./social.ts";
 import { changeUser } from "./users.ts";
 
-const HOUR_MS = 3_600_000;
 /** An answer that must not tell what follows it comes so much earlier, in ms. */
 const HIDDEN_WORK_MS = { min: 50, max: 250 };
 /** Characters of a mailed token: 132 bits, short enough that a link stays on one line. */
@@ -46,6 +46,8 @@ const wrongCredentials = (): ApiError => new ApiError(ErrorKind.unauthenticated,
 
 export class Auth {
   private readonly options: AuthOptions;
+  /** Mailed links, by purpose and user. */
+  private readonly mails = new HourlyLimit(MAX_MESSAGES_PER_HOUR);
 
   constructor(options: AuthOptions) {
     this.options = options;
@@ -57,7 +59,7 @@ export class Auth {
   async register(email: string, password: string, context: RequestContext): Promise<User> {
     const { accounts, passwords } = this.options;
     if (accounts.userByEmail(email) !== undefined) throw emailTaken();
-    const user = await this.createUser(email, await passwords.hash(password, context.address), null, context);
+    const user = await this.createUser(email, await passwords.hash(password, context.client), null, context);
     await this.sendLink(user, "verify_email", context);
     return user;
   }
@@ -109,7 +111,7 @@ export class Auth {
     const { accounts, passwords } = this.options;
     const user = accounts.userByEmail(email);
     const hash = user?.passwordHash ?? null;
-    const isRight = await passwords.verify(hash, password, context.address);
+    const isRight = await passwords.verify(hash, password, context.client);
     // The password may have been changed while it was looked at.
     if (!isRight || user === undefined || user.passwordHash !== hash) throw wrongCredentials();
     return this.signIn(user, "password", context);
@@ -143,30 +145,52 @@ export class Auth {
     if (email === null || !emailVerified) {
       throw new ApiError(ErrorKind.forbidden, "the identity provider does not vouch for a verified e-mail address");
     }
-    const user = this.options.accounts.userByEmail(email);
-    if (user === undefined) return this.createUser(email, null, context.now, context);
+    const { accounts } = this.options;
+    if (accounts.userByEmail(email) === undefined) {
+      const made = await this.createUser(email, null, context.now, context).catch(refusedAs(null));
+      // Null where another sign-in, or a registration, made it meanwhile.
+      if (made !== null) return made;
+    }
+    const user = accounts.userByEmail(email)!;
     if (user.emailVerifiedAt !== null) return user;
     // Whoever registered the address never showed that it is theirs: what they set up must not open the account.
+    const changes = {
+      passwordHash: null,
+      emailVerifiedAt: context.now,
+      phone: null,
+      phoneVerifiedAt: null,
+      kycTier: 0,
+    };
     const change = { action: "user.claim_email", userId: user.id, subject: user.id };
-    const writes = [changeUser(user, { passwordHash: null, emailVerifiedAt: context.now })];
-    await this.endAllAccess(user, "email_claimed", context);
-    await this.save(writes, context, `user ${user.id}`, change);
+    const writes = [...this.closeAccess(user, context), changeUser(user, changes)];
+    const ended = this.options.sessions.end(accounts.sessions.of(user.id), "email_claimed", `user ${user.id}`, context);
+    await Promise.all([ended, this.save(writes, context, `user ${user.id}`, change)]);
     return user;
   }
 
-  private async endAllAccess(user: User, reason: string, context: RequestContext): Promise<void> {
-    const { accounts, sessions } = this.options;
-    for (const row of accounts.emailTokens.of(user.id)) accounts.removeEmailToken(row);
-    const writes = accounts.pats.of(user.id).map((pat): AccountWrite => {
+  /** Takes tokens, grants, clients and links away, at once; answers the writes that keep it so. Sessions are the caller's. */
+  private closeAccess(user: User, context: RequestContext): AccountWrite[] {
+    const { accounts } = this.options;
+    const set = { revoked_at: context.now };
+    const writes: AccountWrite[] = [];
+    for (const pat of accounts.pats.of(user.id)) {
       accounts.endPat(pat);
-      return { kind: "update", table: "personal_access_tokens", id: pat.id, set: { revoked_at: context.now } };
-    });
-    const actor = `user ${user.id}`;
-    if (writes.length > 0) {
-      const change = { action: "pat.revoke", userId: user.id, details: { reason, count: writes.length } };
-      await this.save(writes, context, actor, change);
+      writes.push({ kind: "update", table: "personal_access_tokens", id: pat.id, set });
     }
-    await sessions.end(accounts.sessions.of(user.id), reason, actor, context);
+    for (const grant of accounts.grants.of(user.id)) {
+      accounts.removeGrant(grant);
+      writes.push({ kind: "update", table: "oauth_grants", id: grant.row.id, set });
+    }
+    for (const client of accounts.clients.of(user.id)) {
+      accounts.removeClient(client);
+      const { id } = client.row;
+      writes.push({ kind: "update", table: "oauth_clients", id, set: { deleted_at: context.now } });
+    }
+    for (const row of accounts.emailTokens.of(user.id)) {
+      accounts.removeEmailToken(row);
+      writes.push(spent(row, context.now));
+    }
+    return writes;
   }
 
   /** @throws ApiError 40100, 40300 */
@@ -193,15 +217,16 @@ export class Auth {
   async resetPassword(token: string, password: string, context: RequestContext): Promise<void> {
     const { accounts, passwords, sessions, messenger } = this.options;
     this.findLink(token, "reset_password", context.now);
-    const passwordHash = await passwords.hash(password, context.address);
+    const passwordHash = await passwords.hash(password, context.client);
     // It may have been used meanwhile.
     const { user } = this.findLink(token, "reset_password", context.now);
     const links = accounts.emailTokens.of(user.id).filter(({ purpose }) => purpose === "reset_password");
     for (const row of links) accounts.removeEmailToken(row);
     const writes = [
       ...links.map((row) => spent(row, context.now)),
+      // Whoever set the account up, it was somebody who didn't show that the address is theirs. The link came there.
+      ...(user.emailVerifiedAt === null ? this.closeAccess(user, context) : []),
       changeUser(user, { passwordHash }),
-      // The link came by mail.
       ...this.verified(user, context.now),
     ];
     const actor = `user ${user.id}`;
@@ -216,10 +241,10 @@ export class Auth {
     const { accounts, passwords, sessions, messenger } = this.options;
     const { user } = principal.credential;
     const hash = user.passwordHash;
-    if (!(await passwords.verify(hash, current, context.address))) {
+    if (!(await passwords.verify(hash, current, context.client))) {
       throw new ApiError(ErrorKind.unauthenticated, "the current password is wrong");
     }
-    const passwordHash = await passwords.hash(next, context.address, "new");
+    const passwordHash = await passwords.hash(next, context.client, "new");
     if (user.passwordHash !== hash || principal.credential.isEnded) {
       throw new ApiError(ErrorKind.conflict, "the password was changed by another request");
     }
@@ -237,14 +262,13 @@ export class Auth {
   private async sendLink(user: User, purpose: string, context: RequestContext): Promise<void> {
     const { accounts, messenger, writer, publicUrl } = this.options;
     const { now } = context;
-    const sent = accounts.emailTokens.of(user.id).filter((row) => row.purpose === purpose);
-    if (sent.filter(({ createdAt }) => createdAt > now - HOUR_MS).length >= MAX_MESSAGES_PER_HOUR) return;
+    if (!this.mails.take(`${purpose} ${user.id}`, now)) return;
     const token = randomBytes(EMAIL_TOKEN_BYTES).toString("base64url");
     const validMs = purpose === "verify_email" ? VERIFY_EMAIL_MS : RESET_PASSWORD_MS;
     const made = { tokenHash: hashToken(token), createdAt: now, expiresAt: now + validMs };
     const row = { user_id: user.id, purpose, token_hash: made.tokenHash, created_at: now, expires_at: made.expiresAt };
-    const [result] = await writer.write([{ kind: "insert", table: "email_tokens", row }]);
-    accounts.addEmailToken({ id: result!.id, userId: user.id, purpose, ...made });
+    const id = await writer.insert({ kind: "insert", table: "email_tokens", row }, []);
+    accounts.addEmailToken({ id, userId: user.id, purpose, ...made });
     const page = purpose === "verify_email" ? "verify-email" : "reset-password";
     const link = `${publicUrl()}/${page}?token=${token}`;
     const mail = purpose === "verify_email" ? verificationMail : passwordResetMail;
@@ -263,6 +287,7 @@ export class Auth {
   /** Forgets links that are over. */
   forgetExpired(now: number): void {
     const { accounts } = this.options;
+    this.mails.forgetExpired(now);
     for (const row of accounts.emailTokens.values()) if (row.expiresAt <= now) accounts.removeEmailToken(row);
   }
 

@@ -35,30 +35,42 @@ export class Authenticator {
   /**
    * @param header the Authorization header, or ""
    * @param address where the request comes from; asked for where the token is bound to addresses
+   * @param mayVerify throws where so costly a look at an unknown token is too much
    * @throws ApiError 40100, 2002 for a genuine token that expired, 40300
    */
-  authenticateHeader(header: string, now: number, address: () => ClientAddress): Principal | Promise<Principal> {
+  authenticateHeader(
+    header: string,
+    now: number,
+    address: () => ClientAddress,
+    mayVerify: () => void,
+  ): Principal | Promise<Principal> {
     if (header === "") throw new ApiError(ErrorKind.unauthenticated, "a bearer token is required");
     if (header.length < 8 || header.slice(0, 7).toLowerCase() !== "bearer ") {
       throw new ApiError(ErrorKind.unauthenticated, "the Authorization header is not a bearer token");
     }
-    return this.authenticate(header.slice(7), now, address);
+    return this.authenticate(header.slice(7), now, address, mayVerify);
   }
 
   /** Rejects, or throws, as `authenticateHeader`. */
-  authenticate(token: string, now: number, address: () => ClientAddress): Principal | Promise<Principal> {
+  authenticate(
+    token: string,
+    now: number,
+    address: () => ClientAddress,
+    mayVerify: () => void,
+  ): Principal | Promise<Principal> {
     const found = this.known.get(token);
     if (found !== undefined) return this.admit(found, now, address);
     if (token.length > MAX_TOKEN_LENGTH) throw tokenInvalid();
     const pat = this.accounts.patByHash(hashToken(token));
     if (pat !== undefined) return this.admit(this.remember(token, pat.principal), now, address);
     if (!looksSigned(token)) throw tokenInvalid();
+    mayVerify();
     return this.verify(token, now).then((principal) => this.admit(principal, now, address));
   }
 
   /** An access token that was just made for the session: it needs no verification. */
-  issued(token: string, session: Session, expiresAt: number): void {
-    this.remember(token, new Principal(session, expiresAt));
+  issued(token: string, session: Session, expiresAt: number, scopes: readonly string[]): void {
+    this.remember(token, new Principal(session, expiresAt, new Set(scopes)));
   }
 
   /** The genuine token's holder, however its account stands. Rejects with an ApiError 40100 or 2002. */
@@ -67,12 +79,13 @@ export class Authenticator {
     this.verifications++;
     try {
       const claims = await this.keys.verify(token, now);
-      const session = this.accounts.sessions.get(Number(claims["sid"]));
-      if (session === undefined) throw tokenInvalid();
-      return this.remember(token, new Principal(session, claims.exp! * 1_000));
+      const session = this.accounts.sessionBySid(String(claims["sid"]));
+      if (session === undefined || claims.sub !== String(session.user.id)) throw tokenInvalid();
+      const scopes = String(claims["scope"]).split(" ");
+      return this.remember(token, new Principal(session, claims.exp! * 1_000, new Set(scopes)));
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      const isLoggedOut = (): boolean => this.accounts.hasEnded(Number(decodeJwt(token)["sid"]));
+      const isLoggedOut = (): boolean => this.accounts.hasEnded(String(decodeJwt(token)["sid"]));
       if (error instanceof TokenExpired && !isLoggedOut()) throw tokenExpired();
       throw tokenInvalid();
     } finally {

@@ -4,6 +4,7 @@
  */
 import { rmSync } from "node:fs";
 import { createConnection, createServer, type Server } from "node:net";
+import { basename, dirname } from "node:path";
 import { ApiError } from "./errors.ts";
 
 /** Does the command and answers what to tell the operator. @throws ApiError for what the operator did wrong */
@@ -37,8 +38,23 @@ export function listenForCommands(path: string, commands: ReadonlyMap<string, Co
   });
   // A server that was killed leaves its socket behind; the folder's lock says that none runs.
   rmSync(path, { force: true });
-  server.listen(path);
+  inFolderOf(path, (short) => server.listen(short));
   return server;
+}
+
+/** What the operating systems leave for a socket's path, with room to spare. */
+const MAX_SOCKET_PATH = 100;
+
+/** Calls `use` with the path, or with a short form of it that holds during the call. */
+function inFolderOf<T>(path: string, use: (path: string) => T): T {
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return use(path);
+  const folder = process.cwd();
+  process.chdir(dirname(path));
+  try {
+    return use(basename(path));
+  } finally {
+    process.chdir(folder);
+  }
 }
 
 async function run(line: string, commands: ReadonlyMap<string, Command>): Promise<ControlAnswer> {
@@ -56,7 +72,7 @@ async function run(line: string, commands: ReadonlyMap<string, Command>): Promis
 /** Asks the running server. Null where none runs. @throws Error with the server's own words where it refuses */
 export function ask(path: string, request: readonly string[]): Promise<string | null> {
   return new Promise((resolve, reject) => {
-    const socket = createConnection(path);
+    const socket = inFolderOf(path, createConnection);
     let answer = "";
     socket.setEncoding("utf8");
     socket.on("connect", () => socket.write(`${JSON.stringify(request)}\n`));

@@ -1,13 +1,8 @@
 /** The data folder: who has it, and where a running server is reached. */
-import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { ConfigError } from "./config.ts";
-
-/** What the operating systems leave for a socket's path, with room to spare. */
-const MAX_SOCKET_PATH = 100;
 
 /** What this process makes from now on, only its owner may open: the database holds password hashes and addresses. */
 export function keepToOwner(): void {
@@ -35,9 +30,7 @@ export function keyFolder(dataDir: string): string {
   return join(dataDir, "keys");
 }
 
-/** The server's control socket, in the system's temporary folder where the data folder's path is too long for one. */
+/** The server's control socket. */
 export function controlPath(dataDir: string): string {
-  const path = join(dataDir, "control.sock");
-  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path;
-  return join(tmpdir(), `exchange-${createHash("sha256").update(dataDir).digest("hex").slice(0, 24)}.sock`);
+  return join(dataDir, "control.sock");
 }

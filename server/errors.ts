@@ -48,3 +48,11 @@ export function overloaded(message: string): ApiError {
 export function asApiError(thrown: unknown): ApiError {
   return thrown instanceof ApiError ? thrown : new ApiError(ErrorKind.internal, "internal error", null, thrown);
 }
+
+/** For `catch`: a refusal of ours becomes `value`, anything else stays what it is. */
+export function refusedAs<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof ApiError && error.kind.status < 500) return value;
+    throw error;
+  };
+}

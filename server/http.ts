@@ -7,10 +7,10 @@
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
-import { MAX_BODY_BYTES } from "../engine/limits.ts";
+import { MAX_BODY_BYTES, MAX_SIGN_IN_BODY_BYTES } from "../engine/limits.ts";
 import type { Principal } from "./accounts.ts";
 import type { AnswerPace } from "./answer-pace.ts";
-import type { Authenticator } from "./authenticator.ts";
+import { type Authenticator, checkLive } from "./authenticator.ts";
 import { type AddressReader, type ClientAddress, NO_ADDRESS } from "./client-address.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import { API_BASE, errorBody, oauthErrorBody, successBody } from "./envelope.ts";
@@ -21,7 +21,7 @@ import type { Origin } from "./order-entry.ts";
 import type { OrderedReads } from "./ordered-reads.ts";
 import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
-import type { Responder, RouteRequest } from "./route.ts";
+import type { Responder, Route, RouteRequest } from "./route.ts";
 
 const STATUS_LINES: Record<number, string> = {
   200: "200 OK",
@@ -220,8 +220,7 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     methods.push(route.method);
     methodsOf.set(path, methods);
     const { logger, pace } = options;
-    const isPaced = route.rateClass === "identifier" || route.rateClass === "refresh" || route.oauth;
-    const answers = { logger, status: route.status, oauth: route.oauth, pace: isPaced ? pace : null };
+    const answers = { logger, status: route.status, oauth: route.oauth, pace: signsIn(route) ? pace : null };
     const handler = (res: HttpResponse, req: HttpRequest): void => {
       serve(compiled, res, req, new Reply(res, requestIdOf(req), req.getHeader("accept"), answers), options);
     };
@@ -275,7 +274,8 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
       return;
     }
     const read = bodyReader(compiled, req, reply, options, address.client, now);
-    readBody(res, req, reply, (body) => {
+    readBody(res, req, reply, maxBodyBytes(route), (body) => {
+      stillMay(route, principal);
       request.body = read(body);
       execute(route, request, reply, options.reads);
     });
@@ -301,17 +301,37 @@ function serveLater(
   const hasBody = compiled.body !== null;
   const read = hasBody ? attempt(() => bodyReader(compiled, req, reply, options, address.client, now)) : null;
   const body = new Promise<Buffer>((resolve) => {
-    if (hasBody) readBody(res, req, reply, resolve);
+    if (hasBody) readBody(res, req, reply, maxBodyBytes(route), resolve);
   });
   // Who may not use the route isn't told what is wrong with the body.
   body.catch(() => {});
   const run = async (): Promise<void> => {
     const principal = admit(compiled, reply, address, options, await credentials, now);
     const known = { ...request(), principal };
-    if (read !== null) known.body = read()(await body);
+    if (read !== null) {
+      const bytes = await body;
+      stillMay(route, principal);
+      known.body = read()(bytes);
+    }
     if (!reply.done) execute(route, known, reply, options.reads);
   };
   run().catch((error) => reply.fail(error));
+}
+
+/** What anybody may call without a token, to get one. */
+function signsIn({ rateClass, oauth }: Route): boolean {
+  return rateClass === "identifier" || rateClass === "mail" || rateClass === "refresh" || oauth;
+}
+
+function maxBodyBytes(route: Route): number {
+  return signsIn(route) ? MAX_SIGN_IN_BODY_BYTES : MAX_BODY_BYTES;
+}
+
+/** A body may come seconds after its headers: what opened the door may have been revoked. @throws ApiError */
+function stillMay(route: Route, principal: Principal | null): void {
+  if (principal === null || route.access === "public") return;
+  checkLive(principal, Date.now());
+  authorize(route, principal);
 }
 
 /** Runs it now; what it throws is thrown when its result is asked for. */
@@ -369,7 +389,7 @@ function bodyReader(
   const { route } = compiled;
   const type = req.getHeader("content-type");
   const count = (identifier: string): void => {
-    if (route.rateClass === "identifier") reply.rate = countRequest(limiter, compiled, null, client, now, identifier);
+    if (countsBody(route)) reply.rate = countRequest(limiter, compiled, null, client, now, identifier);
   };
   try {
     const parse = parserOf(type, route.oauth);
@@ -382,6 +402,11 @@ function bodyReader(
     count("");
     throw error;
   }
+}
+
+/** What limits count stands in the body. */
+function countsBody({ rateClass }: Route): boolean {
+  return rateClass === "identifier" || rateClass === "mail";
 }
 
 const MAX_EMAIL_LENGTH = 254;
@@ -432,7 +457,7 @@ const NOBODY: Credentials = { principal: null, refusal: null };
 const refused = (refusal: unknown): Credentials => ({ principal: null, refusal });
 
 function readCredentials(
-  { route }: CompiledRoute,
+  { route, template }: CompiledRoute,
   req: HttpRequest,
   { authenticator, limiter }: HttpOptions,
   address: () => ClientAddress,
@@ -444,7 +469,9 @@ function readCredentials(
   const header = req.getHeader("authorization");
   if (isPublic && header === "") return NOBODY;
   try {
-    const found = authenticator.authenticateHeader(header, now, address);
+    // A forged token would be counted by its address: where that has nothing left its signature is not looked at.
+    const mayVerify = (): void => limiter?.checkRoom(template, route.rateClass, address().client, now);
+    const found = authenticator.authenticateHeader(header, now, address, mayVerify);
     if (!(found instanceof Promise)) return { principal: found, refusal: null };
     return found.then((principal) => ({ principal, refusal: null }), refused);
   } catch (error) {
@@ -463,7 +490,7 @@ function admit(
 ): Principal | null {
   const { route } = compiled;
   // What is counted by what its body says is counted when the body is there.
-  if (route.rateClass !== "identifier") {
+  if (!countsBody(route)) {
     reply.rate = countRequest(limiter, compiled, principal, address.client, now, "");
   }
   if (route.access === "public") return principal;
@@ -484,19 +511,25 @@ function parserOf(type: string, isForm: boolean): (bytes: Buffer) => unknown {
 }
 
 /** Collects the body, counting as it comes; the chunks are detached when the callback returns, so each is copied. */
-function readBody(res: HttpResponse, req: HttpRequest, reply: Reply, done: (body: Buffer) => void): void {
-  if (Number(req.getHeader("content-length")) > MAX_BODY_BYTES) throw tooLarge();
+function readBody(
+  res: HttpResponse,
+  req: HttpRequest,
+  reply: Reply,
+  maxBytes: number,
+  done: (body: Buffer) => void,
+): void {
+  if (Number(req.getHeader("content-length")) > maxBytes) throw tooLarge(maxBytes);
   let collected: Buffer | null = null;
   res.onData((chunk, isLast) => {
     if (reply.done) return;
     try {
       if (isLast && collected === null) {
-        if (chunk.byteLength > MAX_BODY_BYTES) throw tooLarge();
+        if (chunk.byteLength > maxBytes) throw tooLarge(maxBytes);
         done(Buffer.from(chunk));
         return;
       }
       collected = collected === null ? Buffer.from(Buffer.from(chunk)) : Buffer.concat([collected, Buffer.from(chunk)]);
-      if (collected.length > MAX_BODY_BYTES) throw tooLarge();
+      if (collected.length > maxBytes) throw tooLarge(maxBytes);
       if (isLast) done(collected);
     } catch (error) {
       reply.fail(error);
@@ -504,8 +537,8 @@ function readBody(res: HttpResponse, req: HttpRequest, reply: Reply, done: (body
   });
 }
 
-function tooLarge(): ApiError {
-  return new ApiError(ErrorKind.tooLarge, `the body is larger than ${MAX_BODY_BYTES} bytes`);
+function tooLarge(maxBytes: number): ApiError {
+  return new ApiError(ErrorKind.tooLarge, `the body is larger than ${maxBytes} bytes`);
 }
 
 /** @param read throws where the bytes are not of the format `name` */

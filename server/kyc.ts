@@ -5,26 +5,31 @@
 import { randomInt, timingSafeEqual } from "node:crypto";
 import type { IdentityApplicationRow } from "../engine/journal/load.ts";
 import type { AccountWrite } from "../engine/journal/writes.ts";
-import { MAX_MESSAGES_PER_HOUR, MAX_WRONG_CODES, PHONE_CODE_MS } from "../engine/limits.ts";
+import {
+  MAX_CODES_PER_ADDRESS_AND_HOUR,
+  MAX_CODES_PER_NUMBER_AND_HOUR,
+  MAX_MESSAGES_PER_HOUR,
+  MAX_WRONG_CODES,
+  PHONE_CODE_MS,
+} from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, Principal, User } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { ApiError, badRequest, ErrorKind } from "./errors.ts";
+import { HourlyLimit } from "./hourly-limit.ts";
 import { phoneCodeText } from "./messages.ts";
 import type { Messenger } from "./messenger.ts";
 import { changeUser } from "./users.ts";
 
-const HOUR_MS = 3_600_000;
 const CODE_DIGITS = 6;
 
-/** A user's codes of the last hour: the one that counts, and when each was sent. */
+/** The code that a user was sent last. */
 interface PhoneCode {
   readonly phone: string;
   /** Empty once it is over. */
   code: string;
   wrong: number;
   readonly expiresAt: number;
-  readonly sentAt: readonly number[];
 }
 
 export interface Identity {
@@ -38,6 +43,12 @@ export class Kyc {
   private readonly writer: AccountWriter;
   private readonly messenger: Messenger;
   private readonly codes = new Map<number, PhoneCode>();
+  /** What stands between us and whoever would have us send messages for nothing. */
+  private readonly limits = {
+    user: new HourlyLimit(MAX_MESSAGES_PER_HOUR),
+    number: new HourlyLimit(MAX_CODES_PER_NUMBER_AND_HOUR),
+    address: new HourlyLimit(MAX_CODES_PER_ADDRESS_AND_HOUR),
+  };
 
   constructor(accounts: Accounts, writer: AccountWriter, messenger: Messenger) {
     this.accounts = accounts;
@@ -52,19 +63,24 @@ export class Kyc {
     if (user.phone === phone && user.phoneVerifiedAt !== null) {
       throw new ApiError(ErrorKind.conflict, "phone: already verified");
     }
-    const sentAt = (this.codes.get(user.id)?.sentAt ?? []).filter((at) => at > now - HOUR_MS);
-    if (sentAt.length >= MAX_MESSAGES_PER_HOUR) {
-      const wait = Math.ceil((sentAt[0]! + HOUR_MS - now) / 1_000);
-      throw new ApiError(ErrorKind.limitExceeded, `at most ${MAX_MESSAGES_PER_HOUR} codes an hour`, wait);
-    }
+    this.countCode(String(user.id), phone, context);
     const code = String(randomInt(10 ** CODE_DIGITS)).padStart(CODE_DIGITS, "0");
-    this.codes.set(user.id, { phone, code, wrong: 0, expiresAt: now + PHONE_CODE_MS, sentAt: [...sentAt, now] });
+    this.codes.set(user.id, { phone, code, wrong: 0, expiresAt: now + PHONE_CODE_MS });
     // Another number of a verified account counts once it is verified itself.
     if (user.phoneVerifiedAt === null && user.phone !== phone) {
       const change = { action: "user.set_phone", userId: user.id, subject: user.id };
       await this.writer.write([changeUser(user, { phone })], [audit(context, actorOf(principal), change)]);
     }
     this.messenger.sendText(phoneCodeText(phone, code, PHONE_CODE_MS));
+  }
+
+  /** @throws ApiError 42900 */
+  private countCode(user: string, number: string, { client: address, now }: RequestContext): void {
+    const keys = { user, number, address };
+    const parts = Object.entries(this.limits).map(([name, limit]) => ({ limit, key: keys[name as keyof typeof keys] }));
+    const wait = Math.max(...parts.map(({ limit, key }) => limit.waitMs(key, now)));
+    if (wait > 0) throw new ApiError(ErrorKind.limitExceeded, "too many codes in an hour", Math.ceil(wait / 1_000));
+    for (const { limit, key } of parts) limit.take(key, now);
   }
 
   /** @throws ApiError 40000 for a wrong code, 40900 where none is waiting: expired, or ended by five wrong ones */
@@ -87,11 +103,10 @@ export class Kyc {
     return user;
   }
 
-  /** Forgets codes that are an hour old. */
+  /** Forgets codes that are over. */
   forgetExpired(now: number): void {
-    for (const [userId, { sentAt }] of this.codes) {
-      if (sentAt.at(-1)! <= now - HOUR_MS) this.codes.delete(userId);
-    }
+    for (const limit of Object.values(this.limits)) limit.forgetExpired(now);
+    for (const [userId, { expiresAt }] of this.codes) if (expiresAt <= now) this.codes.delete(userId);
   }
 
   /** @throws ApiError 40300 below tier 1, 40900 where one waits or tier 2 is reached */
@@ -121,8 +136,8 @@ export class Kyc {
     this.accounts.setIdentityApplication({ ...known, id: 0 });
     const write: AccountWrite = { kind: "insert", table: "identity_applications", row };
     const change = { action: "identity.apply", userId: user.id, details: { document_type, country } };
-    const [result] = await this.writer.write([write], [audit(context, actorOf(principal), change)]);
-    const application = { ...known, id: result!.id };
+    const id = await this.writer.insert(write, [audit(context, actorOf(principal), change)]);
+    const application = { ...known, id };
     this.accounts.setIdentityApplication(application);
     return application;
   }

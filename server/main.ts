@@ -344,6 +344,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
       {
         write: (writes, audits) => writer.write(writes, audits),
         hasUser: (email) => accounts.userByEmail(email) !== undefined,
+        isSeeded: (userId) => accounts.isSeeded(userId),
         hashPassword: (password) => passwords.hashChosen(password),
       },
       startedAt,

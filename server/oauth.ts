@@ -19,6 +19,7 @@ import {
 import type { AccountWriter } from "./account-writer.ts";
 import {
   type Accounts,
+  type Credential,
   type Grant,
   hashToken,
   type OAuthClient,
@@ -29,7 +30,8 @@ import {
 } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
+import { Coming } from "./coming.ts";
+import { ApiError, badRequest, ErrorKind, notFound, refusedAs } from "./errors.ts";
 import type { Refresh, Sessions, Tokens } from "./sessions.ts";
 
 const CODE_BYTES = 32;
@@ -57,6 +59,8 @@ interface Code {
   readonly redirectUri: string;
   readonly challenge: string;
   readonly expiresAt: number;
+  /** The session that approved: a code doesn't outlive it. */
+  readonly approvedBy: Credential;
   uses: number;
   /** What it opened. */
   session: Session | null;
@@ -82,6 +86,8 @@ export class OAuth {
   private readonly codes = new Map<string, Code>();
   /** Grants on their way to the database, by user and client: one each. */
   private readonly coming = new Map<string, Promise<Grant>>();
+  private readonly comingGrants = new Coming();
+  private readonly comingClients = new Coming();
 
   constructor(options: OAuthOptions) {
     this.options = options;
@@ -120,8 +126,9 @@ export class OAuth {
       getClient: async (id: string) => this.libraryClient(id),
       validateScope: async (_user: object, _client: object, scopes?: string[]) => knownScopes(scopes),
       saveAuthorizationCode: async (code: OAuth2Server.AuthorizationCode, client: OAuth2Server.Client) => {
-        const { codeChallenge = "", codeChallengeMethod } = code;
-        if (codeChallengeMethod !== "S256" || !S256.test(codeChallenge)) {
+        const { codeChallenge = "" } = code;
+        // The library takes no method for S256; RFC 7636 takes it for plain.
+        if (params["code_challenge_method"] !== "S256" || !S256.test(codeChallenge)) {
           throw new InvalidRequestError("code_challenge with code_challenge_method S256 is required");
         }
         if (principal === null) return { ...code, client, user: {} };
@@ -140,16 +147,19 @@ export class OAuth {
       await server.authorize(request, response, options);
     } catch (error) {
       if (error instanceof ServerError) throw innermost(error);
-      const location = response.get("location") as string | undefined;
-      if (location === undefined) throw badRequest((error as Error).message);
-      return this.withIssuer(location);
+      // Without a place to go to, client or redirect URI are what is wrong.
+      if (response.get("location") === undefined) throw badRequest((error as Error).message);
+      const { name, message } = error as OAuth2Server.OAuthError;
+      const { redirect_uri = "", state } = params;
+      return this.answerTo(redirect_uri, { error: name, error_description: message, ...(state ? { state } : {}) });
     }
-    return principal === null ? null : this.withIssuer(response.get("location") as string);
+    return principal === null ? null : this.answerTo(response.get("location") as string, {});
   }
 
-  /** RFC 9207: the client sees who answers. */
-  private withIssuer(location: string): string {
+  /** An answer to the client, in which it sees who gives it (RFC 9207). */
+  private answerTo(location: string, answer: Params): string {
     const url = new URL(location);
+    for (const [name, value] of Object.entries(answer)) url.searchParams.set(name, value);
     url.searchParams.set("iss", this.options.issuer());
     return url.href;
   }
@@ -178,6 +188,7 @@ export class OAuth {
       redirectUri: code.redirectUri,
       challenge,
       expiresAt: context.now + AUTHORIZATION_CODE_MS,
+      approvedBy: principal.credential,
       uses: 0,
       session: null,
     });
@@ -219,18 +230,23 @@ export class OAuth {
   ): Promise<Grant> {
     const { accounts, writer } = this.options;
     const { userId } = principal;
-    if (accounts.grants.countOf(userId) >= MAX_GRANTS_PER_USER) {
+    if (accounts.grants.countOf(userId) + this.comingGrants.of(userId) >= MAX_GRANTS_PER_USER) {
       throw new ApiError(ErrorKind.conflict, `at most ${MAX_GRANTS_PER_USER} grants: revoke one first`);
     }
     const made = { userId, clientId: client.row.id, scopes: scopes.join(" "), createdAt: context.now };
     const row = { user_id: userId, client_id: made.clientId, scopes: made.scopes, created_at: made.createdAt };
     const change = { action: "grant.create", userId, details: { client: client.row.clientId, scopes: made.scopes } };
-    const [result] = await writer.write(
-      [{ kind: "insert", table: "oauth_grants", row }],
-      [audit(context, actorOf(principal), change)],
-    );
-    const grant = accounts.addGrant({ ...made, id: result!.id, lastUsedAt: null });
+    const write: AccountWrite = { kind: "insert", table: "oauth_grants", row };
+    const id = await this.comingGrants.during(userId, () => {
+      return writer.insert(write, [audit(context, actorOf(principal), change)]);
+    });
+    const grant = accounts.addGrant({ ...made, id, lastUsedAt: null });
     if (grant === null) throw new ApiError(ErrorKind.conflict, "the client was removed");
+    // All access may have been taken away while it was written.
+    if (principal.credential.isEnded) {
+      await this.endGrant(grant, actorOf(principal), context);
+      throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
+    }
     return grant;
   }
 
@@ -238,15 +254,12 @@ export class OAuth {
 
   /** @param authorization the request's Authorization header, or "" */
   async token(params: Params, authorization: string, context: RequestContext): Promise<OAuthAnswer> {
-    const headers: Record<string, string> = {
-      "content-type": "application/x-www-form-urlencoded",
-      "content-length": "1",
-    };
-    if (authorization !== "") headers["authorization"] = authorization;
-    const request = new OAuth2Server.Request({ headers, method: "POST", query: {}, body: params });
+    const known = withClient(params, authorization);
+    if ("status" in known) return known;
+    const request = new OAuth2Server.Request({ headers: FORM, method: "POST", query: {}, body: known.params });
     const response = new OAuth2Server.Response({});
     const { accessTtlMs, refreshTtlMs } = this.options;
-    const server = new OAuth2Server({ model: this.tokenModel(context) });
+    const server = new OAuth2Server({ model: this.tokenModel(params, context) });
     const options = {
       accessTokenLifetime: accessTtlMs / 1_000,
       refreshTokenLifetime: refreshTtlMs / 1_000,
@@ -257,13 +270,17 @@ export class OAuth {
       await server.token(request, response, options);
     } catch (error) {
       if (error instanceof ServerError) throw innermost(error);
-      return oauthError(error as OAuth2Server.OAuthError, response);
+      if (error instanceof InvalidClientError) return invalidClient(authorization);
+      return { status: (error as OAuth2Server.OAuthError).code, body: response.body as object, headers: NO_STORE };
     }
     return { status: 200, body: response.body as object, headers: NO_STORE };
   }
 
   /** What the library asks of us during one token request. */
-  private tokenModel(context: RequestContext): OAuth2Server.AuthorizationCodeModel & OAuth2Server.RefreshTokenModel {
+  private tokenModel(
+    params: Params,
+    context: RequestContext,
+  ): OAuth2Server.AuthorizationCodeModel & OAuth2Server.RefreshTokenModel {
     const { sessions } = this.options;
     let code: Code | null = null;
     let refresh: Refresh | null = null;
@@ -275,11 +292,10 @@ export class OAuth {
       getAuthorizationCode: async (text: string) => {
         code = await this.findCode(text, context);
         if (code === null) return null;
-        const { client, user, scopes, redirectUri, challenge, expiresAt } = code;
+        const { client, user, scopes, challenge, expiresAt } = code;
         return {
           authorizationCode: text,
           expiresAt: new Date(expiresAt),
-          redirectUri,
           scope: scopes,
           codeChallenge: challenge,
           codeChallengeMethod: "S256",
@@ -301,13 +317,17 @@ export class OAuth {
       validateScope: async (_user: object, _client: object, scope: string[]) => scope,
       generateAccessToken: async () => MADE_LATER,
       generateRefreshToken: async () => MADE_LATER,
-      saveToken: async (_token: object, client: OAuth2Server.Client, user: OAuth2Server.User) => {
-        const made = code === null ? sessions.rotate(refresh!, context) : this.redeem(code, context);
+      saveToken: async (token: OAuth2Server.Token, client: OAuth2Server.Client, user: OAuth2Server.User) => {
+        // The library would call it an invalid request.
+        if (code !== null && params["redirect_uri"] !== code.redirectUri) {
+          throw new InvalidGrantError("Invalid grant: `redirect_uri` is another than the code was asked for with");
+        }
+        const made = code === null ? sessions.rotate(refresh!, context, token.scope!) : this.redeem(code, context);
         const tokens = await made.catch(refusedAs(null));
         if (tokens === null) throw new InvalidGrantError("Invalid grant: it is over");
         const expiresAt = new Date(Date.now() + this.options.accessTtlMs);
         const { accessToken, refreshToken } = tokens;
-        const scope = tokens.session.row.scopes.split(" ");
+        const scope = [...tokens.scopes];
         return { accessToken, accessTokenExpiresAt: expiresAt, refreshToken, scope, client, user };
       },
     };
@@ -318,13 +338,14 @@ export class OAuth {
   private async findCode(text: string, context: RequestContext): Promise<Code | null> {
     const code = this.codes.get(hashToken(text));
     if (code === undefined || this.options.accounts.grants.get(code.grant.row.id) !== code.grant) return null;
-    if (code.uses === 0) return code;
+    if (code.uses === 0) return code.approvedBy.isEnded ? null : code;
     code.uses++;
     if (code.session !== null) await this.endReused(code.session, code, context);
     return null;
   }
 
   private async redeem(code: Code, context: RequestContext): Promise<Tokens> {
+    if (code.approvedBy.isEnded) throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
     if (code.user.suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
     const tokens = await this.options.sessions.openForGrant(code.grant, code.user, code.scopes, context);
     code.session = tokens.session;
@@ -353,7 +374,9 @@ export class OAuth {
 
   /** RFC 7009: ends the session that the token is of. A token that is none, or another client's, changes nothing. */
   async revoke(params: Params, authorization: string, context: RequestContext): Promise<OAuthAnswer> {
-    const client = this.authenticatedBy(params, authorization);
+    const known = withClient(params, authorization);
+    if ("status" in known) return known;
+    const client = this.authenticatedBy(known.params);
     if (client === null) return invalidClient(authorization);
     const token = params["token"] ?? "";
     if (token === "") return { status: 400, body: { error: "invalid_request" }, headers: NO_STORE };
@@ -366,7 +389,9 @@ export class OAuth {
 
   /** RFC 7662, for confidential clients and their own tokens. */
   async introspect(params: Params, authorization: string, now: number): Promise<OAuthAnswer> {
-    const client = this.authenticatedBy(params, authorization);
+    const known = withClient(params, authorization);
+    if ("status" in known) return known;
+    const client = this.authenticatedBy(known.params);
     if (client === null || client.row.secretHash === null) return invalidClient(authorization);
     const token = params["token"] ?? "";
     if (token === "") return { status: 400, body: { error: "invalid_request" }, headers: NO_STORE };
@@ -407,7 +432,7 @@ export class OAuth {
     const { accounts, writer } = this.options;
     const { userId } = principal;
     for (const uri of wish.redirectUris) checkRedirectUri(uri);
-    if (accounts.clients.countOf(userId) >= MAX_CLIENTS_PER_USER) {
+    if (accounts.clients.countOf(userId) + this.comingClients.of(userId) >= MAX_CLIENTS_PER_USER) {
       throw new ApiError(ErrorKind.conflict, `at most ${MAX_CLIENTS_PER_USER} clients: remove one first`);
     }
     const secret = wish.isConfidential ? SECRET_PREFIX + randomBytes(SECRET_BYTES).toString("base64url") : null;
@@ -428,11 +453,16 @@ export class OAuth {
       created_at: made.createdAt,
     };
     const change = { action: "client.create", userId, details: { client: made.clientId, name: made.name } };
-    const [result] = await writer.write(
-      [{ kind: "insert", table: "oauth_clients", row }],
-      [audit(context, actorOf(principal), change)],
-    );
-    return { client: accounts.addClient({ ...made, id: result!.id }), secret };
+    const write: AccountWrite = { kind: "insert", table: "oauth_clients", row };
+    const id = await this.comingClients.during(userId, () => {
+      return writer.insert(write, [audit(context, actorOf(principal), change)]);
+    });
+    const client = accounts.addClient({ ...made, id });
+    if (principal.credential.isEnded) {
+      await this.removeClient(principal, id, context);
+      throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
+    }
+    return { client, secret };
   }
 
   /** Ends every grant to the client too. @throws ApiError 4040 unless it is one of the caller's */
@@ -483,18 +513,15 @@ export class OAuth {
     return timingSafeEqual(given, Buffer.from(secretHash, "hex")) ? client : null;
   }
 
-  /** RFC 6749, section 2.3.1: by the Authorization header, or in the form. */
-  private authenticatedBy(params: Params, authorization: string): OAuthClient | null {
-    if (authorization === "") return this.authenticated(params["client_id"] ?? "", params["client_secret"]);
-    const [, encoded = ""] = /^basic ([A-Za-z0-9+/=]+)$/i.exec(authorization) ?? [];
-    const [id = "", ...secret] = Buffer.from(encoded, "base64").toString().split(":");
-    return this.authenticated(id, secret.join(":"));
+  private authenticatedBy(params: Params): OAuthClient | null {
+    return this.authenticated(params["client_id"] ?? "", params["client_secret"]);
   }
 }
 
 /** How long after its end a code is remembered, for what another use of it means. */
 const CODE_MEMORY_MS = 600_000;
 const MADE_LATER = "-";
+const FORM = { "content-type": "application/x-www-form-urlencoded", "content-length": "1" };
 /** What of a request the library reads. */
 const AUTHORIZATION_PARAMS = [
   "client_id",
@@ -521,24 +548,33 @@ function knownScopes(scopes: readonly string[] | undefined): string[] {
   return known;
 }
 
-/** For `catch`: a refusal of ours becomes `value`, anything else stays what it is. */
-function refusedAs<T>(value: T): (error: unknown) => T {
-  return (error) => {
-    if (error instanceof ApiError && error.kind.status < 500) return value;
-    throw error;
-  };
-}
-
 /** What the library wrapped. */
 function innermost(error: unknown): unknown {
   const { inner } = error as { inner?: unknown };
   return inner === undefined ? error : innermost(inner);
 }
 
-function oauthError(error: OAuth2Server.OAuthError, response: OAuth2Server.Response): OAuthAnswer {
-  const challenge = response.get("WWW-Authenticate") as string | undefined;
-  const headers = challenge === undefined ? NO_STORE : { ...NO_STORE, "WWW-Authenticate": challenge };
-  return { status: error.code, body: response.body as object, headers };
+/**
+ * Puts a client's credentials of the Authorization header into the form, decoded as RFC 6749, section 2.3.1, has them
+ * encoded. Answers an error where they come in two places.
+ */
+function withClient(params: Params, authorization: string): { readonly params: Params } | OAuthAnswer {
+  if (authorization === "") return { params };
+  const [, encoded = ""] = /^basic ([A-Za-z0-9+/=_-]+)$/i.exec(authorization) ?? [];
+  const [id = "", ...secret] = Buffer.from(encoded, "base64").toString().split(":").map(formDecoded);
+  if ("client_secret" in params || (params["client_id"] ?? id) !== id) {
+    const description = "Invalid request: credentials in the header and in the form";
+    return { status: 400, body: { error: "invalid_request", error_description: description }, headers: NO_STORE };
+  }
+  return { params: { ...params, client_id: id, client_secret: secret.join(":") } };
+}
+
+function formDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return text;
+  }
 }
 
 /** RFC 6749, section 5.2. */
@@ -556,7 +592,13 @@ function checkRedirectUri(uri: string): void {
   const url = URL.canParse(uri) ? new URL(uri) : null;
   const isOwnScheme = url !== null && /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(url.protocol);
   const isWeb = url?.protocol === "https:" || (url?.protocol === "http:" && LOOPBACK.includes(url.hostname));
-  if (url === null || !(isWeb || isOwnScheme) || /[\s#*\\]/.test(uri) || url.username !== "" || url.password !== "") {
+  if (
+    url === null ||
+    !(isWeb || isOwnScheme) ||
+    /[\p{Cc}\s#*\\]/u.test(uri) ||
+    url.username !== "" ||
+    url.password !== ""
+  ) {
     throw badRequest("redirect_uris: each an https URL, http on localhost, or an app's own scheme; without # or *");
   }
 }

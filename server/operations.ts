@@ -2,6 +2,7 @@
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, Credential, User } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
+import { NO_ADDRESS } from "./client-address.ts";
 import type { Command } from "./control.ts";
 import { badRequest, notFound } from "./errors.ts";
 import type { Kyc } from "./kyc.ts";
@@ -26,7 +27,7 @@ export function createOperations(options: OperationOptions): ReadonlyMap<string,
   const contextNow = (): RequestContext => ({
     now: Date.now(),
     requestId: "control socket",
-    address: "",
+    ...NO_ADDRESS,
     userAgent: "",
   });
   const userNamed = (email: string | undefined): User => {

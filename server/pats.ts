@@ -6,6 +6,7 @@ import type { AccountWriter } from "./account-writer.ts";
 import { type Accounts, hashToken, type Pat, type Principal, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { isAddressRange } from "./client-address.ts";
+import { Coming } from "./coming.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 
 const TOKEN_BYTES = 32;
@@ -22,8 +23,7 @@ export interface PatWish {
 export class Pats {
   private readonly accounts: Accounts;
   private readonly writer: AccountWriter;
-  /** By user: tokens on their way to the database. */
-  private readonly coming = new Map<number, number>();
+  private readonly coming = new Coming();
 
   constructor(accounts: Accounts, writer: AccountWriter) {
     this.accounts = accounts;
@@ -37,8 +37,7 @@ export class Pats {
     if (expiresAt !== null && expiresAt <= context.now) throw badRequest("expires_at: must be in the future");
     const wrong = allowedIps?.find((range) => !isAddressRange(range));
     if (wrong !== undefined) throw badRequest("allowed_ips: each an IP address or a CIDR range");
-    const coming = this.coming.get(userId) ?? 0;
-    if (this.accounts.pats.countOf(userId) + coming >= MAX_PATS_PER_USER) {
+    if (this.accounts.pats.countOf(userId) + this.coming.of(userId) >= MAX_PATS_PER_USER) {
       throw new ApiError(ErrorKind.conflict, `at most ${MAX_PATS_PER_USER} tokens: revoke one first`);
     }
     const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString("base64url");
@@ -47,21 +46,27 @@ export class Pats {
     const made = { tokenHash: hashToken(token), prefix, allowedAddresses: allowedIps, expiresAt, at: context.now };
     const write: AccountWrite = { kind: "createToken", userId, name, scopes, ...made };
     const change = { action: "pat.create", userId, details: { scopes, expires_at: expiresAt } };
-    this.coming.set(userId, coming + 1);
-    try {
-      const [result] = await this.writer.write([write], [audit(context, actorOf(principal), change)]);
-      return { pat: this.accounts.pats.get(result!.id)!, token };
-    } finally {
-      const left = this.coming.get(userId)! - 1;
-      if (left === 0) this.coming.delete(userId);
-      else this.coming.set(userId, left);
+    const id = await this.coming.during(userId, () => {
+      return this.writer.insert(write, [audit(context, actorOf(principal), change)]);
+    });
+    const pat = this.accounts.pats.get(id)!;
+    // All access may have been taken away while it was written.
+    if (principal.credential.isEnded) {
+      await this.end(pat, principal, context);
+      throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
     }
+    return { pat, token };
   }
 
   /** @throws ApiError 4040 unless it is one of the caller's */
   async revoke(principal: Principal, id: number, context: RequestContext): Promise<void> {
     const pat = this.accounts.pats.get(id);
     if (pat === undefined || pat.user.id !== principal.userId) throw notFound("token");
+    await this.end(pat, principal, context);
+  }
+
+  private async end(pat: Pat, principal: Principal, context: RequestContext): Promise<void> {
+    const { id } = pat;
     this.accounts.endPat(pat);
     const set = { revoked_at: context.now };
     const change = { action: "pat.revoke", userId: principal.userId, subject: id };

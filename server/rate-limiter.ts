@@ -41,9 +41,10 @@ export interface RateBucketState extends RateState {
 
 /**
  * Which limits count a call: "default" by user, else by address; "order" by both where there is a user; "identifier" by
- * the account that the request names, else by address; "refresh" by address. The last two don't care who asks.
+ * the account that the request names, else by address; "mail" by both, since what it asks for is sent to others;
+ * "refresh" by address. The last three don't care who asks.
  */
-export type RateClass = "default" | "order" | "none" | "identifier" | "refresh";
+export type RateClass = "default" | "order" | "none" | "identifier" | "mail" | "refresh";
 type RateScope = "user" | "address" | "identifier";
 
 /** 42900, with what the headers say. */
@@ -270,7 +271,7 @@ export class RateLimiter {
    * Counts one request on a route template such as `DELETE /orders/:id`, or none at all where it refuses.
    * @param userId null for a request without a valid token
    * @param now milliseconds
-   * @param identifier of the class "identifier": what the request names its account by, in its one spelling (an e-mail in
+   * @param identifier of the classes "identifier" and "mail": what the request names its account by, in its one spelling (an e-mail in
    *   lower case), bounded by the caller; empty where it names none
    * @returns null where nothing limits the class
    * @throws RateLimited 42900 with the seconds until such a request passes
@@ -287,6 +288,7 @@ export class RateLimiter {
     const time = this.advance(now);
     const buckets = this.bucketsOf(route);
     if (rateClass === "order" && userId !== null) return this.takeOrder(buckets, userId, address, route, time);
+    if (rateClass === "mail" && identifier !== "") return this.takeMail(buckets, identifier, address, route, time);
     const bucket = this.onlyBucket(buckets, rateClass, userId, address, identifier);
     if (bucket.free(time) === 0) throw refusal(bucket, route, time);
     bucket.add(time);
@@ -310,9 +312,10 @@ export class RateLimiter {
       scope,
       ...(bucket?.state(time) ?? { limit, remaining: limit, reset: 0 }),
     });
-    if (rateClass === "identifier" && identifier !== "") {
-      return [show("identifier", limits.authIdentifier, buckets?.identifiers.get(identifier))];
-    }
+    const names = (rateClass === "identifier" || rateClass === "mail") && identifier !== "";
+    const named = names ? [show("identifier", limits.authIdentifier, buckets?.identifiers.get(identifier))] : [];
+    if (names && rateClass === "identifier") return named;
+    if (rateClass === "mail") return [...named, show("address", limits.address, buckets?.addresses.get(address))];
     if (rateClass === "refresh") return [show("address", limits.refreshAddress, buckets?.addresses.get(address))];
     if (rateClass === "identifier" || userId === null) {
       return [show("address", limits.address, buckets?.addresses.get(address))];
@@ -336,10 +339,31 @@ export class RateLimiter {
       return this.identifiers.use(buckets.identifiers, identifier, limits.authIdentifier);
     }
     if (rateClass === "refresh") return this.addresses.use(buckets.addresses, address, limits.refreshAddress);
-    if (rateClass === "identifier" || userId === null) {
+    if (rateClass === "identifier" || rateClass === "mail" || userId === null) {
       return this.addresses.use(buckets.addresses, address, limits.address);
     }
     return this.users.use(buckets.users, userId, limits.user);
+  }
+
+  /** Throws as `take` would where the address of a request without a valid token has nothing left; takes nothing. */
+  checkRoom(route: string, rateClass: RateClass, address: string, now: number): void {
+    if (rateClass === "none") return;
+    const time = this.advance(now);
+    const bucket = this.routes.get(route)?.addresses.get(address);
+    if (bucket !== undefined && bucket.free(time) === 0) throw refusal(bucket, route, time);
+  }
+
+  private takeMail(buckets: RouteBuckets, identifier: string, address: string, route: string, time: number): RateState {
+    const ofAddress = this.addresses.use(buckets.addresses, address, this.limits.address);
+    const addressFree = ofAddress.free(time);
+    if (addressFree === 0) throw refusal(ofAddress, route, time);
+    const named = this.identifiers.use(buckets.identifiers, identifier, this.limits.authIdentifier);
+    const namedFree = named.free(time);
+    if (namedFree === 0) throw refusal(named, route, time);
+    // From here it must succeed.
+    ofAddress.add(time);
+    named.add(time);
+    return (addressFree < namedFree ? ofAddress : named).addedState();
   }
 
   private takeOrder(buckets: RouteBuckets, userId: number, address: string, route: string, time: number): RateState {

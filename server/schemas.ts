@@ -193,7 +193,7 @@ export const NewOAuthClient = closed({
   confidential: Type.Boolean(),
 });
 
-export const User = closed({
+const user = {
   id: Id,
   email: Type.String(),
   email_verified: Type.Boolean(),
@@ -203,7 +203,10 @@ export const User = closed({
   role: names(["user", "operator"]),
   daily_activity: closed({ used: Money, limit: Money }),
   created_at: Time,
-});
+};
+export const User = closed(user);
+/** As whoever asks may see it. */
+export const Account = closed({ ...user, email: nullable(Type.String()) });
 const tokens = { access_token: Type.String(), refresh_token: Type.String() };
 export const Tokens = closed(tokens);
 export const SignIn = closed({ ...tokens, user: User });

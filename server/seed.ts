@@ -71,6 +71,8 @@ export interface SeedTarget {
   /** Applies writes that depend on nothing but each other's order; answers their ids. */
   write(writes: readonly AccountWrite[], audits: readonly AuditEntry[]): Promise<{ id: number; created: boolean }[]>;
   hasUser(email: string): boolean;
+  /** Whether a seed of an earlier start made the user. */
+  isSeeded(userId: number): boolean;
   hashPassword(password: string): Promise<string>;
 }
 
@@ -113,7 +115,9 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
   const made = await inChunks(target, userWrites);
   const more: AccountWrite[] = [];
   users.forEach((user, i) => {
-    const userId = made[i]!.id;
+    const { id: userId, created } = made[i]!;
+    // Who registered the address has an account of their own, which gets nothing of this.
+    if (!created && !target.isSeeded(userId)) return;
     if (user.deposit !== undefined && user.deposit > 0) {
       const reference = `seed:${user.email.toLowerCase()}`;
       more.push({ kind: "deposit", userId, amount: user.deposit, reference, at: now });

@@ -8,7 +8,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { SessionRow } from "../engine/journal/load.ts";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
-import { MAX_SESSIONS_PER_USER } from "../engine/limits.ts";
+import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { type Accounts, type Grant, SCOPES, type Session, type User } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
@@ -18,6 +18,8 @@ import type { SigningKeys } from "./signing-keys.ts";
 
 export interface Tokens {
   readonly session: Session;
+  /** Of the access token. */
+  readonly scopes: readonly string[];
   readonly accessToken: string;
   readonly refreshToken: string;
 }
@@ -51,11 +53,7 @@ export class Sessions {
   }
 
   /** A sign-in by `method`, such as "password". Its tokens carry all scopes. */
-  async open(user: User, method: string, context: RequestContext): Promise<Tokens> {
-    const { accounts } = this.options;
-    const crowd = accounts.sessions.of(user.id).filter(({ grant }) => grant === null);
-    const oldest = crowd.length >= MAX_SESSIONS_PER_USER ? crowd[0]! : null;
-    if (oldest !== null) await this.end([oldest], "too_many_sessions", `user ${user.id}`, context);
+  open(user: User, method: string, context: RequestContext): Promise<Tokens> {
     return this.start(user, null, method, [...SCOPES], context, `user ${user.id}`);
   }
 
@@ -73,6 +71,10 @@ export class Sessions {
     actor: string,
   ): Promise<Tokens> {
     const { accounts, writer, refreshTtlMs } = this.options;
+    const crowd = accounts.sessions.of(user.id).filter((each) => each.grant === grant);
+    const most = grant === null ? MAX_SESSIONS_PER_USER : MAX_SESSIONS_PER_GRANT;
+    const over = crowd.length >= most ? [crowd[0]!] : [];
+    const made = this.end(over, "too_many_sessions", actor, context);
     const { now, address, userAgent } = context;
     const family = randomBytes(FAMILY_BYTES).toString("base64url");
     const secret = randomBytes(SECRET_BYTES).toString("base64url");
@@ -117,8 +119,16 @@ export class Sessions {
       subject: row.id,
       details: { method, scopes: row.scopes },
     };
-    await writer.write([write], [audit(context, actor, change)]);
-    return { session, accessToken: await this.sign(session, now), refreshToken: REFRESH_PREFIX + family + secret };
+    await Promise.all([made, writer.insert(write, [audit(context, actor, change)]), this.noteUse(grant, now)]);
+    const accessToken = await this.sign(session, scopes, now);
+    return { session, scopes, accessToken, refreshToken: REFRESH_PREFIX + family + secret };
+  }
+
+  private async noteUse(grant: Grant | null, now: number): Promise<void> {
+    if (grant === null) return;
+    grant.lastUsedAt = now;
+    const write = { kind: "update", table: "oauth_grants", id: grant.row.id, set: { last_used_at: now } } as const;
+    await this.options.writer.write([write]);
   }
 
   /**
@@ -147,8 +157,12 @@ export class Sessions {
     return session === undefined || session.row.expiresAt <= now ? null : { session, secret };
   }
 
-  /** Spends the refresh token and answers new ones. @throws ApiError 40100 where another request spent it first, 40300 */
-  async rotate(refresh: Refresh, context: RequestContext): Promise<Tokens> {
+  /**
+   * Spends the refresh token and answers new ones.
+   * @param fewer scopes that the access token shall have, of the session's; null: all of them
+   * @throws ApiError 40100 where another request spent it first, 40300
+   */
+  async rotate(refresh: Refresh, context: RequestContext, fewer: readonly string[] | null = null): Promise<Tokens> {
     const { writer, refreshTtlMs } = this.options;
     const { session } = refresh;
     const { row } = session;
@@ -161,11 +175,12 @@ export class Sessions {
     row.expiresAt = context.now + refreshTtlMs;
     session.lastUsedAt = context.now;
     const set = { refresh_hash: row.refreshHash, expires_at: row.expiresAt, last_used_at: context.now };
+    const scopes = fewer ?? [...session.scopes];
     const [accessToken] = await Promise.all([
-      this.sign(session, context.now),
+      this.sign(session, scopes, context.now),
       writer.write([{ kind: "update", table: "sessions", id: row.id, set }]),
     ]);
-    return { session, accessToken, refreshToken: REFRESH_PREFIX + row.family + next };
+    return { session, scopes, accessToken, refreshToken: REFRESH_PREFIX + row.family + next };
   }
 
   /** Ends sessions and all that hangs on them, at once; resolves when that is durable. */
@@ -198,23 +213,23 @@ export class Sessions {
     throw new ApiError(ErrorKind.unauthenticated, "the refresh token was used before: the session has ended");
   }
 
-  private async sign(session: Session, now: number): Promise<string> {
+  private async sign(session: Session, scopes: readonly string[], now: number): Promise<string> {
     const { keys, accessTtlMs, authenticator } = this.options;
     const iat = Math.floor(now / 1_000);
     const exp = iat + accessTtlMs / 1_000;
-    const { row, grant } = session;
+    const { row, grant, sid } = session;
     const claims = {
       sub: String(row.userId),
-      scope: row.scopes,
+      scope: scopes.join(" "),
       iat,
       exp,
       jti: randomBytes(16).toString("base64url"),
-      sid: row.id,
+      sid,
       ...(grant === null ? {} : { client_id: grant.client.row.clientId }),
     };
     // RFC 9068 for third parties.
     const token = await keys.sign(claims, grant === null ? "JWT" : "at+jwt");
-    authenticator.issued(token, session, exp * 1_000);
+    authenticator.issued(token, session, exp * 1_000, scopes);
     return token;
   }
 }

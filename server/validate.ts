@@ -9,8 +9,15 @@ export type Check<T> = (value: unknown) => T;
 /** Compiles a schema once, at start. */
 export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
   const validator = Compile(schema);
+  const { properties = null, additionalProperties } = schema as { properties?: object; additionalProperties?: unknown };
   return (value) => {
     if (validator.Check(value)) return value as Static<T>;
+    // Of a crowd of unknown fields one is enough to know: to list them all would take milliseconds.
+    if (properties !== null && additionalProperties === false && typeof value === "object" && value !== null) {
+      for (const name of Object.keys(value)) {
+        if (!Object.hasOwn(properties, name)) throw badRequest(`${fieldName("", name)}: unknown field`);
+      }
+    }
     throw explain(validator.Errors(value));
   };
 }

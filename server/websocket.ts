@@ -33,6 +33,8 @@ import * as S from "./schemas.ts";
 import { compileSchema } from "./validate.ts";
 import { balanceView, ladders, positionView } from "./views.ts";
 
+/** Names the rate bucket of tokens to verify. */
+const UPGRADE = "GET /ws";
 const CLOSE_GOING_AWAY = 1001;
 const CLOSE_UNAUTHENTICATED = 4401;
 const CLOSE_SLOW_CONSUMER = 4408;
@@ -269,7 +271,12 @@ export class SocketHub implements Audience {
     try {
       const closed = this.closedWith();
       if (closed !== null) throw closed;
-      const found = token === null ? null : this.authenticator.authenticate(token, Date.now(), () => address);
+      const now = Date.now();
+      // What costs a look at a signature is counted; what is known, or plainly wrong, costs nothing.
+      const mayVerify = (): void => {
+        this.limiter?.take(UPGRADE, "default", null, address.client, now);
+      };
+      const found = token === null ? null : this.authenticator.authenticate(token, now, () => address, mayVerify);
       if (!(found instanceof Promise)) accept(found);
       else found.then(accept).catch((error) => reply.fail(error));
     } catch (error) {

@@ -51,13 +51,13 @@ export function createRig(path: string, durability: Durability, requestCheckpoin
     for (let i = 0; i < commands; i++) matcher.execute(traffic.words, traffic.doubles, i * RECORD_WORDS);
     matcher.endBatch();
     const matched = performance.now();
-    journal.commit([]);
+    journal.commit(() => []);
     const end = performance.now();
     traffic.read(events);
     return { matchMs: matched - start, commitMs: end - matched };
   }
 
-  journal.commit([{ id: 1, writes: accountWrites(), audits: [] }]);
+  journal.commit(() => [{ id: 1, writes: accountWrites(), audits: [] }]);
   runBatch(traffic.makeSetup());
   for (let count = traffic.makeResting(); count > 0; count = traffic.makeResting()) runBatch(count);
   return { db, journal, traffic, runBatch };

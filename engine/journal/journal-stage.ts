@@ -58,7 +58,7 @@ export class JournalStage {
 
   /** Commits all there is and lets the gateway see it; true when there was something. Throws when the database fails. */
   run(): boolean {
-    const replies = this.journal.commit(this.receive());
+    const replies = this.journal.commit(() => this.receive());
     if (replies === null) return false;
     for (const reply of replies) this.port.postMessage(reply);
     this.gateway.wake();

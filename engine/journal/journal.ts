@@ -218,11 +218,13 @@ export class Journal {
   }
 
   /**
-   * One pass over all that the rings and `requests` hold. Answers the replies to send, or null where there was nothing
-   * to do. Throws when the database fails: then nothing of this pass may be shown.
+   * One pass over all that the rings hold and `receive` gives. Answers the replies to send, or null where there was
+   * nothing to do. Throws when the database fails: then nothing of this pass may be shown.
    */
-  commit(requests: readonly WriteRequest[]): WriteReply[] | null {
+  commit(receive: () => readonly WriteRequest[]): WriteReply[] | null {
+    // In this order a write that was posted before a command is never committed after what the command led to.
     const counts = this.gates.map((gate) => gate.available());
+    const requests = receive();
     if (requests.length === 0 && counts.every((count) => count === 0)) return null;
     const replies = requests.map((request) => this.write(request));
     for (let i = 0; i < this.gates.length; i++) this.apply(i, counts[i]!);

@@ -202,14 +202,16 @@ export interface AccountRows {
   readonly users: UserRow[];
   readonly tokens: TokenRow[];
   readonly sessions: SessionRow[];
-  /** Ids of the sessions that ended last. */
-  readonly endedSessions: number[];
+  /** Families of the sessions that ended last, oldest first. */
+  readonly endedFamilies: string[];
   readonly lastSessionId: number;
   readonly emailTokens: EmailTokenRow[];
   readonly clients: OAuthClientRow[];
   readonly grants: OAuthGrantRow[];
   readonly identityApplications: IdentityApplicationRow[];
   readonly socialIdentities: SocialIdentityRow[];
+  /** Users that a seed made. */
+  readonly seededUsers: number[];
 }
 
 export interface EventRow {
@@ -232,7 +234,10 @@ export function loadAccounts(db: Database.Database, now: number, ended: number):
   const session = ["grantId", "method", "scopes", "family", "refreshHash", "userAgent", "address"] as const;
   const client = ["clientId", "name", "redirectUris", "secretHash"] as const;
   const made = ["id", "userId", "createdAt"] as const;
-  const last = db.prepare("SELECT id FROM sessions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?").pluck();
+  const last = db
+    .prepare("SELECT family FROM sessions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?")
+    .pluck();
+  const seeded = db.prepare("SELECT subject FROM audit_log WHERE actor = 'seed' AND action = 'user.create'").pluck();
   return {
     users: rows<UserRow>("users", ["id", "email", "role", "kycTier", "createdAt", ...user], ""),
     tokens: rows<TokenRow>("personal_access_tokens", [...made, ...token], "WHERE revoked_at IS NULL"),
@@ -242,7 +247,7 @@ export function loadAccounts(db: Database.Database, now: number, ended: number):
       "WHERE ended_at IS NULL AND expires_at > ?",
       now,
     ),
-    endedSessions: last.all(ended).reverse() as number[],
+    endedFamilies: last.all(ended).reverse() as string[],
     lastSessionId: Number(db.prepare("SELECT coalesce(max(id), 0) FROM sessions").pluck().get()),
     emailTokens: rows<EmailTokenRow>(
       "email_tokens",
@@ -262,6 +267,7 @@ export function loadAccounts(db: Database.Database, now: number, ended: number):
       "WHERE id IN (SELECT max(id) FROM identity_applications GROUP BY user_id)",
     ),
     socialIdentities: rows<SocialIdentityRow>("social_identities", ["userId", "issuer", "subject"], ""),
+    seededUsers: seeded.all() as number[],
   };
 }
 

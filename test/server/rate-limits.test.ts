@@ -339,6 +339,7 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
       const route = `${method} ${path}`;
       // What is at the root too has one bucket.
       if (rateClass === "none" || (unversioned && path.endsWith("jwks.json"))) return [];
+      if (rateClass === "mail") return [[route, "identifier", 10, 10], [route, "address", 100, 100]]; // biome-ignore format: pair
       if (rateClass === "identifier") return [[route, "identifier", 10, 10]];
       if (rateClass === "refresh") return [[route, "address", 20, 20]];
       // These have a client's credentials where others have a user's token.
