@@ -560,7 +560,8 @@ function innermost(error: unknown): unknown {
  */
 function withClient(params: Params, authorization: string): { readonly params: Params } | OAuthAnswer {
   if (authorization === "") return { params };
-  const [, encoded = ""] = /^basic ([A-Za-z0-9+/=_-]+)$/i.exec(authorization) ?? [];
+  const [, encoded] = /^basic ([A-Za-z0-9+/=_-]+)$/i.exec(authorization) ?? [];
+  if (encoded === undefined) return invalidClient(authorization);
   const [id = "", ...secret] = Buffer.from(encoded, "base64").toString().split(":").map(formDecoded);
   if ("client_secret" in params || (params["client_id"] ?? id) !== id) {
     const description = "Invalid request: credentials in the header and in the form";
