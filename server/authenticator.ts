@@ -3,7 +3,7 @@
  * not known is verified off this thread, and its holder comes later. Every use looks at what may have changed: ended,
  * expired, suspended, the address.
  */
-import { decodeJwt } from "jose";
+import { decodeJwt, type JWTPayload } from "jose";
 import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "../engine/limits.ts";
 import { type Accounts, type Credential, hashToken, Pat, Principal, Session } from "./accounts.ts";
 import { type ClientAddress, isListed } from "./client-address.ts";
@@ -79,13 +79,13 @@ export class Authenticator {
     this.verifications++;
     try {
       const claims = await this.keys.verify(token, now);
-      const session = this.accounts.sessionBySid(String(claims["sid"]));
+      const session = this.accounts.sessionBySid(sidOf(claims));
       if (session === undefined || claims.sub !== String(session.user.id)) throw tokenInvalid();
       const scopes = String(claims["scope"]).split(" ");
       return this.remember(token, new Principal(session, claims.exp! * 1_000, new Set(scopes)));
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      const isLoggedOut = (): boolean => this.accounts.hasEnded(String(decodeJwt(token)["sid"]));
+      const isLoggedOut = (): boolean => this.accounts.hasEnded(sidOf(decodeJwt(token)));
       if (error instanceof TokenExpired && !isLoggedOut()) throw tokenExpired();
       throw tokenInvalid();
     } finally {
@@ -125,6 +125,10 @@ export class Authenticator {
     this.known.set(token, principal);
     return principal;
   }
+}
+
+function sidOf({ sid }: JWTPayload): string {
+  return typeof sid === "string" ? sid : "";
 }
 
 /** Three parts, of which the first is a JSON object in base64url. */

@@ -301,7 +301,8 @@ function serveLater(
   const hasBody = compiled.body !== null;
   const read = hasBody ? attempt(() => bodyReader(compiled, req, reply, options, address.client, now)) : null;
   const body = new Promise<Buffer>((resolve) => {
-    if (hasBody) readBody(res, req, reply, maxBodyBytes(route), resolve);
+    // The bytes are lent for the call only.
+    if (hasBody) readBody(res, req, reply, maxBodyBytes(route), (bytes) => resolve(Buffer.from(bytes)));
   });
   // Who may not use the route isn't told what is wrong with the body.
   body.catch(() => {});
@@ -510,7 +511,10 @@ function parserOf(type: string, isForm: boolean): (bytes: Buffer) => unknown {
   throw badRequest("Content-Type: must be application/json or application/msgpack");
 }
 
-/** Collects the body, counting as it comes; the chunks are detached when the callback returns, so each is copied. */
+/**
+ * Collects the body, counting as it comes. Chunks are detached when the callback returns: those of several are copied,
+ * and `done` has the bytes for its call only.
+ */
 function readBody(
   res: HttpResponse,
   req: HttpRequest,
