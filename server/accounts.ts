@@ -302,14 +302,14 @@ export class Accounts {
   endSession(session: Session): void {
     this.noteEnded(session.sid);
     this.forgetSession(session);
+    this.end(session);
   }
 
-  /** One whose time is over; its tokens have expired, or do now. */
+  /** One whose time is over, and that of its access tokens. */
   forgetSession(session: Session): void {
     this.sessions.remove(session.id, session.user.id);
     this.sessionsByFamily.delete(session.row.family);
     this.sessionsBySid.delete(session.sid);
-    this.end(session);
   }
 
   private noteEnded(sid: string): void {

@@ -213,17 +213,15 @@ export class Auth {
     });
   }
 
-  /** Sets the password and ends all sessions: whoever knew the old one is out. @throws ApiError 40000, 50300 */
+  /** Sets the password and ends all sessions, third parties' too; tokens and grants stay. @throws ApiError 40000, 50300 */
   async resetPassword(token: string, password: string, context: RequestContext): Promise<void> {
     const { accounts, passwords, sessions, messenger } = this.options;
     this.findLink(token, "reset_password", context.now);
     const passwordHash = await passwords.hash(password, context.client);
     // It may have been used meanwhile.
     const { user } = this.findLink(token, "reset_password", context.now);
-    const links = accounts.emailTokens.of(user.id).filter(({ purpose }) => purpose === "reset_password");
-    for (const row of links) accounts.removeEmailToken(row);
     const writes = [
-      ...links.map((row) => spent(row, context.now)),
+      ...this.spendResetLinks(user, context.now),
       // Whoever set the account up, it was somebody who didn't show that the address is theirs. The link came there.
       ...(user.emailVerifiedAt === null ? this.closeAccess(user, context) : []),
       changeUser(user, { passwordHash }),
@@ -248,13 +246,20 @@ export class Auth {
     if (user.passwordHash !== hash || principal.credential.isEnded) {
       throw new ApiError(ErrorKind.conflict, "the password was changed by another request");
     }
-    const writes = [changeUser(user, { passwordHash })];
+    const writes = [...this.spendResetLinks(user, context.now), changeUser(user, { passwordHash })];
     const change = { action: "user.change_password", userId: user.id, subject: user.id };
     const isOther = (session: Session): boolean => session !== principal.credential && session.grant === null;
     const others = accounts.sessions.of(user.id).filter(isOther);
     const ended = sessions.end(others, "password_changed", actorOf(principal), context);
     await Promise.all([ended, this.save(writes, context, actorOf(principal), change)]);
     messenger.sendMail(passwordChangedMail(user.email));
+  }
+
+  private spendResetLinks(user: User, now: number): AccountWrite[] {
+    const { accounts } = this.options;
+    const links = accounts.emailTokens.of(user.id).filter(({ purpose }) => purpose === "reset_password");
+    for (const row of links) accounts.removeEmailToken(row);
+    return links.map((row) => spent(row, now));
   }
 
   // ---------------------------------------------------------------- mailed links

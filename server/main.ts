@@ -212,7 +212,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   }
   for (const row of state.markets) registry.add(row, outcomesOf.get(row.id)!);
   const accounts = new Accounts((credential) => hub.endCredential(credential, Date.now()));
-  accounts.load(loadAccounts(db, Date.now(), MAX_ENDED_SESSIONS));
+  accounts.load(loadAccounts(db, Date.now() - config.accessTtlMs, MAX_ENDED_SESSIONS));
   if (seed === null && state.sequence === 0 && state.markets.length === 0) seed = sampleSeed(config.dataDir);
 
   const startedAt = Date.now();

@@ -158,7 +158,7 @@ export const EmailOnly = closed({ email: Email });
 export const MailedTokenOnly = closed({ token: MailedToken });
 export const PasswordReset = closed({ token: MailedToken, password: NewPassword });
 export const PasswordChange = closed({ current: GivenPassword, new: NewPassword });
-export const RefreshToken = closed({ refresh_token: Type.String({ minLength: 1, maxLength: 512 }) });
+export const RefreshToken = closed({ refresh_token: Type.String({ minLength: 1, maxLength: 4_096 }) });
 export const JurisdictionQuery = closed({ jurisdiction: Type.Optional(Country) });
 /** What a provider adds is its own matter. */
 export const CallbackQuery = Type.Object({}, { additionalProperties: Type.String() });

@@ -198,11 +198,11 @@ export class Sessions {
     await this.options.writer.write(writes, audits);
   }
 
-  /** Forgets sessions whose refresh token expired. */
+  /** Forgets sessions of which no token is good any more. */
   forgetExpired(now: number): void {
-    const { accounts } = this.options;
+    const { accounts, accessTtlMs } = this.options;
     for (const session of accounts.sessions.values()) {
-      if (session.row.expiresAt <= now) accounts.forgetSession(session);
+      if (session.row.expiresAt + accessTtlMs <= now) accounts.forgetSession(session);
     }
   }
 

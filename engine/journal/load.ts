@@ -223,11 +223,12 @@ export interface EventRow {
   createdAt: number;
 }
 
-/** @param now ms: what expired before is left out @param ended how many of the last ended sessions to name */
-export function loadAccounts(db: Database.Database, now: number, ended: number): AccountRows {
+/** @param since ms: what expired before is left out @param ended how many of the last ended sessions to name */
+export function loadAccounts(db: Database.Database, since: number, ended: number): AccountRows {
   const rows = <T>(table: string, columns: readonly (keyof T & string)[], rest: string, ...values: number[]): T[] => {
     const named = columns.map((name) => `${name.replaceAll(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)} AS ${name}`);
-    return db.prepare(`SELECT ${named.join(", ")} FROM ${table} ${rest}`).all(...values) as T[];
+    // In the order in which they were made: which is the oldest matters.
+    return db.prepare(`SELECT ${named.join(", ")} FROM ${table} ${rest} ORDER BY id`).all(...values) as T[];
   };
   const user = ["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt"] as const;
   const token = ["name", "tokenHash", "prefix", "scopes", "allowedAddresses", "lastUsedAt", "expiresAt"] as const;
@@ -245,7 +246,7 @@ export function loadAccounts(db: Database.Database, now: number, ended: number):
       "sessions",
       [...made, ...session, "lastUsedAt", "expiresAt"],
       "WHERE ended_at IS NULL AND expires_at > ?",
-      now,
+      since,
     ),
     endedFamilies: last.all(ended).reverse() as string[],
     lastSessionId: Number(db.prepare("SELECT coalesce(max(id), 0) FROM sessions").pluck().get()),
@@ -253,7 +254,7 @@ export function loadAccounts(db: Database.Database, now: number, ended: number):
       "email_tokens",
       [...made, "purpose", "tokenHash", "expiresAt"],
       "WHERE used_at IS NULL AND expires_at > ?",
-      now,
+      since,
     ),
     clients: rows<OAuthClientRow>("oauth_clients", [...made, ...client], "WHERE deleted_at IS NULL"),
     grants: rows<OAuthGrantRow>(
