@@ -96,10 +96,6 @@ export class Reply implements Responder {
     return this.isAnswered || this.isAborted;
   }
 
-  get aborted(): boolean {
-    return this.isAborted;
-  }
-
   header(name: string, value: string): void {
     this.headers ??= [];
     this.headers.push([name, value]);
@@ -275,7 +271,8 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
     }
     const read = bodyReader(compiled, req, reply, options, address.client, now);
     readBody(res, req, reply, maxBodyBytes(route), (body) => {
-      stillMay(route, principal);
+      request.now = Date.now();
+      stillMay(route, request);
       request.body = read(body);
       execute(route, request, reply, options.reads);
     });
@@ -308,10 +305,11 @@ function serveLater(
   body.catch(() => {});
   const run = async (): Promise<void> => {
     const principal = admit(compiled, reply, address, options, await credentials, now);
-    const known = { ...request(), principal };
+    const known: RouteRequest = { ...request(), principal };
     if (read !== null) {
       const bytes = await body;
-      stillMay(route, principal);
+      known.now = Date.now();
+      stillMay(route, known);
       known.body = read()(bytes);
     }
     if (!reply.done) execute(route, known, reply, options.reads);
@@ -329,9 +327,9 @@ function maxBodyBytes(route: Route): number {
 }
 
 /** A body may come seconds after its headers: what opened the door may have been revoked. @throws ApiError */
-function stillMay(route: Route, principal: Principal | null): void {
+function stillMay(route: Route, { principal, now }: RouteRequest): void {
   if (principal === null || route.access === "public") return;
-  checkLive(principal, Date.now());
+  checkLive(principal, now);
   authorize(route, principal);
 }
 

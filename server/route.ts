@@ -23,7 +23,8 @@ export interface Responder extends Answer {
 }
 
 export interface RouteRequest {
-  readonly now: number;
+  /** When it was whole. */
+  now: number;
   /** Null on public routes, where nothing asks for it. */
   readonly principal: Principal | null;
   /** The client's; unknown on the hot paths where nothing is limited. */
