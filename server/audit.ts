@@ -21,7 +21,7 @@ export function contextOf({ now, reply, address, headers }: RouteRequest): Reque
 /** What a line says beside who asked for it. Never a token, a password or a code. */
 export interface Change {
   readonly action: string;
-  readonly userId: number | null;
+  readonly userId: AuditEntry["userId"];
   /** Null: what the write made. */
   readonly subject?: number | null;
   readonly details?: object | null;

@@ -7,7 +7,7 @@
  */
 import { randomBytes, randomInt } from "node:crypto";
 import type { EmailTokenRow } from "../engine/journal/load.ts";
-import type { AccountWrite } from "../engine/journal/writes.ts";
+import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
 import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { type Accounts, hashToken, type Principal, type Session, type User } from "./accounts.ts";
@@ -72,7 +72,7 @@ export class Auth {
   ): Promise<User> {
     const rest = { role: "user", kycTier: 0, passwordHash, emailVerifiedAt, phoneVerifiedAt: null, at: context.now };
     const write: AccountWrite = { kind: "createUser", email, ...rest };
-    const change = { action: "user.create", userId: null };
+    const change = { action: "user.create", userId: "subject" } as const;
     const [made] = await this.options.writer.write([write], [audit(context, "visitor", change)]);
     if (!made!.created) throw emailTaken();
     return this.options.accounts.user(made!.id)!;
@@ -162,35 +162,41 @@ export class Auth {
       kycTier: 0,
     };
     const change = { action: "user.claim_email", userId: user.id, subject: user.id };
-    const writes = [...this.closeAccess(user, context), changeUser(user, changes)];
+    const closed = this.closeAccess(user, context);
     const ended = this.options.sessions.end(accounts.sessions.of(user.id), "email_claimed", `user ${user.id}`, context);
-    await Promise.all([ended, this.save(writes, context, `user ${user.id}`, change)]);
+    await Promise.all([closed, ended, this.save([changeUser(user, changes)], context, `user ${user.id}`, change)]);
     return user;
   }
 
-  /** Takes tokens, grants, clients and links away, at once; answers the writes that keep it so. Sessions are the caller's. */
-  private closeAccess(user: User, context: RequestContext): AccountWrite[] {
-    const { accounts } = this.options;
+  /** Takes tokens, grants, clients and links away, at once; resolves when that is durable. Sessions are the caller's. */
+  private async closeAccess(user: User, context: RequestContext): Promise<void> {
+    const { accounts, writer } = this.options;
     const set = { revoked_at: context.now };
     const writes: AccountWrite[] = [];
+    const audits: AuditEntry[] = [];
+    const end = (write: AccountWrite & { kind: "update" }, action: string): void => {
+      const change = { action, userId: user.id, subject: write.id, write: writes.length };
+      audits.push(audit(context, `user ${user.id}`, change));
+      writes.push(write);
+    };
     for (const pat of accounts.pats.of(user.id)) {
       accounts.endPat(pat);
-      writes.push({ kind: "update", table: "personal_access_tokens", id: pat.id, set });
+      end({ kind: "update", table: "personal_access_tokens", id: pat.id, set }, "pat.revoke");
     }
     for (const grant of accounts.grants.of(user.id)) {
       accounts.removeGrant(grant);
-      writes.push({ kind: "update", table: "oauth_grants", id: grant.row.id, set });
+      end({ kind: "update", table: "oauth_grants", id: grant.row.id, set }, "grant.revoke");
     }
     for (const client of accounts.clients.of(user.id)) {
       accounts.removeClient(client);
       const { id } = client.row;
-      writes.push({ kind: "update", table: "oauth_clients", id, set: { deleted_at: context.now } });
+      end({ kind: "update", table: "oauth_clients", id, set: { deleted_at: context.now } }, "client.remove");
     }
     for (const row of accounts.emailTokens.of(user.id)) {
       accounts.removeEmailToken(row);
       writes.push(spent(row, context.now));
     }
-    return writes;
+    await writer.write(writes, audits);
   }
 
   /** @throws ApiError 40100, 40300 */
@@ -220,17 +226,17 @@ export class Auth {
     const passwordHash = await passwords.hash(password, context.client);
     // It may have been used meanwhile.
     const { user } = this.findLink(token, "reset_password", context.now);
+    // Whoever set the account up didn't show that the address is theirs; the link came there.
+    const closed = user.emailVerifiedAt === null ? this.closeAccess(user, context) : null;
     const writes = [
       ...this.spendResetLinks(user, context.now),
-      // Whoever set the account up, it was somebody who didn't show that the address is theirs. The link came there.
-      ...(user.emailVerifiedAt === null ? this.closeAccess(user, context) : []),
       changeUser(user, { passwordHash }),
       ...this.verified(user, context.now),
     ];
     const actor = `user ${user.id}`;
     const change = { action: "user.reset_password", userId: user.id, subject: user.id };
     const ended = sessions.end(accounts.sessions.of(user.id), "password_reset", actor, context);
-    await Promise.all([ended, this.save(writes, context, actor, change)]);
+    await Promise.all([closed, ended, this.save(writes, context, actor, change)]);
     messenger.sendMail(passwordChangedMail(user.email));
   }
 

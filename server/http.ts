@@ -269,11 +269,11 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
       execute(route, request, reply, options.reads);
       return;
     }
-    const read = bodyReader(compiled, req, reply, options, address.client, now);
-    readBody(res, req, reply, maxBodyBytes(route), (body) => {
+    const reader = bodyReader(compiled, req, reply, options, address.client, now);
+    readBody(res, req, reply, reader, (body) => {
       request.now = Date.now();
       stillMay(route, request);
-      request.body = read(body);
+      request.body = reader.read(body);
       execute(route, request, reply, options.reads);
     });
   } catch (error) {
@@ -296,21 +296,21 @@ function serveLater(
   // Who asks is put in when it is known; what is wrong with the rest is told after that.
   const request = attempt(() => readRequest(compiled, req, reply, address, null, now));
   const hasBody = compiled.body !== null;
-  const read = hasBody ? attempt(() => bodyReader(compiled, req, reply, options, address.client, now)) : null;
+  const reader = hasBody ? attempt(() => bodyReader(compiled, req, reply, options, address.client, now)) : null;
   const body = new Promise<Buffer>((resolve) => {
     // The bytes are lent for the call only.
-    if (hasBody) readBody(res, req, reply, maxBodyBytes(route), (bytes) => resolve(Buffer.from(bytes)));
+    if (reader !== null) readBody(res, req, reply, reader(), (bytes) => resolve(Buffer.from(bytes)));
   });
   // Who may not use the route isn't told what is wrong with the body.
   body.catch(() => {});
   const run = async (): Promise<void> => {
     const principal = admit(compiled, reply, address, options, await credentials, now);
     const known: RouteRequest = { ...request(), principal };
-    if (read !== null) {
+    if (reader !== null) {
       const bytes = await body;
       known.now = Date.now();
       stillMay(route, known);
-      known.body = read()(bytes);
+      known.body = reader().read(bytes);
     }
     if (!reply.done) execute(route, known, reply, options.reads);
   };
@@ -320,10 +320,6 @@ function serveLater(
 /** What anybody may call without a token, to get one. */
 function signsIn({ rateClass, oauth }: Route): boolean {
   return rateClass === "identifier" || rateClass === "mail" || rateClass === "refresh" || oauth;
-}
-
-function maxBodyBytes(route: Route): number {
-  return signsIn(route) ? MAX_SIGN_IN_BODY_BYTES : MAX_BODY_BYTES;
 }
 
 /** A body may come seconds after its headers: what opened the door may have been revoked. @throws ApiError */
@@ -373,10 +369,16 @@ function readHeaders(names: readonly string[], req: HttpRequest): Record<string,
   return Object.fromEntries(names.map((name) => [name, req.getHeader(name)]));
 }
 
-/**
- * Turns the bytes of a body into what the route's schema says. Where an identifier in it is what limits count, the
- * request is counted here, and by its address where the body names none.
- */
+/** How a route takes a body. Where an identifier in it is what limits count, the request is counted here. */
+interface BodyReader {
+  readonly maxBytes: number;
+  /** What the route's schema says of the bytes. @throws ApiError */
+  readonly read: (bytes: Buffer) => unknown;
+  /** @throws ApiError 40000 with 413 */
+  readonly refuse: () => never;
+}
+
+/** Counts a request by its address where its body names nobody. @throws ApiError 40000 */
 function bodyReader(
   compiled: CompiledRoute,
   req: HttpRequest,
@@ -384,18 +386,26 @@ function bodyReader(
   { limiter }: HttpOptions,
   client: string,
   now: number,
-): (bytes: Buffer) => unknown {
+): BodyReader {
   const { route } = compiled;
+  const maxBytes = signsIn(route) ? MAX_SIGN_IN_BODY_BYTES : MAX_BODY_BYTES;
   const type = req.getHeader("content-type");
   const count = (identifier: string): void => {
     if (countsBody(route)) reply.rate = countRequest(limiter, compiled, null, client, now, identifier);
   };
   try {
     const parse = parserOf(type, route.oauth);
-    return (bytes) => {
-      const parsed = attempt(() => parse(bytes));
-      count(identifierIn(parsed));
-      return compiled.body!(parsed());
+    return {
+      maxBytes,
+      read(bytes) {
+        const parsed = attempt(() => parse(bytes));
+        count(identifierIn(parsed));
+        return compiled.body!(parsed());
+      },
+      refuse() {
+        count("");
+        throw new ApiError(ErrorKind.tooLarge, `the body is larger than ${maxBytes} bytes`);
+      },
     };
   } catch (error) {
     count("");
@@ -517,30 +527,26 @@ function readBody(
   res: HttpResponse,
   req: HttpRequest,
   reply: Reply,
-  maxBytes: number,
+  { maxBytes, refuse }: BodyReader,
   done: (body: Buffer) => void,
 ): void {
-  if (Number(req.getHeader("content-length")) > maxBytes) throw tooLarge(maxBytes);
+  if (Number(req.getHeader("content-length")) > maxBytes) refuse();
   let collected: Buffer | null = null;
   res.onData((chunk, isLast) => {
     if (reply.done) return;
     try {
       if (isLast && collected === null) {
-        if (chunk.byteLength > maxBytes) throw tooLarge(maxBytes);
+        if (chunk.byteLength > maxBytes) refuse();
         done(Buffer.from(chunk));
         return;
       }
       collected = collected === null ? Buffer.from(Buffer.from(chunk)) : Buffer.concat([collected, Buffer.from(chunk)]);
-      if (collected.length > maxBytes) throw tooLarge(maxBytes);
+      if (collected.length > maxBytes) refuse();
       if (isLast) done(collected);
     } catch (error) {
       reply.fail(error);
     }
   });
-}
-
-function tooLarge(maxBytes: number): ApiError {
-  return new ApiError(ErrorKind.tooLarge, `the body is larger than ${maxBytes} bytes`);
 }
 
 /** @param read throws where the bytes are not of the format `name` */

@@ -12,7 +12,7 @@ import type { HashJob, VerifyJob } from "./password-worker.ts";
 /** One, so that a core stays with trading on a small machine; a quarter of a large one. */
 export const PASSWORD_THREADS = availableParallelism() > 8 ? Math.floor(availableParallelism() / 4) : 1;
 /** Jobs under way count against neither. */
-export const MAX_WAITING_OF_ADDRESS = 128;
+export const MAX_WAITING_OF_ADDRESS = 256;
 export const MAX_WAITING = 16_384;
 /** What waited longer is refused: whoever asked is about to give up. */
 const MAX_WAIT_MS = 8_000;

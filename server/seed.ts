@@ -155,8 +155,8 @@ const AUDITED: Partial<Record<AccountWrite["kind"], string>> = {
 function auditOf(write: AccountWrite, index: number): AuditEntry[] {
   const action = AUDITED[write.kind];
   if (action === undefined || !("at" in write)) return [];
-  const userId = "userId" in write ? write.userId : null;
+  const userId = "userId" in write ? write.userId : "subject";
   const details = write.kind === "deposit" ? { amount: write.amount, reference: write.reference } : null;
-  const rest = { userId, subject: null, details, requestId: null, address: null };
-  return [{ at: write.at, action, actor: "seed", write: index, ...rest }];
+  const rest = { subject: null, details, requestId: null, address: null };
+  return [{ at: write.at, action, actor: "seed", write: index, userId, ...rest }];
 }

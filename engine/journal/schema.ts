@@ -223,6 +223,9 @@ export const MIGRATIONS: readonly string[] = [
     subject INTEGER, details TEXT, request_id TEXT, address TEXT
   ) STRICT;
   CREATE INDEX audit_by_user ON audit_log (user_id);
+  -- INSERT OR REPLACE would take a row away without a DELETE.
+  CREATE TRIGGER audit_log_adds_rows BEFORE INSERT ON audit_log WHEN NEW.id IN (SELECT id FROM audit_log)
+    BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
   CREATE TRIGGER audit_log_keeps_rows BEFORE DELETE ON audit_log
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
   CREATE TRIGGER audit_log_keeps_words BEFORE UPDATE ON audit_log

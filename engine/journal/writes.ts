@@ -97,8 +97,8 @@ export interface AuditEntry {
   /** Such as `session.start`. */
   readonly action: string;
   readonly actor: string;
-  /** Whose money or access it is. */
-  readonly userId: number | null;
+  /** Whose money or access it is; "subject" where that is the user that is made. */
+  readonly userId: number | "subject" | null;
   /** The write of the request that it tells of: where that changed nothing, nothing is told. */
   readonly write: number;
   /** Of what was changed; null stands for the write's own row. */
@@ -167,7 +167,8 @@ export function prepareAudit(db: Database.Database): (entry: AuditEntry, subject
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   return ({ at, action, actor, userId, details, requestId, address }, subject) => {
-    insert.run(at, action, actor, userId, subject, details && JSON.stringify(details), requestId, address);
+    const user = userId === "subject" ? subject : userId;
+    insert.run(at, action, actor, user, subject, details && JSON.stringify(details), requestId, address);
   };
 }
 
