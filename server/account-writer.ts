@@ -3,7 +3,7 @@
  * into the gateway's memory; has the WAL checkpointed when the journal asks.
  * Owned by the gateway thread; the journal owns the other end of the port.
  */
-import type { MessagePort } from "node:worker_threads";
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { check } from "../engine/check.ts";
 import { MarketStatus } from "../engine/constants.ts";
 import type { JournalMessage, JournalReply } from "../engine/journal/journal.ts";
@@ -78,9 +78,12 @@ export class AccountWriter {
     return this.waiting.size;
   }
 
-  /** Nothing more can be made durable: whoever waits, or comes, is told so. */
+  /** Nothing more can be made durable: whoever waits, or comes, is told so, but for what was done before. */
   refuse(refusal: ApiError): void {
     this.refusal = refusal;
+    for (let found = receiveMessageOnPort(this.port); found !== undefined; found = receiveMessageOnPort(this.port)) {
+      this.receive(found.message as JournalReply);
+    }
     for (const { reject } of this.waiting.values()) reject(refusal);
     this.waiting.clear();
   }

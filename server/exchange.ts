@@ -145,8 +145,9 @@ export class Exchange {
     this.refusing = error;
   }
 
-  /** Answers all that is pending with an error: the journal failed, nothing of it was committed. */
+  /** The journal failed: answers what it had committed before, and all else that is pending with an error. */
   failPending(error: ApiError): void {
+    this.drain();
     this.cancels.clear();
     this.reads.end();
     for (const answer of this.waiting.takeOverdue(Number.POSITIVE_INFINITY)) answer.error(error);
