@@ -2,6 +2,9 @@
  * What the gateway does for one order, part by part, in nanoseconds: where the microseconds of a placement go that
  * sockets and commits don't take. Each sample runs a part a thousand times.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Bench } from "tinybench";
 import { MatchType, OrderStatus, Reason, Role, Side } from "../engine/constants.ts";
 import { Ledger } from "../engine/ledger.ts";
@@ -16,7 +19,7 @@ import { encodeJson } from "../server/msgpack.ts";
 import { orderJson } from "../server/order-json.ts";
 import { OrderStore } from "../server/order-store.ts";
 import { PlaceOrder } from "../server/schemas.ts";
-import type { SigningKeys } from "../server/signing-keys.ts";
+import { SigningKeys } from "../server/signing-keys.ts";
 import { compileSchema } from "../server/validate.ts";
 import { printHead, printResult } from "./report.ts";
 
@@ -40,12 +43,31 @@ accounts.addUser({ id: 1, email: "bench@example.com", role: "user", kycTier: 2, 
 const token = "pm_pat_bench";
 const tokenRow = { id: 1, userId: 1, name: "bench", tokenHash: hashToken(token), prefix: "", scopes: "orders:write" };
 accounts.addPat({ ...tokenRow, allowedAddresses: null, createdAt: 0, lastUsedAt: null, expiresAt: null });
-// A token that is known needs no keys.
-const authenticator = new Authenticator(accounts, null as unknown as SigningKeys);
+const keyFolder = mkdtempSync(join(tmpdir(), "exchange-bench-"));
+const service = { issuer: "http://127.0.0.1:8080", audience: "http://127.0.0.1:8080/api/v1" };
+const now = Date.now();
+const keys = await SigningKeys.open(keyFolder, { ...service, tokenTtlMs: 900_000, now });
+rmSync(keyFolder, { recursive: true });
+const authenticator = new Authenticator(accounts, keys);
+const times = { createdAt: now, lastUsedAt: now, expiresAt: now + 900_000 };
+const family = { family: "A".repeat(24), refreshHash: "", userAgent: null, address: null };
+const scopes = ["markets:read", "markets:propose", "orders:write", "portfolio:read"];
+const sessionRow = { id: 1, userId: 1, grantId: null, method: "password", scopes: scopes.join(" ") };
+const session = accounts.addSession({ ...sessionRow, ...family, ...times })!;
+const iat = Math.floor(now / 1_000);
+const claims = { sub: "1", scope: scopes.join(" "), iat, exp: iat + 900, jti: "A".repeat(22), sid: session.sid };
+const signed = await keys.sign(claims, "JWT");
+authenticator.issued(signed, session, (iat + 900) * 1_000, scopes);
 const address = (): typeof NO_ADDRESS => NO_ADDRESS;
 const header = `Bearer ${token}`;
+const sessionHeader = `Bearer ${signed}`;
+const nothing = (): void => {};
 
 const store = new OrderStore();
+
+function show(name: string, nanoseconds: number): void {
+  console.log(`  ${name.padEnd(40)} ${nanoseconds.toFixed(0).padStart(6)} ns`);
+}
 
 function takeOrder(id: number, packed: number): number {
   const fields = { user: 1, market: 0, outcome: 0, price: 4200, activityPrice: 4200, quantity: 100, remaining: 0 };
@@ -93,7 +115,11 @@ bench
   )
   .add(
     "find a known token",
-    repeat(() => authenticator.authenticateHeader(header, 1, address, () => {})),
+    repeat(() => authenticator.authenticateHeader(header, 1, address, nothing)),
+  )
+  .add(
+    "find a known session token",
+    repeat(() => authenticator.authenticateHeader(sessionHeader, now, address, nothing)),
   )
   .add(
     "hold and release",
@@ -134,6 +160,10 @@ bench
     repeat((i) => encodeJson(jsons[i % 2]!)),
   );
 await bench.run();
+/** One at a time: what the first use of a token after a restart takes. */
+const verifying = new Bench({ time: smoke ? 20 : 500, warmupTime: smoke ? 5 : 100 });
+verifying.add("verify a session token that isn't known", () => authenticator.verify(signed, now));
+await verifying.run();
 
 printHead("parts", `one order's work in the gateway, ${TIMES} times a sample`);
 const result: Record<string, number> = {};
@@ -143,6 +173,10 @@ for (const { name, result: measured } of bench.tasks) {
   // Milliseconds a sample of a thousand are microseconds each.
   const nanoseconds = measured.latency.p50 * 1_000;
   result[name] = Math.round(nanoseconds);
-  console.log(`  ${name.padEnd(40)} ${nanoseconds.toFixed(0).padStart(6)} ns`);
+  show(name, nanoseconds);
 }
+const [verification] = verifying.tasks;
+if (verification?.result === undefined || !("latency" in verification.result)) throw new Error("verifying failed");
+result[verification.name] = Math.round(verification.result.latency.p50 * 1_000_000);
+show(verification.name, verification.result.latency.p50 * 1_000_000);
 printResult({ bench: "parts", nanoseconds: result });

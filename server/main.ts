@@ -430,6 +430,7 @@ function greet(config: Config, port: number): void {
     `API        ${base}   (try ${base}/markets)`,
     `WebSocket  ${base.replace(/^http/, "ws")}/ws`,
     `data       ${config.dataDir}   durability ${config.durability}`,
+    `mails      ${config.smtpUrl === null ? join(config.dataDir, "outbox") : "by SMTP"}`,
   ];
   if (existsSync(token)) lines.push(`tokens     cat ${token}   (demo-token-2: a second user to trade with)`);
   else lines.push('tokens     list users with their tokens in a SEED_FILE: README.md, "Configuration"');
