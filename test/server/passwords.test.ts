@@ -151,11 +151,18 @@ describe("too common", () => {
   });
 
   test("the longest of what could hide a listed password costs little", async () => {
-    await passwords.hash(PASSWORD, ADDRESS);
-    const start = performance.now();
-    // Each character becomes four: 512 digits and brackets, none of them a letter.
-    await passwords.hash("⑽⑾⒇⒆".repeat(32), ADDRESS).catch(() => null);
-    expect(performance.now() - start).toBeLessThan(250);
+    const timeOf = async (password: string): Promise<number> => {
+      const start = performance.now();
+      await passwords.hash(password, ADDRESS).catch(() => null);
+      return performance.now() - start;
+    };
+    const [usual, longest]: [number[], number[]] = [[], []];
+    for (let i = 0; i < 7; i++) {
+      usual.push(await timeOf(PASSWORD));
+      // Each character becomes four: 512 digits and brackets, none of them a letter.
+      longest.push(await timeOf("⑽⑾⒇⒆".repeat(32)));
+    }
+    expect(Math.min(...longest)).toBeLessThan(4 * Math.min(...usual));
   });
 
   test("is no reason to refuse a password that was set before", async () => {
@@ -241,7 +248,7 @@ describe("what other threads notice", () => {
     expect(getPriority(process.pid)).toBeLessThan(10);
     const cpuMs = (): number => low.reduce((sum, tid) => sum + threadCpuMs(tid), 0);
     const [mine, theirs] = [process.cpuUsage(), cpuMs()];
-    await Promise.all(Array.from({ length: 30 }, () => passwords.hash(PASSWORD, ADDRESS)));
+    for (let i = 0; i < 20; i++) await passwords.hash(PASSWORD, ADDRESS);
     const { user, system } = process.cpuUsage(mine);
     expect(cpuMs() - theirs).toBeGreaterThan(((user + system) / 1_000) * 0.6);
   });
