@@ -3,7 +3,7 @@ import type { Static } from "typebox";
 import { DAILY_ACTIVITY_LIMIT_MICRO } from "../engine/limits.ts";
 import { utcDay } from "../engine/money.ts";
 import type { Accounts, Grant, OAuthClient, Pat, Principal, Session, User } from "./accounts.ts";
-import { actorOf, contextOf } from "./audit.ts";
+import { actorOf, contextOf, type RequestContext } from "./audit.ts";
 import type { Auth } from "./auth.ts";
 import { notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
@@ -55,6 +55,21 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
     const view = userView(user, exchange, request.now);
     return JSON.stringify({ access_token: accessToken, refresh_token: refreshToken, user: view });
   };
+  const mailRoute = (path: string, summary: string, send: (email: string, context: RequestContext) => void): Route =>
+    route({
+      method: "POST",
+      path,
+      summary: `${summary}; the answer is always the same`,
+      rateClass: "mail",
+      body: S.EmailOnly,
+      response: S.Nothing,
+      status: 202,
+      handler(request) {
+        const { email } = request.body as Static<typeof S.EmailOnly>;
+        send(email.toLowerCase(), contextOf(request));
+        return "null";
+      },
+    });
   return [
     route({
       method: "POST",
@@ -83,20 +98,11 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
         return JSON.stringify(userView(user, exchange, request.now));
       },
     }),
-    route({
-      method: "POST",
-      path: "/auth/resend-verification",
-      summary: "Mail another verification link where the address waits for one; the answer is always the same",
-      rateClass: "mail",
-      body: S.EmailOnly,
-      response: S.Nothing,
-      status: 202,
-      handler(request) {
-        const { email } = request.body as Static<typeof S.EmailOnly>;
-        auth.resendVerification(email.toLowerCase(), contextOf(request));
-        return "null";
-      },
-    }),
+    mailRoute(
+      "/auth/resend-verification",
+      "Mail another verification link where the address waits for one",
+      (email, context) => auth.resendVerification(email, context),
+    ),
     route({
       method: "POST",
       path: "/auth/login",
@@ -136,20 +142,11 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
         return "null";
       },
     }),
-    route({
-      method: "POST",
-      path: "/auth/forgot-password",
-      summary: "Mail a link where the address has an account; the answer is always the same",
-      rateClass: "mail",
-      body: S.EmailOnly,
-      response: S.Nothing,
-      status: 202,
-      handler(request) {
-        const { email } = request.body as Static<typeof S.EmailOnly>;
-        auth.forgotPassword(email.toLowerCase(), contextOf(request));
-        return "null";
-      },
-    }),
+    mailRoute(
+      "/auth/forgot-password",
+      "Mail a link to set a password where the address has an account",
+      (email, context) => auth.forgotPassword(email, context),
+    ),
     route({
       method: "POST",
       path: "/auth/reset-password",

@@ -133,7 +133,7 @@ export class Auth {
     const known = accounts.userByIdentity(issuer, subject);
     const user = known ?? (await this.adopt(identity, context));
     if (known === undefined) {
-      const row = { user_id: user.id, issuer, subject, created_at: context.now };
+      const row = { userId: user.id, issuer, subject, createdAt: context.now };
       const change = { action: "user.link_identity", userId: user.id, subject: user.id, details: { provider } };
       accounts.addIdentity({ userId: user.id, issuer, subject });
       await this.save([{ kind: "insert", table: "social_identities", row }], context, `user ${user.id}`, change);
@@ -171,7 +171,7 @@ export class Auth {
   /** Takes tokens, grants, clients and links away, at once; resolves when that is durable. Sessions are the caller's. */
   private async closeAccess(user: User, context: RequestContext): Promise<void> {
     const { accounts, writer } = this.options;
-    const set = { revoked_at: context.now };
+    const set = { revokedAt: context.now };
     const writes: AccountWrite[] = [];
     const audits: AuditEntry[] = [];
     const end = (write: AccountWrite & { kind: "update" }, action: string): void => {
@@ -190,7 +190,7 @@ export class Auth {
     for (const client of accounts.clients.of(user.id)) {
       accounts.removeClient(client);
       const { id } = client.row;
-      end({ kind: "update", table: "oauth_clients", id, set: { deleted_at: context.now } }, "client.remove");
+      end({ kind: "update", table: "oauth_clients", id, set: { deletedAt: context.now } }, "client.remove");
     }
     for (const row of accounts.emailTokens.of(user.id)) {
       accounts.removeEmailToken(row);
@@ -277,9 +277,9 @@ export class Auth {
     const token = randomBytes(EMAIL_TOKEN_BYTES).toString("base64url");
     const validMs = purpose === "verify_email" ? VERIFY_EMAIL_MS : RESET_PASSWORD_MS;
     const made = { tokenHash: hashToken(token), createdAt: now, expiresAt: now + validMs };
-    const row = { user_id: user.id, purpose, token_hash: made.tokenHash, created_at: now, expires_at: made.expiresAt };
+    const row = { userId: user.id, purpose, ...made };
     const id = await writer.insert({ kind: "insert", table: "email_tokens", row }, []);
-    accounts.addEmailToken({ id, userId: user.id, purpose, ...made });
+    accounts.addEmailToken({ ...row, id });
     const page = purpose === "verify_email" ? "verify-email" : "reset-password";
     const link = `${publicUrl()}/${page}?token=${token}`;
     const mail = purpose === "verify_email" ? verificationMail : passwordResetMail;
@@ -318,5 +318,5 @@ const internal = (error: unknown): ApiError => new ApiError(ErrorKind.internal, 
 const emailTaken = (): ApiError => new ApiError(ErrorKind.conflict, "email: already registered");
 
 function spent(row: EmailTokenRow, now: number): AccountWrite {
-  return { kind: "update", table: "email_tokens", id: row.id, set: { used_at: now } };
+  return { kind: "update", table: "email_tokens", id: row.id, set: { usedAt: now } };
 }

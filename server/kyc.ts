@@ -122,19 +122,15 @@ export class Kyc {
       throw new ApiError(ErrorKind.conflict, pending ? "an application is waiting" : "the account has tier 2");
     }
     const { document_type, document_number, country } = identity;
-    const made = { status: "pending", createdAt: context.now };
-    const row = {
-      user_id: user.id,
-      document_type,
-      document_number,
-      country,
-      status: made.status,
-      created_at: made.createdAt,
-    };
-    const known = { userId: user.id, documentType: document_type, country, ...made, decidedAt: null };
+    const made = { userId: user.id, documentType: document_type, country, status: "pending", createdAt: context.now };
+    const known = { ...made, decidedAt: null };
     // Seen at once, so that two requests don't make two applications.
     this.accounts.setIdentityApplication({ ...known, id: 0 });
-    const write: AccountWrite = { kind: "insert", table: "identity_applications", row };
+    const write: AccountWrite = {
+      kind: "insert",
+      table: "identity_applications",
+      row: { ...made, documentNumber: document_number },
+    };
     const change = { action: "identity.apply", userId: user.id, details: { document_type, country } };
     const id = await this.writer.insert(write, [audit(context, actorOf(principal), change)]);
     const application = { ...known, id };
@@ -150,7 +146,7 @@ export class Kyc {
     }
     const status = isApproved ? "approved" : "refused";
     this.accounts.setIdentityApplication({ ...application, status, decidedAt: context.now });
-    const set = { status, decided_at: context.now };
+    const set = { status, decidedAt: context.now };
     const writes: AccountWrite[] = [{ kind: "update", table: "identity_applications", id: application.id, set }];
     if (isApproved) writes.push(changeUser(user, { kycTier: 2 }));
     const change = { action: `identity.${isApproved ? "approve" : "refuse"}`, userId: user.id };

@@ -23,7 +23,7 @@ export class LastUse {
 
 function writesOf(credential: Credential): AccountWrite[] {
   const { id, lastUsedAt } = credential;
-  const set = { last_used_at: lastUsedAt };
+  const set = { lastUsedAt };
   if (!(credential instanceof Session)) return [{ kind: "update", table: "personal_access_tokens", id, set }];
   const { grant } = credential;
   const writes: AccountWrite[] = [{ kind: "update", table: "sessions", id, set }];

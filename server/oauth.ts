@@ -234,9 +234,8 @@ export class OAuth {
       throw new ApiError(ErrorKind.conflict, `at most ${MAX_GRANTS_PER_USER} grants: revoke one first`);
     }
     const made = { userId, clientId: client.row.id, scopes: scopes.join(" "), createdAt: context.now };
-    const row = { user_id: userId, client_id: made.clientId, scopes: made.scopes, created_at: made.createdAt };
     const change = { action: "grant.create", userId, details: { client: client.row.clientId, scopes: made.scopes } };
-    const write: AccountWrite = { kind: "insert", table: "oauth_grants", row };
+    const write: AccountWrite = { kind: "insert", table: "oauth_grants", row: made };
     const id = await this.comingGrants.during(userId, () => {
       return writer.insert(write, [audit(context, actorOf(principal), change)]);
     });
@@ -444,16 +443,8 @@ export class OAuth {
       secretHash: secret === null ? null : hashToken(secret),
       createdAt: context.now,
     };
-    const row = {
-      user_id: userId,
-      client_id: made.clientId,
-      name: made.name,
-      redirect_uris: made.redirectUris,
-      secret_hash: made.secretHash,
-      created_at: made.createdAt,
-    };
     const change = { action: "client.create", userId, details: { client: made.clientId, name: made.name } };
-    const write: AccountWrite = { kind: "insert", table: "oauth_clients", row };
+    const write: AccountWrite = { kind: "insert", table: "oauth_clients", row: made };
     const id = await this.comingClients.during(userId, () => {
       return writer.insert(write, [audit(context, actorOf(principal), change)]);
     });
@@ -474,7 +465,7 @@ export class OAuth {
     const grants = [...accounts.grants.values()].filter((grant) => grant.client === client);
     const ended = grants.map((grant) => this.endGrant(grant, actorOf(principal), context));
     const change = { action: "client.remove", userId: principal.userId, subject: id };
-    const set = { deleted_at: context.now };
+    const set = { deletedAt: context.now };
     const write: AccountWrite = { kind: "update", table: "oauth_clients", id, set };
     await Promise.all([...ended, writer.write([write], [audit(context, actorOf(principal), change)])]);
   }
@@ -492,7 +483,7 @@ export class OAuth {
     const ended = sessions.end(accounts.sessionsOfGrant(grant), "grant_revoked", actor, context);
     accounts.removeGrant(grant);
     const change = { action: "grant.revoke", userId, subject: id };
-    const write: AccountWrite = { kind: "update", table: "oauth_grants", id, set: { revoked_at: context.now } };
+    const write: AccountWrite = { kind: "update", table: "oauth_grants", id, set: { revokedAt: context.now } };
     await Promise.all([ended, writer.write([write], [audit(context, actor, change)])]);
   }
 

@@ -68,7 +68,7 @@ export class Pats {
   private async end(pat: Pat, principal: Principal, context: RequestContext): Promise<void> {
     const { id } = pat;
     this.accounts.endPat(pat);
-    const set = { revoked_at: context.now };
+    const set = { revokedAt: context.now };
     const change = { action: "pat.revoke", userId: principal.userId, subject: id };
     await this.writer.write(
       [{ kind: "update", table: "personal_access_tokens", id, set }],

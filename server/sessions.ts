@@ -92,24 +92,7 @@ export class Sessions {
       lastUsedAt: now,
       expiresAt: now + refreshTtlMs,
     };
-    const write: AccountWrite = {
-      kind: "insert",
-      table: "sessions",
-      row: {
-        id: row.id,
-        user_id: row.userId,
-        grant_id: row.grantId,
-        method,
-        scopes: row.scopes,
-        family,
-        refresh_hash: row.refreshHash,
-        user_agent: row.userAgent,
-        address: row.address,
-        created_at: now,
-        last_used_at: now,
-        expires_at: row.expiresAt,
-      },
-    };
+    const write: AccountWrite = { kind: "insert", table: "sessions", row: { ...row } };
     // Known before it is durable, so that what ends all of the user's sessions meanwhile ends this one too.
     const session = accounts.addSession(row);
     if (session === null) throw new ApiError(ErrorKind.unauthenticated, "the grant was revoked");
@@ -127,7 +110,7 @@ export class Sessions {
   private async noteUse(grant: Grant | null, now: number): Promise<void> {
     if (grant === null) return;
     grant.lastUsedAt = now;
-    const write = { kind: "update", table: "oauth_grants", id: grant.row.id, set: { last_used_at: now } } as const;
+    const write = { kind: "update", table: "oauth_grants", id: grant.row.id, set: { lastUsedAt: now } } as const;
     await this.options.writer.write([write]);
   }
 
@@ -174,7 +157,7 @@ export class Sessions {
     row.refreshHash = hashOf(next);
     row.expiresAt = context.now + refreshTtlMs;
     session.lastUsedAt = context.now;
-    const set = { refresh_hash: row.refreshHash, expires_at: row.expiresAt, last_used_at: context.now };
+    const set = { refreshHash: row.refreshHash, expiresAt: row.expiresAt, lastUsedAt: context.now };
     const scopes = fewer ?? [...session.scopes];
     const [accessToken] = await Promise.all([
       this.sign(session, scopes, context.now),
@@ -189,7 +172,7 @@ export class Sessions {
     if (live.length === 0) return;
     for (const session of live) this.options.accounts.endSession(session);
     const writes = live.map(({ id }): AccountWrite => {
-      return { kind: "update", table: "sessions", id, set: { ended_at: context.now, end_reason: reason } };
+      return { kind: "update", table: "sessions", id, set: { endedAt: context.now, endReason: reason } };
     });
     const audits = live.map(({ id, user }, write): AuditEntry => {
       const change = { action: "session.end", userId: user.id, subject: id, details: { reason }, write };

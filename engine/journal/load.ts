@@ -223,10 +223,15 @@ export interface EventRow {
   createdAt: number;
 }
 
+/** The database's name of a field: `userId` is in `user_id`. */
+export function columnOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
 /** @param since ms: what expired before is left out @param ended how many of the last ended sessions to name */
 export function loadAccounts(db: Database.Database, since: number, ended: number): AccountRows {
   const rows = <T>(table: string, columns: readonly (keyof T & string)[], rest: string, ...values: number[]): T[] => {
-    const named = columns.map((name) => `${name.replaceAll(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)} AS ${name}`);
+    const named = columns.map((name) => `${columnOf(name)} AS ${name}`);
     // In the order in which they were made: which is the oldest matters.
     return db.prepare(`SELECT ${named.join(", ")} FROM ${table} ${rest} ORDER BY id`).all(...values) as T[];
   };

@@ -7,40 +7,28 @@ import type Database from "better-sqlite3";
 import { MarketStatus } from "../constants.ts";
 import type { Ledger } from "../ledger.ts";
 import { MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID, MAX_USERS } from "../limits.ts";
+import {
+  columnOf,
+  type EmailTokenRow,
+  type IdentityApplicationRow,
+  type OAuthClientRow,
+  type OAuthGrantRow,
+  type SessionRow,
+  type SocialIdentityRow,
+} from "./load.ts";
 
 type Value = string | number | null;
 
-/** The tables of accounts that need nothing but their rows written, and their columns. */
+/** The tables of accounts that need nothing but their rows written, and their columns, named as in TypeScript. */
 interface AccountTables {
-  users: "password_hash" | "email_verified_at" | "phone" | "phone_verified_at" | "kyc_tier" | "suspended_at";
-  personal_access_tokens: "last_used_at" | "revoked_at";
-  sessions:
-    | "id"
-    | "user_id"
-    | "grant_id"
-    | "method"
-    | "scopes"
-    | "family"
-    | "refresh_hash"
-    | "user_agent"
-    | "address"
-    | "created_at"
-    | "last_used_at"
-    | "expires_at"
-    | "ended_at"
-    | "end_reason";
-  email_tokens: "user_id" | "purpose" | "token_hash" | "created_at" | "expires_at" | "used_at";
-  identity_applications:
-    | "user_id"
-    | "document_type"
-    | "document_number"
-    | "country"
-    | "status"
-    | "created_at"
-    | "decided_at";
-  oauth_clients: "user_id" | "client_id" | "name" | "redirect_uris" | "secret_hash" | "created_at" | "deleted_at";
-  oauth_grants: "user_id" | "client_id" | "scopes" | "created_at" | "last_used_at" | "revoked_at";
-  social_identities: "user_id" | "issuer" | "subject" | "created_at";
+  users: "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt";
+  personal_access_tokens: "lastUsedAt" | "revokedAt";
+  sessions: keyof SessionRow | "endedAt" | "endReason";
+  email_tokens: keyof EmailTokenRow | "usedAt";
+  identity_applications: keyof IdentityApplicationRow | "documentNumber";
+  oauth_clients: keyof OAuthClientRow | "deletedAt";
+  oauth_grants: keyof OAuthGrantRow | "revokedAt";
+  social_identities: keyof SocialIdentityRow | "createdAt";
 }
 
 /** A new row; `created` of its result is false where one with the same key is there. */
@@ -149,11 +137,11 @@ function prepareRows(db: Database.Database): (write: InsertRow | UpdateRow) => W
   };
   return (write) => {
     if (write.kind === "update") {
-      const set = Object.keys(write.set).map((column) => `${column} = ?`);
+      const set = Object.keys(write.set).map((name) => `${columnOf(name)} = ?`);
       const run = statement(`UPDATE ${write.table} SET ${set.join(", ")} WHERE id = ?`);
       return { id: write.id, created: run.run(...Object.values(write.set), write.id).changes > 0 };
     }
-    const columns = Object.keys(write.row);
+    const columns = Object.keys(write.row).map(columnOf);
     const bound = columns.map(() => "?").join(", ");
     const run = statement(`INSERT OR IGNORE INTO ${write.table} (${columns.join(", ")}) VALUES (${bound})`);
     const { changes, lastInsertRowid } = run.run(...Object.values(write.row));
