@@ -191,9 +191,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const isNew = !existsSync(path);
   let seed = config.seedFile === null ? null : readSeed(config.seedFile);
 
-  const db = openDatabase(path, config.durability);
   // One of an older version may be open to others.
-  chmodSync(path, 0o600);
+  if (!isNew) chmodSync(path, 0o600);
+  const db = openDatabase(path, config.durability);
   if (!isNew && statSync(path).size <= MAX_CHECKED_BYTES) {
     check(db.pragma("quick_check(1)", { simple: true }) === "ok", "the database file is intact");
   }
