@@ -10,7 +10,7 @@ import type { EmailTokenRow } from "../engine/journal/load.ts";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
 import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { type Accounts, hashToken, type Principal, type Session, type User } from "./accounts.ts";
+import { type Accounts, type Grant, hashToken, type Principal, type Session, type User } from "./accounts.ts";
 import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
 import { ApiError, badRequest, ErrorKind, refusedAs } from "./errors.ts";
 import { HourlyLimit } from "./hourly-limit.ts";
@@ -90,18 +90,16 @@ export class Auth {
   async verifyEmail(token: string, context: RequestContext): Promise<User> {
     const { row, user } = this.findLink(token, "verify_email", context.now);
     this.options.accounts.removeEmailToken(row);
-    const writes = [spent(row, context.now), ...this.verified(user, context.now)];
+    const writes = [
+      spent(row, context.now),
+      changeUser(user, { emailVerifiedAt: user.emailVerifiedAt ?? context.now }),
+    ];
     await this.save(writes, context, `user ${user.id}`, {
       action: "user.verify_email",
       userId: user.id,
       subject: user.id,
     });
     return user;
-  }
-
-  /** The writes that make the address verified; none where it is. */
-  private verified(user: User, now: number): AccountWrite[] {
-    return user.emailVerifiedAt === null ? [changeUser(user, { emailVerifiedAt: now })] : [];
   }
 
   // ---------------------------------------------------------------- sign-in
@@ -154,23 +152,17 @@ export class Auth {
     const user = accounts.userByEmail(email)!;
     if (user.emailVerifiedAt !== null) return user;
     // Whoever registered the address never showed that it is theirs: what they set up must not open the account.
-    const changes = {
-      passwordHash: null,
-      emailVerifiedAt: context.now,
-      phone: null,
-      phoneVerifiedAt: null,
-      kycTier: 0,
-    };
     const change = { action: "user.claim_email", userId: user.id, subject: user.id };
-    const closed = this.closeAccess(user, context);
-    const ended = this.options.sessions.end(accounts.sessions.of(user.id), "email_claimed", `user ${user.id}`, context);
-    await Promise.all([closed, ended, this.save([changeUser(user, changes)], context, `user ${user.id}`, change)]);
+    const closed = this.closeAccess(user, "email_claimed", context);
+    const write = changeUser(user, { passwordHash: null, ...claimed(context.now) });
+    await Promise.all([closed, this.save([write], context, `user ${user.id}`, change)]);
     return user;
   }
 
-  /** Takes tokens, grants, clients and links away, at once; resolves when that is durable. Sessions are the caller's. */
-  private async closeAccess(user: User, context: RequestContext): Promise<void> {
-    const { accounts, writer } = this.options;
+  /** Takes all away that opens the account, and what it opens to others, at once; resolves when that is durable. */
+  private async closeAccess(user: User, reason: string, context: RequestContext): Promise<void> {
+    const { accounts, writer, sessions } = this.options;
+    const over = new Set(accounts.sessions.of(user.id));
     const set = { revokedAt: context.now };
     const writes: AccountWrite[] = [];
     const audits: AuditEntry[] = [];
@@ -183,7 +175,9 @@ export class Auth {
       accounts.endPat(pat);
       end({ kind: "update", table: "personal_access_tokens", id: pat.id, set }, "pat.revoke");
     }
-    for (const grant of accounts.grants.of(user.id)) {
+    const isHis = ({ row, client }: Grant): boolean => row.userId === user.id || client.row.userId === user.id;
+    for (const grant of [...accounts.grants.values()].filter(isHis)) {
+      for (const session of accounts.sessionsOfGrant(grant)) over.add(session);
       accounts.removeGrant(grant);
       end({ kind: "update", table: "oauth_grants", id: grant.row.id, set }, "grant.revoke");
     }
@@ -196,7 +190,7 @@ export class Auth {
       accounts.removeEmailToken(row);
       writes.push(spent(row, context.now));
     }
-    await writer.write(writes, audits);
+    await Promise.all([writer.write(writes, audits), sessions.end([...over], reason, `user ${user.id}`, context)]);
   }
 
   /** @throws ApiError 40100, 40300 */
@@ -227,12 +221,10 @@ export class Auth {
     // It may have been used meanwhile.
     const { user } = this.findLink(token, "reset_password", context.now);
     // Whoever set the account up didn't show that the address is theirs; the link came there.
-    const closed = user.emailVerifiedAt === null ? this.closeAccess(user, context) : null;
-    const writes = [
-      ...this.spendResetLinks(user, context.now),
-      changeUser(user, { passwordHash }),
-      ...this.verified(user, context.now),
-    ];
+    const isClaim = user.emailVerifiedAt === null;
+    const closed = isClaim ? this.closeAccess(user, "password_reset", context) : null;
+    const changes = isClaim ? { passwordHash, ...claimed(context.now) } : { passwordHash };
+    const writes = [...this.spendResetLinks(user, context.now), changeUser(user, changes)];
     const actor = `user ${user.id}`;
     const change = { action: "user.reset_password", userId: user.id, subject: user.id };
     const ended = sessions.end(accounts.sessions.of(user.id), "password_reset", actor, context);
@@ -316,6 +308,11 @@ export class Auth {
 
 const internal = (error: unknown): ApiError => new ApiError(ErrorKind.internal, "internal error", null, error);
 const emailTaken = (): ApiError => new ApiError(ErrorKind.conflict, "email: already registered");
+
+/** Of an account that its address's owner takes over: what whoever made it has shown counts for nothing. */
+function claimed(now: number) {
+  return { emailVerifiedAt: now, phone: null, phoneVerifiedAt: null, kycTier: 0 };
+}
 
 function spent(row: EmailTokenRow, now: number): AccountWrite {
   return { kind: "update", table: "email_tokens", id: row.id, set: { usedAt: now } };
