@@ -2,24 +2,26 @@
  * Who may do what: every route and every operation of the WebSocket, asked with every kind of token. What the answers
  * must be follows from the route table, and the table itself is held against a second one, written from the contract.
  */
-import { createHash, createPrivateKey, randomBytes, sign } from "node:crypto";
+import { createPrivateKey, randomBytes, sign } from "node:crypto";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { join } from "node:path";
-import Database from "better-sqlite3";
+import { decodeJwt, decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Scope, TokenKind } from "../../server/accounts.ts";
 import type { Route } from "../../server/route.ts";
-import { eventually, expectBalanced, expectSoundDatabase } from "./support/checks.ts";
+import { eventually, expectBalanced, expectEndsWell, expectQuiet, expectUnlogged } from "./support/checks.ts";
 import { type Answer, API_BASE, Client, type OrderJson, ROUTES } from "./support/client.ts";
-import { login, PASSWORD, type SignedIn, signIn } from "./support/identity.ts";
+import { signingKeys, withDatabase } from "./support/data-dir.ts";
+import { createPat, login, PASSWORD, type SignedIn, signIn } from "./support/identity.ts";
+import { HIGH_LIMITS } from "./support/rates.ts";
 import type { TestServer } from "./support/server.ts";
-import { type Frame, Socket } from "./support/socket.ts";
+import { type Frame, Socket, upgradeRefusal } from "./support/socket.ts";
 import { BUY, quote, terms } from "./support/terms.ts";
-import { ALL_SCOPES, type TestMarket, tokenOf, World } from "./support/world.ts";
+import { CALLBACK, FORM, ThirdParty } from "./support/third-party.ts";
+import { ALL_SCOPES, PUBLIC_URL, type TestMarket, tokenOf, World } from "./support/world.ts";
 
 const SCOPES = ALL_SCOPES as readonly Scope[];
+const EVERY_SCOPE = ALL_SCOPES.join(" ");
 const UNKNOWN_ID = 999_999_999;
 
 // ---------------------------------------------------------------- what the contract says
@@ -228,7 +230,6 @@ const LET_IN: Readonly<Record<string, number>> = {
   "GET /me/identity": 4040, // no application
   "GET /auth/social/:provider/callback": 40100, // no sign-in of which it is the end
 };
-const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
 
 /** What a body lacks is told before what its path doesn't name, except to whoever may not know either. */
 function probeOf(route: Route): Probe {
@@ -269,79 +270,14 @@ function refusalOf({ tokens, scope, minTier }: Route, what: Refusal | Holder): R
 
 const shown = ({ status, code, msg }: Answer): Refusal => ({ status, code, msg });
 
-/** The answer to an attempt to open a socket, where it was refused; null where it would have been opened. */
-async function upgradeRefusal(server: TestServer, query: string): Promise<Answer | null> {
-  const headers = {
-    Connection: "Upgrade",
-    Upgrade: "websocket",
-    "Sec-WebSocket-Version": "13",
-    "Sec-WebSocket-Key": randomBytes(16).toString("base64"),
-  };
-  const client = new Client(server, null);
-  try {
-    return await client.requestRoot("GET", `${API_BASE}/ws${query}`, { headers });
-  } catch (error) {
-    // Without anyone who takes it the upgraded connection ends.
-    if ((error as NodeJS.ErrnoException).code === "ECONNRESET") return null;
-    throw error;
-  } finally {
-    client.close();
-  }
-}
-
 // ---------------------------------------------------------------- how the tokens are made
-
-const REDIRECT_URI = "https://client.example/callback";
-
-interface OAuthTokens {
-  readonly access_token: string;
-  readonly refresh_token: string;
-}
-
-function createClient({ client }: SignedIn): Promise<{ client_id: string }> {
-  const body = { name: "A third party", redirect_uris: [REDIRECT_URI], confidential: false };
-  return client.data("POST", "/me/oauth-clients", body);
-}
-
-/** What a third party gets, from the user's consent on. */
-async function authorize({ client }: SignedIn, clientId: string, scopes: readonly Scope[]): Promise<OAuthTokens> {
-  const verifier = randomBytes(32).toString("base64url");
-  const { redirect_to } = await client.data<{ redirect_to: string }>("POST", "/oauth/authorize", {
-    client_id: clientId,
-    redirect_uri: REDIRECT_URI,
-    response_type: "code",
-    scope: scopes.join(" "),
-    state: "state",
-    code_challenge: createHash("sha256").update(verifier).digest("base64url"),
-    code_challenge_method: "S256",
-    decision: "approve",
-  });
-  const form = new URLSearchParams({
-    grant_type: "authorization_code",
-    code: new URL(redirect_to).searchParams.get("code")!,
-    redirect_uri: REDIRECT_URI,
-    client_id: clientId,
-    code_verifier: verifier,
-  });
-  const answer = await client.request<OAuthTokens>("POST", "/oauth/token", {
-    body: form.toString(),
-    headers: { ...FORM, Authorization: "" },
-  });
-  return answer.data;
-}
-
-async function createPat({ client }: SignedIn, more: object): Promise<{ id: number; token: string }> {
-  return client.data("POST", "/me/personal-access-tokens", { name: "probe", scopes: ALL_SCOPES, ...more });
-}
 
 /** A token that differs from a genuine one in its `jti`, under the server's own key: a genuine one not seen before. */
 function another(dataDir: string, token: string): string {
-  const [header, payload] = token.split(".", 2).map((part) => JSON.parse(Buffer.from(part, "base64url").toString()));
-  const folder = join(dataDir, "keys");
-  const [file] = readdirSync(folder);
-  const key = createPrivateKey({ key: JSON.parse(readFileSync(join(folder, file!), "utf8")), format: "jwk" });
+  const key = createPrivateKey({ key: signingKeys(dataDir)[0]!, format: "jwk" });
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
-  const input = `${encode(header)}.${encode({ ...payload, jti: randomBytes(16).toString("base64url") })}`;
+  const claims = { ...decodeJwt(token), jti: randomBytes(16).toString("base64url") };
+  const input = `${encode(decodeProtectedHeader(token))}.${encode(claims)}`;
   return `${input}.${sign("sha256", Buffer.from(input), key).toString("base64url")}`;
 }
 
@@ -352,20 +288,11 @@ type Row = Record<string, unknown> & { readonly id: number };
 
 const NAMES = ["tier0", "tier1", "tier2", "operator", "suspended"] as const;
 type Name = (typeof NAMES)[number];
-/** A limit that nobody reaches: with limits the tokens on public routes are looked at too. */
-const WIDE = 1_000_000;
-const WIDE_LIMITS = JSON.stringify({
-  user: WIDE,
-  address: WIDE,
-  order_user: WIDE,
-  order_address: WIDE,
-  auth_identifier: WIDE,
-  refresh_address: WIDE,
-});
 
 let world: World;
 let market: TestMarket;
 let people: Record<Name, SignedIn>;
+let party: ThirdParty;
 const servers: TestServer[] = [];
 
 async function startAgain(env: Record<string, string>): Promise<void> {
@@ -406,12 +333,12 @@ async function makeTokens(): Promise<void> {
     set(`a personal access token of tier 0 with ${scope}`, tokenOf("tier0", i + 1));
   }
 
-  const revoked = await createPat(tier2, {});
+  const revoked = await createPat(tier2.client);
   await tier2.client.data("DELETE", `/me/personal-access-tokens/${revoked.id}`);
   set("a revoked personal access token", revoked.token);
-  const bound = await createPat(tier2, { allowed_ips: ["192.0.2.1", "2001:db8::/32"] });
+  const bound = await createPat(tier2.client, { allowed_ips: ["192.0.2.1", "2001:db8::/32"] });
   set("a personal access token from elsewhere", bound.token);
-  const brief = await createPat(tier2, { expires_at: Date.now() + 1_500 });
+  const brief = await createPat(tier2.client, { expires_at: Date.now() + 1_500 });
   set("an expired personal access token", brief.token);
 
   const [loggedOut, ended] = [await signIn(server, "tier2@example.com"), await signIn(server, "tier2@example.com")];
@@ -422,21 +349,21 @@ async function makeTokens(): Promise<void> {
   set("a session that logged out", loggedOut.accessToken);
   set("a session that another one ended", ended.accessToken);
 
-  const { client_id } = await createClient(tier1);
+  party = await ThirdParty.register(world, tier1.client);
   // The narrow ones first and last: neither the grant nor another session of it widens them.
   for (const [i, scope] of SCOPES.entries()) {
-    set(`an OAuth token with ${scope}`, (await authorize(tier2, client_id, [scope])).access_token);
+    set(`an OAuth token with ${scope}`, (await party.tokens(tier2.client, scope)).access_token);
     if (i > 0) continue;
-    const all = await authorize(tier2, client_id, SCOPES);
+    const all = await party.tokens(tier2.client, EVERY_SCOPE);
     set("an OAuth token of tier 2", all.access_token);
     set("OAuth tokens of tier 2 not seen before", () => another(server.dataDir, all.access_token));
   }
-  set("an OAuth token of tier 0", (await authorize(tier0, client_id, SCOPES)).access_token);
-  set("an OAuth token of a suspended user", (await authorize(suspended, client_id, SCOPES)).access_token);
-  const other = await createClient(tier1);
-  set("an OAuth token whose grant was revoked", (await authorize(tier2, other.client_id, SCOPES)).access_token);
+  set("an OAuth token of tier 0", (await party.tokens(tier0.client, EVERY_SCOPE)).access_token);
+  set("an OAuth token of a suspended user", (await party.tokens(suspended.client, EVERY_SCOPE)).access_token);
+  const other = await ThirdParty.register(world, tier1.client);
+  set("an OAuth token whose grant was revoked", (await other.tokens(tier2.client, EVERY_SCOPE)).access_token);
   const grants = await tier2.client.all<{ id: number; client_id: string }>("/me/oauth-grants");
-  const grant = grants.find((row) => row.client_id === other.client_id);
+  const grant = grants.find((row) => row.client_id === other.clientId);
   await tier2.client.data("DELETE", `/me/oauth-grants/${grant!.id}`);
 }
 
@@ -444,11 +371,9 @@ async function makeTokens(): Promise<void> {
 async function makeExpired(): Promise<void> {
   const { server } = world;
   const tier2 = new Client(server, people.tier2.accessToken);
-  const owner = { ...people.tier2, client: tier2 };
   const [brief, ended] = [await signIn(server, "tier2@example.com"), await signIn(server, "tier2@example.com")];
   await endNewest(tier2);
-  const [{ client_id }] = (await tier2.all<{ client_id: string }>("/me/oauth-grants")) as [{ client_id: string }];
-  const third = await authorize(owner, client_id, SCOPES);
+  const third = await party.tokens(tier2, EVERY_SCOPE);
   tokens.set("an expired session token", brief.accessToken);
   tokens.set("a session that expired and had ended", ended.accessToken);
   tokens.set("an expired OAuth token", third.access_token);
@@ -478,26 +403,24 @@ beforeAll(async () => {
       return [name, { tier, role, password: PASSWORD, scopes }];
     }),
   );
-  world = await World.start({ users: 1, named, env: { PUBLIC_URL: "http://exchange.test" } });
+  world = await World.start({ users: 1, named, env: { PUBLIC_URL } });
   servers.push(world.server);
   market = world.market();
   await makeTokens();
   await world.server.stop();
-  const db = new Database(join(world.server.dataDir, "exchange.db"));
-  db.prepare("UPDATE users SET suspended_at = ? WHERE email = 'suspended@example.com'").run(Date.now());
-  db.close();
+  withDatabase(world.server.dataDir, (db) => {
+    db.prepare("UPDATE users SET suspended_at = ? WHERE email = 'suspended@example.com'").run(Date.now());
+  });
 });
 
 afterAll(async () => {
   await expectBalanced(world.anonymous());
-  await world.stop();
-  for (const { log } of servers) {
-    expect(log.filter(({ level }) => level >= 50)).toEqual([]);
-    const text = JSON.stringify(log);
-    for (const token of tokens.values())
-      if (typeof token === "string" && token !== "") expect(text).not.toContain(token);
+  await expectEndsWell(world);
+  const secrets = [...tokens.values()].filter((token) => typeof token === "string").filter((token) => token !== "");
+  for (const server of servers) {
+    expectQuiet(server);
+    expectUnlogged(secrets, server);
   }
-  expectSoundDatabase(world.server.dataDir);
 });
 
 // ---------------------------------------------------------------- the table
@@ -524,7 +447,7 @@ describe("the route table", () => {
 
 describe.each([
   ["without limits", { ACCESS_TOKEN_TTL: "1", RATE_LIMITS: "off" }],
-  ["with limits, started again", { ACCESS_TOKEN_TTL: "900", RATE_LIMITS: WIDE_LIMITS }],
+  ["with limits, started again", { ACCESS_TOKEN_TTL: "900", RATE_LIMITS: HIGH_LIMITS }],
 ])("%s", (_mode, env) => {
   let strangers: Map<Probe, Answer>;
   beforeAll(async () => {
@@ -575,10 +498,9 @@ describe.each([
     const { server } = world;
     if (what === OTHER_SCHEME) return;
     const token = headerOf(caller)?.slice("Bearer ".length) ?? null;
-    const query = token === null ? "" : `?token=${encodeURIComponent(token)}`;
     const isLetIn = what === MISSING || "kind" in what;
     if (!isLetIn) {
-      expect(shown((await upgradeRefusal(server, query))!)).toEqual(what);
+      expect(shown(await upgradeRefusal(server, token!))).toEqual(what);
       return;
     }
     const socket = await Socket.open(server, token);
@@ -653,7 +575,7 @@ describe.each([
     const others: Attempt[] = [
       ["POST", "/auth/logout"],
       ["POST", "/me/personal-access-tokens", { name: "more", scopes: ALL_SCOPES }],
-      ["POST", "/me/oauth-clients", { name: "more", redirect_uris: [REDIRECT_URI], confidential: false }],
+      ["POST", "/me/oauth-clients", { name: "more", redirect_uris: [CALLBACK], confidential: false }],
       ["POST", "/me/password", { current: PASSWORD, new: "another quiet harbour" }],
       ["POST", "/me/phone", { phone: "+14155552671" }],
     ];

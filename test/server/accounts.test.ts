@@ -2,13 +2,14 @@
  * Accounts as their owners and those who attack them meet them: sign-up, mailed links, passwords, the phone, the way to
  * KYC tier 1 and the application for tier 2. All of it on a real server, over restarts and crashes too.
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually, expectSoundDatabase } from "./support/checks.ts";
-import { type Answer, Client, type OrderJson } from "./support/client.ts";
+import { clockAt, eventually, expectEnded, expectEndsWell, expectUnlogged } from "./support/checks.ts";
+import { type Answer, askOnce, type Client, type OrderJson } from "./support/client.ts";
+import { expectUnkept, rowsOf, withDatabase } from "./support/data-dir.ts";
 import {
+  freshAddress,
+  freshEmail,
+  Guests,
   login,
   messagesTo,
   PASSWORD,
@@ -23,24 +24,20 @@ import {
   verificationToken,
 } from "./support/identity.ts";
 import { Random } from "./support/random.ts";
-import { within } from "./support/server.ts";
+import { HIGH_LIMITS } from "./support/rates.ts";
 import { Socket } from "./support/socket.ts";
 import { BUY, expectRefused, terms } from "./support/trading.ts";
-import { ALL_SCOPES, type TestMarket, USDC, type UserSpec, World, type WorldOptions } from "./support/world.ts";
+import {
+  ALL_SCOPES,
+  PUBLIC_URL,
+  type TestMarket,
+  USDC,
+  type UserSpec,
+  World,
+  type WorldOptions,
+} from "./support/world.ts";
 
 const NEW_PASSWORD = "nine lanterns over the weir";
-const PUBLIC_URL = "http://exchange.test";
-/** So high that nothing is refused, and the headers are there. */
-const HIGH_LIMITS = JSON.stringify({
-  user: 1_000_000,
-  address: 1_000_000,
-  order_user: 1_000_000,
-  order_address: 1_000_000,
-  auth_identifier: 1_000_000,
-  refresh_address: 1_000_000,
-});
-/** What the contract gives a socket whose token is over. */
-const CLOSE_DEADLINE_MS = 1_000;
 const MAX_MESSAGES_PER_HOUR = 5;
 const MAX_WRONG_CODES = 5;
 
@@ -53,9 +50,9 @@ const HIDDEN_ROUNDS = 6;
 
 let world: World;
 let market: TestMarket;
-const clients: Client[] = [];
-/** What no log may ever hold. */
-const secrets = new Set<string>([PASSWORD, NEW_PASSWORD]);
+const guests = new Guests();
+const { secrets } = guests;
+secrets.add(NEW_PASSWORD);
 
 beforeAll(async () => {
   world = await World.start({
@@ -77,49 +74,32 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const client of clients) client.close();
-  await expectEndsWell(world);
+  guests.close();
+  await expectSecretEnd(world);
 });
 
-/** Stops the server; it must have had no trouble, told no secret, and left a sound database. */
-async function expectEndsWell(of: World): Promise<void> {
-  expect(of.server.log.filter(({ level }) => level >= 50)).toEqual([]);
-  await of.stop();
-  const log = JSON.stringify(of.server.log) + of.server.errors;
-  for (const secret of secrets) expect(log).not.toContain(secret);
-  expectSoundDatabase(of.server.dataDir);
+/** Stops the server; all must be well, and no secret told. */
+async function expectSecretEnd(of: World): Promise<void> {
+  await expectEndsWell(of);
+  expectUnlogged(secrets, of.server);
 }
 
-let people = 0;
-const freshEmail = (name: string): string => `${name}-${++people}@people.example`;
 let phones = 2_000;
 const freshPhone = (): string => `+1415555${++phones}`;
 
-/** Closed when the file is done. */
-function kept<T extends SignedIn>(signedIn: T): T {
-  clients.push(signedIn.client);
-  secrets.add(signedIn.accessToken).add(signedIn.refreshToken);
-  return signedIn;
-}
-
+const kept = (signedIn: SignedIn): SignedIn => guests.keep(signedIn);
 /** A client of nobody that has several requests under way at one time. */
-function visitors(of = world): Client {
-  const client = new Client(of.server, null, 32);
-  clients.push(client);
-  return client;
-}
+const visitors = (of = world): Client => guests.client(of.server, null, 32);
 
 /** POST without a token. */
 function post<T = unknown>(path: string, body: unknown, client?: Client, headers = {}): Promise<Answer<T>> {
   if (client !== undefined) return client.request<T>("POST", path, { body, headers });
-  const one = new Client(world.server, null);
-  return one.request<T>("POST", path, { body, headers }).finally(() => one.close());
+  return askOnce(world.server, null, "POST", path, { body, headers });
 }
 
-let addresses = 0;
 /** From an address that nobody else has, so that what is left of its limits tells nothing. */
 const postFromElsewhere = (path: string, body: unknown): Promise<Answer> =>
-  post(path, body, undefined, { "X-Forwarded-For": `198.51.100.${++addresses}` });
+  post(path, body, undefined, { "X-Forwarded-For": freshAddress() });
 
 const statusesOf = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status).sort();
 const me = (client: Client): Promise<UserJson> => client.get("/me");
@@ -144,11 +124,6 @@ async function hiddenWorkDone(): Promise<void> {
 
 /** How many mails an address may have got when the last test looks. */
 const mailsExpected = new Map<string, number>();
-
-/** The socket's close, which must be 4401 within the contract's second, and the machine's own delay. */
-async function expectEnded(socket: Socket): Promise<void> {
-  expect(await within(socket.closed, CLOSE_DEADLINE_MS + 500)).toBe(4401);
-}
 
 async function expectAlive(socket: Socket): Promise<void> {
   await socket.settled();
@@ -259,11 +234,11 @@ describe("sign-up", () => {
   });
 
   test("an address may look unusual", async () => {
-    const local = `o'hara+tag.x_y-z{}~${++people}`;
+    const local = "o'hara+tag.x_y-z{}~1";
     const email = `${local}@sub-domain.people.example`;
     expect((await register(world.server, email)).status).toBe(201);
     await verificationToken(world.server, email);
-    expect((await register(world.server, `${"l".repeat(60)}${1_000 + ++people}@people.example`)).status).toBe(201);
+    expect((await register(world.server, `${"l".repeat(60)}1001@people.example`)).status).toBe(201);
   });
 
   test("a password is long enough, not too long and not a common one, and a refusal makes nothing", async () => {
@@ -584,8 +559,7 @@ describe("a change of password", () => {
     const { server } = world;
     const email = "racing@example.com";
     const { client, accessToken } = kept(await signIn(server, email));
-    const both = new Client(server, accessToken, 2);
-    clients.push(both);
+    const both = guests.client(server, accessToken, 2);
     const passwords = [NEW_PASSWORD, `${NEW_PASSWORD}!`];
     const answers = await Promise.all(
       passwords.map((next) => both.request("POST", "/me/password", { body: { current: PASSWORD, new: next } })),
@@ -660,8 +634,7 @@ describe("the phone", () => {
 
   test("five wrong codes end a code also where they come at one time", async () => {
     const { accessToken } = kept(await signUp(world.server, freshEmail("hammering"), 0));
-    const client = new Client(world.server, accessToken, 16);
-    clients.push(client);
+    const client = guests.client(world.server, accessToken, 16);
     const code = await codeFor(client, freshPhone());
     const guesses = Array.from({ length: 16 }, (_, i) => other(code, i + 1));
     const answers = await Promise.all(guesses.map((guess) => verify(client, guess)));
@@ -688,8 +661,7 @@ describe("the phone", () => {
 
   test("the sixth code in an hour is refused with the time to wait, whatever the number", async () => {
     const { accessToken } = kept(await signUp(world.server, freshEmail("insisting"), 0));
-    const client = new Client(world.server, accessToken, 8);
-    clients.push(client);
+    const client = guests.client(world.server, accessToken, 8);
     const numbers = Array.from({ length: 8 }, freshPhone);
     const answers = await Promise.all(numbers.map((phone) => start(client, phone)));
     expect(statusesOf(answers)).toEqual([202, 202, 202, 202, 202, 429, 429, 429]);
@@ -796,13 +768,14 @@ describe("the application for tier 2", () => {
     const told = JSON.stringify([made, shown, again, await me(client), world.server.log]);
     expect(told).not.toContain(document.document_number);
     expect(await me(client)).toMatchObject({ kyc_tier: 1 });
-    expect(auditText(world.server.dataDir)).not.toContain(document.document_number);
+    expect(JSON.stringify(rowsOf(world.server.dataDir, "SELECT * FROM audit_log"))).not.toContain(
+      document.document_number,
+    );
   });
 
   test("two at one time are one", async () => {
     const { accessToken } = kept(await signIn(world.server, "applying-twice@example.com"));
-    const client = new Client(world.server, accessToken, 4);
-    clients.push(client);
+    const client = guests.client(world.server, accessToken, 4);
     expect(statusesOf(await Promise.all([1, 2, 3].map(() => apply(client))))).toEqual([201, 409, 409]);
     expect(await client.get("/me/identity")).toMatchObject({ status: "pending" });
   });
@@ -814,20 +787,12 @@ test("nobody got a mail that nothing asked for", async () => {
   expect(counts).toEqual([...mailsExpected]);
 });
 
-/** All lines of the audit log, as one text. */
-function auditText(dataDir: string): string {
-  const db = new Database(join(dataDir, "exchange.db"), { readonly: true });
-  const rows = db.prepare("SELECT * FROM audit_log").all();
-  db.close();
-  return JSON.stringify(rows);
-}
-
 /** Runs a test on servers of its own, one after the other on one folder. */
 async function overRestarts(options: WorldOptions, run: (own: World) => Promise<void>): Promise<void> {
   const own = await World.start({ ...options, env: { PUBLIC_URL, ...options.env } });
   try {
     await run(own);
-    await expectEndsWell(own);
+    await expectSecretEnd(own);
   } finally {
     await own.server.kill();
   }
@@ -889,8 +854,7 @@ describe("what was answered is there", () => {
         expect((await signInAs("dialing@example.com", PASSWORD)).user).toEqual(dialed!.data);
         expect(dialed!.data).toMatchObject({ phone, phone_verified: true });
         const { access_token } = await signInAs("applying@example.com", PASSWORD);
-        const applicant = new Client(server, access_token);
-        clients.push(applicant);
+        const applicant = guests.client(server, access_token);
         expect(await applicant.get("/me/identity")).toEqual(applied!.data);
         await expectRefused(applicant.request("POST", "/me/identity", { body: document }), 409, 40900);
         await expectRefused(post("/auth/verify-email", { token: links[1] }, people), 400, 40000, /^token/);
@@ -911,11 +875,11 @@ describe("what was answered is there", () => {
       await own.server.stop();
       // The last two links, all that is unspent: the one has little time left and the other none.
       const expiresAt = Date.now() + 2_500;
-      const db = new Database(join(own.server.dataDir, "exchange.db"));
-      const shorten = db.prepare("UPDATE email_tokens SET expires_at = ? WHERE purpose = ? AND used_at IS NULL");
-      expect(shorten.run(expiresAt, "verify_email").changes).toBeGreaterThan(0);
-      expect(shorten.run(Date.now(), "reset_password").changes).toBe(1);
-      db.close();
+      withDatabase(own.server.dataDir, (db) => {
+        const shorten = db.prepare("UPDATE email_tokens SET expires_at = ? WHERE purpose = ? AND used_at IS NULL");
+        expect(shorten.run(expiresAt, "verify_email").changes).toBeGreaterThan(0);
+        expect(shorten.run(Date.now(), "reset_password").changes).toBe(1);
+      });
       own.server = await own.server.restart();
       await expectRefused(
         post("/auth/reset-password", { token: resets[1], password: NEW_PASSWORD }, visitors(own)),
@@ -925,12 +889,10 @@ describe("what was answered is there", () => {
       );
       await check();
       await expectRefused(post("/auth/verify-email", { token: links[0] }, visitors(own)), 400, 40000, /^token/);
-      const left = expiresAt - Date.now();
-      if (left > 0) await new Promise((resolve) => setTimeout(resolve, left));
+      await clockAt(expiresAt);
       await expectRefused(post("/auth/verify-email", { token: links[2] }, visitors(own)), 400, 40000, /^token/);
 
-      const bytes = readFileSync(join(own.server.dataDir, "exchange.db")).toString("latin1");
-      for (const secret of [PASSWORD, NEW_PASSWORD, ...links, ...resets]) expect(bytes).not.toContain(secret);
+      expectUnkept([PASSWORD, NEW_PASSWORD, ...links, ...resets], own.server.dataDir);
     });
   });
 });

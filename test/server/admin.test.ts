@@ -2,43 +2,24 @@
  * The operator's command line against a running server and a stopped one: keys, suspension, decisions on identity
  * applications. Each command is run as an operator runs it, in a process of its own.
  */
-import { execFile } from "node:child_process";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { decodeProtectedHeader } from "jose";
 import { afterEach, describe, expect, test } from "vitest";
-import { openReadOnly } from "../../engine/journal/database.ts";
-import { expectSoundDatabase } from "./support/checks.ts";
+import { admin } from "./support/admin.ts";
+import { expectQuiet, expectSoundDatabase } from "./support/checks.ts";
 import { Client, type OrderJson } from "./support/client.ts";
+import { rowsOf, signingKeys } from "./support/data-dir.ts";
 import { PASSWORD, type SignedIn, signIn, signUp, type UserJson } from "./support/identity.ts";
 import type { TestServer } from "./support/server.ts";
 import { Socket } from "./support/socket.ts";
 import { BUY, terms } from "./support/terms.ts";
-import { tokenOf, World } from "./support/world.ts";
-
-const ADMIN = fileURLToPath(new URL("../../dist/admin.js", import.meta.url));
-/** Tokens outlive a restart on another port. */
-const PUBLIC_URL = "http://exchange.test";
-
-interface Run {
-  readonly code: number;
-  readonly out: string;
-  readonly errors: string;
-}
-
-function admin(dataDir: string, ...args: string[]): Promise<Run> {
-  const env = { PATH: process.env["PATH"], DATA_DIR: dataDir, PUBLIC_URL };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [ADMIN, ...args], { env }, (error, out, errors) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, errors });
-    });
-  });
-}
+import { PUBLIC_URL, tokenOf, World } from "./support/world.ts";
 
 let world: World | null = null;
 afterEach(async () => {
-  expect(world?.server.log.filter(({ level }) => level >= 50)).toEqual([]);
-  await world?.stop();
+  expectQuiet(world!.server);
+  await world!.stop();
   world = null;
 });
 
@@ -55,9 +36,7 @@ const kidsOf = async (server: TestServer): Promise<string[]> => {
   client.close();
   return (data as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
 };
-const kidOf = ({ accessToken }: SignedIn): string => {
-  return (JSON.parse(Buffer.from(accessToken.split(".")[0]!, "base64url").toString()) as { kid: string }).kid;
-};
+const kidOf = ({ accessToken }: SignedIn): string => decodeProtectedHeader(accessToken).kid!;
 
 describe("keys rotate", () => {
   test("on a running server, on a stopped one, and over a restart: no live token ends", async () => {
@@ -96,11 +75,8 @@ describe("keys rotate", () => {
     const folder = join(server.dataDir, "keys");
     const active = (await kidsOf(server))[0];
     expect(statSync(folder).mode & 0o777).toBe(0o700);
-    for (const name of readdirSync(folder)) {
-      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
-      const key = JSON.parse(readFileSync(join(folder, name), "utf8")) as Record<string, unknown>;
-      expect("d" in key).toBe(key["kid"] === active);
-    }
+    for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+    for (const key of signingKeys(server.dataDir)) expect("d" in key).toBe(key["kid"] === active);
     for (const name of ["exchange.db", "exchange.db-wal", "control.sock"]) {
       expect([name, statSync(join(server.dataDir, name)).mode & 0o077]).toEqual([name, 0]);
     }
@@ -181,11 +157,9 @@ describe("identity", () => {
     expect(await client.request("POST", "/me/identity", { body: passport })).toMatchObject({ code: 40900 });
     client.close();
 
-    const db = openReadOnly(join(server.dataDir, "exchange.db"));
-    const lines = db.prepare("SELECT action, actor FROM audit_log WHERE action LIKE 'identity.%' ORDER BY id").all();
-    db.close();
+    const sql = "SELECT action, actor FROM audit_log WHERE action LIKE 'identity.%' ORDER BY id";
     const actor = `user ${person.user.id}`;
-    expect(lines).toEqual([
+    expect(rowsOf(server.dataDir, sql)).toEqual([
       { action: "identity.apply", actor },
       { action: "identity.refuse", actor: "admin" },
       { action: "identity.apply", actor },

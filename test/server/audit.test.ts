@@ -3,18 +3,20 @@
  * lines are looked up by the id of the request that asked for it; the secrets that it met are noted, and in the end
  * searched for in everything that the server wrote.
  */
-import { execFile } from "node:child_process";
 import { createHash, createPublicKey, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openReadOnly } from "../../engine/journal/database.ts";
-import { expectSoundDatabase } from "./support/checks.ts";
-import { type Answer, API_BASE, Client } from "./support/client.ts";
+import { admin as runAdmin } from "./support/admin.ts";
+import { expectEndsWell } from "./support/checks.ts";
+import { type Answer, API_BASE, type Client } from "./support/client.ts";
+import { rowsOf, signingKeys } from "./support/data-dir.ts";
 import {
+  freshAddress,
+  freshEmail,
+  Guests,
   messagesTo,
   phoneCode,
   resetToken,
@@ -25,16 +27,22 @@ import {
 import { TestProvider } from "./support/oidc-provider.ts";
 import { Socket } from "./support/socket.ts";
 import { BUY, SELL, terms } from "./support/terms.ts";
-import { type TestMarket, tokenOf, USDC, World } from "./support/world.ts";
+import {
+  authorizationRequest,
+  basic,
+  CALLBACK,
+  codeIn,
+  FORM,
+  type OAuthClientJson,
+  redemption,
+} from "./support/third-party.ts";
+import { PUBLIC_URL, type TestMarket, tokenOf, USDC, World } from "./support/world.ts";
 
-const PUBLIC_URL = "http://exchange.test";
 const REDIRECT_URI = `${PUBLIC_URL}${API_BASE}/auth/social/one/callback`;
-const CALLBACK = "https://bot.example.com/callback";
 const SCOPES = ["orders:write", "portfolio:read"];
 const PEOPLE = Object.fromEntries(
   ["alice", "bob", "carol"].map((sub) => [sub, { sub, email: `${sub}@example.com`, email_verified: true }]),
 );
-const ADMIN = fileURLToPath(new URL("../../dist/admin.js", import.meta.url));
 
 interface Line {
   readonly id: number;
@@ -59,7 +67,7 @@ function secret(what: string, text: string): string {
 let world: World;
 let provider: TestProvider;
 let market: TestMarket;
-const clients: Client[] = [];
+const guests = new Guests();
 beforeAll(async () => {
   provider = await TestProvider.start([REDIRECT_URI], 0, PEOPLE);
   const { issuer, clientId, clientSecret } = provider;
@@ -81,37 +89,31 @@ beforeAll(async () => {
   for (const name of Object.keys(named)) secret("seeded token", tokenOf(name));
 });
 afterAll(async () => {
-  for (const client of clients) client.close();
-  expect(world.server.log.filter(({ level }) => level >= 50)).toEqual([]);
-  await world.stop();
+  guests.close();
+  await expectEndsWell(world);
   await provider.close();
-  expectSoundDatabase(world.server.dataDir);
 });
 
 function lines(where: string, ...values: (string | number)[]): Line[] {
-  const db = openReadOnly(join(world.server.dataDir, "exchange.db"));
-  try {
-    const rows = db.prepare(`SELECT * FROM audit_log WHERE ${where} ORDER BY id`).all(...values) as Line[];
-    return rows.map((row) => ({ ...row, details: row.details && JSON.parse(row.details as unknown as string) }));
-  } finally {
-    db.close();
-  }
+  const rows = rowsOf<Line>(world.server.dataDir, `SELECT * FROM audit_log WHERE ${where} ORDER BY id`, ...values);
+  return rows.map((row) => ({ ...row, details: row.details && JSON.parse(row.details as unknown as string) }));
 }
 
-let addresses = 0;
-let emails = 0;
-const freshEmail = (): string => `person${++emails}@example.com`;
+function idsIn(table: string, where: string, ...values: (string | number)[]): number[] {
+  const sql = `SELECT id FROM ${table} WHERE ${where} ORDER BY id`;
+  return rowsOf<{ id: number }>(world.server.dataDir, sql, ...values).map(({ id }) => id);
+}
+
 const freshPassword = (): string => secret("password", `a password ${randomBytes(12).toString("base64url")}`);
 
 /** Somebody at an address of their own, who knows what the audit log must say of each request. */
 class Person {
-  readonly address = `198.51.100.${++addresses}`;
+  readonly address = freshAddress();
   client: Client;
   private askedAt = 0;
 
   constructor(token: string | null = null) {
-    this.client = new Client(world.server, token);
-    clients.push(this.client);
+    this.client = guests.client(world.server, token);
   }
 
   async ask<T = unknown>(
@@ -169,8 +171,7 @@ class Person {
 
   session({ access_token, refresh_token, user }: SignInJson, id: number): Session {
     noteTokens(access_token, refresh_token);
-    this.client = new Client(world.server, access_token);
-    clients.push(this.client);
+    this.client = guests.client(world.server, access_token);
     return { id, user, accessToken: access_token, refreshToken: refresh_token };
   }
 }
@@ -212,11 +213,7 @@ async function pat(person: Person, { user }: Session, name = "bot"): Promise<{ i
   return { id, token };
 }
 
-interface ThirdParty {
-  readonly id: number;
-  readonly client_id: string;
-  readonly client_secret: string;
-}
+type ThirdParty = OAuthClientJson & { readonly client_secret: string };
 
 async function thirdParty(person: Person, { user }: Session): Promise<ThirdParty> {
   const body = { name: "third party", redirect_uris: [CALLBACK], confidential: true };
@@ -224,41 +221,22 @@ async function thirdParty(person: Person, { user }: Session): Promise<ThirdParty
   const made = await person.change<ThirdParty>("POST", "/me/oauth-clients", body, [line]);
   expect(lines("action = 'client.create' AND subject = ?", made.id)).toHaveLength(1);
   secret("client secret", made.client_secret);
-  secret("client's Authorization header", basic(made).Authorization.slice(6));
+  secret("client's Authorization header", basic(made.client_id, made.client_secret).Authorization.slice(6));
   return made;
 }
 
-function basic({ client_id, client_secret }: ThirdParty): { Authorization: string } {
-  return { Authorization: `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString("base64")}` };
-}
-
-const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
-
 /** The consent page's request, and the verifier that belongs to it. */
 function consent(party: ThirdParty, scopes: readonly string[]): { body: object; verifier: string } {
-  const verifier = secret("code verifier", randomBytes(32).toString("base64url"));
-  const body = {
-    client_id: party.client_id,
-    redirect_uri: CALLBACK,
-    response_type: "code",
-    scope: scopes.join(" "),
-    state: "some state",
-    code_challenge: createHash("sha256").update(verifier).digest("base64url"),
-    code_challenge_method: "S256",
-    decision: "approve",
-  };
-  return { body, verifier };
+  const { params, verifier } = authorizationRequest(party.client_id, scopes.join(" "));
+  secret("code verifier", verifier);
+  return { body: { ...params, decision: "approve" }, verifier };
 }
 
-const codeIn = (redirectTo: string): string =>
-  secret("authorization code", new URL(redirectTo).searchParams.get("code")!);
-const codeForm = (code: string, verifier: string): string =>
-  new URLSearchParams({
-    grant_type: "authorization_code",
-    code,
-    redirect_uri: CALLBACK,
-    code_verifier: verifier,
-  }).toString();
+/** The form that redeems the code which the browser was sent back with. */
+function codeForm(redirectTo: string, verifier: string): string {
+  const code = secret("authorization code", codeIn(redirectTo));
+  return new URLSearchParams(redemption({ code, verifier })).toString();
+}
 
 type Flow = readonly [name: string, run: () => Promise<void>];
 
@@ -406,9 +384,8 @@ const FLOWS: readonly Flow[] = [
       const grants = await person.ask<{ items: { id: number }[] }>("GET", "/me/oauth-grants");
       const grantId = grants.data.items[0]!.id;
       expect(lines("action = 'grant.create' AND subject = ?", grantId)).toHaveLength(1);
-      const code = codeIn(first.redirect_to);
-      const form = codeForm(code, asked.verifier);
-      const headers = { ...FORM, ...basic(party) };
+      const form = codeForm(first.redirect_to, asked.verifier);
+      const headers = { ...FORM, ...basic(party.client_id, party.client_secret) };
       const opened = await bot.ask<SignInJson>("POST", "/oauth/token", form, headers);
       expect(opened.status).toBe(200);
       noteTokens(opened.data.access_token, opened.data.refresh_token);
@@ -425,7 +402,7 @@ const FLOWS: readonly Flow[] = [
       const more = consent(party, SCOPES);
       const extended = { action: "grant.extend", ...own(user), subject: grantId };
       const next = await person.change<{ redirect_to: string }>("POST", "/oauth/authorize", more.body, [extended]);
-      const second = codeForm(codeIn(next.redirect_to), more.verifier);
+      const second = codeForm(next.redirect_to, more.verifier);
       const tokens = (await bot.ask<SignInJson>("POST", "/oauth/token", second, headers)).data;
       noteTokens(tokens.access_token, tokens.refresh_token);
       const renew = new URLSearchParams({
@@ -442,7 +419,7 @@ const FLOWS: readonly Flow[] = [
       // What the user revokes ends what it opened, as does what the third party's owner removes.
       const third = consent(party, SCOPES);
       const approved = await person.ask<{ redirect_to: string }>("POST", "/oauth/authorize", third.body);
-      const third2 = codeForm(codeIn(approved.data.redirect_to), third.verifier);
+      const third2 = codeForm(approved.data.redirect_to, third.verifier);
       const live = (await bot.ask<SignInJson>("POST", "/oauth/token", third2, headers)).data;
       noteTokens(live.access_token, live.refresh_token);
       await person.change("DELETE", `/me/oauth-grants/${grantId}`, undefined, [
@@ -594,15 +571,12 @@ async function socialSignIn(account: string): Promise<{ person: Person; answer: 
 }
 
 async function admin(...args: string[]): Promise<void> {
-  const env = { PATH: process.env["PATH"], DATA_DIR: world.server.dataDir, PUBLIC_URL };
-  await promisify(execFile)(process.execPath, [ADMIN, ...args], { env });
+  expect(await runAdmin(world.server.dataDir, ...args)).toMatchObject({ code: 0 });
 }
 
 /** The private members of the keys in the server's folder. */
 function privateParts(dataDir: string): string[] {
-  const folder = join(dataDir, "keys");
-  return readdirSync(folder).flatMap((name) => {
-    const jwk = JSON.parse(readFileSync(join(folder, name), "utf8")) as Record<string, string>;
+  return signingKeys(dataDir).flatMap((jwk) => {
     createPublicKey({ key: { kty: jwk["kty"]!, n: jwk["n"]!, e: jwk["e"]! }, format: "jwk" });
     return ["d", "p", "q", "dp", "dq", "qi"].flatMap((member) => jwk[member] ?? []);
   });
@@ -620,13 +594,9 @@ describe("every change of money or access is in the log, with who, what, when, r
 
   test("what the seed made: users, deposits and tokens", async () => {
     const seeded = lines("actor = 'seed'");
-    const db = openReadOnly(join(world.server.dataDir, "exchange.db"));
-    const idOf = (name: string): number =>
-      db.prepare("SELECT id FROM users WHERE email = ?").pluck().get(`${name}@example.com`) as number;
-    const ids = ["seeded", "trader", "other"].map(idOf);
-    const deposits = db.prepare("SELECT id FROM entries WHERE type = 'deposit' ORDER BY id").pluck().all();
-    const tokens = db.prepare("SELECT id FROM personal_access_tokens WHERE user_id <= 3 ORDER BY id").pluck().all();
-    db.close();
+    const ids = ["seeded", "trader", "other"].flatMap((name) => idsIn("users", "email = ?", `${name}@example.com`));
+    const deposits = idsIn("entries", "type = 'deposit'");
+    const tokens = idsIn("personal_access_tokens", "user_id <= 3");
     const of = (action: string): Line[] => seeded.filter((line) => line.action === action);
     expect(of("user.create").map(({ subject }) => subject)).toEqual(ids);
     expect(of("wallet.deposit").map(({ user_id }) => user_id)).toEqual(ids);
@@ -643,9 +613,7 @@ describe("the log", () => {
     for (const flow of FLOWS) await go(flow);
     const all = lines("1");
     expect(all.map(({ id }) => id)).toEqual(all.map((_, n) => n + 1));
-    const db = openReadOnly(join(world.server.dataDir, "exchange.db"));
-    const users = new Set(db.prepare("SELECT id FROM users").pluck().all());
-    db.close();
+    const users = new Set(idsIn("users", "1"));
     for (const { id, user_id, actor } of all) {
       if (user_id !== null) expect([id, users.has(user_id)]).toEqual([id, true]);
       expect([id, actor]).toEqual([
@@ -657,7 +625,6 @@ describe("the log", () => {
 
   test("has a line for each thing that the tables say was made or ended", async () => {
     for (const flow of FLOWS) await go(flow);
-    const db = openReadOnly(join(world.server.dataDir, "exchange.db"));
     const missing: unknown[] = [];
     for (const [action, table, column] of [
       ["user.create", "users", "created_at"],
@@ -677,16 +644,14 @@ describe("the log", () => {
       // The seed's users are born verified, as is who comes from an identity provider or by a mailed link.
       const among = action.startsWith("user.verify") ? "id > 3 AND password_hash IS NOT NULL" : "1";
       const only = table === "entries" ? "type = 'deposit'" : among;
-      const ids = db.prepare(`SELECT id FROM ${table} WHERE ${column} IS NOT NULL AND ${only}`).pluck().all();
+      const ids = idsIn(table, `${column} IS NOT NULL AND ${only}`);
       expect([action, ids.length > 0]).toEqual([action, true]);
-      const told = new Set(db.prepare("SELECT subject FROM audit_log WHERE action = ?").pluck().all(action));
+      const told = new Set(lines("action = ?", action).map(({ subject }) => subject));
       if (action === "user.verify_email") {
-        const reset = db.prepare("SELECT subject FROM audit_log WHERE action = 'user.reset_password'").pluck().all();
-        for (const id of reset) told.add(id);
+        for (const { subject } of lines("action = 'user.reset_password'")) told.add(subject);
       }
       for (const id of ids) if (!told.has(id)) missing.push(`${action} of ${id}`);
     }
-    db.close();
     expect(missing).toEqual([]);
   });
 

@@ -18,26 +18,26 @@ import {
   sign as signBytes,
   verify as verifyBytes,
 } from "node:crypto";
-import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { CompactEncrypt, createRemoteJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import jsonwebtoken from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { expectSoundDatabase } from "./support/checks.ts";
+import { expectEndsWell, expectQuiet, expectUnlogged } from "./support/checks.ts";
 import { type Answer, API_BASE, Client } from "./support/client.ts";
+import { signingKeys } from "./support/data-dir.ts";
 import { PASSWORD, type SignedIn, signIn } from "./support/identity.ts";
 import { type TestServer, temporaryFolder } from "./support/server.ts";
 import { Socket } from "./support/socket.ts";
 import { BUY, terms } from "./support/terms.ts";
-import { ALL_SCOPES, World } from "./support/world.ts";
+import { FORM, ThirdParty } from "./support/third-party.ts";
+import { ALL_SCOPES, PUBLIC_URL, World } from "./support/world.ts";
 
 type Json = Record<string, unknown>;
 
 const DAY_S = 86_400;
 const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
-const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
-const REDIRECT_URI = "https://client.example/callback";
 /** What uWebSockets.js takes of a request before its body. */
 const MAX_HEAD_BYTES = 4_096;
 
@@ -769,47 +769,12 @@ let world: World;
 let server: TestServer;
 let me: SignedIn;
 let other: SignedIn;
-let client: { client_id: string; client_secret: string };
+let party: ThirdParty;
 let third: string;
 let key: KeyObject;
 let stranger: KeyObject;
 /** Of a session token, of one that is over, and of a third party's token. */
 let forges: { live: Forge; expired: Forge; oauth: Forge };
-
-function readKey(dataDir: string): Json {
-  const folder = join(dataDir, "keys");
-  const [file, ...rest] = readdirSync(folder);
-  assert(rest.length === 0, "one key");
-  return JSON.parse(readFileSync(join(folder, file!), "utf8")) as Json;
-}
-
-/** What a third party gets from the user's consent on. */
-async function authorize(owner: Client, clientId: string, secret: string): Promise<string> {
-  const verifier = randomBytes(32).toString("base64url");
-  const { redirect_to } = await owner.data<{ redirect_to: string }>("POST", "/oauth/authorize", {
-    client_id: clientId,
-    redirect_uri: REDIRECT_URI,
-    response_type: "code",
-    scope: ALL_SCOPES.join(" "),
-    code_challenge: createHash("sha256").update(verifier).digest("base64url"),
-    code_challenge_method: "S256",
-    decision: "approve",
-  });
-  const form = new URLSearchParams({
-    grant_type: "authorization_code",
-    code: new URL(redirect_to).searchParams.get("code")!,
-    redirect_uri: REDIRECT_URI,
-    client_id: clientId,
-    client_secret: secret,
-    code_verifier: verifier,
-  });
-  const headers = { ...FORM, Authorization: "" };
-  const { data } = await owner.request<{ access_token: string }>("POST", "/oauth/token", {
-    body: form.toString(),
-    headers,
-  });
-  return data.access_token;
-}
 
 beforeAll(async () => {
   world = await World.start({
@@ -818,13 +783,11 @@ beforeAll(async () => {
   });
   ({ server } = world);
   [me, other] = await Promise.all([signIn(server, "owner@example.com"), signIn(server, "other@example.com")]);
-  client = await other.client.data("POST", "/me/oauth-clients", {
-    name: "A third party",
-    redirect_uris: [REDIRECT_URI],
-    confidential: true,
-  });
-  third = await authorize(me.client, client.client_id, client.client_secret);
-  key = createPrivateKey({ key: readKey(server.dataDir) as JsonWebKey, format: "jwk" });
+  party = await ThirdParty.register(world, other.client, { confidential: true });
+  third = (await party.tokens(me.client, ALL_SCOPES.join(" "))).access_token;
+  const [jwk, ...rest] = signingKeys(server.dataDir);
+  assert(rest.length === 0, "one key");
+  key = createPrivateKey({ key: jwk!, format: "jwk" });
   stranger = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
   const of = (token: string, change: Json = {}): Forge => {
     const [head, claims] = token.split(".", 2).map(decode) as [Json, Json];
@@ -837,13 +800,9 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  const log = JSON.stringify(server.log);
-  expect(server.log.filter(({ level }) => level >= 50)).toEqual([]);
-  for (const token of [me.accessToken, me.refreshToken, third, client.client_secret]) expect(log).not.toContain(token);
-  expect(log).not.toContain(forges.live.p);
   for (const each of [me, other]) each.client.close();
-  await world.stop();
-  expectSoundDatabase(server.dataDir);
+  await expectEndsWell(world);
+  expectUnlogged([me.accessToken, me.refreshToken, third, party.secret!, forges.live.p], server);
 });
 
 // ---------------------------------------------------------------- the ways in
@@ -871,14 +830,9 @@ const byUrl = (to: Client, token: string): Promise<Answer> =>
 
 /** What the client is told of a token: whether it is one of its own that counts. */
 async function introspected(to: Client, token: string): Promise<unknown> {
-  const form = new URLSearchParams({ ...clientForm(), token });
+  const form = new URLSearchParams({ ...party.credentials, token });
   return (await to.request("POST", "/oauth/introspect", { body: form.toString(), headers: FORM })).data;
 }
-
-const clientForm = (): Record<string, string> => ({
-  client_id: client.client_id,
-  client_secret: client.client_secret,
-});
 
 async function expectGenuineWork(to: Client): Promise<void> {
   for (const token of [me.accessToken, third]) {
@@ -937,7 +891,7 @@ async function refusedOnes(forge: Forge, variants: readonly Variant[]): Promise<
     if (token !== "" && forge === forges.oauth) {
       const found = await introspected(to, token);
       if (JSON.stringify(found) !== '{"active":false}') wrong.push([name, "introspection", found]);
-      const form = new URLSearchParams({ ...clientForm(), token });
+      const form = new URLSearchParams({ ...party.credentials, token });
       const { status } = await to.request("POST", "/oauth/revoke", { body: form.toString(), headers: FORM });
       if (status !== 200) wrong.push([name, "revocation", status]);
     }
@@ -965,7 +919,7 @@ describe("the forge", () => {
       const same = forge.rawSigned(block(SHA256_INFO + hashOf(forge)));
       expect(same).toBe(forge.token);
     }
-    expect(await introspected(to, third)).toMatchObject({ active: true, client_id: client.client_id });
+    expect(await introspected(to, third)).toMatchObject({ active: true, client_id: party.clientId });
     for (const jti of [forges.expired.claims["jti"], "fresh"]) {
       const token = forges.expired.withClaims({ jti });
       for (const answer of [await byHeader(to, token), await byUrl(to, token)]) {
@@ -1045,12 +999,7 @@ test("a token too long for a request is refused, and the server goes on", async 
 
 test("revocation by a token that is not genuine ends nothing, and a genuine one does", async () => {
   const to = new Client(server, null);
-  const mine = await authorize(me.client, client.client_id, client.client_secret);
-  const revoke = (token: string): Promise<Answer> =>
-    to.request("POST", "/oauth/revoke", {
-      body: new URLSearchParams({ ...clientForm(), token }).toString(),
-      headers: FORM,
-    });
+  const mine = (await party.tokens(me.client, ALL_SCOPES.join(" "))).access_token;
   const [head, claims] = mine.split(".", 2).map(decode) as [Json, Json];
   const forge = new Forge(key, stranger, head, claims);
   const forged = [
@@ -1058,10 +1007,12 @@ test("revocation by a token that is not genuine ends nothing, and a genuine one 
     forge.compact(head, claims, (input) => forge.theirs(input)),
     mine.slice(0, -1),
   ];
-  for (const token of [...forged, me.accessToken, me.refreshToken]) expect((await revoke(token)).status).toBe(200);
+  for (const token of [...forged, me.accessToken, me.refreshToken]) {
+    expect((await party.revoke(token)).status).toBe(200);
+  }
   expect((await byHeader(to, mine)).status).toBe(200);
   await expectGenuineWork(to);
-  expect((await revoke(mine)).status).toBe(200);
+  expect((await party.revoke(mine)).status).toBe(200);
   expect(fault(await byHeader(to, mine))).toBeNull();
   await expectGenuineWork(to);
   to.close();
@@ -1071,7 +1022,7 @@ describe("another deployment", () => {
   const worlds: World[] = [];
   afterAll(async () => {
     for (const each of worlds) {
-      expect(each.server.log.filter(({ level }) => level >= 50)).toEqual([]);
+      expectQuiet(each.server);
       await each.stop();
     }
   });
@@ -1114,7 +1065,7 @@ describe("another deployment", () => {
 
 test("a token from before a backup was put back opens nobody else's session", async () => {
   const named = { owner: { password: PASSWORD }, other: { password: PASSWORD } };
-  const started = await World.start({ users: 1, named, env: { PUBLIC_URL: "http://exchange.test" } });
+  const started = await World.start({ users: 1, named, env: { PUBLIC_URL } });
   await started.stop();
   const { dataDir } = started.server;
   const backup = temporaryFolder();
@@ -1165,7 +1116,7 @@ describe("a genuine token is verified by others", () => {
     }
     const text = JSON.stringify(root);
     for (const name of PRIVATE_MEMBERS) {
-      const secret = readKey(server.dataDir)[name];
+      const secret = signingKeys(server.dataDir)[0]![name];
       if (typeof secret === "string") expect(text).not.toContain(secret);
     }
   });
@@ -1214,12 +1165,6 @@ describe("a genuine token is verified by others", () => {
 });
 
 // ---------------------------------------------------------------- a flood
-
-/** Resident memory of the server in bytes. */
-function residentBytes(): number {
-  const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))!;
-  return Number(kilobytes) * 1_024;
-}
 
 /** One of as many kinds of tokens that were never seen; most cost a signature. */
 function floodToken({ h, p, claims, head }: Forge, index: number): string {
@@ -1320,7 +1265,7 @@ describe("a flood of forged tokens", () => {
     const market = world.markets[0]!;
     const trader = world.user();
     expectRefusals(await flood(WARM_UP, CONNECTIONS), WARM_UP);
-    const before = residentBytes();
+    const before = server.residentBytes;
     let isOver = false;
     let slowest = 0;
     let trades = 0;
@@ -1342,7 +1287,7 @@ describe("a flood of forged tokens", () => {
     expect(answers.get("503 50300") ?? 0).toBe(0);
     expect(trades).toBeGreaterThan(0);
     expect(slowest).toBeLessThan(MAX_WAIT_MS);
-    expect(residentBytes() - before).toBeLessThan(MAX_GROWTH_BYTES);
+    expect(server.residentBytes - before).toBeLessThan(MAX_GROWTH_BYTES);
     await expectGenuineWork(me.client);
   });
 

@@ -3,11 +3,10 @@
  * gives it back, and that nothing of it is lost with the process. Amounts here are in cents where that reads easier: 100
  * shares at a price of 1 BPS are one cent.
  */
-import { join } from "node:path";
-import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually, expectBalanced, expectSoundDatabase } from "./support/checks.ts";
+import { eventually, expectBalanced, expectEndsWell } from "./support/checks.ts";
 import { type Answer, type Client, type FillJson, type OrderJson, type OwnFillJson, ROUTES } from "./support/client.ts";
+import { withDatabase } from "./support/data-dir.ts";
 import { PASSWORD, phoneCode, signIn, type UserJson, verificationToken } from "./support/identity.ts";
 import { Random } from "./support/random.ts";
 import { notional } from "./support/reference.ts";
@@ -80,10 +79,8 @@ describe("on one server", () => {
     world = await World.start({ users: 8, named: { ...named, ...named0, ...large }, markets: Array(20).fill(2) });
   });
   afterAll(async () => {
-    expect(world.server.log.filter(({ level }) => level >= 50)).toEqual([]);
     await expectBalanced(world.anonymous());
-    await world.stop();
-    expectSoundDatabase(world.server.dataDir);
+    await expectEndsWell(world);
   });
 
   let smalls = 0;
@@ -582,12 +579,12 @@ describe("over a restart", () => {
       await trade(world, market);
       await world.server.stop();
       // Time can't be moved, but what the database says of it can: all of it was yesterday.
-      const db = new Database(join(world.server.dataDir, "exchange.db"));
-      const today = Math.floor(Date.now() / DAY_MS);
-      const days = db.prepare("SELECT DISTINCT activity_day FROM accounts WHERE activity_used > 0").pluck().all();
-      expect(days).toEqual([today]);
-      db.prepare("UPDATE accounts SET activity_day = activity_day - 1").run();
-      db.close();
+      withDatabase(world.server.dataDir, (db) => {
+        const today = Math.floor(Date.now() / DAY_MS);
+        const days = db.prepare("SELECT DISTINCT activity_day FROM accounts WHERE activity_used > 0").pluck().all();
+        expect(days).toEqual([today]);
+        db.prepare("UPDATE accounts SET activity_day = activity_day - 1").run();
+      });
       world.server = await world.server.restart();
       const [one, two] = [world.client("one"), world.client("two")];
       await expectUsed(two, 0);

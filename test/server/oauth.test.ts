@@ -2,47 +2,38 @@
  * OAuth 2.0 for third parties, against the running server: by two libraries of others, and by hand where a client does
  * wrong or steals. Tests share two users and register clients of their own, so that each has grants to itself.
  */
-import { createHash, randomBytes } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { randomBytes } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import * as oauth from "oauth4webapi";
 import { type AccessToken, AuthorizationCode } from "simple-oauth2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { expectSoundDatabase } from "./support/checks.ts";
-import { type Answer, API_BASE, Client, type OwnFillJson, ROUTES } from "./support/client.ts";
-import { PASSWORD, resetToken, type SignedIn, signIn } from "./support/identity.ts";
+import { expectEndsWell, expectQuiet, expectUnlogged } from "./support/checks.ts";
+import { type Answer, API_BASE, askOnce, Client, type Options, type OwnFillJson, ROUTES } from "./support/client.ts";
+import { expectUnkept } from "./support/data-dir.ts";
+import { Guests, PASSWORD, resetToken, type SignedIn, signIn } from "./support/identity.ts";
 import { feeOn, notional, rebateOn } from "./support/reference.ts";
 import { Socket } from "./support/socket.ts";
 import { BUY, SELL, terms } from "./support/terms.ts";
+import {
+  basic,
+  CALLBACK,
+  type Changes,
+  changed,
+  codeIn,
+  decide,
+  FORM,
+  type OAuthClientJson,
+  type OAuthTokensJson,
+  type Params,
+  postForm,
+  ThirdParty,
+} from "./support/third-party.ts";
 import { alone, expectRefused, restartWith } from "./support/trading.ts";
-import { ALL_SCOPES, tokenOf, World } from "./support/world.ts";
+import { ALL_SCOPES, PUBLIC_URL, tokenOf, World } from "./support/world.ts";
 
-const CALLBACK = "https://client.example/callback";
-const FORM = "application/x-www-form-urlencoded";
 const READ = "portfolio:read";
 const WRITE = "orders:write";
 const UNKNOWN_ID = 999_999_999;
-
-/** Parameters over others; null takes one away. */
-type Changes = Readonly<Record<string, string | null>>;
-type Params = Readonly<Record<string, string>>;
-
-interface TokensJson {
-  readonly access_token: string;
-  readonly refresh_token: string;
-  readonly token_type: string;
-  readonly expires_in: number;
-  readonly scope: string;
-}
-
-interface ClientJson {
-  readonly id: number;
-  readonly client_id: string;
-  readonly name: string;
-  readonly redirect_uris: readonly string[];
-  readonly confidential: boolean;
-}
 
 interface GrantJson {
   readonly id: number;
@@ -53,141 +44,21 @@ interface GrantJson {
   readonly last_used_at: number | null;
 }
 
-/** What the browser brought back, and what redeems it. */
-interface Code {
-  readonly code: string;
-  readonly verifier: string;
-}
-
+const guests = new Guests();
 /** Everything that must stand in no log and in no database. */
-const secrets = new Set<string>();
+const { secrets } = guests;
 
-function changed(params: Params, changes: Changes): Record<string, string> {
-  const all = Object.entries({ ...params, ...changes });
-  return Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== null));
-}
-
-const basic = (id: string, secret: string): Record<string, string> => ({
-  Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`,
-});
-
-/** The answer to one request, over a connection of its own. */
-async function ask<T = unknown>(
-  world: World,
+/** As `askOnce`, of the server that runs in this world. */
+const ask = <T = unknown>(
+  of: World,
   token: string | null,
   method: string,
   path: string,
-  options: { body?: unknown; headers?: Record<string, string> } = {},
-): Promise<Answer<T>> {
-  const client = new Client(world.server, token);
-  try {
-    return await client.request<T>(method, path, options);
-  } finally {
-    client.close();
-  }
-}
+  options: Options = {},
+): Promise<Answer<T>> => askOnce<T>(of.server, token, method, path, options);
 
-/** Posts a form as a third party does. */
-function postForm<T = Record<string, unknown>>(
-  world: World,
-  path: string,
-  fields: Params | string,
-  headers: Record<string, string> = {},
-): Promise<Answer<T>> {
-  const body = typeof fields === "string" ? fields : new URLSearchParams(fields).toString();
-  return ask(world, null, "POST", path, { body, headers: { "Content-Type": FORM, ...headers } });
-}
-
-const decide = (user: Client, params: Params, decision = "approve"): Promise<Answer<{ redirect_to: string }>> =>
-  user.request("POST", "/oauth/authorize", { body: { ...params, decision } });
-
-/** A registered client, as its own server or app would act. */
-class ThirdParty {
-  readonly world: World;
-  readonly id: number;
-  readonly clientId: string;
-  readonly secret: string | null;
-  readonly redirectUri: string;
-
-  private constructor(world: World, row: ClientJson & { client_secret: string | null }) {
-    this.world = world;
-    this.id = row.id;
-    this.clientId = row.client_id;
-    this.secret = row.client_secret;
-    this.redirectUri = row.redirect_uris[0]!;
-    if (this.secret !== null) secrets.add(this.secret);
-  }
-
-  static async register(world: World, owner: Client, confidential = false, redirectUri = CALLBACK) {
-    const body = { name: "A third party", redirect_uris: [redirectUri], confidential };
-    return new ThirdParty(world, await owner.data("POST", "/me/oauth-clients", body));
-  }
-
-  /** In the form, what shows who asks. */
-  get credentials(): Params {
-    return this.secret === null
-      ? { client_id: this.clientId }
-      : { client_id: this.clientId, client_secret: this.secret };
-  }
-
-  /** An authorization request without fault, with the verifier that goes with it. */
-  request(scope = READ): { params: Params; verifier: string } {
-    const verifier = randomBytes(32).toString("base64url");
-    const params = {
-      client_id: this.clientId,
-      redirect_uri: this.redirectUri,
-      response_type: "code",
-      scope,
-      state: randomBytes(8).toString("hex"),
-      code_challenge: createHash("sha256").update(verifier).digest("base64url"),
-      code_challenge_method: "S256",
-    };
-    secrets.add(verifier);
-    return { params, verifier };
-  }
-
-  /** The user approves on the consent page. */
-  async consent(user: Client, scope = READ): Promise<Code> {
-    const { params, verifier } = this.request(scope);
-    const { code: status, msg, data } = await decide(user, params);
-    if (status !== 0) throw new Error(`consent: ${status} ${msg}`);
-    const code = new URL(data.redirect_to).searchParams.get("code");
-    if (code === null) throw new Error(`no code in ${data.redirect_to}`);
-    secrets.add(code);
-    return { code, verifier };
-  }
-
-  async exchange({ code, verifier }: Code, changes: Changes = {}): Promise<Answer<TokensJson>> {
-    const fields = { grant_type: "authorization_code", code, redirect_uri: this.redirectUri, code_verifier: verifier };
-    return noted(await postForm(this.world, "/oauth/token", changed({ ...this.credentials, ...fields }, changes)));
-  }
-
-  async refresh(token: string, changes: Changes = {}): Promise<Answer<TokensJson>> {
-    const fields = { ...this.credentials, grant_type: "refresh_token", refresh_token: token };
-    return noted(await postForm(this.world, "/oauth/token", changed(fields, changes)));
-  }
-
-  /** The whole flow. */
-  async tokens(user: Client, scope = READ): Promise<TokensJson> {
-    const { status, msg, data } = await this.exchange(await this.consent(user, scope));
-    if (status !== 200) throw new Error(`token endpoint: ${status} ${msg}`);
-    return data;
-  }
-
-  revoke(token: string, changes: Changes = {}): Promise<Answer> {
-    return postForm(this.world, "/oauth/revoke", changed({ ...this.credentials, token }, changes));
-  }
-
-  introspect(token: string, changes: Changes = {}): Promise<Answer<Record<string, unknown>>> {
-    return postForm(this.world, "/oauth/introspect", changed({ ...this.credentials, token }, changes));
-  }
-}
-
-function noted(answer: Answer<TokensJson>): Answer<TokensJson> {
-  if (answer.status === 200)
-    for (const name of ["access_token", "refresh_token"] as const) secrets.add(answer.data[name]);
-  return answer;
-}
+const register = (of: World, user: Client, confidential = false, redirectUri = CALLBACK): Promise<ThirdParty> =>
+  ThirdParty.register(of, user, { confidential, redirectUri, secrets });
 
 /** The refusal's name by RFC 6749, section 5.2, in the standard's shape. */
 function expectOAuthError(answer: Answer, error: string, status: number | readonly number[] = 400): void {
@@ -195,12 +66,12 @@ function expectOAuthError(answer: Answer, error: string, status: number | readon
   expect(answer.headers["cache-control"]).toBe("no-store");
 }
 
-async function expectDead(party: ThirdParty, tokens: TokensJson): Promise<void> {
+async function expectDead(party: ThirdParty, tokens: OAuthTokensJson): Promise<void> {
   expect((await ask(party.world, tokens.access_token, "GET", "/me")).code).toBe(40100);
   expectOAuthError(await party.refresh(tokens.refresh_token), "invalid_grant");
 }
 
-async function expectAlive(party: ThirdParty, tokens: TokensJson): Promise<TokensJson> {
+async function expectAlive(party: ThirdParty, tokens: OAuthTokensJson): Promise<OAuthTokensJson> {
   expect((await ask(party.world, tokens.access_token, "GET", "/me")).code).toBe(0);
   const answer = await party.refresh(tokens.refresh_token);
   expect([answer.status, answer.msg]).toEqual([200, expect.anything()]);
@@ -216,15 +87,8 @@ let alice: SignedIn;
 let bob: SignedIn;
 /** Registers the clients. */
 let owner: Client;
-const signedIn: SignedIn[] = [];
-const parties = { register: (...more: [boolean?, string?]) => ThirdParty.register(world, owner, ...more) };
-
-async function signInAs(name: string): Promise<SignedIn> {
-  const found = await signIn(world.server, `${name}@example.com`);
-  signedIn.push(found);
-  for (const token of [found.accessToken, found.refreshToken]) secrets.add(token);
-  return found;
-}
+const parties = { register: (...more: [boolean?, string?]) => register(world, owner, ...more) };
+const signInAs = (name: string): Promise<SignedIn> => guests.signIn(world.server, `${name}@example.com`);
 
 beforeAll(async () => {
   const password = PASSWORD;
@@ -242,19 +106,15 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const { client } of signedIn) client.close();
-  expect(world.server.log.filter(({ level }) => level >= 50)).toEqual([]);
-  await world.stop();
-  expectSoundDatabase(world.server.dataDir);
-  const files = ["exchange.db", "exchange.db-wal"].map((name) => join(world.server.dataDir, name));
-  const kept = files.filter((path) => existsSync(path)).map((path) => readFileSync(path, "latin1"));
-  const text = [...world.server.log.map((line) => JSON.stringify(line)), world.server.errors, ...kept].join("\n");
-  expect([...secrets].filter((secret) => text.includes(secret))).toEqual([]);
+  guests.close();
+  await expectEndsWell(world);
+  expectUnlogged(secrets, world.server);
+  expectUnkept(secrets, world.server.dataDir);
 });
 
 describe("registration of clients", () => {
   const wish = { name: "Robot", redirect_uris: [CALLBACK], confidential: true };
-  const create = (body: object): Promise<Answer<ClientJson & { client_secret: string | null }>> =>
+  const create = (body: object): Promise<Answer<OAuthClientJson & { client_secret: string | null }>> =>
     owner.request("POST", "/me/oauth-clients", { body });
 
   test("made, listed, read and removed; only the answer that makes it has the secret", async () => {
@@ -268,7 +128,7 @@ describe("registration of clients", () => {
     const { client_secret: none, ...publicRow } = publicOne.data;
     expect(none).toBeNull();
     expect(publicRow).toMatchObject({ name: "App", redirect_uris: uris, confidential: false });
-    expect((await owner.all<ClientJson>("/me/oauth-clients")).slice(0, 2)).toEqual([publicRow, row]);
+    expect((await owner.all<OAuthClientJson>("/me/oauth-clients")).slice(0, 2)).toEqual([publicRow, row]);
     expect(await owner.get(`/me/oauth-clients/${row.id}`)).toEqual(row);
     for (const { id } of [row, publicRow]) {
       expect(await owner.data("DELETE", `/me/oauth-clients/${id}`)).toBeNull();
@@ -349,7 +209,7 @@ describe("registration of clients", () => {
     const { accessToken } = await signInAs("crowd");
     const wide = new Client(world.server, accessToken, 20);
     const answers = await Promise.all(
-      Array.from({ length: 110 }, () => wide.request<ClientJson>("POST", "/me/oauth-clients", { body: wish })),
+      Array.from({ length: 110 }, () => wide.request<OAuthClientJson>("POST", "/me/oauth-clients", { body: wish })),
     );
     expect(answers.map(({ code }) => code).filter((code) => code !== 0 && code !== 40900)).toEqual([]);
     expect(await wide.all("/me/oauth-clients")).toHaveLength(100);
@@ -460,7 +320,7 @@ describe("by others' libraries", () => {
       }
       const gone = await oauth.revocationRequest(server, client, auth, renewed.refresh_token!, insecure);
       await oauth.processRevocationResponse(gone);
-      await expectDead(party, renewed as unknown as TokensJson);
+      await expectDead(party, renewed as unknown as OAuthTokensJson);
     });
   }
 
@@ -498,7 +358,7 @@ describe("by others' libraries", () => {
       const first: AccessToken = await flow.getToken(redeem);
       expect(first.expired()).toBe(false);
       const second = await first.refresh();
-      const token = second.token as unknown as TokensJson;
+      const token = second.token as unknown as OAuthTokensJson;
       expect((await ask(world, token.access_token, "GET", "/wallet/balance")).code).toBe(0);
       await second.revokeAll();
       await expectDead(party, token);
@@ -724,8 +584,8 @@ describe("token endpoint: codes", () => {
     }
     // The challenge itself is no verifier: that would be the plain method.
     const { params } = party.request();
-    const back = new URL((await decide(alice.client, params)).data.redirect_to);
-    const code = { code: back.searchParams.get("code")!, verifier: params["code_challenge"]! };
+    const { redirect_to } = (await decide(alice.client, params)).data;
+    const code = { code: codeIn(redirect_to), verifier: params["code_challenge"]! };
     expectOAuthError(await party.exchange(code), "invalid_grant");
   });
 
@@ -825,17 +685,8 @@ describe("token endpoint: clients and requests", () => {
   });
 
   /** Redeems a good code with other credentials. */
-  async function attempt(party: ThirdParty, changes: Changes, headers: Record<string, string> = {}): Promise<Answer> {
-    const { code, verifier } = await party.consent(alice.client);
-    const fields = { grant_type: "authorization_code", code, redirect_uri: CALLBACK, code_verifier: verifier };
-    const answer = await postForm(
-      world,
-      "/oauth/token",
-      changed({ ...fields, ...party.credentials }, changes),
-      headers,
-    );
-    return noted(answer as unknown as Answer<TokensJson>);
-  }
+  const attempt = async (party: ThirdParty, changes: Changes, headers: Params = {}): Promise<Answer> =>
+    party.exchange(await party.consent(alice.client), changes, headers);
 
   test("a secret is good in the header or in the form", async () => {
     const { clientId, secret } = confidential;
@@ -926,7 +777,9 @@ describe("token endpoint: clients and requests", () => {
     }
     expectOAuthError(await postForm(world, "/oauth/token", ""), "invalid_client", [400, 401]);
     // None of it has spent the code.
-    const good = await postForm(world, "/oauth/token", text, { "Content-Type": `${FORM}; charset=utf-8` });
+    const good = await postForm(world, "/oauth/token", text, {
+      "Content-Type": `${FORM["Content-Type"]}; charset=utf-8`,
+    });
     expect(good.status).toBe(200);
   });
 });
@@ -1252,7 +1105,7 @@ describe("third parties' access tokens at the API", () => {
 
   test("what needs the user's own sign-in is closed to them, and an operator's are no better", async () => {
     const boss = (await signInAs("boss")).client;
-    const party = await ThirdParty.register(world, boss);
+    const party = await register(world, boss);
     const { access_token } = await party.tokens(boss, ALL_SCOPES.join(" "));
     const routes = ROUTES.filter(({ access, tokens }) => access === "user" && !tokens.includes("oauth"));
     expect(routes.length).toBeGreaterThan(15);
@@ -1281,12 +1134,12 @@ describe("third parties' access tokens at the API", () => {
 });
 
 test("grants, clients and tokens outlive a restart, and a suspended user's end", async () => {
-  const env = { PUBLIC_URL: "http://exchange.test" };
+  const env = { PUBLIC_URL };
   const named = { alice: { password: PASSWORD }, owner: { password: PASSWORD } };
   await alone({ users: 0, named, env }, async (own) => {
     const users = [await signIn(own.server, "alice@example.com"), await signIn(own.server, "owner@example.com")];
     const [user, developer] = users;
-    const party = await ThirdParty.register(own, developer!.client, true);
+    const party = await register(own, developer!.client, true);
     const tokens = await party.tokens(user!.client, `${READ} ${WRITE}`);
     const [ended, code] = [await party.tokens(user!.client), await party.consent(user!.client)];
     await party.revoke(ended.refresh_token);
@@ -1325,7 +1178,7 @@ test("grants, clients and tokens outlive a restart, and a suspended user's end",
     }
     const body = { ...party.request().params, decision: "approve" };
     await expectRefused(ask(own, user!.accessToken, "POST", "/oauth/authorize", { body }), 403, 40300);
-    expect(own.server.log.filter(({ level }) => level >= 50)).toEqual([]);
+    expectQuiet(own.server);
     for (const { client } of users) client.close();
   });
 });
@@ -1334,7 +1187,7 @@ test("an access token that has expired says so, ends its sockets and is renewed"
   const env = { ACCESS_TOKEN_TTL: "3" };
   await alone({ users: 0, named: { alice: { password: PASSWORD } }, env }, async (own) => {
     const first = await signIn(own.server, "alice@example.com");
-    const party = await ThirdParty.register(own, first.client, true);
+    const party = await register(own, first.client, true);
     // A fresh sign-in, which lasts as briefly.
     const { client } = await signIn(own.server, "alice@example.com");
     const tokens = await party.tokens(client);

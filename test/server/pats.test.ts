@@ -2,32 +2,29 @@
  * Personal access tokens as their owners and those who find one meet them: shown once, bound to scopes, a time and
  * addresses, revoked at once, and what orders placed with one earn. The server stands behind a trusted proxy.
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import Database from "better-sqlite3";
 import type { Static } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { WebSocket } from "ws";
 import type * as S from "../../server/schemas.ts";
-import { expectBalanced, expectSoundDatabase } from "./support/checks.ts";
-import { type Answer, API_BASE, Client, type OwnFillJson } from "./support/client.ts";
-import { PASSWORD, signIn } from "./support/identity.ts";
+import {
+  CLOSE_DEADLINE_MS,
+  clockAt,
+  expectBalanced,
+  expectEnded,
+  expectEndsWell,
+  expectUnlogged,
+} from "./support/checks.ts";
+import type { Answer, Client, OwnFillJson } from "./support/client.ts";
+import { expectUnkept, rowsOf } from "./support/data-dir.ts";
+import { type CreatedPatJson, createPat, Guests, PASSWORD, signIn } from "./support/identity.ts";
 import { notional, rebateOn } from "./support/reference.ts";
-import { type TestServer, within } from "./support/server.ts";
-import { Socket } from "./support/socket.ts";
+import { refusedUpgrade, Socket } from "./support/socket.ts";
 import { amend, BUY, expectRefused, SELL, terms } from "./support/trading.ts";
-import { ALL_SCOPES, type UserSpec, World } from "./support/world.ts";
+import { ALL_SCOPES, PUBLIC_URL, type UserSpec, World } from "./support/world.ts";
 
 type PatJson = Static<typeof S.Pat>;
-type CreatedPatJson = Static<typeof S.CreatedPat>;
 
 const PATH = "/me/personal-access-tokens";
-const PUBLIC_URL = "http://exchange.test";
 const DAY_MS = 86_400_000;
-/** What the contract gives a socket whose token is over. */
-const CLOSE_DEADLINE_MS = 1_000;
-/** What a busy machine may add to it. */
-const SLACK_MS = 500;
 const MAX_PATS = 100;
 const TRADING = ["orders:write", "portfolio:read"];
 
@@ -49,9 +46,8 @@ const NAMES = [
 ].flat();
 
 let world: World;
-const clients: Client[] = [];
-/** What no log and no database may ever hold. */
-const secrets = new Set<string>([PASSWORD]);
+const guests = new Guests();
+const { secrets } = guests;
 
 beforeAll(async () => {
   const named = Object.fromEntries(NAMES.map((name): [string, UserSpec] => [name, { password: PASSWORD, scopes: [] }]));
@@ -64,41 +60,25 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const client of clients) client.close();
+  guests.close();
   await expectBalanced(world.anonymous());
-  await expectEndsWell(world);
+  await expectSecretEnd(world);
 });
 
-async function expectEndsWell({ server }: World): Promise<void> {
-  expect(server.log.filter(({ level }) => level >= 50)).toEqual([]);
-  await server.stop();
-  const log = JSON.stringify(server.log) + server.errors;
-  const bytes = readFileSync(join(server.dataDir, "exchange.db")).toString("latin1");
-  for (const secret of secrets) {
-    expect(log).not.toContain(secret);
-    expect(bytes).not.toContain(secret);
-  }
-  expectSoundDatabase(server.dataDir);
+/** Stops the server; all must be well, and the secrets nowhere. */
+async function expectSecretEnd(of: World): Promise<void> {
+  await expectEndsWell(of);
+  expectUnlogged(secrets, of.server);
+  expectUnkept(secrets, of.server.dataDir);
 }
 
-/** Closed when the file is done. */
-function clientOf(token: string, at = world, sockets = 1): Client {
-  const client = new Client(at.server, token, sockets);
-  clients.push(client);
-  secrets.add(token);
-  return client;
-}
-
+const clientOf = (token: string, at = world, sockets = 1): Client => guests.client(at.server, token, sockets);
 /** A session's client. */
-async function enter(name: string, at = world): Promise<Client> {
-  const { client, refreshToken } = await signIn(at.server, `${name}@example.com`);
-  clients.push(client);
-  secrets.add(client.token!).add(refreshToken);
-  return client;
-}
+const enter = async (name: string, at = world): Promise<Client> =>
+  (await guests.signIn(at.server, `${name}@example.com`)).client;
 
 async function make(session: Client, more: object = {}): Promise<CreatedPatJson> {
-  const made = await session.data<CreatedPatJson>("POST", PATH, { name: "bot", scopes: ALL_SCOPES, ...more });
+  const made = await createPat(session, more);
   secrets.add(made.token);
   return made;
 }
@@ -111,35 +91,6 @@ const recordOf = async (session: Client, id: number): Promise<PatJson> =>
   (await list(session)).find((each) => each.id === id)!;
 const askMe = (client: Client, headers = {}): Promise<Answer> => client.request("GET", "/me", { headers });
 const isGone = (client: Client): Promise<Answer> => expectRefused(askMe(client), 401, 40100);
-
-/** The sockets' closes, which must be 4401 within the contract's second. */
-async function expectEnded(...sockets: Socket[]): Promise<void> {
-  const codes = await Promise.all(sockets.map(({ closed }) => within(closed, CLOSE_DEADLINE_MS + SLACK_MS)));
-  expect(codes).toEqual(sockets.map(() => 4401));
-}
-
-/** Status and code with which an upgrade is refused. */
-async function refusedUpgrade(server: TestServer, token: string, headers = {}): Promise<[number, number]> {
-  const url = `${server.root.replace("http", "ws")}${API_BASE}/ws?token=${encodeURIComponent(token)}`;
-  const socket = new WebSocket(url, { headers });
-  return new Promise((resolve, reject) => {
-    socket.on("open", () => reject(new Error("the upgrade was granted")));
-    socket.on("error", reject);
-    socket.on("unexpected-response", (_, response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("end", () => {
-        const { code, data } = JSON.parse(Buffer.concat(chunks).toString()) as { code: number; data: unknown };
-        expect(data).toBeNull();
-        resolve([response.statusCode!, code]);
-      });
-    });
-  });
-}
-
-async function clockAt(time: number): Promise<void> {
-  while (Date.now() < time) await new Promise((resolve) => setTimeout(resolve, time - Date.now()));
-}
 
 describe("a token", () => {
   test("is shown once, with 256 bits, and its record shows how it begins", async () => {
@@ -322,7 +273,7 @@ describe("a token", () => {
     ];
     const [code, at] = await socket.closed.then((each) => [each, Date.now()] as const);
     expect([code, at >= expiresAt]).toEqual([4401, true]);
-    expect(at).toBeLessThanOrEqual(expiresAt + CLOSE_DEADLINE_MS + SLACK_MS);
+    expect(at).toBeLessThanOrEqual(expiresAt + CLOSE_DEADLINE_MS);
     await expectRefused(askMe(client), 401, 2002);
     await expectRefused(client.request("POST", "/orders", { body: {} }), 401, 2002);
     expect(await refusedUpgrade(world.server, made.token)).toEqual([401, 2002]);
@@ -623,19 +574,14 @@ describe("what was answered is there", () => {
       // A second use within the minute is not noted.
       expect((await askMe(clientOf(lasting.token, own))).code).toBe(0);
       expect((await recordOf(again, lasting.id)).last_used_at).toBe(lastingAt);
-      await expectEndsWell(own);
+      await expectSecretEnd(own);
     } finally {
       await own.server.kill();
     }
-    const db = new Database(join(own.server.dataDir, "exchange.db"), { readonly: true });
-    const actions = db
-      .prepare("SELECT action, count(*) FROM audit_log WHERE action LIKE 'pat.%' GROUP BY action")
-      .raw()
-      .all();
-    expect(actions).toEqual([
-      ["pat.create", 4],
-      ["pat.revoke", 1],
+    const sql = "SELECT action, count(*) AS count FROM audit_log WHERE action LIKE 'pat.%' GROUP BY action";
+    expect(rowsOf(own.server.dataDir, sql)).toEqual([
+      { action: "pat.create", count: 4 },
+      { action: "pat.revoke", count: 1 },
     ]);
-    db.close();
   });
 });

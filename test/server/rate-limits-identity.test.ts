@@ -3,33 +3,22 @@
  * user. Orders and the rest are rate-limits.test.ts, how a bucket slides is rate-limiter.test.ts. Behind a trusted proxy
  * each test here has e-mails and addresses of its own.
  */
-import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { expectSoundDatabase } from "./support/checks.ts";
+import { expectEndsWell } from "./support/checks.ts";
 import { type Answer, API_BASE, Client } from "./support/client.ts";
-import { messagesTo, PASSWORD, type SignInJson } from "./support/identity.ts";
+import { createPat, freshAddress, messagesTo, PASSWORD, type SignInJson } from "./support/identity.ts";
 import { pack } from "./support/packed.ts";
+import { expectLimited, expectRate, expectRetryAfter, type LimitsJson, rateOf } from "./support/rates.ts";
 import type { TestServer } from "./support/server.ts";
 import { type Acknowledgement, Socket } from "./support/socket.ts";
 import { BUY, terms } from "./support/terms.ts";
+import { basic, FORM, ThirdParty } from "./support/third-party.ts";
 import { type TestMarket, World, type WorldOptions } from "./support/world.ts";
 
 const WRONG = "not the password at all";
-const CALLBACK = "https://bot.example.com/callback";
 const FLOOD_ADDRESSES = 30_000;
-
-interface RateJson {
-  readonly limit: number;
-  readonly remaining: number;
-  readonly reset: number;
-}
-
-interface LimitsJson {
-  readonly rate_limits: readonly (RateJson & { readonly route: string; readonly scope: string })[];
-}
 
 const worlds: World[] = [];
 const clients: Client[] = [];
@@ -40,43 +29,19 @@ async function start(options: WorldOptions): Promise<World> {
 }
 afterAll(async () => {
   for (const client of clients) client.close();
-  for (const world of worlds) {
-    expect(world.server.log.filter(({ level }) => level >= 50)).toEqual([]);
-    await world.stop();
-    expectSoundDatabase(world.server.dataDir);
-  }
+  for (const world of worlds) await expectEndsWell(world);
 });
 
-function rateOf({ headers }: Answer): RateJson {
-  const [limit, remaining, reset] = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"].map((name) => {
-    expect([name, headers[name]]).toEqual([name, expect.stringMatching(/^\d+$/)]);
-    return Number(headers[name]);
-  });
-  return { limit: limit!, remaining: remaining!, reset: reset! };
-}
-
 /** Status, limit and what is left; the reset lies within the minute. */
-function expectRate(answer: Answer, status: number, limit: number, remaining: number): void {
-  const rate = rateOf(answer);
-  expect([answer.status, rate.limit, rate.remaining]).toEqual([status, limit, remaining]);
-  expect([rate.reset > 0 && rate.reset <= 60, rate.reset]).toEqual([true, rate.reset]);
-}
-
-function expectLimited(answer: Answer, limit: number): void {
-  expect([answer.status, answer.code, answer.data]).toEqual([429, 42900, null]);
-  expectRate(answer, 429, limit, 0);
-  const after = Number(answer.headers["retry-after"]);
-  expect([after >= 1 && after <= 60, after]).toEqual([true, after]);
+function expectAnswer(answer: Answer, status: number, limit: number, remaining: number): void {
+  expect(answer.status).toBe(status);
+  expectRate(rateOf(answer), limit, remaining);
 }
 
 function expectAck(answer: Acknowledgement, code: number, limit: number, remaining: number): void {
   const { rate_limit: rate } = answer;
   expect([answer.code, rate?.limit, rate?.remaining]).toEqual([code, limit, remaining]);
 }
-
-let addresses = 0;
-/** An address that no other test has. */
-const freshAddress = (): string => `192.0.${Math.floor(++addresses / 250)}.${addresses % 250}`;
 
 /** Requests with one token, or none, each from the address that it says. */
 class Caller {
@@ -140,10 +105,10 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
   test("ten sign-ins a minute with one e-mail, whatever the address and the case, right or wrong", async () => {
     const email = freshEmail();
     const nobody = anyone();
-    expectRate(await login(nobody, email, PASSWORD), 200, 10, 9);
-    expectRate(await login(nobody, email.toUpperCase(), WRONG), 401, 10, 8);
-    expectRate(await login(nobody, email.replace("person", "PeRsOn"), PASSWORD), 200, 10, 7);
-    for (let n = 6; n >= 0; n--) expectRate(await login(nobody, email, WRONG), 401, 10, n);
+    expectAnswer(await login(nobody, email, PASSWORD), 200, 10, 9);
+    expectAnswer(await login(nobody, email.toUpperCase(), WRONG), 401, 10, 8);
+    expectAnswer(await login(nobody, email.replace("person", "PeRsOn"), PASSWORD), 200, 10, 7);
+    for (let n = 6; n >= 0; n--) expectAnswer(await login(nobody, email, WRONG), 401, 10, n);
     // The right password is refused as well: else it would be the one answer that differs.
     for (const spelled of [email, email.toUpperCase()]) expectLimited(await login(nobody, spelled, PASSWORD), 10);
     expectLimited(await login(nobody, email, WRONG), 10);
@@ -151,7 +116,7 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
 
   test("an address that has no account is counted just so", async () => {
     const nobody = anyone();
-    for (let n = 9; n >= 0; n--) expectRate(await login(nobody, "nobody@example.com", WRONG), 401, 10, n);
+    for (let n = 9; n >= 0; n--) expectAnswer(await login(nobody, "nobody@example.com", WRONG), 401, 10, n);
     expectLimited(await login(nobody, "Nobody@Example.com", WRONG), 10);
   });
 
@@ -166,12 +131,12 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
       { email, password: "x".repeat(1_025) },
     ];
     let left = 10;
-    for (const body of bodies) expectRate(await caller.elsewhere("POST", "/auth/login", body), 400, 10, --left);
+    for (const body of bodies) expectAnswer(await caller.elsewhere("POST", "/auth/login", body), 400, 10, --left);
     const packed = { "Content-Type": "application/msgpack" };
     const bytes = pack({ email: email.toUpperCase(), password: WRONG });
-    expectRate(await caller.request("POST", "/auth/login", bytes, packed), 401, 10, --left);
-    expectRate(await login(caller, email, PASSWORD), 200, 10, --left);
-    while (left > 0) expectRate(await caller.elsewhere("POST", "/auth/login", { email }), 400, 10, --left);
+    expectAnswer(await caller.request("POST", "/auth/login", bytes, packed), 401, 10, --left);
+    expectAnswer(await login(caller, email, PASSWORD), 200, 10, --left);
+    while (left > 0) expectAnswer(await caller.elsewhere("POST", "/auth/login", { email }), 400, 10, --left);
     // Refused before anything is said of the body.
     for (const body of bodies) expectLimited(await caller.elsewhere("POST", "/auth/login", body), 10);
   });
@@ -194,23 +159,23 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
       const answer = await caller.request("POST", "/auth/login", body, headers);
       expect([what, answer.status, rateOf(answer)]).toMatchObject([what, 400, { limit: 100, remaining: --left }]);
     }
-    while (left > 0) expectRate(await caller.request("POST", "/auth/login", {}), 400, 100, --left);
+    while (left > 0) expectAnswer(await caller.request("POST", "/auth/login", {}), 400, 100, --left);
     for (const [, body, headers] of bodies) {
       expectLimited(await caller.request("POST", "/auth/login", body, headers), 100);
     }
     // Neither an e-mail from there nor another address is meant.
     const email = freshEmail();
-    expectRate(await caller.request("POST", "/auth/login", { email, password: WRONG }), 401, 10, 9);
-    expectRate(await caller.elsewhere("POST", "/auth/login", {}), 400, 100, 99);
-    expectRate(await caller.request("POST", "/auth/register", {}), 400, 100, 99);
+    expectAnswer(await caller.request("POST", "/auth/login", { email, password: WRONG }), 401, 10, 9);
+    expectAnswer(await caller.elsewhere("POST", "/auth/login", {}), 400, 100, 99);
+    expectAnswer(await caller.request("POST", "/auth/register", {}), 400, 100, 99);
   });
 
   test("a body that is too large counts by address too", async () => {
     const caller = anyone();
     const body = JSON.stringify({ email: "large@example.com", password: "x".repeat(65 * 1_024) });
     const chunked = { "Transfer-Encoding": "chunked" };
-    expectRate(await caller.request("POST", "/auth/login", body), 413, 100, 99);
-    expectRate(await caller.request("POST", "/auth/login", body, chunked), 413, 100, 98);
+    expectAnswer(await caller.request("POST", "/auth/login", body), 413, 100, 99);
+    expectAnswer(await caller.request("POST", "/auth/login", body, chunked), 413, 100, 98);
   });
 
   test("registering counts by e-mail in a bucket of its own: 201, 409 and 400 alike", async () => {
@@ -218,17 +183,17 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     const email = "new@example.com";
     const register = (spelled: string, password: string): Promise<Answer> =>
       caller.elsewhere("POST", "/auth/register", { email: spelled, password });
-    expectRate(await register(email, "1234567890"), 400, 10, 9);
-    expectRate(await register(email, PASSWORD), 201, 10, 8);
-    expectRate(await register(email.toUpperCase(), PASSWORD), 409, 10, 7);
-    expectRate(await register(email, "short"), 400, 10, 6);
-    for (let n = 5; n >= 0; n--) expectRate(await register(email, PASSWORD), 409, 10, n);
+    expectAnswer(await register(email, "1234567890"), 400, 10, 9);
+    expectAnswer(await register(email, PASSWORD), 201, 10, 8);
+    expectAnswer(await register(email.toUpperCase(), PASSWORD), 409, 10, 7);
+    expectAnswer(await register(email, "short"), 400, 10, 6);
+    for (let n = 5; n >= 0; n--) expectAnswer(await register(email, PASSWORD), 409, 10, n);
     expectLimited(await register(email, PASSWORD), 10);
     expectLimited(await register("NEW@example.com", "short"), 10);
     // Signing in, and asking for mails, are other buckets of the same e-mail.
-    expectRate(await login(caller, email, PASSWORD), 200, 10, 9);
-    expectRate(await caller.elsewhere("POST", "/auth/forgot-password", { email }), 202, 10, 9);
-    expectRate(await caller.elsewhere("POST", "/auth/resend-verification", { email }), 202, 10, 9);
+    expectAnswer(await login(caller, email, PASSWORD), 200, 10, 9);
+    expectAnswer(await caller.elsewhere("POST", "/auth/forgot-password", { email }), 202, 10, 9);
+    expectAnswer(await caller.elsewhere("POST", "/auth/resend-verification", { email }), 202, 10, 9);
   });
 
   test("forgotten passwords and verification links count by e-mail, known or not, each in its own bucket", async () => {
@@ -237,14 +202,14 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     for (const path of ["/auth/forgot-password", "/auth/resend-verification"]) {
       for (const email of [known, `unknown-to${path.slice(5)}@example.com`]) {
         const ask = (spelled: string): Promise<Answer> => caller.elsewhere("POST", path, { email: spelled });
-        expectRate(await ask(email.toUpperCase()), 202, 10, 9);
-        expectRate(await caller.elsewhere("POST", path, { email, more: 1 }), 400, 10, 8);
-        for (let n = 7; n >= 0; n--) expectRate(await ask(email), 202, 10, n);
+        expectAnswer(await ask(email.toUpperCase()), 202, 10, 9);
+        expectAnswer(await caller.elsewhere("POST", path, { email, more: 1 }), 400, 10, 8);
+        for (let n = 7; n >= 0; n--) expectAnswer(await ask(email), 202, 10, n);
         expectLimited(await ask(email), 10);
         expectLimited(await ask(email.toUpperCase()), 10);
       }
     }
-    expectRate(await login(caller, known, PASSWORD), 200, 10, 9);
+    expectAnswer(await login(caller, known, PASSWORD), 200, 10, 9);
     expect(messagesTo(server, known).length).toBeLessThanOrEqual(5);
   });
 
@@ -253,46 +218,46 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     const ask = (by: Caller, n: number): Promise<Answer> =>
       by.request("POST", "/auth/forgot-password", { email: `many${n}@example.com` });
     // The nearer of the two limits is told.
-    for (let n = 0; n < 91; n++) expectRate(await ask(caller, n), 202, 10, 9);
-    for (let n = 91; n < 100; n++) expectRate(await ask(caller, n), 202, 100, 99 - n);
+    for (let n = 0; n < 91; n++) expectAnswer(await ask(caller, n), 202, 10, 9);
+    for (let n = 91; n < 100; n++) expectAnswer(await ask(caller, n), 202, 100, 99 - n);
     for (const n of [0, 100]) expectLimited(await ask(caller, n), 100);
     // What the address refused took nothing of the e-mail's ten, nor has it taken from another route or address.
-    expectRate(await ask(anyone(), 100), 202, 10, 9);
-    expectRate(await ask(anyone(), 0), 202, 10, 8);
-    expectRate(await caller.request("POST", "/auth/resend-verification", { email: "many0@example.com" }), 202, 10, 9);
+    expectAnswer(await ask(anyone(), 100), 202, 10, 9);
+    expectAnswer(await ask(anyone(), 0), 202, 10, 8);
+    expectAnswer(await caller.request("POST", "/auth/resend-verification", { email: "many0@example.com" }), 202, 10, 9);
     // And what the e-mail refuses takes nothing of the address's hundred.
     const other = anyone();
-    for (let n = 9; n >= 0; n--) expectRate(await ask(other, 200), 202, 10, n);
+    for (let n = 9; n >= 0; n--) expectAnswer(await ask(other, 200), 202, 10, n);
     for (let n = 0; n < 120; n++) expectLimited(await ask(other, 200), 10);
-    expectRate(await ask(other, 201), 202, 10, 9);
+    expectAnswer(await ask(other, 201), 202, 10, 9);
   });
 
   test("one e-mail at its limit does nothing to another from the same address", async () => {
     const [one, other] = [freshEmail(), freshEmail()];
     const caller = anyone();
     const ask = (email: string): Promise<Answer> => caller.request("POST", "/auth/login", { email, password: WRONG });
-    for (let n = 9; n >= 0; n--) expectRate(await ask(one), 401, 10, n);
+    for (let n = 9; n >= 0; n--) expectAnswer(await ask(one), 401, 10, n);
     for (let n = 0; n < 5; n++) expectLimited(await ask(one), 10);
-    expectRate(await ask(other), 401, 10, 9);
-    expectRate(await caller.request("POST", "/auth/login", { email: other, password: PASSWORD }), 200, 10, 8);
+    expectAnswer(await ask(other), 401, 10, 9);
+    expectAnswer(await caller.request("POST", "/auth/login", { email: other, password: PASSWORD }), 200, 10, 8);
     // Nor to the address itself.
-    expectRate(await caller.request("POST", "/auth/login", {}), 400, 100, 99);
+    expectAnswer(await caller.request("POST", "/auth/login", {}), 400, 100, 99);
   });
 
   test("a refused sign-in takes nothing: what is told of the wait only gets shorter", async () => {
     const email = freshEmail();
     const caller = anyone();
-    for (let n = 9; n >= 0; n--) expectRate(await login(caller, email, WRONG), 401, 10, n);
+    for (let n = 9; n >= 0; n--) expectAnswer(await login(caller, email, WRONG), 401, 10, n);
     let last = { after: 60, reset: 60 };
     for (let n = 0; n < 200; n++) {
       const answer = await caller.request("POST", "/auth/login", { email, password: WRONG });
       expectLimited(answer, 10);
-      const now = { after: Number(answer.headers["retry-after"]), reset: rateOf(answer).reset };
+      const now = { after: Number(answer.headers["retry-after"]), reset: rateOf(answer)!.reset };
       expect([now.after <= last.after, now.reset <= last.reset]).toEqual([true, true]);
       last = now;
     }
     // Two hundred refusals have left the address its hundred, too.
-    expectRate(await caller.request("POST", "/auth/login", {}), 400, 100, 99);
+    expectAnswer(await caller.request("POST", "/auth/login", {}), 400, 100, 99);
   });
 
   test("twenty refreshes a minute from one address, whoever asks; a refused one doesn't spend the token", async () => {
@@ -308,29 +273,22 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
         [caller, left - 1],
       ] as const) {
         const answer = await refresh(by, { refresh_token: token });
-        expectRate(answer, 200, 20, n);
+        expectAnswer(answer, 200, 20, n);
         token = (answer.data as { refresh_token: string }).refresh_token;
       }
-      expectRate(await refresh(nobody, { refresh_token: "pm_ref_none" }), 401, 20, left - 2);
-      expectRate(await refresh(caller, {}), 400, 20, left - 3);
+      expectAnswer(await refresh(nobody, { refresh_token: "pm_ref_none" }), 401, 20, left - 2);
+      expectAnswer(await refresh(caller, {}), 400, 20, left - 3);
     }
     for (const by of [nobody, caller]) expectLimited(await refresh(by, { refresh_token: token }), 20);
     // Still good elsewhere, where the same user starts anew.
     const answer = await caller.elsewhere("POST", "/auth/refresh", { refresh_token: token });
-    expectRate(answer, 200, 20, 19);
+    expectAnswer(answer, 200, 20, 19);
   });
 
   test("the OAuth endpoints count by address whoever asks, and refuse in the shape of RFC 6749", async () => {
     const { caller } = await signedIn(freshEmail());
-    const secret = { name: "bot", redirect_uris: [CALLBACK], confidential: true };
-    const made = await caller.request<{ client_id: string; client_secret: string }>(
-      "POST",
-      "/me/oauth-clients",
-      secret,
-    );
-    const { client_id, client_secret } = made.data;
-    const basic = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString("base64")}`;
-    const form = { "Content-Type": "application/x-www-form-urlencoded" };
+    const party = await ThirdParty.register(world, caller.client, { confidential: true });
+    const credentials = basic(party.clientId, party.secret!);
     for (const [path, status] of [
       ["/oauth/token", 400],
       ["/oauth/revoke", 200],
@@ -339,26 +297,25 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
       const address = freshAddress();
       const body = path === "/oauth/token" ? "grant_type=authorization_code&code=x" : "token=x";
       const ask = (more: Record<string, string>, by = anyone(address)): Promise<Answer> =>
-        by.request("POST", path, body, { ...form, ...more });
+        by.request("POST", path, body, { ...FORM, ...more });
       caller.from = address;
       const nobody = anyone(address);
-      expectRate(await ask({ Authorization: basic }, nobody), status, 100, 99);
-      expectRate(await ask({}, nobody), 401, 100, 98);
+      expectAnswer(await ask(credentials, nobody), status, 100, 99);
+      expectAnswer(await ask({}, nobody), 401, 100, 98);
       // A user's token is no client's, and makes the request nobody else's.
       expect(rateOf(await ask({}, caller))).toMatchObject({ limit: 100, remaining: 97 });
-      expectRate(await ask({ "Content-Type": "application/json" }, nobody), 400, 100, 96);
-      for (let n = 95; n >= 0; n--) expectRate(await ask({ Authorization: basic }, nobody), status, 100, n);
+      expectAnswer(await ask({ "Content-Type": "application/json" }, nobody), 400, 100, 96);
+      for (let n = 95; n >= 0; n--) expectAnswer(await ask(credentials, nobody), status, 100, n);
       for (const by of [nobody, caller]) {
-        const answer = await ask(by === nobody ? { Authorization: basic } : {}, by);
-        expectRate(answer, 429, 100, 0);
+        const answer = await ask(by === nobody ? credentials : {}, by);
+        expectAnswer(answer, 429, 100, 0);
         expect(answer.data).toEqual({
           error: expect.stringMatching(/^[a-z_]+$/),
           error_description: expect.any(String),
         });
-        const after = Number(answer.headers["retry-after"]);
-        expect([after >= 1 && after <= 60, after]).toEqual([true, after]);
+        expectRetryAfter(answer);
       }
-      expectRate(await ask({ Authorization: basic }, anyone()), status, 100, 99);
+      expectAnswer(await ask(credentials, anyone()), status, 100, 99);
       const shown = (await caller.limits()).filter(({ route }) => route === `POST ${path}`);
       expect(shown).toMatchObject([{ scope: "address", limit: 100, remaining: 0 }]);
     }
@@ -369,19 +326,19 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     const pat = await patOf(session, ["portfolio:read"]);
     const oauth = await thirdPartyOf(session, ["portfolio:read", "orders:write"]);
     const all = [session, pat, oauth];
-    for (let n = 99; n >= 0; n--) expectRate(await all[n % 3]!.elsewhere("GET", "/me"), 200, 100, n);
+    for (let n = 99; n >= 0; n--) expectAnswer(await all[n % 3]!.elsewhere("GET", "/me"), 200, 100, n);
     for (const each of all) expectLimited(await each.elsewhere("GET", "/me"), 100);
     // Other paths are other buckets, and refusals for want of rights count: the scope, the kind of token.
-    expectRate(await session.request("GET", "/wallet/balance"), 200, 100, 99);
-    expectRate(await oauth.request("GET", "/wallet/balance"), 200, 100, 98);
-    expectRate(await pat.request("GET", "/me/sessions"), 403, 100, 99);
-    expectRate(await oauth.request("GET", "/me/sessions"), 403, 100, 98);
-    expectRate(await session.request("GET", "/me/sessions"), 200, 100, 97);
+    expectAnswer(await session.request("GET", "/wallet/balance"), 200, 100, 99);
+    expectAnswer(await oauth.request("GET", "/wallet/balance"), 200, 100, 98);
+    expectAnswer(await pat.request("GET", "/me/sessions"), 403, 100, 99);
+    expectAnswer(await oauth.request("GET", "/me/sessions"), 403, 100, 98);
+    expectAnswer(await session.request("GET", "/me/sessions"), 200, 100, 97);
     const { caller: other } = await signedIn(freshEmail());
     other.from = session.from;
-    expectRate(await other.request("GET", "/me"), 200, 100, 99);
+    expectAnswer(await other.request("GET", "/me"), 200, 100, 99);
     // Who has no token is counted by address, and has used up nothing of the user's.
-    expectRate(await anyone(session.from).request("GET", "/me"), 401, 100, 99);
+    expectAnswer(await anyone(session.from).request("GET", "/me"), 401, 100, 99);
   });
 
   test("the WebSocket's operations take from the buckets of REST, whichever token opened it", async () => {
@@ -397,7 +354,7 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     while (left > 0) {
       // Nobody here has money: what fails later has counted.
       for (const socket of sockets) expectAck(await socket.ask({ op: "order.place", data }), 42201, 30, --left);
-      for (const each of [session, pat]) expectRate(await each.elsewhere("POST", "/orders", data), 422, 30, --left);
+      for (const each of [session, pat]) expectAnswer(await each.elsewhere("POST", "/orders", data), 422, 30, --left);
     }
     for (const socket of sockets) expectAck(await socket.ask({ op: "order.place", data }), 42900, 30, 0);
     for (const each of [session, pat, oauth]) expectLimited(await each.elsewhere("POST", "/orders", data), 30);
@@ -433,14 +390,14 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
   test("a flood of addresses gives nobody their requests back, and the memory that it takes is bounded", async () => {
     const email = freshEmail();
     const { caller } = await signedIn(email);
-    for (let n = 8; n >= 0; n--) expectRate(await login(caller, email, WRONG), 401, 10, n);
-    for (let n = 99; n >= 0; n--) expectRate(await caller.request("GET", "/me"), 200, 100, n);
-    const before = residentBytes(server);
+    for (let n = 8; n >= 0; n--) expectAnswer(await login(caller, email, WRONG), 401, 10, n);
+    for (let n = 99; n >= 0; n--) expectAnswer(await caller.request("GET", "/me"), 200, 100, n);
+    const before = server.residentBytes;
     const paths = ["/time", "/solvency", "/me", "/wallet/balance", "/auth/social"];
     await flood(server, "2001:db8:1", paths);
-    const full = residentBytes(server);
+    const full = server.residentBytes;
     await flood(server, "2001:db8:2", paths);
-    const after = residentBytes(server);
+    const after = server.residentBytes;
     expectLimited(await login(caller, email, PASSWORD), 10);
     expectLimited(await caller.request("GET", "/me"), 100);
     // 150,000 buckets of addresses are more than are kept: the second flood finds no room that the first didn't.
@@ -451,43 +408,15 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
   });
 
   async function patOf(session: Caller, scopes: string[]): Promise<Caller> {
-    const made = await session.request<{ token: string }>("POST", "/me/personal-access-tokens", {
-      name: "bot",
-      scopes,
-    });
-    expect(made.status).toBe(201);
-    return new Caller(server, made.data.token);
+    return new Caller(server, (await createPat(session.client, { scopes })).token);
   }
 
   /** A third party that the user lets in. */
   async function thirdPartyOf(session: Caller, scopes: string[]): Promise<Caller> {
-    const wish = { name: "bot", redirect_uris: [CALLBACK], confidential: false };
-    const { data: client } = await session.request<{ client_id: string }>("POST", "/me/oauth-clients", wish);
-    const verifier = randomBytes(32).toString("base64url");
-    const params = {
-      client_id: client.client_id,
-      redirect_uri: CALLBACK,
-      response_type: "code",
-      scope: scopes.join(" "),
-      code_challenge: createHash("sha256").update(verifier).digest("base64url"),
-      code_challenge_method: "S256",
-    };
-    const decision = { ...params, state: "s", decision: "approve" };
-    const { data } = await session.request<{ redirect_to: string }>("POST", "/oauth/authorize", decision);
-    const code = new URL(data.redirect_to).searchParams.get("code")!;
-    const rest = { client_id: client.client_id, redirect_uri: CALLBACK, code_verifier: verifier };
-    const form = new URLSearchParams({ grant_type: "authorization_code", code, ...rest }).toString();
-    const type = { "Content-Type": "application/x-www-form-urlencoded" };
-    const tokens = await anyone().request<{ access_token: string }>("POST", "/oauth/token", form, type);
-    expect(tokens.status).toBe(200);
-    return new Caller(server, tokens.data.access_token);
+    const party = await ThirdParty.register(world, session.client);
+    return new Caller(server, (await party.tokens(session.client, scopes.join(" "))).access_token);
   }
 });
-
-function residentBytes(server: TestServer): number {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))!;
-  return Number(kilobytes) * 1_024;
-}
 
 /**
  * Asks for each path once from each of many /64 networks, over one connection. A hundred requests at a time, and then
@@ -524,21 +453,21 @@ describe("RATE_LIMITS with other numbers", () => {
     const nobody = new Caller(server, null);
     const body = { email: "person@example.com", password: PASSWORD };
     const { data, ...first } = await nobody.request<SignInJson>("POST", "/auth/login", body);
-    expectRate({ ...first, data }, 200, 3, 2);
+    expectAnswer({ ...first, data }, 200, 3, 2);
     for (const path of ["/auth/register", "/auth/forgot-password", "/auth/resend-verification"]) {
       const given = path === "/auth/register" ? body : { email: body.email };
       const status = path === "/auth/register" ? 409 : 202;
-      for (let n = 2; n >= 0; n--) expectRate(await nobody.elsewhere("POST", path, given), status, 3, n);
+      for (let n = 2; n >= 0; n--) expectAnswer(await nobody.elsewhere("POST", path, given), status, 3, n);
       expectLimited(await nobody.elsewhere("POST", path, given), 3);
     }
-    for (let n = 1; n >= 0; n--) expectRate(await nobody.elsewhere("POST", "/auth/login", body), 200, 3, n);
+    for (let n = 1; n >= 0; n--) expectAnswer(await nobody.elsewhere("POST", "/auth/login", body), 200, 3, n);
     expectLimited(await nobody.elsewhere("POST", "/auth/login", body), 3);
     const refresh = { refresh_token: "x" };
-    for (let n = 3; n >= 0; n--) expectRate(await nobody.request("POST", "/auth/refresh", refresh), 401, 4, n);
+    for (let n = 3; n >= 0; n--) expectAnswer(await nobody.request("POST", "/auth/refresh", refresh), 401, 4, n);
     expectLimited(await nobody.request("POST", "/auth/refresh", refresh), 4);
-    expectRate(await nobody.request("POST", "/auth/login", {}), 400, 100, 99);
+    expectAnswer(await nobody.request("POST", "/auth/login", {}), 400, 100, 99);
     const caller = new Caller(server, data.access_token, nobody.from);
-    expectRate(await caller.request("GET", "/me"), 200, 100, 99);
+    expectAnswer(await caller.request("GET", "/me"), 200, 100, 99);
     const shown = (await caller.limits()).filter(({ route }) => /login|refresh/.test(route));
     expect(shown.map(({ limit, remaining }) => [limit, remaining])).toEqual([
       [3, 0],

@@ -6,25 +6,15 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { expectSoundDatabase } from "./support/checks.ts";
+import { expectEndsWell } from "./support/checks.ts";
 import { type Answer, Client, type OrderJson, ROUTES } from "./support/client.ts";
+import { freshAddress } from "./support/identity.ts";
+import { expectLimited, expectRate, type LimitsJson, rateOf } from "./support/rates.ts";
 import { type Acknowledgement, Socket } from "./support/socket.ts";
 import { BUY, quote, terms } from "./support/terms.ts";
 import { type TestMarket, tokenOf, World, type WorldOptions } from "./support/world.ts";
 
 const UNKNOWN_ID = 999_999_999;
-
-interface RateJson {
-  readonly limit: number;
-  readonly remaining: number;
-  readonly reset: number;
-}
-
-interface LimitsJson {
-  readonly kyc_tier: number;
-  readonly daily_activity: { readonly used: number; readonly limit: number };
-  readonly rate_limits: readonly (RateJson & { readonly route: string; readonly scope: string })[];
-}
 
 const worlds: World[] = [];
 async function start(options: WorldOptions): Promise<World> {
@@ -33,37 +23,8 @@ async function start(options: WorldOptions): Promise<World> {
   return world;
 }
 afterAll(async () => {
-  for (const world of worlds) {
-    expect(world.server.log.filter(({ level }) => level >= 50)).toEqual([]);
-    await world.stop();
-    expectSoundDatabase(world.server.dataDir);
-  }
+  for (const world of worlds) await expectEndsWell(world);
 });
-
-/** What an answer's headers say of its limit; null where they say nothing. */
-function rateOf({ headers }: Answer): RateJson | null {
-  const names = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
-  if (names.every((name) => headers[name] === undefined)) return null;
-  const [limit, remaining, reset] = names.map((name) => {
-    expect([name, headers[name]]).toEqual([name, expect.stringMatching(/^\d+$/)]);
-    return Number(headers[name]);
-  });
-  return { limit: limit!, remaining: remaining!, reset: reset! };
-}
-
-/** Limit and what remains, with a reset within the minute. */
-function expectRate(rate: RateJson | null | undefined, limit: number, remaining: number): void {
-  expect([rate?.limit, rate?.remaining]).toEqual([limit, remaining]);
-  expect(rate!.reset).toBeGreaterThan(0);
-  expect(rate!.reset).toBeLessThanOrEqual(60);
-}
-
-function expectLimited(answer: Answer, limit: number): void {
-  expect([answer.status, answer.code, answer.data]).toEqual([429, 42900, null]);
-  const after = Number(answer.headers["retry-after"]);
-  expect([after >= 1 && after <= 60, after]).toEqual([true, after]);
-  expectRate(rateOf(answer), limit, 0);
-}
 
 function expectLimitedAck(answer: Acknowledgement, limit: number): void {
   expect([answer.code, answer.data]).toEqual([42900, null]);
@@ -73,7 +34,6 @@ function expectLimitedAck(answer: Acknowledgement, limit: number): void {
 describe("RATE_LIMITS=on behind a trusted proxy", () => {
   let world: World;
   let market: TestMarket;
-  let addresses = 0;
   beforeAll(async () => {
     world = await start({
       users: 40,
@@ -82,9 +42,6 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     });
     market = world.market();
   });
-
-  /** An address that no other test has. */
-  const freshAddress = (): string => `192.0.2.${++addresses}`;
 
   /** Requests of one client from one address. */
   class Caller {

@@ -3,11 +3,12 @@
  * account somebody gets, and what becomes of one that a squatter has made with another's address. How the protocol is
  * spoken is social.test.ts.
  */
-import { createHash, randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { expectSoundDatabase } from "./support/checks.ts";
-import { type Answer, API_BASE, Client } from "./support/client.ts";
+import { expectEndsWell, expectQuiet, expectUnlogged } from "./support/checks.ts";
+import { type Answer, API_BASE, type Client } from "./support/client.ts";
 import {
+  createPat,
+  Guests,
   login,
   PASSWORD,
   phoneCode,
@@ -15,12 +16,12 @@ import {
   resetToken,
   type SignedIn,
   type SignInJson,
-  signIn,
   type UserJson,
   verificationToken,
 } from "./support/identity.ts";
 import { type TestAccount, TestProvider } from "./support/oidc-provider.ts";
 import { Socket } from "./support/socket.ts";
+import { ThirdParty } from "./support/third-party.ts";
 import { alone, expectRefused, restartWith } from "./support/trading.ts";
 import { World } from "./support/world.ts";
 
@@ -38,8 +39,9 @@ interface SessionJson {
 /** Who can sign in at the first provider, and at the other; tests add people of their own. */
 const people: Record<string, TestAccount> = {};
 const others: Record<string, TestAccount> = {};
+const guests = new Guests();
 /** Codes, states, cookies and tokens: none of them may be logged. */
-const secrets = new Set<string>();
+const { secrets } = guests;
 
 /** Somebody whom the first provider knows by this name and address. */
 function person(name: string, more: Partial<TestAccount> = {}): string {
@@ -50,14 +52,9 @@ function person(name: string, more: Partial<TestAccount> = {}): string {
 let one: TestProvider;
 let other: TestProvider;
 let world: World;
-const clients: Client[] = [];
 
 /** A client that is closed in the end. */
-function clientOf(token: string | null, at = world, sockets = 1): Client {
-  const client = new Client(at.server, token, sockets);
-  clients.push(client);
-  return client;
-}
+const clientOf = (token: string | null, at = world): Client => guests.client(at.server, token);
 
 /** Keeps the server's cookies, and follows where it is sent. */
 class Browser {
@@ -116,12 +113,8 @@ async function comeIn(account: string, name = "one", at = world): Promise<{ user
 
 const me = (token: string, at = world): Promise<Answer<UserJson>> => clientOf(token, at).request("GET", "/me");
 
-async function signInWith(email: string, password = PASSWORD, at = world): Promise<SignedIn> {
-  const found = await signIn(at.server, email, password);
-  clients.push(found.client);
-  for (const token of [found.accessToken, found.refreshToken]) secrets.add(token);
-  return found;
-}
+const signInWith = (email: string, password = PASSWORD, at = world): Promise<SignedIn> =>
+  guests.signIn(at.server, email, password);
 
 /** Makes an account with an address that it can't read the mail of. */
 async function squat(email: string, at = world): Promise<SignedIn> {
@@ -155,19 +148,17 @@ beforeAll(async () => {
   world = await World.start({ users: 0, named, env: environment() });
 });
 
-function expectQuiet({ server }: World): void {
-  expect(server.log.filter(({ level }) => level >= 50)).toEqual([]);
-  const text = [...server.log.map((line) => JSON.stringify(line)), server.errors].join("\n");
-  expect([...secrets, one.clientSecret, other.clientSecret].filter((secret) => text.includes(secret))).toEqual([]);
+function expectUntold({ server }: World): void {
+  expectQuiet(server);
+  expectUnlogged([...secrets, one.clientSecret, other.clientSecret], server);
 }
 
 afterAll(async () => {
-  for (const client of clients) client.close();
+  guests.close();
   await Promise.all([one.close(), other.close()]);
   expect(secrets.size).toBeGreaterThan(50);
-  await world.stop();
-  expectQuiet(world);
-  expectSoundDatabase(world.server.dataDir);
+  await expectEndsWell(world);
+  expectUntold(world);
 });
 
 describe("providers", () => {
@@ -418,39 +409,14 @@ describe("one browser, one attempt", () => {
       const callback = await down.signInAt((await visitor.start()).location, "olga");
       await down.close();
       await expectRefused(visitor.finish(callback), 503, 50300, /one cannot be reached/);
-      expectQuiet(own);
+      expectUntold(own);
     });
   });
 });
 
 describe("an account whose address was never shown to be its maker's", () => {
-  /** A third party that the squatter approves, as the consent page would. */
-  async function approve(squatter: Client, clientId: string): Promise<{ code: string; code_verifier: string }> {
-    const code_verifier = randomBytes(32).toString("base64url");
-    const { redirect_to } = await squatter.data<{ redirect_to: string }>("POST", "/oauth/authorize", {
-      client_id: clientId,
-      redirect_uri: "https://client.example/",
-      response_type: "code",
-      scope: "portfolio:read",
-      code_challenge: createHash("sha256").update(code_verifier).digest("base64url"),
-      code_challenge_method: "S256",
-      decision: "approve",
-    });
-    return { code: new URL(redirect_to).searchParams.get("code")!, code_verifier };
-  }
-
-  async function makeThirdParty(): Promise<string> {
-    const { client } = await signInWith("developer@example.com");
-    const body = { name: "Squatter's", redirect_uris: ["https://client.example/"], confidential: false };
-    return (await client.data<{ client_id: string }>("POST", "/me/oauth-clients", body)).client_id;
-  }
-
-  function tokenRequest(
-    fields: Record<string, string>,
-  ): Promise<Answer<{ access_token: string; refresh_token: string }>> {
-    const headers = { "Content-Type": "application/x-www-form-urlencoded" };
-    return clientOf(null).request("POST", "/oauth/token", { body: new URLSearchParams(fields).toString(), headers });
-  }
+  const makeThirdParty = async (): Promise<ThirdParty> =>
+    ThirdParty.register(world, (await signInWith("developer@example.com")).client);
 
   test("goes to the owner of the address, without anything that opens it to the squatter", async () => {
     const email = person("dave");
@@ -458,12 +424,10 @@ describe("an account whose address was never shown to be its maker's", () => {
     const verification = await verificationToken(world.server, email);
     await clientOf(null).data("POST", "/auth/forgot-password", { email });
     const reset = await resetToken(world.server, email);
-    const wish = { name: "mine", scopes: ["portfolio:read"] };
-    const pat = (await squatter.client.data<{ token: string }>("POST", "/me/personal-access-tokens", wish)).token;
+    const pat = (await createPat(squatter.client, { scopes: ["portfolio:read"] })).token;
     secrets.add(pat);
-    const client_id = await makeThirdParty();
-    const redeem = { grant_type: "authorization_code", client_id, redirect_uri: "https://client.example/" };
-    const tokens = (await tokenRequest({ ...redeem, ...(await approve(squatter.client, client_id)) })).data;
+    const party = await makeThirdParty();
+    const tokens = await party.tokens(squatter.client);
     const all = [squatter.accessToken, pat, tokens.access_token];
     const sockets = await Promise.all(all.map((token) => Socket.open(world.server, token)));
 
@@ -474,8 +438,7 @@ describe("an account whose address was never shown to be its maker's", () => {
     await expectRefused(login(world.server, email), 401, 40100);
     const body = { refresh_token: squatter.refreshToken };
     await expectRefused(clientOf(null).request("POST", "/auth/refresh", { body }), 401, 40100);
-    const renewal = { grant_type: "refresh_token", client_id, refresh_token: tokens.refresh_token };
-    expect((await tokenRequest(renewal)).msg).toBe("invalid_grant");
+    expect((await party.refresh(tokens.refresh_token)).msg).toBe("invalid_grant");
     await expectRefused(clientOf(null).request("POST", "/auth/verify-email", { body: { token: verification } }), 400, 40000); // biome-ignore format: one line
     const again = { token: reset, password: NEW_PASSWORD };
     await expectRefused(clientOf(null).request("POST", "/auth/reset-password", { body: again }), 400, 40000);
@@ -488,11 +451,10 @@ describe("an account whose address was never shown to be its maker's", () => {
   test("its owner lets no third party do anything that the squatter has let it do", async () => {
     person("pia");
     const squatter = await squat("pia@example.com");
-    const client_id = await makeThirdParty();
-    const pending = await approve(squatter.client, client_id);
+    const party = await makeThirdParty();
+    const pending = await party.consent(squatter.client);
     const { client } = await comeIn("pia");
-    const redeem = { grant_type: "authorization_code", client_id, redirect_uri: "https://client.example/" };
-    const answer = await tokenRequest({ ...redeem, ...pending });
+    const answer = await party.exchange(pending);
     expect([answer.status, answer.msg]).toEqual([400, "invalid_grant"]);
     expect(await client.all("/me/oauth-grants")).toEqual([]);
   });
@@ -500,9 +462,7 @@ describe("an account whose address was never shown to be its maker's", () => {
   test("goes to its owner by a mailed link as well, without the squatter's tokens", async () => {
     const email = "oscar@example.com";
     const squatter = await squat(email);
-    const wish = { name: "mine", scopes: ["portfolio:read"] };
-    const path = "/me/personal-access-tokens";
-    const { token } = await squatter.client.data<{ token: string }>("POST", path, wish);
+    const { token } = await createPat(squatter.client, { scopes: ["portfolio:read"] });
     secrets.add(token);
     // Who finds the own address taken asks for a password.
     await clientOf(null).data("POST", "/auth/forgot-password", { email });
@@ -512,7 +472,7 @@ describe("an account whose address was never shown to be its maker's", () => {
     expect(user).toMatchObject({ id: squatter.user.id, email_verified: true });
     expect((await me(squatter.accessToken)).code).toBe(40100);
     expect((await me(token)).code).toBe(40100);
-    expect(await client.all(path)).toEqual([]);
+    expect(await client.all("/me/personal-access-tokens")).toEqual([]);
   });
 
   test("a phone that the squatter has shown to be his is not its owner's", async () => {
@@ -564,9 +524,7 @@ describe("an account whose address was never shown to be its maker's", () => {
       const verification = await verificationToken(own.server, email);
       await clientOf(null, own).data("POST", "/auth/forgot-password", { email });
       const reset = await resetToken(own.server, email);
-      const wish = { name: "mine", scopes: ["portfolio:read"] };
-      const path = "/me/personal-access-tokens";
-      const pat = (await squatter.client.data<{ token: string }>("POST", path, wish)).token;
+      const pat = (await createPat(squatter.client, { scopes: ["portfolio:read"] })).token;
       const { user } = await comeIn("sven", "one", own);
       const began = new Browser(own);
       const callback = await began.signInAt("sven");
@@ -583,11 +541,11 @@ describe("an account whose address was never shown to be its maker's", () => {
       await expectRefused(visitor.request("POST", "/auth/reset-password", { body }), 400, 40000);
       expect((await comeIn("sven", "one", own)).user).toEqual(user);
 
-      expectQuiet(own);
+      expectUntold(own);
       await restartWith(own, "UPDATE users SET suspended_at = ? WHERE email = ?", Date.now(), email);
       const browser = new Browser(own);
       await expectRefused(browser.finish(await browser.signInAt("sven")), 403, 40300, /suspended/);
-      expectQuiet(own);
+      expectUntold(own);
     });
   });
 });

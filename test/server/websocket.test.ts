@@ -4,21 +4,10 @@
  */
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { WebSocket } from "ws";
-import { expectBalanced, expectSoundDatabase } from "./support/checks.ts";
-import {
-  type Answer,
-  API_BASE,
-  type BalanceJson,
-  type BookJson,
-  type Client,
-  checkAnswer,
-  type OrderJson,
-  type PositionJson,
-  type TradeJson,
-} from "./support/client.ts";
+import { expectBalanced, expectEndsWell } from "./support/checks.ts";
+import type { BalanceJson, BookJson, Client, OrderJson, PositionJson, TradeJson } from "./support/client.ts";
 import { Random } from "./support/random.ts";
-import { Socket } from "./support/socket.ts";
+import { Socket, upgradeRefusal } from "./support/socket.ts";
 import { type TestMarket, tokenOf, World } from "./support/world.ts";
 
 const BUY = 1;
@@ -36,9 +25,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await expectBalanced(world.anonymous());
-  expect(world.server.log.filter(({ level }) => level >= 50)).toEqual([]);
-  await world.stop();
-  expectSoundDatabase(world.server.dataDir);
+  await expectEndsWell(world);
 });
 
 function terms(market: TestMarket, outcome: number, side: number, price: number, quantity: number, more = {}): object {
@@ -119,28 +106,10 @@ function apply(levels: Map<number, number>, changes: readonly number[][]): void 
 const bookText = (bids: unknown, asks: unknown): string => JSON.stringify({ bids, asks });
 
 describe("the upgrade", () => {
-  /** What a refused upgrade is answered with. */
-  async function refusal(query: string): Promise<Answer> {
-    const url = `${world.server.root.replace("http", "ws")}${API_BASE}/ws${query}`;
-    const socket = new WebSocket(url, { headers: { "X-Request-Id": "upgrade-1" } });
-    const raw = await new Promise<Parameters<typeof checkAnswer>[3]>((resolve, reject) => {
-      socket.on("open", () => reject(new Error("the upgrade was granted")));
-      socket.on("error", reject);
-      socket.on("unexpected-response", (_, response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("end", () => {
-          resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) });
-        });
-      });
-    });
-    return checkAnswer("GET", `${API_BASE}/ws`, "upgrade-1", raw);
-  }
-
   test.for(["", "x", "pm_pat_", "null", "%00", "a".repeat(2_000), `${tokenOf("user0")}x`, ` ${tokenOf("user0")}`])(
     "a bad token is refused before it with 401 and the envelope: %j",
     async (token) => {
-      expect(await refusal(`?token=${encodeURIComponent(token)}`)).toMatchObject({ status: 401, code: 40100 });
+      expect(await upgradeRefusal(world.server, token)).toMatchObject({ status: 401, code: 40100 });
     },
   );
 

@@ -1,9 +1,20 @@
-/** Questions that many tests end with: do the database's invariants hold, and do the books balance. */
+/**
+ * Questions that many tests end with: do the database's invariants hold, do the books balance, has the server been
+ * quiet and kept its secrets, have sockets ended in time. And how to wait: for an expectation, and for the clock.
+ */
 import { join } from "node:path";
 import { expect } from "vitest";
 import { openReadOnly } from "../../../engine/journal/database.ts";
 import { verifyDatabase } from "../../../engine/journal/verify.ts";
 import type { Client } from "./client.ts";
+import { type TestServer, within } from "./server.ts";
+import type { Socket } from "./socket.ts";
+import type { World } from "./world.ts";
+
+/** What the contract gives a socket whose token is over, a second, and what a busy machine may add to it. */
+export const CLOSE_DEADLINE_MS = 1_000 + 500;
+/** From this level on a line of the log tells of trouble. */
+const ERROR_LEVEL = 50;
 
 /** Every invariant that SQL can check, on the file as it lies there; the server may run or not. */
 export function expectSoundDatabase(dataDir: string): void {
@@ -19,6 +30,36 @@ export async function expectBalanced(client: Client): Promise<void> {
   const { deposits, withdrawals, users_total, collateral, house, balanced } = await client.solvency();
   expect(balanced).toBe(true);
   expect(deposits - withdrawals).toBe(users_total + collateral + house);
+}
+
+/** The server has told of no trouble. */
+export function expectQuiet({ log }: TestServer): void {
+  expect(log.filter(({ level }) => level >= ERROR_LEVEL)).toEqual([]);
+}
+
+/** Stops the server; it must have had no trouble, and leave a sound database. */
+export async function expectEndsWell(world: World): Promise<void> {
+  expectQuiet(world.server);
+  await world.stop();
+  expectQuiet(world.server);
+  expectSoundDatabase(world.server.dataDir);
+}
+
+/** None of these texts stands in what the server has written so far, log or stderr. */
+export function expectUnlogged(secrets: Iterable<string>, { log, errors }: TestServer): void {
+  const text = [...log.map((line) => JSON.stringify(line)), errors].join("\n");
+  expect([...secrets].filter((secret) => text.includes(secret))).toEqual([]);
+}
+
+/** The sockets' closes, which must be 4401 and in time. */
+export async function expectEnded(...sockets: Socket[]): Promise<void> {
+  const codes = await Promise.all(sockets.map(({ closed }) => within(closed, CLOSE_DEADLINE_MS)));
+  expect(codes).toEqual(sockets.map(() => 4401));
+}
+
+/** Resolves when the clock shows that time, in ms. */
+export async function clockAt(time: number): Promise<void> {
+  while (Date.now() < time) await new Promise((resolve) => setTimeout(resolve, time - Date.now()));
 }
 
 const EVENTUALLY_MS = 20_000;

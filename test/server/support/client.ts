@@ -279,3 +279,19 @@ export class Client {
     this.agent.destroy();
   }
 }
+
+/** The answer to one request, over a connection of its own. */
+export async function askOnce<T = unknown>(
+  server: TestServer,
+  token: string | null,
+  method: string,
+  path: string,
+  options: Options = {},
+): Promise<Answer<T>> {
+  const client = new Client(server, token);
+  try {
+    return await client.request<T>(method, path, options);
+  } finally {
+    client.close();
+  }
+}

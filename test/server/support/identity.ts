@@ -1,19 +1,22 @@
 /**
- * What a person does around an account: sign up, read the mail and the text message that come, sign in. Mails and
- * messages are read where a server without SMTP_URL leaves them, in the outbox of its data folder.
+ * What a person does around an account: sign up, read the mail and the text message that come, sign in, make tokens.
+ * Mails and messages are read where a server without SMTP_URL leaves them, in the outbox of its data folder. Gives out
+ * addresses, and keeps a test file's clients and secrets.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Static } from "typebox";
 import type * as S from "../../../server/schemas.ts";
 import { eventually } from "./checks.ts";
-import { type Answer, Client } from "./client.ts";
+import { type Answer, askOnce, Client } from "./client.ts";
 import type { TestServer } from "./server.ts";
+import { ALL_SCOPES } from "./world.ts";
 
 export const PASSWORD = "a quiet harbour at dawn";
 
 export type UserJson = Static<typeof S.User>;
 export type SignInJson = Static<typeof S.SignIn>;
+export type CreatedPatJson = Static<typeof S.CreatedPat>;
 
 /** A signed-in user: a client with the access token, and the rest of what the sign-in gave. */
 export interface SignedIn {
@@ -22,6 +25,14 @@ export interface SignedIn {
   readonly refreshToken: string;
   readonly user: UserJson;
 }
+
+let emails = 0;
+/** An e-mail address that nobody else in this test file has. */
+export const freshEmail = (name = "person"): string => `${name}-${++emails}@people.example`;
+
+let addresses = 0;
+/** An IP address that nobody else in this test file has, of those for benchmarks (RFC 2544). */
+export const freshAddress = (): string => `198.18.${addresses >> 8}.${addresses++ & 255}`;
 
 /** All that the server sent so far to an address or a phone number, oldest first. */
 export function messagesTo(server: TestServer, to: string): string[] {
@@ -57,11 +68,11 @@ export function phoneCode(server: TestServer, phone: string, nth = 1): Promise<s
 }
 
 export function register(server: TestServer, email: string, password = PASSWORD): Promise<Answer<UserJson>> {
-  return anonymously(server, (client) => client.request("POST", "/auth/register", { body: { email, password } }));
+  return askOnce(server, null, "POST", "/auth/register", { body: { email, password } });
 }
 
 export function login(server: TestServer, email: string, password = PASSWORD): Promise<Answer<SignInJson>> {
-  return anonymously(server, (client) => client.request("POST", "/auth/login", { body: { email, password } }));
+  return askOnce(server, null, "POST", "/auth/login", { body: { email, password } });
 }
 
 /** Signs in; fails where the server refuses. Close the client. */
@@ -97,14 +108,36 @@ export async function signUp(
   return { ...signedIn, user };
 }
 
-async function anonymously<T>(
-  server: TestServer,
-  ask: (client: Client) => Promise<Answer<unknown>>,
-): Promise<Answer<T>> {
-  const client = new Client(server, null);
-  try {
-    return (await ask(client)) as Answer<T>;
-  } finally {
-    client.close();
+/** A personal access token with all scopes, unless `more` says otherwise. @param session a session's client */
+export function createPat(session: Client, more: object = {}): Promise<CreatedPatJson> {
+  return session.data("POST", "/me/personal-access-tokens", { name: "bot", scopes: ALL_SCOPES, ...more });
+}
+
+/** The clients that a test file makes, to be closed when it is done, and the secrets that they have met. */
+export class Guests {
+  /** What no log may ever hold. */
+  readonly secrets = new Set<string>([PASSWORD]);
+  private readonly clients: Client[] = [];
+
+  /** @param sockets how many requests may be under way at one time */
+  client(server: TestServer, token: string | null, sockets = 1): Client {
+    const client = new Client(server, token, sockets);
+    this.clients.push(client);
+    if (token !== null) this.secrets.add(token);
+    return client;
+  }
+
+  keep(signedIn: SignedIn): SignedIn {
+    this.clients.push(signedIn.client);
+    this.secrets.add(signedIn.accessToken).add(signedIn.refreshToken);
+    return signedIn;
+  }
+
+  async signIn(server: TestServer, email: string, password = PASSWORD): Promise<SignedIn> {
+    return this.keep(await signIn(server, email, password));
+  }
+
+  close(): void {
+    for (const client of this.clients) client.close();
   }
 }

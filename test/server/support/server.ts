@@ -4,7 +4,7 @@
  * Ends only processes that it started, by their id; folders go when the test file is done.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -119,6 +119,12 @@ export class TestServer {
 
   get pid(): number {
     return this.child.pid!;
+  }
+
+  /** The process's memory in bytes, as far as it is resident. */
+  get residentBytes(): number {
+    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, "utf8"))!;
+    return Number(kilobytes) * 1_024;
   }
 
   /** Without the version prefix. */

@@ -6,7 +6,7 @@
 import Type from "typebox";
 import { WebSocket } from "ws";
 import * as S from "../../../server/schemas.ts";
-import { API_BASE, checkerOf } from "./client.ts";
+import { type Answer, API_BASE, checkAnswer, checkerOf } from "./client.ts";
 import { pack, unpack } from "./packed.ts";
 import type { TestServer } from "./server.ts";
 
@@ -234,4 +234,37 @@ export class Socket {
   private notify(): void {
     for (const watcher of [...this.watchers]) watcher();
   }
+}
+
+/** What a refused upgrade is answered with; rejects where it is granted. */
+export async function upgradeRefusal(
+  server: TestServer,
+  token: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const requestId = "upgrade-1";
+  const url = `${server.root.replace("http", "ws")}${API_BASE}/ws?token=${encodeURIComponent(token)}`;
+  const socket = new WebSocket(url, { headers: { "X-Request-Id": requestId, ...headers } });
+  const raw = await new Promise<Parameters<typeof checkAnswer>[3]>((resolve, reject) => {
+    socket.on("open", () => reject(new Error("the upgrade was granted")));
+    socket.on("error", reject);
+    socket.on("unexpected-response", (_, response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => {
+        resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) });
+      });
+    });
+  });
+  return checkAnswer("GET", `${API_BASE}/ws`, requestId, raw);
+}
+
+/** Status and code with which an upgrade is refused. */
+export async function refusedUpgrade(
+  server: TestServer,
+  token: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<[number, number]> {
+  const { status, code } = await upgradeRefusal(server, token, headers);
+  return [status, code];
 }

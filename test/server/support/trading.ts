@@ -1,11 +1,10 @@
 /** What the tests of trading say again and again: placements, amends, batches, quotes, refusals. Keeps no state. */
-import { join } from "node:path";
-import Database from "better-sqlite3";
 import type { Static } from "typebox";
 import { expect } from "vitest";
 import type * as S from "../../../server/schemas.ts";
 import { expectBalanced, expectSoundDatabase } from "./checks.ts";
 import { type Answer, API_BASE, type BookJson, type Client, type OrderJson, type OwnFillJson } from "./client.ts";
+import { withDatabase } from "./data-dir.ts";
 import { feeOn, notional, rebateOn } from "./reference.ts";
 import { BUY } from "./terms.ts";
 import { type TestMarket, USDC, World, type WorldOptions } from "./world.ts";
@@ -132,8 +131,6 @@ export async function alone(options: WorldOptions, run: (world: World) => Promis
 /** Stops the server, changes its database by SQL, and starts it again. Clients from before are of no more use. */
 export async function restartWith(world: World, sql: string, ...values: (string | number)[]): Promise<void> {
   await world.server.stop();
-  const db = new Database(join(world.server.dataDir, "exchange.db"));
-  db.prepare(sql).run(...values);
-  db.close();
+  withDatabase(world.server.dataDir, (db) => db.prepare(sql).run(...values));
   world.server = await world.server.restart();
 }

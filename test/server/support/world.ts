@@ -8,6 +8,8 @@ import { type ServerOptions, TestServer } from "./server.ts";
 import { Socket } from "./socket.ts";
 
 export const USDC = 1_000_000;
+/** Whose tokens outlive a restart, which comes with another port. */
+export const PUBLIC_URL = "http://exchange.test";
 export const ALL_SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"];
 
 export interface UserSpec {
