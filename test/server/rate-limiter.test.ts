@@ -305,9 +305,9 @@ describe("a flood", () => {
     return { limiter, keeps: (...kinds) => expect(kinds.filter((kind) => !left[kind]())).toEqual([]) };
   }
 
-  test("of a million addresses leaves users and identifiers as they were", () => {
+  test("of 300,000 addresses leaves users and identifiers as they were", () => {
     const { limiter, keeps } = watched();
-    for (let i = 0; i < 1_000_000; i++) {
+    for (let i = 0; i < 300_000; i++) {
       const address = `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`;
       if (i % 3 === 0) limiter.take(TIME, "default", null, address, NOON);
       else if (i % 3 === 1) limiter.take(REFRESH, "refresh", null, address, NOON);
@@ -366,10 +366,10 @@ describe("memory", () => {
     return (heapUsed + external) / 1e6;
   };
 
-  test("two million addresses take no more than as many buckets as are remembered", () => {
+  test("600,000 addresses take no more than as many buckets as are remembered", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const before = heapMb();
-    for (let i = 0; i < 2_000_000; i++) {
+    for (let i = 0; i < 600_000; i++) {
       limiter.take(
         TIME,
         "default",
@@ -379,7 +379,7 @@ describe("memory", () => {
       );
     }
     expect(heapMb() - before).toBeLessThan((MAX_ADDRESS_RATE_BUCKETS * 400) / 1e6);
-    expect(limiter.peek(TIME, "default", null, "2001:db8:1e:847f::/64", NOON + 2e6)[0]!.remaining).toBe(99);
+    expect(limiter.peek(TIME, "default", null, "2001:db8:9:27bf::/64", NOON + 6e5)[0]!.remaining).toBe(99);
   });
 
   test("buckets that were full and went to others don't keep their room", () => {

@@ -396,13 +396,15 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     const paths = ["/time", "/solvency", "/me", "/wallet/balance", "/auth/social"];
     await flood(server, "2001:db8:1", paths);
     const full = server.residentBytes;
-    await flood(server, "2001:db8:2", paths);
+    await flood(server, "2001:db8:2", paths.slice(0, 1));
     const after = server.residentBytes;
     expectLimited(await login(caller, email, PASSWORD), 10);
     expectLimited(await caller.request("GET", "/me"), 100);
     // 150,000 buckets of addresses are more than are kept: the second flood finds no room that the first didn't.
     const grown = [full - before, after - full].map((bytes) => Math.round(bytes / 2 ** 20));
-    process.stdout.write(`flood of ${2 * paths.length * FLOOD_ADDRESSES} requests: grown by ${grown.join(", ")} MiB\n`);
+    process.stdout.write(
+      `flood of ${(paths.length + 1) * FLOOD_ADDRESSES} requests: grown by ${grown.join(", ")} MiB\n`,
+    );
     expect(grown[0]).toBeLessThan(200);
     expect(grown[1]).toBeLessThan(80);
   });
