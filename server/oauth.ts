@@ -272,7 +272,9 @@ export class OAuth {
       if (error instanceof InvalidClientError) return invalidClient(authorization);
       return { status: (error as OAuth2Server.OAuthError).code, body: response.body as object, headers: NO_STORE };
     }
-    return { status: 200, body: response.body as object, headers: NO_STORE };
+    // The library leaves out a lifetime that has less than a second left.
+    const body = { ...(response.body as object), expires_in: accessTtlMs / 1_000 };
+    return { status: 200, body, headers: NO_STORE };
   }
 
   /** What the library asks of us during one token request. */
