@@ -357,7 +357,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
     setInterval(() => {
       const now = Date.now();
       for (const part of [sessions, kyc, oauth, auth]) part.forgetExpired(now);
-      lastUse.write();
+      // Where it can't be written the journal has failed, and says so itself.
+      lastUse.write().catch(() => {});
     }, FORGET_TICK_MS),
   ];
 

@@ -57,9 +57,10 @@ export function createOperations(options: OperationOptions): ReadonlyMap<string,
       "suspend",
       async ([email]) => {
         const user = userNamed(email);
+        // First, since it alone may be refused.
+        cancelOrders(user.id);
         const done = setSuspended(user, Date.now());
         for (const credential of accounts.credentialsOf(user.id)) endSockets(credential);
-        cancelOrders(user.id);
         await done;
         return `${user.email} is suspended: its tokens are refused and its orders canceled`;
       },
