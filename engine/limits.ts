@@ -58,6 +58,7 @@ export const MAX_VERIFICATIONS = 256;
 export const MAX_TOKEN_LENGTH = 4_096;
 /** How often the last use of a token is noted in the database. */
 export const LAST_USE_INTERVAL_MS = 60_000;
+export const MAX_EMAIL_LENGTH = 254;
 export const MIN_PASSWORD_LENGTH = 10;
 export const MAX_PASSWORD_LENGTH = 128;
 export const VERIFY_EMAIL_MS = 24 * 3_600_000;

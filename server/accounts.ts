@@ -3,7 +3,7 @@
  * The gateway decides here and the journal records: what ends access takes effect at once, what gives it once it is
  * durable. Tokens are known by their SHA-256 only. Owned by the gateway thread; does no I/O.
  */
-import { createHash } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { BlockList } from "node:net";
 import type {
   AccountRows,
@@ -18,6 +18,7 @@ import type {
 } from "../engine/journal/load.ts";
 import { MAX_ENDED_SESSIONS } from "../engine/limits.ts";
 import { addressListOf } from "./client-address.ts";
+import { makeRoom } from "./make-room.ts";
 
 export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -29,6 +30,11 @@ export const TOKEN_SHOWN_LENGTH = TOKEN_PREFIX.length + 6;
 
 export function hashToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
+}
+
+/** True where it is what the hash was made of; its time tells nothing. */
+export function isHashOf(hash: string, token: string): boolean {
+  return timingSafeEqual(Buffer.from(hashToken(token), "hex"), Buffer.from(hash, "hex"));
 }
 
 export type User = UserRow;
@@ -313,12 +319,8 @@ export class Accounts {
   }
 
   private noteEnded(sid: string): void {
+    makeRoom(this.endedSids, MAX_ENDED_SESSIONS);
     this.endedSids.add(sid);
-    if (this.endedSids.size <= MAX_ENDED_SESSIONS) return;
-    for (const oldest of this.endedSids) {
-      this.endedSids.delete(oldest);
-      return;
-    }
   }
 
   private end(credential: Credential): void {

@@ -8,6 +8,7 @@ import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICAT
 import { type Accounts, type Credential, hashToken, Pat, Principal, Session } from "./accounts.ts";
 import { type ClientAddress, isListed } from "./client-address.ts";
 import { ApiError, ErrorKind, overloaded } from "./errors.ts";
+import { makeRoom } from "./make-room.ts";
 import { type SigningKeys, TokenExpired } from "./signing-keys.ts";
 
 const tokenInvalid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the token is not valid");
@@ -125,12 +126,7 @@ export class Authenticator {
 
   /** Only genuine tokens are kept: a flood of wrong ones costs its look-ups and no memory. */
   private remember(token: string, principal: Principal): Principal {
-    if (this.known.size >= MAX_KNOWN_TOKENS) {
-      for (const oldest of this.known.keys()) {
-        this.known.delete(oldest);
-        break;
-      }
-    }
+    makeRoom(this.known, MAX_KNOWN_TOKENS);
     this.known.set(token.slice(-TAIL_LENGTH), { token, principal });
     return principal;
   }

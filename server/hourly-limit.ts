@@ -1,4 +1,5 @@
 /** So many times an hour for each key: messages that cost money or patience. Knows no clock; lost with the process. */
+import { makeRoom } from "./make-room.ts";
 
 const HOUR_MS = 3_600_000;
 /** Keys beyond it make the oldest forgotten. */
@@ -18,12 +19,7 @@ export class HourlyLimit {
     if (this.waitMs(key, now) > 0) return false;
     const times = this.recent(key, now);
     this.times.delete(key);
-    if (this.times.size >= MAX_KEYS) {
-      for (const oldest of this.times.keys()) {
-        this.times.delete(oldest);
-        break;
-      }
-    }
+    makeRoom(this.times, MAX_KEYS);
     this.times.set(key, [...times, now]);
     return true;
   }

@@ -7,7 +7,7 @@
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
-import { MAX_BODY_BYTES, MAX_SIGN_IN_BODY_BYTES } from "../engine/limits.ts";
+import { MAX_BODY_BYTES, MAX_EMAIL_LENGTH, MAX_SIGN_IN_BODY_BYTES } from "../engine/limits.ts";
 import type { Principal } from "./accounts.ts";
 import type { AnswerPace } from "./answer-pace.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
@@ -417,8 +417,6 @@ function bodyReader(
 function countsBody({ rateClass }: Route): boolean {
   return rateClass === "identifier" || rateClass === "mail";
 }
-
-const MAX_EMAIL_LENGTH = 254;
 
 /** The e-mail in lower case, "" where there is none. */
 function identifierIn(parsed: () => unknown): string {

@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTransport, type SendMailOptions } from "nodemailer";
+import { MAX_EMAIL_LENGTH } from "../engine/limits.ts";
 import type { Logger } from "./logger.ts";
 
 export interface Mail {
@@ -49,7 +50,6 @@ const CLOSE_DEADLINE_MS = 3_000;
  * literals, which are addresses too, are left out: mail programs disagree about where they end.
  */
 const PLAIN_ADDRESS = /^[^\s\p{C}"(),:;<>@[\\\]]+@[^\s\p{C}"(),:;<>@[\\\]]+$/u;
-const MAX_ADDRESS_LENGTH = 254;
 const PHONE_NUMBER = /^\+\d{1,15}$/;
 
 export class Messenger {
@@ -234,7 +234,7 @@ function codesOf(error: unknown): { code: string; responseCode?: number } {
 
 /** In its compatibility form, which a domain is sent in: there some letters, as a small comma, become these signs. */
 function isPlainAddress(text: string): boolean {
-  return text.length <= MAX_ADDRESS_LENGTH && PLAIN_ADDRESS.test(text.normalize("NFKC"));
+  return text.length <= MAX_EMAIL_LENGTH && PLAIN_ADDRESS.test(text.normalize("NFKC"));
 }
 
 /** One connection, since there is one mail at a time. The pool's own second attempts are off: `Lane` has the pauses. */

@@ -6,7 +6,7 @@
  * A user has at most one grant per client; each authorization code opens a session of it. Codes live in memory: a
  * restart spends them.
  */
-import { randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import OAuth2Server from "@node-oauth/oauth2-server";
 import { decodeJwt } from "jose";
 import type { AccountWrite } from "../engine/journal/writes.ts";
@@ -22,6 +22,7 @@ import {
   type Credential,
   type Grant,
   hashToken,
+  isHashOf,
   type OAuthClient,
   Principal,
   SCOPES,
@@ -32,6 +33,7 @@ import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { Coming } from "./coming.ts";
 import { ApiError, badRequest, ErrorKind, notFound, refusedAs } from "./errors.ts";
+import { makeRoom } from "./make-room.ts";
 import type { Refresh, Sessions, Tokens } from "./sessions.ts";
 
 const CODE_BYTES = 32;
@@ -174,12 +176,7 @@ export class OAuth {
     const scopes = code.scope!;
     const grant = await this.grantFor(principal, client, scopes, context);
     const text = randomBytes(CODE_BYTES).toString("base64url");
-    if (this.codes.size >= MAX_AUTHORIZATION_CODES) {
-      for (const oldest of this.codes.keys()) {
-        this.codes.delete(oldest);
-        break;
-      }
-    }
+    makeRoom(this.codes, MAX_AUTHORIZATION_CODES);
     this.codes.set(hashToken(text), {
       client,
       user: principal.credential.user,
@@ -272,7 +269,7 @@ export class OAuth {
       if (error instanceof InvalidClientError) return invalidClient(authorization);
       return { status: (error as OAuth2Server.OAuthError).code, body: response.body as object, headers: NO_STORE };
     }
-    // The library leaves out a lifetime that has less than a second left.
+    // The library would leave out a lifetime of which less than a second is left.
     const body = { ...(response.body as object), expires_in: accessTtlMs / 1_000 };
     return { status: 200, body, headers: NO_STORE };
   }
@@ -326,10 +323,9 @@ export class OAuth {
         const made = code === null ? sessions.rotate(refresh!, context, token.scope!) : this.redeem(code, context);
         const tokens = await made.catch(refusedAs(null));
         if (tokens === null) throw new InvalidGrantError("Invalid grant: it is over");
-        const expiresAt = new Date(Date.now() + this.options.accessTtlMs);
         const { accessToken, refreshToken } = tokens;
         const scope = [...tokens.scopes];
-        return { accessToken, accessTokenExpiresAt: expiresAt, refreshToken, scope, client, user };
+        return { accessToken, refreshToken, scope, client, user };
       },
     };
     return model as unknown as OAuth2Server.AuthorizationCodeModel & OAuth2Server.RefreshTokenModel;
@@ -502,8 +498,7 @@ export class OAuth {
     if (client === undefined) return null;
     const { secretHash } = client.row;
     if (secretHash === null) return secret === undefined || secret === "" ? client : null;
-    const given = Buffer.from(hashToken(secret ?? ""), "hex");
-    return timingSafeEqual(given, Buffer.from(secretHash, "hex")) ? client : null;
+    return isHashOf(secretHash, secret ?? "") ? client : null;
   }
 
   private authenticatedBy(params: Params): OAuthClient | null {

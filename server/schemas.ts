@@ -17,6 +17,7 @@ import {
   DEFAULT_FEED_SIZE,
   DEFAULT_PAGE_LIMIT,
   MAX_BATCH_OPERATIONS,
+  MAX_EMAIL_LENGTH,
   MAX_FEED_SIZE,
   MAX_PAGE_LIMIT,
   MAX_PASSWORD_LENGTH,
@@ -24,9 +25,11 @@ import {
   MAX_QUANTITY,
   MAX_QUOTES,
   MAX_REDIRECT_URIS,
+  MAX_TOKEN_LENGTH,
   MIN_PASSWORD_LENGTH,
   MIN_PRICE_BPS,
 } from "../engine/limits.ts";
+import { SCOPES } from "./accounts.ts";
 
 /** An object whose fields are all there is: anything else is refused. */
 const closed = <T extends TProperties>(properties: T) => Type.Object(properties, { additionalProperties: false });
@@ -135,13 +138,12 @@ export const BookQuery = closed({
 
 // ---------------------------------------------------------------- accounts
 
-const SCOPE_NAMES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
-const Scopes = Type.Array(names(SCOPE_NAMES), { minItems: 1, maxItems: SCOPE_NAMES.length });
+const Scopes = Type.Array(names(SCOPES), { minItems: 1, maxItems: SCOPES.length });
 /** ASCII, so that upper and lower case have one meaning; one mailbox, as mail programs understand it. */
 const Email = Type.String({
   pattern:
     "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*$",
-  maxLength: 254,
+  maxLength: MAX_EMAIL_LENGTH,
   description: "e-mail address; upper and lower case are the same",
 });
 const NewPassword = Type.String({ minLength: MIN_PASSWORD_LENGTH, maxLength: MAX_PASSWORD_LENGTH });
@@ -158,7 +160,7 @@ export const EmailOnly = closed({ email: Email });
 export const MailedTokenOnly = closed({ token: MailedToken });
 export const PasswordReset = closed({ token: MailedToken, password: NewPassword });
 export const PasswordChange = closed({ current: GivenPassword, new: NewPassword });
-export const RefreshToken = closed({ refresh_token: Type.String({ minLength: 1, maxLength: 4_096 }) });
+export const RefreshToken = closed({ refresh_token: Type.String({ minLength: 1, maxLength: MAX_TOKEN_LENGTH }) });
 export const JurisdictionQuery = closed({ jurisdiction: Type.Optional(Country) });
 /** What a provider adds is its own matter. */
 export const CallbackQuery = Type.Object({}, { additionalProperties: Type.String() });

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
-import { MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES } from "../engine/limits.ts";
+import { MAX_EMAIL_LENGTH, MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES } from "../engine/limits.ts";
 import { hashToken, SCOPES, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
 import { ConfigError } from "./config.ts";
 import { ApiError } from "./errors.ts";
@@ -21,7 +21,7 @@ const SeedSchema = closed({
   users: Type.Optional(
     Type.Array(
       closed({
-        email: Type.String({ pattern: "^[^@\\s]+@[^@\\s]+$", maxLength: 254 }),
+        email: Type.String({ pattern: "^[^@\\s]+@[^@\\s]+$", maxLength: MAX_EMAIL_LENGTH }),
         password: Type.Optional(Type.String()),
         role: Type.Optional(Type.Enum(["user", "operator"])),
         kyc_tier: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),

@@ -5,12 +5,12 @@
  * A refresh token is a family, the same over the session's life, and a secret that is good for one use. Whoever shows
  * the family with another secret has seen a spent token: it leaked, and the session ends. RFC 9700, section 4.14.
  */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { SessionRow } from "../engine/journal/load.ts";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
 import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { type Accounts, type Grant, SCOPES, type Session, type User } from "./accounts.ts";
+import { type Accounts, type Grant, hashToken, isHashOf, SCOPES, type Session, type User } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { ApiError, ErrorKind } from "./errors.ts";
@@ -85,7 +85,7 @@ export class Sessions {
       method,
       scopes: scopes.join(" "),
       family,
-      refreshHash: hashOf(secret),
+      refreshHash: hashToken(secret),
       userAgent: userAgent === "" ? null : userAgent.slice(0, MAX_USER_AGENT_LENGTH),
       address: address === "" ? null : address,
       createdAt: now,
@@ -154,7 +154,7 @@ export class Sessions {
     if (session.user.suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
     // From here no other request can spend the same token.
     const next = randomBytes(SECRET_BYTES).toString("base64url");
-    row.refreshHash = hashOf(next);
+    row.refreshHash = hashToken(next);
     row.expiresAt = context.now + refreshTtlMs;
     session.lastUsedAt = context.now;
     const set = { refreshHash: row.refreshHash, expiresAt: row.expiresAt, lastUsedAt: context.now };
@@ -217,10 +217,6 @@ export class Sessions {
   }
 }
 
-function hashOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
-}
-
 function isCurrent({ session, secret }: Refresh): boolean {
-  return timingSafeEqual(Buffer.from(hashOf(secret), "hex"), Buffer.from(session.row.refreshHash, "hex"));
+  return isHashOf(session.row.refreshHash, secret);
 }

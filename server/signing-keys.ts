@@ -20,6 +20,7 @@ import {
   jwtVerify,
   SignJWT,
 } from "jose";
+import { MAX_TOKEN_LENGTH } from "../engine/limits.ts";
 
 export type TokenClaims = JWTPayload;
 /** RFC 9068 names the second one, for tokens that OAuth clients get. */
@@ -41,7 +42,6 @@ interface SigningKeysOptions {
 const ALGORITHM = "RS256";
 const MODULUS_BITS = 2048;
 const TOKEN_TYPES: readonly TokenType[] = ["JWT", "at+jwt"];
-const MAX_TOKEN_LENGTH = 4_096;
 /** A retired key stays so much longer than its tokens, for verifiers that cache the key set. */
 const CACHE_MS = 24 * 3_600_000;
 /** Keys that are not over yet: bounds the key set that every verifier loads. */

@@ -24,6 +24,7 @@ import {
   ResponseBodyError,
   randomPKCECodeVerifier,
 } from "openid-client";
+import { MAX_EMAIL_LENGTH } from "../engine/limits.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 
 export interface SocialProvider {
@@ -67,7 +68,6 @@ export const DISCOVERY_MS = 3_600_000;
 /** Of each request to a provider, its body included. */
 const REQUEST_TIMEOUT_S = 5;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
-const MAX_EMAIL_LENGTH = 254;
 const RETRY_AFTER_S = 1;
 
 const PROVIDER_NAME = /^[a-z][a-z0-9_-]{0,31}$/;
