@@ -4,6 +4,16 @@ import { Piscina } from "piscina";
 import { overloaded } from "./errors.ts";
 import type { FillsOptions, HistoryPage, OrdersOptions, TransactionsOptions } from "./history-worker.ts";
 import type { EndedOrder } from "./order-entry.ts";
+import { pageJson } from "./paging.ts";
+
+/** A page of a list as its answer. */
+export async function historyPage(found: Promise<HistoryPage>): Promise<string> {
+  const { items, next } = await found;
+  return pageJson(
+    items.map((item) => JSON.stringify(item)),
+    next,
+  );
+}
 
 const THREADS = 2;
 const MAX_QUEUED = 1_000;

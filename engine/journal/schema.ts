@@ -231,4 +231,28 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER audit_log_keeps_words BEFORE UPDATE ON audit_log
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
   `,
+  `
+  -- Each order update, as order.updated told it. id: over all users, without gaps; sequence: of its user, without gaps.
+  -- price, quantity, remaining, status, reason: the order's then. fills: how many of the order's fills it reports, of
+  -- which last_fill_id is the last (0: none). previous_of_user: the update before it of the same user (0: none).
+  -- Kept for some days, then taken away, oldest first.
+  CREATE TABLE order_updates (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, sequence INTEGER NOT NULL, order_id INTEGER NOT NULL,
+    price INTEGER NOT NULL, quantity INTEGER NOT NULL, remaining INTEGER NOT NULL, status INTEGER NOT NULL,
+    reason INTEGER NOT NULL, fills INTEGER NOT NULL, last_fill_id INTEGER NOT NULL, previous_of_user INTEGER NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  -- Some of each user's updates, so that its chain can be entered in the middle.
+  CREATE TABLE update_marks (
+    user_id INTEGER NOT NULL, sequence INTEGER NOT NULL, update_id INTEGER NOT NULL, PRIMARY KEY (user_id, sequence)
+  ) STRICT, WITHOUT ROWID;
+  -- newest_of_user.update_id: its newest update (0: none is kept), of number update_sequence; users of the time before
+  -- this table go on above what they have seen.
+  ALTER TABLE newest_of_user ADD COLUMN update_id INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE newest_of_user ADD COLUMN update_sequence INTEGER NOT NULL DEFAULT 0;
+  INSERT OR IGNORE INTO newest_of_user (user_id, order_id, fill_id) SELECT DISTINCT user_id, 0, 0 FROM orders
+    WHERE id > (SELECT value FROM meta WHERE key = 'newest_order');
+  UPDATE newest_of_user SET update_sequence = (SELECT order_updates FROM totals);
+  INSERT INTO meta SELECT 'newest_update', order_updates FROM totals;
+  `,
 ];
