@@ -88,6 +88,15 @@ export const MAX_PAGE_LIMIT = 200;
 export const DEFAULT_PAGE_LIMIT = 50;
 export const MAX_FEED_SIZE = 100;
 export const DEFAULT_FEED_SIZE = 20;
+/** Characters that a search may have, and searches whose finds are remembered until there is something new to find. */
+export const MAX_SEARCH_LENGTH = 200;
+export const MAX_CACHED_SEARCHES = 64;
+/** Markets that an event is shown with; the others are in the list of markets. */
+export const MAX_EVENT_MARKETS = 100;
+/** Characters of a list that are written in one turn of the gateway's event loop: about a millisecond. */
+export const MAX_CHARACTERS_PER_TURN = 256 * 1024;
+/** The order of a list by a figure that moves is renewed at most once in a millisecond per so many things in it. */
+export const LISTED_PER_MS = 100;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;

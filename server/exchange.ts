@@ -510,7 +510,7 @@ export class Exchange {
         return this.amendRefused(words, doubles, w);
       case R.EventKind.marketChanged: {
         const market = this.registry.get(words[w + R.W_SLOT]!)!;
-        market.status = R.statusOf(packed);
+        this.registry.setStatus(market, R.statusOf(packed));
         return this.waiting.take(words[w + R.W_REFERENCE]!)?.data("{}");
       }
       case R.EventKind.setsSplit:

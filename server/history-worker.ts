@@ -392,6 +392,26 @@ export const hourlyVolumes = snapshot(
   },
 );
 
+export type SearchTable = "markets" | "events";
+
+/** Ids alone: nothing is ranked. */
+const found = {
+  markets: db.prepare("SELECT rowid FROM market_words WHERE market_words MATCH ?").pluck(),
+  events: db.prepare("SELECT rowid FROM event_words WHERE event_words MATCH ?").pluck(),
+};
+const newest = {
+  markets: db.prepare("SELECT coalesce(max(id), 0) FROM markets").pluck(),
+  events: db.prepare("SELECT coalesce(max(id), 0) FROM events").pluck(),
+};
+
+/** @param words at least one, as `searchWords` makes them: nothing in them means anything to the index */
+export const search = snapshot(({ table, words }: { table: SearchTable; words: readonly string[] }): Uint32Array => {
+  const bits = new Uint32Array((Number(newest[table].get()) >>> 5) + 1);
+  const query = words.map((word) => `"${word}"*`).join(" ");
+  for (const id of found[table].iterate(query) as IterableIterator<number>) bits[id >>> 5]! |= 1 << (id & 31);
+  return bits;
+});
+
 /**
  * Moves the WAL's bulk into the database file, on a connection that lives for this call only. SQLite syncs the file when
  * nothing is left in the WAL; syncing it here too leaves little to whoever moves the rest.

@@ -2,7 +2,7 @@
 import { openSync } from "node:fs";
 import { Piscina } from "piscina";
 import { overloaded } from "./errors.ts";
-import type { FillsOptions, HistoryPage, OrdersOptions, TransactionsOptions } from "./history-worker.ts";
+import type { FillsOptions, HistoryPage, OrdersOptions, SearchTable, TransactionsOptions } from "./history-worker.ts";
 import type { EndedOrder } from "./order-entry.ts";
 import { pageJson } from "./paging.ts";
 
@@ -68,6 +68,11 @@ export class History {
 
   hourlyVolumes(since: number): Promise<[marketId: number, hour: number, volume: number][]> {
     return this.run("hourlyVolumes", { since });
+  }
+
+  /** Which markets or events have all of `words`, each at a word's start: a bit an id, the lowest bit of a word first. */
+  search(table: SearchTable, words: readonly string[]): Promise<Uint32Array> {
+    return this.run("search", { table, words });
   }
 
   /** Copies the WAL's pages into the database file while the journal goes on committing. */

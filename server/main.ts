@@ -50,7 +50,10 @@ import { registerRoutes } from "./http.ts";
 import { Kyc } from "./kyc.ts";
 import { LastUse } from "./last-use.ts";
 import { createLogger, type Logger } from "./logger.ts";
+import { MarketFeed } from "./market-feed.ts";
+import { MarketLists } from "./market-lists.ts";
 import { MarketRegistry } from "./market-registry.ts";
+import { MarketSearch } from "./market-search.ts";
 import { Messenger } from "./messenger.ts";
 import { OAuth } from "./oauth.ts";
 import { createOperations } from "./operations.ts";
@@ -230,6 +233,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
     firstUserSequence: state.orderUpdates,
   });
   const history = new History(path);
+  const search = new MarketSearch(history, registry);
+  const lists = new MarketLists(registry, ledger, search);
+  const feed = new MarketFeed(registry, ledger, search);
   const entry = new OrderEntry({ exchange, findEnded: (orderId) => history.endedOrder(orderId) });
   const writer = new AccountWriter({
     port: threads.port,
@@ -302,7 +308,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const app = createApp(config, uws);
   const limiter = config.rateLimits === null ? null : new RateLimiter(config.rateLimits);
   const addressOf = createAddressReader(config.trustedProxies);
-  const service = { exchange, entry, history, totals: threads.totals, writer, limiter, unready };
+  const service = { exchange, entry, history, lists, feed, totals: threads.totals, writer, limiter, unready };
   const identity = { accounts, auth, sessions, pats, kyc, oauth, social, keys, publicUrl: () => publicUrl };
   const routes = compileRoutes(createRoutes({ ...service, ...identity }));
   const hasProxies = config.trustedProxies.length > 0;
@@ -351,6 +357,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     );
     await exchange.settled();
   }
+  for (const each of [lists, feed]) each.warmUp(startedAt);
   const ticking = [
     setInterval(() => exchange.tick(Date.now()), TICK_MS),
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),

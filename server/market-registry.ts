@@ -16,7 +16,8 @@ export interface Market {
   readonly description: string | null;
   readonly category: string | null;
   readonly eventId: number | null;
-  status: number;
+  /** Changed by the registry's `setStatus` alone: lists by status must hear of it. */
+  readonly status: number;
   readonly opensAt: number | null;
   readonly closesAt: number | null;
   readonly createdAt: number;
@@ -114,11 +115,13 @@ export class MarketRegistry {
   private readonly byOutcome: (Market | undefined)[] = [];
   private readonly bySlug = new Map<string, Market>();
   private readonly events = new Map<number, EventRow>();
+  private readonly eventsInOrder: EventRow[] = [];
   private readonly eventBySlug = new Map<string, EventRow>();
   private readonly marketsOfEvent = new Map<number, Market[]>();
   private readonly firstBookSequence: number;
   private readonly firstTradeSequence: number;
   private readonly changedBooks: Outcome[] = [];
+  private statusCount = 0;
 
   /**
    * @param firstBookSequence the database's commit counter at start: a book moves at most once a commit, so its
@@ -132,6 +135,7 @@ export class MarketRegistry {
 
   addEvent(event: EventRow): void {
     this.events.set(event.id, event);
+    this.eventsInOrder.push(event);
     this.eventBySlug.set(event.slug, event);
   }
 
@@ -167,6 +171,16 @@ export class MarketRegistry {
     return market;
   }
 
+  setStatus(market: Market, status: number): void {
+    (market as { status: number }).status = status;
+    this.statusCount++;
+  }
+
+  /** How many changes of a status there were. */
+  get statusChanges(): number {
+    return this.statusCount;
+  }
+
   get(id: number): Market | undefined {
     return this.byId[id];
   }
@@ -189,8 +203,17 @@ export class MarketRegistry {
     return this.inOrder;
   }
 
-  allEvents(): IterableIterator<EventRow> {
-    return this.events.values();
+  /** Every event, in the order of their ids. */
+  allEvents(): readonly EventRow[] {
+    return this.eventsInOrder;
+  }
+
+  event(id: number): EventRow | undefined {
+    return this.events.get(id);
+  }
+
+  findEvent(slug: string): EventRow | undefined {
+    return this.eventBySlug.get(slug);
   }
 
   eventId(slug: string): number | null {

@@ -1,24 +1,25 @@
 /** The public routes of market data: markets, events, trades, order books, the feed. */
 import type { Static } from "typebox";
-import { MARKET_STATUSES, MarketStatus } from "../engine/constants.ts";
-import { DEFAULT_FEED_SIZE, DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
 import { notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
+import type { MarketFeed } from "./market-feed.ts";
+import type { MarketLists } from "./market-lists.ts";
 import type { Market } from "./market-registry.ts";
-import { decodeCursor, encodeCursor, readPage } from "./paging.ts";
+import { readPage } from "./paging.ts";
 import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
-import { eventView, ladders, marketView, marketVolume } from "./views.ts";
+import { eventView, ladders, marketView } from "./views.ts";
 
 export interface MarketRouteContext {
   readonly exchange: Exchange;
   readonly history: History;
+  readonly lists: MarketLists;
+  readonly feed: MarketFeed;
 }
 
-export function createMarketRoutes({ exchange, history }: MarketRouteContext): Route[] {
+export function createMarketRoutes({ exchange, history, lists, feed }: MarketRouteContext): Route[] {
   const { registry, ledger } = exchange;
-  const feed = createFeed(exchange);
   const findMarket = (text: string): Market => {
     const market = registry.findBySlug(text) ?? registry.get(pathId(text, "market"));
     if (market === undefined) throw notFound("market");
@@ -31,8 +32,8 @@ export function createMarketRoutes({ exchange, history }: MarketRouteContext): R
       summary: "Markets, the open ones by default, newest first",
       query: S.MarketsQuery,
       response: S.pageOf(S.MarketSchema),
-      handler({ query }) {
-        return listMarkets(exchange, query as Static<typeof S.MarketsQuery>);
+      handler({ query, now }) {
+        return lists.markets(query as Static<typeof S.MarketsQuery>, now);
       },
     }),
     route({
@@ -40,7 +41,7 @@ export function createMarketRoutes({ exchange, history }: MarketRouteContext): R
       path: "/markets/:id",
       summary: "A market by id or slug",
       response: S.MarketSchema,
-      handler: ({ params }) => JSON.stringify(marketView(findMarket(params[0]), ledger)),
+      handler: ({ params, now }) => JSON.stringify(marketView(findMarket(params[0]), registry, ledger, now)),
     }),
     route({
       method: "GET",
@@ -88,13 +89,33 @@ export function createMarketRoutes({ exchange, history }: MarketRouteContext): R
     }),
     route({
       method: "GET",
+      path: "/events",
+      summary: "Events with their markets, newest first",
+      query: S.EventsQuery,
+      response: S.pageOf(S.EventSchema),
+      handler({ query, now }) {
+        return lists.events(query as Static<typeof S.EventsQuery>, now);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/events/:id",
+      summary: "An event by id or slug, with its markets",
+      response: S.EventSchema,
+      handler({ params, now }) {
+        const event = registry.findEvent(params[0]) ?? registry.event(pathId(params[0], "event"));
+        if (event === undefined) throw notFound("event");
+        return JSON.stringify(eventView(event, registry, ledger, now));
+      },
+    }),
+    route({
+      method: "GET",
       path: "/feed",
-      summary: "Open markets and events in one list, by the volume of the last 24 hours",
+      summary: "Open markets, and events that have one, in one list, by the volume of the last 24 hours",
       query: S.FeedQuery,
       response: S.Feed,
       handler({ query, now }) {
-        const { page = 1, size = DEFAULT_FEED_SIZE } = query as Static<typeof S.FeedQuery>;
-        return feed(page, size, now);
+        return feed.read(query as Static<typeof S.FeedQuery>, now);
       },
     }),
     route({
@@ -106,82 +127,4 @@ export function createMarketRoutes({ exchange, history }: MarketRouteContext): R
       handler: ({ now }) => `{"now":${now}}`,
     }),
   ];
-}
-
-/** The key that a sort puts first when it is largest; ids break ties, newest first. */
-const MARKET_SORT_KEYS: Record<string, (market: Market) => number> = {
-  created_at: (market) => market.id,
-  volume: (market) => marketVolume(market),
-  // Soonest first; those without an end come last.
-  closes_at: (market) => -(market.closesAt ?? Number.MAX_SAFE_INTEGER),
-};
-
-function listMarkets({ registry, ledger }: Exchange, query: Static<typeof S.MarketsQuery>): string {
-  const { status = "open", category, event_id, q, sort = "created_at", limit = DEFAULT_PAGE_LIMIT, cursor } = query;
-  const wanted = MARKET_STATUSES.indexOf(status as never);
-  const words = q?.toLowerCase().split(/\s+/) ?? [];
-  const key = MARKET_SORT_KEYS[sort as string]!;
-  const after = cursor === undefined ? null : decodeCursor(cursor, 2);
-  const all = registry.all();
-  const found: Market[] = [];
-  for (let i = all.length - 1; i >= 0; i--) {
-    const market = all[i]!;
-    if (market.status !== wanted) continue;
-    if (category !== undefined && market.category !== category) continue;
-    if (event_id !== undefined && market.eventId !== event_id) continue;
-    if (after !== null && !(key(market) < after[0]! || (key(market) === after[0]! && market.id < after[1]!))) continue;
-    if (words.length > 0) {
-      const text = `${market.question} ${market.description ?? ""} ${market.slug}`.toLowerCase();
-      if (!words.every((word) => text.includes(word))) continue;
-    }
-    found.push(market);
-    // Newest first is the order of the walk: it can end with the page.
-    if (sort === "created_at" && found.length > limit) break;
-  }
-  if (sort !== "created_at") found.sort((a, b) => key(b) - key(a) || b.id - a.id);
-  const shown = found.slice(0, limit);
-  const last = shown.at(-1);
-  const next = found.length > limit && last !== undefined ? encodeCursor(key(last), last.id) : null;
-  return JSON.stringify({ items: shown.map((market) => marketView(market, ledger)), next_cursor: next });
-}
-
-interface FeedEntry {
-  readonly volume: number;
-  readonly createdAt: number;
-  readonly view: () => object;
-}
-
-/** How long an order of the feed holds: sorting thousands of markets for each request would block the gateway. */
-const FEED_ORDER_MS = 1_000;
-
-/** Pages through open markets and events; their order is as of the last second, what they show is of now. */
-function createFeed({ registry, ledger }: Exchange): (page: number, size: number, now: number) => string {
-  let entries: FeedEntry[] = [];
-  let orderedAt = 0;
-
-  function order(now: number): void {
-    entries = [];
-    for (const market of registry.all()) {
-      if (market.status !== MarketStatus.open) continue;
-      entries.push({
-        volume: registry.dayVolume(market, now),
-        createdAt: market.createdAt,
-        view: () => ({ kind: "market", ...marketView(market, ledger) }),
-      });
-    }
-    for (const event of registry.allEvents()) {
-      let volume = 0;
-      for (const market of registry.marketsOf(event.id)) volume += registry.dayVolume(market, now);
-      const view = (): object => ({ kind: "event", ...eventView(event, registry, ledger) });
-      entries.push({ volume, createdAt: event.createdAt, view });
-    }
-    entries.sort((a, b) => b.volume - a.volume || b.createdAt - a.createdAt);
-    orderedAt = now;
-  }
-
-  return (page, size, now) => {
-    if (now - orderedAt >= FEED_ORDER_MS) order(now);
-    const items = entries.slice((page - 1) * size, page * size).map(({ view }) => view());
-    return JSON.stringify({ items, page, size, total: entries.length });
-  };
 }

@@ -16,7 +16,7 @@ import { type Operation, runBatch } from "./batch.ts";
 import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
-import { createMarketRoutes } from "./market-routes.ts";
+import { createMarketRoutes, type MarketRouteContext } from "./market-routes.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
 import { liveOrderJson } from "./order-json.ts";
@@ -28,7 +28,7 @@ import * as S from "./schemas.ts";
 import { compileSchema } from "./validate.ts";
 import { balanceView, positionView, solvencyView } from "./views.ts";
 
-export interface RouteContext extends AccountRouteContext, OAuthRouteContext {
+export interface RouteContext extends AccountRouteContext, MarketRouteContext, OAuthRouteContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly history: History;

@@ -25,6 +25,7 @@ import {
   MAX_QUANTITY,
   MAX_QUOTES,
   MAX_REDIRECT_URIS,
+  MAX_SEARCH_LENGTH,
   MAX_TOKEN_LENGTH,
   MIN_PASSWORD_LENGTH,
   MIN_PRICE_BPS,
@@ -118,16 +119,34 @@ export const TransactionsQuery = closed({
   to: Type.Optional(Time),
 });
 export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
-const MARKET_SORTS = ["volume", "closes_at", "created_at"] as const;
+const LIST_SORTS = ["created_at", "volume", "closes_at"] as const;
+const sort = Type.Optional(
+  Type.Enum([...LIST_SORTS], {
+    description:
+      "newest, largest or soonest first; a cursor is of one sort; what is traded while one pages by volume may rise past the page",
+  }),
+);
+const listFilters = {
+  category: Type.Optional(Type.String({ maxLength: 200 })),
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_SEARCH_LENGTH,
+      description: "words that must all occur, each whole or as the start of one; case and diacritics don't count",
+    }),
+  ),
+};
 export const MarketsQuery = closed({
   ...page,
+  ...listFilters,
   status: Type.Optional(names(MARKET_STATUSES)),
-  category: Type.Optional(Type.String({ maxLength: 200 })),
   event_id: Type.Optional(Id),
-  q: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-  sort: Type.Optional(names(MARKET_SORTS)),
+  sort,
 });
+export const EventsQuery = closed({ ...page, ...listFilters, sort });
 export const FeedQuery = closed({
+  ...listFilters,
+  kind: Type.Optional(names(["market", "event"])),
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
   size: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_FEED_SIZE, default: DEFAULT_FEED_SIZE })),
 });
@@ -436,6 +455,8 @@ const OutcomeSchema = closed({
   best_ask: nullable(Price),
   volume: Type.Integer({ minimum: 0 }),
 });
+const Volume = Type.Integer({ minimum: 0, description: "shares" });
+const DayVolume = Type.Integer({ minimum: 0, description: "shares in the last 24 hours, to the hour" });
 const market = {
   id: Id,
   slug: Type.String(),
@@ -455,7 +476,8 @@ const market = {
       resolved_at: Time,
     }),
   ),
-  volume: Type.Integer({ minimum: 0 }),
+  volume: Volume,
+  volume_24h: DayVolume,
   open_interest: Type.Integer({ minimum: 0 }),
   created_at: Time,
 };
@@ -466,8 +488,13 @@ const event = {
   title: Type.String(),
   category: nullable(Type.String()),
   closes_at: nullable(Time),
+  created_at: Time,
+  volume: Volume,
+  volume_24h: DayVolume,
+  market_count: Type.Integer({ minimum: 0, description: "how many there are; `markets` shows 100 at most" }),
   markets: Type.Array(MarketSchema),
 };
+export const EventSchema = closed(event);
 export const Feed = closed({
   items: Type.Array(
     Type.Union([

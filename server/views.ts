@@ -1,10 +1,10 @@
 /** What reads answer: markets, books, balances and positions as the contract's objects, from the gateway's memory. */
-import { Side } from "../engine/constants.ts";
+import { MarketStatus, Side } from "../engine/constants.ts";
 import type { EventRow } from "../engine/journal/load.ts";
 import type { TotalsSnapshot } from "../engine/journal/totals.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { isBalanced } from "../engine/ledger.ts";
-import { MICRO_PER_BPS } from "../engine/limits.ts";
+import { MAX_EVENT_MARKETS, MICRO_PER_BPS } from "../engine/limits.ts";
 import {
   addLevels,
   type Level,
@@ -14,7 +14,8 @@ import {
   type Outcome,
 } from "./market-registry.ts";
 
-export function marketView(market: Market, ledger: Ledger): object {
+/** @param now for the volume of the last 24 hours */
+export function marketView(market: Market, registry: MarketRegistry, ledger: Ledger, now: number): object {
   return {
     id: market.id,
     slug: market.slug,
@@ -36,6 +37,7 @@ export function marketView(market: Market, ledger: Ledger): object {
     closes_at: market.closesAt,
     resolution: null,
     volume: marketVolume(market),
+    volume_24h: registry.dayVolume(market, now),
     open_interest: ledger.outstandingSets(market.id),
     created_at: market.createdAt,
   };
@@ -47,15 +49,42 @@ export function marketVolume(market: Market): number {
   return volume;
 }
 
-export function eventView(event: EventRow, registry: MarketRegistry, ledger: Ledger): object {
+/** An event with its markets, of which it shows some where there are very many; what was only proposed isn't shown. */
+export function eventView(event: EventRow, registry: MarketRegistry, ledger: Ledger, now: number): object {
+  const markets = registry.marketsOf(event.id).filter(isListed);
+  let volume = 0;
+  let dayVolume = 0;
+  for (const market of markets) {
+    volume += marketVolume(market);
+    dayVolume += registry.dayVolume(market, now);
+  }
   return {
     id: event.id,
     slug: event.slug,
     title: event.title,
     category: event.category,
     closes_at: event.closesAt,
-    markets: registry.marketsOf(event.id).map((market) => marketView(market, ledger)),
+    created_at: event.createdAt,
+    volume,
+    volume_24h: dayVolume,
+    market_count: markets.length,
+    markets: shownOf(markets).map((market) => marketView(market, registry, ledger, now)),
   };
+}
+
+/** Proposals and what became of the refused ones are found by their status, and shown nowhere else. */
+function isListed(market: Market): boolean {
+  return market.status !== MarketStatus.proposed && market.status !== MarketStatus.rejected;
+}
+
+/** All that fit, as they were made; where they are too many the open ones first, and of these the newest. */
+function shownOf(markets: readonly Market[]): readonly Market[] {
+  if (markets.length <= MAX_EVENT_MARKETS) return markets;
+  const isOpen = (market: Market): boolean => market.status === MarketStatus.open;
+  const open = markets.filter(isOpen).slice(-MAX_EVENT_MARKETS);
+  const others = markets.filter((market) => !isOpen(market)).slice(open.length - MAX_EVENT_MARKETS);
+  const shown = open.length === MAX_EVENT_MARKETS ? open : [...open, ...others];
+  return shown.sort((a, b) => a.id - b.id);
 }
 
 interface Ladders {

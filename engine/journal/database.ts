@@ -5,6 +5,7 @@
 import Database from "better-sqlite3";
 import { check } from "../check.ts";
 import { MIGRATIONS } from "./schema.ts";
+import { indexedWords } from "./search-words.ts";
 
 export type Durability = "full" | "normal" | "off";
 const SYNCHRONOUS: Record<Durability, number> = { off: 0, normal: 1, full: 2 };
@@ -49,6 +50,8 @@ export function migrate(db: Database.Database): void {
   if (version > MIGRATIONS.length) {
     throw new Error(`the database is of schema ${version}, this program knows ${MIGRATIONS.length}: run a newer one`);
   }
+  const words = (...texts: (string | null)[]): string => indexedWords(...texts);
+  db.function("search_words", { varargs: true, deterministic: true }, words as (...values: unknown[]) => string);
   for (let next = version; next < MIGRATIONS.length; next++) {
     db.transaction(() => {
       db.exec(MIGRATIONS[next]!);

@@ -254,5 +254,15 @@ export const MIGRATIONS: readonly string[] = [
     WHERE id > (SELECT value FROM meta WHERE key = 'newest_order');
   UPDATE newest_of_user SET update_sequence = (SELECT order_updates FROM totals);
   INSERT INTO meta SELECT 'newest_update', order_updates FROM totals;
+
+  -- What markets and events are found by: the words of their texts as search-words.ts makes them, whose function
+  -- search_words is there while migrations run. No text is kept twice: a row has its id and the index.
+  CREATE VIRTUAL TABLE market_words USING fts5
+    (words, content = '', contentless_delete = 1, detail = none, prefix = '1 2', tokenize = 'ascii');
+  CREATE VIRTUAL TABLE event_words USING fts5
+    (words, content = '', contentless_delete = 1, detail = none, prefix = '1 2', tokenize = 'ascii');
+  INSERT INTO market_words (rowid, words) SELECT id, search_words(question, description, category, slug,
+    (SELECT group_concat(name, ' ') FROM outcomes WHERE market_id = markets.id)) FROM markets;
+  INSERT INTO event_words (rowid, words) SELECT id, search_words(title, category, slug) FROM events;
   `,
 ];

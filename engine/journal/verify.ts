@@ -157,6 +157,11 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
     "SELECT fills.id FROM fills JOIN orders ON orders.id = order_id WHERE fills.builder_id IS NOT orders.builder_id",
   ],
   [
+    "every market and event can be searched for",
+    `SELECT id FROM markets WHERE id NOT IN (SELECT rowid FROM market_words)
+     UNION ALL SELECT id FROM events WHERE id NOT IN (SELECT rowid FROM event_words)`,
+  ],
+  [
     "live orders are listed",
     `SELECT id FROM orders WHERE status < 5 AND id <= (SELECT value FROM meta WHERE key = 'orders_listed')
        AND id NOT IN (SELECT order_id FROM resting_orders)`,

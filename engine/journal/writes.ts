@@ -16,6 +16,7 @@ import {
   type SessionRow,
   type SocialIdentityRow,
 } from "./load.ts";
+import { indexedWords } from "./search-words.ts";
 
 type Value = string | number | null;
 
@@ -180,11 +181,13 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
   const insertEvent = db.prepare(
     "INSERT INTO events (slug, title, category, closes_at, created_at) VALUES (?, ?, ?, ?, ?)",
   );
+  const insertEventWords = db.prepare("INSERT INTO event_words (rowid, words) VALUES (?, ?)");
   const marketBySlug = db.prepare("SELECT id FROM markets WHERE slug = ?").pluck();
   const insertMarket = db.prepare(
     `INSERT INTO markets (slug, question, description, category, event_id, status, sets, opens_at, closes_at, created_at)
      VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
   );
+  const insertMarketWords = db.prepare("INSERT INTO market_words (rowid, words) VALUES (?, ?)");
   const lastOutcome = db.prepare("SELECT coalesce(max(id), 0) FROM outcomes").pluck();
   const firstOutcome = db.prepare("SELECT min(id) FROM outcomes WHERE market_id = ?").pluck();
   const insertOutcome = db.prepare("INSERT INTO outcomes VALUES (?, ?, ?, ?, NULL, 0)");
@@ -241,6 +244,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         const found = eventBySlug.get(write.slug);
         if (found !== undefined) return existing(found);
         const run = insertEvent.run(write.slug, write.title, write.category, write.closesAt, write.at);
+        insertEventWords.run(run.lastInsertRowid, indexedWords(write.title, write.category, write.slug));
         return { id: Number(run.lastInsertRowid), created: true };
       }
       case "createMarket": {
@@ -266,7 +270,9 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         write.outcomes.forEach((name, position) => {
           insertOutcome.run(first + position, id, position, name);
         });
-        context.addMarket(id, first, write.outcomes.length);
+        const { question, description, category, slug, outcomes } = write;
+        insertMarketWords.run(id, indexedWords(question, description, category, slug, ...outcomes));
+        context.addMarket(id, first, outcomes.length);
         return { id, created: true, firstOutcomeId: first };
       }
     }

@@ -72,6 +72,7 @@ test.for([
   ["newest rows are found", "DELETE FROM newest_of_user WHERE user_id = 1"],
   ["newest rows are found", "UPDATE newest_of_user SET fill_id = 1"],
   ["newest rows are found", "DELETE FROM newest_of_market"],
+  ["can be searched for", "DELETE FROM market_words WHERE rowid = 1"],
   ["live orders are listed", "DELETE FROM resting_orders"],
 ] as const)("%s: %s", ([finding, damage]) => {
   expect(findings(damage)).toContainEqual(expect.stringContaining(finding));
