@@ -97,8 +97,8 @@ export const MAX_CACHED_SEARCHES = 64;
 export const MAX_EVENT_MARKETS = 100;
 /** Characters of a list that are written in one turn of the gateway's event loop: about a millisecond. */
 export const MAX_CHARACTERS_PER_TURN = 256 * 1024;
-/** The order of a list by a figure that moves is renewed at most once in a millisecond per so many things in it. */
-export const LISTED_PER_MS = 100;
+/** Markets or events that are put in their new place in a list before it is read: about a millisecond. */
+export const MAX_MOVED_PER_READ = 500;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;

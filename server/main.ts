@@ -364,7 +364,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
     );
     await exchange.settled();
   }
-  for (const each of [lists, feed]) each.warmUp(startedAt);
+  lists.warmUp();
+  feed.warmUp(startedAt);
   const ticking = [
     setInterval(() => exchange.tick(Date.now()), TICK_MS),
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),

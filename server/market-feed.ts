@@ -1,6 +1,6 @@
 /**
  * The feed: open markets, and events that have one, in one list by the volume of the last 24 hours, in numbered pages.
- * What is in it is exact at every request, its order may be of a moment before (LISTED_PER_MS).
+ * Owns their order; what it shows of each is of now.
  */
 import type { Static } from "typebox";
 import { MarketStatus } from "../engine/constants.ts";
@@ -8,9 +8,8 @@ import type { EventRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { DEFAULT_FEED_SIZE } from "../engine/limits.ts";
 import { writeInTurns } from "./in-turns.ts";
-import { holdsMs } from "./market-lists.ts";
-import { type Filter, Order } from "./market-order.ts";
-import type { Market, MarketRegistry } from "./market-registry.ts";
+import { Column, fits, type IdFilter, Order } from "./market-order.ts";
+import type { Market, MarketRegistry, RegistryListener } from "./market-registry.ts";
 import { Found, type MarketSearch } from "./market-search.ts";
 import type * as S from "./schemas.ts";
 import { eventView, marketView } from "./views.ts";
@@ -21,74 +20,113 @@ type FeedQuery = Static<typeof S.FeedQuery>;
 const placeOfMarket = (id: number): number => 2 * id;
 const placeOfEvent = (id: number): number => 2 * id + 1;
 const isEvent = (place: number): boolean => place % 2 === 1;
-const idOf = (place: number): number => Math.floor(place / 2);
+const idOf = (place: number): number => place >>> 1;
 
+const HOUR_MS = 3_600_000;
 const NOTHING = Found.of([]);
+const isOpen = ({ status }: Market): boolean => status === MarketStatus.open;
 
-export class MarketFeed {
+export class MarketFeed implements RegistryListener {
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   private readonly search: MarketSearch;
   private readonly order: Order;
-  private readonly shown: Filter;
-  private readonly kind: Filter;
-  private readonly category: Filter;
+  private readonly category = new Column();
+  private readonly kind = new Column();
+  /** Volumes of 24 hours are as of here. */
+  private now = 0;
 
   constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch) {
     this.registry = registry;
     this.ledger = ledger;
     this.search = search;
-    const isOpen = ({ status }: Market): boolean => status === MarketStatus.open;
-    const marketAt = (place: number): Market => registry.get(idOf(place))!;
-    const eventAt = (place: number): EventRow => registry.event(idOf(place))!;
-    const at = (place: number): Market | EventRow => (isEvent(place) ? eventAt(place) : marketAt(place));
-    this.order = new Order({
-      sources: [
-        { items: () => registry.all(), idOf: placeOfMarket },
-        { items: () => registry.allEvents(), idOf: placeOfEvent },
-      ],
-      keyOf: (place, now) => {
-        if (!isEvent(place)) return registry.dayVolume(marketAt(place), now);
-        return registry.marketsOf(idOf(place)).reduce((sum, market) => sum + registry.dayVolume(market, now), 0);
-      },
-      tie: (a, b) => at(b).createdAt - at(a).createdAt || b - a,
-      holdsMs: () => holdsMs(registry),
-      version: () => registry.statusChanges,
-    });
-    this.shown = {
-      name: "shown",
-      read: (place) => (isEvent(place) ? registry.marketsOf(idOf(place)).some(isOpen) : isOpen(marketAt(place))),
+    const createdAt = (place: number): number => {
+      return (isEvent(place) ? registry.event(idOf(place)) : registry.get(idOf(place)))!.createdAt;
     };
-    this.kind = { name: "kind", read: (place) => (isEvent(place) ? "event" : "market") };
-    this.category = { name: "category", read: (place) => at(place).category };
+    this.order = new Order({
+      keyOf: (place) => this.keyOf(place),
+      tie: (a, b) => createdAt(b) - createdAt(a) || b - a,
+    });
+    registry.listen(this);
+  }
+
+  private keyOf(place: number): number {
+    const { registry, now } = this;
+    const id = idOf(place);
+    if (!isEvent(place)) {
+      const market = registry.get(id)!;
+      return isOpen(market) ? registry.dayVolume(market, now) : Number.NaN;
+    }
+    const markets = registry.marketsOf(id);
+    if (!markets.some(isOpen)) return Number.NaN;
+    return markets.reduce((sum, market) => sum + registry.dayVolume(market, now), 0);
+  }
+
+  // ---------------------------------------------------------------- what changes
+
+  marketAdded(market: Market): void {
+    this.category.set(placeOfMarket(market.id), market.category);
+    this.kind.set(placeOfMarket(market.id), "market");
+    this.volumeChanged(market);
+  }
+
+  eventAdded({ id, category }: EventRow): void {
+    this.category.set(placeOfEvent(id), category);
+    this.kind.set(placeOfEvent(id), "event");
+    this.order.mark(placeOfEvent(id));
+  }
+
+  statusChanged(market: Market): void {
+    this.volumeChanged(market);
+  }
+
+  volumeChanged({ id, eventId }: Market): void {
+    this.order.mark(placeOfMarket(id));
+    if (eventId !== null) this.order.mark(placeOfEvent(eventId));
   }
 
   /** Sorts it, so that whoever asks first needn't wait for it. */
   warmUp(now: number): void {
-    this.order.upToDate(now);
+    this.now = now;
+    this.order.renew(Number.MAX_SAFE_INTEGER);
   }
 
-  async read(query: FeedQuery, now: number): Promise<string> {
-    const { page = 1, size = DEFAULT_FEED_SIZE, category, kind, q } = query;
-    const isFound = q === undefined ? null : await this.find(q, kind === undefined ? null : String(kind));
-    let slice = this.order.upToDate(now).where(this.shown, true);
-    if (kind !== undefined) slice = slice.where(this.kind, kind);
-    if (category !== undefined) slice = slice.where(this.category, category);
-    const places = isFound === null ? slice.ids : slice.ids.filter(isFound);
+  /** Each hour the volumes lose one of their hours. */
+  private renew(now: number): void {
+    if (Math.floor(now / HOUR_MS) !== Math.floor(this.now / HOUR_MS)) this.order.markAll();
+    this.now = now;
+    this.order.renew();
+  }
+
+  // ---------------------------------------------------------------- reading
+
+  read(query: FeedQuery, now: number): string | Promise<string> {
+    const { kind, q } = query;
+    if (q === undefined) return this.page(query, [], now);
+    const find = (table: "markets" | "events"): Promise<Found> => {
+      return kind === undefined || table === `${kind}s` ? this.search.find(table, q) : Promise.resolve(NOTHING);
+    };
+    return Promise.all([find("markets"), find("events")]).then(([markets, events]) => {
+      const found = { has: (place: number) => (isEvent(place) ? events : markets).has(idOf(place)) };
+      return this.page(query, [found], now);
+    });
+  }
+
+  private page(query: FeedQuery, found: readonly IdFilter[], now: number): string | Promise<string> {
+    const { page = 1, size = DEFAULT_FEED_SIZE, kind, category } = query;
+    const filters = [...found];
+    if (kind !== undefined) filters.push(this.kind.having(String(kind)));
+    if (category !== undefined) filters.push(this.category.having(category));
+    this.renew(now);
+    const all = this.order.ids.subarray(0, this.order.size);
+    const wanted = filters.length === 0 ? all : all.filter((place) => fits(place, filters));
+    // A copy: while it is written the order may change.
+    const shown = [...wanted.subarray((page - 1) * size, page * size)];
     return writeInTurns(
-      places.slice((page - 1) * size, page * size),
+      shown,
       (place) => this.text(place, now),
-      (items) => `{"items":[${items}],"page":${page},"size":${size},"total":${places.length}}`,
+      (items) => `{"items":[${items}],"page":${page},"size":${size},"total":${wanted.length}}`,
     );
-  }
-
-  /** @param kind the one to look among, null for both */
-  private async find(q: string, kind: string | null): Promise<(place: number) => boolean> {
-    const [markets, events] = await Promise.all([
-      kind === "event" ? NOTHING : this.search.find("markets", q),
-      kind === "market" ? NOTHING : this.search.find("events", q),
-    ]);
-    return (place) => (isEvent(place) ? events : markets).has(idOf(place));
   }
 
   private text(place: number, now: number): string {

@@ -1,18 +1,18 @@
 /**
- * The public lists of markets and events by cursor: filters, search, sorts, pages, from the gateway's memory. Which ones
- * are in a list is exact at every request. The order by volume may be of a moment before (LISTED_PER_MS: of the last
- * second among 100,000), what is shown is of now. A volume never falls, so that paging by it never shows a thing twice;
- * what is traded meanwhile can rise past the page that is being read, and is then found further in front.
+ * The public lists of markets and events by cursor: filters, search, sorts, pages, from the gateway's memory. A read is
+ * a walk through numbers in typed arrays; at most MAX_MOVED_PER_READ of them are put in another place before it. A volume
+ * never falls, so that paging by it never shows a thing twice; what is traded meanwhile can rise past the page that is
+ * being read, and is then found further in front.
  */
 import type { Static } from "typebox";
 import { MARKET_STATUSES } from "../engine/constants.ts";
 import type { EventRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
-import { DEFAULT_PAGE_LIMIT, LISTED_PER_MS } from "../engine/limits.ts";
+import { DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
 import { badRequest } from "./errors.ts";
 import { writeInTurns } from "./in-turns.ts";
-import { type Filter, Order, type Slice } from "./market-order.ts";
-import type { Market, MarketRegistry } from "./market-registry.ts";
+import { Column, fits, type IdFilter, Order } from "./market-order.ts";
+import type { Market, MarketRegistry, RegistryListener } from "./market-registry.ts";
 import { Found, type MarketSearch } from "./market-search.ts";
 import { decodeCursor, encodeCursor } from "./paging.ts";
 import type * as S from "./schemas.ts";
@@ -21,133 +21,145 @@ import { eventView, marketView, marketVolume } from "./views.ts";
 type MarketsQuery = Static<typeof S.MarketsQuery>;
 type EventsQuery = Static<typeof S.EventsQuery>;
 
-/** One sort of one list. */
-interface List {
-  readonly order: Order;
-  /** In the cursors that lead through it. */
-  readonly tag: number;
+/** The sorts of one list. */
+interface Sorts {
+  readonly created_at: Order;
+  readonly volume: Order;
+  readonly closes_at: Order;
 }
 
-/** By the names of the sorts. */
-type Lists = Readonly<Record<string, List>>;
+/** What the cursors begin with that lead through a list in one of its sorts. */
+const TAGS = {
+  markets: { created_at: 1, volume: 2, closes_at: 3 },
+  events: { created_at: 4, volume: 5, closes_at: 6 },
+} as const;
 
 /** Soonest first; what has no end comes last. */
 const endKey = (closesAt: number | null): number => -(closesAt ?? Number.MAX_SAFE_INTEGER);
 
-/** How long an order by volume holds, in ms: renewing it takes the gateway's time in proportion. */
-export function holdsMs(registry: MarketRegistry): number {
-  return Math.floor((registry.all().length + registry.allEvents().length) / LISTED_PER_MS);
+function sortsOf(volumeOf: (id: number) => number, closesAt: (id: number) => number | null): Sorts {
+  return {
+    created_at: new Order({ keyOf: (id) => id }),
+    volume: new Order({ keyOf: volumeOf }),
+    closes_at: new Order({ keyOf: (id) => endKey(closesAt(id)) }),
+  };
 }
 
-export class MarketLists {
+export class MarketLists implements RegistryListener {
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   private readonly search: MarketSearch;
-  private readonly marketLists: Lists;
-  private readonly eventLists: Lists;
-  private readonly status: Filter;
-  private readonly marketCategory: Filter;
-  private readonly eventCategory: Filter;
+  private readonly marketSorts: Sorts;
+  private readonly eventSorts: Sorts;
+  private readonly status = new Column();
+  private readonly marketCategory = new Column();
+  private readonly eventCategory = new Column();
 
   constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch) {
     this.registry = registry;
     this.ledger = ledger;
     this.search = search;
-    const market = (id: number): Market => registry.get(id)!;
-    const event = (id: number): EventRow => registry.event(id)!;
-    const base = { version: () => registry.statusChanges };
-    const moving = { ...base, holdsMs: () => holdsMs(registry) };
-    const lists = (
-      items: () => readonly { id: number }[],
-      volume: (id: number) => number,
-      closesAt: (id: number) => number | null,
-      firstTag: number,
-    ): Lists => {
-      const sources = [{ items, idOf: (id: number) => id }];
-      return {
-        created_at: { tag: firstTag, order: new Order({ ...base, sources, keyOf: (id) => id }) },
-        volume: { tag: firstTag + 1, order: new Order({ ...moving, sources, keyOf: volume }) },
-        closes_at: { tag: firstTag + 2, order: new Order({ ...base, sources, keyOf: (id) => endKey(closesAt(id)) }) },
-      };
-    };
-    const volumeOf = (id: number): number => marketVolume(market(id));
-    const volumeOfEvent = (id: number): number => registry.marketsOf(id).reduce((sum, m) => sum + marketVolume(m), 0);
-    const endOf = (id: number): number | null => market(id).closesAt;
-    const endOfEvent = (id: number): number | null => event(id).closesAt;
-    this.marketLists = lists(() => registry.all(), volumeOf, endOf, 0);
-    this.eventLists = lists(() => registry.allEvents(), volumeOfEvent, endOfEvent, 3);
-    this.status = { name: "status", read: (id) => market(id).status };
-    this.marketCategory = { name: "category", read: (id) => market(id).category };
-    this.eventCategory = { name: "category", read: (id) => event(id).category };
+    this.marketSorts = sortsOf(
+      (id) => marketVolume(registry.get(id)!),
+      (id) => registry.get(id)!.closesAt,
+    );
+    this.eventSorts = sortsOf(
+      (id) => registry.marketsOf(id).reduce((sum, market) => sum + marketVolume(market), 0),
+      (id) => registry.event(id)!.closesAt,
+    );
+    registry.listen(this);
+  }
+
+  // ---------------------------------------------------------------- what changes
+
+  marketAdded(market: Market): void {
+    for (const order of Object.values(this.marketSorts)) order.mark(market.id);
+    this.marketCategory.set(market.id, market.category);
+    this.statusChanged(market);
+    this.volumeChanged(market);
+  }
+
+  eventAdded({ id, category }: EventRow): void {
+    for (const order of Object.values(this.eventSorts)) order.mark(id);
+    this.eventCategory.set(id, category);
+  }
+
+  statusChanged({ id, status }: Market): void {
+    this.status.set(id, status);
+  }
+
+  volumeChanged({ id, eventId }: Market): void {
+    this.marketSorts.volume.mark(id);
+    if (eventId !== null) this.eventSorts.volume.mark(eventId);
   }
 
   /** Sorts every list, so that whoever asks first needn't wait for it. */
-  warmUp(now: number): void {
-    for (const lists of [this.marketLists, this.eventLists]) {
-      for (const { order } of Object.values(lists)) order.upToDate(now);
+  warmUp(): void {
+    for (const sorts of [this.marketSorts, this.eventSorts]) {
+      for (const order of Object.values(sorts)) order.renew(Number.MAX_SAFE_INTEGER);
     }
   }
 
+  // ---------------------------------------------------------------- reading
+
   markets(query: MarketsQuery, now: number): string | Promise<string> {
-    const { status = "open", category, event_id, sort = "created_at", q } = query;
-    const list = this.marketLists[String(sort)]!;
+    const { status = "open", category, event_id, q } = query;
+    const sort = (query.sort ?? "created_at") as keyof Sorts;
     const read = (found: readonly Found[]): string | Promise<string> => {
-      let slice = list.order.upToDate(now).where(this.status, MARKET_STATUSES.indexOf(status as never));
-      if (category !== undefined) slice = slice.where(this.marketCategory, category);
-      const sets = event_id === undefined ? found : [...found, Found.of(this.registry.marketsOf(event_id))];
-      return page(list, slice, sets, query, (id) => this.marketText(id, now));
+      const filters: IdFilter[] = [this.status.having(MARKET_STATUSES.indexOf(status as never)), ...found];
+      if (category !== undefined) filters.push(this.marketCategory.having(category));
+      if (event_id !== undefined) filters.push(Found.of(this.registry.marketsOf(event_id)));
+      return page(this.marketSorts[sort], TAGS.markets[sort], filters, query, (id) => {
+        return JSON.stringify(marketView(this.registry.get(id)!, this.registry, this.ledger, now));
+      });
     };
     return q === undefined ? read([]) : this.search.find("markets", q).then((found) => read([found]));
   }
 
   events(query: EventsQuery, now: number): string | Promise<string> {
-    const { category, sort = "created_at", q } = query;
-    const list = this.eventLists[String(sort)]!;
+    const { category, q } = query;
+    const sort = (query.sort ?? "created_at") as keyof Sorts;
     const read = (found: readonly Found[]): string | Promise<string> => {
-      let slice = list.order.upToDate(now);
-      if (category !== undefined) slice = slice.where(this.eventCategory, category);
-      return page(list, slice, found, query, (id) => this.eventText(id, now));
+      const filters: IdFilter[] = [...found];
+      if (category !== undefined) filters.push(this.eventCategory.having(category));
+      return page(this.eventSorts[sort], TAGS.events[sort], filters, query, (id) => {
+        return JSON.stringify(eventView(this.registry.event(id)!, this.registry, this.ledger, now));
+      });
     };
     return q === undefined ? read([]) : this.search.find("events", q).then((found) => read([found]));
   }
-
-  private marketText(id: number, now: number): string {
-    return JSON.stringify(marketView(this.registry.get(id)!, this.registry, this.ledger, now));
-  }
-
-  private eventText(id: number, now: number): string {
-    return JSON.stringify(eventView(this.registry.event(id)!, this.registry, this.ledger, now));
-  }
 }
 
-/** One page of a slice: what is in all of `sets`, from the cursor on. @throws ApiError 40000 */
+/** One page of an order: what fits the filters, from the cursor on. @throws ApiError 40000 */
 function page(
-  { tag }: List,
-  slice: Slice,
-  sets: readonly Found[],
+  order: Order,
+  tag: number,
+  filters: readonly IdFilter[],
   query: { limit?: number; cursor?: string },
   text: (id: number) => string,
 ): string | Promise<string> {
   const { limit = DEFAULT_PAGE_LIMIT, cursor } = query;
-  const { ids, keys } = slice;
-  let at = 0;
+  order.renew();
+  const { ids, keys, size } = order;
+  let place = 0;
   if (cursor !== undefined) {
     const [of, key, id] = decodeCursor(cursor, 3) as [number, number, number];
     if (of !== tag) throw badRequest("cursor: of another list, or of another sort");
-    at = slice.after(key, id);
+    place = order.placeOf(key, id);
+    if (place < size && keys[place] === key && ids[place] === id) place++;
   }
   const shown: number[] = [];
   let last = 0;
   let next = "null";
-  for (; at < ids.length; at++) {
-    const id = ids[at]!;
-    if (!sets.every((set) => set.has(id))) continue;
+  for (; place < size; place++) {
+    const id = ids[place]!;
+    if (!fits(id, filters)) continue;
     if (shown.length === limit) {
       next = `"${encodeCursor(tag, keys[last]!, ids[last]!)}"`;
       break;
     }
     shown.push(id);
-    last = at;
+    last = place;
   }
   return writeInTurns(shown, text, (items) => `{"items":[${items}],"next_cursor":${next}}`);
 }

@@ -1,165 +1,181 @@
 /**
- * Ids in the order of a key, largest first, as lists are paged through. Sorting everything for each request would block
- * the gateway: an order is renewed by moving what has another key than before, and is split by what is filtered for
- * when somebody asks. Knows ids and numbers, not what they stand for.
+ * Ids in the order of a key, largest first, as lists are paged through. Sorting or even looking at everything for each
+ * request would block the gateway: whoever changes a key marks the id, and a read moves what was marked. Knows ids and
+ * numbers, not what they stand for.
  */
+import { IdSet } from "../engine/id-set.ts";
+import { MAX_MOVED_PER_READ } from "../engine/limits.ts";
+import { withIndex } from "../engine/typed-arrays.ts";
 
-/** Names a property that a list is filtered by, and reads it. */
-export interface Filter {
-  readonly name: string;
-  readonly read: (id: number) => unknown;
-}
-
-/** A part of an order: ids, and beside each its key as of the last renewal. */
-export class Slice {
-  readonly ids: number[];
-  readonly keys: number[];
-  private splits: Map<string, Map<unknown, Slice>> | null = null;
-
-  constructor(ids: number[] = [], keys: number[] = []) {
-    this.ids = ids;
-    this.keys = keys;
-  }
-
-  /** Those of it whose property has the value. The first call of a filter splits the whole slice by it. */
-  where({ name, read }: Filter, value: unknown): Slice {
-    this.splits ??= new Map();
-    let split = this.splits.get(name);
-    if (split === undefined) {
-      split = new Map();
-      for (let i = 0; i < this.ids.length; i++) {
-        const id = this.ids[i]!;
-        const found = read(id);
-        let part = split.get(found);
-        if (part === undefined) {
-          part = new Slice();
-          split.set(found, part);
-        }
-        part.ids.push(id);
-        part.keys.push(this.keys[i]!);
-      }
-      this.splits.set(name, split);
-    }
-    return split.get(value) ?? NONE;
-  }
-
-  /** The place of what comes after a key and an id, which need not be in it; ids must break its ties. */
-  after(key: number, id: number): number {
-    let low = 0;
-    let high = this.ids.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const isAfter = this.keys[middle]! < key || (this.keys[middle] === key && this.ids[middle]! < id);
-      if (isAfter) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-}
-
-const NONE = new Slice();
-
-interface Moved {
-  readonly id: number;
-  readonly key: number;
-}
-
-/** What an order is made of. */
 export interface OrderOptions {
-  /** The ids of all that is in it; what is new comes at the ends of the lists. */
-  readonly sources: readonly Source[];
-  readonly keyOf: (id: number, now: number) => number;
-  /** Keys change by themselves: the order is renewed when it is older than this, in ms. Without it they never change. */
-  readonly holdsMs?: () => number;
+  /** The key that an id has now; NaN where it isn't in the order. */
+  readonly keyOf: (id: number) => number;
   /** The order among equal keys, as for sort(); by default the largest id comes first. */
   readonly tie?: (a: number, b: number) => number;
-  /** Rises whenever a property changes that slices are filtered by. */
-  readonly version: () => number;
 }
 
-interface Source {
-  readonly items: () => readonly { readonly id: number }[];
-  readonly idOf: (id: number) => number;
+/** What comes into an order: before the `place`th of those in it. */
+interface Coming {
+  readonly id: number;
+  readonly key: number;
+  readonly place: number;
+}
+
+interface Columns {
+  ids: Int32Array<ArrayBuffer>;
+  keys: Float64Array<ArrayBuffer>;
 }
 
 export class Order {
-  private readonly options: OrderOptions;
+  /** The first `size` are in order; hold until the next call. */
+  ids = new Int32Array(64);
+  keys = new Float64Array(64);
+  size = 0;
+  private spare: Columns = { ids: new Int32Array(64), keys: new Float64Array(64) };
+  /** By id: the key that it is in the order under; NaN where it isn't in it. */
+  private held = new Float64Array(64).fill(Number.NaN);
+  private marked = new IdSet();
+  private readonly keyOf: (id: number) => number;
   private readonly tie: (a: number, b: number) => number;
-  /** Of each source, how many are in it. */
-  private readonly taken: number[];
-  private all = new Slice();
-  private version = 0;
-  private renewedAt = 0;
 
-  constructor(options: OrderOptions) {
-    this.options = options;
-    this.tie = options.tie ?? ((a, b) => b - a);
-    this.taken = options.sources.map(() => 0);
+  constructor({ keyOf, tie = (a, b) => b - a }: OrderOptions) {
+    this.keyOf = keyOf;
+    this.tie = tie;
   }
 
-  /** All of it, new enough, with whatever is new in it. */
-  upToDate(now: number): Slice {
-    const { holdsMs, version } = this.options;
-    const added = this.added();
-    // A clock that was set back must not keep an old order.
-    const isOld = holdsMs !== undefined && Math.abs(now - this.renewedAt) >= holdsMs();
-    if (version() !== this.version) this.all = new Slice(this.all.ids, this.all.keys);
-    if (added.length > 0 || isOld) this.renew(added, now);
-    this.version = version();
-    return this.all;
+  /** Its key may have changed, or whether it is in the order at all. */
+  mark(id: number): void {
+    this.marked.add(id);
   }
 
-  private added(): number[] {
-    const added: number[] = [];
-    this.options.sources.forEach(({ items, idOf }, i) => {
-      const found = items();
-      for (let at = this.taken[i]!; at < found.length; at++) added.push(idOf(found[at]!.id));
-      this.taken[i] = found.length;
-    });
-    return added;
+  /** Marks all that are in it. */
+  markAll(): void {
+    for (let i = 0; i < this.size; i++) this.marked.add(this.ids[i]!);
   }
 
-  /** Takes in `added`, and puts what has another key than before in its place. */
-  private renew(added: readonly number[], now: number): void {
-    const { keyOf } = this.options;
-    const moved: Moved[] = added.map((id) => ({ id, key: keyOf(id, now) }));
-    const ids: number[] = [];
-    const keys: number[] = [];
-    const { all } = this;
-    for (let i = 0; i < all.ids.length; i++) {
-      const id = all.ids[i]!;
-      const key = keyOf(id, now);
-      if (key === all.keys[i]) {
-        ids.push(id);
-        keys.push(key);
-      } else moved.push({ id, key });
+  /**
+   * Puts what was marked in its place.
+   * @param most a bound that keeps it short: what is left is for the next calls
+   */
+  renew(most = MAX_MOVED_PER_READ): void {
+    const { marked } = this;
+    if (marked.size === 0) return;
+    const ids = marked.list().slice();
+    marked.clear();
+    for (let i = most; i < ids.length; i++) marked.add(ids[i]!);
+    const gone: number[] = [];
+    const coming: Coming[] = [];
+    for (const id of ids.subarray(0, most)) {
+      const key = this.keyOf(id);
+      this.held = withIndex(this.held, id, Number.NaN);
+      const before = this.held[id]!;
+      if (Object.is(key, before)) continue;
+      if (!Number.isNaN(before)) gone.push(this.placeOf(before, id));
+      if (!Number.isNaN(key)) coming.push({ id, key, place: this.placeOf(key, id) });
+      this.held[id] = key;
     }
-    this.renewedAt = now;
-    if (moved.length === 0) return;
-    moved.sort((a, b) => b.key - a.key || this.tie(a.id, b.id));
-    this.all = this.merged(ids, keys, moved);
+    if (gone.length + coming.length === 0) return;
+    gone.sort((a, b) => a - b);
+    coming.sort((a, b) => b.key - a.key || this.tie(a.id, b.id));
+    this.move(gone, coming);
   }
 
-  private merged(ids: readonly number[], keys: readonly number[], moved: readonly Moved[]): Slice {
-    const slice = new Slice();
-    let next = 0;
-    const take = ({ id, key }: Moved): void => {
-      slice.ids.push(id);
-      slice.keys.push(key);
-      next++;
+  /** The place of what has this key and id, or would come next after it. */
+  placeOf(key: number, id: number): number {
+    const { ids, keys } = this;
+    let low = 0;
+    let high = this.size;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = keys[middle]!;
+      if (other > key || (other === key && this.tie(ids[middle]!, id) < 0)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Copies the order into the spare columns, without what is gone and with what is coming; whole runs at a time. */
+  private move(gone: readonly number[], coming: readonly Coming[]): void {
+    const { ids, keys, spare } = this;
+    const size = this.size - gone.length + coming.length;
+    spare.ids = withIndex(spare.ids, size);
+    spare.keys = withIndex(spare.keys, size);
+    let from = 0;
+    let to = 0;
+    const copyUntil = (place: number): void => {
+      spare.ids.set(ids.subarray(from, place), to);
+      spare.keys.set(keys.subarray(from, place), to);
+      to += place - from;
+      from = place;
     };
-    for (let i = 0; i < ids.length; i++) {
-      const id = ids[i]!;
-      const key = keys[i]!;
-      while (next < moved.length) {
-        const other = moved[next]!;
-        if (other.key < key || (other.key === key && this.tie(other.id, id) > 0)) break;
-        take(other);
+    let nextGone = 0;
+    let nextComing = 0;
+    while (nextGone < gone.length || nextComing < coming.length) {
+      const leaves = gone[nextGone] ?? this.size;
+      const comes = coming[nextComing];
+      if (comes !== undefined && comes.place <= leaves) {
+        copyUntil(comes.place);
+        spare.ids[to] = comes.id;
+        spare.keys[to++] = comes.key;
+        nextComing++;
+      } else {
+        copyUntil(leaves);
+        from++;
+        nextGone++;
       }
-      slice.ids.push(id);
-      slice.keys.push(key);
     }
-    while (next < moved.length) take(moved[next]!);
-    return slice;
+    copyUntil(this.size);
+    this.spare = { ids, keys };
+    this.ids = spare.ids;
+    this.keys = spare.keys;
+    this.size = size;
   }
+}
+
+/** A property that lists are filtered by, as a number for each id: looking into 100,000 objects takes long. */
+export class Column {
+  private readonly codes = new Map<string | number | null, number>();
+  private ofId = new Int32Array(64);
+
+  set(id: number, value: string | number | null): void {
+    let code = this.codes.get(value);
+    if (code === undefined) {
+      code = this.codes.size + 1;
+      this.codes.set(value, code);
+    }
+    this.ofId = withIndex(this.ofId, id);
+    this.ofId[id] = code;
+  }
+
+  /** Those ids that have the value; holds until the next call of `set`. */
+  having(value: string | number | null): IdFilter {
+    return new ColumnFilter(this.ofId, this.codes.get(value) ?? NO_CODE);
+  }
+}
+
+const NO_CODE = -1;
+
+/** Says which ids are wanted. */
+export interface IdFilter {
+  has(id: number): boolean;
+}
+
+class ColumnFilter implements IdFilter {
+  private readonly codes: Int32Array;
+  private readonly code: number;
+
+  constructor(codes: Int32Array, code: number) {
+    this.codes = codes;
+    this.code = code;
+  }
+
+  has(id: number): boolean {
+    return this.codes[id] === this.code;
+  }
+}
+
+/** Whether all filters want an id. */
+export function fits(id: number, filters: readonly IdFilter[]): boolean {
+  for (let i = 0; i < filters.length; i++) if (!filters[i]!.has(id)) return false;
+  return true;
 }

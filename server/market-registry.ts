@@ -41,6 +41,14 @@ export interface Outcome {
   isWatched: boolean;
 }
 
+/** Keeps lists of markets and events. Of each trade of the exchange it is told by `volumeChanged`: that must be quick. */
+export interface RegistryListener {
+  marketAdded(market: Market): void;
+  eventAdded(event: EventRow): void;
+  statusChanged(market: Market): void;
+  volumeChanged(market: Market): void;
+}
+
 /** One outcome's depth as of the last committed batch, and, where it is watched, what changed since `takeChanges`. */
 class Book {
   sequence: number;
@@ -121,7 +129,7 @@ export class MarketRegistry {
   private readonly firstBookSequence: number;
   private readonly firstTradeSequence: number;
   private readonly changedBooks: Outcome[] = [];
-  private statusCount = 0;
+  private readonly listeners: RegistryListener[] = [];
 
   /**
    * @param firstBookSequence the database's commit counter at start: a book moves at most once a commit, so its
@@ -137,6 +145,7 @@ export class MarketRegistry {
     this.events.set(event.id, event);
     this.eventsInOrder.push(event);
     this.eventBySlug.set(event.slug, event);
+    for (const listener of this.listeners) listener.eventAdded(event);
   }
 
   add(row: MarketRow, outcomes: readonly OutcomeRow[]): Market {
@@ -168,17 +177,20 @@ export class MarketRegistry {
       if (siblings === undefined) this.marketsOfEvent.set(market.eventId, [market]);
       else siblings.push(market);
     }
+    for (const listener of this.listeners) listener.marketAdded(market);
     return market;
+  }
+
+  /** Tells of all markets and events that there are, and of every change to come. */
+  listen(listener: RegistryListener): void {
+    for (const event of this.eventsInOrder) listener.eventAdded(event);
+    for (const market of this.inOrder) listener.marketAdded(market);
+    this.listeners.push(listener);
   }
 
   setStatus(market: Market, status: number): void {
     (market as { status: number }).status = status;
-    this.statusCount++;
-  }
-
-  /** How many changes of a status there were. */
-  get statusChanges(): number {
-    return this.statusCount;
+    for (const listener of this.listeners) listener.statusChanged(market);
   }
 
   get(id: number): Market | undefined {
@@ -276,6 +288,7 @@ export class MarketRegistry {
     market.hourly ??= new Map();
     market.hourly.set(hour, (market.hourly.get(hour) ?? 0) + quantity);
     for (const old of market.hourly.keys()) if (old <= hour - HOURS_A_DAY) market.hourly.delete(old);
+    for (const listener of this.listeners) listener.volumeChanged(market);
   }
 
   /** Shares traded in the last 24 hours, to the hour. */

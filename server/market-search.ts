@@ -7,10 +7,11 @@ import { MAX_CACHED_SEARCHES } from "../engine/limits.ts";
 import type { History } from "./history.ts";
 import type { SearchTable } from "./history-worker.ts";
 import { makeRoom } from "./make-room.ts";
+import type { IdFilter } from "./market-order.ts";
 import type { MarketRegistry } from "./market-registry.ts";
 
 /** A set of ids that was found, a bit each. */
-export class Found {
+export class Found implements IdFilter {
   private readonly bits: Uint32Array;
 
   constructor(bits: Uint32Array) {
