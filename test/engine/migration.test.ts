@@ -5,6 +5,7 @@ import { OrderStatus } from "../../engine/constants.ts";
 import { migrate } from "../../engine/journal/database.ts";
 import { loadLiveOrders } from "../../engine/journal/load.ts";
 import { MIGRATIONS } from "../../engine/journal/schema.ts";
+import { searchWords } from "../../engine/journal/search-words.ts";
 import { verifyDatabase } from "../../engine/journal/verify.ts";
 
 /** Two users; the second's sell rests with 2 of 5 left after the first took 3 in two matches; a buy of the first rests. */
@@ -59,6 +60,29 @@ test("schema 1, with look-up tables that lag behind", () => {
     [6, 4, 4, 0],
     [7, 5, 0, 5],
   ]);
+  db.close();
+});
+
+test("schema 4: what its markets and events say can be searched for", () => {
+  const db = new Database(":memory:");
+  for (const migration of MIGRATIONS.slice(0, 4)) db.exec(migration);
+  db.exec(`
+    INSERT INTO events VALUES (7, 'cup-2030', 'Coupe du Monde é', NULL, NULL, 1);
+    INSERT INTO markets VALUES (3, 'a-slug', 'Straße?', NULL, NULL, 7, 1, 0, NULL, NULL, 1),
+      (9, 'b', 'Ώρα', 'described', 'sports', NULL, 1, 0, NULL, NULL, 1);
+    INSERT INTO outcomes VALUES (1, 3, 0, 'Oui', NULL, 0), (2, 3, 1, 'Non', NULL, 0), (3, 9, 0, 'Yes', NULL, 0),
+      (4, 9, 1, 'No', NULL, 0);`);
+  db.pragma("user_version = 4");
+  migrate(db);
+  const found = (table: string, typed: string): unknown[] => {
+    const query = searchWords(typed).map((word) => `"${word}"*`);
+    return db.prepare(`SELECT rowid FROM ${table} WHERE ${table} MATCH ?`).pluck().all(query.join(" "));
+  };
+  for (const text of ["STRASSE", "slug a", "oui non", "str"]) expect(found("market_words", text), text).toEqual([3]);
+  for (const text of ["ωρα", "DESCR", "sports", "no yes b"]) expect(found("market_words", text), text).toEqual([9]);
+  expect(found("market_words", "slug b")).toEqual([]);
+  for (const text of ["monde e", "2030 cup", "COUPÉ"]) expect(found("event_words", text), text).toEqual([7]);
+  expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
   db.close();
 });
 
