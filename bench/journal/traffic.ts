@@ -28,7 +28,7 @@ export class Traffic {
   placements = 0;
   matches = 0;
   private count = 0;
-  private operations = 0;
+  operations = 0;
   private readonly random: () => number;
   private readonly freeSlots: number[] = [];
   /** Slots of orders that rest, in no order; by slot where it stands there (or -1), its order's id and market. */
