@@ -14,7 +14,7 @@ import { Updates } from "../engine/journal/updates.ts";
 import { verifyDatabase } from "../engine/journal/verify.ts";
 import { KEEP_UPDATES_MS, MAX_BATCH_COMMANDS } from "../engine/limits.ts";
 import { createRig } from "./journal/rig.ts";
-import { MARKETS, USERS } from "./journal/traffic.ts";
+import { MARKETS, START_MS, USERS } from "./journal/traffic.ts";
 import { grouped, median, printHead, printResult } from "./report.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
 import { randomFrom } from "./support/random.ts";
@@ -100,27 +100,30 @@ async function measureRounds(batch: number): Promise<Record<string, unknown>> {
 
 /**
  * Microseconds that the row of one order update takes, in transactions as large as a full batch's, on a database of its
- * own that waits for no disk.
+ * own that waits for no disk: to write it, and to write it while an old one is taken away, as goes on after eight days.
  */
-function measureUpdates(updatesPerBatch: number): number {
+function measureUpdates(updatesPerBatch: number): { written: number; pruned: number } {
   const db = openDatabase(join(folder, "updates.db"), "off");
   migrate(db);
   const updates = new Updates(db, new Chains(db), 0, KEEP_UPDATES_MS);
   const random = randomFrom(20_261_121);
-  const times: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const start = performance.now();
-    db.exec("BEGIN IMMEDIATE");
-    for (let i = 0; i < updatesPerBatch; i++) {
-      const user = 1 + Math.floor(random() * USERS);
-      updates.add(user, i + 1, 5_000, 100, 100, OrderStatus.open, 0, 0, 1_700_000_000_000);
+  const times: Record<"written" | "pruned", number[]> = { written: [], pruned: [] };
+  for (const what of ["written", "pruned"] as const) {
+    for (let round = 0; round < ROUNDS; round++) {
+      const start = performance.now();
+      db.exec("BEGIN IMMEDIATE");
+      for (let i = 0; i < updatesPerBatch; i++) {
+        const user = 1 + Math.floor(random() * USERS);
+        updates.add(user, i + 1, 5_000, 100, 100, OrderStatus.open, 0, 0, START_MS);
+        if (what === "pruned" && updates.isPruningDue) updates.prune(START_MS + 2 * KEEP_UPDATES_MS);
+      }
+      updates.flush();
+      db.exec("COMMIT");
+      times[what].push(((performance.now() - start) * 1_000) / updatesPerBatch);
     }
-    updates.flush();
-    db.exec("COMMIT");
-    times.push(((performance.now() - start) * 1_000) / updatesPerBatch);
   }
   db.close();
-  return median(times);
+  return { written: median(times.written), pruned: median(times.pruned) };
 }
 
 printHead(
@@ -132,10 +135,11 @@ const results: unknown[] = [];
 for (const batch of BATCHES) results.push(await measureRounds(batch));
 const written = db.prepare("SELECT order_updates FROM totals").pluck().get() as number;
 const updatesPerOrder = written / traffic.placements;
-const updateMicros = measureUpdates(Math.round((MAX_BATCH_COMMANDS * written) / traffic.operations));
+const micros = measureUpdates(Math.round((MAX_BATCH_COMMANDS * written) / traffic.operations));
+const perOrder = (micro: number): string => `${(updatesPerOrder * micro).toFixed(2)} µs an order`;
 console.log(
-  `  order updates: ${updatesPerOrder.toFixed(2)} an order, ${updateMicros.toFixed(2)} µs each: ` +
-    `${(updatesPerOrder * updateMicros).toFixed(2)} µs an order for the private stream to be durable`,
+  `  for the private stream to be durable: ${updatesPerOrder.toFixed(2)} updates an order, ${micros.written.toFixed(2)} µs ` +
+    `each: ${perOrder(micros.written)}; with old ones taken away ${perOrder(micros.pruned)}`,
 );
 await checkpoint;
 await pool.destroy();
@@ -145,5 +149,5 @@ const broken = verifyDatabase(reader).filter(({ ok }) => !ok);
 reader.close();
 check(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
 removeFolder(folder);
-const updates = { per_order: updatesPerOrder, us_each: updateMicros };
+const updates = { per_order: updatesPerOrder, us_written: micros.written, us_pruned: micros.pruned };
 printResult({ bench: "journal", needed: NEEDED, batches: results, updates });
