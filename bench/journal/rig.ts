@@ -14,7 +14,7 @@ import { OrderTexts } from "../../engine/order-texts.ts";
 import { RECORD_WORDS } from "../../engine/records.ts";
 import { createRing, RingConsumer, RingGate, RingProducer } from "../../engine/ring.ts";
 import { randomFrom } from "../support/random.ts";
-import { START_MS, Traffic } from "./traffic.ts";
+import { MARKETS, SLOTS, START_MS, Traffic, USERS } from "./traffic.ts";
 
 const DEPOSIT_MICRO = 4e13;
 
