@@ -51,6 +51,8 @@ import { balanceView, hasPosition, positionView } from "./views.ts";
 const UPGRADE = "GET /ws";
 /** Each connection's heartbeat comes in its part of the interval. */
 const HEARTBEAT_PARTS = HEARTBEAT_MS / SOCKET_TICK_MS;
+/** Parts in which slow subscribers are looked for at a tick: in all of them twice a second. */
+const WATCHED_PARTS = HEARTBEAT_PARTS / 5;
 /** Above our own bound, for what one commit may bring at once; past it uWebSockets.js drops messages. */
 const SOCKET_BACKPRESSURE_BYTES = 64 * MAX_WS_BACKPRESSURE_BYTES;
 
@@ -601,9 +603,11 @@ export class SocketHub implements Audience {
     this.nextHeartbeat = (this.nextHeartbeat + 1) % HEARTBEAT_PARTS;
     for (const connection of part) this.send(connection, this.heartbeat(connection, now));
     this.flush();
-    for (const connection of this.connections) {
-      // The others have nothing that comes without a flush.
-      if (connection.topics !== null) connection.endIfSlow();
+    for (let i = 0; i < WATCHED_PARTS; i++) {
+      for (const connection of this.byHeartbeat[(this.nextHeartbeat * WATCHED_PARTS + i) % HEARTBEAT_PARTS]!) {
+        // The others have nothing that comes without a flush.
+        if (connection.topics !== null) connection.endIfSlow();
+      }
     }
     for (const connection of this.slow) connection.endSlow();
     this.slow.clear();
