@@ -19,7 +19,7 @@ import type * as S from "./schemas.ts";
 import { eventView, marketView, marketVolume } from "./views.ts";
 
 type MarketsQuery = Static<typeof S.MarketsQuery>;
-type EventsQuery = Static<typeof S.EventsQuery>;
+type EventsQuery = Static<typeof S.MarketEventsQuery>;
 
 /** The sorts of one list. */
 interface Sorts {
@@ -30,8 +30,8 @@ interface Sorts {
 
 /** What the cursors begin with that lead through a list in one of its sorts. */
 const TAGS = {
-  markets: { created_at: 1, volume: 2, closes_at: 3 },
-  events: { created_at: 4, volume: 5, closes_at: 6 },
+  markets: { created_at: 11, volume: 12, closes_at: 13 },
+  events: { created_at: 21, volume: 22, closes_at: 23 },
 } as const;
 
 /** Soonest first; what has no end comes last. */

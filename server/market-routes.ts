@@ -91,10 +91,10 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       method: "GET",
       path: "/events",
       summary: "Events with their markets, newest first",
-      query: S.EventsQuery,
+      query: S.MarketEventsQuery,
       response: S.pageOf(S.EventSchema),
       handler({ query, now }) {
-        return lists.events(query as Static<typeof S.EventsQuery>, now);
+        return lists.events(query as Static<typeof S.MarketEventsQuery>, now);
       },
     }),
     route({

@@ -121,6 +121,11 @@ export function balanceView(ledger: Ledger, userId: number): object {
   return { available: total - held, held, total };
 }
 
+/** False of one that was split and merged, or never was. */
+export function hasPosition(ledger: Ledger, position: number): boolean {
+  return ledger.quantity(position) !== 0 || ledger.realizedPnl(position) !== 0;
+}
+
 /** A position, valued at the outcome's last price (null before the first trade). */
 export function positionView(ledger: Ledger, registry: MarketRegistry, position: number): object {
   const outcomeId = ledger.outcomeOf(position);

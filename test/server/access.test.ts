@@ -62,6 +62,8 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /markets/:id/trades", "public", 0],
   ["GET /markets/:id/orderbook", "public", 0],
   ["GET /orderbook/:market_id/:outcome_id", "public", 0],
+  ["GET /events", "public", 0],
+  ["GET /events/:id", "public", 0],
   ["GET /feed", "public", 0],
   ["GET /time", "public", 0],
   ["GET /solvency", "public", 0],

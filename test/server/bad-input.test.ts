@@ -103,6 +103,7 @@ function pathOf(route: Route, at = -1, bad = ""): string {
   return withPrefix(route).replaceAll(/:(\w+)/g, (_, name: string) => {
     if (n++ === at) return bad;
     if (name === "code") return BUILDER_CODE;
+    if (route.path === "/events/:id") return "event-0";
     return name === "outcome_id" ? String(market.outcomes[0]) : String(market.id);
   });
 }

@@ -348,7 +348,7 @@ describe("the list of markets", () => {
       }
     }
     for (const [key, id] of [[2 ** 53 - 1, 1], [-(2 ** 53 - 1), -5], [0, 0]]) {
-      expect((await client.request("GET", `/markets?cursor=${made([1, key, id])}`)).code).toBe(0);
+      expect((await client.request("GET", `/markets?cursor=${made([11, key, id])}`)).code).toBe(0);
     } // biome-ignore format: one pair each
   });
 });

@@ -75,6 +75,7 @@ describe("reading over REST", () => {
       "/orders/:id": `/orders/${resting.id}`,
       "/me/fills": "/me/fills",
       "/builders/:code/stats": "/builders/packed/stats",
+      "/events/:id": "/events/event-0",
       "/markets": "/markets",
       "/markets/:id": `/markets/${market.slug}`,
       "/markets/:id/trades": `/markets/${market.id}/trades`,

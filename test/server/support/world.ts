@@ -52,6 +52,7 @@ export function seedOf({ users = 2, named = {}, markets = [2] }: WorldOptions): 
       deposit,
       pats: scopes.map((list, i) => ({ name: `token ${i}`, scopes: [...list], token: tokenOf(name, i) })),
     })),
+    events: [{ slug: "event-0", title: "Event 0" }],
     markets: markets.map((outcomes, i) => ({
       slug: `market-${i}`,
       question: `Question ${i}?`,
