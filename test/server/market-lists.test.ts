@@ -509,7 +509,7 @@ if (!existsSync(REAL)) process.stdout.write("skipped: real questions need ../sha
 
 test.skipIf(!existsSync(REAL))("real questions are found as a plain reading of them says", async () => {
   const lines = gunzipSync(readFileSync(REAL)).toString().trim().split("\n");
-  const real = lines.slice(0, 1_000).map((line, i) => {
+  const real = lines.slice(0, 400).map((line, i) => {
     const { question, background } = JSON.parse(line) as { question: string; background: string | null };
     const description = background === null || background === "" ? null : background;
     return { slug: `real-${i}`, question, description, outcomes: ["Yes", "No"] };
@@ -526,7 +526,7 @@ test.skipIf(!existsSync(REAL))("real questions are found as a plain reading of t
   );
   const started = await TestServer.start({ seed: { markets: real } });
   const reader = new Client(started, null);
-  for (let n = 0; n < 60; n++) {
+  for (let n = 0; n < 40; n++) {
     // Words of one text, some cut short.
     const typed = Array.from({ length: random.integer(1, 4) }, (_, i) => {
       const word = random.pick(i === 0 ? words.flat() : random.pick(words));
