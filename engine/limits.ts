@@ -88,6 +88,11 @@ export const MAX_PAGE_LIMIT = 200;
 export const DEFAULT_PAGE_LIMIT = 50;
 export const MAX_FEED_SIZE = 100;
 export const DEFAULT_FEED_SIZE = 20;
+/** Answers with order books that are kept until they change or newer ones need the room, in characters. */
+export const MAX_BOOK_TEXT_LENGTH = 32 * 1024 * 1024;
+/** The latest trades of all markets, 38 bytes each, and how many of them one page looks at at most. */
+export const MAX_RECENT_TRADES = 2 ** 16;
+export const MAX_TRADES_WALKED = 2_000;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;
@@ -128,5 +133,7 @@ export function assertLimits(): void {
   assert(2 * MAX_QUOTES <= MAX_CHAIN_COMMANDS, "all quotes of a market are replaced in one chain");
   assert(4 * MAX_EVENTS_PER_STEP + 2 * MAX_CHAIN_COMMANDS <= EVENT_RING_RECORDS, "a chain finds room in an empty ring");
   assert(MAX_LIVE_ORDERS < 2 ** 31);
+  assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
+  assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
   assert(MAX_IDENTIFIER_RATE_BUCKETS >= 60 * SIGN_IN_REFUSALS_PER_SECOND, "none is evicted within its minute");
 }

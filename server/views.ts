@@ -5,14 +5,8 @@ import type { TotalsSnapshot } from "../engine/journal/totals.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { isBalanced } from "../engine/ledger.ts";
 import { MICRO_PER_BPS } from "../engine/limits.ts";
-import {
-  addLevels,
-  type Level,
-  type Market,
-  type MarketRegistry,
-  marketStatusName,
-  type Outcome,
-} from "./market-registry.ts";
+import { addLevels, type Level } from "./book.ts";
+import { type Market, type MarketRegistry, marketStatusName, type Outcome } from "./market-registry.ts";
 
 export function marketView(market: Market, ledger: Ledger): object {
   return {
@@ -27,8 +21,8 @@ export function marketView(market: Market, ledger: Ledger): object {
       name: outcome.name,
       index,
       last_price: outcome.lastPrice,
-      best_bid: outcome.book?.bidLevels()[0]?.[0] ?? null,
-      best_ask: outcome.book?.askLevels()[0]?.[0] ?? null,
+      best_bid: outcome.book?.bestBid ?? null,
+      best_ask: outcome.book?.bestAsk ?? null,
       volume: outcome.volume,
     })),
     event_id: market.eventId,
@@ -58,10 +52,9 @@ export function eventView(event: EventRow, registry: MarketRegistry, ledger: Led
   };
 }
 
-interface Ladders {
-  bids: readonly Level[];
-  asks: readonly Level[];
-  implied?: { bids: readonly Level[]; asks: readonly Level[] };
+interface Sides {
+  readonly bids: readonly Level[];
+  readonly asks: readonly Level[];
 }
 
 /**
@@ -71,18 +64,17 @@ interface Ladders {
 export function ladders(
   registry: MarketRegistry,
   market: Market,
-  outcome: Outcome,
+  { id, book }: Outcome,
   depth: number | undefined,
   implied: boolean,
-): Ladders {
-  const own = { bids: outcome.book?.bidLevels() ?? [], asks: outcome.book?.askLevels() ?? [] };
-  const cut = (levels: readonly Level[]): readonly Level[] => (depth === undefined ? levels : levels.slice(0, depth));
-  if (!implied) return { bids: cut(own.bids), asks: cut(own.asks) };
-  const offered = registry.impliedLevels(market, outcome.id);
+): Sides & { implied?: Sides } {
+  const own = { bids: book?.levels(Side.buy, depth) ?? [], asks: book?.levels(Side.sell, depth) ?? [] };
+  if (!implied) return own;
+  const offered = registry.impliedLevels(market, id, depth);
   return {
-    bids: cut(addLevels(own.bids, offered.bids, Side.buy)),
-    asks: cut(addLevels(own.asks, offered.asks, Side.sell)),
-    implied: { bids: cut(offered.bids), asks: cut(offered.asks) },
+    bids: addLevels(own.bids, offered.bids, Side.buy, depth),
+    asks: addLevels(own.asks, offered.asks, Side.sell, depth),
+    implied: offered,
   };
 }
 
