@@ -81,6 +81,8 @@ export const MAX_CLIENT_ORDER_ID_LENGTH = 64;
 export const MAX_BUILDER_CODE_LENGTH = 32;
 /** Client order ids are kept as idempotency keys so long after their order was placed, and so many of them. */
 export const CLIENT_ORDER_ID_MS = 24 * 3_600_000;
+/** How long order updates can be asked for again. */
+export const KEEP_UPDATES_MS = 8 * 24 * 3_600_000;
 export const MAX_CLIENT_ORDER_IDS = 2 ** 24;
 export const MAX_BATCH_OPERATIONS = 50;
 export const MAX_QUOTES = 100;

@@ -67,8 +67,8 @@ export interface ExchangeOptions {
   readonly registry: MarketRegistry;
   readonly clientOrderIds: ClientOrderIds;
   readonly lastOrderId: number;
-  /** What every user's order sequence starts from. */
-  readonly firstUserSequence: number;
+  /** The last number of each user's order updates. */
+  readonly userSequences: readonly (readonly [userId: number, sequence: number])[];
 }
 
 export class Exchange {
@@ -86,8 +86,7 @@ export class Exchange {
   private audience: Audience | null = null;
   private readonly gatewayWaker: Waker;
   private lastOrderId: number;
-  private readonly firstUserSequence: number;
-  /** By user; 0 where the user has had no update since the start. */
+  /** By user: the last number of its order updates. */
   private userSequences = new Float64Array(1024);
 
   /** By slot of an order in flight: where its answer waits. */
@@ -112,7 +111,7 @@ export class Exchange {
     this.registry = options.registry;
     this.clientOrderIds = options.clientOrderIds;
     this.lastOrderId = options.lastOrderId;
-    this.firstUserSequence = options.firstUserSequence;
+    for (const [userId, sequence] of options.userSequences) this.setUserSequence(userId, sequence);
     this.holds = new Holds(this.store, this.ledger);
     this.cancels = new CancelJobs(this.store, (slot, reason, reference) => {
       if (!this.links.hasReservedRoom(this.links.of(this.store.markets[slot]!))) return false;
@@ -155,7 +154,7 @@ export class Exchange {
 
   /** The last number of the user's order updates. */
   userSequence(userId: number): number {
-    return this.userSequences[userId] || this.firstUserSequence;
+    return this.userSequences[userId] ?? 0;
   }
 
   private setUserSequence(userId: number, sequence: number): void {

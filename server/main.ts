@@ -16,7 +16,14 @@ import { check } from "../engine/check.ts";
 import { MarketStatus } from "../engine/constants.ts";
 import { migrate, openDatabase } from "../engine/journal/database.ts";
 import type { JournalSetup } from "../engine/journal/journal-stage.ts";
-import { loadAccounts, loadClientOrders, loadEvents, loadLedger, loadLiveOrders } from "../engine/journal/load.ts";
+import {
+  loadAccounts,
+  loadClientOrders,
+  loadEvents,
+  loadLedger,
+  loadLiveOrders,
+  loadUpdateSequences,
+} from "../engine/journal/load.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
 import { Ledger } from "../engine/ledger.ts";
 import {
@@ -227,7 +234,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     registry,
     clientOrderIds,
     lastOrderId: state.lastOrderId,
-    firstUserSequence: state.orderUpdates,
+    userSequences: loadUpdateSequences(db),
   });
   const history = new History(path);
   const entry = new OrderEntry({ exchange, findEnded: (orderId) => history.endedOrder(orderId) });

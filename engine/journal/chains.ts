@@ -1,11 +1,11 @@
 /**
- * Who owns which orders and fills, as chains instead of indexes: each row of `orders` names its owner's order before it,
- * each row of `fills` the fill before it of its owner, its order and (for takers) its market. Written with the row, a link
- * costs some bytes; an index entry would dirty a page per user and commit.
+ * Who owns which orders, fills and order updates, as chains instead of indexes: each row of `orders` and `order_updates`
+ * names its owner's row before it, each row of `fills` the fill before it of its owner, its order and (for takers) its
+ * market. Written with the row, a link costs some bytes; an index entry would dirty a page per user and commit.
  *
  * A chain is read from its newest end. This class knows the newest of each; the database hears of them in arrears, some
- * hundred rows at a time, and `meta` says up to which order and fill its tables of newest rows are complete: whoever
- * reads takes what is newer from the few thousand rows beyond.
+ * hundred rows at a time, and `meta` says up to which order, fill and update its tables of newest rows are complete:
+ * whoever reads takes what is newer from the few thousand rows beyond.
  */
 import type Database from "better-sqlite3";
 import { IdSet } from "../id-set.ts";
@@ -15,32 +15,43 @@ import { withIndex } from "../typed-arrays.ts";
 const MAX_UNWRITTEN = 4_096;
 const SLICE = 256;
 
+/** The last numbers that were given. */
+export interface LastNumbers {
+  readonly order: number;
+  readonly fill: number;
+  readonly update: number;
+}
+
 export class Chains {
   /** By user, and by market: the newest of each, 0 where there is none. */
   private ordersOfUsers = new Float64Array(1024);
   private fillsOfUsers = new Float64Array(1024);
+  private updatesOfUsers = new Float64Array(1024);
+  /** By user: the last number of its order updates. */
+  private sequencesOfUsers = new Float64Array(1024);
   private tradesOfMarkets = new Float64Array(1024);
   private readonly changedUsers = new IdSet();
   private readonly changedMarkets = new IdSet();
   /** Being written: users and markets that had changed when the counters stood at `target`. */
   private users: number[] = [];
   private markets: number[] = [];
-  private target: { order: number; fill: number };
-  private written: { order: number; fill: number };
+  private target: LastNumbers;
+  private written: LastNumbers;
   private readonly statements: ReturnType<typeof prepareStatements>;
 
   /** Reads where all chains end. */
   constructor(db: Database.Database) {
     this.statements = prepareStatements(db);
     const value = (key: string): number => Number(this.statements.readMeta.get(key));
-    this.written = { order: value("newest_order"), fill: value("newest_fill") };
+    this.written = { order: value("newest_order"), fill: value("newest_fill"), update: value("newest_update") };
     this.target = this.written;
     for (const row of this.statements.readUsers.iterate()) {
-      const [user, order, fill] = row as [number, number, number];
+      const [user, order, fill, update, sequence] = row as [number, number, number, number, number];
       this.ordersOfUsers = withIndex(this.ordersOfUsers, user);
       this.fillsOfUsers = withIndex(this.fillsOfUsers, user);
       this.ordersOfUsers[user] = order;
       this.fillsOfUsers[user] = fill;
+      this.setUpdate(user, update, sequence);
     }
     for (const row of this.statements.readMarkets.iterate()) {
       const [market, trade] = row as [number, number];
@@ -52,6 +63,11 @@ export class Chains {
     }
     for (const [user, fill] of this.statements.fillsBeyond.all(this.written.fill) as [number, number][]) {
       this.addFill(user, fill);
+    }
+    for (const row of this.statements.updatesBeyond.all(this.written.update)) {
+      const [user, update, sequence] = row as [number, number, number];
+      this.setUpdate(user, update, sequence);
+      this.changedUsers.add(user);
     }
     for (const [market, trade] of this.statements.tradesBeyond.all(this.written.fill) as [number, number][]) {
       this.addTrade(market, trade);
@@ -69,7 +85,7 @@ export class Chains {
     this.ordersOfUsers[user] = order;
     this.changedUsers.add(user);
     // With several engine threads an order can come after those that were given higher ids.
-    if (order <= this.target.order) this.statements.writeUser.run(user, order, this.newestFill(user));
+    if (order <= this.target.order) this.writeUser(user);
     return before;
   }
 
@@ -93,6 +109,26 @@ export class Chains {
     return before;
   }
 
+  /** Makes `update` the user's newest, with the next number of the user's sequence; answers the one before it. */
+  addUpdate(user: number, update: number): number {
+    const before = this.updatesOfUsers[user] ?? 0;
+    this.setUpdate(user, update, this.updateSequence(user) + 1);
+    this.changedUsers.add(user);
+    return before;
+  }
+
+  /** The last number of the user's order updates. */
+  updateSequence(user: number): number {
+    return this.sequencesOfUsers[user] ?? 0;
+  }
+
+  private setUpdate(user: number, update: number, sequence: number): void {
+    this.updatesOfUsers = withIndex(this.updatesOfUsers, user);
+    this.sequencesOfUsers = withIndex(this.sequencesOfUsers, user);
+    this.updatesOfUsers[user] = update;
+    this.sequencesOfUsers[user] = sequence;
+  }
+
   newestFill(user: number): number {
     return this.fillsOfUsers[user] ?? 0;
   }
@@ -112,26 +148,32 @@ export class Chains {
 
   /**
    * Inside a transaction: writes some of the newest rows where readers would have to scan too much, or `always`.
-   * @param order,fill the last numbers given, counting this transaction
+   * @param last the last numbers given, counting this transaction
    */
-  write(order: number, fill: number, always: boolean): void {
+  write(last: LastNumbers, always: boolean): void {
+    const { written, statements } = this;
     if (!this.isWriting()) {
-      if (!always && order - this.written.order + fill - this.written.fill <= MAX_UNWRITTEN) return;
+      const behind = last.order - written.order + last.fill - written.fill + last.update - written.update;
+      if (!always && behind <= MAX_UNWRITTEN) return;
       this.users = [...this.changedUsers.list().sort()];
       this.markets = [...this.changedMarkets.list().sort()];
       this.changedUsers.clear();
       this.changedMarkets.clear();
-      this.target = { order, fill };
+      this.target = last;
     }
-    const { statements } = this;
-    for (const user of this.users.splice(-SLICE)) {
-      statements.writeUser.run(user, this.newestOrder(user), this.newestFill(user));
-    }
+    for (const user of this.users.splice(-SLICE)) this.writeUser(user);
     for (const market of this.markets.splice(-SLICE)) statements.writeMarket.run(market, this.tradesOfMarkets[market]);
     if (this.isWriting()) return;
     this.written = this.target;
     statements.writeMeta.run(this.written.order, "newest_order");
     statements.writeMeta.run(this.written.fill, "newest_fill");
+    statements.writeMeta.run(this.written.update, "newest_update");
+  }
+
+  private writeUser(user: number): void {
+    const update = this.updatesOfUsers[user] ?? 0;
+    const { statements } = this;
+    statements.writeUser.run(user, this.newestOrder(user), this.newestFill(user), update, this.updateSequence(user));
   }
 
   private isWriting(): boolean {
@@ -143,7 +185,7 @@ function prepareStatements(db: Database.Database) {
   return {
     readMeta: db.prepare("SELECT value FROM meta WHERE key = ?").pluck(),
     writeMeta: db.prepare("UPDATE meta SET value = ? WHERE key = ?"),
-    readUsers: db.prepare("SELECT user_id, order_id, fill_id FROM newest_of_user").raw(),
+    readUsers: db.prepare("SELECT user_id, order_id, fill_id, update_id, update_sequence FROM newest_of_user").raw(),
     readMarkets: db.prepare("SELECT market_id, fill_id FROM newest_of_market").raw(),
     ordersBeyond: db.prepare("SELECT user_id, max(id) FROM orders WHERE id > ? GROUP BY user_id").raw(),
     fillsBeyond: db.prepare("SELECT user_id, max(id) FROM fills WHERE id > ? GROUP BY user_id").raw(),
@@ -153,9 +195,12 @@ function prepareStatements(db: Database.Database) {
          WHERE fills.id > ? AND role = 1 GROUP BY market_id`,
       )
       .raw(),
+    updatesBeyond: db
+      .prepare("SELECT user_id, max(id), max(sequence) FROM order_updates WHERE id > ? GROUP BY user_id")
+      .raw(),
     readPrevious: db.prepare("SELECT previous_of_user FROM orders WHERE id = ?").pluck(),
     writePrevious: db.prepare("UPDATE orders SET previous_of_user = ? WHERE id = ?"),
-    writeUser: db.prepare("INSERT OR REPLACE INTO newest_of_user VALUES (?, ?, ?)"),
+    writeUser: db.prepare("INSERT OR REPLACE INTO newest_of_user VALUES (?, ?, ?, ?, ?)"),
     writeMarket: db.prepare("INSERT OR REPLACE INTO newest_of_market VALUES (?, ?)"),
   };
 }

@@ -14,17 +14,18 @@ import { check } from "../check.ts";
 import { isFinal, MarketStatus, OrderStatus, Role } from "../constants.ts";
 import { IdSet } from "../id-set.ts";
 import { isBalanced, Ledger } from "../ledger.ts";
-import { MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
+import { KEEP_UPDATES_MS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
 import { notionalMicro } from "../money.ts";
 import type { OrderTexts } from "../order-texts.ts";
 import * as R from "../records.ts";
 import type { RingGate } from "../ring.ts";
 import { withIndex } from "../typed-arrays.ts";
 import { Builders } from "./builders.ts";
-import { Chains } from "./chains.ts";
-import { loadBuildersOfLiveOrders, loadLedger } from "./load.ts";
+import { Chains, type LastNumbers } from "./chains.ts";
+import { loadBuildersOfLiveOrders, loadLedger, loadUnreportedFills } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
+import { Updates } from "./updates.ts";
 import {
   type AccountWrite,
   type ApplyWrite,
@@ -85,6 +86,8 @@ export interface JournalOptions {
   readonly now: () => number;
   /** Asks for a checkpoint through another connection; `finishCheckpoint` is called when it is done. */
   readonly requestCheckpoint: () => void;
+  /** How long order updates are kept, ms. */
+  readonly keepUpdatesMs?: number;
 }
 
 export class Journal {
@@ -111,12 +114,19 @@ export class Journal {
   private sequence: number;
   private lastEntryId: number;
   private lastOrderId: number;
-  private orderUpdates: number;
   private ordersListed: number;
   /** The last order that was there at the start, and of each slot's order the newest fill since (0: none). */
   private readonly lastRestoredOrder: number;
   private readonly lastFills = new Float64Array(MAX_LIVE_ORDERS + 1);
   private readonly chains: Chains;
+  private readonly updates: Updates;
+  /** By slot: the order's price and total; 0 where it was there at the start and hasn't changed since. */
+  private readonly prices = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly quantities = new Int32Array(MAX_LIVE_ORDERS + 1);
+  /** By ring: fills of the taker whose update is still to come. */
+  private readonly takerFills: Int32Array;
+  /** Of orders that a crash interrupted: fills that no update has told of. */
+  private readonly unreportedFills: ReadonlyMap<number, number>;
   private readonly builders: Builders;
   /** By slot of an order since the start: its builder, 0 without one; and by order for those that were there before. */
   private readonly builderOf = new Int32Array(MAX_LIVE_ORDERS + 1);
@@ -128,10 +138,6 @@ export class Journal {
   private readonly requestCheckpoint: () => void;
   /** Checkpoints by the other connection since this one did its part; 0 where none is under way. */
   private bulkRounds = 0;
-
-  /** By user: the last number of the user's order updates; all start where the database's counter of updates stood. */
-  private userSequences: Float64Array<ArrayBuffer>;
-  private readonly firstUserSequence: number;
 
   /** Outcomes of markets that can still have orders, and the markets that left their number. */
   private openOutcomes = 0;
@@ -177,14 +183,14 @@ export class Journal {
     this.sequence = state.sequence;
     this.lastEntryId = state.lastEntryId;
     this.lastOrderId = state.lastOrderId;
-    this.orderUpdates = state.orderUpdates;
     this.ordersListed = state.ordersListed;
     this.lastRestoredOrder = state.lastOrderId;
     this.chains = new Chains(db);
+    this.updates = new Updates(db, this.chains, state.orderUpdates, options.keepUpdatesMs ?? KEEP_UPDATES_MS);
+    this.takerFills = new Int32Array(this.gates.length);
+    this.unreportedFills = loadUnreportedFills(db);
     this.builders = new Builders(db);
     this.builderOfRestored = loadBuildersOfLiveOrders(db);
-    this.firstUserSequence = state.orderUpdates;
-    this.userSequences = new Float64Array(1024).fill(this.firstUserSequence);
     for (const market of state.markets) {
       this.addMarket(market.id, market.firstOutcomeId, market.outcomes);
       if (market.status < MarketStatus.closed) this.openOutcomes += market.outcomes;
@@ -251,10 +257,12 @@ export class Journal {
 
   /** A slice of what is written in arrears; false where there is nothing. */
   private writeArrears(): boolean {
-    if (this.unlisted() > 0 || this.ended.length > 0 || this.chains.hasUnwritten()) {
+    const isPruning = this.updates.hasOutdated(this.now());
+    if (isPruning || this.unlisted() > 0 || this.ended.length > 0 || this.chains.hasUnwritten()) {
       this.begin();
       this.list();
-      this.chains.write(this.lastOrderId, this.lastEntryId, true);
+      this.chains.write(this.lastNumbers(), true);
+      if (isPruning) this.updates.prune(this.now());
       this.commitStatement.run();
       this.inTransaction = false;
       return true;
@@ -310,7 +318,8 @@ export class Journal {
           this.touchPlaced[touch] = w;
           this.lastFills[words[w + R.W_SLOT]!] = 0;
           this.creditOrder(words[w + R.W_SLOT]!, packed, doubles[d + R.D_AT]!);
-          if (R.statusOf(packed) !== OrderStatus.queued) this.numberUpdate(words, doubles, w);
+          this.setTerms(words, w, words[w + R.W_PRICE]!);
+          if (R.statusOf(packed) !== OrderStatus.queued) this.addUpdate(words, doubles, w, 0);
           break;
         }
         case R.EventKind.orderFilled:
@@ -318,19 +327,21 @@ export class Journal {
           break;
         case R.EventKind.orderReduced:
           this.touchQuantity[this.touch(gateIndex, words, doubles, w)] = words[w + R.W_QUANTITY]!;
-          if (R.roleOf(packed) === Role.maker) this.numberUpdate(words, doubles, w);
+          this.setTerms(words, w, this.priceOf(words[w + R.W_SLOT]!, doubles[d + R.D_ORDER_ID]!));
+          if (R.roleOf(packed) === Role.maker) this.addUpdate(words, doubles, w, 0);
           break;
         case R.EventKind.orderAmended: {
           const touch = this.touch(gateIndex, words, doubles, w);
           this.touchQuantity[touch] = words[w + R.W_QUANTITY]!;
           this.touchPrice[touch] = words[w + R.W_PRICE]!;
           if ((packed & R.FLAG_LOST_PRIORITY) !== 0) this.touchPriority[touch] = doubles[d + R.D_DETAIL]!;
-          this.numberUpdate(words, doubles, w);
+          this.setTerms(words, w, words[w + R.W_PRICE]!);
+          this.addUpdate(words, doubles, w, 0);
           break;
         }
         case R.EventKind.orderCanceled:
           this.touch(gateIndex, words, doubles, w);
-          this.numberUpdate(words, doubles, w);
+          this.addUpdate(words, doubles, w, this.unreportedFills.get(doubles[d + R.D_ORDER_ID]!) ?? 0);
           break;
         case R.EventKind.marketChanged:
           this.changeMarket(words[w + R.W_SLOT]!, R.statusOf(packed));
@@ -408,7 +419,6 @@ export class Journal {
     this.touchFill[touch] = id;
     if (words[w + R.W_REFERENCE] === 0) this.matchId = id;
     doubles[d + R.D_FILL_ID] = id;
-    if (role === Role.maker || (packed & R.FLAG_UPDATE_END) !== 0) this.numberUpdate(words, doubles, w);
     const side = R.sideOf(packed);
     const pat = (packed & R.FLAG_PAT) !== 0;
     this.positions.add(this.ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at));
@@ -425,6 +435,12 @@ export class Journal {
     if (builder !== 0) this.builders.addFill(builder, quantity, notionalMicro(price, quantity), this.ledger.lastFee);
     const previousOfOrder = this.lastFillOf(words[w + R.W_SLOT]!, order);
     this.lastFills[words[w + R.W_SLOT]!] = id;
+    if (role === Role.maker) this.addUpdate(words, doubles, w, 1);
+    else this.takerFills[gateIndex]!++;
+    if ((packed & R.FLAG_UPDATE_END) !== 0) {
+      this.addUpdate(words, doubles, w, this.takerFills[gateIndex]!);
+      this.takerFills[gateIndex] = 0;
+    }
     const row = this.fillRows.next();
     const params = this.fillRows.params;
     params[row] = id;
@@ -484,14 +500,47 @@ export class Journal {
     }
   }
 
-  /** Gives an order update its number in its owner's sequence, in the record that the gateway will read. */
-  private numberUpdate(words: Int32Array, doubles: Float64Array, w: number): void {
-    const user = words[w + R.W_USER]!;
-    this.userSequences = withIndex(this.userSequences, user, this.firstUserSequence);
-    const sequence = this.userSequences[user]! + 1;
-    this.userSequences[user] = sequence;
-    doubles[(w >> 1) + R.D_USER_SEQUENCE] = sequence;
-    this.orderUpdates++;
+  /** Notes the price and total that updates of the order tell from now on. */
+  private setTerms(words: Int32Array, w: number, price: number): void {
+    const slot = words[w + R.W_SLOT]!;
+    this.prices[slot] = price;
+    this.quantities[slot] = words[w + R.W_QUANTITY]!;
+  }
+
+  /** The price of the order in `slot`; of one that was there at the start the database knows it. */
+  private priceOf(slot: number, order: number): number {
+    if (this.prices[slot] === 0) {
+      const [price, quantity] = this.statements.terms.get(order) as [number, number];
+      this.prices[slot] = price;
+      this.quantities[slot] = quantity;
+    }
+    return this.prices[slot]!;
+  }
+
+  /**
+   * Writes an order update down, and its number in its owner's sequence into the record that the gateway will read.
+   * @param fills how many of the order's last fills it reports
+   */
+  private addUpdate(words: Int32Array, doubles: Float64Array, w: number, fills: number): void {
+    this.begin();
+    const d = w >> 1;
+    const packed = words[w]!;
+    const slot = words[w + R.W_SLOT]!;
+    const order = doubles[d + R.D_ORDER_ID]!;
+    const price = this.priceOf(slot, order);
+    // A fill's reason bits hold its match type.
+    const reason = R.kindOf(packed) === R.EventKind.orderFilled ? 0 : R.reasonOf(packed);
+    doubles[d + R.D_USER_SEQUENCE] = this.updates.add(
+      words[w + R.W_USER]!,
+      order,
+      price,
+      this.quantities[slot]!,
+      words[w + R.W_REMAINING]!,
+      R.statusOf(packed) | (reason << 4),
+      fills,
+      fills === 0 ? 0 : this.lastFillOf(slot, order),
+      doubles[d + R.D_AT]!,
+    );
   }
 
   private growTouches(): void {
@@ -525,10 +574,12 @@ export class Journal {
     this.orderRows.flush();
     this.usualOrderRows.flush();
     this.fillRows.flush();
+    this.updates.flush();
     this.flushAccounts();
     this.builders.flush();
     while (this.unlisted() > MAX_UNLISTED) this.list();
-    this.chains.write(this.lastOrderId, this.lastEntryId, false);
+    this.chains.write(this.lastNumbers(), false);
+    if (this.updates.isPruningDue) this.updates.prune(this.now());
     check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
     const at = this.now();
     const { deposits, withdrawals, usersTotal, collateral, house } = this.ledger.totals;
@@ -542,7 +593,7 @@ export class Journal {
       this.sequence,
       this.lastEntryId,
       this.lastOrderId,
-      this.orderUpdates,
+      this.updates.count,
       at,
     );
     this.commitStatement.run();
@@ -676,6 +727,10 @@ export class Journal {
     this.statuses.clear();
   }
 
+  private lastNumbers(): LastNumbers {
+    return { order: this.lastOrderId, fill: this.lastEntryId, update: this.updates.count };
+  }
+
   // ---------------------------------------------------------------- resting orders and checkpoints
 
   private unlisted(): number {
@@ -734,6 +789,7 @@ function prepareStatements(db: Database.Database) {
         "SELECT fills.id FROM orders JOIN fills ON fills.id = last_fill_id WHERE orders.id = ? AND order_id = orders.id",
       )
       .pluck(),
+    terms: db.prepare("SELECT price, quantity FROM orders WHERE id = ?").raw(),
     updateOutcome: db.prepare("UPDATE outcomes SET last_price = ?, volume = ? WHERE id = ?"),
     updateSets: db.prepare("UPDATE markets SET sets = ? WHERE id = ?"),
     updateStatus: db.prepare("UPDATE markets SET status = ? WHERE id = ?"),

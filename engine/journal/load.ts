@@ -327,6 +327,40 @@ export function loadBuildersOfLiveOrders(db: Database.Database): Map<number, num
   return new Map(rows.all() as [number, number][]);
 }
 
+/** How many fills each live order has that a crash interrupted in its matching: none of them was reported. */
+export function loadUnreportedFills(db: Database.Database): Map<number, number> {
+  const interrupted = db
+    .prepare(
+      `SELECT id, last_fill_id FROM orders WHERE status = ${OrderStatus.queued}
+         AND (id IN (SELECT order_id FROM resting_orders) OR id > ${ORDERS_LISTED})`,
+    )
+    .raw()
+    .all() as [order: number, lastFill: number][];
+  const count = db
+    .prepare(
+      `WITH RECURSIVE chain (link) AS (
+         SELECT @lastFill
+         UNION ALL SELECT previous_of_order FROM chain CROSS JOIN fills ON id = link WHERE order_id = @order)
+       SELECT count(*) FROM chain CROSS JOIN fills ON id = link WHERE order_id = @order`,
+    )
+    .pluck();
+  return new Map(interrupted.map(([order, lastFill]) => [order, Number(count.get({ order, lastFill }))]));
+}
+
+/** The last number of each user's order updates. */
+export function loadUpdateSequences(db: Database.Database): [userId: number, sequence: number][] {
+  return db
+    .prepare(
+      `SELECT user_id, max(sequence) FROM (
+         SELECT user_id, update_sequence AS sequence FROM newest_of_user UNION ALL
+         SELECT user_id, max(sequence) FROM order_updates
+           WHERE id > (SELECT value FROM meta WHERE key = 'newest_update') GROUP BY user_id)
+       GROUP BY user_id`,
+    )
+    .raw()
+    .all() as [number, number][];
+}
+
 /** The first id whose row was made at or after `since` (ms), or one past the last. */
 export function firstIdSince(db: Database.Database, table: "orders" | "fills", since: number): number {
   // Times rise with ids but for clock steps: bisect instead of reading the whole table.

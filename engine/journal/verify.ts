@@ -147,6 +147,44 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
          AND newest IS NOT (SELECT fill_id FROM newest_of_market n WHERE n.market_id = o.market_id)`,
   ],
   [
+    "each user's order updates are numbered without a gap, and lead to the one before",
+    `SELECT at FROM (SELECT id AS at, sequence, previous_of_user, lag(id) OVER own AS before, lag(sequence) OVER own AS last
+       FROM order_updates WINDOW own AS (PARTITION BY user_id ORDER BY id))
+     WHERE before IS NOT NULL AND (previous_of_user <> before OR sequence <> last + 1)`,
+  ],
+  [
+    "order updates are numbered without a gap up to the last",
+    `SELECT count(*) AS rows, min(order_updates.id) AS first, max(order_updates.id) AS newest, totals.order_updates AS last
+     FROM order_updates, totals HAVING rows > 0 AND (newest <> last OR newest - first + 1 <> rows)`,
+  ],
+  [
+    "each user's newest order update is found",
+    `SELECT user_id, max(id) AS newest FROM order_updates GROUP BY user_id
+     HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_update')
+       AND (newest, max(sequence)) IS NOT
+         (SELECT update_id, update_sequence FROM newest_of_user n WHERE n.user_id = order_updates.user_id)`,
+  ],
+  [
+    "each mark names the order update of its number",
+    `SELECT m.user_id, m.sequence FROM update_marks m LEFT JOIN order_updates u ON u.id = update_id
+     WHERE (m.user_id, m.sequence) IS NOT (u.user_id, u.sequence)`,
+  ],
+  [
+    "an order is as its last update told",
+    `SELECT o.id FROM order_updates u JOIN orders o ON o.id = order_id
+     WHERE u.id IN (SELECT max(id) FROM order_updates GROUP BY order_id)
+       AND (u.user_id, u.price, u.quantity, u.remaining, u.status, u.reason) <>
+         (o.user_id, o.price, o.quantity, o.remaining, o.status, o.reason)`,
+  ],
+  [
+    "every fill of an order is told in one update",
+    `SELECT o.id FROM orders o JOIN (SELECT order_id, sum(fills) AS told, max(last_fill_id) AS newest FROM order_updates
+       GROUP BY order_id) u ON u.order_id = o.id
+     LEFT JOIN (SELECT order_id, count(*) AS filled, max(id) AS newest FROM fills GROUP BY order_id) f ON f.order_id = o.id
+     WHERE o.status <> 2 AND o.created_at > (SELECT min(created_at) FROM order_updates)
+       AND (told, u.newest) IS NOT (coalesce(filled, 0), coalesce(f.newest, 0))`,
+  ],
+  [
     "each builder's sums are those of its orders and fills",
     `SELECT code FROM builders b WHERE orders <> (SELECT count(*) FROM orders WHERE builder_id = b.id)
        OR (fills, volume, notional, fees) <> (SELECT count(*), coalesce(sum(quantity), 0),

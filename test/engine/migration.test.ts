@@ -48,8 +48,8 @@ test("schema 1, with look-up tables that lag behind", () => {
   ]);
   const raw = (sql: string): unknown[] => db.prepare(sql).raw().all();
   expect(raw("SELECT * FROM newest_of_user")).toEqual([
-    [1, 4, 7],
-    [2, 1, 6],
+    [1, 4, 7, 0, 0],
+    [2, 1, 6, 0, 0],
   ]);
   expect(raw("SELECT id, last_fill_id FROM entries WHERE id > 2")).toEqual([
     [3, 0],
