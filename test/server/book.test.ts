@@ -280,7 +280,7 @@ describe("implied depth", () => {
     const even = Math.floor(10_000 / count);
     const spread = random.pick([5, 60, even - 1]);
     // Bids that sum up to far more than 10000 can rest beside each other where one outcome has none.
-    const isLopsided = random.chance(0.3);
+    const isLopsided = random.chance(0.4);
     for (let id = 1; id <= 15 * count; id++) {
       const outcome = isLopsided ? random.integer(2, count) : random.integer(1, count);
       const side = random.pick([BUY, SELL]) as SideNumber;
@@ -337,7 +337,7 @@ describe("implied depth", () => {
     const random = Random.printed(`implied depth of ${count} outcomes`);
     let clamped = 0;
     let offered = 0;
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 100; round++) {
       const reference = restingMarket(random, count);
       const registry = mirrored(reference, count);
       const outcome = random.chance(0.5) ? 1 : random.integer(1, count);
@@ -358,7 +358,7 @@ describe("implied depth", () => {
       offered += bought.implied.length + sold.implied.length;
       if (bought.implied[0]?.[0] === 1) clamped++;
     }
-    expect(offered).toBeGreaterThan(20);
+    expect(offered).toBeGreaterThan(10);
     if (count > 2) expect(clamped).toBeGreaterThan(0);
   });
 });
