@@ -7,13 +7,17 @@ import { openSync } from "node:fs";
 import { join } from "node:path";
 import { Piscina } from "piscina";
 import { check } from "../engine/check.ts";
-import { openReadOnly } from "../engine/journal/database.ts";
+import { OrderStatus } from "../engine/constants.ts";
+import { Chains } from "../engine/journal/chains.ts";
+import { migrate, openDatabase, openReadOnly } from "../engine/journal/database.ts";
+import { Updates } from "../engine/journal/updates.ts";
 import { verifyDatabase } from "../engine/journal/verify.ts";
-import { MAX_BATCH_COMMANDS } from "../engine/limits.ts";
+import { KEEP_UPDATES_MS, MAX_BATCH_COMMANDS } from "../engine/limits.ts";
 import { createRig } from "./journal/rig.ts";
-import { MARKETS, USERS } from "./journal/traffic.ts";
+import { MARKETS, START_MS, USERS } from "./journal/traffic.ts";
 import { grouped, median, printHead, printResult } from "./report.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
+import { randomFrom } from "./support/random.ts";
 
 const smoke = process.argv.includes("--smoke");
 const ROUNDS = smoke ? 1 : 5;
@@ -34,7 +38,7 @@ const pool = new Piscina({
 const file = openSync(path, "a");
 let checkpoint: Promise<void> | null = null;
 let checkpointed = false;
-const { journal, traffic, runBatch } = createRig(path, "full", () => {
+const { db, journal, traffic, runBatch } = createRig(path, "full", () => {
   checkpoint = pool.run({ file }, { name: "checkpoint" }).then(() => {
     checkpointed = true;
   });
@@ -94,6 +98,34 @@ async function measureRounds(batch: number): Promise<Record<string, unknown>> {
   return { batch, orders_per_s: orders, best_orders_per_s: best, match_ms: +matchMs, commit_ms: +commitMs };
 }
 
+/**
+ * Microseconds that the row of one order update takes, in transactions as large as a full batch's, on a database of its
+ * own that waits for no disk: to write it, and to write it while an old one is taken away, as goes on after eight days.
+ */
+function measureUpdates(updatesPerBatch: number): { written: number; pruned: number } {
+  const db = openDatabase(join(folder, "updates.db"), "off");
+  migrate(db);
+  const updates = new Updates(db, new Chains(db), 0, KEEP_UPDATES_MS);
+  const random = randomFrom(20_261_121);
+  const times: Record<"written" | "pruned", number[]> = { written: [], pruned: [] };
+  for (const what of ["written", "pruned"] as const) {
+    for (let round = 0; round < ROUNDS; round++) {
+      const start = performance.now();
+      db.exec("BEGIN IMMEDIATE");
+      for (let i = 0; i < updatesPerBatch; i++) {
+        const user = 1 + Math.floor(random() * USERS);
+        updates.add(user, i + 1, 5_000, 100, 100, OrderStatus.open, 0, 0, START_MS);
+        if (what === "pruned" && updates.isPruningDue) updates.prune(START_MS + 2 * KEEP_UPDATES_MS);
+      }
+      updates.flush();
+      db.exec("COMMIT");
+      times[what].push(((performance.now() - start) * 1_000) / updatesPerBatch);
+    }
+  }
+  db.close();
+  return { written: median(times.written), pruned: median(times.pruned) };
+}
+
 printHead(
   "journal",
   `${USERS} users, ${MARKETS} markets; of ten operations 5 rest, 1 takes, 4 cancel; FULL in ${folder}`,
@@ -101,6 +133,14 @@ printHead(
 await measure(MAX_BATCH_COMMANDS, WARM_UP_SECONDS);
 const results: unknown[] = [];
 for (const batch of BATCHES) results.push(await measureRounds(batch));
+const written = db.prepare("SELECT order_updates FROM totals").pluck().get() as number;
+const updatesPerOrder = written / traffic.placements;
+const micros = measureUpdates(Math.round((MAX_BATCH_COMMANDS * written) / traffic.operations));
+const perOrder = (micro: number): string => `${(updatesPerOrder * micro).toFixed(2)} µs an order`;
+console.log(
+  `  for the private stream to be durable: ${updatesPerOrder.toFixed(2)} updates an order, ${micros.written.toFixed(2)} µs ` +
+    `each: ${perOrder(micros.written)}; with old ones taken away ${perOrder(micros.pruned)}`,
+);
 await checkpoint;
 await pool.destroy();
 journal.close();
@@ -109,4 +149,5 @@ const broken = verifyDatabase(reader).filter(({ ok }) => !ok);
 reader.close();
 check(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
 removeFolder(folder);
-printResult({ bench: "journal", needed: NEEDED, batches: results });
+const updates = { per_order: updatesPerOrder, us_written: micros.written, us_pruned: micros.pruned };
+printResult({ bench: "journal", needed: NEEDED, batches: results, updates });

@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** In the order of an order's way. */
-const BENCHES = ["book", "rings", "parts", "journal", "http", "memory", "entry", "live"] as const;
+const BENCHES = ["book", "rings", "parts", "journal", "http", "memory", "entry", "live", "sockets"] as const;
 
 const args = process.argv.slice(2);
 const options = args.filter((arg) => arg.startsWith("--"));

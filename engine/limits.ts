@@ -98,6 +98,17 @@ export const MAX_TRADES_WALKED = 2_000;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;
+/** Order updates that a replay reads at a time, and that are held for a connection meanwhile. */
+export const REPLAY_PAGE = 1_000;
+export const MAX_HELD_UPDATES = 4_096;
+/** A ticket for the WebSocket may be used so long, and so many may be open. */
+export const SOCKET_TICKET_MS = 60_000;
+export const MAX_SOCKET_TICKETS = 50_000;
+/** Connections at one time; what each costs is in docs/performance.md. */
+export const MAX_WS_CONNECTIONS = 100_000;
+export const HEARTBEAT_MS = 5_000;
+/** How often tickers are told, heartbeats go out in parts, and slow consumers are looked for. */
+export const SOCKET_TICK_MS = 100;
 /** A peer that says nothing is pinged after 12 s and taken for dead 8 s later: this bounds cancel on disconnect. */
 export const WS_IDLE_TIMEOUT_S = 20;
 /** Containers within containers in a MessagePack message; what clients send is four deep. */
@@ -137,5 +148,8 @@ export function assertLimits(): void {
   assert(MAX_LIVE_ORDERS < 2 ** 31);
   assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
   assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
+  assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
+  assert(MAX_HELD_UPDATES > REPLAY_PAGE, "a replay catches up");
+  assert(KEEP_UPDATES_MS > 7 * 24 * 3_600_000, "order updates are kept for seven days at least");
   assert(MAX_IDENTIFIER_RATE_BUCKETS >= 60 * SIGN_IN_REFUSALS_PER_SECOND, "none is evicted within its minute");
 }

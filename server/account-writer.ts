@@ -157,7 +157,7 @@ export class AccountWriter {
           { ...row, firstOutcomeId: firstOutcomeId!, outcomes: outcomes.length },
           outcomes,
         );
-        exchange.openMarket(market);
+        exchange.marketCreated(market);
         return;
       }
     }

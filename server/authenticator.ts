@@ -110,7 +110,8 @@ export class Authenticator {
     return used;
   }
 
-  private admit(principal: Principal, now: number, address: () => ClientAddress): Principal {
+  /** Lets the holder of a genuine token in, or not. @throws ApiError 40100, 2002, 40300 */
+  admit(principal: Principal, now: number, address: () => ClientAddress): Principal {
     checkLive(principal, now);
     const { credential } = principal;
     if (credential instanceof Pat && credential.allowed !== null && !isListed(credential.allowed, address().address)) {

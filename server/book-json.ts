@@ -4,8 +4,8 @@
  */
 import { Side } from "../engine/constants.ts";
 import { MAX_PRICE_BPS } from "../engine/limits.ts";
+import { addLevels, type Level } from "./book.ts";
 import type { Market, MarketRegistry, Outcome } from "./market-registry.ts";
-import { ladders } from "./views.ts";
 
 /** What of a book is shown. */
 export interface BookView {
@@ -63,5 +63,25 @@ function laddersJson(
     const bids = book?.levelsJson(Side.buy, depth) ?? "[]";
     return `"bids":${bids},"asks":${book?.levelsJson(Side.sell, depth) ?? "[]"}`;
   }
-  return JSON.stringify(ladders(registry, market, outcome, depth, true)).slice(1, -1);
+  return JSON.stringify(impliedLadders(registry, market, outcome, depth)).slice(1, -1);
+}
+
+interface Sides {
+  readonly bids: readonly Level[];
+  readonly asks: readonly Level[];
+}
+
+/** Both sides with what mint and merge offer in them, and that part alone under `implied`. */
+function impliedLadders(
+  registry: MarketRegistry,
+  market: Market,
+  { id, book }: Outcome,
+  depth: number,
+): Sides & { implied: Sides } {
+  const implied = registry.impliedLevels(market, id, depth);
+  return {
+    bids: addLevels(book?.levels(Side.buy, depth) ?? [], implied.bids, Side.buy, depth),
+    asks: addLevels(book?.levels(Side.sell, depth) ?? [], implied.asks, Side.sell, depth),
+    implied,
+  };
 }

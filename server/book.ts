@@ -332,7 +332,7 @@ export class Book {
   }
 
   /** The first levels of a side, as many as `depth`. */
-  levels(side: Side, depth: number = MAX_PRICE_BPS): Level[] {
+  levels(side: Side, depth: number): Level[] {
     const levels: Level[] = [];
     const end = endOf(side);
     for (let price = this.bestOf(side); price !== end && levels.length < depth; price = this.nextOf(side, price)) {
@@ -342,7 +342,7 @@ export class Book {
   }
 
   /** The same as JSON text. */
-  levelsJson(side: Side, depth: number = MAX_PRICE_BPS): string {
+  levelsJson(side: Side, depth: number): string {
     const { pages, base, memory } = this;
     if (pages === null) return "[]";
     const step = side === Side.buy ? -1 : 1;

@@ -49,6 +49,8 @@ export interface Audience {
   tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void;
   /** Of books that are watched. */
   bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void;
+  /** A market is new, or its state is. */
+  marketChanged(market: Market): void;
   /** Balance or positions of these users changed; `sequence` is the last order update that they reflect. */
   accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void;
   /** What the user is told from now on waits until the function that this answers is called. */
@@ -260,6 +262,12 @@ export class Exchange {
     this.ledger.deposit(userId, amount);
     this.changed(userId, 0);
     this.endBatch();
+  }
+
+  /** Takes a market in that was just made. */
+  marketCreated(market: Market): void {
+    this.openMarket(market);
+    this.audience?.marketChanged(market);
   }
 
   /** Tells the market's engine thread that it exists. At start, and when one is made. */
@@ -510,6 +518,7 @@ export class Exchange {
       case R.EventKind.marketChanged: {
         const market = this.registry.get(words[w + R.W_SLOT]!)!;
         market.status = R.statusOf(packed);
+        this.audience?.marketChanged(market);
         return this.waiting.take(words[w + R.W_REFERENCE]!)?.data("{}");
       }
       case R.EventKind.setsSplit:

@@ -50,6 +50,22 @@ export interface TransactionsOptions extends PageOptions {
   to?: number | undefined;
 }
 
+export interface UpdatesOptions {
+  userId: number;
+  /** The number to go on behind; null: from the oldest that is kept. */
+  after: number | null;
+  limit: number;
+}
+
+/** Order updates as order.updated told them, in the order of their numbers. */
+export interface UpdatesPage {
+  items: { sequence: number; at: number; json: string }[];
+  /** Some that were asked for are no longer kept: the first that is. */
+  oldest: number | null;
+  /** There are more. */
+  hasMore: boolean;
+}
+
 const { path } = workerData as { path: string };
 const db: Database.Database = openReadOnly(path);
 
@@ -229,6 +245,32 @@ const entriesOfUser = db.prepare(
    ORDER BY id DESC LIMIT @limit`,
 );
 
+const updateMarkFrom = db
+  .prepare("SELECT update_id FROM update_marks WHERE user_id = ? AND sequence >= ? ORDER BY sequence LIMIT 1")
+  .pluck();
+const newestUpdate = db
+  .prepare(
+    `SELECT coalesce(
+       (SELECT max(id) FROM order_updates
+        WHERE id > (SELECT value FROM meta WHERE key = 'newest_update') AND user_id = @userId),
+       (SELECT update_id FROM newest_of_user WHERE user_id = @userId), 0)`,
+  )
+  .pluck();
+/** From @start back to number @first, newest first. */
+const updateChain = db.prepare(
+  `WITH RECURSIVE chain (link, number) AS (
+     SELECT id, sequence FROM order_updates WHERE id = @start
+     UNION ALL SELECT u.id, u.sequence FROM chain CROSS JOIN order_updates here ON here.id = link
+       CROSS JOIN order_updates u ON u.id = here.previous_of_user WHERE number > @first)
+   SELECT u.sequence, u.order_id, u.price, u.quantity, u.remaining, u.status, u.reason, u.fills, u.last_fill_id,
+     u.created_at, orders.client_order_id, outcomes.market_id, orders.outcome_id, side, type, time_in_force, post_only,
+     self_trade_prevention, expires_at, orders.created_at AS placed_at,
+     (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code
+   FROM chain CROSS JOIN order_updates u ON u.id = link CROSS JOIN orders ON orders.id = u.order_id
+     CROSS JOIN outcomes ON outcomes.id = orders.outcome_id
+   WHERE u.sequence >= @first AND u.sequence <= @last`,
+);
+
 /** The latest trades that an order is shown with; all of them are in the fills list. */
 const MAX_TRADES_OF_ORDER = 1_000;
 
@@ -307,6 +349,59 @@ export const trades = snapshot((options: { marketId: number; before: number; lim
   });
   return page(rows, limit, object, ({ id }) => id);
 });
+
+type UpdateRow = Omit<OrderRow, "id" | "updated_at" | "user_id"> & {
+  sequence: number;
+  order_id: number;
+  fills: number;
+  placed_at: number;
+};
+
+/** What an order update told. */
+function updateItem(row: UpdateRow): UpdatesPage["items"][number] {
+  const { sequence, created_at: at, placed_at, order_id, fills, last_fill_id } = row;
+  const order = { ...row, id: order_id, created_at: placed_at, updated_at: at, user_id: 0 };
+  const params = { start: last_fill_id, orderId: order_id, before: Number.MAX_SAFE_INTEGER, marketId: null };
+  const told = fills === 0 ? [] : (fillsOfOrder.all({ ...params, limit: fills }) as FillRow[]);
+  return { sequence, at, json: JSON.stringify(orderObject(order, told.reverse().map(fillObject))) };
+}
+
+/** The user's order updates after a number, oldest first. */
+export const updates = snapshot(({ userId, after, limit }: UpdatesOptions): UpdatesPage => {
+  const first = after === null ? oldestUpdate(userId) : after + 1;
+  const last = first + limit - 1;
+  // One past the page's end, if it is there, shows that there are more.
+  const start = updateMarkFrom.get(userId, last + 1) ?? newestUpdate.get({ userId });
+  const rows = (updateChain.all({ start, first, last: last + 1 }) as UpdateRow[]).reverse();
+  const found = rows[0]?.sequence ?? null;
+  const isGone = after !== null && (found === null ? hasUpdatesAfter(userId, after) : found > first);
+  const oldest = isGone ? oldestUpdate(userId) : null;
+  return { items: rows.slice(0, limit).map(updateItem), oldest, hasMore: rows.length > limit };
+});
+
+const firstMark = db.prepare("SELECT update_id FROM update_marks WHERE user_id = ? ORDER BY sequence LIMIT 1").pluck();
+const chainEnd = db
+  .prepare(
+    `WITH RECURSIVE chain (link, number) AS (
+       SELECT id, sequence FROM order_updates WHERE id = @start
+       UNION ALL SELECT u.id, u.sequence FROM chain CROSS JOIN order_updates here ON here.id = link
+         CROSS JOIN order_updates u ON u.id = here.previous_of_user)
+     SELECT min(number) FROM chain`,
+  )
+  .pluck();
+const lastUpdateSequence = db
+  .prepare("SELECT max(coalesce(update_sequence, 0)) FROM newest_of_user WHERE user_id = ?")
+  .pluck();
+
+/** The number of the user's oldest update that is kept, or of the first to come. */
+function oldestUpdate(userId: number): number {
+  const start = firstMark.get(userId) ?? newestUpdate.get({ userId });
+  return Number(chainEnd.get({ start }) ?? Number(lastUpdateSequence.get(userId) ?? 0) + 1);
+}
+
+function hasUpdatesAfter(userId: number, sequence: number): boolean {
+  return oldestUpdate(userId) > sequence + 1;
+}
 
 interface TransactionRow {
   id: number;

@@ -2,7 +2,14 @@
 import { openSync } from "node:fs";
 import { Piscina } from "piscina";
 import { overloaded } from "./errors.ts";
-import type { FillsOptions, HistoryPage, OrdersOptions, TransactionsOptions } from "./history-worker.ts";
+import type {
+  FillsOptions,
+  HistoryPage,
+  OrdersOptions,
+  TransactionsOptions,
+  UpdatesOptions,
+  UpdatesPage,
+} from "./history-worker.ts";
 import type { EndedOrder } from "./order-entry.ts";
 import { pageJson } from "./paging.ts";
 
@@ -60,6 +67,11 @@ export class History {
 
   trades(marketId: number, before: number, limit: number): Promise<HistoryPage> {
     return this.run("trades", { marketId, before, limit });
+  }
+
+  /** Order updates after a number of their user's sequence. */
+  updates(options: UpdatesOptions): Promise<UpdatesPage> {
+    return this.run("updates", options);
   }
 
   transactions(options: TransactionsOptions): Promise<HistoryPage> {

@@ -35,6 +35,7 @@ import {
   MAX_LIVE_ORDERS,
   SHUTDOWN_DEADLINE_MS,
   SIGN_IN_REFUSALS_PER_SECOND,
+  SOCKET_TICK_MS,
 } from "../engine/limits.ts";
 import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../engine/ring.ts";
 import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/thread-setup.ts";
@@ -71,6 +72,7 @@ import { applySeed, readSeed, type Seed } from "./seed.ts";
 import { Sessions } from "./sessions.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { SocialSignIn } from "./social.ts";
+import { SocketTickets } from "./socket-tickets.ts";
 import { loadUws } from "./uws.ts";
 import { SocketHub } from "./websocket.ts";
 
@@ -309,15 +311,16 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const app = createApp(config, uws);
   const limiter = config.rateLimits === null ? null : new RateLimiter(config.rateLimits);
   const addressOf = createAddressReader(config.trustedProxies);
-  const service = { exchange, entry, history, totals: threads.totals, writer, limiter, unready };
+  const tickets = new SocketTickets();
+  const service = { exchange, entry, history, totals: threads.totals, writer, tickets, limiter, unready };
   const identity = { accounts, auth, sessions, pats, kyc, oauth, social, keys, publicUrl: () => publicUrl };
   const routes = compileRoutes(createRoutes({ ...service, ...identity }));
   const hasProxies = config.trustedProxies.length > 0;
   const pace = new AnswerPace(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
   const access = { authenticator, logger, limiter, pace, addressOf, hasProxies, closed, reads: exchange.reads };
-  const hub = new SocketHub({ exchange, entry, routes, ...access });
+  const hub = new SocketHub({ exchange, entry, history, routes, tickets, app, startedAt, ...access });
   exchange.setAudience(hub);
-  hub.register(app);
+  hub.register();
   registerRoutes(app, routes, access);
   const listenSocket = await listen(config, uws, app);
   const port = uws.us_socket_local_port(listenSocket);
@@ -360,6 +363,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   }
   const ticking = [
     setInterval(() => exchange.tick(Date.now()), TICK_MS),
+    setInterval(() => hub.tick(Date.now()), SOCKET_TICK_MS),
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => {
       const now = Date.now();

@@ -4,7 +4,7 @@
  */
 import { MARKET_STATUSES, MarketStatus, Side } from "../engine/constants.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../engine/journal/load.ts";
-import { MAX_BOOK_TEXT_LENGTH, MAX_PRICE_BPS, MAX_RECENT_TRADES } from "../engine/limits.ts";
+import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../engine/limits.ts";
 import { Book, BookMemory, impliedLevels, type Level } from "./book.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
 import { TextCache } from "./text-cache.ts";
@@ -247,7 +247,7 @@ export class MarketRegistry {
   }
 
   /** What mint (asks) and merge (bids) offer on an outcome, as many levels a side as `depth`. */
-  impliedLevels(market: Market, outcomeId: number, depth: number = MAX_PRICE_BPS): { bids: Level[]; asks: Level[] } {
+  impliedLevels(market: Market, outcomeId: number, depth: number): { bids: Level[]; asks: Level[] } {
     const others = market.outcomes.filter(({ id }) => id !== outcomeId).map(({ book }) => book);
     return { bids: impliedLevels(others, Side.buy, depth), asks: impliedLevels(others, Side.sell, depth) };
   }

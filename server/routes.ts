@@ -5,7 +5,7 @@
 import type { Static } from "typebox";
 import { ORDER_TYPES, OrderType, SELF_TRADE_PREVENTIONS, TIMES_IN_FORCE, TimeInForce } from "../engine/constants.ts";
 import type { CommittedTotals } from "../engine/journal/totals.ts";
-import { DAILY_ACTIVITY_LIMIT_MICRO } from "../engine/limits.ts";
+import { DAILY_ACTIVITY_LIMIT_MICRO, DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
 import { utcDay } from "../engine/money.ts";
 import { sideOf } from "../engine/records.ts";
 import { type AccountRouteContext, createAccountRoutes } from "./account-routes.ts";
@@ -15,18 +15,21 @@ import { actorOf, audit, contextOf } from "./audit.ts";
 import { type Operation, runBatch } from "./batch.ts";
 import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
+import { orderFrame } from "./frames.ts";
 import { type History, historyPage } from "./history.ts";
 import { createMarketRoutes } from "./market-routes.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
 import { liveOrderJson } from "./order-json.ts";
 import { IN_FLIGHT } from "./order-store.ts";
-import { pageJson, readPage } from "./paging.ts";
+import { decodeCursor, pageJson, readPage } from "./paging.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
+import { checkKept } from "./replay.ts";
 import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
+import type { SocketTickets } from "./socket-tickets.ts";
 import { compileSchema } from "./validate.ts";
-import { balanceView, positionView, solvencyView } from "./views.ts";
+import { balanceView, hasPosition, positionView, solvencyView } from "./views.ts";
 
 export interface RouteContext extends AccountRouteContext, OAuthRouteContext {
   readonly exchange: Exchange;
@@ -34,6 +37,7 @@ export interface RouteContext extends AccountRouteContext, OAuthRouteContext {
   readonly history: History;
   readonly totals: CommittedTotals;
   readonly writer: AccountWriter;
+  readonly tickets: SocketTickets;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   /** Null once everything works, else why not. */
@@ -196,6 +200,26 @@ function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
         const { market_id, order_id, ...rest } = query as Static<typeof S.FillsQuery>;
         const options = { userId: principal!.userId, ...readPage(rest), marketId: market_id, orderId: order_id };
         return historyPage(history.fills(options));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/me/events",
+      summary:
+        "The caller's order updates again, as the WebSocket told them, oldest first; kept for seven days and more",
+      scope: "portfolio:read",
+      query: S.EventsQuery,
+      response: S.pageOf(S.OrderEvent),
+      async handler({ principal, query }) {
+        const { userId } = principal!;
+        const { after, cursor, limit = DEFAULT_PAGE_LIMIT } = query as Static<typeof S.EventsQuery>;
+        const from = cursor === undefined ? (after ?? null) : decodeCursor(cursor, 1)[0]!;
+        const last = exchange.userSequence(userId);
+        if (from !== null && from > last) throw badRequest(`after: the last is ${last}`);
+        const page = await history.updates({ userId, after: from, limit });
+        checkKept(page, "after");
+        const items = page.items.map(({ sequence, at, json }) => orderFrame(sequence, at, json));
+        return pageJson(items, page.hasMore ? page.items.at(-1)!.sequence : null);
       },
     }),
     route({
@@ -364,8 +388,7 @@ function walletRoutes({ exchange, entry, history, writer }: RouteContext): Route
           const outcomeId = ledger.outcomeOf(at);
           if (outcomeId >= before || (market_id !== undefined && registry.ofOutcome(outcomeId)!.id !== market_id))
             continue;
-          if (ledger.quantity(at) === 0 && ledger.realizedPnl(at) === 0) continue;
-          found.push(at);
+          if (hasPosition(ledger, at)) found.push(at);
         }
         found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
         const shown = found.slice(0, limit);
@@ -378,8 +401,20 @@ function walletRoutes({ exchange, entry, history, writer }: RouteContext): Route
 
 // ---------------------------------------------------------------- service
 
-function serviceRoutes({ totals, unready }: RouteContext): Route[] {
+function serviceRoutes({ totals, tickets, unready }: RouteContext): Route[] {
   return [
+    route({
+      method: "POST",
+      path: "/ws-tickets",
+      summary: "A ticket that opens one WebSocket within a minute, so that no token stands in a URL",
+      access: "user",
+      status: 201,
+      response: S.SocketTicket,
+      handler({ principal, now }) {
+        const { ticket, expiresAt } = tickets.issue(principal!, now);
+        return JSON.stringify({ ticket, expires_at: expiresAt });
+      },
+    }),
     route({
       method: "GET",
       path: "/solvency",

@@ -26,10 +26,12 @@ import {
   MAX_QUOTES,
   MAX_REDIRECT_URIS,
   MAX_TOKEN_LENGTH,
+  MAX_WS_SUBSCRIPTIONS,
   MIN_PASSWORD_LENGTH,
   MIN_PRICE_BPS,
 } from "../engine/limits.ts";
 import { SCOPES } from "./accounts.ts";
+import { CHANNELS } from "./channels.ts";
 
 /** An object whose fields are all there is: anything else is refused. */
 const closed = <T extends TProperties>(properties: T) => Type.Object(properties, { additionalProperties: false });
@@ -38,6 +40,7 @@ const names = (values: readonly (string | null)[]) => Type.Enum(values.filter((v
 
 const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const Time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "ms since the Unix epoch" });
+const Sequence = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Money = Type.Integer({ description: "micro-USDC" });
 const Price = Type.Integer({ minimum: MIN_PRICE_BPS, maximum: MAX_PRICE_BPS, description: "basis points" });
 const Quantity = Type.Integer({ minimum: 1, maximum: MAX_QUANTITY, description: "whole shares" });
@@ -110,6 +113,7 @@ export const OrdersQuery = closed({
   status: Type.Optional(names(["active", "all"])),
 });
 export const FillsQuery = closed({ ...page, market_id: Type.Optional(Id), order_id: Type.Optional(Id) });
+export const EventsQuery = closed({ ...page, after: Type.Optional(Sequence) });
 const TRANSACTION_TYPES = ["deposit", "withdrawal", "trade", "fee", "rebate", "split", "merge", "settlement"] as const;
 export const TransactionsQuery = closed({
   ...page,
@@ -395,6 +399,8 @@ export const BuilderStats = closed({
   fees: Type.Integer({ minimum: 0, description: "trading fees of these fills, micro-USDC" }),
 });
 
+/** A frame of the private stream. */
+export const OrderEvent = closed({ event: Type.Literal("order.updated"), sequence: Sequence, ts: Time, data: Order });
 export const OwnFill = closed({
   ...Fill.properties,
   order_id: Id,
@@ -532,6 +538,10 @@ export const Solvency = closed({
   at: Time,
 });
 export const Health = closed({ status: Type.String() });
+export const SocketTicket = closed({
+  ticket: Type.String({ description: "good for one connection" }),
+  expires_at: Time,
+});
 
 /** Every JSON answer: `data` on success, null on an error; trace_id on 5xx only. */
 export function envelopeOf(data: TSchema) {
@@ -541,14 +551,41 @@ export function envelopeOf(data: TSchema) {
 // ---------------------------------------------------------------- WebSocket
 
 const id = Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })));
-const subscription = {
+/** Without a market: of the channel markets, all of them. Without an outcome: all of the market's. */
+export const Subscription = closed({
   op: Type.String(),
-  channel: names(["book", "trades"]),
-  market_id: Id,
+  channel: names(CHANNELS),
+  market_id: Type.Optional(Id),
+  market_ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: MAX_WS_SUBSCRIPTIONS, uniqueItems: true })),
   outcome_id: Type.Optional(Id),
   id,
-};
-export const Subscription = closed(subscription);
+});
+/** A fresh token for the connection: of the same user, or of any where it had none. */
+export const PresentToken = closed({
+  op: Type.String(),
+  token: Type.String({ minLength: 1, maxLength: MAX_TOKEN_LENGTH }),
+  id,
+});
+const SubscriptionState = closed({
+  channel: names(CHANNELS),
+  market_id: nullable(Id),
+  outcome_id: nullable(Id),
+  sequence: Sequence,
+});
+/** Answers subscribe and unsubscribe. */
+export const Subscriptions = closed({ subscriptions: Type.Array(SubscriptionState) });
+/** orders: the number of the last order.updated, null where none are heard. */
+export const Heartbeat = closed({ subscriptions: Type.Array(SubscriptionState), orders: nullable(Sequence) });
+export const Ticker = closed({
+  market_id: Id,
+  outcome_id: Id,
+  last_price: nullable(Price),
+  best_bid: nullable(Price),
+  best_ask: nullable(Price),
+  volume: Type.Integer({ minimum: 0, description: "shares" }),
+});
+/** Replays the order updates after a number. */
+export const Resume = closed({ op: Type.String(), sequence: Sequence, id });
 export const Ping = closed({ op: Type.String(), id });
 export const CancelOnDisconnect = closed({ op: Type.String(), enabled: Type.Boolean(), id });
 /** An operation of a route: `data` is checked by the route's own schemas. */

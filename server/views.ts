@@ -1,12 +1,10 @@
 /** What reads answer: markets, books, balances and positions as the contract's objects, from the gateway's memory. */
-import { Side } from "../engine/constants.ts";
 import type { EventRow } from "../engine/journal/load.ts";
 import type { TotalsSnapshot } from "../engine/journal/totals.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { isBalanced } from "../engine/ledger.ts";
 import { MICRO_PER_BPS } from "../engine/limits.ts";
-import { addLevels, type Level } from "./book.ts";
-import { type Market, type MarketRegistry, marketStatusName, type Outcome } from "./market-registry.ts";
+import { type Market, type MarketRegistry, marketStatusName } from "./market-registry.ts";
 
 export function marketView(market: Market, ledger: Ledger): object {
   return {
@@ -52,36 +50,15 @@ export function eventView(event: EventRow, registry: MarketRegistry, ledger: Led
   };
 }
 
-interface Sides {
-  readonly bids: readonly Level[];
-  readonly asks: readonly Level[];
-}
-
-/**
- * An outcome's depth, best first. With `implied` both sides include what mint and merge offer, and `implied` shows
- * that part alone.
- */
-export function ladders(
-  registry: MarketRegistry,
-  market: Market,
-  { id, book }: Outcome,
-  depth: number | undefined,
-  implied: boolean,
-): Sides & { implied?: Sides } {
-  const own = { bids: book?.levels(Side.buy, depth) ?? [], asks: book?.levels(Side.sell, depth) ?? [] };
-  if (!implied) return own;
-  const offered = registry.impliedLevels(market, id, depth);
-  return {
-    bids: addLevels(own.bids, offered.bids, Side.buy, depth),
-    asks: addLevels(own.asks, offered.asks, Side.sell, depth),
-    implied: offered,
-  };
-}
-
 export function balanceView(ledger: Ledger, userId: number): object {
   const total = ledger.balance(userId);
   const held = ledger.held(userId);
   return { available: total - held, held, total };
+}
+
+/** False of one that was split and merged, or never was. */
+export function hasPosition(ledger: Ledger, position: number): boolean {
+  return ledger.quantity(position) !== 0 || ledger.realizedPnl(position) !== 0;
 }
 
 /** A position, valued at the outcome's last price (null before the first trade). */

@@ -1,114 +1,60 @@
 /**
- * The WebSocket at /ws: the upgrade with its token, subscriptions to public channels, operations of routes, and pushes.
- * One `SocketConnection` per socket, alive from open to close. Messages of one committed batch leave a socket in one write.
+ * The WebSocket at /ws: the upgrade with its token, operations (of routes, and of the connection itself), and what a user
+ * hears of its own orders and money. Public channels are channels.ts's business, a replay replay.ts's.
  *
  * Inside, every message is JSON text; a connection with the subprotocol `msgpack` gets the same objects as MessagePack.
  * A reader that lets more than 1 MiB pile up is closed with 4408; nobody waits for it.
  */
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from "uWebSockets.js";
 import {
+  HEARTBEAT_MS,
   MAX_WS_BACKPRESSURE_BYTES,
+  MAX_WS_CONNECTIONS,
   MAX_WS_MESSAGE_BYTES,
-  MAX_WS_SUBSCRIPTIONS,
+  SOCKET_TICK_MS,
   WS_IDLE_TIMEOUT_S,
 } from "../engine/limits.ts";
 import type { Credential, Principal } from "./accounts.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
+import { Channels, type Subscription, type Topic } from "./channels.ts";
 import type { AddressReader, ClientAddress } from "./client-address.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "./dispatch.ts";
 import { API_BASE, errorFields, successFields } from "./envelope.ts";
-import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
+import { ApiError, asApiError, badRequest, ErrorKind, overloaded } from "./errors.ts";
 import type { Audience, Exchange } from "./exchange.ts";
+import { frame, orderFrame } from "./frames.ts";
+import type { History } from "./history.ts";
 import { clientAddress, newRequestId, replyWithoutRoute } from "./http.ts";
 import { type Logger, logInternal } from "./logger.ts";
 import type { Level, Market, Outcome } from "./market-registry.ts";
-import { decodeMessage, encodeJson } from "./msgpack.ts";
-import type { Connection, OrderEntry, Origin } from "./order-entry.ts";
+import { decodeMessage } from "./msgpack.ts";
+import type { OrderEntry } from "./order-entry.ts";
 import { OutgoingMail } from "./outgoing-mail.ts";
 import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
+import { Replay, type ReplayContext } from "./replay.ts";
 import type { Responder } from "./route.ts";
 import { cancelEither } from "./routes.ts";
 import * as S from "./schemas.ts";
+import {
+  CLOSE_GOING_AWAY,
+  CLOSE_INTERNAL_ERROR,
+  CLOSE_UNAUTHENTICATED,
+  SocketConnection,
+  type SocketData,
+} from "./socket-connection.ts";
+import { type SocketTickets, TICKET_PREFIX } from "./socket-tickets.ts";
 import { compileSchema } from "./validate.ts";
-import { balanceView, ladders, positionView } from "./views.ts";
+import { balanceView, hasPosition, positionView } from "./views.ts";
 
 /** Names the rate bucket of tokens to verify. */
 const UPGRADE = "GET /ws";
-const CLOSE_GOING_AWAY = 1001;
-const CLOSE_UNAUTHENTICATED = 4401;
-const CLOSE_SLOW_CONSUMER = 4408;
-/** What uWebSockets.js says of a message that it dropped. */
-const SEND_DROPPED = 2;
+/** Each connection's heartbeat comes in its part of the interval. */
+const HEARTBEAT_PARTS = HEARTBEAT_MS / SOCKET_TICK_MS;
+/** Parts in which slow subscribers are looked for at a tick: in all of them twice a second. */
+const WATCHED_PARTS = HEARTBEAT_PARTS / 5;
 /** Above our own bound, for what one commit may bring at once; past it uWebSockets.js drops messages. */
 const SOCKET_BACKPRESSURE_BYTES = 64 * MAX_WS_BACKPRESSURE_BYTES;
-
-/** What uWebSockets.js keeps for a socket: it copies the fields, so the connection goes in as one of them. */
-interface SocketData {
-  readonly connection: SocketConnection;
-}
-
-/** One user's or one anonymous client's socket. */
-class SocketConnection {
-  readonly principal: Principal | null;
-  readonly address: ClientAddress;
-  readonly packed: boolean;
-  readonly topics = new Set<Topic>();
-  /** What orders that it places know of it. */
-  readonly origin: Origin & { connection: Connection };
-  private readonly outbox: string[] = [];
-  private socket: WebSocket<SocketData> | null = null;
-
-  constructor(principal: Principal | null, address: ClientAddress, packed: boolean, number: number) {
-    this.principal = principal;
-    this.address = address;
-    this.packed = packed;
-    this.origin = { connection: { number, tied: false, ended: false }, builderCode: null };
-  }
-
-  opened(socket: WebSocket<SocketData>): void {
-    this.socket = socket;
-  }
-
-  closed(): void {
-    this.socket = null;
-    this.outbox.length = 0;
-  }
-
-  /** Gathers a message for the next `flush`; true when it is the first. */
-  push(message: string): boolean {
-    if (this.socket === null) return false;
-    return this.outbox.push(message) === 1;
-  }
-
-  /**
-   * Sends what was gathered, unless what was sent before still piles up. What one commit brings at once may be more than
-   * the bound (the updates of a large cancel-all are megabytes): it counts when the next message comes.
-   */
-  flush(): void {
-    const { socket } = this;
-    if (socket === null || this.outbox.length === 0) return;
-    if (socket.getBufferedAmount() > MAX_WS_BACKPRESSURE_BYTES) {
-      this.outbox.length = 0;
-      socket.end(CLOSE_SLOW_CONSUMER, "slow consumer");
-      return;
-    }
-    let isWhole = true;
-    socket.cork(() => {
-      for (const message of this.outbox) {
-        const sent = this.packed ? socket.send(encodeJson(message), true) : socket.send(message, false);
-        if (sent === SEND_DROPPED) isWhole = false;
-      }
-    });
-    this.outbox.length = 0;
-    if (!isWhole) socket.end(CLOSE_SLOW_CONSUMER, "slow consumer");
-  }
-
-  end(code: number, reason: string): void {
-    this.flush();
-    this.socket?.end(code, reason);
-  }
-}
 
 /** The way back to the operation `id` of a connection. */
 class OperationReply implements Responder {
@@ -164,12 +110,6 @@ function rateJson(rate: RateState | null): string {
   return `{"limit":${rate.limit},"remaining":${rate.remaining},"reset":${rate.reset}}`;
 }
 
-interface Subscription {
-  channel: "book" | "trades";
-  market_id: number;
-  outcome_id?: number;
-}
-
 interface RouteOperation {
   data?: Record<string, unknown>;
   builder_code?: string | null;
@@ -178,6 +118,8 @@ interface RouteOperation {
 const checkSubscription = compileSchema(S.Subscription);
 const checkPing = compileSchema(S.Ping);
 const checkTie = compileSchema(S.CancelOnDisconnect);
+const checkAuth = compileSchema(S.PresentToken);
+const checkResume = compileSchema(S.Resume);
 const checkRouteOperation = compileSchema(S.RouteOperation);
 const checkCancel = compileSchema(S.CancelOrder);
 
@@ -195,13 +137,18 @@ const ROUTE_OPERATIONS: ReadonlyMap<string, OperationRoute> = new Map([
   ["order.batch", { template: "POST /orders/batch", param: null }],
   ["quotes.replace", { template: "PUT /quotes/:market_id", param: "market_id" }],
 ]);
-const OTHER_OPERATIONS = ["subscribe", "unsubscribe", "ping", "cancel_on_disconnect"];
+const OTHER_OPERATIONS = ["subscribe", "unsubscribe", "ping", "cancel_on_disconnect", "resume", "auth"];
 
 export interface SocketOptions {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
+  readonly history: History;
   readonly routes: readonly CompiledRoute[];
   readonly authenticator: Authenticator;
+  readonly tickets: SocketTickets;
+  readonly app: TemplatedApp;
+  /** ms */
+  readonly startedAt: number;
   readonly logger: Logger;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
@@ -223,7 +170,13 @@ export class SocketHub implements Audience {
   private readonly connections = new Set<SocketConnection>();
   private readonly byUser = new Map<number, Set<SocketConnection>>();
   private readonly byCredential = new Map<Credential, Set<SocketConnection>>();
-  private readonly byTopic = new Map<Topic, Set<SocketConnection>>();
+  /** By the part of the heartbeats' interval. */
+  private readonly byHeartbeat = Array.from({ length: HEARTBEAT_PARTS }, () => new Set<SocketConnection>());
+  private nextHeartbeat = 0;
+  /** Let go what uWebSockets.js dropped a message of. */
+  private readonly slow = new Set<SocketConnection>();
+  private readonly channels: Channels;
+  private readonly replays: ReplayContext;
   private readonly waiting = new Set<SocketConnection>();
   private readonly mail = new OutgoingMail();
   private lastConnection = 0;
@@ -237,11 +190,20 @@ export class SocketHub implements Audience {
     this.logger = options.logger;
     this.limiter = options.limiter;
     this.closedWith = options.closed;
+    const { registry, ledger } = options.exchange;
+    this.channels = new Channels(options.app, registry, ledger, options.startedAt);
+    this.replays = {
+      exchange: options.exchange,
+      history: options.history,
+      send: (connection, message) => this.send(connection, message),
+      flush: () => this.flush(),
+      sendAccount: (connection) => this.tellAccount(connection),
+    };
     this.routes = new Map(options.routes.map((compiled) => [compiled.template, compiled]));
   }
 
-  register(app: TemplatedApp): void {
-    app.ws<SocketData>(`${API_BASE}/ws`, {
+  register(): void {
+    this.options.app.ws<SocketData>(`${API_BASE}/ws`, {
       idleTimeout: WS_IDLE_TIMEOUT_S,
       sendPingsAutomatically: true,
       maxPayloadLength: MAX_WS_MESSAGE_BYTES,
@@ -249,6 +211,8 @@ export class SocketHub implements Audience {
       upgrade: (res, req, context) => this.upgrade(res, req, context),
       open: (socket) => this.open(socket),
       message: (socket, message, isBinary) => this.receive(socket.getUserData().connection, message, isBinary),
+      drain: (socket) => socket.getUserData().connection.replay?.drained(),
+      dropped: (socket) => void this.slow.add(socket.getUserData().connection),
       close: (socket) => this.close(socket.getUserData().connection),
     });
   }
@@ -271,17 +235,28 @@ export class SocketHub implements Audience {
     try {
       const closed = this.closedWith();
       if (closed !== null) throw closed;
-      const now = Date.now();
-      // What costs a look at a signature is counted; what is known, or plainly wrong, costs nothing.
-      const mayVerify = (): void => {
-        this.limiter?.take(UPGRADE, "default", null, address.client, now);
-      };
-      const found = token === null ? null : this.authenticator.authenticate(token, now, () => address, mayVerify);
+      if (this.connections.size >= MAX_WS_CONNECTIONS) throw overloaded("too many connections: try again");
+      const found = token === null ? null : this.holderOf(token, address, Date.now());
       if (!(found instanceof Promise)) accept(found);
       else found.then(accept).catch((error) => reply.fail(error));
     } catch (error) {
       reply.fail(error);
     }
+  }
+
+  /** @throws ApiError 40100, 2002, 40300, 42900 */
+  private holderOf(token: string, address: ClientAddress, now: number): Principal | Promise<Principal> {
+    const { authenticator, options } = this;
+    if (token.startsWith(TICKET_PREFIX)) {
+      const principal = options.tickets.redeem(token, now);
+      if (principal !== null) return authenticator.admit(principal, now, () => address);
+      throw new ApiError(ErrorKind.unauthenticated, "the ticket is not valid: used, or older than a minute");
+    }
+    // What costs a look at a signature is counted; what is known, or plainly wrong, costs nothing.
+    const mayVerify = (): void => {
+      this.limiter?.take(UPGRADE, "default", null, address.client, now);
+    };
+    return authenticator.authenticate(token, now, () => address, mayVerify);
   }
 
   /** Ends the sockets of whose token is no longer good: revoked, logged out, expired or suspended. */
@@ -329,26 +304,35 @@ export class SocketHub implements Audience {
 
   private open(socket: WebSocket<SocketData>): void {
     const { connection } = socket.getUserData();
-    connection.opened(socket);
+    connection.socket = socket;
     this.connections.add(connection);
+    this.byHeartbeat[connection.origin.connection.number % HEARTBEAT_PARTS]!.add(connection);
     const { principal } = connection;
-    if (principal === null) return;
-    join(this.byCredential, principal.credential, connection);
-    if (hearsOrders(principal)) join(this.byUser, principal.userId, connection);
-    // It may have been revoked while the connection was made.
-    this.endCredential(principal.credential, Date.now());
+    if (principal !== null) this.listen(connection, principal);
   }
 
   private close(connection: SocketConnection): void {
+    const { principal, origin, replay } = connection;
     connection.closed();
+    replay?.ended();
     this.connections.delete(connection);
+    this.byHeartbeat[origin.connection.number % HEARTBEAT_PARTS]!.delete(connection);
     this.waiting.delete(connection);
-    for (const topic of connection.topics) this.leave(connection, topic);
-    const { principal } = connection;
+    this.slow.delete(connection);
+    this.channels.closed(connection);
     if (principal === null) return;
     leave(this.byUser, principal.userId, connection);
     leave(this.byCredential, principal.credential, connection);
-    this.entry.endConnection(principal.userId, connection.origin.connection);
+    this.entry.endConnection(principal.userId, origin.connection);
+  }
+
+  /** Lets the connection hear what its principal may, from now on. */
+  private listen(connection: SocketConnection, principal: Principal): void {
+    join(this.byCredential, principal.credential, connection);
+    if (connection.hearsOrders) join(this.byUser, principal.userId, connection);
+    connection.orderSequence = this.exchange.userSequence(principal.userId);
+    // It may have been revoked while the connection was made.
+    this.endCredential(principal.credential, Date.now());
   }
 
   private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
@@ -430,7 +414,50 @@ export class SocketHub implements Audience {
       checkPing(parsed);
       reply.data(`{"now":${Date.now()}}`);
     } else if (op === "cancel_on_disconnect") this.tie(connection, checkTie(parsed).enabled, reply);
+    else if (op === "auth") this.presentToken(connection, checkAuth(parsed).token, reply);
+    else if (op === "resume") this.resume(connection, checkResume(parsed).sequence, reply);
     else this.changeSubscription(connection, op, checkSubscription(parsed) as Subscription, reply);
+  }
+
+  /** A fresh token of the same user takes the place of the connection's own; who had none signs in. */
+  private presentToken(connection: SocketConnection, token: string, reply: OperationReply): void {
+    const adopt = (principal: Principal): void => {
+      const { principal: before, socket } = connection;
+      if (socket === null) return;
+      checkLive(principal, Date.now());
+      if (before !== null && before.userId !== principal.userId) {
+        throw new ApiError(ErrorKind.forbidden, "the token is another user's: open another connection");
+      }
+      connection.principal = principal;
+      reply.data(`{"user_id":${principal.userId},"expires_at":${principal.expiresAt}}`);
+      if (before === null) return this.listen(connection, principal);
+      leave(this.byCredential, before.credential, connection);
+      join(this.byCredential, principal.credential, connection);
+      if (!connection.hearsOrders) leave(this.byUser, principal.userId, connection);
+      else if (this.byUser.get(principal.userId)?.has(connection) !== true) this.listen(connection, principal);
+    };
+    const found = this.holderOf(token, connection.address, Date.now());
+    if (found instanceof Promise) found.then(adopt).catch((error) => reply.fail(error));
+    else adopt(found);
+  }
+
+  private resume(connection: SocketConnection, sequence: number, reply: OperationReply): void {
+    const { principal } = connection;
+    if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to resume");
+    if (!connection.hearsOrders) {
+      throw new ApiError(ErrorKind.forbidden, "the token lacks the scope portfolio:read or orders:write");
+    }
+    let isBegun = false;
+    const begin = (last: number): void => {
+      isBegun = true;
+      reply.data(`{"after":${sequence},"last":${last}}`);
+    };
+    Replay.run(this.replays, connection, principal.userId, sequence, begin).catch((error) => {
+      if (!isBegun) return reply.fail(error);
+      // The client has a gap that it knows nothing of.
+      logInternal(this.logger, asApiError(error), reply.requestId);
+      connection.end(CLOSE_INTERNAL_ERROR, "the replay failed: resume again");
+    });
   }
 
   private tie(connection: SocketConnection, enabled: boolean, reply: OperationReply): void {
@@ -444,48 +471,20 @@ export class SocketHub implements Audience {
   private changeSubscription(
     connection: SocketConnection,
     op: string,
-    request: Subscription,
+    named: Subscription,
     reply: OperationReply,
   ): void {
-    const market = this.exchange.registry.get(request.market_id);
-    if (market === undefined) throw notFound("market");
-    const topics = topicsOf(request, market);
     if (op === "unsubscribe") {
-      for (const topic of topics) {
-        connection.topics.delete(topic);
-        this.leave(connection, topic);
-      }
-      reply.data("null");
+      reply.data(`{"subscriptions":${this.channels.unsubscribe(connection, named)}}`);
       return;
     }
-    if (connection.topics.size + topics.length > MAX_WS_SUBSCRIPTIONS) {
-      throw badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
-    }
-    reply.data("null");
-    for (const topic of topics) {
-      connection.topics.add(topic);
-      this.join(connection, topic);
-      if (topic !== market) this.sendSnapshot(connection, market, topic as Outcome);
-    }
-  }
-
-  private sendSnapshot(connection: SocketConnection, market: Market, outcome: Outcome): void {
-    const { registry } = this.exchange;
-    const sequence = registry.bookSequence(outcome);
+    const { json, topics } = this.channels.subscribe(connection, named);
+    reply.data(`{"subscriptions":${json}}`);
     const now = Date.now();
-    const { bids, asks } = ladders(registry, market, outcome, undefined, false);
-    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, sequence, ts: now, bids, asks });
-    this.send(connection, frame("book.snapshot", sequence, now, data));
-  }
-
-  private join(connection: SocketConnection, topic: Topic): void {
-    join(this.byTopic, topic, connection);
-    topic.isWatched = true;
-  }
-
-  private leave(connection: SocketConnection, topic: Topic): void {
-    leave(this.byTopic, topic, connection);
-    topic.isWatched = this.byTopic.has(topic);
+    for (const topic of topics) {
+      const beginning = this.channels.beginning(topic, now);
+      if (beginning !== null) this.send(connection, beginning);
+    }
   }
 
   private send(connection: SocketConnection, message: string): void {
@@ -525,60 +524,111 @@ export class SocketHub implements Audience {
   }
 
   orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void {
-    const message = frame("order.updated", sequence, at, orderJson);
+    const message = orderFrame(sequence, at, orderJson);
     const listeners = this.byUser.get(userId) ?? [];
     // One that opens while this waits starts after it: what came in between it is not told either.
     const told = this.mail.isHeld(userId) ? [...listeners] : listeners;
     this.mail.send(userId, () => {
-      for (const connection of told) this.send(connection, message);
+      for (const connection of told) this.tellOrder(connection, sequence, message);
     });
+  }
+
+  private tellOrder(connection: SocketConnection, sequence: number, message: string): void {
+    if (connection.replay !== null) connection.replay.hold(sequence, message);
+    else if (sequence > connection.orderSequence) {
+      connection.orderSequence = sequence;
+      this.send(connection, message);
+    }
   }
 
   tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void {
-    this.publish(market, frame("trade.created", sequence, at, tradeJson));
+    this.channels.tradeCreated(market, sequence, at, tradeJson);
   }
 
   bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void {
-    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, bids, asks });
-    this.publish(outcome, frame("book.updated", sequence, Date.now(), data));
+    this.channels.bookUpdated(market, outcome, sequence, bids, asks);
+  }
+
+  marketChanged(market: Market): void {
+    this.channels.marketChanged(market);
   }
 
   accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void {
-    const { ledger, registry } = this.exchange;
-    const listeners = [...(this.byUser.get(userId) ?? [])].filter(({ principal }) => hearsAccount(principal!));
+    const isTold = (connection: SocketConnection): boolean => connection.hearsAccount && connection.replay === null;
+    const listeners = [...(this.byUser.get(userId) ?? [])].filter(isTold);
     if (listeners.length === 0) return;
-    const now = Date.now();
-    const messages = [frame("balance.updated", sequence, now, JSON.stringify(balanceView(ledger, userId)))];
-    for (const outcomeId of outcomeIds) {
-      const position = ledger.findPosition(userId, outcomeId);
-      const view = JSON.stringify(positionView(ledger, registry, position));
-      messages.push(frame("position.updated", sequence, now, view));
-    }
+    const { ledger } = this.exchange;
+    const positions = [...outcomeIds].map((outcomeId) => ledger.findPosition(userId, outcomeId));
+    const messages = this.accountMessages(userId, sequence, positions);
     this.mail.send(userId, () => {
       for (const connection of listeners) for (const message of messages) this.send(connection, message);
     });
+  }
+
+  private accountMessages(userId: number, sequence: number, positions: readonly number[]): string[] {
+    const { ledger, registry } = this.exchange;
+    const now = Date.now();
+    const balance = JSON.stringify(balanceView(ledger, userId));
+    const messages = [frame("balance.updated", sequence, now, balance)];
+    for (const position of positions) {
+      const view = JSON.stringify(positionView(ledger, registry, position));
+      messages.push(frame("position.updated", sequence, now, view));
+    }
+    return messages;
+  }
+
+  /** Tells a connection its balance and all positions, as of what it was told of its orders. */
+  private tellAccount(connection: SocketConnection): void {
+    if (!connection.hearsAccount) return;
+    const { ledger } = this.exchange;
+    const { userId } = connection.principal!;
+    const positions: number[] = [];
+    for (let at = ledger.firstPositionOf(userId); at !== 0; at = ledger.nextPosition(at)) {
+      if (hasPosition(ledger, at)) positions.push(at);
+    }
+    const messages = this.accountMessages(userId, this.exchange.userSequence(userId), positions);
+    for (const message of messages) this.send(connection, message);
   }
 
   endBatch(): void {
     this.flush();
   }
 
-  private publish(topic: Topic, message: string): void {
-    for (const connection of this.byTopic.get(topic) ?? []) this.send(connection, message);
+  // ---------------------------------------------------------------- as time goes by
+
+  /** Tells tickers, sends a part of the heartbeats and ends slow consumers. Called each SOCKET_TICK_MS. */
+  tick(now: number): void {
+    this.channels.tellTickers(now);
+    const part = this.byHeartbeat[this.nextHeartbeat]!;
+    this.nextHeartbeat = (this.nextHeartbeat + 1) % HEARTBEAT_PARTS;
+    for (const connection of part) this.send(connection, this.heartbeat(connection, now));
+    this.flush();
+    for (let i = 0; i < WATCHED_PARTS; i++) {
+      for (const connection of this.byHeartbeat[(this.nextHeartbeat * WATCHED_PARTS + i) % HEARTBEAT_PARTS]!) {
+        // The others have nothing that comes without a flush.
+        if (connection.topics !== null) connection.endIfSlow();
+      }
+    }
+    for (const connection of this.slow) connection.endSlow();
+    this.slow.clear();
+  }
+
+  private heartbeat(connection: SocketConnection, now: number): string {
+    const subscriptions = this.channels.list(connection.topics ?? NO_TOPICS);
+    const data = `{"subscriptions":${subscriptions},"orders":${this.orderSequenceOf(connection)}}`;
+    return frame("heartbeat", ++connection.heartbeats, now, data);
+  }
+
+  /** The last order update that the connection should have; null where it hears none. */
+  private orderSequenceOf(connection: SocketConnection): number | null {
+    if (!connection.hearsOrders) return null;
+    const { userId } = connection.principal!;
+    const isBehind = connection.replay !== null || this.mail.isHeld(userId);
+    return isBehind ? connection.orderSequence : this.exchange.userSequence(userId);
   }
 }
 
-/** What can be subscribed to: a market stands for its trades, an outcome for its book. */
-type Topic = Market | Outcome;
-
-/** The topics that a subscription names; a book subscription without outcome means all of the market's. */
-function topicsOf(request: Subscription, market: Market): readonly Topic[] {
-  if (request.channel === "trades") return [market];
-  const { outcome_id: wanted } = request;
-  const found = market.outcomes.filter(({ id }) => wanted === undefined || id === wanted);
-  if (found.length === 0) throw notFound("outcome");
-  return found;
-}
+const NO_TOPICS: readonly Topic[] = [];
 
 function join<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: SocketConnection): void {
   const members = groups.get(key);
@@ -590,18 +640,6 @@ function leave<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: Soc
   const members = groups.get(key);
   members?.delete(connection);
   if (members?.size === 0) groups.delete(key);
-}
-
-function hearsOrders(principal: Principal): boolean {
-  return principal.scopes.has("portfolio:read") || principal.scopes.has("orders:write");
-}
-
-function hearsAccount(principal: Principal): boolean {
-  return principal.scopes.has("portfolio:read");
-}
-
-function frame(event: string, sequence: number, ts: number, dataJson: string): string {
-  return `{"event":"${event}","sequence":${sequence},"ts":${ts},"data":${dataJson}}`;
 }
 
 /** The subprotocol to speak: the first that the client offers and we know, or none. */

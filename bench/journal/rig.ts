@@ -14,7 +14,7 @@ import { OrderTexts } from "../../engine/order-texts.ts";
 import { RECORD_WORDS } from "../../engine/records.ts";
 import { createRing, RingConsumer, RingGate, RingProducer } from "../../engine/ring.ts";
 import { randomFrom } from "../support/random.ts";
-import { MARKETS, SLOTS, Traffic, USERS } from "./traffic.ts";
+import { MARKETS, SLOTS, START_MS, Traffic, USERS } from "./traffic.ts";
 
 const DEPOSIT_MICRO = 4e13;
 
@@ -41,7 +41,8 @@ export function createRig(path: string, durability: Durability, requestCheckpoin
     gates: [new RingGate(ring)],
     texts: new OrderTexts(SLOTS),
     totals: new CommittedTotals(),
-    now: Date.now,
+    // Of the orders' time, in which none of their updates grows old.
+    now: () => START_MS,
     requestCheckpoint,
   });
   const traffic = new Traffic(MAX_BATCH_COMMANDS, randomFrom(20_241_120));

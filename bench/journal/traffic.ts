@@ -18,7 +18,7 @@ const SPREAD = 50;
 const MAX_QUANTITY = 100;
 export const SLOTS = 65_536;
 const { rest, take, cancel } = { rest: 0, take: 1, cancel: 2 } as const;
-const START_MS = Date.UTC(2024, 10, 5);
+export const START_MS = Date.UTC(2024, 10, 5);
 
 export class Traffic {
   /** Command records of the batch at hand. */
@@ -28,7 +28,7 @@ export class Traffic {
   placements = 0;
   matches = 0;
   private count = 0;
-  private operations = 0;
+  operations = 0;
   private readonly random: () => number;
   private readonly freeSlots: number[] = [];
   /** Slots of orders that rest, in no order; by slot where it stands there (or -1), its order's id and market. */

@@ -38,6 +38,17 @@ const dataCheckers: Readonly<Record<string, (value: unknown) => void>> = {
   "book.snapshot": checkerOf(S.OutcomeBook, "book.snapshot"),
   "book.updated": checkerOf(Type.Object({ market_id, outcome_id, bids: Levels, asks: Levels }, closed), "book.updated"),
   "trade.created": checkerOf(S.Trade, "trade.created"),
+  "ticker.updated": checkerOf(S.Ticker, "ticker.updated"),
+  "market.updated": checkerOf(S.MarketSchema, "market.updated"),
+  heartbeat: checkerOf(S.Heartbeat, "heartbeat"),
+};
+/** What numbers a channel, by the events that it brings. */
+const channelOf: Readonly<Record<string, "book" | "trades" | "ticker" | "markets">> = {
+  "book.snapshot": "book",
+  "book.updated": "book",
+  "trade.created": "trades",
+  "ticker.updated": "ticker",
+  "market.updated": "markets",
 };
 const MSGPACK = "msgpack";
 
@@ -69,8 +80,15 @@ const checkAcknowledgement = checkerOf(
   "an acknowledgement",
 );
 
+interface HeartbeatData {
+  readonly subscriptions: { channel: string; market_id: number | null; outcome_id: number | null; sequence: number }[];
+  readonly orders: number | null;
+}
+
 export class Socket {
+  /** All but heartbeats, which are checked against them as they come. */
   readonly frames: Frame[] = [];
+  readonly heartbeats: Frame<HeartbeatData>[] = [];
   readonly acknowledgements: Acknowledgement[] = [];
   /** Frames and acknowledgements as they came. */
   readonly arrivals: (Frame | Acknowledgement)[] = [];
@@ -78,6 +96,8 @@ export class Socket {
   /** Resolves with the close code. */
   readonly closed: Promise<number>;
   private isClosed = false;
+  /** By channel and outcome or market, and of "orders": the number that came last. */
+  private readonly lastSequences = new Map<string, number>();
   private lastId = 0;
   private fault: Error | null = null;
   private watchers = new Set<() => void>();
@@ -210,12 +230,13 @@ export class Socket {
     try {
       if (isBinary !== this.packed) throw new Error(`a ${isBinary ? "binary" : "text"} frame on the wrong connection`);
       const message = (isBinary ? unpack(bytes) : JSON.parse(bytes.toString())) as Frame | Acknowledgement;
-      this.arrivals.push(message);
       if ("event" in message) {
         checkFrame(message);
         dataCheckers[message.event]?.(message.data);
-        this.frames.push(message);
+        if (message.event === "heartbeat") this.checkHeartbeat(message as Frame<HeartbeatData>);
+        else this.take(message);
       } else {
+        this.arrivals.push(message);
         checkAcknowledgement(message);
         this.acknowledgements.push(message);
         if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);
@@ -224,6 +245,36 @@ export class Socket {
       this.fail(error as Error);
     }
     this.notify();
+  }
+
+  private take(frame: Frame): void {
+    this.arrivals.push(frame);
+    this.frames.push(frame);
+    const { event, sequence } = frame;
+    const data = frame.data as { id?: number; market_id?: number; outcome_id?: number };
+    const channel = channelOf[event];
+    if (event === "order.updated") this.lastSequences.set("orders", sequence);
+    else if (channel === "book" || channel === "ticker")
+      this.lastSequences.set(`${channel}/${data.outcome_id}`, sequence);
+    else if (channel === "trades") this.lastSequences.set(`trades/${data.market_id}`, sequence);
+    else if (channel === "markets") this.lastSequences.set(`markets/${data.id}`, sequence);
+  }
+
+  /** A heartbeat names what came last of each channel, and so no message was lost. */
+  private checkHeartbeat(heartbeat: Frame<HeartbeatData>): void {
+    this.heartbeats.push(heartbeat);
+    if (heartbeat.sequence !== this.heartbeats.length) throw new Error(`heartbeat ${heartbeat.sequence} out of turn`);
+    const { subscriptions, orders } = heartbeat.data;
+    for (const { channel, market_id, outcome_id, sequence } of subscriptions) {
+      const last = this.lastSequences.get(`${channel}/${outcome_id ?? market_id}`);
+      // Messages of all markets have a sequence of their own beside the market's.
+      if (last !== undefined && last !== sequence && market_id !== null) {
+        throw new Error(`${channel} of ${market_id}: the heartbeat says ${sequence}, ${last} came last`);
+      }
+    }
+    const last = this.lastSequences.get("orders");
+    if (last !== undefined && last !== orders)
+      throw new Error(`orders: the heartbeat says ${orders}, ${last} came last`);
   }
 
   private fail(error: Error): void {

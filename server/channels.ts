@@ -1,0 +1,264 @@
+/**
+ * The public channels: book, trades, ticker, markets. A topic is one channel of one outcome or market, with a sequence
+ * that rises by exactly 1 a message; it exists while somebody is subscribed to it.
+ *
+ * A message is made once, whatever the number of subscribers: uWebSockets.js sends it to the topic, and where some speak
+ * MessagePack a second time to the topic's twin.
+ */
+import type { TemplatedApp } from "uWebSockets.js";
+import type { Ledger } from "../engine/ledger.ts";
+import { MAX_WS_SUBSCRIPTIONS } from "../engine/limits.ts";
+import { bookJson } from "./book-json.ts";
+import { badRequest, notFound } from "./errors.ts";
+import { frame } from "./frames.ts";
+import type { Level, Market, MarketRegistry, Outcome } from "./market-registry.ts";
+import { encodeJson } from "./msgpack.ts";
+import type { SocketConnection } from "./socket-connection.ts";
+import { marketView } from "./views.ts";
+
+export const CHANNELS = ["book", "trades", "ticker", "markets"] as const;
+export type Channel = (typeof CHANNELS)[number];
+
+/** What `subscribe` and `unsubscribe` name. */
+export interface Subscription {
+  channel: Channel;
+  market_id?: number;
+  market_ids?: number[];
+  outcome_id?: number;
+}
+
+/** One channel of one outcome (book, ticker) or market (trades, markets); of all markets where it has neither. */
+export class Topic {
+  readonly channel: Channel;
+  readonly market: Market | null;
+  readonly outcome: Outcome | null;
+  /** As uWebSockets.js knows it, for those who speak JSON, and MessagePack. */
+  readonly textName: string;
+  readonly packedName: string;
+  texts = 0;
+  packs = 0;
+  /** How it is named in lists of subscriptions, up to its sequence. */
+  readonly listed: string;
+  /** What a ticker told last, be it to its first subscriber. */
+  told = "";
+
+  constructor(channel: Channel, market: Market | null, outcome: Outcome | null) {
+    this.channel = channel;
+    this.market = market;
+    this.outcome = outcome;
+    const marketId = market?.id ?? null;
+    const outcomeId = outcome?.id ?? null;
+    this.textName = `${channel}/${outcomeId ?? marketId ?? "all"}`;
+    this.packedName = `${this.textName}/msgpack`;
+    this.listed = `{"channel":"${channel}","market_id":${marketId},"outcome_id":${outcomeId},"sequence":`;
+  }
+}
+
+/** Numbers the messages of tickers and markets; trades and books are numbered where they are kept. */
+class Sequences {
+  private readonly first: number;
+  private readonly last = new Map<number, number>();
+
+  constructor(first: number) {
+    this.first = first;
+  }
+
+  of(id: number): number {
+    return this.last.get(id) ?? this.first;
+  }
+
+  next(id: number): number {
+    const sequence = this.of(id) + 1;
+    this.last.set(id, sequence);
+    return sequence;
+  }
+}
+
+/** Stands for all markets. */
+const ALL = 0;
+
+export class Channels {
+  private readonly app: TemplatedApp;
+  private readonly registry: MarketRegistry;
+  private readonly ledger: Ledger;
+  /** By outcome or market. */
+  private readonly topics: Readonly<Record<Channel, Map<number, Topic>>> = {
+    book: new Map(),
+    trades: new Map(),
+    ticker: new Map(),
+    markets: new Map(),
+  };
+  private readonly tickerSequences: Sequences;
+  private readonly marketSequences: Sequences;
+
+  /** @param startedAt ms: what tickers and markets are numbered from, so that it never falls back over a restart */
+  constructor(app: TemplatedApp, registry: MarketRegistry, ledger: Ledger, startedAt: number) {
+    this.app = app;
+    this.registry = registry;
+    this.ledger = ledger;
+    this.tickerSequences = new Sequences(startedAt);
+    this.marketSequences = new Sequences(startedAt);
+  }
+
+  // ---------------------------------------------------------------- subscriptions
+
+  /** Subscribes to all that is named, or to nothing; answers the subscriptions as a JSON text. @throws ApiError */
+  subscribe(connection: SocketConnection, named: Subscription): { json: string; topics: readonly Topic[] } {
+    const topics = this.find(named);
+    const own = connection.topics ?? new Set();
+    const added = topics.filter((topic) => !own.has(topic));
+    if (own.size + added.length > MAX_WS_SUBSCRIPTIONS) {
+      throw badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
+    }
+    connection.topics = own;
+    for (const topic of added) {
+      own.add(topic);
+      this.topics[topic.channel].set(keyOf(topic), topic);
+      if (connection.packed) topic.packs++;
+      else topic.texts++;
+      connection.socket!.subscribe(connection.packed ? topic.packedName : topic.textName);
+      setWatched(topic, true);
+    }
+    return { json: this.list(topics), topics };
+  }
+
+  /** Ends what is named, so far as there is any; answers what it ended as a JSON text. @throws ApiError */
+  unsubscribe(connection: SocketConnection, named: Subscription): string {
+    const ended = this.find(named).filter((topic) => connection.topics?.has(topic) === true);
+    const json = this.list(ended);
+    for (const topic of ended) {
+      connection.topics!.delete(topic);
+      connection.socket!.unsubscribe(connection.packed ? topic.packedName : topic.textName);
+      this.leave(connection, topic);
+    }
+    return json;
+  }
+
+  /** The connection is gone. */
+  closed(connection: SocketConnection): void {
+    for (const topic of connection.topics ?? []) this.leave(connection, topic);
+    connection.topics = null;
+  }
+
+  private leave(connection: SocketConnection, topic: Topic): void {
+    if (connection.packed) topic.packs--;
+    else topic.texts--;
+    if (topic.texts + topic.packs > 0) return;
+    this.topics[topic.channel].delete(keyOf(topic));
+    setWatched(topic, false);
+  }
+
+  /** The topics with their sequences, as JSON text. */
+  list(topics: Iterable<Topic>): string {
+    let list = "";
+    for (const topic of topics) {
+      list += `${list === "" ? "" : ","}${topic.listed}${this.sequenceOf(topic)}}`;
+    }
+    return `[${list}]`;
+  }
+
+  /** What a new subscriber begins with; null of trades, and of all markets. @param now ms */
+  beginning(topic: Topic, now: number): string | null {
+    const { channel, market, outcome } = topic;
+    const sequence = this.sequenceOf(topic);
+    if (channel === "book") return frame("book.snapshot", sequence, now, bookJson(this.registry, market!, outcome!));
+    if (channel === "ticker") {
+      const data = tickerJson(market!, outcome!);
+      if (topic.told === "") topic.told = data;
+      return frame("ticker.updated", sequence, now, data);
+    }
+    if (channel === "markets" && market !== null) {
+      return frame("market.updated", sequence, now, JSON.stringify(marketView(market, this.ledger)));
+    }
+    return null;
+  }
+
+  private sequenceOf({ channel, market, outcome }: Topic): number {
+    if (channel === "book") return this.registry.bookSequence(outcome!);
+    if (channel === "trades") return market!.tradeSequence;
+    if (channel === "ticker") return this.tickerSequences.of(outcome!.id);
+    return this.marketSequences.of(market?.id ?? ALL);
+  }
+
+  /** The topics that a subscription names. @throws ApiError */
+  private find(named: Subscription): Topic[] {
+    const { channel, market_id, market_ids, outcome_id } = named;
+    if (market_id !== undefined && market_ids !== undefined) throw badRequest("market_ids: not beside market_id");
+    const ids = market_ids ?? (market_id === undefined ? null : [market_id]);
+    if (outcome_id !== undefined && (market_id === undefined || channel === "trades" || channel === "markets")) {
+      throw badRequest("outcome_id: only for book and ticker, beside market_id");
+    }
+    if (ids === null) {
+      if (channel !== "markets") throw badRequest("market_id: required, or else market_ids");
+      return [this.topic(channel, null, null)];
+    }
+    return ids.flatMap((id) => {
+      const market = this.registry.get(id);
+      if (market === undefined) throw notFound("market");
+      if (channel === "trades" || channel === "markets") return [this.topic(channel, market, null)];
+      const outcomes = market.outcomes.filter((outcome) => outcome_id === undefined || outcome.id === outcome_id);
+      if (outcomes.length === 0) throw notFound("outcome");
+      return outcomes.map((outcome) => this.topic(channel, market, outcome));
+    });
+  }
+
+  private topic(channel: Channel, market: Market | null, outcome: Outcome | null): Topic {
+    const id = outcome?.id ?? market?.id ?? ALL;
+    return this.topics[channel].get(id) ?? new Topic(channel, market, outcome);
+  }
+
+  // ---------------------------------------------------------------- what happened
+
+  tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void {
+    this.publish(this.topics.trades.get(market.id), "trade.created", sequence, at, tradeJson);
+  }
+
+  bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void {
+    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, bids, asks });
+    this.publish(this.topics.book.get(outcome.id), "book.updated", sequence, Date.now(), data);
+  }
+
+  /** The market is new, or its state is. */
+  marketChanged(market: Market): void {
+    const own = this.topics.markets.get(market.id);
+    const all = this.topics.markets.get(ALL);
+    const [sequence, sequenceOfAll] = [this.marketSequences.next(market.id), this.marketSequences.next(ALL)];
+    if (own === undefined && all === undefined) return;
+    const data = JSON.stringify(marketView(market, this.ledger));
+    const now = Date.now();
+    this.publish(own, "market.updated", sequence, now, data);
+    this.publish(all, "market.updated", sequenceOfAll, now, data);
+  }
+
+  /** Tells of each ticker that has changed since it was told; how often this is called bounds how often one is told. */
+  tellTickers(now: number): void {
+    for (const topic of this.topics.ticker.values()) {
+      const data = tickerJson(topic.market!, topic.outcome!);
+      if (data === topic.told) continue;
+      topic.told = data;
+      this.publish(topic, "ticker.updated", this.tickerSequences.next(topic.outcome!.id), now, data);
+    }
+  }
+
+  private publish(topic: Topic | undefined, event: string, sequence: number, ts: number, dataJson: string): void {
+    if (topic === undefined) return;
+    const message = frame(event, sequence, ts, dataJson);
+    if (topic.texts > 0) this.app.publish(topic.textName, message, false);
+    if (topic.packs > 0) this.app.publish(topic.packedName, encodeJson(message), true);
+  }
+}
+
+function keyOf({ market, outcome }: Topic): number {
+  return outcome?.id ?? market?.id ?? ALL;
+}
+
+/** Has what the topic tells of gathered, or no longer. */
+function setWatched({ channel, market, outcome }: Topic, isWatched: boolean): void {
+  if (channel === "book") outcome!.isWatched = isWatched;
+  else if (channel === "trades") market!.isWatched = isWatched;
+}
+
+function tickerJson(market: Market, { id, lastPrice, book, volume }: Outcome): string {
+  const [bid, ask] = [book?.bestBid ?? null, book?.bestAsk ?? null];
+  return `{"market_id":${market.id},"outcome_id":${id},"last_price":${lastPrice},"best_bid":${bid},"best_ask":${ask},"volume":${volume}}`;
+}

@@ -1,0 +1,111 @@
+/**
+ * One user's or one anonymous client's socket, alive from open to close. Gathers what is sent to it alone, so that the
+ * messages of one committed batch leave in one write; what goes to many comes from uWebSockets.js's topics.
+ */
+import type { WebSocket } from "uWebSockets.js";
+import { MAX_WS_BACKPRESSURE_BYTES } from "../engine/limits.ts";
+import type { Principal } from "./accounts.ts";
+import type { Topic } from "./channels.ts";
+import type { ClientAddress } from "./client-address.ts";
+import { encodeJson } from "./msgpack.ts";
+import type { Connection, Origin } from "./order-entry.ts";
+import type { Replay } from "./replay.ts";
+
+export const CLOSE_GOING_AWAY = 1001;
+export const CLOSE_INTERNAL_ERROR = 1011;
+export const CLOSE_UNAUTHENTICATED = 4401;
+const CLOSE_SLOW_CONSUMER = 4408;
+/** What uWebSockets.js says of a message that it dropped. */
+const SEND_DROPPED = 2;
+
+/** What uWebSockets.js keeps for a socket: it copies the fields, so the connection goes in as one of them. */
+export interface SocketData {
+  readonly connection: SocketConnection;
+}
+
+export class SocketConnection {
+  principal: Principal | null;
+  readonly address: ClientAddress;
+  /** It speaks MessagePack. */
+  readonly packed: boolean;
+  /** What orders that it places know of it. */
+  readonly origin: Origin & { connection: Connection };
+  /** What it is subscribed to; null where it never was. */
+  topics: Set<Topic> | null = null;
+  /** The last order update that it was told. */
+  orderSequence = 0;
+  /** While it is told again what it missed. */
+  replay: Replay | null = null;
+  heartbeats = 0;
+  socket: WebSocket<SocketData> | null = null;
+  private readonly outbox: string[] = [];
+
+  constructor(principal: Principal | null, address: ClientAddress, packed: boolean, number: number) {
+    this.principal = principal;
+    this.address = address;
+    this.packed = packed;
+    this.origin = { connection: { number, tied: false, ended: false }, builderCode: null };
+  }
+
+  closed(): void {
+    this.socket = null;
+    this.replay = null;
+    this.outbox.length = 0;
+  }
+
+  get hearsOrders(): boolean {
+    const scopes = this.principal?.scopes;
+    return scopes !== undefined && (scopes.has("portfolio:read") || scopes.has("orders:write"));
+  }
+
+  get hearsAccount(): boolean {
+    return this.principal?.scopes.has("portfolio:read") === true;
+  }
+
+  /** Bytes that its peer has not taken yet. */
+  get buffered(): number {
+    return this.socket?.getBufferedAmount() ?? 0;
+  }
+
+  /** Gathers a message for the next `flush`; true when it is the first. */
+  push(message: string): boolean {
+    if (this.socket === null) return false;
+    return this.outbox.push(message) === 1;
+  }
+
+  /**
+   * Sends what was gathered, unless what was sent before still piles up. What one commit brings at once may be more than
+   * the bound (the updates of a large cancel-all are megabytes): it counts when the next message comes.
+   */
+  flush(): void {
+    const { socket } = this;
+    if (socket === null || this.outbox.length === 0) return;
+    if (this.endIfSlow()) return;
+    let isWhole = true;
+    socket.cork(() => {
+      for (const message of this.outbox) {
+        const sent = this.packed ? socket.send(encodeJson(message), true) : socket.send(message, false);
+        if (sent === SEND_DROPPED) isWhole = false;
+      }
+    });
+    this.outbox.length = 0;
+    if (!isWhole) this.endSlow();
+  }
+
+  /** Closes it where it lets too much pile up. */
+  endIfSlow(): boolean {
+    if (this.buffered <= MAX_WS_BACKPRESSURE_BYTES) return false;
+    this.endSlow();
+    return true;
+  }
+
+  endSlow(): void {
+    this.outbox.length = 0;
+    this.socket?.end(CLOSE_SLOW_CONSUMER, "slow consumer");
+  }
+
+  end(code: number, reason: string): void {
+    this.flush();
+    this.socket?.end(code, reason);
+  }
+}
