@@ -2,7 +2,7 @@
  * How long a read of the public lists keeps the gateway's thread: 100,000 markets in 10,000 events, of which 32,000 are
  * open, as many as there may be. In memory and without a server. Processor time, so that what else runs doesn't count.
  */
-import { MarketStatus } from "../engine/constants.ts";
+import { MarketStatus, MatchType, Side } from "../engine/constants.ts";
 import { Ledger } from "../engine/ledger.ts";
 import { MarketFeed } from "../server/market-feed.ts";
 import { MarketLists } from "../server/market-lists.ts";
@@ -78,8 +78,13 @@ async function measure(name: string, read: () => unknown, before: () => void = (
   figures[name] = Math.round(median(times));
   console.log(`  ${name}: ${grouped(figures[name])} µs`);
 }
+let matches = 0;
 const trade = (count: number) => () => {
-  for (let n = 0; n < count; n++) registry.recordTrade(2 * (MARKETS - below(OPEN)), 5_000, 1 + below(1_000), NOW);
+  for (let n = 0; n < count; n++) {
+    const outcome = 2 * (MARKETS - below(OPEN));
+    matches++;
+    registry.recordTrade(outcome, Side.buy, 5_000, 1 + below(1_000), MatchType.direct, matches, matches, NOW);
+  }
 };
 type MarketsQuery = Parameters<MarketLists["markets"]>[0];
 const markets = (query: object) => () => lists.markets({ sort: "volume", ...query } as MarketsQuery, NOW);

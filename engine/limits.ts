@@ -99,6 +99,11 @@ export const MAX_EVENT_MARKETS = 100;
 export const MAX_CHARACTERS_PER_TURN = 256 * 1024;
 /** Markets or events that are put in their new place in a list before it is read: about a millisecond. */
 export const MAX_MOVED_PER_READ = 500;
+/** Answers with order books that are kept until they change or newer ones need the room, in characters. */
+export const MAX_BOOK_TEXT_LENGTH = 32 * 1024 * 1024;
+/** The latest trades of all markets, 38 bytes each, and how many of them one page looks at at most. */
+export const MAX_RECENT_TRADES = 2 ** 16;
+export const MAX_TRADES_WALKED = 2_000;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;
@@ -150,6 +155,8 @@ export function assertLimits(): void {
   assert(2 * MAX_QUOTES <= MAX_CHAIN_COMMANDS, "all quotes of a market are replaced in one chain");
   assert(4 * MAX_EVENTS_PER_STEP + 2 * MAX_CHAIN_COMMANDS <= EVENT_RING_RECORDS, "a chain finds room in an empty ring");
   assert(MAX_LIVE_ORDERS < 2 ** 31);
+  assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
+  assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
   assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
   assert(MAX_HELD_UPDATES > REPLAY_PAGE, "a replay catches up");
   assert(KEEP_UPDATES_MS > 7 * 24 * 3_600_000, "order updates are kept for seven days at least");

@@ -8,12 +8,13 @@
 import type { TemplatedApp } from "uWebSockets.js";
 import type { Ledger } from "../engine/ledger.ts";
 import { MAX_WS_SUBSCRIPTIONS } from "../engine/limits.ts";
+import { bookJson } from "./book-json.ts";
 import { badRequest, notFound } from "./errors.ts";
 import { frame } from "./frames.ts";
 import type { Level, Market, MarketRegistry, Outcome } from "./market-registry.ts";
 import { encodeJson } from "./msgpack.ts";
 import type { SocketConnection } from "./socket-connection.ts";
-import { ladders, marketView } from "./views.ts";
+import { marketView } from "./views.ts";
 
 export const CHANNELS = ["book", "trades", "ticker", "markets"] as const;
 export type Channel = (typeof CHANNELS)[number];
@@ -160,7 +161,7 @@ export class Channels {
   beginning(topic: Topic, now: number): string | null {
     const { channel, market, outcome } = topic;
     const sequence = this.sequenceOf(topic);
-    if (channel === "book") return frame("book.snapshot", sequence, now, this.bookJson(market!, outcome!, now));
+    if (channel === "book") return frame("book.snapshot", sequence, now, bookJson(this.registry, market!, outcome!));
     if (channel === "ticker") {
       const data = tickerJson(market!, outcome!);
       if (topic.told === "") topic.told = data;
@@ -175,12 +176,6 @@ export class Channels {
       );
     }
     return null;
-  }
-
-  private bookJson(market: Market, outcome: Outcome, now: number): string {
-    const sequence = this.registry.bookSequence(outcome);
-    const { bids, asks } = ladders(this.registry, market, outcome, undefined, false);
-    return JSON.stringify({ market_id: market.id, outcome_id: outcome.id, sequence, ts: now, bids, asks });
   }
 
   private sequenceOf({ channel, market, outcome }: Topic): number {
@@ -269,6 +264,6 @@ function setWatched({ channel, market, outcome }: Topic, isWatched: boolean): vo
 }
 
 function tickerJson(market: Market, { id, lastPrice, book, volume }: Outcome): string {
-  const [bid, ask] = [book?.bidLevels()[0]?.[0] ?? null, book?.askLevels()[0]?.[0] ?? null];
+  const [bid, ask] = [book?.bestBid ?? null, book?.bestAsk ?? null];
   return `{"market_id":${market.id},"outcome_id":${id},"last_price":${lastPrice},"best_bid":${bid},"best_ask":${ask},"volume":${volume}}`;
 }

@@ -570,7 +570,7 @@ export class Exchange {
     const pat = (packed & R.FLAG_PAT) !== 0;
     ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at);
     this.changed(user, outcome);
-    if (ends) this.trade(outcome, side, price, quantity, matchType, matchId, at);
+    if (ends) this.trade(outcome, side, price, quantity, matchType, matchId, id, at);
     const updates = role === Role.maker || (packed & R.FLAG_UPDATE_END) !== 0;
     const listens = this.audience?.listens(user) === true;
     const fill = listens
@@ -595,9 +595,10 @@ export class Exchange {
     quantity: number,
     matchType: number,
     matchId: number,
+    fillId: number,
     at: number,
   ): void {
-    const market = this.registry.recordTrade(outcome, price, quantity, at);
+    const market = this.registry.recordTrade(outcome, side, price, quantity, matchType, matchId, fillId, at);
     const sequence = ++market.tradeSequence;
     if (!market.isWatched) return;
     const json = tradeJson(matchId, market.id, outcome, side, price, quantity, matchType, at);

@@ -4,10 +4,12 @@
  */
 import { MARKET_STATUSES, MarketStatus, Side } from "../engine/constants.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../engine/journal/load.ts";
-import { FULL_PRICE_BPS, MIN_PRICE_BPS } from "../engine/limits.ts";
+import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../engine/limits.ts";
+import { Book, BookMemory, impliedLevels, type Level } from "./book.ts";
+import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
+import { TextCache } from "./text-cache.ts";
 
-/** Best first; a level is [price in BPS, shares]. */
-export type Level = [price: number, quantity: number];
+export type { Level };
 
 export interface Market {
   readonly id: number;
@@ -27,6 +29,12 @@ export interface Market {
   hourly: Map<number, number> | null;
   /** Of `trade.created`; starts where the match counter stood, so that it never falls back over a restart. */
   tradeSequence: number;
+  /** Where its latest trade is among the recent ones. */
+  newestTrade: number;
+  /** Rises whenever one of its books changes, and when that was last applied; at first when it was loaded or made. */
+  booksVersion: number;
+  booksAt: number;
+  readonly addedAt: number;
   /** Someone is told of its trades: only then are the messages made. */
   isWatched: boolean;
 }
@@ -37,7 +45,7 @@ export interface Outcome {
   lastPrice: number | null;
   volume: number;
   book: Book | null;
-  /** Someone is told of its book's changes: only then are they gathered. */
+  /** Someone is told of its book's changes: only then are they listed. */
   isWatched: boolean;
 }
 
@@ -47,70 +55,6 @@ export interface RegistryListener {
   eventAdded(event: EventRow): void;
   statusChanged(market: Market): void;
   volumeChanged(market: Market): void;
-}
-
-/** One outcome's depth as of the last committed batch, and, where it is watched, what changed since `takeChanges`. */
-class Book {
-  sequence: number;
-  /** Some level changed since the sequence moved. */
-  isChanged = false;
-  /** By price: shares to buy, or, below zero, to sell. */
-  private readonly levels = new Map<number, number>();
-  /** By price that changed: what stood there before. */
-  private readonly before = new Map<number, number>();
-  private sortedBids: Level[] | null = null;
-  private sortedAsks: Level[] | null = null;
-
-  constructor(sequence: number) {
-    this.sequence = sequence;
-  }
-
-  /** Takes a level's new quantity; 0 empties the price whichever side had it. False: nothing changed. */
-  set(side: number, price: number, quantity: number, isWatched: boolean): boolean {
-    const now = side === Side.buy ? quantity : -quantity;
-    const before = this.levels.get(price) ?? 0;
-    if (now === before) return false;
-    if (quantity === 0) this.levels.delete(price);
-    else this.levels.set(price, now);
-    this.sortedBids = null;
-    this.sortedAsks = null;
-    if (isWatched && !this.before.has(price)) this.before.set(price, before);
-    return true;
-  }
-
-  /** The changes that were watched, best first. A price that changed sides is in both lists. */
-  takeChanges(): { bids: Level[]; asks: Level[] } {
-    const bids: Level[] = [];
-    const asks: Level[] = [];
-    for (const [price, before] of this.before) {
-      const now = this.levels.get(price) ?? 0;
-      if (now === before) continue;
-      if (before > 0 || now > 0) bids.push([price, Math.max(now, 0)]);
-      if (before < 0 || now < 0) asks.push([price, Math.max(-now, 0)]);
-    }
-    this.before.clear();
-    return { bids: sorted(bids, -1), asks: sorted(asks, 1) };
-  }
-
-  bidLevels(): readonly Level[] {
-    this.sortedBids ??= sorted(
-      [...this.levels].filter(([, quantity]) => quantity > 0),
-      -1,
-    );
-    return this.sortedBids;
-  }
-
-  askLevels(): readonly Level[] {
-    this.sortedAsks ??= sorted(
-      [...this.levels].filter(([, quantity]) => quantity < 0).map(([price, quantity]): Level => [price, -quantity]),
-      1,
-    );
-    return this.sortedAsks;
-  }
-}
-
-function sorted(levels: Level[], direction: 1 | -1): Level[] {
-  return levels.sort((a, b) => (a[0] - b[0]) * direction);
 }
 
 const HOUR_MS = 3_600_000;
@@ -128,8 +72,14 @@ export class MarketRegistry {
   private readonly marketsOfEvent = new Map<number, Market[]>();
   private readonly firstBookSequence: number;
   private readonly firstTradeSequence: number;
-  private readonly changedBooks: Outcome[] = [];
   private readonly listeners: RegistryListener[] = [];
+  /** By outcome: where it was ever used. */
+  private readonly books: (Book | undefined)[] = [];
+  /** Outcomes whose books have changes of the batch at hand. */
+  private readonly changedBooks: number[] = [];
+  private readonly bookMemory = new BookMemory();
+  readonly bookTexts = new TextCache(MAX_BOOK_TEXT_LENGTH);
+  readonly recentTrades = new RecentTrades(MAX_RECENT_TRADES);
 
   /**
    * @param firstBookSequence the database's commit counter at start: a book moves at most once a commit, so its
@@ -149,6 +99,7 @@ export class MarketRegistry {
   }
 
   add(row: MarketRow, outcomes: readonly OutcomeRow[]): Market {
+    const now = Date.now();
     const market: Market = {
       id: row.id,
       slug: row.slug,
@@ -166,6 +117,10 @@ export class MarketRegistry {
       }),
       hourly: null,
       tradeSequence: this.firstTradeSequence,
+      newestTrade: outcomes.every(({ lastPrice }) => lastPrice === null) ? NO_TRADE : OLD_TRADES,
+      booksVersion: 0,
+      booksAt: now,
+      addedAt: now,
       isWatched: false,
     };
     this.inOrder.push(market);
@@ -238,25 +193,39 @@ export class MarketRegistry {
 
   /** A level's new quantity, from a committed event. */
   setLevel(outcomeId: number, side: number, price: number, quantity: number): void {
-    const outcome = this.outcome(outcomeId)!;
-    outcome.book ??= new Book(this.firstBookSequence);
-    const { book } = outcome;
-    if (!book.set(side, price, quantity, outcome.isWatched) || book.isChanged) return;
-    book.isChanged = true;
-    this.changedBooks.push(outcome);
+    const book = this.books[outcomeId] ?? this.addBook(outcomeId);
+    if (book.set(side, price, quantity)) this.changedBooks.push(outcomeId);
+  }
+
+  private addBook(outcomeId: number): Book {
+    const book = new Book(this.bookMemory, this.firstBookSequence, this.byOutcome[outcomeId]!.addedAt);
+    this.books[outcomeId] = book;
+    this.outcome(outcomeId)!.book = book;
+    return book;
   }
 
   /** Moves the sequence of each book that changed, and calls back for those that are watched; once a committed batch. */
   drainChanges(each: (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]) => void): void {
-    for (const outcome of this.changedBooks) {
-      const book = outcome.book!;
-      book.isChanged = false;
-      if (outcome.isWatched) {
-        const { bids, asks } = book.takeChanges();
-        if (bids.length + asks.length > 0) each(outcome, ++book.sequence, bids, asks);
-      } else book.sequence++;
+    if (this.changedBooks.length === 0) return;
+    const now = Date.now();
+    for (const outcomeId of this.changedBooks) {
+      const book = this.books[outcomeId]!;
+      if (book.hasMoved()) {
+        book.sequence++;
+        book.at = now;
+        const market = this.byOutcome[outcomeId]!;
+        market.booksVersion++;
+        market.booksAt = now;
+        const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
+        if (outcome.isWatched) {
+          const { bids, asks } = book.changes();
+          each(outcome, book.sequence, bids, asks);
+        }
+      }
+      book.settle();
     }
     this.changedBooks.length = 0;
+    this.bookMemory.clearChanges();
   }
 
   /**
@@ -267,19 +236,32 @@ export class MarketRegistry {
     for (const market of this.all()) {
       for (const { book } of market.outcomes) if (book !== null) book.sequence = this.firstBookSequence;
     }
+    this.bookTexts.clear();
   }
 
   bookSequence(outcome: Outcome): number {
     return outcome.book?.sequence ?? this.firstBookSequence;
   }
 
-  /** Takes a match into last price and volume; answers the market. */
-  recordTrade(outcomeId: number, price: number, quantity: number, at: number): Market {
+  /** Takes a match into last price, volume and the recent trades; answers the market. @param fillId the taker's */
+  recordTrade(
+    outcomeId: number,
+    side: number,
+    price: number,
+    quantity: number,
+    matchType: number,
+    matchId: number,
+    fillId: number,
+    at: number,
+  ): Market {
     const market = this.byOutcome[outcomeId]!;
     const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
     outcome.lastPrice = price;
     outcome.volume += quantity;
     this.addHourlyVolume(market, at, quantity);
+    const { recentTrades } = this;
+    const before = market.newestTrade;
+    market.newestTrade = recentTrades.add(before, outcomeId, side, price, quantity, matchType, matchId, fillId, at);
     return market;
   }
 
@@ -300,59 +282,11 @@ export class MarketRegistry {
     return volume;
   }
 
-  /**
-   * What mint (asks) and merge (bids) offer on an outcome, from the other outcomes' books: each step takes the best
-   * of every other book and the smallest quantity among them.
-   */
-  impliedLevels(market: Market, outcomeId: number): { bids: Level[]; asks: Level[] } {
-    const others = market.outcomes.filter(({ id }) => id !== outcomeId);
-    const bids = walkSet(others.map(({ book }) => book?.askLevels() ?? []));
-    const asks = walkSet(others.map(({ book }) => book?.bidLevels() ?? []));
-    const price = (sum: number): number => FULL_PRICE_BPS - sum;
-    return {
-      bids: collapse(bids.map(([sum, quantity]): Level => [price(sum), quantity]).filter(([p]) => p >= MIN_PRICE_BPS)),
-      asks: collapse(asks.map(([sum, quantity]): Level => [Math.max(MIN_PRICE_BPS, price(sum)), quantity])),
-    };
+  /** What mint (asks) and merge (bids) offer on an outcome, as many levels a side as `depth`. */
+  impliedLevels(market: Market, outcomeId: number, depth: number): { bids: Level[]; asks: Level[] } {
+    const others = market.outcomes.filter(({ id }) => id !== outcomeId).map(({ book }) => book);
+    return { bids: impliedLevels(others, Side.buy, depth), asks: impliedLevels(others, Side.sell, depth) };
   }
-}
-
-/** Walks several ladders at once: the sum of their best prices with the smallest quantity, then on. */
-function walkSet(ladders: readonly (readonly Level[])[]): Level[] {
-  const steps: Level[] = [];
-  const at = ladders.map(() => 0);
-  const left = ladders.map((ladder) => ladder[0]?.[1] ?? 0);
-  while (ladders.every((ladder, i) => at[i]! < ladder.length)) {
-    const quantity = Math.min(...left);
-    const sum = ladders.reduce((total, ladder, i) => total + ladder[at[i]!]![0], 0);
-    steps.push([sum, quantity]);
-    for (let i = 0; i < ladders.length; i++) {
-      left[i]! -= quantity;
-      if (left[i] === 0) left[i] = ladders[i]![++at[i]!]?.[1] ?? 0;
-    }
-  }
-  return steps;
-}
-
-/** Joins neighbouring levels of the same price. */
-function collapse(levels: readonly Level[]): Level[] {
-  const joined: Level[] = [];
-  for (const [price, quantity] of levels) {
-    const last = joined.at(-1);
-    if (last !== undefined && last[0] === price) last[1] += quantity;
-    else joined.push([price, quantity]);
-  }
-  return joined;
-}
-
-/** Adds two ladders of one side, best first. */
-export function addLevels(a: readonly Level[], b: readonly Level[], side: Side): Level[] {
-  const direction = side === Side.buy ? -1 : 1;
-  return collapse(
-    sorted(
-      [...a, ...b].map(([price, quantity]): Level => [price, quantity]),
-      direction,
-    ),
-  );
 }
 
 export function marketStatusName(market: Market): string {

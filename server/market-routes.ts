@@ -1,15 +1,19 @@
 /** The public routes of market data: markets, events, trades, order books, the feed. */
 import type { Static } from "typebox";
+import { type BookView, bookJson, marketBooksJson } from "./book-json.ts";
 import { notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import type { MarketFeed } from "./market-feed.ts";
 import type { MarketLists } from "./market-lists.ts";
 import type { Market } from "./market-registry.ts";
-import { readPage } from "./paging.ts";
+import { pageJson, readPage } from "./paging.ts";
 import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
-import { eventView, ladders, marketView } from "./views.ts";
+import { eventView, marketView } from "./views.ts";
+
+/** Whom no messages are for: what waits for them waits for commits only. */
+const NOBODY = 0;
 
 export interface MarketRouteContext {
   readonly exchange: Exchange;
@@ -50,8 +54,13 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       query: S.PageQuery,
       response: S.pageOf(S.Trade),
       handler({ params, query }) {
-        const { before, limit } = readPage(query as Static<typeof S.PageQuery>);
-        return historyPage(history.trades(findMarket(params[0]).id, before, limit));
+        const page = query as Static<typeof S.PageQuery>;
+        const { before, limit } = readPage(page);
+        const { id, newestTrade } = findMarket(params[0]);
+        const below = page.cursor === undefined ? null : before;
+        const recent = registry.recentTrades.page(id, newestTrade, below, limit);
+        if (recent !== null) return pageJson(recent.items, recent.next);
+        return storedTrades(exchange, history, id, before, limit);
       },
     }),
     route({
@@ -60,16 +69,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       summary: "The order books of all outcomes of a market",
       query: S.BookQuery,
       response: S.MarketBook,
-      handler({ params, query, now }) {
-        const { depth, implied = false } = query as Static<typeof S.BookQuery>;
-        const market = findMarket(params[0]);
-        const outcomes = market.outcomes.map((outcome) => ({
-          outcome_id: outcome.id,
-          sequence: registry.bookSequence(outcome),
-          ...ladders(registry, market, outcome, depth, implied),
-        }));
-        return JSON.stringify({ market_id: market.id, ts: now, outcomes });
-      },
+      handler: ({ params, query }) => marketBooksJson(registry, findMarket(params[0]), query as BookView),
     }),
     route({
       method: "GET",
@@ -77,14 +77,11 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       summary: "The order book of one outcome",
       query: S.BookQuery,
       response: S.OutcomeBook,
-      handler({ params, query, now }) {
-        const { depth, implied = false } = query as Static<typeof S.BookQuery>;
+      handler({ params, query }) {
         const market = findMarket(params[0]);
         const outcome = market.outcomes[pathId(params[1], "outcome") - market.firstOutcomeId];
         if (outcome === undefined) throw notFound("outcome");
-        const sequence = registry.bookSequence(outcome);
-        const levels = ladders(registry, market, outcome, depth, implied);
-        return JSON.stringify({ market_id: market.id, outcome_id: outcome.id, sequence, ts: now, ...levels });
+        return bookJson(registry, market, outcome, query as BookView);
       },
     }),
     route({
@@ -127,4 +124,20 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       handler: ({ now }) => `{"now":${now}}`,
     }),
   ];
+}
+
+/**
+ * A page of the database, given when memory has caught up with it: the next page, or the same again, may come of memory,
+ * and must not lack what this one shows.
+ */
+async function storedTrades(
+  { reads }: Exchange,
+  history: History,
+  marketId: number,
+  before: number,
+  limit: number,
+): Promise<string> {
+  const page = await historyPage(history.trades(marketId, before, limit));
+  await new Promise<void>((resolve) => reads.afterCommitted(NOBODY, Date.now(), resolve));
+  return page;
 }

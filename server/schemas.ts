@@ -522,20 +522,36 @@ export const Trade = closed({
   match_type: names(MATCH_TYPES),
   created_at: Time,
 });
-const implied = Type.Optional(closed({ bids: Levels, asks: Levels }));
+const implied = Type.Optional(
+  Type.Object(
+    { bids: Levels, asks: Levels },
+    {
+      additionalProperties: false,
+      description: "with ?implied=true: what of the bids merge offers, and of the asks mint",
+    },
+  ),
+);
+const BookSequence = Type.Integer({
+  description: "rises by 1 with each committed batch that changed the book; book.updated numbers the same changes",
+});
+const BookTime = Type.Integer({
+  minimum: 0,
+  description:
+    "ms since the epoch at which the state that is shown was applied, not of the request: the same until a book changes",
+});
 export const OutcomeBook = closed({
   market_id: Id,
   outcome_id: Id,
-  sequence: Type.Integer(),
-  ts: Time,
+  sequence: BookSequence,
+  ts: BookTime,
   bids: Levels,
   asks: Levels,
   implied,
 });
 export const MarketBook = closed({
   market_id: Id,
-  ts: Time,
-  outcomes: Type.Array(closed({ outcome_id: Id, sequence: Type.Integer(), bids: Levels, asks: Levels, implied })),
+  ts: BookTime,
+  outcomes: Type.Array(closed({ outcome_id: Id, sequence: BookSequence, bids: Levels, asks: Levels, implied })),
 });
 export const Now = closed({ now: Time });
 export const Solvency = closed({

@@ -1,18 +1,11 @@
 /** What reads answer: markets, books, balances and positions as the contract's objects, from the gateway's memory. */
-import { MarketStatus, Side } from "../engine/constants.ts";
+import { MarketStatus } from "../engine/constants.ts";
 import type { EventRow } from "../engine/journal/load.ts";
 import type { TotalsSnapshot } from "../engine/journal/totals.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { isBalanced } from "../engine/ledger.ts";
 import { MAX_EVENT_MARKETS, MICRO_PER_BPS } from "../engine/limits.ts";
-import {
-  addLevels,
-  type Level,
-  type Market,
-  type MarketRegistry,
-  marketStatusName,
-  type Outcome,
-} from "./market-registry.ts";
+import { type Market, type MarketRegistry, marketStatusName } from "./market-registry.ts";
 
 /** @param now for the volume of the last 24 hours */
 export function marketView(market: Market, registry: MarketRegistry, ledger: Ledger, now: number): object {
@@ -28,8 +21,8 @@ export function marketView(market: Market, registry: MarketRegistry, ledger: Led
       name: outcome.name,
       index,
       last_price: outcome.lastPrice,
-      best_bid: outcome.book?.bidLevels()[0]?.[0] ?? null,
-      best_ask: outcome.book?.askLevels()[0]?.[0] ?? null,
+      best_bid: outcome.book?.bestBid ?? null,
+      best_ask: outcome.book?.bestAsk ?? null,
       volume: outcome.volume,
     })),
     event_id: market.eventId,
@@ -85,34 +78,6 @@ function shownOf(markets: readonly Market[]): readonly Market[] {
   const others = markets.filter((market) => !isOpen(market)).slice(open.length - MAX_EVENT_MARKETS);
   const shown = open.length === MAX_EVENT_MARKETS ? open : [...open, ...others];
   return shown.sort((a, b) => a.id - b.id);
-}
-
-interface Ladders {
-  bids: readonly Level[];
-  asks: readonly Level[];
-  implied?: { bids: readonly Level[]; asks: readonly Level[] };
-}
-
-/**
- * An outcome's depth, best first. With `implied` both sides include what mint and merge offer, and `implied` shows
- * that part alone.
- */
-export function ladders(
-  registry: MarketRegistry,
-  market: Market,
-  outcome: Outcome,
-  depth: number | undefined,
-  implied: boolean,
-): Ladders {
-  const own = { bids: outcome.book?.bidLevels() ?? [], asks: outcome.book?.askLevels() ?? [] };
-  const cut = (levels: readonly Level[]): readonly Level[] => (depth === undefined ? levels : levels.slice(0, depth));
-  if (!implied) return { bids: cut(own.bids), asks: cut(own.asks) };
-  const offered = registry.impliedLevels(market, outcome.id);
-  return {
-    bids: cut(addLevels(own.bids, offered.bids, Side.buy)),
-    asks: cut(addLevels(own.asks, offered.asks, Side.sell)),
-    implied: { bids: cut(offered.bids), asks: cut(offered.asks) },
-  };
 }
 
 export function balanceView(ledger: Ledger, userId: number): object {

@@ -1,11 +1,12 @@
 /**
  * What the public reads: the list of markets with filters, search and sorts, a market by id and slug, books with depth
- * and with what mint and merge add, the feed, the clock and the probes.
+ * and with what mint and merge add, which are made once, the feed, the clock and the probes.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Seed } from "../../server/seed.ts";
 import { expectBalanced } from "./support/checks.ts";
-import { type BookJson, Client, type MarketJson, type OrderJson } from "./support/client.ts";
+import { API_BASE, type BookJson, Client, type MarketJson, type OrderJson } from "./support/client.ts";
+import { requestPacked } from "./support/packed.ts";
 import { Random } from "./support/random.ts";
 import { TestServer } from "./support/server.ts";
 import { seedOf, tokenOf } from "./support/world.ts";
@@ -202,6 +203,42 @@ describe("books", () => {
       bids: [],
       asks: [],
     });
+  });
+
+  test("are the same text until they change, in every view, in JSON and MessagePack", async () => {
+    const market = await bySlug("market-51");
+    const [yes, no] = market.outcomes.map(({ id }) => id) as [number, number];
+    const bid = (outcome_id: number, price: number): Promise<OrderJson> =>
+      users[3]!.place({ market_id: market.id, outcome_id, side: BUY, price, quantity: 1 });
+    for (const price of [1_000, 1_100, 1_200]) for (const outcome of [yes, no]) await bid(outcome, price);
+    const views = ["", "?depth=1", "?depth=2", "?depth=9999", "?implied=true", "?depth=2&implied=true"];
+    const ofYes = views.map((view) => `/orderbook/${market.id}/${yes}${view}`);
+    const ofNo = `/orderbook/${market.id}/${no}`;
+    const ofBoth = views.map((view) => `/markets/${market.id}/orderbook${view}`);
+    const texts = async (paths: readonly string[]): Promise<string[]> => {
+      const found: string[] = [];
+      for (const path of paths) found.push((await client.send("GET", API_BASE + path, {}, null)).body.toString());
+      return found;
+    };
+    const [before, both] = [await texts(ofYes), await texts(ofBoth)];
+    const { ts, sequence } = await client.get<BookJson>(ofYes[0]!);
+    // Who asks later is told the same time.
+    await expect.poll(async () => (await client.get<{ now: number }>("/time")).now).toBeGreaterThan(ts + 1);
+    expect([await texts(ofYes), await texts(ofBoth)]).toEqual([before, both]);
+    for (const path of [...ofYes, ...ofBoth]) {
+      expect((await requestPacked(client, "GET", path)).data).toEqual(await client.get(path));
+    }
+    // The other book's change is seen where it adds to what is shown.
+    await bid(no, 1_300);
+    expect((await texts(ofYes)).map((text, i) => text === before[i])).toEqual([true, true, true, true, false, false]);
+    expect((await texts(ofBoth)).some((text, i) => text === both[i])).toBe(false);
+    expect((await client.get<BookJson>(`${ofYes[0]}?implied=true`)).implied!.asks[0]).toEqual([8_700, 1]);
+    await bid(yes, 1_300);
+    const changed = await client.get<BookJson>(ofYes[0]!);
+    expect(changed).toMatchObject({ sequence: sequence + 1, bids: [[1_300, 1], [1_200, 1], [1_100, 1], [1_000, 1]] }); // biome-ignore format: levels
+    expect(changed.ts).toBeGreaterThan(ts);
+    expect(await client.get<BookJson>(ofYes[2]!)).toEqual({ ...changed, bids: changed.bids.slice(0, 2) });
+    expect((await client.get<BookJson>(ofNo)).bids).toHaveLength(4);
   });
 
   test.for([2, 3, 5])("with implied=true promise what a taker gets: %i outcomes", async (count) => {
