@@ -155,7 +155,7 @@ function prepareStatements(db: Database.Database) {
       .raw(),
     readPrevious: db.prepare("SELECT previous_of_user FROM orders WHERE id = ?").pluck(),
     writePrevious: db.prepare("UPDATE orders SET previous_of_user = ? WHERE id = ?"),
-    writeUser: db.prepare("INSERT OR REPLACE INTO newest_of_user VALUES (?, ?, ?)"),
+    writeUser: db.prepare("INSERT OR REPLACE INTO newest_of_user (user_id, order_id, fill_id) VALUES (?, ?, ?)"),
     writeMarket: db.prepare("INSERT OR REPLACE INTO newest_of_market VALUES (?, ?)"),
   };
 }
