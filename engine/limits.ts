@@ -88,6 +88,9 @@ export const MAX_PAGE_LIMIT = 200;
 export const DEFAULT_PAGE_LIMIT = 50;
 export const MAX_FEED_SIZE = 100;
 export const DEFAULT_FEED_SIZE = 20;
+/** Of one answer, and where the request doesn't say since when. */
+export const MAX_CANDLES = 1_500;
+export const DEFAULT_CANDLES = 500;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;

@@ -1,6 +1,7 @@
-/** The read side's pool: finished orders, fills, trades and transactions, off the gateway's thread. */
+/** The read side's pool: finished orders, fills, trades, candles and transactions, off the gateway's thread. */
 import { openSync } from "node:fs";
 import { Piscina } from "piscina";
+import type { CandlesOptions } from "./candle-reader.ts";
 import { overloaded } from "./errors.ts";
 import type { FillsOptions, HistoryPage, OrdersOptions, TransactionsOptions } from "./history-worker.ts";
 import type { EndedOrder } from "./order-entry.ts";
@@ -60,6 +61,11 @@ export class History {
 
   trades(marketId: number, before: number, limit: number): Promise<HistoryPage> {
     return this.run("trades", { marketId, before, limit });
+  }
+
+  /** A JSON array: it is only passed on. */
+  candles(options: CandlesOptions): Promise<string> {
+    return this.run("candles", options);
   }
 
   transactions(options: TransactionsOptions): Promise<HistoryPage> {

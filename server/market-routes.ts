@@ -1,8 +1,8 @@
 /** The public routes of market data: markets, events, trades, order books, the feed. */
 import type { Static } from "typebox";
-import { MARKET_STATUSES, MarketStatus } from "../engine/constants.ts";
-import { DEFAULT_FEED_SIZE, DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
-import { notFound } from "./errors.ts";
+import { CANDLE_MINUTES, MARKET_STATUSES, MarketStatus } from "../engine/constants.ts";
+import { DEFAULT_CANDLES, DEFAULT_FEED_SIZE, DEFAULT_PAGE_LIMIT, MAX_CANDLES } from "../engine/limits.ts";
+import { badRequest, notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import type { Market } from "./market-registry.ts";
@@ -10,6 +10,8 @@ import { decodeCursor, encodeCursor, readPage } from "./paging.ts";
 import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import { eventView, ladders, marketView, marketVolume } from "./views.ts";
+
+const MINUTE_MS = 60_000;
 
 export interface MarketRouteContext {
   readonly exchange: Exchange;
@@ -52,6 +54,14 @@ export function createMarketRoutes({ exchange, history }: MarketRouteContext): R
         const { before, limit } = readPage(query as Static<typeof S.PageQuery>);
         return historyPage(history.trades(findMarket(params[0]).id, before, limit));
       },
+    }),
+    route({
+      method: "GET",
+      path: "/markets/:id/candles",
+      summary: "Candles of one outcome (the first by default), in UTC: open, high, low, close and volume of its trades",
+      query: S.CandlesQuery,
+      response: S.Candles,
+      handler: ({ params, query, now }) => candles(history, findMarket(params[0]), query as CandlesQuery, now),
     }),
     route({
       method: "GET",
@@ -106,6 +116,26 @@ export function createMarketRoutes({ exchange, history }: MarketRouteContext): R
       handler: ({ now }) => `{"now":${now}}`,
     }),
   ];
+}
+
+type CandlesQuery = Static<typeof S.CandlesQuery>;
+
+/** The intervals that overlap `from` to `to`; none is later than now. */
+async function candles(history: History, market: Market, query: CandlesQuery, now: number): Promise<string> {
+  const { outcome_id: outcomeId = market.firstOutcomeId, interval = "1m", to = now } = query;
+  if (market.outcomes[outcomeId - market.firstOutcomeId] === undefined) throw notFound("outcome");
+  const minutes = CANDLE_MINUTES[interval as keyof typeof CANDLE_MINUTES];
+  const step = minutes * MINUTE_MS;
+  const openTime = (at: number): number => at - (at % step);
+  const last = openTime(Math.min(to, now));
+  const { from = Math.max(last - (DEFAULT_CANDLES - 1) * step, 0) } = query;
+  if (from > to) throw badRequest(`from: must not be later than "to" (${to})`);
+  const first = openTime(from);
+  if (last - first >= MAX_CANDLES * step) {
+    throw badRequest(`from: must be at most ${MAX_CANDLES} intervals of ${interval} before "to"`);
+  }
+  const items = await history.candles({ outcomeId, minutes, first, last });
+  return `{"market_id":${market.id},"outcome_id":${outcomeId},"interval":"${interval}","items":${items}}`;
 }
 
 /** The key that a sort puts first when it is largest; ids break ties, newest first. */

@@ -21,6 +21,7 @@ import * as R from "../records.ts";
 import type { RingGate } from "../ring.ts";
 import { withIndex } from "../typed-arrays.ts";
 import { Builders } from "./builders.ts";
+import { Candles } from "./candles.ts";
 import { Chains } from "./chains.ts";
 import { loadBuildersOfLiveOrders, loadLedger } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
@@ -117,6 +118,7 @@ export class Journal {
   private readonly lastRestoredOrder: number;
   private readonly lastFills = new Float64Array(MAX_LIVE_ORDERS + 1);
   private readonly chains: Chains;
+  private readonly candles: Candles;
   private readonly builders: Builders;
   /** By slot of an order since the start: its builder, 0 without one; and by order for those that were there before. */
   private readonly builderOf = new Int32Array(MAX_LIVE_ORDERS + 1);
@@ -181,6 +183,7 @@ export class Journal {
     this.ordersListed = state.ordersListed;
     this.lastRestoredOrder = state.lastOrderId;
     this.chains = new Chains(db);
+    this.candles = new Candles(db);
     this.builders = new Builders(db);
     this.builderOfRestored = loadBuildersOfLiveOrders(db);
     this.firstUserSequence = state.orderUpdates;
@@ -251,10 +254,11 @@ export class Journal {
 
   /** A slice of what is written in arrears; false where there is nothing. */
   private writeArrears(): boolean {
-    if (this.unlisted() > 0 || this.ended.length > 0 || this.chains.hasUnwritten()) {
+    if (this.unlisted() > 0 || this.ended.length > 0 || this.chains.hasUnwritten() || this.candles.hasUnwritten()) {
       this.begin();
       this.list();
       this.chains.write(this.lastOrderId, this.lastEntryId, true);
+      this.candles.write(this.lastEntryId, true);
       this.commitStatement.run();
       this.inTransaction = false;
       return true;
@@ -417,6 +421,7 @@ export class Journal {
       this.lastPrices[outcome] = price;
       this.volumes[outcome]! += quantity;
       this.outcomes.add(outcome);
+      this.candles.add(outcome, price, quantity, at, id);
       if (matchType !== 0) this.markets.add(market);
     }
     this.begin();
@@ -529,6 +534,7 @@ export class Journal {
     this.builders.flush();
     while (this.unlisted() > MAX_UNLISTED) this.list();
     this.chains.write(this.lastOrderId, this.lastEntryId, false);
+    this.candles.write(this.lastEntryId, false);
     check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
     const at = this.now();
     const { deposits, withdrawals, usersTotal, collateral, house } = this.ledger.totals;

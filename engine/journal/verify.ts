@@ -1,5 +1,6 @@
 /** Checks the exchange's invariants on a database by SQL alone, in one read transaction. Knows nothing of the ledger. */
 import type Database from "better-sqlite3";
+import { CANDLE_MINUTES } from "../constants.ts";
 import { MIGRATIONS } from "./schema.ts";
 
 export interface Finding {
@@ -57,6 +58,11 @@ function sumsBalance(db: Database.Database): Finding {
   const figures = `deposits ${deposits} - withdrawals ${withdrawals} = balances ${balances} + collateral ${sets} + house ${house}`;
   return { name: "deposits - withdrawals = balances + collateral + house", ok, figures };
 }
+
+/** Every length of candles, in minutes; and that candle `c` of one counts a fill. */
+const INTERVALS = `(SELECT value AS minutes FROM json_each('${JSON.stringify(Object.values(CANDLE_MINUTES))}'))`;
+const OF_CANDLE = `c.outcome_id = fills.outcome_id AND c.interval = minutes
+  AND c.open_time = created_at - created_at % (minutes * 60000) AND c.last_fill_id >= fills.id`;
 
 /** Each query lists what breaks the invariant. */
 const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
@@ -155,6 +161,21 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
   [
     "each fill has its order's builder",
     "SELECT fills.id FROM fills JOIN orders ON orders.id = order_id WHERE fills.builder_id IS NOT orders.builder_id",
+  ],
+  [
+    "each trade is in its candles",
+    `SELECT id FROM fills JOIN ${INTERVALS} WHERE role = 1 AND id <= (SELECT value FROM meta WHERE key = 'candles_fill')
+       AND NOT EXISTS (SELECT 1 FROM candles c WHERE ${OF_CANDLE})`,
+  ],
+  [
+    "each candle is what its trades up to its last come to",
+    `SELECT c.outcome_id, c.interval, c.open_time FROM candles c LEFT JOIN (
+       SELECT c.outcome_id, c.interval, c.open_time, min(id) AS first, max(id) AS last, max(price) AS highest,
+         min(price) AS lowest, sum(quantity) AS traded
+       FROM fills JOIN ${INTERVALS} JOIN candles c ON ${OF_CANDLE} WHERE role = 1 GROUP BY 1, 2, 3) t
+     ON (t.outcome_id, t.interval, t.open_time) = (c.outcome_id, c.interval, c.open_time)
+     WHERE (last_fill_id, volume, high, low) IS NOT (last, traded, highest, lowest)
+       OR open IS NOT (SELECT price FROM fills WHERE id = first) OR close IS NOT (SELECT price FROM fills WHERE id = last)`,
   ],
   [
     "live orders are listed",
