@@ -50,7 +50,7 @@ export function prepareCandles(db: Database.Database): (options: CandlesOptions)
     const written = rows.all(options) as Candle[];
     for (const row of written) candles.set(row[0], row);
     // What opens before the row that is carried on doesn't show.
-    const since = Math.min(written[0]?.[0] ?? 0, options.first);
+    const since = written.length > 0 && written[0]![0] < options.first ? written[0]![0] : 0;
     const step = options.minutes * MINUTE_MS;
     for (const trade of tail.all(options.outcomeId) as TradeRow[]) {
       const openTime = trade[3] - (trade[3] % step);

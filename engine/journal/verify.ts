@@ -59,8 +59,9 @@ function sumsBalance(db: Database.Database): Finding {
   return { name: "deposits - withdrawals = balances + collateral + house", ok, figures };
 }
 
-/** Every length of candles, in minutes; and that candle `c` of one counts a fill. */
-const INTERVALS = `(SELECT value AS minutes FROM json_each('${JSON.stringify(Object.values(CANDLE_MINUTES))}'))`;
+/** Fills once for every length of candles, in this order: candles are looked up, not searched. And: candle `c` counts it. */
+const LENGTHS = `(SELECT value AS minutes FROM json_each('${JSON.stringify(Object.values(CANDLE_MINUTES))}'))`;
+const TRADES_OF_LENGTHS = `${LENGTHS} CROSS JOIN fills`;
 const OF_CANDLE = `c.outcome_id = fills.outcome_id AND c.interval = minutes
   AND c.open_time = created_at - created_at % (minutes * 60000) AND c.last_fill_id >= fills.id`;
 
@@ -164,18 +165,20 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
   ],
   [
     "each trade is in its candles",
-    `SELECT id FROM fills JOIN ${INTERVALS} WHERE role = 1 AND id <= (SELECT value FROM meta WHERE key = 'candles_fill')
-       AND NOT EXISTS (SELECT 1 FROM candles c WHERE ${OF_CANDLE})`,
+    `SELECT id FROM ${TRADES_OF_LENGTHS} WHERE role = 1
+       AND id <= (SELECT value FROM meta WHERE key = 'candles_fill') AND NOT EXISTS (SELECT 1 FROM candles c WHERE ${OF_CANDLE})`,
   ],
   [
     "each candle is what its trades up to its last come to",
-    `SELECT c.outcome_id, c.interval, c.open_time FROM candles c LEFT JOIN (
-       SELECT c.outcome_id, c.interval, c.open_time, min(id) AS first, max(id) AS last, max(price) AS highest,
-         min(price) AS lowest, sum(quantity) AS traded
-       FROM fills JOIN ${INTERVALS} JOIN candles c ON ${OF_CANDLE} WHERE role = 1 GROUP BY 1, 2, 3) t
-     ON (t.outcome_id, t.interval, t.open_time) = (c.outcome_id, c.interval, c.open_time)
-     WHERE (last_fill_id, volume, high, low) IS NOT (last, traded, highest, lowest)
-       OR open IS NOT (SELECT price FROM fills WHERE id = first) OR close IS NOT (SELECT price FROM fills WHERE id = last)`,
+    `SELECT outcome_id, interval, open_time FROM (
+       SELECT c.*, min(id) AS first, max(id) AS last, sum(quantity) AS traded, max(price) AS highest,
+         min(price) AS lowest
+       FROM ${TRADES_OF_LENGTHS} CROSS JOIN candles c ON ${OF_CANDLE}
+       WHERE role = 1 GROUP BY c.outcome_id, interval, open_time)
+     WHERE (last_fill_id, volume, high, low) <> (last, traded, highest, lowest)
+       OR open <> (SELECT price FROM fills WHERE id = first) OR close <> (SELECT price FROM fills WHERE id = last)
+     UNION ALL SELECT c.outcome_id, interval, open_time FROM candles c LEFT JOIN fills ON id = last_fill_id
+       WHERE (role, fills.outcome_id, created_at - created_at % (interval * 60000)) IS NOT (1, c.outcome_id, open_time)`,
   ],
   [
     "live orders are listed",
