@@ -12,10 +12,16 @@ import { CANDLE_MINUTES } from "../constants.ts";
 import { withIndex } from "../typed-arrays.ts";
 import { RowInserter } from "./row-inserter.ts";
 
-/** Fills beyond what `meta` says, before what was gathered is set aside; within as many again it is written. */
-const MAX_UNWRITTEN = 8_192;
+/**
+ * Fills beyond what `meta` says, before what was gathered is set aside; within as many again it is written. What a row costs is
+ * its page in the WAL, so it should count many trades; what readers scan beyond is some milliseconds.
+ */
+const MAX_UNWRITTEN = 32_768;
 /** Minutes of outcomes written at a time at least. */
 const SLICE = 64;
+
+/** More minutes of outcomes than are ever gathered. */
+const MAX_GATHERED = 2 ** 30;
 
 const MINUTE_MS = 60_000;
 const MINUTES = Object.values(CANDLE_MINUTES);
@@ -71,13 +77,18 @@ export class Candles {
   private writing = new Gathered();
   private written = 0;
   private target: number;
+  /** The order in which it is written: by outcome, so that rows share pages, and of one as it began; both in one number. */
+  private inOrder = new Float64Array(256);
   /** Up to which fill all rows are complete. */
   private complete: number;
   private readonly rows: RowInserter;
   private readonly writeMeta: Database.Statement;
 
+  private readonly maxUnwritten: number;
+
   /** Gathers what the rows lack. */
-  constructor(db: Database.Database) {
+  constructor(db: Database.Database, maxUnwritten = MAX_UNWRITTEN) {
+    this.maxUnwritten = maxUnwritten;
     const columns = new Array<string>(COLUMNS).fill("?");
     this.rows = new RowInserter(db, "candles", columns, "FAIL", ADD_TO_ROW);
     this.writeMeta = db.prepare("UPDATE meta SET value = ? WHERE key = 'candles_fill'");
@@ -124,14 +135,14 @@ export class Candles {
    */
   write(fill: number, always: boolean): void {
     if (!this.isWriting()) {
-      if (this.gathering.count === 0 || (!always && fill - this.complete <= MAX_UNWRITTEN)) return;
+      if (this.gathering.count === 0 || (!always && fill - this.complete <= this.maxUnwritten)) return;
       this.setAside(fill);
     }
     const { count } = this.writing;
     // However many fills each commit brings, all is written before there is enough to set aside again.
-    const due = Math.ceil((count * (fill - this.target)) / MAX_UNWRITTEN);
+    const due = Math.ceil((count * (fill - this.target)) / this.maxUnwritten);
     const end = Math.min(count, Math.max(due, this.written + SLICE));
-    while (this.written < end) this.writeMinute(this.written++);
+    while (this.written < end) this.writeMinute(this.inOrder[this.written++]! % MAX_GATHERED);
     this.rows.flush();
     if (this.isWriting()) return;
     this.complete = this.target;
@@ -144,7 +155,13 @@ export class Candles {
 
   private setAside(fill: number): void {
     const { gathering } = this;
-    for (let i = 0; i < gathering.count; i++) this.latest[gathering.outcomes[i]!] = 0;
+    this.inOrder = withIndex(this.inOrder, gathering.count);
+    for (let i = 0; i < gathering.count; i++) {
+      const outcome = gathering.outcomes[i]!;
+      this.latest[outcome] = 0;
+      this.inOrder[i] = outcome * MAX_GATHERED + i;
+    }
+    this.inOrder.subarray(0, gathering.count).sort();
     this.gathering = this.writing;
     this.gathering.count = 0;
     this.writing = gathering;

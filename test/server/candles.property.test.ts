@@ -17,8 +17,8 @@ import { type CandleJson, INTERVALS, type PlainTrade, plainCandles, STEPS_MS } f
 import { Random } from "./support/random.ts";
 import { temporaryFolder } from "./support/server.ts";
 
-/** As many fills as may be unwritten before the rows are brought forward, and what is written at a time at least. */
-const MAX_UNWRITTEN = 8_192;
+/** As many fills as may be unwritten before the rows are brought forward; and what is written at a time at least. */
+const MAX_UNWRITTEN = 2_048;
 const SLICE = 64;
 const LENGTHS = INTERVALS.length;
 
@@ -46,7 +46,7 @@ class Store {
     this.path = join(this.folder, "exchange.db");
     this.db = openDatabase(this.path, "off");
     migrate(this.db);
-    this.candles = new Candles(this.db);
+    this.candles = new Candles(this.db, MAX_UNWRITTEN);
   }
 
   /** Commits so many trades, or loses them where it doesn't. */
@@ -68,7 +68,7 @@ class Store {
     const changes = db.prepare("SELECT total_changes()").pluck();
     const before = Number(changes.get());
     this.candles.write(fill, false);
-    expect(Number(changes.get()) - before).toBeLessThanOrEqual(LENGTHS * (SLICE + fill - this.lastFill + 1) + 1);
+    expect(Number(changes.get()) - before).toBeLessThanOrEqual(LENGTHS * (SLICE + 2 * (fill - this.lastFill + 1)) + 1);
     if (commits) {
       db.exec("COMMIT");
       this.lastFill = fill;
@@ -94,7 +94,7 @@ class Store {
       if (existsSync(before + suffix)) copyFileSync(before + suffix, this.path + suffix);
     this.db.close();
     this.db = openDatabase(this.path, "off");
-    this.candles = new Candles(this.db);
+    this.candles = new Candles(this.db, MAX_UNWRITTEN);
   }
 
   /** Fills beyond what meta says. */
@@ -140,8 +140,8 @@ afterEach(() => store?.db.close());
 test.for([1, 7, 400])("candles of %i outcomes are those of all committed trades, whenever it crashes", (outcomes) => {
   const random = Random.printed(`candles of ${outcomes} outcomes`);
   store = new Store(random, outcomes);
-  for (let step = 0; step < 30; step++) {
-    const most = random.pick([1, 20, 200, 3_000]);
+  for (let step = 0; step < 60; step++) {
+    const most = random.pick([1, 20, 200, 600]);
     const count = random.integer(1, most);
     const chance = random.next();
     if (chance < 0.7) store.trade(count);
@@ -159,8 +159,9 @@ test.for([1, 7, 400])("candles of %i outcomes are those of all committed trades,
 test("the rows never fall far behind, however many trades come in one commit and in how many outcomes", () => {
   store = new Store(Random.printed("candles of full commits"), 2_000);
   for (let i = 0; i < 30; i++) {
-    store.trade(i % 5 === 0 ? 3_000 : store.random.integer(1, 1_500));
-    expect(store.tail).toBeLessThanOrEqual(2 * MAX_UNWRITTEN + 2 * 3 * 3_000);
+    store.trade(i % 5 === 0 ? 600 : store.random.integer(1, 300));
+    // As much again while it is written, and the commits in which either begins; a trade has up to three fills.
+    expect(store.tail).toBeLessThanOrEqual(2 * MAX_UNWRITTEN + 2 * 3 * 600);
   }
   store.expectSound();
 });
