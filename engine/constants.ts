@@ -95,3 +95,6 @@ export const MarketStatus = {
 } as const;
 export type MarketStatus = (typeof MarketStatus)[keyof typeof MarketStatus];
 export const MARKET_STATUSES = ["proposed", "open", "halted", "closed", "resolved", "voided", "rejected"] as const;
+
+/** The lengths of candles in minutes, by what clients call them. */
+export const CANDLE_MINUTES = { "1m": 1, "5m": 5, "1h": 60, "1d": 1_440 } as const;

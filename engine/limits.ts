@@ -104,6 +104,9 @@ export const MAX_BOOK_TEXT_LENGTH = 32 * 1024 * 1024;
 /** The latest trades of all markets, 38 bytes each, and how many of them one page looks at at most. */
 export const MAX_RECENT_TRADES = 2 ** 16;
 export const MAX_TRADES_WALKED = 2_000;
+/** Of one answer, and where the request doesn't say since when. */
+export const MAX_CANDLES = 1_500;
+export const DEFAULT_CANDLES = 500;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;

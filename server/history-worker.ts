@@ -1,5 +1,5 @@
 /**
- * Reads of finished things, on a read-only connection in a pool thread: orders, fills, trades, transactions.
+ * Reads of finished things, on a read-only connection in a pool thread: orders, fills, trades, candles, transactions.
  * Each call is one read transaction. A user's orders and fills and a market's trades are chains of rows, newest first
  * (engine/journal/chains.ts): a page is read from the row that it goes on below, or from the chain's end.
  */
@@ -17,6 +17,7 @@ import {
 } from "../engine/constants.ts";
 import { openDatabase, openReadOnly } from "../engine/journal/database.ts";
 import { firstIdSince } from "../engine/journal/load.ts";
+import { prepareCandles } from "./candle-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
 
 export interface HistoryPage {
@@ -349,6 +350,9 @@ export const trades = snapshot((options: { marketId: number; before: number; lim
   });
   return page(rows, limit, object, ({ id }) => id);
 });
+
+/** The JSON array of an outcome's candles. */
+export const candles = snapshot(prepareCandles(db));
 
 type UpdateRow = Omit<OrderRow, "id" | "updated_at" | "user_id"> & {
   sequence: number;

@@ -1,6 +1,7 @@
-/** The read side's pool: finished orders, fills, trades and transactions, off the gateway's thread. */
+/** The read side's pool: finished orders, fills, trades, candles and transactions, off the gateway's thread. */
 import { openSync } from "node:fs";
 import { Piscina } from "piscina";
+import type { CandlesOptions } from "./candle-reader.ts";
 import { overloaded } from "./errors.ts";
 import type {
   FillsOptions,
@@ -73,6 +74,11 @@ export class History {
   /** Order updates after a number of their user's sequence. */
   updates(options: UpdatesOptions): Promise<UpdatesPage> {
     return this.run("updates", options);
+  }
+
+  /** A JSON array: it is only passed on. */
+  candles(options: CandlesOptions): Promise<string> {
+    return this.run("candles", options);
   }
 
   transactions(options: TransactionsOptions): Promise<HistoryPage> {

@@ -1,7 +1,9 @@
 /** The public routes of market data: markets, events, trades, order books, the feed. */
 import type { Static } from "typebox";
+import { CANDLE_MINUTES } from "../engine/constants.ts";
+import { DEFAULT_CANDLES, MAX_CANDLES } from "../engine/limits.ts";
 import { type BookView, bookJson, marketBooksJson } from "./book-json.ts";
-import { notFound } from "./errors.ts";
+import { badRequest, notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import type { MarketFeed } from "./market-feed.ts";
@@ -14,6 +16,8 @@ import { eventView, marketView } from "./views.ts";
 
 /** Whom no messages are for: what waits for them waits for commits only. */
 const NOBODY = 0;
+
+const MINUTE_MS = 60_000;
 
 export interface MarketRouteContext {
   readonly exchange: Exchange;
@@ -62,6 +66,14 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
         if (recent !== null) return pageJson(recent.items, recent.next);
         return storedTrades(exchange, history, id, before, limit);
       },
+    }),
+    route({
+      method: "GET",
+      path: "/markets/:id/candles",
+      summary: "Candles of one outcome (the first by default), in UTC: open, high, low, close and volume of its trades",
+      query: S.CandlesQuery,
+      response: S.Candles,
+      handler: ({ params, query, now }) => candles(history, findMarket(params[0]), query as CandlesQuery, now),
     }),
     route({
       method: "GET",
@@ -140,4 +152,24 @@ async function storedTrades(
   const page = await historyPage(history.trades(marketId, before, limit));
   await new Promise<void>((resolve) => reads.afterCommitted(NOBODY, Date.now(), resolve));
   return page;
+}
+
+type CandlesQuery = Static<typeof S.CandlesQuery>;
+
+/** The intervals that overlap `from` to `to`; none is later than now. */
+async function candles(history: History, market: Market, query: CandlesQuery, now: number): Promise<string> {
+  const { outcome_id: outcomeId = market.firstOutcomeId, interval = "1m", to = now } = query;
+  if (market.outcomes[outcomeId - market.firstOutcomeId] === undefined) throw notFound("outcome");
+  const minutes = CANDLE_MINUTES[interval as keyof typeof CANDLE_MINUTES];
+  const step = minutes * MINUTE_MS;
+  const openTime = (at: number): number => at - (at % step);
+  const last = openTime(Math.min(to, now));
+  const { from = Math.max(last - (DEFAULT_CANDLES - 1) * step, 0) } = query;
+  if (from > to) throw badRequest(`from: must not be later than "to" (${to})`);
+  const first = openTime(from);
+  if (last - first >= MAX_CANDLES * step) {
+    throw badRequest(`from: must be at most ${MAX_CANDLES} intervals of ${interval} before "to"`);
+  }
+  const items = await history.candles({ outcomeId, minutes, first, last });
+  return `{"market_id":${market.id},"outcome_id":${outcomeId},"interval":"${interval}","items":${items}}`;
 }

@@ -4,6 +4,7 @@
  */
 import Type, { type TProperties, type TSchema } from "typebox";
 import {
+  CANDLE_MINUTES,
   MARKET_STATUSES,
   MATCH_TYPES,
   ORDER_STATUSES,
@@ -157,6 +158,13 @@ export const FeedQuery = closed({
 export const BookQuery = closed({
   depth: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PRICE_BPS })),
   implied: Type.Optional(Type.Boolean()),
+});
+const CANDLE_INTERVALS = Object.keys(CANDLE_MINUTES) as (keyof typeof CANDLE_MINUTES)[];
+export const CandlesQuery = closed({
+  outcome_id: Type.Optional(Id),
+  interval: Type.Optional(names(CANDLE_INTERVALS)),
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
 });
 
 // ---------------------------------------------------------------- accounts
@@ -538,6 +546,18 @@ const BookTime = Type.Integer({
   minimum: 0,
   description:
     "ms since the epoch at which the state that is shown was applied, not of the request: the same until a book changes",
+});
+export const Candles = closed({
+  market_id: Id,
+  outcome_id: Id,
+  interval: names(CANDLE_INTERVALS),
+  items: Type.Array(
+    Type.Array(Type.Integer({ minimum: 0 }), {
+      minItems: 6,
+      maxItems: 6,
+      description: "[open_time, open, high, low, close, volume]: ms, BPS, shares; ascending, without a gap",
+    }),
+  ),
 });
 export const OutcomeBook = closed({
   market_id: Id,

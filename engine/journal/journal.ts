@@ -21,6 +21,7 @@ import * as R from "../records.ts";
 import type { RingGate } from "../ring.ts";
 import { withIndex } from "../typed-arrays.ts";
 import { Builders } from "./builders.ts";
+import { Candles } from "./candles.ts";
 import { Chains, type LastNumbers } from "./chains.ts";
 import { loadBuildersOfLiveOrders, loadLedger, loadUnreportedFills } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
@@ -127,6 +128,7 @@ export class Journal {
   private readonly takerFills: Int32Array;
   /** Of orders that a crash interrupted: fills that no update has told of. */
   private readonly unreportedFills: ReadonlyMap<number, number>;
+  private readonly candles: Candles;
   private readonly builders: Builders;
   /** By slot of an order since the start: its builder, 0 without one; and by order for those that were there before. */
   private readonly builderOf = new Int32Array(MAX_LIVE_ORDERS + 1);
@@ -189,6 +191,7 @@ export class Journal {
     this.updates = new Updates(db, this.chains, state.orderUpdates, options.keepUpdatesMs ?? KEEP_UPDATES_MS);
     this.takerFills = new Int32Array(this.gates.length);
     this.unreportedFills = loadUnreportedFills(db);
+    this.candles = new Candles(db);
     this.builders = new Builders(db);
     this.builderOfRestored = loadBuildersOfLiveOrders(db);
     for (const market of state.markets) {
@@ -258,11 +261,18 @@ export class Journal {
   /** A slice of what is written in arrears; false where there is nothing. */
   private writeArrears(): boolean {
     const isPruning = this.updates.hasOutdated(this.now());
-    if (isPruning || this.unlisted() > 0 || this.ended.length > 0 || this.chains.hasUnwritten()) {
+    if (
+      isPruning ||
+      this.unlisted() > 0 ||
+      this.ended.length > 0 ||
+      this.chains.hasUnwritten() ||
+      this.candles.hasUnwritten()
+    ) {
       this.begin();
       this.list();
       this.chains.write(this.lastNumbers(), true);
       if (isPruning) this.updates.prune(this.now());
+      this.candles.write(this.lastEntryId, true);
       this.commitStatement.run();
       this.inTransaction = false;
       return true;
@@ -427,6 +437,7 @@ export class Journal {
       this.lastPrices[outcome] = price;
       this.volumes[outcome]! += quantity;
       this.outcomes.add(outcome);
+      this.candles.add(outcome, price, quantity, at, id);
       if (matchType !== 0) this.markets.add(market);
     }
     this.begin();
@@ -580,6 +591,7 @@ export class Journal {
     while (this.unlisted() > MAX_UNLISTED) this.list();
     this.chains.write(this.lastNumbers(), false);
     if (this.updates.isPruningDue) this.updates.prune(this.now());
+    this.candles.write(this.lastEntryId, false);
     check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
     const at = this.now();
     const { deposits, withdrawals, usersTotal, collateral, house } = this.ledger.totals;

@@ -19,11 +19,22 @@ export class RowInserter {
   private readonly columns: number;
   private rows = 0;
 
-  /** @param table with its columns in the order of `values` @param values of a row: "?" where `params` has it */
-  constructor(db: Database.Database, table: string, values: readonly string[], conflict: "FAIL" | "REPLACE" = "FAIL") {
+  /**
+   * @param table with its columns in the order of `values` @param values of a row: "?" where `params` has it
+   * @param upsert an ON CONFLICT clause: what becomes of a row whose key is there
+   */
+  constructor(
+    db: Database.Database,
+    table: string,
+    values: readonly string[],
+    conflict: "FAIL" | "REPLACE" = "FAIL",
+    upsert = "",
+  ) {
     const row = `(${values.join(",")})`;
     const rows = (count: number): string => new Array<string>(count).fill(row).join(",");
-    this.statements = CHUNKS.map((count) => db.prepare(`INSERT OR ${conflict} INTO ${table} VALUES ${rows(count)}`));
+    this.statements = CHUNKS.map((count) =>
+      db.prepare(`INSERT OR ${conflict} INTO ${table} VALUES ${rows(count)} ${upsert}`),
+    );
     this.columns = values.filter((value) => value === "?").length;
     this.params = new Array<SqlValue>(this.columns * MAX_ROWS).fill(null);
   }

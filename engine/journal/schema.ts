@@ -264,5 +264,21 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO market_words (rowid, words) SELECT id, search_words(question, description, category, slug,
     (SELECT group_concat(name, ' ') FROM outcomes WHERE market_id = markets.id)) FROM markets;
   INSERT INTO event_words (rowid, words) SELECT id, search_words(title, category, slug) FROM events;
+
+  -- What outcomes traded at, written in arrears. interval: minutes; open_time: ms, a multiple of it; prices in BPS.
+  -- Complete up to the fill that meta's candles_fill names; a row counts trades up to last_fill_id.
+  CREATE TABLE candles (
+    outcome_id INTEGER NOT NULL, interval INTEGER NOT NULL, open_time INTEGER NOT NULL, open INTEGER NOT NULL,
+    high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL, volume INTEGER NOT NULL,
+    last_fill_id INTEGER NOT NULL, PRIMARY KEY (outcome_id, interval, open_time)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO candles
+    SELECT outcome_id, interval, open_time, (SELECT price FROM fills WHERE id = first), high, low,
+      (SELECT price FROM fills WHERE id = last), volume, last
+    FROM (SELECT outcome_id, interval, created_at - created_at % (interval * 60000) AS open_time, min(id) AS first,
+        max(price) AS high, min(price) AS low, sum(quantity) AS volume, max(id) AS last
+      FROM fills CROSS JOIN (SELECT 1 AS interval UNION ALL SELECT 5 UNION ALL SELECT 60 UNION ALL SELECT 1440)
+      WHERE role = 1 GROUP BY 1, 2, 3);
+  INSERT INTO meta SELECT 'candles_fill', last_entry_id FROM totals;
   `,
 ];

@@ -1,5 +1,6 @@
 /** Checks the exchange's invariants on a database by SQL alone, in one read transaction. Knows nothing of the ledger. */
 import type Database from "better-sqlite3";
+import { CANDLE_MINUTES } from "../constants.ts";
 import { MIGRATIONS } from "./schema.ts";
 
 export interface Finding {
@@ -57,6 +58,12 @@ function sumsBalance(db: Database.Database): Finding {
   const figures = `deposits ${deposits} - withdrawals ${withdrawals} = balances ${balances} + collateral ${sets} + house ${house}`;
   return { name: "deposits - withdrawals = balances + collateral + house", ok, figures };
 }
+
+/** Fills once for every length of candles, in this order: candles are looked up, not searched. And: candle `c` counts it. */
+const LENGTHS = `(SELECT value AS minutes FROM json_each('${JSON.stringify(Object.values(CANDLE_MINUTES))}'))`;
+const TRADES_OF_LENGTHS = `${LENGTHS} CROSS JOIN fills`;
+const OF_CANDLE = `c.outcome_id = fills.outcome_id AND c.interval = minutes
+  AND c.open_time = created_at - created_at % (minutes * 60000) AND c.last_fill_id >= fills.id`;
 
 /** Each query lists what breaks the invariant. */
 const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
@@ -198,6 +205,23 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
     "every market and event can be searched for",
     `SELECT id FROM markets WHERE id NOT IN (SELECT rowid FROM market_words)
      UNION ALL SELECT id FROM events WHERE id NOT IN (SELECT rowid FROM event_words)`,
+  ],
+  [
+    "each trade is in its candles",
+    `SELECT id FROM ${TRADES_OF_LENGTHS} WHERE role = 1
+       AND id <= (SELECT value FROM meta WHERE key = 'candles_fill') AND NOT EXISTS (SELECT 1 FROM candles c WHERE ${OF_CANDLE})`,
+  ],
+  [
+    "each candle is what its trades up to its last come to",
+    `SELECT outcome_id, interval, open_time FROM (
+       SELECT c.*, min(id) AS first, max(id) AS last, sum(quantity) AS traded, max(price) AS highest,
+         min(price) AS lowest
+       FROM ${TRADES_OF_LENGTHS} CROSS JOIN candles c ON ${OF_CANDLE}
+       WHERE role = 1 GROUP BY c.outcome_id, interval, open_time)
+     WHERE (last_fill_id, volume, high, low) <> (last, traded, highest, lowest)
+       OR open <> (SELECT price FROM fills WHERE id = first) OR close <> (SELECT price FROM fills WHERE id = last)
+     UNION ALL SELECT c.outcome_id, interval, open_time FROM candles c LEFT JOIN fills ON id = last_fill_id
+       WHERE (role, fills.outcome_id, created_at - created_at % (interval * 60000)) IS NOT (1, c.outcome_id, open_time)`,
   ],
   [
     "live orders are listed",

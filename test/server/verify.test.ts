@@ -73,6 +73,14 @@ test.for([
   ["newest rows are found", "UPDATE newest_of_user SET fill_id = 1"],
   ["newest rows are found", "DELETE FROM newest_of_market"],
   ["can be searched for", "DELETE FROM market_words WHERE rowid = 1"],
+  ["each trade is in its candles", "DELETE FROM candles WHERE interval = 5"],
+  ["each trade is in its candles", "UPDATE candles SET last_fill_id = last_fill_id - 1 WHERE interval = 1440"],
+  ["each candle is what its trades", "UPDATE candles SET volume = volume + 1 WHERE interval = 60"],
+  ["each candle is what its trades", "UPDATE candles SET open = open + 1 WHERE interval = 1"],
+  ["each candle is what its trades", "UPDATE candles SET high = high + 1 WHERE interval = 1"],
+  ["each candle is what its trades", "UPDATE candles SET low = low - 1 WHERE interval = 5"],
+  ["each candle is what its trades", "UPDATE candles SET close = close + 1 WHERE interval = 1440"],
+  ["each candle is what its trades", "INSERT INTO candles SELECT 2, 1, 0, 1, 1, 1, 1, 1, max(id) FROM fills"],
   ["live orders are listed", "DELETE FROM resting_orders"],
 ] as const)("%s: %s", ([finding, damage]) => {
   expect(findings(damage)).toContainEqual(expect.stringContaining(finding));
