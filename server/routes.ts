@@ -17,6 +17,7 @@ import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import { createMarketRoutes } from "./market-routes.ts";
+import { METRICS_TYPE, type Metrics } from "./metrics.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
 import { liveOrderJson } from "./order-json.ts";
@@ -38,6 +39,7 @@ export interface RouteContext extends AccountRouteContext, OAuthRouteContext {
   readonly limiter: RateLimiter | null;
   /** Null once everything works, else why not. */
   readonly unready: () => string | null;
+  readonly metrics: Metrics;
 }
 
 export function createRoutes(context: RouteContext): Route[] {
@@ -65,10 +67,12 @@ function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
       path: "/orders",
       summary: "Place an order",
       credited: true,
+      query: S.PlaceQuery,
       body: S.PlaceOrder,
       response: S.Order,
-      handler({ principal, origin, body, now, reply }) {
-        entry.place(principal!, origin, readPlacement(body as Static<typeof S.PlaceOrder>), now, reply);
+      handler({ principal, origin, query, body, now, reply }) {
+        const { timestamps = false } = query as Static<typeof S.PlaceQuery>;
+        entry.place(principal!, origin, readPlacement(body as Static<typeof S.PlaceOrder>, timestamps), now, reply);
         return undefined;
       },
     }),
@@ -221,7 +225,8 @@ function createOperations(entry: OrderEntry): (principal: Principal, origin: Ori
   };
   return (principal, origin, operation) => (now, answer) => {
     const { op } = operation as { op?: unknown };
-    if (op === "place") return entry.place(principal, origin, readPlacement(checks.place(operation)), now, answer);
+    if (op === "place")
+      return entry.place(principal, origin, readPlacement(checks.place(operation), false), now, answer);
     if (op === "amend") {
       const change = checks.amend(operation);
       return entry.amend(principal, origin, change.id, readAmendment(change), now, answer);
@@ -274,7 +279,7 @@ function limitsRoute({ exchange, limiter }: RouteContext, routes: () => readonly
   });
 }
 
-function readPlacement(body: Static<typeof S.PlaceOrder>): Placement {
+function readPlacement(body: Static<typeof S.PlaceOrder>, timestamps: boolean): Placement {
   const type = body.type === undefined ? OrderType.limit : ORDER_TYPES.indexOf(body.type as never);
   const usual = type === OrderType.market ? TimeInForce.ioc : TimeInForce.gtc;
   const { time_in_force, self_trade_prevention } = body;
@@ -292,6 +297,7 @@ function readPlacement(body: Static<typeof S.PlaceOrder>): Placement {
     clientOrderId: body.client_order_id ?? null,
     expiresAt: body.expires_at ?? null,
     validUntil: body.valid_until ?? null,
+    timestamps,
   };
 }
 
@@ -378,7 +384,7 @@ function walletRoutes({ exchange, entry, history, writer }: RouteContext): Route
 
 // ---------------------------------------------------------------- service
 
-function serviceRoutes({ totals, unready }: RouteContext): Route[] {
+function serviceRoutes({ totals, unready, metrics }: RouteContext): Route[] {
   return [
     route({
       method: "GET",
@@ -410,6 +416,17 @@ function serviceRoutes({ totals, unready }: RouteContext): Route[] {
         reply.plain(why === null ? 200 : 503, JSON.stringify({ status: why ?? "ok" }));
         return undefined;
       },
+    }),
+    route({
+      method: "GET",
+      path: "/metrics",
+      unversioned: true,
+      summary: "Figures of the exchange and its process, in Prometheus' text format",
+      rateClass: "none",
+      response: S.Text,
+      enveloped: false,
+      contentType: METRICS_TYPE,
+      handler: () => metrics.text(),
     }),
   ];
 }

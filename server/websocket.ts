@@ -15,6 +15,7 @@ import {
 import type { Credential, Principal } from "./accounts.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
 import type { AddressReader, ClientAddress } from "./client-address.ts";
+import type { Counters, Traffic } from "./counters.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "./dispatch.ts";
 import { API_BASE, errorFields, successFields } from "./envelope.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
@@ -57,9 +58,11 @@ class SocketConnection {
   /** What orders that it places know of it. */
   readonly origin: Origin & { connection: Connection };
   private readonly outbox: string[] = [];
+  private readonly traffic: Traffic;
   private socket: WebSocket<SocketData> | null = null;
 
-  constructor(principal: Principal | null, address: ClientAddress, packed: boolean, number: number) {
+  constructor(principal: Principal | null, address: ClientAddress, packed: boolean, number: number, traffic: Traffic) {
+    this.traffic = traffic;
     this.principal = principal;
     this.address = address;
     this.packed = packed;
@@ -96,7 +99,9 @@ class SocketConnection {
     let isWhole = true;
     socket.cork(() => {
       for (const message of this.outbox) {
-        const sent = this.packed ? socket.send(encodeJson(message), true) : socket.send(message, false);
+        const bytes = this.packed ? encodeJson(message) : message;
+        this.traffic.sentBytes += Buffer.byteLength(bytes);
+        const sent = socket.send(bytes, this.packed);
         if (sent === SEND_DROPPED) isWhole = false;
       }
     });
@@ -143,7 +148,7 @@ class OperationReply implements Responder {
 
   error(error: ApiError): void {
     if (error instanceof RateLimited) this.rate = error.rate;
-    this.hub.log(error, this.requestId);
+    this.hub.refused(error, this.requestId);
     this.give(errorFields(error, this.requestId));
   }
 
@@ -173,6 +178,7 @@ interface Subscription {
 interface RouteOperation {
   data?: Record<string, unknown>;
   builder_code?: string | null;
+  timestamps?: boolean;
 }
 
 const checkSubscription = compileSchema(S.Subscription);
@@ -203,6 +209,7 @@ export interface SocketOptions {
   readonly routes: readonly CompiledRoute[];
   readonly authenticator: Authenticator;
   readonly logger: Logger;
+  readonly counters: Counters;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly addressOf: AddressReader;
@@ -255,7 +262,7 @@ export class SocketHub implements Audience {
 
   /** Lets a client in, once it is known who asks. */
   private upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
-    const reply = replyWithoutRoute(res, req, this.logger);
+    const reply = replyWithoutRoute(res, req, this.options);
     // The token may stand in the URL: nothing of the URL is ever logged.
     const token = new URLSearchParams(req.getQuery() ?? "").get("token");
     const protocol = protocolOf(req);
@@ -265,7 +272,9 @@ export class SocketHub implements Audience {
       if (reply.done) return;
       // Numbers of orders' connections are 32 bits; so many later no order of the first ones is left.
       this.lastConnection = (this.lastConnection % 0x7fff_ffff) + 1;
-      const connection = new SocketConnection(principal, address, protocol === "msgpack", this.lastConnection);
+      const isPacked = protocol === "msgpack";
+      const { webSocket } = this.options.counters;
+      const connection = new SocketConnection(principal, address, isPacked, this.lastConnection, webSocket);
       res.cork(() => res.upgrade({ connection }, key, protocol, extensions, context));
     };
     try {
@@ -307,6 +316,13 @@ export class SocketHub implements Audience {
         connection.end(CLOSE_UNAUTHENTICATED, (error as ApiError).message);
       }
     }
+  }
+
+  /** What is open, for the metrics. */
+  counts(): { connections: number; subscriptions: number } {
+    let subscriptions = 0;
+    for (const { topics } of this.connections) subscriptions += topics.size;
+    return { connections: this.connections.size, subscriptions };
   }
 
   /** Cancels what is tied to a connection: all of them are about to end. */
@@ -353,6 +369,9 @@ export class SocketHub implements Audience {
 
   private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
     const reply = new OperationReply(this, connection);
+    const { webSocket } = this.options.counters;
+    webSocket.requests++;
+    webSocket.receivedBytes += message.byteLength;
     try {
       const parsed = parseMessage(message, isBinary, connection.packed) as { id?: unknown; op?: unknown } | null;
       // The id is echoed even where the rest is wrong, so that the client can tell which message failed.
@@ -370,7 +389,8 @@ export class SocketHub implements Audience {
     this.flush();
   }
 
-  log(error: ApiError, traceId: string): void {
+  refused(error: ApiError, traceId: string): void {
+    this.options.counters.refused(error);
     logInternal(this.logger, error, traceId);
   }
 
@@ -392,9 +412,10 @@ export class SocketHub implements Audience {
     if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to trade");
     checkLive(principal, now);
     authorize(route, principal);
-    const { data = {}, builder_code } = checkRouteOperation(parsed) as RouteOperation;
+    const { data = {}, builder_code, timestamps } = checkRouteOperation(parsed) as RouteOperation;
     const isCredited = builder_code !== undefined && builder_code !== null;
     if (isCredited && !route.credited) throw badRequest("builder_code: not for this operation");
+    if (timestamps !== undefined && route.query !== S.PlaceQuery) throw badRequest("timestamps: only for order.place");
     if (route.method === "DELETE" && operation.param !== null) {
       cancelEither(this.entry, principal.userId, checkCancel(data), now, reply);
       return;
@@ -418,7 +439,7 @@ export class SocketHub implements Audience {
       headers: {},
       origin,
       params: [param, ""] as const,
-      query: compiled.body === null ? compiled.values(rest) : {},
+      query: compiled.body === null ? compiled.values(rest) : timestamps === undefined ? {} : { timestamps },
       body: compiled.body === null ? null : compiled.body(rest),
       reply,
     };

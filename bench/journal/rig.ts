@@ -42,6 +42,8 @@ export function createRig(path: string, durability: Durability, requestCheckpoin
     texts: new OrderTexts(SLOTS),
     totals: new CommittedTotals(),
     now: Date.now,
+    clock: () => 0,
+    onCommit: () => {},
     requestCheckpoint,
   });
   const traffic = new Traffic(MAX_BATCH_COMMANDS, randomFrom(20_241_120));
