@@ -5,7 +5,7 @@
 import { expect } from "vitest";
 import type { TestServer } from "./server.ts";
 
-export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"(?:,|$)/gy;
 
