@@ -31,39 +31,52 @@ export function logBounds(first: number, last: number): number[] {
 }
 
 export class Histogram {
-  private readonly bounds: Float64Array;
+  /** The bounds between two that nothing is beyond: bucket `i` has what is above edge `i` and not above the next. */
+  private readonly edges: Float64Array;
   private readonly cells: Float64Array;
-  private readonly sumAt: number;
+  private readonly buckets: number;
+  /** Where the last value fell: those that follow each other are much alike, and this look costs a third of the search. */
+  private last = 0;
 
   constructor(memory: HistogramMemory) {
-    this.bounds = Float64Array.from(memory.bounds);
+    this.edges = Float64Array.of(Number.NEGATIVE_INFINITY, ...memory.bounds, Number.POSITIVE_INFINITY);
     this.cells = new Float64Array(memory.buffer);
-    this.sumAt = memory.bounds.length + 1;
+    this.buckets = memory.bounds.length + 1;
   }
 
   observe(value: number): void {
-    const { bounds, cells } = this;
-    let low = 0;
-    let high = bounds.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (value <= bounds[middle]!) high = middle;
-      else low = middle + 1;
+    const { edges, cells } = this;
+    let bucket = this.last;
+    if (value > edges[bucket + 1]! || value <= edges[bucket]!) {
+      bucket = this.find(value);
+      this.last = bucket;
     }
-    cells[low]! += 1;
-    cells[this.sumAt]! += value;
+    cells[bucket]! += 1;
+    cells[this.buckets]! += value;
   }
 
-  /** For each bound how many values were not above it, and last how many there were in all. */
+  private find(value: number): number {
+    const { edges } = this;
+    let low = 0;
+    let high = this.buckets - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (value <= edges[middle + 1]!) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  /** For each bound how many values were not above it, and last, for infinity, how many there were in all. */
   cumulated(): { readonly bound: number; readonly count: number }[] {
     let count = 0;
-    return Array.from({ length: this.sumAt }, (_, i) => {
+    return Array.from({ length: this.buckets }, (_, i) => {
       count += this.cells[i]!;
-      return { bound: this.bounds[i] ?? Number.POSITIVE_INFINITY, count };
+      return { bound: this.edges[i + 1]!, count };
     });
   }
 
   get sum(): number {
-    return this.cells[this.sumAt]!;
+    return this.cells[this.buckets]!;
   }
 }
