@@ -6,10 +6,13 @@
  * 4. idle work, or sleep.
  */
 import { parentPort, workerData } from "node:worker_threads";
+import { BatchStamp } from "./batch-stamp.ts";
 import { check } from "./check.ts";
+import { Histogram } from "./histogram.ts";
 import { JournalStage } from "./journal/journal-stage.ts";
 import { MAX_BATCH_COMMANDS, MAX_CHAIN_COMMANDS } from "./limits.ts";
 import { createMatcher } from "./matcher.ts";
+import { createMicroClock } from "./micro-clock.ts";
 import { CommandKind, FLAG_MORE, FLAG_POST_ONLY, kindOf, RECORD_WORDS } from "./records.ts";
 import { RingConsumer, RingProducer, Waker } from "./ring.ts";
 import { type EngineThreadSetup, type ThreadMessage, waitForWork } from "./thread-setup.ts";
@@ -32,7 +35,13 @@ function run(): void {
   const commands = new RingConsumer(setup.commands, false);
   const events = new RingProducer(setup.events);
   const journal = setup.journal === null ? null : new JournalStage(setup.journal, gateway);
-  const matcher = createMatcher(events, { capacity: setup.capacity, onRingFull: makeRoom });
+  const stamp = new BatchStamp(events, createMicroClock(setup.clockEpoch));
+  const batchCommands = new Histogram(setup.batchCommands);
+  const matcher = createMatcher(events, {
+    capacity: setup.capacity,
+    onRingFull: makeRoom,
+    beforePublish: () => stamp.close(),
+  });
   let stopping = false;
   warmUp(matcher);
 
@@ -43,6 +52,7 @@ function run(): void {
       else journalWaker.wake();
       waitForWork(waker, hasRoom, 0);
     }
+    stamp.open();
   }
 
   /** How many commands start with the next one: the longest chain where it begins one. */
@@ -64,6 +74,7 @@ function run(): void {
           granted = 0;
           break;
         }
+        if (done === 0) stamp.open();
       }
       const base = (commands.tail & mask) * RECORD_WORDS;
       const packed = words[base]!;
@@ -78,6 +89,7 @@ function run(): void {
     if (done === 0) return 0;
     matcher.endBatch();
     commands.release();
+    batchCommands.observe(done);
     return done;
   }
 

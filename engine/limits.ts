@@ -141,6 +141,8 @@ export const ANSWER_DEADLINE_MS = 10_000;
 /** A read of the caller's own state waits at most so long for the messages about what it shows. */
 export const READ_WAIT_MS = 5_000;
 export const SHUTDOWN_DEADLINE_MS = 9_000;
+/** All metrics are read no more often than this, however many ask. */
+export const METRICS_INTERVAL_MS = 100;
 
 /** KYC tier to micro-USDC of activity a UTC day; tier 0 cannot trade. */
 export const DAILY_ACTIVITY_LIMIT_MICRO: readonly number[] = [0, 100_000_000, 10_000_000_000];

@@ -88,6 +88,8 @@ export interface MatcherOptions {
    * wait until the last consumer made room. What is published then stands at a match boundary.
    */
   readonly onRingFull: () => void;
+  /** Called before each publish, within a command or at a batch's end. */
+  readonly beforePublish?: () => void;
 }
 
 export interface Matcher {
@@ -108,11 +110,14 @@ export interface Matcher {
   ordersAt(outcome: number, price: number): [number, number][];
 }
 
-/** Makes the books of a thread. The ring's producer end belongs to the matcher from here on. */
+/**
+ * Makes the books of a thread. The ring's producer end belongs to the matcher from here on; between its commands, and at
+ * the end of `onRingFull`, its owner may write records of its own.
+ */
 export function createMatcher(events: RingProducer, options: MatcherOptions): Matcher {
   const capacity = options.capacity;
   const activeBooks = options.activeBooks ?? MAX_ACTIVE_BOOKS;
-  const onRingFull = options.onRingFull;
+  const { onRingFull, beforePublish = () => {} } = options;
 
   const slotMemory = new ArrayBuffer(4 * ((capacity + 1) << SLOT_SHIFT));
   const slots = new Int32Array(slotMemory);
@@ -455,6 +460,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     endUpdate();
     placedRecord = -1;
     emitLevels();
+    beforePublish();
     events.publish();
     onRingFull();
     check(events.hasRoom(2 * MAX_EVENTS_PER_STEP), "onRingFull makes room");
@@ -1108,6 +1114,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     execute,
     endBatch() {
       emitLevels();
+      beforePublish();
       events.publish();
     },
     dropBatch() {
@@ -1116,7 +1123,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       dirtyLevelCount = 0;
       events.discard();
     },
-    // Each command of a chain emits one event and changes one level at most; a match may emit more.
+    // Each command of a chain emits one event and changes one level at most; a match may emit more. What is asked for
+    // beyond it leaves room for a record of the caller's too.
     hasRoom: (commands) => events.hasRoom(4 * MAX_EVENTS_PER_STEP + 2 * commands + dirtyLevelCount),
     bestBid: (outcome) => outcomes[(outcome << OUTCOME_SHIFT) | O_BID]!,
     bestAsk: (outcome) => outcomes[(outcome << OUTCOME_SHIFT) | O_ASK]!,

@@ -50,6 +50,8 @@
  *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
  *   marketChanged   word 1 = market, status = MarketStatus, reference
  *   setsSplit, setsMerged         user, word 1 = market, quantity, reference
+ *   batchMatched    stands before all events that are published with it; double 4 = when they were, double 6 (*) = when
+ *                   they were durable, both in µs since the epoch (micro-clock.ts)
  */
 
 export const RECORD_BYTES = 64;
@@ -78,6 +80,9 @@ export const D_DETAIL = 6;
 export const D_FILL_ID = 6;
 export const D_VALID_UNTIL = 7;
 export const D_USER_SEQUENCE = 7;
+/** Of batchMatched. */
+export const D_MATCHED = 4;
+export const D_DURABLE = 6;
 
 /** 5 was a kind once, and stays free. */
 export const CommandKind = {
@@ -108,6 +113,7 @@ export const EventKind = {
   setsSplit: 10,
   setsMerged: 11,
   stopped: 12,
+  batchMatched: 13,
 } as const;
 
 export const FLAG_POST_ONLY = 1 << 24;

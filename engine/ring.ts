@@ -104,6 +104,11 @@ export class RingConsumer extends RingEnd {
     return Atomics.load(this.cursors, CURSOR_PUBLISHED);
   }
 
+  /** Records that were handed over, let through or not, and not yet read. */
+  depth(): number {
+    return (this.published() - this.tail) | 0;
+  }
+
   /** Gives all records before `tail` back to the producer. */
   release(): void {
     Atomics.store(this.cursors, CURSOR_CONSUMED, this.tail);

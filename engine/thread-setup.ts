@@ -1,4 +1,5 @@
 /** What the composition root hands to the threads, and how a thread waits and fails. */
+import type { HistogramMemory } from "./histogram.ts";
 import type { JournalSetup } from "./journal/journal-stage.ts";
 import type { RingMemory, Waker } from "./ring.ts";
 
@@ -13,6 +14,10 @@ export interface EngineThreadSetup {
   /** The journal as this thread's last stage; null where it has a thread of its own. */
   readonly journal: JournalSetup | null;
   readonly spinTurns: number;
+  /** Of the clock that all threads share: micro-clock.ts. */
+  readonly clockEpoch: number;
+  /** Commands in each batch; this thread observes. */
+  readonly batchCommands: HistogramMemory;
 }
 
 export interface JournalThreadSetup {

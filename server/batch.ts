@@ -51,16 +51,21 @@ class Batch {
     try {
       this.operations[index]!(now, {
         data: (json) => this.settle(index, successBody(json)),
-        error: (error) => this.settle(index, errorBody(error, this.requestId)),
+        error: (error) => this.settle(index, this.refused(error)),
       });
     } catch (error) {
       this.outstanding--;
       const refusal = error instanceof ApiError ? error : null;
       if (refusal === null) throw error;
       if (this.outstanding > 0 && MEANS.includes(refusal.kind)) return false;
-      this.results[index] = errorBody(refusal, this.requestId);
+      this.results[index] = this.refused(refusal);
     }
     return true;
+  }
+
+  private refused(error: ApiError): string {
+    this.exchange.counters.refused(error);
+    return errorBody(error, this.requestId);
   }
 
   private settle(index: number, result: string): void {

@@ -9,6 +9,7 @@ import type { TemplatedApp } from "uWebSockets.js";
 import type { Ledger } from "../engine/ledger.ts";
 import { MAX_WS_SUBSCRIPTIONS } from "../engine/limits.ts";
 import { bookJson } from "./book-json.ts";
+import type { Traffic } from "./counters.ts";
 import { badRequest, notFound } from "./errors.ts";
 import { frame } from "./frames.ts";
 import type { Level, Market, MarketRegistry, Outcome } from "./market-registry.ts";
@@ -88,12 +89,16 @@ export class Channels {
     ticker: new Map(),
     markets: new Map(),
   };
+  private readonly traffic: Traffic;
+  /** Topics over all connections. */
+  subscriptions = 0;
   private readonly tickerSequences: Sequences;
   private readonly marketSequences: Sequences;
 
   /** @param startedAt ms: what tickers and markets are numbered from, so that it never falls back over a restart */
-  constructor(app: TemplatedApp, registry: MarketRegistry, ledger: Ledger, startedAt: number) {
+  constructor(app: TemplatedApp, registry: MarketRegistry, ledger: Ledger, traffic: Traffic, startedAt: number) {
     this.app = app;
+    this.traffic = traffic;
     this.registry = registry;
     this.ledger = ledger;
     this.tickerSequences = new Sequences(startedAt);
@@ -116,6 +121,7 @@ export class Channels {
       this.topics[topic.channel].set(keyOf(topic), topic);
       if (connection.packed) topic.packs++;
       else topic.texts++;
+      this.subscriptions++;
       connection.socket!.subscribe(connection.packed ? topic.packedName : topic.textName);
       setWatched(topic, true);
     }
@@ -143,6 +149,7 @@ export class Channels {
   private leave(connection: SocketConnection, topic: Topic): void {
     if (connection.packed) topic.packs--;
     else topic.texts--;
+    this.subscriptions--;
     if (topic.texts + topic.packs > 0) return;
     this.topics[topic.channel].delete(keyOf(topic));
     setWatched(topic, false);
@@ -248,8 +255,15 @@ export class Channels {
   private publish(topic: Topic | undefined, event: string, sequence: number, ts: number, dataJson: string): void {
     if (topic === undefined) return;
     const message = frame(event, sequence, ts, dataJson);
-    if (topic.texts > 0) this.app.publish(topic.textName, message, false);
-    if (topic.packs > 0) this.app.publish(topic.packedName, encodeJson(message), true);
+    if (topic.texts > 0) {
+      this.app.publish(topic.textName, message, false);
+      this.traffic.sentBytes += topic.texts * Buffer.byteLength(message);
+    }
+    if (topic.packs > 0) {
+      const packed = encodeJson(message);
+      this.app.publish(topic.packedName, packed, true);
+      this.traffic.sentBytes += topic.packs * packed.length;
+    }
   }
 }
 

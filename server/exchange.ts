@@ -17,12 +17,14 @@ import type { Waker } from "../engine/ring.ts";
 import { withIndex } from "../engine/typed-arrays.ts";
 import { CancelJobs } from "./cancel-jobs.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
+import type { Counters } from "./counters.ts";
 import { type EngineLink, EngineLinks } from "./engine-links.ts";
 import { ApiError, ErrorKind, overloaded } from "./errors.ts";
 import { Holds } from "./holds.ts";
 import type { Level, Market, MarketRegistry, Outcome } from "./market-registry.ts";
-import { fillJson, liveOrderJson, orderJson, tradeJson } from "./order-json.ts";
-import { IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
+import { fillJson, liveOrderJson, orderJson, tradeJson, withTimestamps } from "./order-json.ts";
+import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
+import type { OrderTimes } from "./order-times.ts";
 import { OrderedReads } from "./ordered-reads.ts";
 import { WaitingAnswers } from "./waiting-answers.ts";
 
@@ -71,6 +73,8 @@ export interface ExchangeOptions {
   readonly lastOrderId: number;
   /** The last number of each user's order updates. */
   readonly userSequences: readonly (readonly [userId: number, sequence: number])[];
+  readonly counters: Counters;
+  readonly times: OrderTimes;
 }
 
 export class Exchange {
@@ -79,6 +83,8 @@ export class Exchange {
   readonly registry: MarketRegistry;
   readonly clientOrderIds: ClientOrderIds;
   readonly links: EngineLinks;
+  readonly counters: Counters;
+  readonly times: OrderTimes;
   readonly holds: Holds;
   readonly waiting = new WaitingAnswers();
   readonly cancels: CancelJobs;
@@ -114,6 +120,8 @@ export class Exchange {
     this.clientOrderIds = options.clientOrderIds;
     this.lastOrderId = options.lastOrderId;
     for (const [userId, sequence] of options.userSequences) this.setUserSequence(userId, sequence);
+    this.counters = options.counters;
+    this.times = options.times;
     this.holds = new Holds(this.store, this.ledger);
     this.cancels = new CancelJobs(this.store, (slot, reason, reference) => {
       if (!this.links.hasReservedRoom(this.links.of(this.store.markets[slot]!))) return false;
@@ -502,6 +510,8 @@ export class Exchange {
         const detail = doubles[(w >> 1) + R.D_DETAIL]!;
         return this.registry.setLevel(words[w + R.W_OUTCOME]!, R.sideOf(packed), words[w + R.W_PRICE]!, detail);
       }
+      case R.EventKind.batchMatched:
+        return this.times.beginBatch(doubles, w);
       case R.EventKind.orderPlaced:
         return this.orderPlaced(words, doubles, w);
       case R.EventKind.orderFilled:
@@ -543,6 +553,8 @@ export class Exchange {
     if (!isFinal(status)) this.holds.settleChange(slot);
     this.waiting.take(this.placements[slot]!)?.data(liveOrderJson(store, slot));
     this.placements[slot] = 0;
+    this.counters.orders++;
+    this.times.observe(slot);
     const sells = R.sideOf(words[w]!) === Side.sell;
     this.changed(store.users[slot]!, sells ? store.outcomes[slot]! : 0);
     if (status === OrderStatus.queued) return;
@@ -570,6 +582,7 @@ export class Exchange {
     const pat = (packed & R.FLAG_PAT) !== 0;
     ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at);
     this.changed(user, outcome);
+    this.counters.fills++;
     if (ends) this.trade(outcome, side, price, quantity, matchType, matchId, id, at);
     const updates = role === Role.maker || (packed & R.FLAG_UPDATE_END) !== 0;
     const listens = this.audience?.listens(user) === true;
@@ -600,6 +613,7 @@ export class Exchange {
   ): void {
     const market = this.registry.recordTrade(outcome, side, price, quantity, matchType, matchId, fillId, at);
     const sequence = ++market.tradeSequence;
+    this.counters.trades++;
     if (!market.isWatched) return;
     const json = tradeJson(matchId, market.id, outcome, side, price, quantity, matchType, at);
     this.audience?.tradeCreated(market, sequence, at, json);
@@ -699,9 +713,12 @@ export class Exchange {
     store.statuses[slot] = status;
     store.remaining[slot] = remaining;
     store.updatedAt[slot] = at;
+    this.counters.orderUpdates[status]!++;
     if (sequence > this.userSequence(user)) this.setUserSequence(user, sequence);
     if (this.audience?.listens(user) === true) {
-      const json = orderJson(store, slot, status, reason, remaining, at, trades);
+      const plain = orderJson(store, slot, status, reason, remaining, at, trades);
+      const isTimed = (store.marks[slot]! & MARK_TIMESTAMPS) !== 0;
+      const json = isTimed ? withTimestamps(plain, this.times.json(slot)) : plain;
       if (this.links.links.length === 1) this.audience.orderUpdated(user, sequence, at, json);
       else this.updates.push({ user, sequence, at, json });
     }

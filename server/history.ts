@@ -99,6 +99,11 @@ export class History {
     return this.run("checkpoint", { file: this.file });
   }
 
+  /** Reads that wait for a thread. */
+  get queued(): number {
+    return this.pool.queueSize;
+  }
+
   /** Resolves when the reads under way are answered and the threads ended. */
   async close(): Promise<void> {
     await this.pool.close();

@@ -12,6 +12,7 @@ import type { Principal } from "./accounts.ts";
 import type { AnswerPace } from "./answer-pace.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
 import { type AddressReader, type ClientAddress, NO_ADDRESS } from "./client-address.ts";
+import type { Counters } from "./counters.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import { API_BASE, errorBody, oauthErrorBody, successBody } from "./envelope.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "./errors.ts";
@@ -61,8 +62,11 @@ function requestIdOf(req: HttpRequest): string {
 /** How a route's answers look. */
 interface ReplyOptions {
   readonly logger: Logger;
+  readonly counters: Counters;
   /** Of a success. */
   readonly status: number;
+  /** Of a success, null where it is JSON or MessagePack. */
+  readonly contentType: string | null;
   /** Errors have the shape of RFC 6749. */
   readonly oauth: boolean;
   /** Refusals leave at a bounded pace. */
@@ -87,6 +91,7 @@ export class Reply implements Responder {
     this.requestId = requestId;
     this.options = options;
     this.packed = accept !== "" && accept !== "*/*" && prefersMessagePack(accept);
+    options.counters.http.requests++;
     res.onAborted(() => {
       this.isAborted = true;
     });
@@ -94,6 +99,11 @@ export class Reply implements Responder {
 
   get done(): boolean {
     return this.isAnswered || this.isAborted;
+  }
+
+  /** So many bytes of the body have come. */
+  received(bytes: number): void {
+    this.options.counters.http.receivedBytes += bytes;
   }
 
   header(name: string, value: string): void {
@@ -115,6 +125,7 @@ export class Reply implements Responder {
   error(error: ApiError, allow: string | null = null, isHead = false): void {
     logInternal(this.options.logger, error, this.requestId);
     if (this.done) return;
+    this.options.counters.refused(error);
     if (error instanceof RateLimited) this.rate = error.rate;
     if (this.options.pace === null) this.writeError(error, allow, isHead);
     else this.later(() => this.writeError(error, allow, isHead));
@@ -137,11 +148,24 @@ export class Reply implements Responder {
   private write(status: number, body: string): void {
     this.isAnswered = true;
     if (this.isAborted) return;
+    const type = status < 400 ? this.options.contentType : null;
     this.res.cork(() => {
-      this.writeHead(status);
+      this.writeHead(status, type);
       if (body === "") this.res.end();
-      else this.res.end(this.packed ? encodeJson(body) : body);
+      else this.res.end(this.encode(body, type));
     });
+  }
+
+  /** The body as it goes out. @param type null where it is JSON text, to be sent as the client wants it */
+  private encode(body: string, type: string | null): string | Uint8Array {
+    const { http } = this.options.counters;
+    if (!this.packed || type !== null) {
+      http.sentBytes += Buffer.byteLength(body);
+      return body;
+    }
+    const bytes = encodeJson(body);
+    http.sentBytes += bytes.byteLength;
+    return bytes;
   }
 
   private writeError(error: ApiError, allow: string | null, isHead: boolean): void {
@@ -151,20 +175,21 @@ export class Reply implements Responder {
     const { oauth } = this.options;
     const body = oauth ? oauthErrorBody(error) : errorBody(error, this.requestId);
     this.res.cork(() => {
-      this.writeHead(kind.status);
+      this.writeHead(kind.status, null);
       if (retryAfter !== null) this.res.writeHeader("Retry-After", String(retryAfter));
       if (kind.status === 401) this.res.writeHeader("WWW-Authenticate", "Bearer");
       if (allow !== null) this.res.writeHeader("Allow", allow);
       // With a length uWebSockets.js would leave the response open.
       if (isHead) this.res.endWithoutBody();
       // A body that was refused unread would be taken for the next request.
-      else this.res.end(this.packed ? encodeJson(body) : body, kind.status === 413);
+      else this.res.end(this.encode(body, null), kind.status === 413);
     });
   }
 
-  private writeHead(status: number): void {
+  private writeHead(status: number, type: string | null): void {
     const { res, rate } = this;
-    res.writeStatus(STATUS_LINES[status]!).writeHeader("Content-Type", this.packed ? MESSAGE_PACK : "application/json");
+    const shown = type ?? (this.packed ? MESSAGE_PACK : "application/json");
+    res.writeStatus(STATUS_LINES[status]!).writeHeader("Content-Type", shown);
     res.writeHeader("X-Request-Id", this.requestId);
     for (const [name, value] of this.headers ?? []) res.writeHeader(name, value);
     if (rate === null) return;
@@ -194,6 +219,7 @@ function prefersMessagePack(accept: string): boolean {
 export interface HttpOptions {
   readonly authenticator: Authenticator;
   readonly logger: Logger;
+  readonly counters: Counters;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   /** Of refusals on the routes that sign in. */
@@ -215,8 +241,9 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     const methods = methodsOf.get(path) ?? [];
     methods.push(route.method);
     methodsOf.set(path, methods);
-    const { logger, pace } = options;
-    const answers = { logger, status: route.status, oauth: route.oauth, pace: signsIn(route) ? pace : null };
+    const { logger, counters, pace } = options;
+    const { status, contentType, oauth } = route;
+    const answers = { logger, counters, status, contentType, oauth, pace: signsIn(route) ? pace : null };
     const handler = (res: HttpResponse, req: HttpRequest): void => {
       serve(compiled, res, req, new Reply(res, requestIdOf(req), req.getHeader("accept"), answers), options);
     };
@@ -227,7 +254,7 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     else app.del(path, handler);
   }
   const refuse = (res: HttpResponse, req: HttpRequest, error: ApiError, allow: string | null): void => {
-    const reply = replyWithoutRoute(res, req, options.logger);
+    const reply = replyWithoutRoute(res, req, options);
     reply.error(error, allow, req.getMethod() === "head");
   };
   for (const [path, methods] of methodsOf) {
@@ -240,8 +267,13 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
 }
 
 /** For what no route answers. */
-export function replyWithoutRoute(res: HttpResponse, req: HttpRequest, logger: Logger): Reply {
-  return new Reply(res, requestIdOf(req), req.getHeader("accept"), { logger, status: 200, oauth: false, pace: null });
+export function replyWithoutRoute(
+  res: HttpResponse,
+  req: HttpRequest,
+  { logger, counters }: Pick<ReplyOptions, "logger" | "counters">,
+): Reply {
+  const rest = { status: 200, contentType: null, oauth: false, pace: null };
+  return new Reply(res, requestIdOf(req), req.getHeader("accept"), { logger, counters, ...rest });
 }
 
 /**
@@ -531,6 +563,7 @@ function readBody(
   if (Number(req.getHeader("content-length")) > maxBytes) refuse();
   let collected: Buffer | null = null;
   res.onData((chunk, isLast) => {
+    reply.received(chunk.byteLength);
     if (reply.done) return;
     try {
       if (isLast && collected === null) {

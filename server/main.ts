@@ -14,6 +14,7 @@ import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { check } from "../engine/check.ts";
 import { MarketStatus } from "../engine/constants.ts";
+import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/histogram.ts";
 import { migrate, openDatabase } from "../engine/journal/database.ts";
 import type { JournalSetup } from "../engine/journal/journal-stage.ts";
 import {
@@ -37,6 +38,7 @@ import {
   SIGN_IN_REFUSALS_PER_SECOND,
   SOCKET_TICK_MS,
 } from "../engine/limits.ts";
+import { createMicroClock, takeClockEpoch } from "../engine/micro-clock.ts";
 import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../engine/ring.ts";
 import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/thread-setup.ts";
 import { AccountWriter } from "./account-writer.ts";
@@ -48,6 +50,7 @@ import { createAddressReader } from "./client-address.ts";
 import { ClientOrderIds } from "./client-order-ids.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { listenForCommands } from "./control.ts";
+import { Counters } from "./counters.ts";
 import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
 import { compileRoutes } from "./dispatch.ts";
 import { API_BASE } from "./envelope.ts";
@@ -63,10 +66,12 @@ import { MarketLists } from "./market-lists.ts";
 import { MarketRegistry } from "./market-registry.ts";
 import { MarketSearch } from "./market-search.ts";
 import { Messenger } from "./messenger.ts";
+import { Metrics } from "./metrics.ts";
 import { OAuth } from "./oauth.ts";
 import { createOperations } from "./operations.ts";
 import { OrderEntry } from "./order-entry.ts";
 import { OrderStore } from "./order-store.ts";
+import { OrderTimes } from "./order-times.ts";
 import { Passwords } from "./passwords.ts";
 import { Pats } from "./pats.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -92,6 +97,9 @@ const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
 /** How long a server whose disk failed keeps answering 50300 before it exits to be restarted. */
 const FAILED_GRACE_MS = 10_000;
 const SPIN_TURNS = availableParallelism() > 2 ? 2_000 : 0;
+/** Of the metrics: commands of a batch and orders of a transaction, and how long one takes, µs. */
+const COUNT_BOUNDS = Array.from({ length: 14 }, (_, i) => 2 ** i);
+const COMMIT_BOUNDS = logBounds(10, 10_000_000);
 
 interface Threads {
   readonly workers: readonly { name: string; worker: Worker }[];
@@ -101,9 +109,12 @@ interface Threads {
   readonly totals: CommittedTotals;
   readonly port: import("node:worker_threads").MessagePort;
   readonly posted: SharedArrayBuffer;
+  readonly batchCommands: readonly HistogramMemory[];
+  readonly commitTimes: HistogramMemory;
+  readonly commitOrders: HistogramMemory;
 }
 
-function startThreads(config: Config, path: string, texts: SharedArrayBuffer): Threads {
+function startThreads(config: Config, path: string, texts: SharedArrayBuffer, clockEpoch: number): Threads {
   const { port1: port, port2: journalPort } = new MessageChannel();
   const posted = new SharedArrayBuffer(4);
   const totals = new CommittedTotals();
@@ -113,6 +124,8 @@ function startThreads(config: Config, path: string, texts: SharedArrayBuffer): T
     const commands = createRing(COMMAND_RING_RECORDS);
     rings.push({ commands, events: createRing(EVENT_RING_RECORDS), waker: new Waker() });
   }
+  const batchCommands = rings.map(() => createHistogram(COUNT_BOUNDS));
+  const [commitTimes, commitOrders] = [createHistogram(COMMIT_BOUNDS), createHistogram(COUNT_BOUNDS)];
   const journal: JournalSetup = {
     path,
     durability: config.durability,
@@ -121,6 +134,9 @@ function startThreads(config: Config, path: string, texts: SharedArrayBuffer): T
     totals: totals.buffer,
     port: journalPort,
     posted,
+    clockEpoch,
+    commitTimes,
+    commitOrders,
   };
   const alone = config.engineThreads === 1;
   const journalWaker = alone ? rings[0]!.waker : new Waker();
@@ -134,6 +150,8 @@ function startThreads(config: Config, path: string, texts: SharedArrayBuffer): T
       journalWaker: journalWaker.buffer,
       journal: alone ? journal : null,
       spinTurns: SPIN_TURNS,
+      clockEpoch,
+      batchCommands: batchCommands[i]!,
     };
     const transferList = alone ? [journalPort] : [];
     const worker = new Worker(new URL("./engine-thread.js", import.meta.url), { workerData: setup, transferList });
@@ -154,7 +172,8 @@ function startThreads(config: Config, path: string, texts: SharedArrayBuffer): T
     events: new RingConsumer(events, true),
     waker,
   }));
-  return { workers, links, gatewayWaker, journalWaker, totals, port, posted };
+  const histograms = { batchCommands, commitTimes, commitOrders };
+  return { workers, links, gatewayWaker, journalWaker, totals, port, posted, ...histograms };
 }
 
 /** The sample markets and two users to try them with, whose tokens go into files that only the owner can read. */
@@ -230,7 +249,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const startedAt = Date.now();
   const store = new OrderStore();
   const clientOrderIds = new ClientOrderIds(startedAt);
-  const threads = startThreads(config, path, store.texts.buffer);
+  const clockEpoch = takeClockEpoch();
+  const threads = startThreads(config, path, store.texts.buffer, clockEpoch);
+  const counters = new Counters();
   const exchange = new Exchange({
     links: threads.links,
     gatewayWaker: threads.gatewayWaker,
@@ -240,6 +261,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
     clientOrderIds,
     lastOrderId: state.lastOrderId,
     userSequences: loadUpdateSequences(db),
+    counters,
+    times: new OrderTimes(createMicroClock(clockEpoch)),
   });
   const history = new History(path);
   const search = new MarketSearch(history, registry);
@@ -318,13 +341,33 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const limiter = config.rateLimits === null ? null : new RateLimiter(config.rateLimits);
   const addressOf = createAddressReader(config.trustedProxies);
   const tickets = new SocketTickets();
+  const metrics = new Metrics({
+    counters,
+    exchange,
+    history,
+    databasePath: path,
+    batchCommands: threads.batchCommands.map((memory) => new Histogram(memory)),
+    commitTimes: new Histogram(threads.commitTimes),
+    commitOrders: new Histogram(threads.commitOrders),
+    sockets: () => hub.counts(),
+  });
   const market = { history, lists, feed };
-  const service = { exchange, entry, ...market, totals: threads.totals, writer, tickets, limiter, unready };
+  const service = { exchange, entry, ...market, totals: threads.totals, writer, tickets, limiter, unready, metrics };
   const identity = { accounts, auth, sessions, pats, kyc, oauth, social, keys, publicUrl: () => publicUrl };
   const routes = compileRoutes(createRoutes({ ...service, ...identity }));
   const hasProxies = config.trustedProxies.length > 0;
   const pace = new AnswerPace(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
-  const access = { authenticator, logger, limiter, pace, addressOf, hasProxies, closed, reads: exchange.reads };
+  const access = {
+    authenticator,
+    logger,
+    counters,
+    limiter,
+    pace,
+    addressOf,
+    hasProxies,
+    closed,
+    reads: exchange.reads,
+  };
   const hub = new SocketHub({ exchange, entry, history, routes, tickets, app, startedAt, ...access });
   exchange.setAudience(hub);
   hub.register();

@@ -24,8 +24,8 @@ import type { Answer, Exchange } from "./exchange.ts";
 import { GatheredAnswer } from "./gathered-answer.ts";
 import { type Exposure, worstOf } from "./holds.ts";
 import { isTradable, type Market, marketStatusName } from "./market-registry.ts";
-import { firstAnswerJson, liveOrderJson } from "./order-json.ts";
-import { IN_FLIGHT, MARK_ENDING } from "./order-store.ts";
+import { firstAnswerJson, liveOrderJson, withTimestamps } from "./order-json.ts";
+import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";
 
 /** An order as its sender describes it; numbers are codes of constants.ts. */
 export interface Placement {
@@ -42,6 +42,8 @@ export interface Placement {
   clientOrderId: string | null;
   expiresAt: number | null;
   validUntil: number | null;
+  /** Its answer and its updates tell when they were received, matched, durable and sent. */
+  timestamps: boolean;
 }
 
 export interface Amendment {
@@ -175,7 +177,8 @@ export class OrderEntry {
     }
     const validUntil = validUntilOf(order);
     exchange.pushOrder(link, packed, slot, order.quantity, 0, store.expiresAt[slot]!, validUntil, now);
-    exchange.awaitPlacement(slot, answer, now);
+    if (order.timestamps) store.marks[slot]! |= MARK_TIMESTAMPS;
+    exchange.awaitPlacement(slot, order.timestamps ? timedAnswer(exchange, slot, answer) : answer, now);
   }
 
   /** Gives a new order its slot and its number. */
@@ -189,7 +192,8 @@ export class OrderEntry {
     packed: number,
     now: number,
   ): number {
-    return this.exchange.store.take({
+    const { store, times } = this.exchange;
+    const slot = store.take({
       id: this.exchange.nextOrderId(),
       user: trader.userId,
       market,
@@ -205,6 +209,8 @@ export class OrderEntry {
       createdAt: now,
       updatedAt: now,
     });
+    times.receive(slot);
+    return slot;
   }
 
   /** A client order id that is in use: the same body is answered as at first, another one is a conflict. */
@@ -618,6 +624,14 @@ function takeUnchanged({ store, holds }: Exchange, standing: number[], quote: Qu
   const slot = standing[at]!;
   standing[at] = 0;
   return slot;
+}
+
+/** Adds the times to the answer of the order in `slot`; a repeat of its placement, which waits for the same, has none. */
+function timedAnswer({ times }: Exchange, slot: number, answer: Answer): Answer {
+  return {
+    data: (json) => answer.data(withTimestamps(json, times.json(slot))),
+    error: (error) => answer.error(error),
+  };
 }
 
 function quoteAnswer(texts: (string | null)[], index: number, gathered: GatheredAnswer, settle: () => void): Answer {

@@ -59,6 +59,11 @@ export function orderJson(
   },"created_at":${store.createdAt[slot]},"updated_at":${updatedAt},"trades":[${trades}]}`;
 }
 
+/** An order as `orderJson` writes it, with the times of the event at hand. */
+export function withTimestamps(orderText: string, timestamps: string): string {
+  return `${orderText.slice(0, -1)},"timestamps":${timestamps}}`;
+}
+
 /** The live order in `slot` as it stands; one that is on its way stands as it was asked for. */
 export function liveOrderJson(store: OrderStore, slot: number): string {
   const status = store.statuses[slot] === IN_FLIGHT ? OrderStatus.queued : store.statuses[slot]!;

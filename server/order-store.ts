@@ -21,6 +21,8 @@ export const IN_FLIGHT = 255;
 export const MARK_ENDING = 1;
 /** The order's hold is not price times what remains but a reservation of `Holds`. */
 export const MARK_RESERVED = 2;
+/** Its owner asked for the times of its events. */
+export const MARK_TIMESTAMPS = 4;
 
 /** What every order has from its start; numbers as the arrays of `OrderStore` hold them. */
 export interface OrderFields {

@@ -64,6 +64,8 @@ export interface Route {
   readonly response: TSchema;
   readonly status: number;
   readonly enveloped: boolean;
+  /** Of a success that is neither JSON nor MessagePack, null otherwise. */
+  readonly contentType: string | null;
   readonly handler: (request: RouteRequest) => string | Promise<string | undefined> | undefined;
 }
 
@@ -80,7 +82,8 @@ type Optional =
   | "body"
   | "oauth"
   | "status"
-  | "enveloped";
+  | "enveloped"
+  | "contentType";
 type RouteInput = Omit<Route, Optional> & Partial<Pick<Route, Optional>>;
 
 const ANY_TOKEN: readonly TokenKind[] = ["session", "oauth", "pat"];
@@ -102,6 +105,7 @@ export function route(input: RouteInput): Route {
     oauth: false,
     status: 200,
     enveloped: true,
+    contentType: null,
     ...input,
   };
 }

@@ -18,6 +18,7 @@ import type { Answer, Exchange } from "./exchange.ts";
 import { orderFrame } from "./frames.ts";
 import { type History, historyPage } from "./history.ts";
 import { createMarketRoutes, type MarketRouteContext } from "./market-routes.ts";
+import { METRICS_TYPE, type Metrics } from "./metrics.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
 import { liveOrderJson } from "./order-json.ts";
@@ -42,6 +43,7 @@ export interface RouteContext extends AccountRouteContext, MarketRouteContext, O
   readonly limiter: RateLimiter | null;
   /** Null once everything works, else why not. */
   readonly unready: () => string | null;
+  readonly metrics: Metrics;
 }
 
 export function createRoutes(context: RouteContext): Route[] {
@@ -69,10 +71,12 @@ function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
       path: "/orders",
       summary: "Place an order",
       credited: true,
+      query: S.PlaceQuery,
       body: S.PlaceOrder,
       response: S.Order,
-      handler({ principal, origin, body, now, reply }) {
-        entry.place(principal!, origin, readPlacement(body as Static<typeof S.PlaceOrder>), now, reply);
+      handler({ principal, origin, query, body, now, reply }) {
+        const { timestamps = false } = query as Static<typeof S.PlaceQuery>;
+        entry.place(principal!, origin, readPlacement(body as Static<typeof S.PlaceOrder>, timestamps), now, reply);
         return undefined;
       },
     }),
@@ -245,7 +249,8 @@ function createOperations(entry: OrderEntry): (principal: Principal, origin: Ori
   };
   return (principal, origin, operation) => (now, answer) => {
     const { op } = operation as { op?: unknown };
-    if (op === "place") return entry.place(principal, origin, readPlacement(checks.place(operation)), now, answer);
+    if (op === "place")
+      return entry.place(principal, origin, readPlacement(checks.place(operation), false), now, answer);
     if (op === "amend") {
       const change = checks.amend(operation);
       return entry.amend(principal, origin, change.id, readAmendment(change), now, answer);
@@ -298,7 +303,7 @@ function limitsRoute({ exchange, limiter }: RouteContext, routes: () => readonly
   });
 }
 
-function readPlacement(body: Static<typeof S.PlaceOrder>): Placement {
+function readPlacement(body: Static<typeof S.PlaceOrder>, timestamps: boolean): Placement {
   const type = body.type === undefined ? OrderType.limit : ORDER_TYPES.indexOf(body.type as never);
   const usual = type === OrderType.market ? TimeInForce.ioc : TimeInForce.gtc;
   const { time_in_force, self_trade_prevention } = body;
@@ -316,6 +321,7 @@ function readPlacement(body: Static<typeof S.PlaceOrder>): Placement {
     clientOrderId: body.client_order_id ?? null,
     expiresAt: body.expires_at ?? null,
     validUntil: body.valid_until ?? null,
+    timestamps,
   };
 }
 
@@ -401,7 +407,7 @@ function walletRoutes({ exchange, entry, history, writer }: RouteContext): Route
 
 // ---------------------------------------------------------------- service
 
-function serviceRoutes({ totals, tickets, unready }: RouteContext): Route[] {
+function serviceRoutes({ totals, tickets, unready, metrics }: RouteContext): Route[] {
   return [
     route({
       method: "POST",
@@ -445,6 +451,17 @@ function serviceRoutes({ totals, tickets, unready }: RouteContext): Route[] {
         reply.plain(why === null ? 200 : 503, JSON.stringify({ status: why ?? "ok" }));
         return undefined;
       },
+    }),
+    route({
+      method: "GET",
+      path: "/metrics",
+      unversioned: true,
+      summary: "Figures of the exchange and its process, in Prometheus' text format",
+      rateClass: "none",
+      response: S.Text,
+      enveloped: false,
+      contentType: METRICS_TYPE,
+      handler: () => metrics.text(),
     }),
   ];
 }

@@ -68,6 +68,14 @@ export const PlaceOrder = closed({
   valid_until: Type.Optional(nullable(Time)),
 });
 
+export const PlaceQuery = closed({
+  timestamps: Type.Optional(
+    Type.Boolean({
+      description: "the answer and the order's updates carry when they were received, matched, durable, sent",
+    }),
+  ),
+});
+
 /** The new price, the new total quantity (what is filled included), or both. */
 const amendment = {
   price: Type.Optional(nullable(Price)),
@@ -365,6 +373,19 @@ export const Fill = closed({
   created_at: Time,
 });
 
+const Microseconds = Type.Integer({
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: "µs since the Unix epoch",
+});
+/** When the order was received, and what is told of it was matched, durable and sent. */
+const Timestamps = closed({
+  received: Microseconds,
+  matched: Microseconds,
+  durable: Microseconds,
+  sent: Microseconds,
+});
+
 export const Order = closed({
   id: Id,
   client_order_id: nullable(ClientOrderId),
@@ -386,6 +407,8 @@ export const Order = closed({
   created_at: Time,
   updated_at: Time,
   trades: Type.Array(Fill),
+  /** In the answer to a placement that asked for it, and in what is told of the order then. */
+  timestamps: Type.Optional(Timestamps),
 });
 
 /** One page of `item`, newest first. */
@@ -584,6 +607,8 @@ export const Solvency = closed({
   sequence: Type.Integer(),
   at: Time,
 });
+/** A body that is no JSON. */
+export const Text = Type.String();
 export const Health = closed({ status: Type.String() });
 export const SocketTicket = closed({
   ticket: Type.String({ description: "good for one connection" }),
@@ -640,5 +665,7 @@ export const RouteOperation = closed({
   op: Type.String(),
   data: Type.Optional(Type.Object({})),
   builder_code: Type.Optional(nullable(Type.String())),
+  /** Of order.place: its query parameter of that name. */
+  timestamps: Type.Optional(Type.Boolean()),
   id,
 });

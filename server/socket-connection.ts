@@ -7,6 +7,7 @@ import { MAX_WS_BACKPRESSURE_BYTES } from "../engine/limits.ts";
 import type { Principal } from "./accounts.ts";
 import type { Topic } from "./channels.ts";
 import type { ClientAddress } from "./client-address.ts";
+import type { Traffic } from "./counters.ts";
 import { encodeJson } from "./msgpack.ts";
 import type { Connection, Origin } from "./order-entry.ts";
 import type { Replay } from "./replay.ts";
@@ -40,7 +41,10 @@ export class SocketConnection {
   socket: WebSocket<SocketData> | null = null;
   private readonly outbox: string[] = [];
 
-  constructor(principal: Principal | null, address: ClientAddress, packed: boolean, number: number) {
+  private readonly traffic: Traffic;
+
+  constructor(principal: Principal | null, address: ClientAddress, packed: boolean, number: number, traffic: Traffic) {
+    this.traffic = traffic;
     this.principal = principal;
     this.address = address;
     this.packed = packed;
@@ -84,7 +88,9 @@ export class SocketConnection {
     let isWhole = true;
     socket.cork(() => {
       for (const message of this.outbox) {
-        const sent = this.packed ? socket.send(encodeJson(message), true) : socket.send(message, false);
+        const bytes = this.packed ? encodeJson(message) : message;
+        this.traffic.sentBytes += Buffer.byteLength(bytes);
+        const sent = socket.send(bytes, this.packed);
         if (sent === SEND_DROPPED) isWhole = false;
       }
     });

@@ -18,6 +18,7 @@ import type { Credential, Principal } from "./accounts.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
 import { Channels, type Subscription, type Topic } from "./channels.ts";
 import type { AddressReader, ClientAddress } from "./client-address.ts";
+import type { Counters } from "./counters.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "./dispatch.ts";
 import { API_BASE, errorFields, successFields } from "./envelope.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, overloaded } from "./errors.ts";
@@ -89,7 +90,7 @@ class OperationReply implements Responder {
 
   error(error: ApiError): void {
     if (error instanceof RateLimited) this.rate = error.rate;
-    this.hub.log(error, this.requestId);
+    this.hub.refused(error, this.requestId);
     this.give(errorFields(error, this.requestId));
   }
 
@@ -113,6 +114,7 @@ function rateJson(rate: RateState | null): string {
 interface RouteOperation {
   data?: Record<string, unknown>;
   builder_code?: string | null;
+  timestamps?: boolean;
 }
 
 const checkSubscription = compileSchema(S.Subscription);
@@ -150,6 +152,7 @@ export interface SocketOptions {
   /** ms */
   readonly startedAt: number;
   readonly logger: Logger;
+  readonly counters: Counters;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly addressOf: AddressReader;
@@ -191,7 +194,7 @@ export class SocketHub implements Audience {
     this.limiter = options.limiter;
     this.closedWith = options.closed;
     const { registry, ledger } = options.exchange;
-    this.channels = new Channels(options.app, registry, ledger, options.startedAt);
+    this.channels = new Channels(options.app, registry, ledger, options.counters.webSocket, options.startedAt);
     this.replays = {
       exchange: options.exchange,
       history: options.history,
@@ -219,7 +222,7 @@ export class SocketHub implements Audience {
 
   /** Lets a client in, once it is known who asks. */
   private upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
-    const reply = replyWithoutRoute(res, req, this.logger);
+    const reply = replyWithoutRoute(res, req, this.options);
     // The token may stand in the URL: nothing of the URL is ever logged.
     const token = new URLSearchParams(req.getQuery() ?? "").get("token");
     const protocol = protocolOf(req);
@@ -229,7 +232,9 @@ export class SocketHub implements Audience {
       if (reply.done) return;
       // Numbers of orders' connections are 32 bits; so many later no order of the first ones is left.
       this.lastConnection = (this.lastConnection % 0x7fff_ffff) + 1;
-      const connection = new SocketConnection(principal, address, protocol === "msgpack", this.lastConnection);
+      const isPacked = protocol === "msgpack";
+      const { webSocket } = this.options.counters;
+      const connection = new SocketConnection(principal, address, isPacked, this.lastConnection, webSocket);
       res.cork(() => res.upgrade({ connection }, key, protocol, extensions, context));
     };
     try {
@@ -282,6 +287,12 @@ export class SocketHub implements Audience {
         connection.end(CLOSE_UNAUTHENTICATED, (error as ApiError).message);
       }
     }
+  }
+
+  /** What is open, for the metrics. */
+  counts(): { connections: number; subscriptions: number } {
+    const { subscriptions } = this.channels;
+    return { connections: this.connections.size, subscriptions };
   }
 
   /** Cancels what is tied to a connection: all of them are about to end. */
@@ -337,6 +348,9 @@ export class SocketHub implements Audience {
 
   private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
     const reply = new OperationReply(this, connection);
+    const { webSocket } = this.options.counters;
+    webSocket.requests++;
+    webSocket.receivedBytes += message.byteLength;
     try {
       const parsed = parseMessage(message, isBinary, connection.packed) as { id?: unknown; op?: unknown } | null;
       // The id is echoed even where the rest is wrong, so that the client can tell which message failed.
@@ -354,7 +368,8 @@ export class SocketHub implements Audience {
     this.flush();
   }
 
-  log(error: ApiError, traceId: string): void {
+  refused(error: ApiError, traceId: string): void {
+    this.options.counters.refused(error);
     logInternal(this.logger, error, traceId);
   }
 
@@ -376,9 +391,10 @@ export class SocketHub implements Audience {
     if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to trade");
     checkLive(principal, now);
     authorize(route, principal);
-    const { data = {}, builder_code } = checkRouteOperation(parsed) as RouteOperation;
+    const { data = {}, builder_code, timestamps } = checkRouteOperation(parsed) as RouteOperation;
     const isCredited = builder_code !== undefined && builder_code !== null;
     if (isCredited && !route.credited) throw badRequest("builder_code: not for this operation");
+    if (timestamps !== undefined && route.query !== S.PlaceQuery) throw badRequest("timestamps: only for order.place");
     if (route.method === "DELETE" && operation.param !== null) {
       cancelEither(this.entry, principal.userId, checkCancel(data), now, reply);
       return;
@@ -402,7 +418,7 @@ export class SocketHub implements Audience {
       headers: {},
       origin,
       params: [param, ""] as const,
-      query: compiled.body === null ? compiled.values(rest) : {},
+      query: compiled.body === null ? compiled.values(rest) : timestamps === undefined ? {} : { timestamps },
       body: compiled.body === null ? null : compiled.body(rest),
       reply,
     };

@@ -3,6 +3,7 @@
  * database of its own. Whoever runs a batch gets back how long its parts took.
  */
 import type Database from "better-sqlite3";
+import { BatchStamp } from "../../engine/batch-stamp.ts";
 import { check } from "../../engine/check.ts";
 import { type Durability, migrate, openDatabase } from "../../engine/journal/database.ts";
 import { Journal } from "../../engine/journal/journal.ts";
@@ -10,6 +11,7 @@ import { CommittedTotals } from "../../engine/journal/totals.ts";
 import type { AccountWrite } from "../../engine/journal/writes.ts";
 import { EVENT_RING_RECORDS, MAX_BATCH_COMMANDS } from "../../engine/limits.ts";
 import { createMatcher } from "../../engine/matcher.ts";
+import { createMicroClock, takeClockEpoch } from "../../engine/micro-clock.ts";
 import { OrderTexts } from "../../engine/order-texts.ts";
 import { RECORD_WORDS } from "../../engine/records.ts";
 import { createRing, RingConsumer, RingGate, RingProducer } from "../../engine/ring.ts";
@@ -31,8 +33,12 @@ export function createRig(path: string, durability: Durability, requestCheckpoin
   const db = openDatabase(path, durability);
   migrate(db);
   const ring = createRing(EVENT_RING_RECORDS);
-  const matcher = createMatcher(new RingProducer(ring), {
+  const producer = new RingProducer(ring);
+  const clock = createMicroClock(takeClockEpoch());
+  const stamp = new BatchStamp(producer, clock);
+  const matcher = createMatcher(producer, {
     capacity: SLOTS,
+    beforePublish: () => stamp.close(),
     onRingFull: () => check(false, "a batch's events fit the ring"),
   });
   const events = new RingConsumer(ring, true);
@@ -43,12 +49,15 @@ export function createRig(path: string, durability: Durability, requestCheckpoin
     totals: new CommittedTotals(),
     // Of the orders' time, in which none of their updates grows old.
     now: () => START_MS,
+    clock,
+    onCommit: () => {},
     requestCheckpoint,
   });
   const traffic = new Traffic(MAX_BATCH_COMMANDS, randomFrom(20_241_120));
 
   function runBatch(commands: number): { matchMs: number; commitMs: number } {
     const start = performance.now();
+    stamp.open();
     for (let i = 0; i < commands; i++) matcher.execute(traffic.words, traffic.doubles, i * RECORD_WORDS);
     matcher.endBatch();
     const matched = performance.now();

@@ -4,6 +4,8 @@
  * stage and the journal thread of its own.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { Histogram, type HistogramMemory } from "../histogram.ts";
+import { createMicroClock } from "../micro-clock.ts";
 import { OrderTexts } from "../order-texts.ts";
 import { RingGate, type RingMemory, type Waker } from "../ring.ts";
 import { type Durability, openDatabase } from "./database.ts";
@@ -22,6 +24,11 @@ export interface JournalSetup {
   readonly port: MessagePort;
   /** Count of messages posted to `port`, so that the stage looks into the port only when there is something. */
   readonly posted: SharedArrayBuffer;
+  /** Of the clock that all threads share: micro-clock.ts. */
+  readonly clockEpoch: number;
+  /** How long the transactions took, µs, and how many orders each touched; this stage observes. */
+  readonly commitTimes: HistogramMemory;
+  readonly commitOrders: HistogramMemory;
 }
 
 export class JournalStage {
@@ -37,6 +44,7 @@ export class JournalStage {
     this.posted = new Int32Array(setup.posted);
     this.gateway = gateway;
     this.gates = setup.events.map((memory) => new RingGate(memory));
+    const [commitTimes, commitOrders] = [new Histogram(setup.commitTimes), new Histogram(setup.commitOrders)];
     const db = openDatabase(setup.path, setup.durability);
     db.pragma("wal_checkpoint(TRUNCATE)");
     this.journal = new Journal({
@@ -45,6 +53,11 @@ export class JournalStage {
       texts: new OrderTexts(setup.texts),
       totals: new CommittedTotals(setup.totals),
       now: Date.now,
+      clock: createMicroClock(setup.clockEpoch),
+      onCommit: (took, orders) => {
+        commitTimes.observe(took);
+        commitOrders.observe(orders);
+      },
       requestCheckpoint: () => this.port.postMessage("checkpoint" satisfies JournalReply),
     });
   }

@@ -15,11 +15,13 @@ import { isFinal, MarketStatus, OrderStatus, Role } from "../constants.ts";
 import { IdSet } from "../id-set.ts";
 import { isBalanced, Ledger } from "../ledger.ts";
 import { KEEP_UPDATES_MS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
+import type { MicroClock } from "../micro-clock.ts";
 import { notionalMicro } from "../money.ts";
 import type { OrderTexts } from "../order-texts.ts";
 import * as R from "../records.ts";
 import type { RingGate } from "../ring.ts";
 import { withIndex } from "../typed-arrays.ts";
+import { BatchStamps } from "./batch-stamps.ts";
 import { Builders } from "./builders.ts";
 import { Candles } from "./candles.ts";
 import { Chains, type LastNumbers } from "./chains.ts";
@@ -85,6 +87,9 @@ export interface JournalOptions {
   readonly totals: CommittedTotals;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  readonly clock: MicroClock;
+  /** Told of each pass that made a transaction: how long it took, µs, and how many orders it touched. */
+  readonly onCommit: (took: number, orders: number) => void;
   /** Asks for a checkpoint through another connection; `finishCheckpoint` is called when it is done. */
   readonly requestCheckpoint: () => void;
   /** How long order updates are kept, ms. */
@@ -97,6 +102,9 @@ export class Journal {
   private readonly texts: OrderTexts;
   private readonly committed: CommittedTotals;
   private readonly now: () => number;
+  private readonly clock: MicroClock;
+  private readonly onCommit: JournalOptions["onCommit"];
+  private readonly stamps = new BatchStamps();
   private readonly ledger = new Ledger();
   private readonly applyWrite: ApplyWrite;
   private readonly writeAudit: ReturnType<typeof prepareAudit>;
@@ -180,6 +188,8 @@ export class Journal {
     this.texts = options.texts;
     this.committed = options.totals;
     this.now = options.now;
+    this.clock = options.clock;
+    this.onCommit = options.onCommit;
     this.requestCheckpoint = options.requestCheckpoint;
     const state = loadLedger(db, this.ledger);
     this.sequence = state.sequence;
@@ -235,9 +245,15 @@ export class Journal {
     const counts = this.gates.map((gate) => gate.available());
     const requests = receive();
     if (requests.length === 0 && counts.every((count) => count === 0)) return null;
+    const began = this.clock();
     const replies = requests.map((request) => this.write(request));
     for (let i = 0; i < this.gates.length; i++) this.apply(i, counts[i]!);
-    if (this.touches > 0 || this.inTransaction || this.users.size > 0 || this.statuses.size > 0) this.flush();
+    const orders = this.touches;
+    const writes = orders > 0 || this.inTransaction || this.users.size > 0 || this.statuses.size > 0;
+    if (writes) this.flush();
+    const durable = this.clock();
+    if (writes) this.onCommit(durable - began, orders);
+    this.stamps.settle(durable);
     for (let i = 0; i < this.gates.length; i++) {
       const gate = this.gates[i]!;
       gate.tail = (gate.tail + counts[i]!) | 0;
@@ -322,6 +338,9 @@ export class Journal {
       const packed = words[w]!;
       switch (R.kindOf(packed)) {
         case R.EventKind.levelChanged:
+          break;
+        case R.EventKind.batchMatched:
+          this.stamps.add(doubles, w);
           break;
         case R.EventKind.orderPlaced: {
           const touch = this.touch(gateIndex, words, doubles, w);

@@ -70,6 +70,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /builders/:code/stats", "public", 0],
   ["GET */livez", "public", 0],
   ["GET */readyz", "public", 0],
+  ["GET */metrics", "public", 0],
   ["GET /.well-known/jwks.json", "public", 0],
   ["GET */.well-known/jwks.json", "public", 0],
   ["GET */.well-known/oauth-authorization-server", "public", 0],
