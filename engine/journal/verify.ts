@@ -74,10 +74,11 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
   ],
   [
     "each balance = the sum of its fills and entries",
-    `SELECT user_id, balance FROM accounts a WHERE balance <>
-       (SELECT coalesce(sum(CASE side WHEN 1 THEN -1 ELSE 1 END * price * quantity * 100 - fee + rebate), 0)
-        FROM fills f WHERE f.user_id = a.user_id) +
-       (SELECT coalesce(sum(amount), 0) FROM entries e WHERE e.user_id = a.user_id)`,
+    `SELECT a.user_id, balance, filled, entered FROM accounts a
+     LEFT JOIN (SELECT user_id, sum(CASE side WHEN 1 THEN -1 ELSE 1 END * price * quantity * 100 - fee + rebate) AS filled
+       FROM fills GROUP BY user_id) f ON f.user_id = a.user_id
+     LEFT JOIN (SELECT user_id, sum(amount) AS entered FROM entries GROUP BY user_id) e ON e.user_id = a.user_id
+     WHERE balance <> coalesce(filled, 0) + coalesce(entered, 0)`,
   ],
   [
     "the house has what fees, rebates and mints left",
