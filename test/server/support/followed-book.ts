@@ -74,7 +74,8 @@ export class FollowedBook {
 
   /** Nothing is to come any more, and `book` is what REST says now. */
   finish(book: BookState): void {
-    if (book.sequence !== this.sequence) this.report(`${this.name}: ends at ${this.sequence}, REST at ${book.sequence}`);
+    if (book.sequence !== this.sequence)
+      this.report(`${this.name}: ends at ${this.sequence}, REST at ${book.sequence}`);
     this.compare(book);
     for (const sequence of this.awaited.keys()) this.report(`${this.name}: REST had ${sequence}, which never came`);
   }

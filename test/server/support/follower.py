@@ -19,6 +19,8 @@ import websockets
 KEPT_CHANGES = 4096
 KEPT_DIFFERENCES = 20
 MESSAGES_PER_LINE = 500
+# REST is asked once so often: what is compared grows with what happens, and not with the time that it takes.
+MESSAGES_PER_COMPARISON = 10
 
 
 class Book:
@@ -68,6 +70,8 @@ class Follower:
         self.trades = {}
         self.acknowledged = {}
         self.messages = self.updates = self.compared = self.missed = self.heartbeats = 0
+        self.next_comparison = 0
+        self.is_due = asyncio.Event()
         self.states = set()
         self.differences = []
         self.difference_count = 0
@@ -101,6 +105,8 @@ class Follower:
         else:
             self.differ(f"an event {event}, which nobody asked for")
         self.messages += 1
+        if self.messages >= self.next_comparison:
+            self.is_due.set()
         if self.messages % MESSAGES_PER_LINE == 0:
             print(json.dumps({"messages": self.messages}), flush=True)
 
@@ -184,6 +190,9 @@ class Follower:
     async def poll(self):
         """Compares at random, one request at a time, until it is canceled."""
         while True:
+            self.next_comparison = self.messages + MESSAGES_PER_COMPARISON
+            self.is_due.clear()
+            await self.is_due.wait()
             market_id, outcome_id = key = random.choice(list(self.books))
             if random.random() < 0.2:
                 await self.compare_market(market_id)
@@ -245,5 +254,9 @@ class Follower:
             self.differ(repr(error))
 
 
+async def main(base, market_ids):
+    await Follower(base, [int(each) for each in market_ids]).run()
+
+
 if __name__ == "__main__":
-    asyncio.run(Follower(sys.argv[1], [int(each) for each in sys.argv[2:]]).run())
+    asyncio.run(main(sys.argv[1], sys.argv[2:]))

@@ -3,8 +3,9 @@
  * against what its numbers promise and against what REST says, and notes every difference. Judges nothing else; a test
  * asks for `differences`, and how much there was to compare.
  */
-import { WebSocket } from "ws";
+
 import websocket from "websocket";
+import { WebSocket } from "ws";
 import { API_BASE, type BookJson, type Client, type TradeJson } from "./client.ts";
 import { FollowedBook } from "./followed-book.ts";
 import { pack, unpack } from "./packed.ts";
@@ -21,7 +22,11 @@ export interface Line {
 }
 
 /** @param receive is called with each message @param ended once, unless `close` was called */
-export type Dial = (server: TestServer, receive: (message: unknown) => void, ended: (why: string) => void) => Promise<Line>;
+export type Dial = (
+  server: TestServer,
+  receive: (message: unknown) => void,
+  ended: (why: string) => void,
+) => Promise<Line>;
 
 const urlOf = (server: TestServer): string => `${server.root.replace("http", "ws")}${API_BASE}/ws`;
 
@@ -273,7 +278,8 @@ export class Follower {
     for (const { channel, market_id, outcome_id, sequence } of subscriptions) {
       if (channel === "trades") {
         const trades = this.trades.get(market_id);
-        if (trades !== undefined) this.checkSequence(`trades of ${market_id} at a heartbeat`, trades.sequence, sequence);
+        if (trades !== undefined)
+          this.checkSequence(`trades of ${market_id} at a heartbeat`, trades.sequence, sequence);
       } else {
         const book = this.books.get(outcome_id!);
         if (book !== undefined) this.checkSequence(`${book.name} at a heartbeat`, book.sequence, sequence);

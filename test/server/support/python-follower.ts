@@ -90,7 +90,8 @@ export class PythonFollower {
       });
       await within(changed, deadline - Date.now());
       if (this.child.exitCode !== null) throw new Error(`the Python follower ended: ${this.errors}`);
-      if (Date.now() >= deadline) throw new Error(`the Python follower is at ${this.messages} messages: ${this.errors}`);
+      if (Date.now() >= deadline)
+        throw new Error(`the Python follower is at ${this.messages} messages: ${this.errors}`);
     }
   }
 }

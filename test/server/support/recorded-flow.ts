@@ -289,7 +289,10 @@ export class RecordedFlow {
     level.order = order;
     this.orders.set(name, order);
     const side = row.kind === "atb" ? SELL : BUY;
-    await this.put(account, { json: { op: "place", ...this.terms(row, side, quantity), client_order_id: name }, order });
+    await this.put(account, {
+      json: { op: "place", ...this.terms(row, side, quantity), client_order_id: name },
+      order,
+    });
   }
 
   private terms({ market, outcome, price }: Row, side: number, quantity: number): object {
@@ -300,7 +303,8 @@ export class RecordedFlow {
   private async accountOf(market: number, role: Role): Promise<Account> {
     const desk = this.desks[market]![role];
     if (desk.account !== null) return desk.account;
-    if (desk.taken === ACCOUNTS) throw new Error(`market ${market} has no ${role} left whose day's limit isn't reached`);
+    if (desk.taken === ACCOUNTS)
+      throw new Error(`market ${market} has no ${role} left whose day's limit isn't reached`);
     const name = accountName(market, role, desk.taken++);
     if (role !== "buyer") await this.world.split(this.world.client(name), this.world.markets[market]!, SETS);
     desk.account = await Account.open(this, this.world.server.root, tokenOf(name));
