@@ -4,13 +4,13 @@
  * lists. The flow is recorded (../shared/data/betfair, where it is there), and random (TEST_SEED repeats the choices).
  */
 import { afterEach, expect, test } from "vitest";
-import { expectBalanced, expectEndsWell } from "./support/checks.ts";
+import { eventually, expectBalanced, expectEndsWell } from "./support/checks.ts";
 import type { BookJson, Client, OrderJson, TradeJson } from "./support/client.ts";
 import { type Dial, dialWebsocket, dialWs, Follower } from "./support/follower.ts";
 import { PythonFollower, pythonMissing } from "./support/python-follower.ts";
 import { Random } from "./support/random.ts";
 import { RandomTrader } from "./support/random-flow.ts";
-import { accountsFor, RecordedFlow, readRecording } from "./support/recorded-flow.ts";
+import { RecordedFlow, readRecording, tradersFor } from "./support/recorded-flow.ts";
 import type { TestServer } from "./support/server.ts";
 import type { Socket } from "./support/socket.ts";
 import { BUY, SELL } from "./support/terms.ts";
@@ -22,6 +22,11 @@ const python = pythonMissing();
 const ENVIRONMENT = { ENGINE_THREADS: "2", DURABILITY: "off" };
 /** How far another process may be behind in messages: a fraction of what the sockets between hold. */
 const MAX_BEHIND = 5_000;
+
+/** What the makers are refused with whose order was filled meanwhile. */
+const ORDER_FINISHED = 40900;
+/** A machine that does other things too needs longer; nothing waits for it where all goes well. */
+const TIMEOUT_MS = 240_000;
 
 let world: World | null = null;
 let pythonFollower: PythonFollower | null = null;
@@ -107,7 +112,7 @@ test.skipIf(recording === null)(
   async () => {
     const random = Random.printed("comparisons of the recorded flow");
     const { markets, rows, hours, busiestHour } = recording!;
-    world = await World.start({ users: 0, named: accountsFor(recording!), markets, env: ENVIRONMENT });
+    world = await World.start({ users: 0, named: tradersFor(recording!), markets, env: ENVIRONMENT });
     const ids = world.markets.map(({ id }) => id);
     const followers = [
       await Follower.open(world.server, "ws", dialWs("json")),
@@ -138,6 +143,8 @@ test.skipIf(recording === null)(
     );
     for (const follower of followers) say(`${follower.name}: ${JSON.stringify(countsOf(follower))}`);
     if (pythonResult !== undefined) say(`python: ${JSON.stringify(pythonResult)}`);
+    expect([...flow.refused.keys()].filter((code) => code !== ORDER_FINISHED)).toEqual([]);
+    expect(flow.operations).toBeGreaterThan(rows.length);
     expect(differencesOf(followers)).toEqual([]);
     const [first, second] = followers as [Follower, Follower];
     expect(countsOf(second).updates).toBe(countsOf(first).updates);
@@ -154,6 +161,7 @@ test.skipIf(recording === null)(
     await expectBalanced(reader);
     await expectEndsWell(world);
   },
+  TIMEOUT_MS,
 );
 
 const TRADERS = 10;
@@ -162,58 +170,68 @@ const SETS = 300;
 const VISITORS = 3;
 const DIALS: readonly Dial[] = [dialWs("json"), dialWs("msgpack"), dialWebsocket];
 
-test("followers of a random flow that stay, ask again, leave and come back differ from REST in nothing", async () => {
-  const random = Random.printed("random flow");
-  world = await World.start({ users: TRADERS, markets: [2, 3, 5], env: ENVIRONMENT });
-  const { server, markets } = world;
-  const ids = markets.map(({ id }) => id);
-  const followers = [
-    await Follower.open(server, "json", dialWs("json")),
-    await Follower.open(server, "msgpack", dialWs("msgpack")),
-  ];
-  for (const follower of followers) {
-    await follower.subscribe("trades", ...ids);
-    await follower.subscribe("book", ...ids);
-  }
-  const comparisons = new Comparisons(world, followers, random);
-  const users = Array.from({ length: TRADERS }, () => world!.user());
-  for (const user of users) for (const market of markets) await world.split(user, market, SETS);
-  const sockets = await Promise.all(users.map((user) => world!.socket(user)));
-  let trading = TRADERS;
-  const trade = async (socket: Socket): Promise<void> => {
-    const trader = new RandomTrader(socket, markets, random);
-    for (let step = 0; step < STEPS; step++) {
-      await trader.step();
-      comparisons.start();
+test(
+  "followers of a random flow that stay, ask again, leave and come back differ from REST in nothing",
+  async () => {
+    const random = Random.printed("random flow");
+    world = await World.start({ users: TRADERS, markets: [2, 3, 5], env: ENVIRONMENT });
+    const { server, markets } = world;
+    const ids = markets.map(({ id }) => id);
+    const followers = [
+      await Follower.open(server, "json", dialWs("json")),
+      await Follower.open(server, "msgpack", dialWs("msgpack")),
+    ];
+    for (const follower of followers) {
+      await follower.subscribe("trades", ...ids);
+      await follower.subscribe("book", ...ids);
     }
-    trading--;
-  };
-  const visitors: Follower[] = [];
-  const visit = async (): Promise<void> => {
-    while (trading > 0) visitors.push(await visitOnce(server, comparisons, random, markets));
-  };
-  await Promise.all([...sockets.map(trade), ...Array.from({ length: VISITORS }, visit)]);
-  await comparisons.end();
-  const reader = world.anonymous();
-  for (const follower of followers) await follower.finish(reader);
-  say(`${visitors.length} visitors: ${JSON.stringify(sumOf(visitors.map(countsOf)))}`);
-  for (const follower of followers) say(`${follower.name}: ${JSON.stringify(countsOf(follower))}`);
+    const comparisons = new Comparisons(world, followers, random);
+    const users = Array.from({ length: TRADERS }, () => world!.user());
+    for (const user of users) for (const market of markets) await world.split(user, market, SETS);
+    const sockets = await Promise.all(users.map((user) => world!.socket(user)));
+    let trading = TRADERS;
+    const trade = async (socket: Socket): Promise<void> => {
+      const trader = new RandomTrader(socket, markets, random);
+      for (let step = 0; step < STEPS; step++) {
+        await trader.step();
+        comparisons.start();
+      }
+      trading--;
+    };
+    const visitors: Follower[] = [];
+    const visit = async (): Promise<void> => {
+      while (trading > 0) visitors.push(await visitOnce(server, comparisons, random, markets));
+    };
+    await Promise.all([...sockets.map(trade), ...Array.from({ length: VISITORS }, visit)]);
+    await comparisons.end();
+    await eventually(async () => {
+      for (const user of users)
+        expect((await user.all<OrderJson>("/orders")).map(expiryOf)).not.toContainEqual(expect.any(Number));
+    });
+    const reader = world.anonymous();
+    for (const follower of followers) await follower.finish(reader);
+    say(`${visitors.length} visitors: ${JSON.stringify(sumOf(visitors.map(countsOf)))}`);
+    for (const follower of followers) say(`${follower.name}: ${JSON.stringify(countsOf(follower))}`);
 
-  expect(differencesOf([...followers, ...visitors])).toEqual([]);
-  for (const follower of followers) {
-    expect(countsOf(follower).updates).toBeGreaterThan(1_000);
-    expect(countsOf(follower).states).toBeGreaterThan(200);
-    for (const { id } of markets) expectAllMatchTypes(follower.trades.get(id)!.trades);
-  }
-  const visited = sumOf(visitors.map(countsOf));
-  expect(visited.updates).toBeGreaterThan(500);
-  expect(visited.states).toBeGreaterThan(50);
-  expect(visitors.reduce((sum, { repeatedSnapshots }) => sum + repeatedSnapshots, 0)).toBeGreaterThan(50);
-  await expectBooksOfOrders(world, users);
-  for (const each of [...sockets, ...followers]) await each.close();
-  await expectBalanced(reader);
-  await expectEndsWell(world);
-});
+    expect(differencesOf([...followers, ...visitors])).toEqual([]);
+    for (const follower of followers) {
+      expect(countsOf(follower).updates).toBeGreaterThan(1_000);
+      expect(countsOf(follower).states).toBeGreaterThan(200);
+      for (const { id } of markets) expectAllMatchTypes(follower.trades.get(id)!.trades);
+    }
+    const visited = sumOf(visitors.map(countsOf));
+    expect(visited.updates).toBeGreaterThan(500);
+    expect(visited.states).toBeGreaterThan(50);
+    expect(visitors.reduce((sum, { repeatedSnapshots }) => sum + repeatedSnapshots, 0)).toBeGreaterThan(50);
+    await expectBooksOfOrders(world, users);
+    for (const each of [...sockets, ...followers]) await each.close();
+    await expectBalanced(reader);
+    await expectEndsWell(world);
+  },
+  TIMEOUT_MS,
+);
+
+const expiryOf = ({ expires_at }: OrderJson): number | null => expires_at;
 
 /** Comes in the middle, asks for some twice, leaves a book and comes back to it, and goes. */
 async function visitOnce(
@@ -273,7 +291,7 @@ function sumOf(counts: readonly Counts[]): Counts {
 
 /** There was much to follow, and much was compared in the middle of it. */
 function expectFollowed({ updates, trades, states }: Counts): void {
-  expect(updates).toBeGreaterThan(10_000);
-  expect(trades).toBeGreaterThan(5_000);
-  expect(states).toBeGreaterThan(300);
+  expect(updates).toBeGreaterThan(5_000);
+  expect(trades).toBeGreaterThan(2_000);
+  expect(states).toBeGreaterThan(200);
 }

@@ -14,7 +14,7 @@ const EXPECTED = [0, 40900, 42201, 42202, 42900];
 const TICK = 10;
 const TICKS = 8;
 const MAX_SHARES = 9;
-const GTD_MS = 2_000;
+const GTD_MS = 500;
 
 export class RandomTrader {
   private readonly socket: Socket;

@@ -9,27 +9,26 @@ import { gunzipSync } from "node:zlib";
 import { WebSocket } from "ws";
 import { API_BASE, type Client, type OrderJson } from "./client.ts";
 import { BUY, SELL } from "./terms.ts";
-import { tokenOf, USDC, type UserSpec, type World } from "./world.ts";
+import { ALL_SCOPES, tokenOf, USDC, type UserSpec, type World } from "./world.ts";
 
 const FOLDER = new URL("../../../../shared/data/betfair/", import.meta.url);
 const HOUR_MS = 3_600_000;
 /**
- * Of a level: sizes beyond it come down to their remainder, because of what a user may trade a day. What the file changes
- * still changes, and prices are as they are.
+ * Of a level: sizes beyond it come down to their remainder, so that nobody trades more than half of what a day allows.
+ * What the file changes still changes, and prices are as they are.
  */
 const MAX_LEVEL_SHARES = 20;
 const MAX_TAKEN_SHARES = 3;
 /** Complete sets of who sells. */
 const SETS = 40_000;
-const DEPOSIT = 8 * SETS * USDC;
-/** Of each market and role, one after the other as a day's limit is reached. */
-const ACCOUNTS = 12;
+const DEPOSIT = 2 * SETS * USDC;
 const ROLES = ["buyer", "seller", "taker"] as const;
 type Role = (typeof ROLES)[number];
 
+/** Of each account's tokens: what it connects with, so that its money is no news, and what it asks REST with. */
+const [CONNECTS, READS] = [0, 1];
 const BATCH = 50;
 const BATCHES_UNDER_WAY = 8;
-const ACTIVITY_EXCEEDED = 42900;
 
 /** `atb` resting sells, `atl` resting buys: absolute size of a level. `trd`: what was traded so far. */
 type Kind = "atb" | "atl" | "trd";
@@ -97,14 +96,12 @@ function busiestHour(rows: readonly Row[]): number {
   return most;
 }
 
-const accountName = (market: number, role: Role, index: number): string => `${role}-${market}-${index}-`;
+const userName = (market: number, role: Role): string => `${role}-${market}`;
 
-/** The accounts that the flow trades with. */
-export function accountsFor({ markets }: Recording): Record<string, UserSpec> {
-  const names = markets.flatMap((_, market) =>
-    ROLES.flatMap((role) => Array.from({ length: ACCOUNTS }, (_, i) => accountName(market, role, i))),
-  );
-  return Object.fromEntries(names.map((name) => [name, { deposit: DEPOSIT }]));
+/** Who trades: in each market a buyer, a seller and a taker. */
+export function tradersFor({ markets }: Recording): Record<string, UserSpec> {
+  const names = markets.flatMap((_, market) => ROLES.map((role) => userName(market, role)));
+  return Object.fromEntries(names.map((name) => [name, { deposit: DEPOSIT, scopes: [["orders:write"], ALL_SCOPES] }]));
 }
 
 interface Order {
@@ -129,6 +126,13 @@ interface Result {
   readonly data: OrderJson | null;
 }
 
+interface BatchAnswer {
+  readonly id: number;
+  readonly code: number;
+  readonly msg: string;
+  readonly data: { readonly results: readonly Result[] };
+}
+
 interface Operation {
   readonly json: object;
   /** Null of takers, whose orders nobody needs again. */
@@ -140,7 +144,9 @@ class Account {
   operations: Operation[] = [];
   private readonly flow: RecordedFlow;
   private readonly socket: WebSocket;
-  private readonly underWay: (readonly Operation[])[] = [];
+  /** By the number of the batch: one whose operations have to be looked up is answered after the next. */
+  private readonly underWay = new Map<number, readonly Operation[]>();
+  private lastId = 0;
 
   private constructor(flow: RecordedFlow, socket: WebSocket) {
     this.flow = flow;
@@ -161,9 +167,10 @@ class Account {
   send(): void {
     const { operations } = this;
     this.operations = [];
-    this.underWay.push(operations);
+    const id = ++this.lastId;
+    this.underWay.set(id, operations);
     const data = { operations: operations.map(({ json }) => json) };
-    this.socket.send(JSON.stringify({ op: "order.batch", data, id: 1 }));
+    this.socket.send(JSON.stringify({ op: "order.batch", data, id }));
   }
 
   close(): void {
@@ -179,20 +186,13 @@ class Account {
       }
       return;
     }
-    // Answers come in the order of what they answer.
-    const { code, msg, data } = JSON.parse(text) as { code: number; msg: string; data: { results: Result[] } };
+    const { id, code, msg, data } = JSON.parse(text) as BatchAnswer;
     if (code !== 0) return this.flow.fail(new Error(`order.batch: ${code} ${msg}`));
-    const operations = this.underWay.shift()!;
-    for (const [i, operation] of operations.entries()) this.flow.answered(this, operation, data.results[i]!);
+    const operations = this.underWay.get(id)!;
+    this.underWay.delete(id);
+    for (const [i, operation] of operations.entries()) this.flow.answered(operation, data.results[i]!);
     this.flow.batchAnswered();
   }
-}
-
-/** Who trades in a market in one role. */
-class Desk {
-  account: Account | null = null;
-  /** Accounts that were taken, the present one too. */
-  taken = 0;
 }
 
 export class RecordedFlow {
@@ -202,8 +202,8 @@ export class RecordedFlow {
   private readonly recording: Recording;
   private readonly world: World;
   private readonly pace: () => Promise<void>;
-  private readonly desks: readonly Readonly<Record<Role, Desk>>[];
-  private readonly accounts: Account[] = [];
+  /** By their users' names. */
+  private readonly accounts = new Map<string, Account>();
   private readonly levels = new Map<string, Level>();
   private readonly orders = new Map<string, Order>();
   private names = 0;
@@ -216,7 +216,6 @@ export class RecordedFlow {
     this.world = world;
     this.recording = recording;
     this.pace = pace;
-    this.desks = recording.markets.map(() => ({ buyer: new Desk(), seller: new Desk(), taker: new Desk() }));
   }
 
   /** Sends all that is recorded; resolves when it is answered. @throws Error where a batch or a connection failed */
@@ -225,21 +224,17 @@ export class RecordedFlow {
       if (row.kind === "trd") await this.trade(row);
       else await this.setLevel(row);
     }
-    for (const account of this.accounts) if (account.operations.length > 0) await this.send(account);
+    for (const account of this.accounts.values()) if (account.operations.length > 0) await this.send(account);
     await this.until(() => this.batchesUnderWay === 0);
   }
 
-  /** The clients of all accounts that have traded. */
+  /** Clients of all who trade, for REST. */
   traders(): Client[] {
-    return this.desks.flatMap((roles, market) =>
-      ROLES.flatMap((role) =>
-        Array.from({ length: roles[role].taken }, (_, i) => this.world.client(accountName(market, role, i))),
-      ),
-    );
+    return [...this.accounts.keys()].map((name) => this.world.client(name, READS));
   }
 
   close(): void {
-    for (const account of this.accounts) account.close();
+    for (const account of this.accounts.values()) account.close();
   }
 
   fail(error: Error): void {
@@ -301,15 +296,14 @@ export class RecordedFlow {
   }
 
   private async accountOf(market: number, role: Role): Promise<Account> {
-    const desk = this.desks[market]![role];
-    if (desk.account !== null) return desk.account;
-    if (desk.taken === ACCOUNTS)
-      throw new Error(`market ${market} has no ${role} left whose day's limit isn't reached`);
-    const name = accountName(market, role, desk.taken++);
-    if (role !== "buyer") await this.world.split(this.world.client(name), this.world.markets[market]!, SETS);
-    desk.account = await Account.open(this, this.world.server.root, tokenOf(name));
-    this.accounts.push(desk.account);
-    return desk.account;
+    const name = userName(market, role);
+    const known = this.accounts.get(name);
+    if (known !== undefined) return known;
+    const { world } = this;
+    if (role !== "buyer") await world.split(world.client(name, READS), world.markets[market]!, SETS);
+    const account = await Account.open(this, world.server.root, tokenOf(name, CONNECTS));
+    this.accounts.set(name, account);
+    return account;
   }
 
   private async put(account: Account, operation: Operation): Promise<void> {
@@ -339,17 +333,13 @@ export class RecordedFlow {
     this.wake();
   }
 
-  answered(account: Account, { order }: Operation, { code, data }: Result): void {
+  answered({ order }: Operation, { code, data }: Result): void {
     if (code === 0) {
       if (order !== null && data !== null) order.id = data.id;
       return;
     }
     this.refused.set(code, (this.refused.get(code) ?? 0) + 1);
     if (order?.level.order === order) order!.level.order = null;
-    if (code !== ACTIVITY_EXCEEDED) return;
-    for (const roles of this.desks) {
-      for (const role of ROLES) if (roles[role].account === account) roles[role].account = null;
-    }
   }
 
   /** An order of ours changed, and not by just resting. */
