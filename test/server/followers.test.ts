@@ -1,7 +1,8 @@
 /**
- * Clients that others wrote follow the public channels: `ws`, `websocket` and Python's `websockets`. A snapshot with its
- * updates must be the REST book at the same sequence, at random moments of a flow and at its end, and trades must be those that REST
- * lists. The flow is recorded (../shared/data/betfair, where it is there), and random (TEST_SEED repeats the choices).
+ * Clients that others wrote follow the public channels: `ws`, `websocket` and Python's `websockets`. A snapshot with
+ * its updates must be the REST book at the same sequence, at random moments of a flow and at its end, and the trades
+ * those that REST lists. The flow is recorded (../shared/data/betfair, where it is there) and random; TEST_SEED repeats the
+ * choices, not the timing.
  */
 import { afterEach, expect, test } from "vitest";
 import { eventually, expectBalanced, expectEndsWell } from "./support/checks.ts";
@@ -57,7 +58,7 @@ class Comparisons {
     this.reader = on.anonymous();
   }
 
-  /** Compares, unless that is under way. Called as things happen: what is compared doesn't depend on the machine's speed alone. */
+  /** Compares, unless that is under way. Called as things happen, so that there is much to compare on any machine. */
   start(): void {
     this.running ??= this.compare()
       .catch((error) => {

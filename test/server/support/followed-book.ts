@@ -1,5 +1,5 @@
 /**
- * One outcome's order book as a client keeps it that knows nothing but what its WebSocket says: a snapshot, then changes,
+ * One outcome's order book as a client keeps it that knows but what its WebSocket says: a snapshot, then changes,
  * numbered without a gap. Says of any REST book whether it had the same at the same sequence: the last changes can be
  * taken back, and a REST book that is ahead waits until the changes come up with it.
  */
@@ -29,7 +29,7 @@ export class FollowedBook {
   sequence: number;
   /** Changes since the snapshot. */
   changes = 0;
-  /** REST books that were compared, and those of them that lay before the last change at the time of the comparison. */
+  /** REST books that were compared, and of which sequences. */
   compared = 0;
   readonly comparedAt = new Set<number>();
   /** REST books from before the snapshot, or too old to tell. */

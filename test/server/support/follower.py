@@ -1,7 +1,7 @@
 """A client of the public channels over Python's `websockets`: follows books and trades, holds what comes against what
 REST says, and tells of every difference. Reads the interface as anybody would: nothing of the server's own is here.
 
-    follower.py BASE_URL MARKET_ID...       BASE_URL without the version prefix's last slash: http://HOST:PORT/api/v1
+    follower.py http://HOST:PORT/api/v1 MARKET_ID...
 
 Prints a JSON line {"messages": N} now and then. A line on stdin ends it: it compares everything once more, prints a
 JSON line of counts and differences, and exits.

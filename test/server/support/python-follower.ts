@@ -1,4 +1,4 @@
-/** follower.py as a child process: Python's `websockets` and its standard library, and nothing that we wrote for Node. */
+/** follower.py as a child process: Python's `websockets` and standard library, and nothing that we wrote for Node. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
