@@ -5,7 +5,7 @@
 import type Database from "better-sqlite3";
 import { check } from "../../engine/check.ts";
 import { type Durability, migrate, openDatabase } from "../../engine/journal/database.ts";
-import { Journal } from "../../engine/journal/journal.ts";
+import { Journal, type JournalOptions } from "../../engine/journal/journal.ts";
 import { CommittedTotals } from "../../engine/journal/totals.ts";
 import type { AccountWrite } from "../../engine/journal/writes.ts";
 import { EVENT_RING_RECORDS, MAX_BATCH_COMMANDS } from "../../engine/limits.ts";
@@ -26,8 +26,13 @@ export interface Rig {
   runBatch(commands: number): { matchMs: number; commitMs: number };
 }
 
-/** Opens the markets, gives the users money and shares, and fills the books. */
-export function createRig(path: string, durability: Durability, requestCheckpoint: () => void): Rig {
+/** Opens the markets, gives the users money and shares, and fills the books. @param more of the journal's options */
+export function createRig(
+  path: string,
+  durability: Durability,
+  requestCheckpoint: () => void,
+  more: Partial<Pick<JournalOptions, "now" | "keepUpdatesMs">> = {},
+): Rig {
   const db = openDatabase(path, durability);
   migrate(db);
   const ring = createRing(EVENT_RING_RECORDS);
@@ -43,6 +48,7 @@ export function createRig(path: string, durability: Durability, requestCheckpoin
     totals: new CommittedTotals(),
     now: Date.now,
     requestCheckpoint,
+    ...more,
   });
   const traffic = new Traffic(MAX_BATCH_COMMANDS, randomFrom(20_241_120));
 
