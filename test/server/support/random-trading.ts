@@ -55,7 +55,7 @@ export class RandomTrading {
   /** Resolves when so many more requests are answered. */
   async more(answers: number): Promise<void> {
     const enough = this.answered + answers;
-    while (this.answered < enough && this.running) await new Promise((resolve) => setImmediate(resolve));
+    while (this.answered < enough && this.running) await new Promise((resolve) => setTimeout(resolve, 1));
   }
 
   /** Ends the loops once what is under way is answered, or its connection has failed. */
