@@ -48,6 +48,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /orders", "portfolio:read", 0],
   ["GET /orders/:id", "portfolio:read", 0],
   ["GET /me/fills", "portfolio:read", 0],
+  ["GET /me/events", "portfolio:read", 0],
   ["GET /wallet/balance", "portfolio:read", 0],
   ["GET /me/balance", "portfolio:read", 0],
   ["GET /users/me/balance", "portfolio:read", 0],
@@ -56,6 +57,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   // The caller itself; the contract names no scope.
   ["GET /me", "any token", 0],
   ["GET /me/limits", "any token", 0],
+  ["POST /ws-tickets", "any token", 0],
   // Market data, and what is said of nobody.
   ["GET /markets", "public", 0],
   ["GET /markets/:id", "public", 0],
