@@ -111,7 +111,6 @@ export class Replay {
     let refusal: unknown = null;
     try {
       first = this.sequence < last ? await this.read() : null;
-      if (first !== null) checkKept(first, "sequence");
     } catch (error) {
       refusal = error;
     }
@@ -150,8 +149,12 @@ export class Replay {
     }
   }
 
-  private read(): Promise<UpdatesPage> {
-    return this.context.history.updates({ userId: this.userId, after: this.sequence, limit: REPLAY_PAGE });
+  /** What comes next, of which some may have been taken away while the peer was reading. */
+  private async read(): Promise<UpdatesPage> {
+    const { history } = this.context;
+    const page = await history.updates({ userId: this.userId, after: this.sequence, limit: REPLAY_PAGE });
+    checkKept(page, "sequence");
+    return page;
   }
 
   private afterAnswers(): Promise<void> {
@@ -177,7 +180,7 @@ export class Replay {
     await this.room();
   }
 
-  /** What comes next may have been taken away while the peer was reading: never a gap that nobody hears of. */
+  /** Whatever goes wrong, there is no gap that nobody hears of. */
   private checkNext(sequence: number): void {
     const { orderSequence } = this.connection;
     if (sequence !== orderSequence + 1) throw new Error(`order update ${sequence} follows ${orderSequence}`);
