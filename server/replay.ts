@@ -24,7 +24,7 @@ export interface ReplayContext {
 }
 
 /** Hears how a replay goes: one of the first two, and after it perhaps the third. Nothing once its connection is gone. */
-export interface ReplayOutcome {
+interface ReplayOutcome {
   /** It starts now. @param last the number of the last update so far */
   begun(last: number): void;
   /** Nothing is replayed, and the connection is live as before. */
