@@ -110,9 +110,13 @@ export const DEFAULT_CANDLES = 500;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;
-/** Order updates that a replay reads at a time, and that are held for a connection meanwhile. */
+/** Order updates that a replay reads at a time, and fills that they tell of together (one alone may tell of more). */
 export const REPLAY_PAGE = 1_000;
-export const MAX_HELD_UPDATES = 4_096;
+export const MAX_PAGE_FILLS = 4_096;
+/** A replay sends so much at a time, waits while so much is unread, and holds so much of what happens meanwhile. */
+export const REPLAY_SLICE_BYTES = 64 * 1024;
+export const MAX_REPLAY_AHEAD_BYTES = 256 * 1024;
+export const MAX_HELD_UPDATE_BYTES = 512 * 1024;
 /** A ticket for the WebSocket may be used so long, and so many may be open. */
 export const SOCKET_TICKET_MS = 60_000;
 export const MAX_SOCKET_TICKETS = 50_000;
@@ -163,7 +167,10 @@ export function assertLimits(): void {
   assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
   assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
   assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
-  assert(MAX_HELD_UPDATES > REPLAY_PAGE, "a replay catches up");
+  assert(
+    MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_HELD_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,
+    "who reads a replay at its own pace is not taken for a slow consumer",
+  );
   assert(KEEP_UPDATES_MS > 7 * 24 * 3_600_000, "order updates are kept for seven days at least");
   assert(MAX_IDENTIFIER_RATE_BUCKETS >= 60 * SIGN_IN_REFUSALS_PER_SECOND, "none is evicted within its minute");
 }

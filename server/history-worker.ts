@@ -17,6 +17,7 @@ import {
 } from "../engine/constants.ts";
 import { openDatabase, openReadOnly } from "../engine/journal/database.ts";
 import { firstIdSince } from "../engine/journal/load.ts";
+import { MAX_PAGE_FILLS } from "../engine/limits.ts";
 import { prepareCandles } from "./candle-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
 
@@ -370,6 +371,16 @@ function updateItem(row: UpdateRow): UpdatesPage["items"][number] {
   return { sequence, at, json: JSON.stringify(orderObject(order, told.reverse().map(fillObject))) };
 }
 
+/** How many of the rows a page takes: updates of large orders are long. */
+function countOfPage(rows: readonly UpdateRow[], limit: number): number {
+  let fills = 0;
+  for (let count = 0; count < Math.min(rows.length, limit); count++) {
+    fills += rows[count]!.fills;
+    if (fills > MAX_PAGE_FILLS && count > 0) return count;
+  }
+  return Math.min(rows.length, limit);
+}
+
 /** The user's order updates after a number, oldest first. */
 export const updates = snapshot(({ userId, after, limit }: UpdatesOptions): UpdatesPage => {
   const first = after === null ? oldestUpdate(userId) : after + 1;
@@ -380,7 +391,8 @@ export const updates = snapshot(({ userId, after, limit }: UpdatesOptions): Upda
   const found = rows[0]?.sequence ?? null;
   const isGone = after !== null && (found === null ? hasUpdatesAfter(userId, after) : found > first);
   const oldest = isGone ? oldestUpdate(userId) : null;
-  return { items: rows.slice(0, limit).map(updateItem), oldest, hasMore: rows.length > limit };
+  const count = countOfPage(rows, limit);
+  return { items: rows.slice(0, count).map(updateItem), oldest, hasMore: rows.length > count };
 });
 
 const firstMark = db.prepare("SELECT update_id FROM update_marks WHERE user_id = ? ORDER BY sequence LIMIT 1").pluck();

@@ -4,16 +4,13 @@
  *
  * Meanwhile what happens is held, up to a bound; past it, it is let go and read from the database in its turn.
  */
-import { MAX_HELD_UPDATES, REPLAY_PAGE } from "../engine/limits.ts";
+import { MAX_HELD_UPDATE_BYTES, MAX_REPLAY_AHEAD_BYTES, REPLAY_PAGE, REPLAY_SLICE_BYTES } from "../engine/limits.ts";
 import { ApiError, badRequest, ErrorKind } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { orderFrame } from "./frames.ts";
 import type { History } from "./history.ts";
 import type { UpdatesPage } from "./history-worker.ts";
 import type { SocketConnection } from "./socket-connection.ts";
-
-/** Bytes that the peer may have before it, when the next page is read. */
-const MAX_AHEAD_BYTES = 256 * 1024;
 
 /** What the hub does for a replay. */
 export interface ReplayContext {
@@ -26,6 +23,16 @@ export interface ReplayContext {
   sendAccount(connection: SocketConnection): void;
 }
 
+/** Hears how a replay goes: one of the first two, and after it perhaps the third. Nothing once its connection is gone. */
+interface ReplayOutcome {
+  /** It starts now. @param last the number of the last update so far */
+  begun(last: number): void;
+  /** Nothing is replayed, and the connection is live as before. */
+  refused(error: unknown): void;
+  /** It broke off: the connection has a gap and must end. */
+  failed(error: unknown): void;
+}
+
 export class Replay {
   private readonly context: ReplayContext;
   private readonly connection: SocketConnection;
@@ -35,6 +42,10 @@ export class Replay {
   /** All up to this must come from the database. */
   private missed: number;
   private held: { sequence: number; message: string }[] = [];
+  private heldBytes = 0;
+  /** Some of what happened meanwhile was let go. */
+  private hasLetGo = false;
+  private isAccountDue = false;
   private resume: (() => void) | null = null;
 
   private constructor(context: ReplayContext, connection: SocketConnection, userId: number, sequence: number) {
@@ -46,40 +57,39 @@ export class Replay {
   }
 
   /**
-   * Replays what came after `sequence`; `begin` is called with the last number so far before the first of it is sent.
-   * Resolves when the connection is live again, or gone. Rejects with an ApiError where nothing was begun: 40000 for a
-   * number that was not given yet, 4040 for one so old that what came after it is gone, 40900 while another is under way.
+   * Replays what came after `sequence`. Refused with an ApiError: 4040 for a number so old that what came after it is
+   * gone, 50300 where too much is being read.
+   * @throws ApiError 40000 for a number that was not given yet, 40900 while another replay is under way
    */
-  static async run(
+  static start(
     context: ReplayContext,
     connection: SocketConnection,
     userId: number,
     sequence: number,
-    begin: (last: number) => void,
-  ): Promise<void> {
+    outcome: ReplayOutcome,
+  ): void {
     const last = context.exchange.userSequence(userId);
     if (sequence > last) throw badRequest(`sequence: the last is ${last}`);
     if (connection.replay !== null) throw new ApiError(ErrorKind.conflict, "a replay is under way");
     const replay = new Replay(context, connection, userId, sequence);
     connection.replay = replay;
-    try {
-      const first = sequence < last ? await replay.read() : null;
-      if (first !== null) checkKept(first, "sequence");
-      if (!replay.isOver) begin(last);
-      await replay.goOn(first);
-    } catch (error) {
-      if (connection.replay === replay) connection.replay = null;
-      throw error;
-    }
+    void replay.run(last, outcome);
   }
 
   /** Keeps what happens until what was missed is told. */
   hold(sequence: number, message: string): void {
-    if (this.held.length >= MAX_HELD_UPDATES) {
-      this.missed = this.held.at(-1)!.sequence;
-      this.held = [];
-    }
     this.held.push({ sequence, message });
+    this.heldBytes += message.length;
+    if (this.heldBytes <= MAX_HELD_UPDATE_BYTES) return;
+    this.hasLetGo = true;
+    this.missed = Math.max(this.missed, sequence);
+    this.held = [];
+    this.heldBytes = 0;
+  }
+
+  /** Balance or positions changed, and the connection was not told. */
+  holdAccount(): void {
+    this.isAccountDue = true;
   }
 
   /** The peer has taken something. */
@@ -87,31 +97,64 @@ export class Replay {
     this.resume?.();
   }
 
-  /** The connection has ended: nothing more is read. */
+  /** The connection has ended, or hears no orders any more: nothing more is read. */
   ended(): void {
     this.resume?.();
   }
 
   private get isOver(): boolean {
-    return this.connection.socket === null;
+    return this.connection.replay !== this;
+  }
+
+  private async run(last: number, outcome: ReplayOutcome): Promise<void> {
+    let first: UpdatesPage | null = null;
+    let refusal: unknown = null;
+    try {
+      first = this.sequence < last ? await this.read() : null;
+    } catch (error) {
+      refusal = error;
+    }
+    if (this.isOver) return;
+    try {
+      if (refusal === null) {
+        outcome.begun(last);
+        this.isAccountDue = true;
+        this.connection.orderSequence = this.sequence;
+        await this.goOn(first);
+      } else {
+        await this.backOut();
+        outcome.refused(refusal);
+      }
+    } catch (error) {
+      if (!this.isOver) outcome.failed(error);
+    }
+  }
+
+  /** Tells what happened since the question, as if nobody had asked. */
+  private async backOut(): Promise<void> {
+    this.sequence = this.connection.orderSequence;
+    if (this.hasLetGo) await this.goOn(null);
+    else this.goLive();
   }
 
   private async goOn(first: UpdatesPage | null): Promise<void> {
-    let page = first;
-    while (this.sequence < this.missed && !this.isOver) {
-      page ??= await this.read();
-      // It may tell of orders whose answers are still to be sent, and those come first.
+    for (let page = first; ; page = null) {
+      if (page === null && this.sequence < this.missed) page = await this.read();
+      // It may tell of orders whose answers are still to be sent, and those come first; so does what was told before.
       await this.afterAnswers();
       if (this.isOver) return;
-      this.tell(page);
-      page = null;
-      await this.room();
+      if (page !== null) await this.tell(page);
+      else if (this.sequence >= this.missed) return this.goLive();
+      if (this.isOver) return;
     }
-    if (!this.isOver) this.goLive();
   }
 
-  private read(): Promise<UpdatesPage> {
-    return this.context.history.updates({ userId: this.userId, after: this.sequence, limit: REPLAY_PAGE });
+  /** What comes next, of which some may have been taken away while the peer was reading. */
+  private async read(): Promise<UpdatesPage> {
+    const { history } = this.context;
+    const page = await history.updates({ userId: this.userId, after: this.sequence, limit: REPLAY_PAGE });
+    checkKept(page, "sequence");
+    return page;
   }
 
   private afterAnswers(): Promise<void> {
@@ -119,19 +162,34 @@ export class Replay {
     return new Promise((resolve) => reads.afterCommitted(this.userId, Date.now(), resolve));
   }
 
-  private tell({ items }: UpdatesPage): void {
+  private async tell({ items }: UpdatesPage): Promise<void> {
     const { context, connection } = this;
     if (items.length === 0) throw new Error(`no order update after ${this.sequence} is kept`);
+    let bytes = 0;
     for (const { sequence, at, json } of items) {
+      this.checkNext(sequence);
       context.send(connection, orderFrame(sequence, at, json));
       this.sequence = sequence;
+      connection.orderSequence = sequence;
+      bytes += json.length;
+      if (bytes < REPLAY_SLICE_BYTES) continue;
+      bytes = 0;
+      await this.room();
+      if (this.isOver) return;
     }
-    connection.orderSequence = this.sequence;
-    context.flush();
+    await this.room();
   }
 
+  /** Whatever goes wrong, there is no gap that nobody hears of. */
+  private checkNext(sequence: number): void {
+    const { orderSequence } = this.connection;
+    if (sequence !== orderSequence + 1) throw new Error(`order update ${sequence} follows ${orderSequence}`);
+  }
+
+  /** Sends what was told, and waits until the peer has taken most of it: a replay makes no slow consumer of anyone. */
   private async room(): Promise<void> {
-    while (!this.isOver && this.connection.buffered > MAX_AHEAD_BYTES) {
+    this.context.flush();
+    while (!this.isOver && this.connection.buffered > MAX_REPLAY_AHEAD_BYTES) {
       await new Promise<void>((resolve) => {
         this.resume = resolve;
       });
@@ -140,13 +198,14 @@ export class Replay {
 
   private goLive(): void {
     const { context, connection } = this;
-    connection.replay = null;
     for (const { sequence, message } of this.held) {
       if (sequence <= connection.orderSequence) continue;
+      this.checkNext(sequence);
       context.send(connection, message);
       connection.orderSequence = sequence;
     }
-    context.sendAccount(connection);
+    connection.replay = null;
+    if (this.isAccountDue) context.sendAccount(connection);
     context.flush();
   }
 }

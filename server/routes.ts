@@ -219,6 +219,7 @@ function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
         const { after, cursor, limit = DEFAULT_PAGE_LIMIT } = query as Static<typeof S.EventsQuery>;
         const from = cursor === undefined ? (after ?? null) : decodeCursor(cursor, 1)[0]!;
         const last = exchange.userSequence(userId);
+        if (from !== null && from < 0) throw badRequest("cursor: not one of this list's");
         if (from !== null && from > last) throw badRequest(`after: the last is ${last}`);
         const page = await history.updates({ userId, after: from, limit });
         checkKept(page, "after");

@@ -50,6 +50,8 @@ import { balanceView, hasPosition, positionView } from "./views.ts";
 
 /** Names the rate bucket of tokens to verify. */
 const UPGRADE = "GET /ws";
+/** The route that gives what a replay tells. */
+const EVENTS = "GET /me/events";
 /** Each connection's heartbeat comes in its part of the interval. */
 const HEARTBEAT_PARTS = HEARTBEAT_MS / SOCKET_TICK_MS;
 /** Parts in which slow subscribers are looked for at a tick: in all of them twice a second. */
@@ -449,8 +451,12 @@ export class SocketHub implements Audience {
       if (before === null) return this.listen(connection, principal);
       leave(this.byCredential, before.credential, connection);
       join(this.byCredential, principal.credential, connection);
-      if (!connection.hearsOrders) leave(this.byUser, principal.userId, connection);
-      else if (this.byUser.get(principal.userId)?.has(connection) !== true) this.listen(connection, principal);
+      if (!connection.hearsOrders) {
+        leave(this.byUser, principal.userId, connection);
+        const { replay } = connection;
+        connection.replay = null;
+        replay?.ended();
+      } else if (this.byUser.get(principal.userId)?.has(connection) !== true) this.listen(connection, principal);
     };
     const found = this.holderOf(token, connection.address, Date.now());
     if (found instanceof Promise) found.then(adopt).catch((error) => reply.fail(error));
@@ -458,21 +464,21 @@ export class SocketHub implements Audience {
   }
 
   private resume(connection: SocketConnection, sequence: number, reply: OperationReply): void {
-    const { principal } = connection;
+    const { principal, address } = connection;
+    // It reads what the route does, and counts as such.
+    reply.rate = null;
+    reply.rate = countRequest(this.limiter, this.routes.get(EVENTS)!, principal, address.client, Date.now(), "");
     if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to resume");
     if (!connection.hearsOrders) {
       throw new ApiError(ErrorKind.forbidden, "the token lacks the scope portfolio:read or orders:write");
     }
-    let isBegun = false;
-    const begin = (last: number): void => {
-      isBegun = true;
-      reply.data(`{"after":${sequence},"last":${last}}`);
-    };
-    Replay.run(this.replays, connection, principal.userId, sequence, begin).catch((error) => {
-      if (!isBegun) return reply.fail(error);
-      // The client has a gap that it knows nothing of.
-      logInternal(this.logger, asApiError(error), reply.requestId);
-      connection.end(CLOSE_INTERNAL_ERROR, "the replay failed: resume again");
+    Replay.start(this.replays, connection, principal.userId, sequence, {
+      begun: (last) => reply.data(`{"after":${sequence},"last":${last}}`),
+      refused: (error) => reply.fail(error),
+      failed: (error) => {
+        logInternal(this.logger, asApiError(error), reply.requestId);
+        connection.end(CLOSE_INTERNAL_ERROR, "the replay failed: resume again");
+      },
     });
   }
 
@@ -570,14 +576,20 @@ export class SocketHub implements Audience {
   }
 
   accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void {
-    const isTold = (connection: SocketConnection): boolean => connection.hearsAccount && connection.replay === null;
+    // One that is told again what it missed hears of its account at the end.
+    const isTold = (connection: SocketConnection): boolean => {
+      connection.replay?.holdAccount();
+      return connection.hearsAccount && connection.replay === null;
+    };
     const listeners = [...(this.byUser.get(userId) ?? [])].filter(isTold);
     if (listeners.length === 0) return;
     const { ledger } = this.exchange;
     const positions = [...outcomeIds].map((outcomeId) => ledger.findPosition(userId, outcomeId));
     const messages = this.accountMessages(userId, sequence, positions);
     this.mail.send(userId, () => {
-      for (const connection of listeners) for (const message of messages) this.send(connection, message);
+      for (const connection of listeners.filter(isTold)) {
+        for (const message of messages) this.send(connection, message);
+      }
     });
   }
 

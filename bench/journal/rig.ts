@@ -6,7 +6,7 @@ import type Database from "better-sqlite3";
 import { BatchStamp } from "../../engine/batch-stamp.ts";
 import { check } from "../../engine/check.ts";
 import { type Durability, migrate, openDatabase } from "../../engine/journal/database.ts";
-import { Journal } from "../../engine/journal/journal.ts";
+import { Journal, type JournalOptions } from "../../engine/journal/journal.ts";
 import { CommittedTotals } from "../../engine/journal/totals.ts";
 import type { AccountWrite } from "../../engine/journal/writes.ts";
 import { EVENT_RING_RECORDS, MAX_BATCH_COMMANDS } from "../../engine/limits.ts";
@@ -28,8 +28,13 @@ export interface Rig {
   runBatch(commands: number): { matchMs: number; commitMs: number };
 }
 
-/** Opens the markets, gives the users money and shares, and fills the books. */
-export function createRig(path: string, durability: Durability, requestCheckpoint: () => void): Rig {
+/** Opens the markets, gives the users money and shares, and fills the books. @param more of the journal's options */
+export function createRig(
+  path: string,
+  durability: Durability,
+  requestCheckpoint: () => void,
+  more: Partial<Pick<JournalOptions, "now" | "keepUpdatesMs">> = {},
+): Rig {
   const db = openDatabase(path, durability);
   migrate(db);
   const ring = createRing(EVENT_RING_RECORDS);
@@ -52,6 +57,7 @@ export function createRig(path: string, durability: Durability, requestCheckpoin
     clock,
     onCommit: () => {},
     requestCheckpoint,
+    ...more,
   });
   const traffic = new Traffic(MAX_BATCH_COMMANDS, randomFrom(20_241_120));
 

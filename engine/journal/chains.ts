@@ -129,6 +129,11 @@ export class Chains {
     this.sequencesOfUsers[user] = sequence;
   }
 
+  /** Up to which update the tables of newest rows are complete, this transaction included. */
+  get writtenUpdate(): number {
+    return this.written.update;
+  }
+
   newestFill(user: number): number {
     return this.fillsOfUsers[user] ?? 0;
   }

@@ -609,7 +609,7 @@ export class Journal {
     this.builders.flush();
     while (this.unlisted() > MAX_UNLISTED) this.list();
     this.chains.write(this.lastNumbers(), false);
-    if (this.updates.isPruningDue) this.updates.prune(this.now());
+    while (this.updates.isPruningDue) this.updates.prune(this.now());
     this.candles.write(this.lastEntryId, false);
     check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
     const at = this.now();

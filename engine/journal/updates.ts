@@ -14,8 +14,9 @@ const TABLE = `order_updates (id, user_id, sequence, order_id, price, quantity, 
 const COLUMNS = 13;
 /** A user's updates between two marks. */
 const MARK_INTERVAL = 64;
-/** Rows that one transaction takes away, and updates that are added between two such under load. */
+/** Rows that are taken away at a time, and updates that are added for each such time under load: fewer. */
 const PRUNE_SLICE = 512;
+const ADDED_PER_SLICE = 256;
 
 export class Updates {
   private readonly chains: Chains;
@@ -83,27 +84,33 @@ export class Updates {
     this.rows.flush();
   }
 
-  /** True when enough were added since the last slice that the next one is due although there is no quiet. */
+  /** True when enough were added since the last slice that the next one is due although it isn't quiet. */
   get isPruningDue(): boolean {
-    return this.last - this.prunedAt >= PRUNE_SLICE;
+    return this.last - this.prunedAt >= ADDED_PER_SLICE;
   }
 
-  /** True when the oldest row is older than it need be. @param now ms */
+  /**
+   * True when the oldest row is older than it need be. A row goes only after the tables of newest rows tell of it: they
+   * alone keep the number that its user's next update goes on from. @param now ms
+   */
   hasOutdated(now: number): boolean {
-    if (this.oldest > this.last) return false;
+    if (this.oldest > this.chains.writtenUpdate) return false;
     const at = this.statements.createdAt.get(this.oldest);
     return at === undefined || Number(at) < now - this.keepMs;
   }
 
   /** Takes a slice of outdated rows away, inside a transaction. @param now ms */
   prune(now: number): void {
-    this.prunedAt = this.last;
-    if (!this.hasOutdated(now)) return;
+    if (!this.hasOutdated(now)) {
+      this.prunedAt = this.last;
+      return;
+    }
+    this.prunedAt = Math.min(this.last, this.prunedAt + ADDED_PER_SLICE);
     const { statements } = this;
     const slice = [this.oldest, this.oldest + PRUNE_SLICE - 1, now - this.keepMs] as const;
     // Times rise with ids but for steps of the clock: what stands behind a younger row waits for it.
-    const young = statements.firstYoung.get(...slice) ?? Math.min(this.oldest + PRUNE_SLICE, this.last + 1);
-    const end = Number(young);
+    const young = Number(statements.firstYoung.get(...slice) ?? this.oldest + PRUNE_SLICE);
+    const end = Math.min(young, this.chains.writtenUpdate + 1);
     for (const mark of statements.marksBetween.all(this.oldest, end)) {
       statements.unmark.run(...(mark as [number, number]));
     }

@@ -189,7 +189,8 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
     `SELECT o.id FROM orders o JOIN (SELECT order_id, sum(fills) AS told, max(last_fill_id) AS newest FROM order_updates
        GROUP BY order_id) u ON u.order_id = o.id
      LEFT JOIN (SELECT order_id, count(*) AS filled, max(id) AS newest FROM fills GROUP BY order_id) f ON f.order_id = o.id
-     WHERE o.status <> 2 AND o.created_at > (SELECT min(created_at) FROM order_updates)
+     WHERE o.status <> 2 AND o.created_at >
+         (SELECT min(created_at) + CASE min(id) WHEN 1 THEN 0 ELSE 60000 END FROM order_updates)
        AND (told, u.newest) IS NOT (coalesce(filled, 0), coalesce(f.newest, 0))`,
   ],
   [

@@ -2,10 +2,12 @@
 import Database from "better-sqlite3";
 import { expect, test } from "vitest";
 import { OrderStatus } from "../../engine/constants.ts";
+import { Chains } from "../../engine/journal/chains.ts";
 import { migrate } from "../../engine/journal/database.ts";
-import { loadLiveOrders } from "../../engine/journal/load.ts";
+import { loadLiveOrders, loadUpdateSequences } from "../../engine/journal/load.ts";
 import { MIGRATIONS } from "../../engine/journal/schema.ts";
 import { searchWords } from "../../engine/journal/search-words.ts";
+import { Updates } from "../../engine/journal/updates.ts";
 import { verifyDatabase } from "../../engine/journal/verify.ts";
 
 /** Two users; the second's sell rests with 2 of 5 left after the first took 3 in two matches; a buy of the first rests. */
@@ -83,6 +85,38 @@ test("schema 4: what its markets and events say can be searched for", () => {
   expect(found("market_words", "slug b")).toEqual([]);
   for (const text of ["monde e", "2030 cup", "COUPÉ"]) expect(found("event_words", text), text).toEqual([7]);
   expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
+  db.close();
+});
+
+test("schema 4, whose updates were numbered and not kept: users go on above what they have seen", () => {
+  const db = new Database(":memory:");
+  for (const [i, migration] of MIGRATIONS.slice(0, 4).entries()) {
+    db.exec(migration);
+    if (i === 0) db.exec(SCHEMA_1_ROWS);
+  }
+  // The third user's only order is newer than what the table of newest rows tells of.
+  db.exec(`INSERT INTO users (id, email, role, kyc_tier, created_at) VALUES (3, 'c@example.com', 'user', 2, 6),
+      (4, 'd@example.com', 'user', 2, 6);
+    INSERT INTO accounts VALUES (3, 0, 0, 0);
+    INSERT INTO orders (id, user_id, outcome_id, side, post_only, pat, price, quantity, remaining, status, reason,
+      client_order_id, fingerprint, quote, created_at, updated_at, previous_of_user, last_fill_id, type, time_in_force,
+      self_trade_prevention, expires_at, priority, builder_id, tied)
+      VALUES (5, 3, 1, 1, 0, 0, 100, 1, 1, 6, 1, NULL, NULL, 0, 6, 7, 0, 8, 0, 0, 0, NULL, NULL, NULL, 0);
+    UPDATE totals SET last_order_id = 5, order_updates = 9;`);
+  db.pragma("user_version = 4");
+  migrate(db);
+  expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
+  expect(new Map(loadUpdateSequences(db))).toEqual(new Map([1, 2, 3].map((user) => [user, 9])));
+  const chains = new Chains(db);
+  expect([1, 2, 3, 4].map((user) => chains.updateSequence(user))).toEqual([9, 9, 9, 0]);
+  const updates = new Updates(db, chains, 9, 1_000);
+  const add = (user: number, order: number): number => updates.add(user, order, 100, 1, 1, 6 | (1 << 4), 0, 0, 7);
+  db.transaction(() => {
+    expect([add(3, 5), add(3, 5), add(4, 5)]).toEqual([10, 11, 1]);
+    updates.flush();
+    chains.write({ order: 5, fill: 8, update: updates.count }, true);
+  })();
+  expect(new Map(loadUpdateSequences(db))).toEqual(new Map([[1, 9], [2, 9], [3, 11], [4, 1]])); // biome-ignore format: pairs
   db.close();
 });
 

@@ -240,6 +240,9 @@ export class Socket {
         checkAcknowledgement(message);
         this.acknowledgements.push(message);
         if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);
+        // What is told again begins behind the number that was asked for.
+        const after = (message.data as { after?: number } | null)?.after;
+        if (after !== undefined) this.lastSequences.set("orders", after);
       }
     } catch (error) {
       this.fail(error as Error);

@@ -1,0 +1,135 @@
+/**
+ * A client that is killed and resumes twenty times, of a server that is killed meanwhile too, holds the same fills as the
+ * database: each once. All it keeps between its lives are its last number and its fills.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test } from "vitest";
+import { ORDER_STATUSES } from "../../engine/constants.ts";
+import { expectSoundDatabase } from "../server/support/checks.ts";
+import { API_BASE } from "../server/support/client.ts";
+import { rowsOf } from "../server/support/data-dir.ts";
+import { Random } from "../server/support/random.ts";
+import { RandomTrading } from "../server/support/random-trading.ts";
+import { TestServer, within } from "../server/support/server.ts";
+import { seedOf, tokenOf } from "../server/support/world.ts";
+import type { FollowedUpdate } from "./follower-worker.ts";
+
+const FOLLOWER = fileURLToPath(new URL("../../dist/test/crash/follower-worker.js", import.meta.url));
+const LIVES = 20;
+/** In every so many of its lives the server is killed under it. */
+const LIVES_PER_CRASH = 5;
+const DEADLINE_MS = 20_000;
+
+let server: TestServer | null = null;
+let child: ChildProcess | null = null;
+afterEach(async () => {
+  child?.kill("SIGKILL");
+  await server?.kill();
+});
+
+/** What the client keeps. */
+class Follower {
+  sequence = 0;
+  readonly fills: number[] = [];
+  /** By order: the status that it was told last. */
+  readonly statuses = new Map<number, string>();
+  private waiting: { sequence: number; resolve: () => void } | null = null;
+  private errors = "";
+
+  /** Lives until it is killed, or its server is. */
+  live(on: TestServer, token: string): { child: ChildProcess; ended: Promise<unknown> } {
+    const url = `${on.root.replace("http", "ws")}${API_BASE}/ws?token=${token}`;
+    const child = spawn(process.execPath, [FOLLOWER, url, String(this.sequence)], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let text = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      const lines = (text + chunk.toString()).split("\n");
+      text = lines.pop()!;
+      for (const line of lines) this.take(JSON.parse(line) as FollowedUpdate);
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      this.errors += chunk.toString();
+    });
+    return { child, ended: once(child, "close") };
+  }
+
+  /** Resolves when it has so many more updates. */
+  async reaches(sequence: number): Promise<void> {
+    if (this.sequence >= sequence) return;
+    const reached = new Promise<true>((resolve) => {
+      this.waiting = { sequence, resolve: () => resolve(true) };
+    });
+    if ((await within(reached, DEADLINE_MS)) === undefined) {
+      throw new Error(`the client has ${this.sequence} of ${sequence}: ${this.errors}`);
+    }
+  }
+
+  expectQuiet(): void {
+    expect(this.errors).toBe("");
+  }
+
+  private take({ sequence, order, status, fills }: FollowedUpdate): void {
+    expect(sequence).toBe(this.sequence + 1);
+    this.sequence = sequence;
+    this.fills.push(...fills);
+    this.statuses.set(order, status);
+    if (this.waiting !== null && sequence >= this.waiting.sequence) this.waiting.resolve();
+  }
+}
+
+test("a client that is killed and resumes twenty times holds the same fills as the database", async () => {
+  const random = Random.printed("resume");
+  const tokens = [0, 1, 2].map((i) => tokenOf(`user${i}`));
+  const env = { ENGINE_THREADS: String(random.integer(1, 3)) };
+  server = await TestServer.start({ seed: seedOf({ users: 3, markets: [2, 3] }), env });
+  const markets = [
+    { id: 1, slug: "market-0", outcomes: [1, 2] },
+    { id: 2, slug: "market-1", outcomes: [3, 4, 5] },
+  ];
+  const trading = new RandomTrading(random, markets, tokens);
+  await trading.prepare(server);
+  trading.start(server);
+  const follower = new Follower();
+  for (let life = 1; life <= LIVES; life++) {
+    const { child: own, ended } = follower.live(server, tokens[0]!);
+    child = own;
+    await follower.reaches(follower.sequence + random.integer(1, 30));
+    if (life % LIVES_PER_CRASH === 0) {
+      await server.kill();
+      await trading.stop();
+      expectSoundDatabase(server.dataDir);
+      server = await server.restart();
+      trading.start(server);
+    } else own.kill("SIGKILL");
+    await ended;
+    // It is away for a while.
+    await trading.more(random.integer(0, 20));
+  }
+  await trading.stop();
+  await server.stop();
+  server = await server.restart();
+  const [{ last }] = rowsOf<{ last: number }>(
+    server.dataDir,
+    "SELECT max(sequence) AS last FROM order_updates WHERE user_id = 1",
+  ) as [{ last: number }];
+  const { child: own, ended } = follower.live(server, tokens[0]!);
+  child = own;
+  await follower.reaches(last);
+  own.kill("SIGKILL");
+  await ended;
+  follower.expectQuiet();
+
+  const fills = rowsOf<{ id: number }>(server.dataDir, "SELECT id FROM fills WHERE user_id = 1 ORDER BY id");
+  expect(follower.fills.length).toBeGreaterThan(50);
+  expect(follower.fills.toSorted((a, b) => a - b)).toEqual(fills.map(({ id }) => id));
+  const orders = rowsOf<{ id: number; status: number }>(
+    server.dataDir,
+    "SELECT id, status FROM orders WHERE user_id = 1",
+  );
+  expect(new Map(orders.map(({ id, status }) => [id, ORDER_STATUSES[status]]))).toEqual(follower.statuses);
+  await server.stop();
+  expectSoundDatabase(server.dataDir);
+});
