@@ -65,6 +65,7 @@ const checkFrame = checkerOf(
   ),
   "a frame",
 );
+const checkSubscriptions = checkerOf(S.Subscriptions, "the answer to subscribe");
 const checkAcknowledgement = checkerOf(
   Type.Object(
     {
@@ -212,8 +213,9 @@ export class Socket {
   /** Subscribes and fails unless it is granted. */
   async subscribe(channel: string, marketId: number, outcomeId?: number): Promise<void> {
     const outcome = outcomeId === undefined ? {} : { outcome_id: outcomeId };
-    const { code, msg } = await this.ask({ op: "subscribe", channel, market_id: marketId, ...outcome });
+    const { code, msg, data } = await this.ask({ op: "subscribe", channel, market_id: marketId, ...outcome });
     if (code !== 0) throw new Error(`subscribe: ${code} ${msg}`);
+    checkSubscriptions(data);
   }
 
   /** Resolves when everything that the server had sent before is here: it answers a connection's messages in order. */
