@@ -6,12 +6,14 @@
  * is, so that the chain is entered near the place instead of at its newest end.
  */
 import type Database from "better-sqlite3";
+import { check } from "../check.ts";
 import type { Chains } from "./chains.ts";
 import { RowInserter } from "./row-inserter.ts";
 
 const TABLE = `order_updates (id, user_id, sequence, order_id, price, quantity, remaining, status, reason, fills,
   last_fill_id, previous_of_user, created_at)`;
-const COLUMNS = 13;
+/** SQLite gives the ids, one above the highest: it needn't look then whether they are there, a fifth of the time. */
+const VALUES = ["NULL", ...new Array<string>(12).fill("?")];
 /** A user's updates between two marks. */
 const MARK_INTERVAL = 64;
 /** Rows that are taken away at a time, and updates that are added for each such time under load: fewer. */
@@ -25,18 +27,25 @@ export class Updates {
   private readonly statements: ReturnType<typeof prepareStatements>;
   /** The last number given, over all users. */
   private last: number;
+  /** The last number whose row is written. */
+  private flushed: number;
   /** No row has a lower number. */
   private oldest: number;
   private prunedAt: number;
+  /** There is no row yet that the next id would follow. */
+  private isEmpty: boolean;
 
   /** @param last the last number given so far @param keepMs how long updates are kept */
   constructor(db: Database.Database, chains: Chains, last: number, keepMs: number) {
     this.chains = chains;
     this.keepMs = keepMs;
-    this.rows = new RowInserter(db, TABLE, new Array<string>(COLUMNS).fill("?"));
+    this.rows = new RowInserter(db, TABLE, VALUES);
     this.statements = prepareStatements(db);
     this.last = last;
-    this.oldest = Number(this.statements.oldest.get() ?? last + 1);
+    this.flushed = last;
+    const oldest = this.statements.oldest.get() as number | null;
+    this.oldest = oldest ?? last + 1;
+    this.isEmpty = oldest === null;
     this.prunedAt = last;
   }
 
@@ -62,19 +71,19 @@ export class Updates {
     const sequence = this.chains.updateSequence(user);
     const row = this.rows.next();
     const { params } = this.rows;
-    params[row] = id;
-    params[row + 1] = user;
-    params[row + 2] = sequence;
-    params[row + 3] = order;
-    params[row + 4] = price;
-    params[row + 5] = quantity;
-    params[row + 6] = remaining;
-    params[row + 7] = state & 0xf;
-    params[row + 8] = state >> 4;
-    params[row + 9] = fills;
-    params[row + 10] = fills === 0 ? 0 : lastFill;
-    params[row + 11] = previous;
-    params[row + 12] = at;
+    params[row] = user;
+    params[row + 1] = sequence;
+    params[row + 2] = order;
+    params[row + 3] = price;
+    params[row + 4] = quantity;
+    params[row + 5] = remaining;
+    params[row + 6] = state & 0xf;
+    params[row + 7] = state >> 4;
+    params[row + 8] = fills;
+    params[row + 9] = fills === 0 ? 0 : lastFill;
+    params[row + 10] = previous;
+    params[row + 11] = at;
+    if (this.isEmpty) this.writeFirst(id);
     if (sequence % MARK_INTERVAL === 0) this.statements.mark.run(user, sequence, id);
     return sequence;
   }
@@ -82,6 +91,16 @@ export class Updates {
   /** Writes the rows that are pending. */
   flush(): void {
     this.rows.flush();
+    check(this.isEmpty || this.last === this.flushed || this.rows.lastId === this.last, "order updates have no gap");
+    this.flushed = this.last;
+  }
+
+  /** The one row that is pending is the table's first. */
+  private writeFirst(id: number): void {
+    this.rows.flush();
+    this.statements.setId.run(id, this.rows.lastId);
+    this.rows.lastId = id;
+    this.isEmpty = false;
   }
 
   /** True when enough were added since the last slice that the next one is due although it isn't quiet. */
@@ -91,10 +110,10 @@ export class Updates {
 
   /**
    * True when the oldest row is older than it need be. A row goes only after the tables of newest rows tell of it: they
-   * alone keep the number that its user's next update goes on from. @param now ms
+   * alone keep the number that its user's next update goes on from. The last one stays. @param now ms
    */
   hasOutdated(now: number): boolean {
-    if (this.oldest > this.chains.writtenUpdate) return false;
+    if (this.oldest >= this.last || this.oldest > this.chains.writtenUpdate) return false;
     const at = this.statements.createdAt.get(this.oldest);
     return at === undefined || Number(at) < now - this.keepMs;
   }
@@ -110,7 +129,7 @@ export class Updates {
     const slice = [this.oldest, this.oldest + PRUNE_SLICE - 1, now - this.keepMs] as const;
     // Times rise with ids but for steps of the clock: what stands behind a younger row waits for it.
     const young = Number(statements.firstYoung.get(...slice) ?? this.oldest + PRUNE_SLICE);
-    const end = Math.min(young, this.chains.writtenUpdate + 1);
+    const end = Math.min(young, this.chains.writtenUpdate + 1, this.last);
     for (const mark of statements.marksBetween.all(this.oldest, end)) {
       statements.unmark.run(...(mark as [number, number]));
     }
@@ -123,6 +142,7 @@ function prepareStatements(db: Database.Database) {
   return {
     oldest: db.prepare("SELECT min(id) FROM order_updates").pluck(),
     createdAt: db.prepare("SELECT created_at FROM order_updates WHERE id = ?").pluck(),
+    setId: db.prepare("UPDATE order_updates SET id = ? WHERE id = ?"),
     mark: db.prepare("INSERT INTO update_marks VALUES (?, ?, ?)"),
     firstYoung: db
       .prepare("SELECT id FROM order_updates WHERE id BETWEEN ? AND ? AND created_at >= ? ORDER BY id LIMIT 1")
