@@ -53,12 +53,12 @@ const seed: object = {
   markets: [{ slug: "busy", question: "Does it trade?", outcomes: ["Yes", "No"] }],
 };
 
-/** Orders that rest on one book's 200 best prices, each changing one level. */
+/** Orders that rest on 200 prices of one book, each changing one level; so low that a day's activity allows all of them. */
 function placements(market: number, outcome: number, count: number): ClientFrames {
   const random = randomFrom(20_261_121);
   const frames = new ClientFrames();
   for (let i = 0; i < count; i++) {
-    const price = 4_000 + Math.floor(random() * 200);
+    const price = 1 + Math.floor(random() * 200);
     const order = { market_id: market, outcome_id: outcome, side: Side.buy, price, quantity: 1 };
     frames.add(JSON.stringify({ id: operationId(i), op: "order.place", data: order }));
   }
