@@ -85,7 +85,7 @@ printHead("http", workload);
 const results: Record<string, unknown> = {};
 let client = "";
 try {
-  for (const [connections, needed] of NEEDED) {
+  for (const [connections, needed] of smoke ? NEEDED.slice(0, 1) : NEEDED) {
     const measured = await measure(connections);
     client = measured.client;
     results[`connections_${connections}`] = print(measured.level, needed);

@@ -33,10 +33,14 @@ export class ExchangeProcess {
     this.readyMs = readyMs;
   }
 
-  /** Resolves when it trades. Durability is FULL, rate limits are off. @throws Error that says why it doesn't */
+  /**
+   * Resolves when it trades. Rate limits are off; ENGINE_THREADS and DURABILITY are as this process's environment has
+   * them, else FULL. @throws Error that says why it doesn't
+   */
   static async start({ dataDir, seed }: ExchangeOptions): Promise<ExchangeProcess> {
     const env: NodeJS.ProcessEnv = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, RATE_LIMITS: "off" };
-    if (process.env["ENGINE_THREADS"] !== undefined) env["ENGINE_THREADS"] = process.env["ENGINE_THREADS"];
+    for (const name of ["ENGINE_THREADS", "DURABILITY"])
+      if (process.env[name] !== undefined) env[name] = process.env[name];
     if (seed !== undefined) {
       env["SEED_FILE"] = join(dataDir, "seed.json");
       writeFileSync(env["SEED_FILE"], JSON.stringify(seed), { mode: 0o600 });

@@ -92,10 +92,11 @@ describe("a hash", () => {
         if (round >= 2) times[name]!.push(performance.now() - start);
       }
     }
-    const median = (name: string): number => times[name]!.sort((a, b) => a - b)[7]!;
+    // The least: what else the machine does only adds to it.
+    const least = (name: string): number => Math.min(...times[name]!);
     for (const name of ["nobody", "damaged"]) {
-      expect(median(name) / median("wrong")).toBeGreaterThan(0.7);
-      expect(median(name) / median("wrong")).toBeLessThan(1 / 0.7);
+      expect(least(name) / least("wrong")).toBeGreaterThan(0.7);
+      expect(least(name) / least("wrong")).toBeLessThan(1 / 0.7);
     }
   });
 });
