@@ -4,6 +4,7 @@
  */
 import { MarketStatus, MatchType, Side } from "../engine/constants.ts";
 import { Ledger } from "../engine/ledger.ts";
+import { Turns } from "../server/in-turns.ts";
 import { MarketFeed } from "../server/market-feed.ts";
 import { MarketLists } from "../server/market-lists.ts";
 import { MarketRegistry } from "../server/market-registry.ts";
@@ -54,8 +55,9 @@ for (let id = 1; id <= MARKETS; id++) {
 const everyThousandth = new Uint32Array((MARKETS >>> 5) + 1);
 for (let id = 1_000; id <= MARKETS; id += 1_000) everyThousandth[id >>> 5]! |= 1 << (id & 31);
 const search = new MarketSearch({ search: () => Promise.resolve(everyThousandth) }, registry);
-const lists = new MarketLists(registry, ledger, search);
-const feed = new MarketFeed(registry, ledger, search);
+const turns = new Turns();
+const lists = new MarketLists(registry, ledger, search, turns);
+const feed = new MarketFeed(registry, ledger, search, turns);
 
 printHead("lists", `${grouped(MARKETS)} markets, ${grouped(OPEN)} of them open, in ${grouped(EVENTS)} events`);
 const startedAt = performance.now();

@@ -93,8 +93,9 @@ export const DEFAULT_FEED_SIZE = 20;
 /** Characters that a search may have, and searches whose finds are remembered until there is something new to find. */
 export const MAX_SEARCH_LENGTH = 200;
 export const MAX_CACHED_SEARCHES = 64;
-/** Markets that an event is shown with; the others are in the list of markets. */
+/** Markets that an event is shown with, by itself and in lists; the others are in the list of markets. */
 export const MAX_EVENT_MARKETS = 100;
+export const MAX_LISTED_EVENT_MARKETS = 20;
 /** Characters of a list that are written in one turn of the gateway's event loop: about a millisecond. */
 export const MAX_CHARACTERS_PER_TURN = 256 * 1024;
 /** Markets or events that are put in their new place in a list before it is read: about a millisecond. */
@@ -125,6 +126,13 @@ export const MAX_WS_CONNECTIONS = 100_000;
 export const HEARTBEAT_MS = 5_000;
 /** How often tickers are told, heartbeats go out in parts, and slow consumers are looked for. */
 export const SOCKET_TICK_MS = 100;
+/**
+ * Beginnings of subscriptions (snapshots, first states) that a connection gets at one time, and a second after that; and
+ * the bytes that its peer may have before it when the next ones are made.
+ */
+export const MAX_BEGINNINGS = 2 * MAX_WS_SUBSCRIPTIONS;
+export const BEGINNINGS_PER_SECOND = 100;
+export const MAX_BEGINNING_AHEAD_BYTES = 256 * 1024;
 /** A peer that says nothing is pinged after 12 s and taken for dead 8 s later: this bounds cancel on disconnect. */
 export const WS_IDLE_TIMEOUT_S = 20;
 /** Containers within containers in a MessagePack message; what clients send is four deep. */

@@ -10,9 +10,9 @@ import type { Ledger } from "../engine/ledger.ts";
 import { MAX_WS_SUBSCRIPTIONS } from "../engine/limits.ts";
 import { bookJson } from "./book-json.ts";
 import type { Traffic } from "./counters.ts";
-import { badRequest, notFound } from "./errors.ts";
+import { type ApiError, badRequest, notFound } from "./errors.ts";
 import { frame } from "./frames.ts";
-import type { Level, Market, MarketRegistry, Outcome } from "./market-registry.ts";
+import { type Level, type Market, type MarketRegistry, type Outcome, TickerState } from "./market-registry.ts";
 import { encodeJson } from "./msgpack.ts";
 import type { SocketConnection } from "./socket-connection.ts";
 import { marketView } from "./views.ts";
@@ -107,14 +107,17 @@ export class Channels {
 
   // ---------------------------------------------------------------- subscriptions
 
-  /** Subscribes to all that is named, or to nothing; answers the subscriptions as a JSON text. @throws ApiError */
+  /**
+   * Notes all that is named as the connection's own, or nothing; answers the subscriptions as a JSON text. What is told of
+   * a topic comes from when it is begun. @throws ApiError
+   */
   subscribe(connection: SocketConnection, named: Subscription): { json: string; topics: readonly Topic[] } {
     const topics = this.find(named);
     const own = connection.topics ?? new Set();
     const added = topics.filter((topic) => !own.has(topic));
-    if (own.size + added.length > MAX_WS_SUBSCRIPTIONS) {
-      throw badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
-    }
+    if (own.size + added.length > MAX_WS_SUBSCRIPTIONS) throw tooMany();
+    connection.takeBeginnings(topics.length, Date.now());
+    // From here it must succeed.
     connection.topics = own;
     for (const topic of added) {
       own.add(topic);
@@ -122,10 +125,16 @@ export class Channels {
       if (connection.packed) topic.packs++;
       else topic.texts++;
       this.subscriptions++;
-      connection.socket!.subscribe(connection.packed ? topic.packedName : topic.textName);
       setWatched(topic, true);
     }
     return { json: this.list(topics), topics };
+  }
+
+  /** Lets the connection hear of a topic of its own from now on; answers the message that this begins with, if any. */
+  begin(connection: SocketConnection, topic: Topic): string | null {
+    if (connection.topics?.has(topic) !== true) return null;
+    connection.socket!.subscribe(connection.packed ? topic.packedName : topic.textName);
+    return this.beginning(topic, Date.now());
   }
 
   /** Ends what is named, so far as there is any; answers what it ended as a JSON text. @throws ApiError */
@@ -165,14 +174,14 @@ export class Channels {
   }
 
   /** What a new subscriber begins with; null of trades, and of all markets. @param now ms */
-  beginning(topic: Topic, now: number): string | null {
+  private beginning(topic: Topic, now: number): string | null {
     const { channel, market, outcome } = topic;
     const sequence = this.sequenceOf(topic);
     if (channel === "book") return frame("book.snapshot", sequence, now, bookJson(this.registry, market!, outcome!));
     if (channel === "ticker") {
-      const data = tickerJson(market!, outcome!);
-      if (topic.told === "") topic.told = data;
-      return frame("ticker.updated", sequence, now, data);
+      // What the sequence stands for: what came since then is told to everyone alike.
+      if (topic.told === "") topic.told = tickerJson(market!, outcome!);
+      return frame("ticker.updated", sequence, now, topic.told);
     }
     if (channel === "markets" && market !== null) {
       return frame(
@@ -204,14 +213,19 @@ export class Channels {
       if (channel !== "markets") throw badRequest("market_id: required, or else market_ids");
       return [this.topic(channel, null, null)];
     }
-    return ids.flatMap((id) => {
+    const topics: Topic[] = [];
+    for (const id of new Set(ids)) {
       const market = this.registry.get(id);
       if (market === undefined) throw notFound("market");
-      if (channel === "trades" || channel === "markets") return [this.topic(channel, market, null)];
-      const outcomes = market.outcomes.filter((outcome) => outcome_id === undefined || outcome.id === outcome_id);
-      if (outcomes.length === 0) throw notFound("outcome");
-      return outcomes.map((outcome) => this.topic(channel, market, outcome));
-    });
+      if (channel === "trades" || channel === "markets") topics.push(this.topic(channel, market, null));
+      else {
+        const outcomes = market.outcomes.filter((outcome) => outcome_id === undefined || outcome.id === outcome_id);
+        if (outcomes.length === 0) throw notFound("outcome");
+        for (const outcome of outcomes) topics.push(this.topic(channel, market, outcome));
+      }
+      if (topics.length > MAX_WS_SUBSCRIPTIONS) throw tooMany();
+    }
+    return topics;
   }
 
   private topic(channel: Channel, market: Market | null, outcome: Outcome | null): Topic {
@@ -244,11 +258,13 @@ export class Channels {
 
   /** Tells of each ticker that has changed since it was told; how often this is called bounds how often one is told. */
   tellTickers(now: number): void {
-    for (const topic of this.topics.ticker.values()) {
+    for (const { id } of this.registry.takeChangedTickers()) {
+      const topic = this.topics.ticker.get(id);
+      if (topic === undefined) continue;
       const data = tickerJson(topic.market!, topic.outcome!);
       if (data === topic.told) continue;
       topic.told = data;
-      this.publish(topic, "ticker.updated", this.tickerSequences.next(topic.outcome!.id), now, data);
+      this.publish(topic, "ticker.updated", this.tickerSequences.next(id), now, data);
     }
   }
 
@@ -267,6 +283,10 @@ export class Channels {
   }
 }
 
+function tooMany(): ApiError {
+  return badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
+}
+
 function keyOf({ market, outcome }: Topic): number {
   return outcome?.id ?? market?.id ?? ALL;
 }
@@ -275,6 +295,7 @@ function keyOf({ market, outcome }: Topic): number {
 function setWatched({ channel, market, outcome }: Topic, isWatched: boolean): void {
   if (channel === "book") outcome!.isWatched = isWatched;
   else if (channel === "trades") market!.isWatched = isWatched;
+  else if (channel === "ticker") outcome!.ticker = isWatched ? TickerState.told : TickerState.unwatched;
 }
 
 function tickerJson(market: Market, { id, lastPrice, book, volume }: Outcome): string {

@@ -58,6 +58,7 @@ import { type ApiError, overloaded } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
 import { History } from "./history.ts";
 import { registerRoutes } from "./http.ts";
+import { Turns } from "./in-turns.ts";
 import { Kyc } from "./kyc.ts";
 import { LastUse } from "./last-use.ts";
 import { createLogger, type Logger } from "./logger.ts";
@@ -266,8 +267,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
   });
   const history = new History(path);
   const search = new MarketSearch(history, registry);
-  const lists = new MarketLists(registry, ledger, search);
-  const feed = new MarketFeed(registry, ledger, search);
+  const turns = new Turns();
+  const lists = new MarketLists(registry, ledger, search, turns);
+  const feed = new MarketFeed(registry, ledger, search, turns);
   const entry = new OrderEntry({ exchange, findEnded: (orderId) => history.endedOrder(orderId) });
   const writer = new AccountWriter({
     port: threads.port,

@@ -6,8 +6,8 @@ import type { Static } from "typebox";
 import { MarketStatus } from "../engine/constants.ts";
 import type { EventRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
-import { DEFAULT_FEED_SIZE } from "../engine/limits.ts";
-import { writeInTurns } from "./in-turns.ts";
+import { DEFAULT_FEED_SIZE, MAX_LISTED_EVENT_MARKETS } from "../engine/limits.ts";
+import type { Turns } from "./in-turns.ts";
 import { Column, fits, type IdFilter, Order } from "./market-order.ts";
 import type { Market, MarketRegistry, RegistryListener } from "./market-registry.ts";
 import { Found, type MarketSearch } from "./market-search.ts";
@@ -30,16 +30,18 @@ export class MarketFeed implements RegistryListener {
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   private readonly search: MarketSearch;
+  private readonly turns: Turns;
   private readonly order: Order;
   private readonly category = new Column();
   private readonly kind = new Column();
   /** Volumes of 24 hours are as of here. */
   private now = 0;
 
-  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch) {
+  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, turns: Turns) {
     this.registry = registry;
     this.ledger = ledger;
     this.search = search;
+    this.turns = turns;
     const createdAt = (place: number): number => {
       return (isEvent(place) ? registry.event(idOf(place)) : registry.get(idOf(place)))!.createdAt;
     };
@@ -122,7 +124,7 @@ export class MarketFeed implements RegistryListener {
     const wanted = filters.length === 0 ? all : all.filter((place) => fits(place, filters));
     // A copy: while it is written the order may change.
     const shown = [...wanted.subarray((page - 1) * size, page * size)];
-    return writeInTurns(
+    return this.turns.write(
       shown,
       (place) => this.text(place, now),
       (items) => `{"items":[${items}],"page":${page},"size":${size},"total":${wanted.length}}`,
@@ -133,7 +135,10 @@ export class MarketFeed implements RegistryListener {
     const { registry, ledger } = this;
     const id = idOf(place);
     return isEvent(place)
-      ? JSON.stringify({ kind: "event", ...eventView(registry.event(id)!, registry, ledger, now) })
+      ? JSON.stringify({
+          kind: "event",
+          ...eventView(registry.event(id)!, registry, ledger, now, MAX_LISTED_EVENT_MARKETS),
+        })
       : JSON.stringify({ kind: "market", ...marketView(registry.get(id)!, registry, ledger, now) });
   }
 }

@@ -8,9 +8,9 @@ import type { Static } from "typebox";
 import { MARKET_STATUSES } from "../engine/constants.ts";
 import type { EventRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
-import { DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
+import { DEFAULT_PAGE_LIMIT, MAX_LISTED_EVENT_MARKETS } from "../engine/limits.ts";
 import { badRequest } from "./errors.ts";
-import { writeInTurns } from "./in-turns.ts";
+import type { Turns } from "./in-turns.ts";
 import { Column, fits, type IdFilter, Order } from "./market-order.ts";
 import type { Market, MarketRegistry, RegistryListener } from "./market-registry.ts";
 import { Found, type MarketSearch } from "./market-search.ts";
@@ -49,16 +49,18 @@ export class MarketLists implements RegistryListener {
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   private readonly search: MarketSearch;
+  private readonly turns: Turns;
   private readonly marketSorts: Sorts;
   private readonly eventSorts: Sorts;
   private readonly status = new Column();
   private readonly marketCategory = new Column();
   private readonly eventCategory = new Column();
 
-  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch) {
+  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, turns: Turns) {
     this.registry = registry;
     this.ledger = ledger;
     this.search = search;
+    this.turns = turns;
     this.marketSorts = sortsOf(
       (id) => marketVolume(registry.get(id)!),
       (id) => registry.get(id)!.closesAt,
@@ -109,7 +111,7 @@ export class MarketLists implements RegistryListener {
       const filters: IdFilter[] = [this.status.having(MARKET_STATUSES.indexOf(status as never)), ...found];
       if (category !== undefined) filters.push(this.marketCategory.having(category));
       if (event_id !== undefined) filters.push(Found.of(this.registry.marketsOf(event_id)));
-      return page(this.marketSorts[sort], TAGS.markets[sort], filters, query, (id) => {
+      return page(this.turns, this.marketSorts[sort], TAGS.markets[sort], filters, query, (id) => {
         return JSON.stringify(marketView(this.registry.get(id)!, this.registry, this.ledger, now));
       });
     };
@@ -122,8 +124,10 @@ export class MarketLists implements RegistryListener {
     const read = (found: readonly Found[]): string | Promise<string> => {
       const filters: IdFilter[] = [...found];
       if (category !== undefined) filters.push(this.eventCategory.having(category));
-      return page(this.eventSorts[sort], TAGS.events[sort], filters, query, (id) => {
-        return JSON.stringify(eventView(this.registry.event(id)!, this.registry, this.ledger, now));
+      return page(this.turns, this.eventSorts[sort], TAGS.events[sort], filters, query, (id) => {
+        return JSON.stringify(
+          eventView(this.registry.event(id)!, this.registry, this.ledger, now, MAX_LISTED_EVENT_MARKETS),
+        );
       });
     };
     return q === undefined ? read([]) : this.search.find("events", q).then((found) => read([found]));
@@ -132,6 +136,7 @@ export class MarketLists implements RegistryListener {
 
 /** One page of an order: what fits the filters, from the cursor on. @throws ApiError 40000 */
 function page(
+  turns: Turns,
   order: Order,
   tag: number,
   filters: readonly IdFilter[],
@@ -161,5 +166,5 @@ function page(
     shown.push(id);
     last = place;
   }
-  return writeInTurns(shown, text, (items) => `{"items":[${items}],"next_cursor":${next}}`);
+  return turns.write(shown, text, (items) => `{"items":[${items}],"next_cursor":${next}}`);
 }

@@ -47,7 +47,12 @@ export interface Outcome {
   book: Book | null;
   /** Someone is told of its book's changes: only then are they listed. */
   isWatched: boolean;
+  ticker: TickerState;
 }
+
+/** Whether somebody is told of an outcome's best prices, last price and volume, and of all that they are by now. */
+export const TickerState = { unwatched: 0, told: 1, changed: 2 } as const;
+export type TickerState = (typeof TickerState)[keyof typeof TickerState];
 
 /** Keeps lists of markets and events. Of each trade of the exchange it is told by `volumeChanged`: that must be quick. */
 export interface RegistryListener {
@@ -77,6 +82,7 @@ export class MarketRegistry {
   private readonly books: (Book | undefined)[] = [];
   /** Outcomes whose books have changes of the batch at hand. */
   private readonly changedBooks: number[] = [];
+  private changedTickers: Outcome[] = [];
   private readonly bookMemory = new BookMemory();
   readonly bookTexts = new TextCache(MAX_BOOK_TEXT_LENGTH);
   readonly recentTrades = new RecentTrades(MAX_RECENT_TRADES);
@@ -113,7 +119,7 @@ export class MarketRegistry {
       createdAt: row.createdAt,
       firstOutcomeId: row.firstOutcomeId,
       outcomes: outcomes.map(({ id, name, lastPrice, volume }) => {
-        return { id, name, lastPrice, volume, book: null, isWatched: false };
+        return { id, name, lastPrice, volume, book: null, isWatched: false, ticker: TickerState.unwatched };
       }),
       hourly: null,
       tradeSequence: this.firstTradeSequence,
@@ -217,6 +223,7 @@ export class MarketRegistry {
         market.booksVersion++;
         market.booksAt = now;
         const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
+        this.touchTicker(outcome);
         if (outcome.isWatched) {
           const { bids, asks } = book.changes();
           each(outcome, book.sequence, bids, asks);
@@ -226,6 +233,20 @@ export class MarketRegistry {
     }
     this.changedBooks.length = 0;
     this.bookMemory.clearChanges();
+  }
+
+  private touchTicker(outcome: Outcome): void {
+    if (outcome.ticker !== TickerState.told) return;
+    outcome.ticker = TickerState.changed;
+    this.changedTickers.push(outcome);
+  }
+
+  /** The outcomes whose watched tickers may have changed since the last call. */
+  takeChangedTickers(): readonly Outcome[] {
+    const changed = this.changedTickers;
+    this.changedTickers = [];
+    for (const outcome of changed) if (outcome.ticker === TickerState.changed) outcome.ticker = TickerState.told;
+    return changed;
   }
 
   /**
@@ -258,6 +279,7 @@ export class MarketRegistry {
     const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
     outcome.lastPrice = price;
     outcome.volume += quantity;
+    this.touchTicker(outcome);
     this.addHourlyVolume(market, at, quantity);
     const { recentTrades } = this;
     const before = market.newestTrade;

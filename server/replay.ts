@@ -114,7 +114,12 @@ export class Replay {
     } catch (error) {
       refusal = error;
     }
-    if (this.isOver) return;
+    if (this.isOver) {
+      // Where the connection is still there, a token without the scope took its place.
+      const error = new ApiError(ErrorKind.forbidden, "the connection hears no orders any more");
+      if (this.connection.socket !== null) outcome.refused(error);
+      return;
+    }
     try {
       if (refusal === null) {
         outcome.begun(last);

@@ -628,7 +628,7 @@ export const Subscription = closed({
   op: Type.String(),
   channel: names(CHANNELS),
   market_id: Type.Optional(Id),
-  market_ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: MAX_WS_SUBSCRIPTIONS, uniqueItems: true })),
+  market_ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: MAX_WS_SUBSCRIPTIONS })),
   outcome_id: Type.Optional(Id),
   id,
 });

@@ -3,11 +3,12 @@
  * messages of one committed batch leave in one write; what goes to many comes from uWebSockets.js's topics.
  */
 import type { WebSocket } from "uWebSockets.js";
-import { MAX_WS_BACKPRESSURE_BYTES } from "../engine/limits.ts";
+import { BEGINNINGS_PER_SECOND, MAX_BEGINNINGS, MAX_WS_BACKPRESSURE_BYTES } from "../engine/limits.ts";
 import type { Principal } from "./accounts.ts";
 import type { Topic } from "./channels.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Traffic } from "./counters.ts";
+import { ApiError, ErrorKind } from "./errors.ts";
 import { encodeJson } from "./msgpack.ts";
 import type { Connection, Origin } from "./order-entry.ts";
 import type { Replay } from "./replay.ts";
@@ -24,6 +25,9 @@ export interface SocketData {
   readonly connection: SocketConnection;
 }
 
+/** Of those that have nothing to begin; never added to. */
+const NO_TOPICS: Topic[] = [];
+
 export class SocketConnection {
   principal: Principal | null;
   readonly address: ClientAddress;
@@ -33,6 +37,12 @@ export class SocketConnection {
   readonly origin: Origin & { connection: Connection };
   /** What it is subscribed to; null where it never was. */
   topics: Set<Topic> | null = null;
+  /** Subscriptions that are still to begin. */
+  starting: Topic[] = NO_TOPICS;
+  /** Some of them begin with the next turn of the event loop. */
+  startsSoon = false;
+  private beginnings = MAX_BEGINNINGS;
+  private beginningsAt = 0;
   /** The last order update that it was told. */
   orderSequence = 0;
   /** While it is told again what it missed. */
@@ -54,7 +64,20 @@ export class SocketConnection {
   closed(): void {
     this.socket = null;
     this.replay = null;
+    this.starting = NO_TOPICS;
     this.outbox.length = 0;
+  }
+
+  /** Counts what it wants begun. @param now ms @throws ApiError 42900 where that is more than it may have by now */
+  takeBeginnings(count: number, now: number): void {
+    const earned = ((now - this.beginningsAt) * BEGINNINGS_PER_SECOND) / 1_000;
+    const left = Math.min(MAX_BEGINNINGS, this.beginnings + earned);
+    if (count > left) {
+      const text = `subscriptions: ${MAX_BEGINNINGS} begin at one time and ${BEGINNINGS_PER_SECOND} a second after that`;
+      throw new ApiError(ErrorKind.limitExceeded, text, Math.ceil((count - left) / BEGINNINGS_PER_SECOND));
+    }
+    this.beginnings = left - count;
+    this.beginningsAt = now;
   }
 
   get hearsOrders(): boolean {

@@ -10,8 +10,16 @@ export type Check<T> = (value: unknown) => T;
 export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
   const validator = Compile(schema);
   const { properties = null, additionalProperties } = schema as { properties?: object; additionalProperties?: unknown };
+  const lists = Object.entries((properties ?? {}) as Record<string, { maxItems?: number }>).filter(
+    ([, { maxItems }]) => maxItems !== undefined,
+  );
   return (value) => {
     if (validator.Check(value)) return value as Static<T>;
+    // What is wrong with each of sixty thousand items would take a second to find out.
+    for (const [name, { maxItems }] of lists) {
+      const list = (value as Record<string, unknown> | null)?.[name];
+      if (Array.isArray(list) && list.length > maxItems!) throw badRequest(`${name}: at most ${maxItems} items`);
+    }
     // Of a crowd of unknown fields one is enough to know: to list them all would take milliseconds.
     if (properties !== null && additionalProperties === false && typeof value === "object" && value !== null) {
       for (const name of Object.keys(value)) {

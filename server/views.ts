@@ -42,8 +42,14 @@ export function marketVolume(market: Market): number {
   return volume;
 }
 
-/** An event with its markets, of which it shows some where there are very many; what was only proposed isn't shown. */
-export function eventView(event: EventRow, registry: MarketRegistry, ledger: Ledger, now: number): object {
+/** An event with its markets, `most` of them at most; what was only proposed isn't shown. @param now ms */
+export function eventView(
+  event: EventRow,
+  registry: MarketRegistry,
+  ledger: Ledger,
+  now: number,
+  most = MAX_EVENT_MARKETS,
+): object {
   const markets = registry.marketsOf(event.id).filter(isListed);
   let volume = 0;
   let dayVolume = 0;
@@ -61,7 +67,7 @@ export function eventView(event: EventRow, registry: MarketRegistry, ledger: Led
     volume,
     volume_24h: dayVolume,
     market_count: markets.length,
-    markets: shownOf(markets).map((market) => marketView(market, registry, ledger, now)),
+    markets: shownOf(markets, most).map((market) => marketView(market, registry, ledger, now)),
   };
 }
 
@@ -71,12 +77,12 @@ function isListed(market: Market): boolean {
 }
 
 /** All that fit, as they were made; where they are too many the open ones first, and of these the newest. */
-function shownOf(markets: readonly Market[]): readonly Market[] {
-  if (markets.length <= MAX_EVENT_MARKETS) return markets;
+function shownOf(markets: readonly Market[], most: number): readonly Market[] {
+  if (markets.length <= most) return markets;
   const isOpen = (market: Market): boolean => market.status === MarketStatus.open;
-  const open = markets.filter(isOpen).slice(-MAX_EVENT_MARKETS);
-  const others = markets.filter((market) => !isOpen(market)).slice(open.length - MAX_EVENT_MARKETS);
-  const shown = open.length === MAX_EVENT_MARKETS ? open : [...open, ...others];
+  const open = markets.filter(isOpen).slice(-most);
+  const others = markets.filter((market) => !isOpen(market)).slice(open.length - most);
+  const shown = open.length === most ? open : [...open, ...others];
   return shown.sort((a, b) => a.id - b.id);
 }
 

@@ -8,6 +8,8 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from "uWebSockets.js";
 import {
   HEARTBEAT_MS,
+  MAX_BEGINNING_AHEAD_BYTES,
+  MAX_CHARACTERS_PER_TURN,
   MAX_WS_BACKPRESSURE_BYTES,
   MAX_WS_CONNECTIONS,
   MAX_WS_MESSAGE_BYTES,
@@ -216,7 +218,7 @@ export class SocketHub implements Audience {
       upgrade: (res, req, context) => this.upgrade(res, req, context),
       open: (socket) => this.open(socket),
       message: (socket, message, isBinary) => this.receive(socket.getUserData().connection, message, isBinary),
-      drain: (socket) => socket.getUserData().connection.replay?.drained(),
+      drain: (socket) => this.drained(socket.getUserData().connection),
       dropped: (socket) => void this.slow.add(socket.getUserData().connection),
       close: (socket) => this.close(socket.getUserData().connection),
     });
@@ -502,11 +504,40 @@ export class SocketHub implements Audience {
     }
     const { json, topics } = this.channels.subscribe(connection, named);
     reply.data(`{"subscriptions":${json}}`);
-    const now = Date.now();
-    for (const topic of topics) {
-      const beginning = this.channels.beginning(topic, now);
-      if (beginning !== null) this.send(connection, beginning);
+    const isUnderWay = connection.starting.length > 0;
+    connection.starting = [...connection.starting, ...topics];
+    if (!isUnderWay) this.beginTopics(connection);
+  }
+
+  /**
+   * Begins subscriptions in their order, as fast as the peer takes what they begin with, and so much a turn of the event
+   * loop: a thousand books are tens of megabytes.
+   */
+  private beginTopics(connection: SocketConnection): void {
+    // What the peer takes calls again.
+    if (connection.buffered > MAX_BEGINNING_AHEAD_BYTES) return;
+    const { starting } = connection;
+    let characters = 0;
+    let begun = 0;
+    while (begun < starting.length && characters < MAX_CHARACTERS_PER_TURN) {
+      const beginning = this.channels.begin(connection, starting[begun++]!);
+      if (beginning === null) continue;
+      characters += beginning.length;
+      this.send(connection, beginning);
     }
+    connection.starting = starting.slice(begun);
+    if (begun === starting.length) return;
+    this.flush();
+    connection.startsSoon = true;
+    setImmediate(() => {
+      connection.startsSoon = false;
+      this.beginTopics(connection);
+    });
+  }
+
+  private drained(connection: SocketConnection): void {
+    connection.replay?.drained();
+    if (connection.starting.length > 0 && !connection.startsSoon) this.beginTopics(connection);
   }
 
   private send(connection: SocketConnection, message: string): void {

@@ -52,10 +52,13 @@ export function migrate(db: Database.Database): void {
   }
   const words = (...texts: (string | null)[]): string => indexedWords(...texts);
   db.function("search_words", { varargs: true, deterministic: true }, words as (...values: unknown[]) => string);
+  // What a migration sorts may be larger than memory.
+  db.pragma("temp_store = FILE");
   for (let next = version; next < MIGRATIONS.length; next++) {
     db.transaction(() => {
       db.exec(MIGRATIONS[next]!);
       db.pragma(`user_version = ${next + 1}`);
     }).immediate();
   }
+  db.pragma("temp_store = MEMORY");
 }

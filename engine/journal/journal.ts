@@ -269,14 +269,13 @@ export class Journal {
 
   /** Work that can wait, for when the rings are empty. True when there may be more. */
   idle(): boolean {
-    if (this.writeArrears()) return true;
+    if (this.writeArrears(this.updates.hasOutdated(this.now()))) return true;
     this.checkpoint(QUIET_CHECKPOINT_PAGES);
     return false;
   }
 
-  /** A slice of what is written in arrears; false where there is nothing. */
-  private writeArrears(): boolean {
-    const isPruning = this.updates.hasOutdated(this.now());
+  /** A slice of what is written in arrears, and of old updates taken away; false where there is nothing. */
+  private writeArrears(isPruning: boolean): boolean {
     if (
       isPruning ||
       this.unlisted() > 0 ||
@@ -298,7 +297,8 @@ export class Journal {
 
   /** Writes what is in arrears and empties the WAL; then the database can be closed. */
   close(): void {
-    while (this.writeArrears());
+    // Old updates can wait for the next start: there may be days of them.
+    while (this.writeArrears(false));
     this.db.pragma("wal_checkpoint(TRUNCATE)");
     this.db.close();
   }

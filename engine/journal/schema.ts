@@ -261,8 +261,8 @@ export const MIGRATIONS: readonly string[] = [
     (words, content = '', contentless_delete = 1, detail = none, prefix = '1 2', tokenize = 'ascii');
   CREATE VIRTUAL TABLE event_words USING fts5
     (words, content = '', contentless_delete = 1, detail = none, prefix = '1 2', tokenize = 'ascii');
-  INSERT INTO market_words (rowid, words) SELECT id, search_words(question, description, category, slug,
-    (SELECT group_concat(name, ' ') FROM outcomes WHERE market_id = markets.id)) FROM markets;
+  INSERT INTO market_words (rowid, words) SELECT id, search_words(question, description, category, slug, names)
+    FROM markets JOIN (SELECT market_id, group_concat(name, ' ') AS names FROM outcomes GROUP BY market_id) ON market_id = id;
   INSERT INTO event_words (rowid, words) SELECT id, search_words(title, category, slug) FROM events;
 
   -- What outcomes traded at, written in arrears. interval: minutes; open_time: ms, a multiple of it; prices in BPS.
@@ -272,13 +272,17 @@ export const MIGRATIONS: readonly string[] = [
     high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL, volume INTEGER NOT NULL,
     last_fill_id INTEGER NOT NULL, PRIMARY KEY (outcome_id, interval, open_time)
   ) STRICT, WITHOUT ROWID;
+  CREATE TEMP TABLE minutes AS
+    SELECT outcome_id, created_at - created_at % 60000 AS open_time, min(id) AS first, max(id) AS last,
+      max(price) AS high, min(price) AS low, sum(quantity) AS volume FROM fills WHERE role = 1 GROUP BY 1, 2;
   INSERT INTO candles
-    SELECT outcome_id, interval, open_time, (SELECT price FROM fills WHERE id = first), high, low,
+    SELECT outcome_id, length, began, (SELECT price FROM fills WHERE id = first), high, low,
       (SELECT price FROM fills WHERE id = last), volume, last
-    FROM (SELECT outcome_id, interval, created_at - created_at % (interval * 60000) AS open_time, min(id) AS first,
-        max(price) AS high, min(price) AS low, sum(quantity) AS volume, max(id) AS last
-      FROM fills CROSS JOIN (SELECT 1 AS interval UNION ALL SELECT 5 UNION ALL SELECT 60 UNION ALL SELECT 1440)
-      WHERE role = 1 GROUP BY 1, 2, 3);
+    FROM (SELECT outcome_id, length, open_time - open_time % (length * 60000) AS began, min(first) AS first,
+        max(last) AS last, max(high) AS high, min(low) AS low, sum(volume) AS volume
+      FROM minutes CROSS JOIN (SELECT 1 AS length UNION ALL SELECT 5 UNION ALL SELECT 60 UNION ALL SELECT 1440)
+      GROUP BY 1, 2, 3);
+  DROP TABLE minutes;
   INSERT INTO meta SELECT 'candles_fill', last_entry_id FROM totals;
   `,
 ];

@@ -8,7 +8,7 @@ import { gunzipSync } from "node:zlib";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MIGRATIONS } from "../../engine/journal/schema.ts";
-import { MAX_EVENT_MARKETS } from "../../engine/limits.ts";
+import { MAX_EVENT_MARKETS, MAX_LISTED_EVENT_MARKETS } from "../../engine/limits.ts";
 import { Client, type MarketJson } from "./support/client.ts";
 import { withDatabase } from "./support/data-dir.ts";
 import { Random } from "./support/random.ts";
@@ -364,8 +364,8 @@ describe("events", () => {
       expect(event.market_count).toBe(own.length);
       expect(event.volume).toBe(sum(own.map(({ volume }) => volume)));
       expect(event.volume_24h).toBe(event.volume);
-      if (own.length <= MAX_EVENT_MARKETS) expect(event.markets).toEqual(own.reverse());
-      else expect(event.markets).toEqual(own.slice(0, MAX_EVENT_MARKETS).reverse());
+      if (own.length <= MAX_LISTED_EVENT_MARKETS) expect(event.markets).toEqual(own.reverse());
+      else expect(event.markets).toEqual(own.slice(0, MAX_LISTED_EVENT_MARKETS).reverse());
     }
     const byVolume = events.toSorted((a, b) => b.volume - a.volume || b.id - a.id);
     for (const limit of [1, 2, 200]) {

@@ -6,7 +6,13 @@ import type * as Uws from "uWebSockets.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MarketRow, OutcomeRow } from "../../engine/journal/load.ts";
 import { Ledger } from "../../engine/ledger.ts";
-import { HEARTBEAT_MS, MAX_SOCKET_TICKETS, MAX_WS_SUBSCRIPTIONS, SOCKET_TICK_MS } from "../../engine/limits.ts";
+import {
+  BEGINNINGS_PER_SECOND,
+  HEARTBEAT_MS,
+  MAX_SOCKET_TICKETS,
+  MAX_WS_SUBSCRIPTIONS,
+  SOCKET_TICK_MS,
+} from "../../engine/limits.ts";
 import type { Principal } from "../../server/accounts.ts";
 import { Channels } from "../../server/channels.ts";
 import { NO_ADDRESS } from "../../server/client-address.ts";
@@ -176,7 +182,7 @@ describe("subscriptions", () => {
     const wrong: [object, number][] = [
       [{ channel: "markets", market_id: id, market_ids: [other.id] }, 40000],
       [{ channel: "ticker", market_ids: [] }, 40000],
-      [{ channel: "ticker", market_ids: [id, id] }, 40000],
+      [{ channel: "ticker", market_ids: Array(MAX_WS_SUBSCRIPTIONS + 1).fill(id) }, 40000],
       [{ channel: "ticker", market_ids: [String(id)] }, 40000],
       [{ channel: "ticker", market_ids: id }, 40000],
       [{ channel: "ticker" }, 40000],
@@ -218,6 +224,39 @@ describe("subscriptions", () => {
     await user.place(terms(market, 0, BUY, 11, 1));
     await socket.frame<TickerJson>("ticker.updated", ({ best_bid }) => best_bid === 11);
     expect(socket.of("book.updated")).toHaveLength(1);
+    await socket.close();
+  });
+
+  test("market_ids that name one market many times name it once; a flood of them is refused at once", async () => {
+    const market = world.market();
+    const socket = await Socket.open(world.server, null, { protocols: ["msgpack"] });
+    const { data } = await socket.ask({ op: "subscribe", channel: "trades", market_ids: [market.id, market.id] });
+    expect((data as { subscriptions: unknown[] }).subscriptions).toHaveLength(1);
+    const start = performance.now();
+    const flood = { op: "subscribe", channel: "trades", market_ids: Array<number>(60_000).fill(1) };
+    for (let n = 0; n < 20; n++) {
+      const answer = await socket.ask(flood);
+      expect([answer.code, answer.msg]).toEqual([40000, `market_ids: at most ${MAX_WS_SUBSCRIPTIONS} items`]);
+    }
+    // One of them took a second once.
+    expect(performance.now() - start).toBeLessThan(5_000);
+    await socket.close();
+  });
+
+  test("a thousand begin in their order, a second thousand too, and then they are counted by the second", async () => {
+    const large = world.markets.filter(({ outcomes }) => outcomes.length === 32).slice(0, 31);
+    const market_ids = large.map(({ id }) => id);
+    const socket = await Socket.open(world.server, null);
+    const subscribe = { op: "subscribe", channel: "book", market_ids };
+    const outcomes = large.flatMap((market) => market.outcomes);
+    for (let turn = 1; turn <= 2; turn++) {
+      expect(await refused(socket.ask(subscribe))).toBe(0);
+      await socket.until(() => (socket.frames.length >= turn * outcomes.length ? true : undefined), "all snapshots");
+      const begun = socket.of<{ outcome_id: number }>("book.snapshot").slice((turn - 1) * outcomes.length);
+      expect(begun.map(({ data }) => data.outcome_id)).toEqual(outcomes);
+    }
+    const { code, msg } = await socket.ask(subscribe);
+    expect([code, msg]).toEqual([42900, expect.stringContaining(`${BEGINNINGS_PER_SECOND} a second`)]);
     await socket.close();
   });
 
@@ -268,7 +307,8 @@ describe("a market's state", () => {
       open: (socket) => {
         const { connection } = socket.getUserData();
         connection.socket = socket;
-        channels.subscribe(connection, { channel: "markets", ...wanted[connections.length] });
+        const { topics } = channels.subscribe(connection, { channel: "markets", ...wanted[connections.length] });
+        for (const topic of topics) channels.begin(connection, topic);
         connections.push(connection);
       },
       close: (socket) => {

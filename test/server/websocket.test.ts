@@ -446,19 +446,32 @@ describe("private events", () => {
 describe("slow readers", () => {
   test("one that lets too much pile up is closed with 4408; others don't feel it", async () => {
     const [market, user] = [world.market(), world.user()];
-    for (let price = 1; price <= 400; price++) await user.place(terms(market, 0, BUY, price, 1));
+    for (let first = 1; first <= 2_000; first += 50) {
+      const operations = Array.from({ length: 50 }, (_, i) => ({
+        op: "place",
+        ...terms(market, 0, BUY, first + i, 1),
+      }));
+      await user.request("POST", "/orders/batch", { body: { operations } });
+    }
     const slow = await Socket.open(world.server, null);
     const steady = await Socket.open(world.server, null);
     await steady.subscribe("book", market.id);
     slow.socket.pause();
-    // Each answer is a snapshot of 400 levels; nobody reads them.
+    // Snapshots of 2,000 levels, which come as long as the system takes them for a peer that doesn't read.
     const subscribe = JSON.stringify({ op: "subscribe", channel: "book", market_id: market.id, id: 1 });
-    for (let n = 0; n < 6_000; n++) slow.socket.send(subscribe);
+    for (let n = 0; n < 990; n++) slow.socket.send(subscribe);
     await new Promise<void>((resolve) => slow.socket.send(subscribe, () => resolve()));
-    for (let n = 0; n < 50; n++) {
-      const price = 5_000 + n;
-      await user.place(terms(market, 1, BUY, price, 1));
-      await steady.frame<BookJson>("book.updated", (data) => data.bids.some((level) => level[0] === price));
+    // Then what happens piles up: updates of a hundred levels each.
+    for (let n = 1; n <= 1_500; n++) {
+      const quotes = Array.from({ length: 100 }, (_, i) => ({
+        ...{ outcome_id: market.outcomes[1], side: BUY, price: 1 + i, quantity: n },
+      }));
+      await user.request("PUT", `/quotes/${market.id}`, { body: { quotes } });
+      await steady.frame<BookJson>(
+        "book.updated",
+        (data) => data.bids.some((level) => level[1] === n),
+        steady.frames.length - 1,
+      );
     }
     slow.socket.resume();
     expect(await slow.closed).toBe(4408);
