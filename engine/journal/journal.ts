@@ -165,7 +165,6 @@ export class Journal {
   private touchGate = new Int32Array(4096);
   /** First word of the orderPlaced record, or -1 where the order has a row already. */
   private touchPlaced = new Int32Array(4096);
-  private touchPrice = new Int32Array(4096);
   private touchQuantity = new Int32Array(4096);
   private touchRemaining = new Int32Array(4096);
   private touchState = new Int32Array(4096);
@@ -362,7 +361,6 @@ export class Journal {
         case R.EventKind.orderAmended: {
           const touch = this.touch(gateIndex, words, doubles, w);
           this.touchQuantity[touch] = words[w + R.W_QUANTITY]!;
-          this.touchPrice[touch] = words[w + R.W_PRICE]!;
           if ((packed & R.FLAG_LOST_PRIORITY) !== 0) this.touchPriority[touch] = doubles[d + R.D_DETAIL]!;
           this.setTerms(words, w, words[w + R.W_PRICE]!);
           this.addUpdate(words, doubles, w, 0);
@@ -403,7 +401,6 @@ export class Journal {
       this.touchSlot[touch] = slot;
       this.touchGate[touch] = gateIndex;
       this.touchPlaced[touch] = -1;
-      this.touchPrice[touch] = 0;
       this.touchQuantity[touch] = 0;
       this.touchPriority[touch] = 0;
       this.touchFill[touch] = 0;
@@ -578,7 +575,6 @@ export class Journal {
     this.touchSlot = withIndex(this.touchSlot, last);
     this.touchGate = withIndex(this.touchGate, last);
     this.touchPlaced = withIndex(this.touchPlaced, last);
-    this.touchPrice = withIndex(this.touchPrice, last);
     this.touchQuantity = withIndex(this.touchQuantity, last);
     this.touchRemaining = withIndex(this.touchRemaining, last);
     this.touchState = withIndex(this.touchState, last);
@@ -656,7 +652,7 @@ export class Journal {
       if (fill === null) this.statements.updateOrder.run(remaining, status, reason, at, id);
       else this.statements.fillOrder.run(remaining, status, reason, at, fill, id);
     } else {
-      const price = this.touchPrice[touch]! || null;
+      const price = this.prices[slot]!;
       this.statements.amendOrder.run(price, quantity, remaining, status, reason, priority || null, at, fill, id);
     }
     if (isFinal(status) && id <= this.ordersListed) this.ended.push(id);
@@ -690,8 +686,8 @@ export class Journal {
     params[row + 3] = R.sideOf(packed);
     params[row + 4] = (packed & R.FLAG_POST_ONLY) !== 0 ? 1 : 0;
     params[row + 5] = (packed & R.FLAG_PAT) !== 0 ? 1 : 0;
-    params[row + 6] = this.touchPrice[touch]! || words[w + R.W_PRICE]!;
-    params[row + 7] = this.touchQuantity[touch]! || words[w + R.W_QUANTITY]!;
+    params[row + 6] = this.prices[slot]!;
+    params[row + 7] = this.quantities[slot]!;
     params[row + 8] = this.touchRemaining[touch]!;
     params[row + 9] = status;
     params[row + 10] = reason;
@@ -809,7 +805,7 @@ function prepareStatements(db: Database.Database) {
   return {
     updateOrder: db.prepare("UPDATE orders SET remaining = ?, status = ?, reason = ?, updated_at = ? WHERE id = ?"),
     amendOrder: db.prepare(
-      `UPDATE orders SET price = coalesce(?, price), quantity = ?, remaining = ?, status = ?, reason = ?,
+      `UPDATE orders SET price = ?, quantity = ?, remaining = ?, status = ?, reason = ?,
        priority = coalesce(?, priority), updated_at = ?, last_fill_id = coalesce(?, last_fill_id) WHERE id = ?`,
     ),
     fillOrder: db.prepare(
