@@ -33,6 +33,8 @@ export class Topic {
   readonly channel: Channel;
   readonly market: Market | null;
   readonly outcome: Outcome | null;
+  /** Among those of its channel. */
+  readonly key: number;
   /** As uWebSockets.js knows it, for those who speak JSON, and MessagePack. */
   readonly textName: string;
   readonly packedName: string;
@@ -47,6 +49,7 @@ export class Topic {
     this.channel = channel;
     this.market = market;
     this.outcome = outcome;
+    this.key = keyOf(market, outcome);
     const marketId = market?.id ?? null;
     const outcomeId = outcome?.id ?? null;
     this.textName = `${channel}/${outcomeId ?? marketId ?? "all"}`;
@@ -121,7 +124,7 @@ export class Channels {
     connection.topics = own;
     for (const topic of added) {
       own.add(topic);
-      this.topics[topic.channel].set(keyOf(topic), topic);
+      this.topics[topic.channel].set(topic.key, topic);
       if (connection.packed) topic.packs++;
       else topic.texts++;
       this.subscriptions++;
@@ -160,7 +163,7 @@ export class Channels {
     else topic.texts--;
     this.subscriptions--;
     if (topic.texts + topic.packs > 0) return;
-    this.topics[topic.channel].delete(keyOf(topic));
+    this.topics[topic.channel].delete(topic.key);
     setWatched(topic, false);
   }
 
@@ -229,8 +232,7 @@ export class Channels {
   }
 
   private topic(channel: Channel, market: Market | null, outcome: Outcome | null): Topic {
-    const id = outcome?.id ?? market?.id ?? ALL;
-    return this.topics[channel].get(id) ?? new Topic(channel, market, outcome);
+    return this.topics[channel].get(keyOf(market, outcome)) ?? new Topic(channel, market, outcome);
   }
 
   // ---------------------------------------------------------------- what happened
@@ -273,12 +275,12 @@ export class Channels {
     const message = frame(event, sequence, ts, dataJson);
     if (topic.texts > 0) {
       this.app.publish(topic.textName, message, false);
-      this.traffic.sentBytes += topic.texts * Buffer.byteLength(message);
+      this.traffic.sent(message, topic.texts);
     }
     if (topic.packs > 0) {
       const packed = encodeJson(message);
       this.app.publish(topic.packedName, packed, true);
-      this.traffic.sentBytes += topic.packs * packed.length;
+      this.traffic.sent(packed, topic.packs);
     }
   }
 }
@@ -287,7 +289,7 @@ function tooMany(): ApiError {
   return badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
 }
 
-function keyOf({ market, outcome }: Topic): number {
+function keyOf(market: Market | null, outcome: Outcome | null): number {
   return outcome?.id ?? market?.id ?? ALL;
 }
 

@@ -7,6 +7,11 @@ export class Traffic {
   requests = 0;
   receivedBytes = 0;
   sentBytes = 0;
+
+  /** @param receivers how many it went to */
+  sent(message: string | Uint8Array, receivers = 1): void {
+    this.sentBytes += receivers * Buffer.byteLength(message);
+  }
 }
 
 export class Counters {

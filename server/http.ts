@@ -158,13 +158,8 @@ export class Reply implements Responder {
 
   /** The body as it goes out. @param type null where it is JSON text, to be sent as the client wants it */
   private encode(body: string, type: string | null): string | Uint8Array {
-    const { http } = this.options.counters;
-    if (!this.packed || type !== null) {
-      http.sentBytes += Buffer.byteLength(body);
-      return body;
-    }
-    const bytes = encodeJson(body);
-    http.sentBytes += bytes.byteLength;
+    const bytes = this.packed && type === null ? encodeJson(body) : body;
+    this.options.counters.http.sent(bytes);
     return bytes;
   }
 

@@ -150,7 +150,7 @@ async function storedTrades(
   limit: number,
 ): Promise<string> {
   const page = await historyPage(history.trades(marketId, before, limit));
-  await new Promise<void>((resolve) => reads.afterCommitted(NOBODY, Date.now(), resolve));
+  await reads.committed(NOBODY);
   return page;
 }
 

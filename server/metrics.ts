@@ -175,7 +175,7 @@ export class Metrics {
     this.gauge("websocket_connections", "WebSockets that are open", () => sockets().connections);
     this.gauge(
       "websocket_subscriptions",
-      "Books and trades that they are subscribed to",
+      "Channels of outcomes and markets that they are subscribed to",
       () => sockets().subscriptions,
     );
   }

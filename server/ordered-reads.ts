@@ -40,6 +40,11 @@ export class OrderedReads {
     else this.unapplied.push({ userId, marks, deadline: now + READ_WAIT_MS, give });
   }
 
+  /** Resolves once the user has been told what the database holds now. */
+  committed(userId: number): Promise<void> {
+    return new Promise((resolve) => this.afterCommitted(userId, Date.now(), resolve));
+  }
+
   /** Calls `give` once the user has been told what memory holds. */
   afterTold(userId: number, now: number, give: () => void): void {
     if (this.isOver) return give();

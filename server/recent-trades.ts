@@ -109,18 +109,8 @@ export class RecentTrades {
       const matchType = (terms >> TYPE_SHIFT) & TYPE_MASK;
       const matchId = this.fillIds[i]! - (terms >> LEGS_SHIFT);
       const [outcome, side] = [this.outcomes[i]!, terms & SIDE_MASK];
-      return tradeJson(
-        ...([
-          matchId,
-          marketId,
-          outcome,
-          side,
-          this.prices[i]!,
-          this.quantities[i]!,
-          matchType,
-          this.times[i]!,
-        ] as const),
-      );
+      const [price, quantity] = [this.prices[i]!, this.quantities[i]!];
+      return tradeJson(matchId, marketId, outcome, side, price, quantity, matchType, this.times[i]!);
     });
   }
 }

@@ -146,7 +146,7 @@ export class Replay {
     for (let page = first; ; page = null) {
       if (page === null && this.sequence < this.missed) page = await this.read();
       // It may tell of orders whose answers are still to be sent, and those come first; so does what was told before.
-      await this.afterAnswers();
+      await this.context.exchange.reads.committed(this.userId);
       if (this.isOver) return;
       if (page !== null) await this.tell(page);
       else if (this.sequence >= this.missed) return this.goLive();
@@ -160,11 +160,6 @@ export class Replay {
     const page = await history.updates({ userId: this.userId, after: this.sequence, limit: REPLAY_PAGE });
     checkKept(page, "sequence");
     return page;
-  }
-
-  private afterAnswers(): Promise<void> {
-    const { reads } = this.context.exchange;
-    return new Promise((resolve) => reads.afterCommitted(this.userId, Date.now(), resolve));
   }
 
   private async tell({ items }: UpdatesPage): Promise<void> {

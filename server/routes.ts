@@ -30,7 +30,7 @@ import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import type { SocketTickets } from "./socket-tickets.ts";
 import { compileSchema } from "./validate.ts";
-import { balanceView, hasPosition, positionView, solvencyView } from "./views.ts";
+import { balanceView, positionsOf, positionView, solvencyView } from "./views.ts";
 
 export interface RouteContext extends AccountRouteContext, MarketRouteContext, OAuthRouteContext {
   readonly exchange: Exchange;
@@ -389,14 +389,10 @@ function walletRoutes({ exchange, entry, history, writer }: RouteContext): Route
       handler({ principal, query }) {
         const { market_id, ...rest } = query as Static<typeof S.PositionsQuery>;
         const { before, limit } = readPage(rest);
-        const found: number[] = [];
-        let at = ledger.firstPositionOf(principal!.userId);
-        for (; at !== 0; at = ledger.nextPosition(at)) {
-          const outcomeId = ledger.outcomeOf(at);
-          if (outcomeId >= before || (market_id !== undefined && registry.ofOutcome(outcomeId)!.id !== market_id))
-            continue;
-          if (hasPosition(ledger, at)) found.push(at);
-        }
+        const found = positionsOf(ledger, principal!.userId).filter((position) => {
+          const outcomeId = ledger.outcomeOf(position);
+          return outcomeId < before && (market_id === undefined || registry.ofOutcome(outcomeId)!.id === market_id);
+        });
         found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
         const shown = found.slice(0, limit);
         const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));

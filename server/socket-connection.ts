@@ -112,7 +112,7 @@ export class SocketConnection {
     socket.cork(() => {
       for (const message of this.outbox) {
         const bytes = this.packed ? encodeJson(message) : message;
-        this.traffic.sentBytes += Buffer.byteLength(bytes);
+        this.traffic.sent(bytes);
         const sent = socket.send(bytes, this.packed);
         if (sent === SEND_DROPPED) isWhole = false;
       }

@@ -92,9 +92,13 @@ export function balanceView(ledger: Ledger, userId: number): object {
   return { available: total - held, held, total };
 }
 
-/** False of one that was split and merged, or never was. */
-export function hasPosition(ledger: Ledger, position: number): boolean {
-  return ledger.quantity(position) !== 0 || ledger.realizedPnl(position) !== 0;
+/** The user's positions, but for those that were split and merged, or never were. */
+export function positionsOf(ledger: Ledger, userId: number): number[] {
+  const found: number[] = [];
+  for (let at = ledger.firstPositionOf(userId); at !== 0; at = ledger.nextPosition(at)) {
+    if (ledger.quantity(at) !== 0 || ledger.realizedPnl(at) !== 0) found.push(at);
+  }
+  return found;
 }
 
 /** A position, valued at the outcome's last price (null before the first trade). */

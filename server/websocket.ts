@@ -18,7 +18,7 @@ import {
 } from "../engine/limits.ts";
 import type { Credential, Principal } from "./accounts.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
-import { Channels, type Subscription, type Topic } from "./channels.ts";
+import { Channels, type Subscription } from "./channels.ts";
 import type { AddressReader, ClientAddress } from "./client-address.ts";
 import type { Counters } from "./counters.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "./dispatch.ts";
@@ -48,7 +48,7 @@ import {
 } from "./socket-connection.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./socket-tickets.ts";
 import { compileSchema } from "./validate.ts";
-import { balanceView, hasPosition, positionView } from "./views.ts";
+import { balanceView, positionsOf, positionView } from "./views.ts";
 
 /** Names the rate bucket of tokens to verify. */
 const UPGRADE = "GET /ws";
@@ -526,8 +526,8 @@ export class SocketHub implements Audience {
       this.send(connection, beginning);
     }
     connection.starting = starting.slice(begun);
-    if (begun === starting.length) return;
     this.flush();
+    if (connection.starting.length === 0) return;
     connection.startsSoon = true;
     setImmediate(() => {
       connection.startsSoon = false;
@@ -641,11 +641,7 @@ export class SocketHub implements Audience {
     if (!connection.hearsAccount) return;
     const { ledger } = this.exchange;
     const { userId } = connection.principal!;
-    const positions: number[] = [];
-    for (let at = ledger.firstPositionOf(userId); at !== 0; at = ledger.nextPosition(at)) {
-      if (hasPosition(ledger, at)) positions.push(at);
-    }
-    const messages = this.accountMessages(userId, this.exchange.userSequence(userId), positions);
+    const messages = this.accountMessages(userId, this.exchange.userSequence(userId), positionsOf(ledger, userId));
     for (const message of messages) this.send(connection, message);
   }
 
@@ -673,7 +669,7 @@ export class SocketHub implements Audience {
   }
 
   private heartbeat(connection: SocketConnection, now: number): string {
-    const subscriptions = this.channels.list(connection.topics ?? NO_TOPICS);
+    const subscriptions = this.channels.list(connection.topics ?? []);
     const data = `{"subscriptions":${subscriptions},"orders":${this.orderSequenceOf(connection)}}`;
     return frame("heartbeat", ++connection.heartbeats, now, data);
   }
@@ -686,8 +682,6 @@ export class SocketHub implements Audience {
     return isBehind ? connection.orderSequence : this.exchange.userSequence(userId);
   }
 }
-
-const NO_TOPICS: readonly Topic[] = [];
 
 function join<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: SocketConnection): void {
   const members = groups.get(key);
