@@ -270,7 +270,12 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const turns = new Turns();
   const lists = new MarketLists(registry, ledger, search, turns);
   const feed = new MarketFeed(registry, ledger, search, turns);
-  const entry = new OrderEntry({ exchange, findEnded: (orderId) => history.endedOrder(orderId) });
+  const entry = new OrderEntry({
+    exchange,
+    findEnded: (orderId) => history.endedOrder(orderId),
+    tie: (orderIds, tied) =>
+      writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
+  });
   const writer = new AccountWriter({
     port: threads.port,
     posted: threads.posted,

@@ -103,6 +103,8 @@ export interface OrderEntryOptions {
   readonly exchange: Exchange;
   /** Looks an order up in the database. */
   readonly findEnded: (orderId: number) => Promise<EndedOrder | null>;
+  /** Has durable orders end with their connections, should the exchange crash, or no longer. */
+  readonly tie: (orderIds: readonly number[], tied: boolean) => Promise<unknown>;
 }
 
 /** What some placements come to, beside what is held already. */
@@ -116,10 +118,12 @@ interface Needs {
 export class OrderEntry {
   private readonly exchange: Exchange;
   private readonly findEnded: (orderId: number) => Promise<EndedOrder | null>;
+  private readonly tie: OrderEntryOptions["tie"];
 
   constructor(options: OrderEntryOptions) {
     this.exchange = options.exchange;
     this.findEnded = options.findEnded;
+    this.tie = options.tie;
   }
 
   // ---------------------------------------------------------------- placing
@@ -158,7 +162,7 @@ export class OrderEntry {
     const flags =
       (order.postOnly ? R.FLAG_POST_ONLY : 0) |
       (trader.pat ? R.FLAG_PAT : 0) |
-      (origin.connection?.tied === true ? R.FLAG_TIED : 0) |
+      tieOf(origin) |
       (clientOrderId === null && origin.builderCode === null ? 0 : R.FLAG_TEXT);
     const kind = R.CommandKind.placeOrder;
     const packed = R.packCommand(kind, order.side, order.type, order.timeInForce, order.selfTradePrevention, flags);
@@ -391,6 +395,12 @@ export class OrderEntry {
       const reference = exchange.cancels.watch(old.length, { arrived: () => gathered.arrived(), done: settle });
       for (const slot of old) exchange.pushCancel(slot, Reason.user, reference, now);
     }
+    /** Ties orders that are durable to this connection, or to none; the answer waits until that is durable too. */
+    const tie = (orderIds: readonly number[]): void => {
+      outstanding++;
+      this.tie(orderIds, tieOf(origin) !== 0).then(settle, (error) => gathered.fail(asApiError(error)));
+    };
+    const tieAnew: number[] = [];
     let n = 0;
     quotes.forEach((quote, i) => {
       const standingSlot = results[i]!;
@@ -401,8 +411,22 @@ export class OrderEntry {
         return;
       }
       store.connections[standingSlot] = origin.connection?.number ?? 0;
-      if (store.statuses[standingSlot] === IN_FLIGHT) exchange.joinPlacement(standingSlot, awaited(i), now);
+      const tieChanges = (store.packed[standingSlot]! & R.FLAG_TIED) !== tieOf(origin);
+      if (tieChanges) store.packed[standingSlot]! ^= R.FLAG_TIED;
+      const orderId = store.ids[standingSlot]!;
+      if (store.statuses[standingSlot] === IN_FLIGHT) {
+        const placed = awaited(i);
+        const tied: Answer = {
+          data(json) {
+            tie([orderId]);
+            placed.data(json);
+          },
+          error: placed.error,
+        };
+        exchange.joinPlacement(standingSlot, tieChanges ? tied : placed, now);
+      } else if (tieChanges) tieAnew.push(orderId);
     });
+    if (tieAnew.length > 0) tie(tieAnew);
     settle();
   }
 
@@ -489,7 +513,7 @@ export class OrderEntry {
       R.FLAG_QUOTE |
       R.FLAG_POST_ONLY |
       (trader.pat ? R.FLAG_PAT : 0) |
-      (origin.connection?.tied === true ? R.FLAG_TIED : 0) |
+      tieOf(origin) |
       (origin.builderCode === null ? 0 : R.FLAG_TEXT);
     const packed = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, TimeInForce.gtc, 0, flags);
     const slot = this.take(trader, origin, marketId, quote, price, price, packed, now);
@@ -632,6 +656,11 @@ function timedAnswer({ times }: Exchange, slot: number, answer: Answer): Answer 
     data: (json) => answer.data(withTimestamps(json, times.json(slot))),
     error: (error) => answer.error(error),
   };
+}
+
+/** The flag of an order that goes when the connection does over which it comes. */
+function tieOf({ connection }: Origin): number {
+  return connection?.tied === true ? R.FLAG_TIED : 0;
 }
 
 function quoteAnswer(texts: (string | null)[], index: number, gathered: GatheredAnswer, settle: () => void): Answer {

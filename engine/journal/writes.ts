@@ -20,8 +20,8 @@ import { indexedWords } from "./search-words.ts";
 
 type Value = string | number | null;
 
-/** The tables of accounts that need nothing but their rows written, and their columns, named as in TypeScript. */
-interface AccountTables {
+/** The tables whose rows are written as they are, and the columns of which that is true, named as in TypeScript. */
+interface PlainTables {
   users: "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt";
   personal_access_tokens: "lastUsedAt" | "revokedAt";
   sessions: keyof SessionRow | "endedAt" | "endReason";
@@ -30,16 +30,18 @@ interface AccountTables {
   oauth_clients: keyof OAuthClientRow | "deletedAt";
   oauth_grants: keyof OAuthGrantRow | "revokedAt";
   social_identities: keyof SocialIdentityRow | "createdAt";
+  /** Of an order whose placement is durable. */
+  orders: "tied";
 }
 
 /** A new row; `created` of its result is false where one with the same key is there. */
 type InsertRow = {
-  [T in keyof AccountTables]: { kind: "insert"; table: T; row: { [C in AccountTables[T]]?: Value } };
-}[keyof AccountTables];
+  [T in keyof PlainTables]: { kind: "insert"; table: T; row: { [C in PlainTables[T]]?: Value } };
+}[keyof PlainTables];
 /** New values of a row's columns. */
 type UpdateRow = {
-  [T in keyof AccountTables]: { kind: "update"; table: T; id: number; set: { [C in AccountTables[T]]?: Value } };
-}[keyof AccountTables];
+  [T in keyof PlainTables]: { kind: "update"; table: T; id: number; set: { [C in PlainTables[T]]?: Value } };
+}[keyof PlainTables];
 
 export type AccountWrite =
   | InsertRow
@@ -125,7 +127,7 @@ export interface WriteContext {
 
 export type ApplyWrite = (write: AccountWrite) => WriteResult;
 
-/** Answers a function that inserts or updates a row of any account table; each set of columns is prepared once. */
+/** Answers a function that inserts or updates a row of any plain table; each set of columns is prepared once. */
 function prepareRows(db: Database.Database): (write: InsertRow | UpdateRow) => WriteResult {
   const statements = new Map<string, Database.Statement>();
   const statement = (sql: string): Database.Statement => {

@@ -410,6 +410,41 @@ describe("when the server goes", () => {
     await world.stop();
     expectSoundDatabase(world.server.dataDir);
   });
+
+  test("kill -9: quotes that stayed as they were end with the connection that asked for them last", async () => {
+    const world = await World.start({ users: 2, markets: [2, 2] });
+    const [user, other] = [world.user(), world.user()];
+    const [tied, loose] = [await world.socket(user), await world.socket(user)];
+    const [otherTied, otherLoose] = [await world.socket(other), await world.socket(other)];
+    await tied.tie();
+    await otherTied.tie();
+    const sent = (market: TestMarket): { market_id: number; quotes: unknown[] } => ({
+      market_id: market.id,
+      quotes: [100, 200, 300].map((price) => quote(market, 0, BUY, price, 1)),
+    });
+    const [first, second] = [world.market(2), world.markets[1]!];
+    const ids = ({ results }: Results): number[] => results.map(({ data }) => data!.id);
+    const byRest = ids(await user.data<Results>("PUT", `/quotes/${first.id}`, { quotes: sent(first).quotes }));
+    const ends = ids(await tied.data<Results>("quotes.replace", sent(first)));
+    expect(ends).toEqual(byRest);
+    // Sent at once: where they are kept, their placement is on its way still.
+    loose.post({ op: "quotes.replace", data: sent(second) });
+    const inFlight = ids(await tied.data<Results>("quotes.replace", sent(second)));
+    const stay = ids(await otherTied.data<Results>("quotes.replace", sent(first)));
+    expect(ids(await otherLoose.data<Results>("quotes.replace", sent(first)))).toEqual(stay);
+    otherTied.post({ op: "quotes.replace", data: sent(second) });
+    const alsoStay = ids(await otherLoose.data<Results>("quotes.replace", sent(second)));
+    // Back and forth: the last one counts.
+    for (const socket of [tied, loose, tied])
+      expect(ids(await socket.data("quotes.replace", sent(first)))).toEqual(ends);
+    for (const client of [user, other]) client.close();
+    await world.server.kill();
+    world.server = await world.server.restart();
+    await expectKept(world, user.token!, [...ends, ...inFlight], []);
+    await expectKept(world, other.token!, [], [...stay, ...alsoStay]);
+    await world.stop();
+    expectSoundDatabase(world.server.dataDir);
+  });
 });
 
 test("a peer that fell silent is taken for dead, one that is only idle is not", async () => {
