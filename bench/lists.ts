@@ -85,7 +85,8 @@ const trade = (count: number) => () => {
   for (let n = 0; n < count; n++) {
     const outcome = 2 * (MARKETS - below(OPEN));
     matches++;
-    registry.recordTrade(outcome, Side.buy, 5_000, 1 + below(1_000), MatchType.direct, matches, matches, NOW);
+    const fill = { matchId: matches, fillId: matches, matchType: MatchType.direct, at: NOW };
+    registry.recordTrade({ outcomeId: outcome, side: Side.buy, price: 5_000, quantity: 1 + below(1_000), ...fill });
   }
 };
 type MarketsQuery = Parameters<MarketLists["markets"]>[0];

@@ -22,7 +22,7 @@ import { type EngineLink, EngineLinks } from "./engine-links.ts";
 import { ApiError, ErrorKind, overloaded } from "./errors.ts";
 import { Holds } from "./holds.ts";
 import type { Level, Market, MarketRegistry, Outcome } from "./market-registry.ts";
-import { fillJson, liveOrderJson, orderJson, tradeJson, withTimestamps } from "./order-json.ts";
+import { fillJson, liveOrderJson, orderJson, type Trade, tradeJson, withTimestamps } from "./order-json.ts";
 import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
 import { OrderedReads } from "./ordered-reads.ts";
@@ -583,7 +583,7 @@ export class Exchange {
     ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at);
     this.changed(user, outcome);
     this.counters.fills++;
-    if (ends) this.trade(outcome, side, price, quantity, matchType, matchId, id, at);
+    if (ends) this.traded({ outcomeId: outcome, side, price, quantity, matchType, matchId, fillId: id, at });
     const updates = role === Role.maker || (packed & R.FLAG_UPDATE_END) !== 0;
     const listens = this.audience?.listens(user) === true;
     const fill = listens
@@ -601,22 +601,12 @@ export class Exchange {
     this.setState(slot, R.statusOf(packed), Reason.none, remaining, doubles, w, trades);
   }
 
-  private trade(
-    outcome: number,
-    side: number,
-    price: number,
-    quantity: number,
-    matchType: number,
-    matchId: number,
-    fillId: number,
-    at: number,
-  ): void {
-    const market = this.registry.recordTrade(outcome, side, price, quantity, matchType, matchId, fillId, at);
+  private traded(trade: Trade): void {
+    const market = this.registry.recordTrade(trade);
     const sequence = ++market.tradeSequence;
     this.counters.trades++;
     if (!market.isWatched) return;
-    const json = tradeJson(matchId, market.id, outcome, side, price, quantity, matchType, at);
-    this.audience?.tradeCreated(market, sequence, at, json);
+    this.audience?.tradeCreated(market, sequence, trade.at, tradeJson(market.id, trade));
   }
 
   private orderCanceled(words: Int32Array, doubles: Float64Array, w: number): void {

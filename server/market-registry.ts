@@ -6,6 +6,7 @@ import { MARKET_STATUSES, MarketStatus, Side } from "../engine/constants.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../engine/journal/load.ts";
 import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../engine/limits.ts";
 import { Book, BookMemory, impliedLevels, type Level } from "./book.ts";
+import type { Trade } from "./order-json.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
 import { TextCache } from "./text-cache.ts";
 
@@ -264,26 +265,16 @@ export class MarketRegistry {
     return outcome.book?.sequence ?? this.firstBookSequence;
   }
 
-  /** Takes a match into last price, volume and the recent trades; answers the market. @param fillId the taker's */
-  recordTrade(
-    outcomeId: number,
-    side: number,
-    price: number,
-    quantity: number,
-    matchType: number,
-    matchId: number,
-    fillId: number,
-    at: number,
-  ): Market {
+  /** Takes a match into last price, volume and the recent trades; answers the market. */
+  recordTrade(trade: Trade): Market {
+    const { outcomeId, price, quantity, at } = trade;
     const market = this.byOutcome[outcomeId]!;
     const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
     outcome.lastPrice = price;
     outcome.volume += quantity;
     this.touchTicker(outcome);
     this.addHourlyVolume(market, at, quantity);
-    const { recentTrades } = this;
-    const before = market.newestTrade;
-    market.newestTrade = recentTrades.add(before, outcomeId, side, price, quantity, matchType, matchId, fillId, at);
+    market.newestTrade = this.recentTrades.add(market.newestTrade, trade);
     return market;
   }
 

@@ -25,7 +25,7 @@ import { GatheredAnswer } from "./gathered-answer.ts";
 import { type Exposure, worstOf } from "./holds.ts";
 import { isTradable, type Market, marketStatusName } from "./market-registry.ts";
 import { firstAnswerJson, liveOrderJson, withTimestamps } from "./order-json.ts";
-import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";
+import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 
 /** An order as its sender describes it; numbers are codes of constants.ts. */
 export interface Placement {
@@ -410,20 +410,15 @@ export class OrderEntry {
         exchange.awaitPlacement(slot, awaited(i), now);
         return;
       }
-      store.connections[standingSlot] = origin.connection?.number ?? 0;
-      const tieChanges = (store.packed[standingSlot]! & R.FLAG_TIED) !== tieOf(origin);
-      if (tieChanges) store.packed[standingSlot]! ^= R.FLAG_TIED;
+      const tieChanges = takeOver(store, standingSlot, origin);
       const orderId = store.ids[standingSlot]!;
       if (store.statuses[standingSlot] === IN_FLIGHT) {
         const placed = awaited(i);
-        const tied: Answer = {
-          data(json) {
-            tie([orderId]);
-            placed.data(json);
-          },
-          error: placed.error,
+        const placedThenTied = (json: string): void => {
+          tie([orderId]);
+          placed.data(json);
         };
-        exchange.joinPlacement(standingSlot, tieChanges ? tied : placed, now);
+        exchange.joinPlacement(standingSlot, tieChanges ? { ...placed, data: placedThenTied } : placed, now);
       } else if (tieChanges) tieAnew.push(orderId);
     });
     if (tieAnew.length > 0) tie(tieAnew);
@@ -661,6 +656,14 @@ function timedAnswer({ times }: Exchange, slot: number, answer: Answer): Answer 
 /** The flag of an order that goes when the connection does over which it comes. */
 function tieOf({ connection }: Origin): number {
   return connection?.tied === true ? R.FLAG_TIED : 0;
+}
+
+/** Makes a standing order its sender's; answers whether that changes what its row says about ties. */
+function takeOver(store: OrderStore, slot: number, origin: Origin): boolean {
+  store.connections[slot] = origin.connection?.number ?? 0;
+  if ((store.packed[slot]! & R.FLAG_TIED) === tieOf(origin)) return false;
+  store.packed[slot]! ^= R.FLAG_TIED;
+  return true;
 }
 
 function quoteAnswer(texts: (string | null)[], index: number, gathered: GatheredAnswer, settle: () => void): Answer {

@@ -117,15 +117,21 @@ export function fillJson(
 }
 
 /** A match from its taker's side. */
-export function tradeJson(
-  matchId: number,
-  marketId: number,
-  outcomeId: number,
-  side: number,
-  price: number,
-  quantity: number,
-  matchType: number,
-  at: number,
-): string {
+export interface Trade {
+  readonly outcomeId: number;
+  readonly side: number;
+  readonly price: number;
+  readonly quantity: number;
+  readonly matchType: number;
+  readonly matchId: number;
+  /** The taker's; it rises within a market. */
+  readonly fillId: number;
+  /** ms since the epoch */
+  readonly at: number;
+}
+
+/** As `GET /markets/:id/trades` and `trade.created` show it. */
+export function tradeJson(marketId: number, trade: Trade): string {
+  const { matchId, outcomeId, side, price, quantity, matchType, at } = trade;
   return `{"id":${matchId},"market_id":${marketId},"outcome_id":${outcomeId},"side":${side},"price":${price},"quantity":${quantity},"match_type":${MATCH_TYPE_JSON[matchType]},"created_at":${at}}`;
 }

@@ -4,7 +4,7 @@
  * be missing; all else is the database's to answer, with the same cursors (ids of takers' fills) and the same bytes.
  */
 import { MAX_TRADES_WALKED } from "../engine/limits.ts";
-import { tradeJson } from "./order-json.ts";
+import { type Trade, tradeJson } from "./order-json.ts";
 
 /** In the place of a trade before the market's first one. */
 export const NO_TRADE = -1;
@@ -53,19 +53,8 @@ export class RecentTrades {
   /**
    * Adds a trade; answers its number.
    * @param before the number of its market's trade before it, NO_TRADE or OLD_TRADES
-   * @param fillId the taker's fill; it rises within a market
    */
-  add(
-    before: number,
-    outcomeId: number,
-    side: number,
-    price: number,
-    quantity: number,
-    matchType: number,
-    matchId: number,
-    fillId: number,
-    at: number,
-  ): number {
+  add(before: number, { outcomeId, side, price, quantity, matchType, matchId, fillId, at }: Trade): number {
     const number = this.count++;
     const i = number & this.mask;
     this.before[i] = before;
@@ -106,11 +95,17 @@ export class RecentTrades {
   private texts(marketId: number, places: readonly number[]): string[] {
     return places.map((i) => {
       const terms = this.terms[i]!;
-      const matchType = (terms >> TYPE_SHIFT) & TYPE_MASK;
-      const matchId = this.fillIds[i]! - (terms >> LEGS_SHIFT);
-      const [outcome, side] = [this.outcomes[i]!, terms & SIDE_MASK];
-      const [price, quantity] = [this.prices[i]!, this.quantities[i]!];
-      return tradeJson(matchId, marketId, outcome, side, price, quantity, matchType, this.times[i]!);
+      const fillId = this.fillIds[i]!;
+      return tradeJson(marketId, {
+        outcomeId: this.outcomes[i]!,
+        side: terms & SIDE_MASK,
+        price: this.prices[i]!,
+        quantity: this.quantities[i]!,
+        matchType: (terms >> TYPE_SHIFT) & TYPE_MASK,
+        matchId: fillId - (terms >> LEGS_SHIFT),
+        fillId,
+        at: this.times[i]!,
+      });
     });
   }
 }

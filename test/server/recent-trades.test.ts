@@ -61,9 +61,8 @@ class Trading {
     };
     market.trades.push({ fill, json: JSON.stringify(trade) });
     if (isOld) return;
-    const { outcome_id, side, price, quantity, id, created_at } = trade;
-    const terms = [outcome_id, side, price, quantity, matchType, id, fill, created_at] as const;
-    market.newest = this.ring.add(market.newest, ...terms);
+    const { outcome_id: outcomeId, id: matchId, created_at: at } = trade;
+    market.newest = this.ring.add(market.newest, { ...trade, outcomeId, matchType, matchId, fillId: fill, at });
     this.given.push(market);
   }
 
