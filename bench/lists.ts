@@ -2,7 +2,9 @@
  * How long a read of the public lists keeps the gateway's thread: 100,000 markets in 10,000 events, of which 32,000 are
  * open, as many as there may be. In memory and without a server. Processor time, so that what else runs doesn't count.
  */
+
 import { MarketStatus, MatchType, Side } from "../engine/constants.ts";
+import { UNDECIDED } from "../engine/journal/load.ts";
 import { Ledger } from "../engine/ledger.ts";
 import { Turns } from "../server/in-turns.ts";
 import { MarketFeed } from "../server/market-feed.ts";
@@ -30,7 +32,15 @@ for (let id = 1; id <= EVENTS; id++) {
 for (let id = 1; id <= MARKETS; id++) {
   const isOpen = id > MARKETS - OPEN;
   const outcomes = ["Yes", "No"].map((name, position) => {
-    return { id: 2 * id + position, marketId: id, position, name, lastPrice: null, volume: below(1_000_000) };
+    return {
+      id: 2 * id + position,
+      marketId: id,
+      position,
+      name,
+      lastPrice: null,
+      volume: below(1_000_000),
+      payout: null,
+    };
   });
   const market = registry.add(
     {
@@ -47,6 +57,8 @@ for (let id = 1; id <= MARKETS; id++) {
       createdAt: NOW - MARKETS + id,
       firstOutcomeId: 2 * id,
       outcomes: 2,
+      proposedBy: null,
+      ...UNDECIDED,
     },
     outcomes,
   );

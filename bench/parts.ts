@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Bench } from "tinybench";
 import { MatchType, OrderStatus, Reason, Role, Side } from "../engine/constants.ts";
+import { USUAL_TERMS } from "../engine/journal/load.ts";
 import { Ledger } from "../engine/ledger.ts";
 import { CLIENT_ORDER_ID_MS } from "../engine/limits.ts";
 import { NumberMap } from "../engine/number-map.ts";
@@ -39,7 +40,15 @@ const check = compileSchema(PlaceOrder);
 const parsed: unknown = JSON.parse(BODY);
 const accounts = new Accounts(() => {});
 const verified = { emailVerifiedAt: 0, phone: null, phoneVerifiedAt: 0, passwordHash: null, suspendedAt: null };
-accounts.addUser({ id: 1, email: "bench@example.com", role: "user", kycTier: 2, createdAt: 0, ...verified });
+accounts.addUser({
+  id: 1,
+  email: "bench@example.com",
+  role: "user",
+  kycTier: 2,
+  createdAt: 0,
+  ...verified,
+  ...USUAL_TERMS,
+});
 const token = "pm_pat_bench";
 const tokenRow = { id: 1, userId: 1, name: "bench", tokenHash: hashToken(token), prefix: "", scopes: "orders:write" };
 accounts.addPat({ ...tokenRow, allowedAddresses: null, createdAt: 0, lastUsedAt: null, expiresAt: null });

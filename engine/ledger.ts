@@ -13,8 +13,17 @@
 import { check } from "./check.ts";
 import { MatchType, Role, Side } from "./constants.ts";
 import { MAX_MONEY_MICRO, MICRO_PER_SHARE, OUTCOME_ID_BITS } from "./limits.ts";
-import { makerRebateMicro, mulDivFloor, notionalMicro, tradingFeeMicro, utcDay } from "./money.ts";
+import {
+  makerRebateMicro,
+  mulDivFloor,
+  notionalMicro,
+  ownFeeMicro,
+  ownRebateMicro,
+  tradingFeeMicro,
+  utcDay,
+} from "./money.ts";
 import { NumberMap } from "./number-map.ts";
+import { feeOf, rebateOf } from "./records.ts";
 import { withIndex } from "./typed-arrays.ts";
 
 const OUTCOME_SPAN = 2 ** OUTCOME_ID_BITS;
@@ -90,7 +99,20 @@ export class Ledger {
     this.move(user, amount);
   }
 
-  /** Sets USDC aside for a live order or a pending split. */
+  /** Takes out what leaves the exchange. The hold on it, if any, is the caller's to release first. */
+  withdraw(user: number, amount: number): void {
+    this.totals.withdrawals += amount;
+    this.move(user, -amount);
+  }
+
+  /** The operator's own money comes to the house, or leaves it where negative; no users' money is behind either. */
+  fundHouse(amount: number): void {
+    if (amount > 0) this.totals.deposits += amount;
+    else this.totals.withdrawals -= amount;
+    this.totals.house += amount;
+  }
+
+  /** Sets USDC aside for a live order, a pending split or a withdrawal. */
   hold(user: number, amount: number): void {
     this.growUsers(user);
     this.holds[user]! += amount;
@@ -254,7 +276,7 @@ export class Ledger {
    * Settles one order's side of a match. Holds are the caller's to release. Leaves fee and rebate in `lastFee` and
    * `lastRebate`, and answers the position's index.
    *
-   * @param endsMatch this is the taker's fill, the last of its match
+   * @param endsMatch this is the taker's fill, the last of its match @param rates the user's own (records.ts), or 0
    */
   fill(
     user: number,
@@ -268,6 +290,7 @@ export class Ledger {
     pat: boolean,
     endsMatch: boolean,
     atMs: number,
+    rates = 0,
   ): number {
     const position = this.claimPosition(user, outcome);
     const notional = notionalMicro(priceBps, quantity);
@@ -277,14 +300,15 @@ export class Ledger {
       this.totals.house += notional;
       this.acquire(position, quantity, notional);
     } else {
-      fee = tradingFeeMicro(priceBps, quantity);
+      fee = rates === 0 ? tradingFeeMicro(priceBps, quantity) : ownFeeMicro(priceBps, quantity, feeOf(rates));
       this.move(user, notional - fee);
       this.totals.house -= notional - fee;
       this.dispose(position, quantity, notional - fee);
     }
     let rebate = 0;
     if (role === Role.maker) {
-      rebate = makerRebateMicro(priceBps, quantity, pat);
+      rebate =
+        rates === 0 ? makerRebateMicro(priceBps, quantity, pat) : ownRebateMicro(priceBps, quantity, rebateOf(rates));
       this.move(user, rebate);
       this.totals.house -= rebate;
       this.realized[position]! += rebate;
@@ -323,6 +347,40 @@ export class Ledger {
     for (let i = 0; i < count; i++) {
       this.dispose(this.claimPosition(user, first + i), quantity, partOfSet(amount, i, count));
     }
+  }
+
+  // ---------------------------------------------------------------- settlement
+
+  /** Positions with shares in one of the outcomes `first..first+count-1`, by user and outcome. A walk through all positions. */
+  holders(first: number, count: number): Int32Array {
+    const found: number[] = [];
+    for (let position = 1; position <= this.positionCount; position++) {
+      const outcome = this.positionOutcome[position]!;
+      if (outcome >= first && outcome < first + count && this.quantities[position]! > 0) found.push(position);
+    }
+    const { positionUser, positionOutcome } = this;
+    return Int32Array.from(found).sort(
+      (a, b) => positionUser[a]! - positionUser[b]! || positionOutcome[a]! - positionOutcome[b]!,
+    );
+  }
+
+  /** Pays a position of a resolved market out; answers what its user gets, micro-USDC. The market's sets end apart from it. */
+  settle(position: number, payoutBps: number): number {
+    check(this.heldQuantities[position] === 0, "no order is left in a market that is settled");
+    const quantity = this.quantities[position]!;
+    const amount = notionalMicro(payoutBps, quantity);
+    this.totals.house -= amount;
+    this.move(this.positionUser[position]!, amount);
+    this.dispose(position, quantity, amount);
+    return amount;
+  }
+
+  /** Ends a market's sets, all of whose shares are settled: what they leave is the house's. Answers how many there were. */
+  endSets(market: number): number {
+    const sets = this.outstandingSets(market);
+    this.changeSets(market, -sets);
+    this.totals.house += sets * MICRO_PER_SHARE;
+    return sets;
   }
 
   /** Outstanding complete sets of a market; its collateral is 1 USDC each. */

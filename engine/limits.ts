@@ -18,6 +18,16 @@ export const MAX_OUTCOMES = 32;
 /** Money that the whole exchange may hold, in micro-USDC; keeps every sum an exact integer in a double. */
 export const MAX_MONEY_MICRO = 8_000_000_000_000_000;
 
+/** The fee schedule in BPS of the notional: what a seller pays, what a resting order gets without and with a PAT. */
+export const TRADING_FEE_BPS = 150;
+export const MAKER_REBATE_BPS = 5;
+export const PAT_REBATE_BPS = 10;
+/** Of a user's own fee and rebates, and of the factor of its rate limits. */
+export const MAX_OWN_RATE_BPS = 1_000;
+export const MAX_RATE_LIMIT_FACTOR = 1_000;
+/** References of the deposits that a seed makes begin with this; an operator's don't. */
+export const SEED_REFERENCE = "seed:";
+
 /** Users and outcomes over the life of one database. Outcome ids index arrays directly. */
 export const MAX_USERS = 2 ** 22;
 export const OUTCOME_ID_BITS = 20;

@@ -19,6 +19,19 @@ export function makerRebateMicro(priceBps: number, quantity: number, pat: boolea
   return Math.floor((priceBps * quantity) / (pat ? 10 : 20));
 }
 
+/** ceil(n * fee / 10000), for a user whose fee is not the usual one. @param feeBps of the notional */
+export function ownFeeMicro(priceBps: number, quantity: number, feeBps: number): number {
+  const hundredfold = priceBps * quantity;
+  const floor = mulDivFloor(hundredfold, feeBps, MICRO_PER_BPS);
+  // One more where the division left something.
+  return ((hundredfold % MICRO_PER_BPS) * feeBps) % MICRO_PER_BPS === 0 ? floor : floor + 1;
+}
+
+/** floor(n * rebate / 10000), for a user whose rebate is not the usual one. @param rebateBps of the notional */
+export function ownRebateMicro(priceBps: number, quantity: number, rebateBps: number): number {
+  return mulDivFloor(priceBps * quantity, rebateBps, MICRO_PER_BPS);
+}
+
 /** floor(a * b / c) for non-negative integers, exact also where a * b passes 2^53. */
 export function mulDivFloor(a: number, b: number, c: number): number {
   const product = a * b;

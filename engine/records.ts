@@ -42,7 +42,8 @@
  *                   (fills follow); remaining; double 6 = expires at; word 7 = type | tif << 4 | stp << 8
  *   orderFilled     one order's side of one match; makers first, the taker's with flag matchEnd; flag updateEnd on the
  *                   last taker fill of a command: what one order.updated reports; word 7 = leg (fills of this match
- *                   that came before this one); word 2 user; remaining after it; flag pat = placed with a PAT
+ *                   that came before this one) | the user's own rates (*) << 5, see packRates; word 2 user; remaining
+ *                   after it; flag pat = placed with a PAT
  *   orderCanceled   final; status canceled, expired or rejected; remaining
  *   orderReduced    self-trade decrement: quantity = the new total; of a taker (role) no order.updated by itself
  *   orderAmended    price, quantity (new total), remaining; status; flag lostPriority, double 6 = new priority
@@ -173,3 +174,17 @@ export const packTerms = (type: number, tif: number, stp: number): number => typ
 export const termsType = (terms: number): number => terms & 0xf;
 export const termsTimeInForce = (terms: number): number => (terms >>> 4) & 0xf;
 export const termsSelfTradePrevention = (terms: number): number => (terms >>> 8) & 0xf;
+
+/** Word 7 of orderFilled: the leg is below MAX_OUTCOMES. */
+const LEG_BITS = 5;
+const RATE_BITS = 10;
+const RATE_MASK = (1 << RATE_BITS) - 1;
+export const legOf = (reference: number): number => reference & ((1 << LEG_BITS) - 1);
+/** What `packRates` made; 0 where the usual fee and rebate apply. */
+export const ratesOf = (reference: number): number => reference >>> LEG_BITS;
+export const withRates = (leg: number, rates: number): number => leg | (rates << LEG_BITS);
+/** A user's own fee and rebate in BPS, each up to 1023. Never 0. */
+export const packRates = (feeBps: number, rebateBps: number): number =>
+  1 | (feeBps << 1) | (rebateBps << (1 + RATE_BITS));
+export const feeOf = (rates: number): number => (rates >>> 1) & RATE_MASK;
+export const rebateOf = (rates: number): number => rates >>> (1 + RATE_BITS);

@@ -7,7 +7,8 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { check } from "../engine/check.ts";
 import { MarketStatus } from "../engine/constants.ts";
 import type { JournalMessage, JournalReply } from "../engine/journal/journal.ts";
-import type { AccountWrite, AuditEntry, WriteResult } from "../engine/journal/writes.ts";
+import { UNDECIDED, USUAL_TERMS } from "../engine/journal/load.ts";
+import { type AccountWrite, type AuditEntry, HOUSE, type WriteResult } from "../engine/journal/writes.ts";
 import type { Waker } from "../engine/ring.ts";
 import type { Accounts } from "./accounts.ts";
 import { ApiError, ErrorKind } from "./errors.ts";
@@ -107,27 +108,41 @@ export class AccountWriter {
     }
     const waiting = this.waiting.get(reply.id);
     if (waiting === undefined) return;
-    this.waiting.delete(reply.id);
     if ("refused" in reply) {
+      this.waiting.delete(reply.id);
       waiting.reject(new ApiError(ErrorKind.conflict, reply.refused));
       return;
     }
-    waiting.writes.forEach((write, i) => {
-      if (reply.results[i]!.created) this.takeIn(write, reply.results[i]!);
+    const { results } = reply;
+    const done = (): void => {
+      this.waiting.delete(reply.id);
+      waiting.resolve(results);
+    };
+    const taking = waiting.writes.flatMap((write, i) => {
+      return results[i]!.created ? (this.takeIn(write, results[i]!) ?? []) : [];
     });
-    waiting.resolve(reply.results);
+    if (taking.length === 0) done();
+    else void Promise.all(taking).then(done);
   }
 
-  private takeIn(write: AccountWrite, { id, firstOutcomeId }: WriteResult): void {
+  /** Takes what was written into memory: at once, or where it is much in several turns. */
+  private takeIn(write: AccountWrite, result: WriteResult): Promise<void> | undefined {
+    const { id, firstOutcomeId, settled } = result;
     const { accounts, exchange } = this;
+    const { registry } = exchange;
     switch (write.kind) {
+      case "settleMarket": {
+        const market = registry.get(write.marketId)!;
+        const { payouts, note, at, status } = write;
+        return exchange.settle(market, status, { payouts, note, at }, settled!.users, settled!.outcomes);
+      }
       case "insert":
       case "update":
         // Whoever asked for it has taken it in, or will.
         return;
       case "createUser": {
         const { kind: _, at, ...rest } = write;
-        accounts.addUser({ ...rest, id, phone: null, suspendedAt: null, createdAt: at });
+        accounts.addUser({ ...rest, ...USUAL_TERMS, id, phone: null, suspendedAt: null, createdAt: at });
         exchange.ledger.restoreAccount(id, 0, 0, 0);
         return;
       }
@@ -138,13 +153,35 @@ export class AccountWriter {
         return;
       }
       case "deposit":
-        exchange.deposited(write.userId, write.amount);
+        if (write.userId !== HOUSE) exchange.deposited(write.userId, write.amount);
+        return;
+      case "withdrawFromHouse":
+        return;
+      case "payWithdrawal":
+        exchange.withdrew(write.userId, write.amount);
+        return;
+      case "setTerms": {
+        const { kind: _, userId, ...terms } = write;
+        Object.assign(accounts.user(userId)!, terms);
+        return;
+      }
+      case "openMarket": {
+        const market = registry.get(write.marketId)!;
+        market.opensAt = write.at;
+        market.decision = { note: write.note, at: write.at };
+        registry.setStatus(market, MarketStatus.open);
+        exchange.marketCreated(market);
+        return;
+      }
+      case "describeMarket":
+        registry.describe(registry.get(write.marketId)!, write);
         return;
       case "createEvent":
-        exchange.registry.addEvent({ ...write, id, createdAt: write.at });
+        registry.addEvent({ ...write, id, createdAt: write.at });
         return;
       case "createMarket": {
-        const row = { ...write, id, status: MarketStatus.open, sets: 0, createdAt: write.at };
+        const status = write.proposedBy === null ? MarketStatus.open : MarketStatus.proposed;
+        const row = { ...write, ...UNDECIDED, id, status, sets: 0, createdAt: write.at };
         const outcomes = write.outcomes.map((name, position) => ({
           id: firstOutcomeId! + position,
           marketId: id,
@@ -152,11 +189,9 @@ export class AccountWriter {
           name,
           lastPrice: null,
           volume: 0,
+          payout: null,
         }));
-        const market = exchange.registry.add(
-          { ...row, firstOutcomeId: firstOutcomeId!, outcomes: outcomes.length },
-          outcomes,
-        );
+        const market = registry.add({ ...row, firstOutcomeId: firstOutcomeId!, outcomes: outcomes.length }, outcomes);
         exchange.marketCreated(market);
         return;
       }

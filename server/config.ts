@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import type { Durability } from "../engine/journal/database.ts";
+import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./approvals.ts";
 import { isAddressRange } from "./client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "./rate-limiter.ts";
 import { readSocialProviders, type SocialProvider } from "./social.ts";
@@ -28,6 +29,8 @@ export interface Config {
   readonly accessTtlMs: number;
   readonly refreshTtlMs: number;
   readonly logLevel: string;
+  /** What a second operator must approve. */
+  readonly twoPersonRule: ReadonlySet<TwoPersonAction>;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
 }
 
@@ -112,7 +115,17 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     refreshTtlMs: 1_000 * integer("REFRESH_TOKEN_TTL", 2_592_000, 1, MAX_REFRESH_TTL_S),
     logLevel: choice("LOG_LEVEL", "info", LOG_LEVELS),
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
+    twoPersonRule: readTwoPersonRule(text("TWO_PERSON_RULE", "")),
   };
+}
+
+function readTwoPersonRule(value: string): ReadonlySet<TwoPersonAction> {
+  const names = value === "" ? [] : value.split(",").map((name) => name.trim());
+  for (const name of names) {
+    if ((TWO_PERSON_ACTIONS as readonly string[]).includes(name)) continue;
+    throw new ConfigError(`TWO_PERSON_RULE must be any of ${TWO_PERSON_ACTIONS.join(",")}, not "${name}"`);
+  }
+  return new Set(names as TwoPersonAction[]);
 }
 
 /** Mails come from the service's own host, where it has a name. */

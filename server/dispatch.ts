@@ -36,6 +36,9 @@ export function authorize(route: Route, principal: Principal): void {
   if (!route.tokens.includes(principal.kind)) {
     throw new ApiError(ErrorKind.forbidden, "this kind of token cannot be used here");
   }
+  if (route.access === "operator" && principal.role !== "operator") {
+    throw new ApiError(ErrorKind.forbidden, "for operators only");
+  }
   if (route.scope !== null && !principal.scopes.has(route.scope)) {
     throw new ApiError(ErrorKind.forbidden, `the token lacks the scope ${route.scope}`);
   }

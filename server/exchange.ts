@@ -21,7 +21,7 @@ import type { Counters } from "./counters.ts";
 import { type EngineLink, EngineLinks } from "./engine-links.ts";
 import { ApiError, ErrorKind, overloaded } from "./errors.ts";
 import { Holds } from "./holds.ts";
-import type { Level, Market, MarketRegistry, Outcome } from "./market-registry.ts";
+import { isTradable, type Level, type Market, type MarketRegistry, type Outcome } from "./market-registry.ts";
 import { fillJson, liveOrderJson, orderJson, type Trade, tradeJson, withTimestamps } from "./order-json.ts";
 import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
@@ -35,6 +35,11 @@ import { WaitingAnswers } from "./waiting-answers.ts";
 const SPIN_TURNS = 20;
 /** Expiries of ended orders that are kept before they are swept out, beside as many as there are live orders twice. */
 const ENDED_EXPIRIES = 10_000;
+
+/** A settlement goes on so long at a time, and until so many must be told; it looks at the clock after so many holders. */
+const SETTLING_SLICE_MS = 5;
+const MAX_TOLD_PER_SLICE = 256;
+const HOLDERS_PER_CLOCK_LOOK = 64;
 
 /** Takes the answer to a command once it is committed: the data as JSON text, or the error. Called exactly once. */
 export interface Answer {
@@ -272,10 +277,74 @@ export class Exchange {
     this.endBatch();
   }
 
-  /** Takes a market in that was just made. */
+  /** Holds what a withdrawal asks for, or gives it back. The caller has seen that it is available. */
+  setAside(userId: number, amount: number): void {
+    this.ledger.hold(userId, amount);
+    this.changed(userId, 0);
+    this.endBatch();
+  }
+
+  giveBack(userId: number, amount: number): void {
+    this.ledger.release(userId, amount);
+    this.changed(userId, 0);
+    this.endBatch();
+  }
+
+  /** Takes a committed payment of a withdrawal into the gateway's ledger. */
+  withdrew(userId: number, amount: number): void {
+    this.ledger.release(userId, amount);
+    this.ledger.withdraw(userId, amount);
+    this.changed(userId, 0);
+    this.endBatch();
+  }
+
+  /**
+   * Takes a committed settlement in, some holders at a time so that the thread can do other things in between: each is
+   * told of the money and the positions, then everybody of the market.
+   */
+  async settle(
+    market: Market,
+    status: number,
+    resolution: NonNullable<Market["resolution"]>,
+    users: Int32Array,
+    outcomes: Int32Array,
+  ): Promise<void> {
+    for (let next = 0; next < users.length; ) {
+      const until = performance.now() + SETTLING_SLICE_MS;
+      while (next < users.length && this.changedUsers.size < MAX_TOLD_PER_SLICE) {
+        const user = users[next]!;
+        const outcome = outcomes[next]!;
+        this.ledger.settle(
+          this.ledger.findPosition(user, outcome),
+          resolution.payouts[outcome - market.firstOutcomeId]!,
+        );
+        this.changed(user, outcome);
+        next++;
+        if (next % HOLDERS_PER_CLOCK_LOOK === 0 && performance.now() > until) break;
+      }
+      this.endBatch();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.ledger.endSets(market.id);
+    market.resolution = resolution;
+    market.isSettling = false;
+    this.setStatus(market, status);
+  }
+
+  /** The market's state, as it is committed, told to those who listen. */
+  setStatus(market: Market, status: number): void {
+    this.registry.setStatus(market, status);
+    this.audience?.marketChanged(market);
+    this.audience?.endBatch();
+  }
+
+  /** Takes a market in that was just made, or whose trading begins. */
   marketCreated(market: Market): void {
+    // Proposals are found by their status, and shown nowhere else.
+    if (!isTradable(market)) return;
     this.openMarket(market);
     this.audience?.marketChanged(market);
+    this.audience?.endBatch();
   }
 
   /** Tells the market's engine thread that it exists. At start, and when one is made. */
@@ -572,7 +641,8 @@ export class Exchange {
     const quantity = words[w + R.W_QUANTITY]!;
     const at = doubles[d + R.D_AT]!;
     const id = doubles[d + R.D_FILL_ID]!;
-    const matchId = id - words[w + R.W_REFERENCE]!;
+    const reference = words[w + R.W_REFERENCE]!;
+    const matchId = id - R.legOf(reference);
     const role = R.roleOf(packed);
     const side = R.sideOf(packed);
     const matchType = R.matchTypeOf(packed);
@@ -580,7 +650,7 @@ export class Exchange {
     const market = store.markets[slot]!;
     this.holds.releasePart(slot, quantity);
     const pat = (packed & R.FLAG_PAT) !== 0;
-    ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at);
+    ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at, R.ratesOf(reference));
     this.changed(user, outcome);
     this.counters.fills++;
     if (ends) this.traded({ outcomeId: outcome, side, price, quantity, matchType, matchId, fillId: id, at });

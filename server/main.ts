@@ -19,6 +19,7 @@ import { migrate, openDatabase } from "../engine/journal/database.ts";
 import type { JournalSetup } from "../engine/journal/journal-stage.ts";
 import {
   loadAccounts,
+  loadApprovals,
   loadClientOrders,
   loadEvents,
   loadLedger,
@@ -44,6 +45,7 @@ import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../en
 import { AccountWriter } from "./account-writer.ts";
 import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts.ts";
 import { AnswerPace } from "./answer-pace.ts";
+import { Approvals } from "./approvals.ts";
 import { Auth } from "./auth.ts";
 import { Authenticator } from "./authenticator.ts";
 import { createAddressReader } from "./client-address.ts";
@@ -315,6 +317,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     redirectUri: (provider) => `${audience()}/auth/social/${provider}/callback`,
   });
   const lastUse = new LastUse(authenticator, writer);
+  const approvals = new Approvals(writer, config.twoPersonRule, loadApprovals(db));
 
   let phase: "starting" | "ready" | "failed" | "stopping" = "starting";
   const closed = (): ApiError | null => {
@@ -359,7 +362,18 @@ async function start(config: Config, logger: Logger): Promise<void> {
     sockets: () => hub.counts(),
   });
   const market = { history, lists, feed };
-  const service = { exchange, entry, ...market, totals: threads.totals, writer, tickets, limiter, unready, metrics };
+  const service = {
+    exchange,
+    entry,
+    ...market,
+    totals: threads.totals,
+    writer,
+    approvals,
+    tickets,
+    limiter,
+    unready,
+    metrics,
+  };
   const identity = { accounts, auth, sessions, pats, kyc, oauth, social, keys, publicUrl: () => publicUrl };
   const routes = compileRoutes(createRoutes({ ...service, ...identity }));
   const hasProxies = config.trustedProxies.length > 0;

@@ -82,6 +82,10 @@ export class MarketFeed implements RegistryListener {
     this.volumeChanged(market);
   }
 
+  described({ id, category }: Market): void {
+    this.category.set(placeOfMarket(id), category);
+  }
+
   volumeChanged({ id, eventId }: Market): void {
     this.order.mark(placeOfMarket(id));
     if (eventId !== null) this.order.mark(placeOfEvent(eventId));

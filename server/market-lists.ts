@@ -90,6 +90,11 @@ export class MarketLists implements RegistryListener {
     this.status.set(id, status);
   }
 
+  described({ id, category }: Market): void {
+    this.marketSorts.closes_at.mark(id);
+    this.marketCategory.set(id, category);
+  }
+
   volumeChanged({ id, eventId }: Market): void {
     this.marketSorts.volume.mark(id);
     if (eventId !== null) this.eventSorts.volume.mark(eventId);

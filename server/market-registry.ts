@@ -16,14 +16,23 @@ export interface Market {
   readonly id: number;
   readonly slug: string;
   readonly question: string;
+  /** Changed by the registry's `describe` alone: lists and searches must hear of it. */
   readonly description: string | null;
   readonly category: string | null;
+  readonly closesAt: number | null;
   readonly eventId: number | null;
   /** Changed by the registry's `setStatus` alone: lists by status must hear of it. */
   readonly status: number;
-  readonly opensAt: number | null;
-  readonly closesAt: number | null;
+  opensAt: number | null;
   readonly createdAt: number;
+  /** The user whose proposal it was. */
+  readonly proposedBy: number | null;
+  /** How the proposal was decided. */
+  decision: { readonly note: string | null; readonly at: number } | null;
+  /** How it ended: BPS of each outcome. */
+  resolution: { readonly payouts: readonly number[]; readonly note: string | null; readonly at: number } | null;
+  /** Its holders are being paid: nothing may move its shares. */
+  isSettling: boolean;
   readonly firstOutcomeId: number;
   readonly outcomes: readonly Outcome[];
   /** Shares by the hour that began at `hour * 3600000`, for the volume of the last 24 hours. */
@@ -60,6 +69,8 @@ export interface RegistryListener {
   marketAdded(market: Market): void;
   eventAdded(event: EventRow): void;
   statusChanged(market: Market): void;
+  /** Its texts or its end are others now. */
+  described(market: Market): void;
   volumeChanged(market: Market): void;
 }
 
@@ -79,6 +90,8 @@ export class MarketRegistry {
   private readonly firstBookSequence: number;
   private readonly firstTradeSequence: number;
   private readonly listeners: RegistryListener[] = [];
+  /** Rises whenever what a search looks through has changed. */
+  textsVersion = 0;
   /** By outcome: where it was ever used. */
   private readonly books: (Book | undefined)[] = [];
   /** Outcomes whose books have changes of the batch at hand. */
@@ -102,6 +115,7 @@ export class MarketRegistry {
     this.events.set(event.id, event);
     this.eventsInOrder.push(event);
     this.eventBySlug.set(event.slug, event);
+    this.textsVersion++;
     for (const listener of this.listeners) listener.eventAdded(event);
   }
 
@@ -118,6 +132,13 @@ export class MarketRegistry {
       opensAt: row.opensAt,
       closesAt: row.closesAt,
       createdAt: row.createdAt,
+      proposedBy: row.proposedBy,
+      decision: row.decidedAt === null ? null : { note: row.decisionNote, at: row.decidedAt },
+      resolution:
+        row.resolvedAt === null
+          ? null
+          : { payouts: outcomes.map(({ payout }) => payout!), note: row.resolutionNote, at: row.resolvedAt },
+      isSettling: false,
       firstOutcomeId: row.firstOutcomeId,
       outcomes: outcomes.map(({ id, name, lastPrice, volume }) => {
         return { id, name, lastPrice, volume, book: null, isWatched: false, ticker: TickerState.unwatched };
@@ -131,6 +152,7 @@ export class MarketRegistry {
       isWatched: false,
     };
     this.inOrder.push(market);
+    this.textsVersion++;
     this.byId[market.id] = market;
     this.bySlug.set(market.slug, market);
     for (const outcome of market.outcomes) this.byOutcome[outcome.id] = market;
@@ -153,6 +175,13 @@ export class MarketRegistry {
   setStatus(market: Market, status: number): void {
     (market as { status: number }).status = status;
     for (const listener of this.listeners) listener.statusChanged(market);
+  }
+
+  /** Other texts, another end. */
+  describe(market: Market, changes: Pick<Market, "description" | "category" | "closesAt">): void {
+    Object.assign(market, changes);
+    this.textsVersion++;
+    for (const listener of this.listeners) listener.described(market);
   }
 
   get(id: number): Market | undefined {

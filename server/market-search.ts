@@ -1,6 +1,6 @@
 /**
  * Full-text search over markets and events. The index is in the database and is asked in the read side's pool; what it
- * finds is kept in memory, because texts don't change: a search is old only once there is a market or an event more.
+ * finds is kept in memory until a market or an event is made, or its texts are changed.
  */
 import { searchWords } from "../engine/journal/search-words.ts";
 import { MAX_CACHED_SEARCHES } from "../engine/limits.ts";
@@ -34,11 +34,11 @@ const NOTHING = Promise.resolve(new Found(new Uint32Array(0)));
 
 export class MarketSearch {
   private readonly history: Pick<History, "search">;
-  private readonly registry: MarketRegistry;
+  private readonly registry: Pick<MarketRegistry, "textsVersion">;
   private readonly known = new Map<string, Promise<Found>>();
   private searched = 0;
 
-  constructor(history: Pick<History, "search">, registry: MarketRegistry) {
+  constructor(history: Pick<History, "search">, registry: Pick<MarketRegistry, "textsVersion">) {
     this.history = history;
     this.registry = registry;
   }
@@ -47,9 +47,9 @@ export class MarketSearch {
   find(table: SearchTable, typed: string): Promise<Found> {
     const words = searchWords(typed).sort();
     if (words.length === 0) return NOTHING;
-    const things = this.registry.all().length + this.registry.allEvents().length;
-    if (things !== this.searched) this.known.clear();
-    this.searched = things;
+    const { textsVersion } = this.registry;
+    if (textsVersion !== this.searched) this.known.clear();
+    this.searched = textsVersion;
     const key = `${table} ${words.join(" ")}`;
     const known = this.known.get(key);
     if (known !== undefined) return known;

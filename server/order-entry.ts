@@ -546,6 +546,7 @@ export class OrderEntry {
     const status = marketStatusName(market);
     const allowed = split ? ["open", "halted"] : ["open", "halted", "closed"];
     if (!allowed.includes(status)) throw new ApiError(ErrorKind.marketNotOpen, `the market is ${status}`);
+    if (market.isSettling) throw new ApiError(ErrorKind.marketNotOpen, "the market is being settled");
     const { ledger, links } = exchange;
     const { userId } = trader;
     const amount = quantity * MICRO_PER_SHARE;

@@ -45,7 +45,8 @@ export interface Route {
   readonly path: string;
   readonly unversioned: boolean;
   readonly summary: string;
-  readonly access: "public" | "user";
+  /** For operators it is the same whether one asks over HTTP or from the machine's own shell (control.ts). */
+  readonly access: "public" | "user" | "operator";
   readonly tokens: readonly TokenKind[];
   readonly scope: Scope | null;
   /** KYC tier that the caller must have. */

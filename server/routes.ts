@@ -11,15 +11,18 @@ import { sideOf } from "../engine/records.ts";
 import { type AccountRouteContext, createAccountRoutes } from "./account-routes.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Principal } from "./accounts.ts";
+import type { Approvals } from "./approvals.ts";
 import { actorOf, audit, contextOf } from "./audit.ts";
 import { type Operation, runBatch } from "./batch.ts";
 import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 import { orderFrame } from "./frames.ts";
 import { type History, historyPage } from "./history.ts";
+import { createMarketAdminRoutes } from "./market-admin-routes.ts";
 import { createMarketRoutes, type MarketRouteContext } from "./market-routes.ts";
 import { METRICS_TYPE, type Metrics } from "./metrics.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
+import { createOperatorRoutes } from "./operator-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
 import { liveOrderJson } from "./order-json.ts";
 import { IN_FLIGHT } from "./order-store.ts";
@@ -38,6 +41,7 @@ export interface RouteContext extends AccountRouteContext, MarketRouteContext, O
   readonly history: History;
   readonly totals: CommittedTotals;
   readonly writer: AccountWriter;
+  readonly approvals: Approvals;
   readonly tickets: SocketTickets;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
@@ -53,6 +57,8 @@ export function createRoutes(context: RouteContext): Route[] {
     ...walletRoutes(context),
     ...createAccountRoutes(context),
     ...createOAuthRoutes(context),
+    ...createMarketAdminRoutes(),
+    ...createOperatorRoutes(),
     ...serviceRoutes(context),
     limitsRoute(context, () => routes),
   ];

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
-import { MAX_EMAIL_LENGTH, MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES } from "../engine/limits.ts";
+import { MAX_EMAIL_LENGTH, MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../engine/limits.ts";
 import { hashToken, SCOPES, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
 import { ConfigError } from "./config.ts";
 import { ApiError } from "./errors.ts";
@@ -96,7 +96,7 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
       const eventId = event_slug == null ? null : eventIds.get(event_slug);
       if (eventId === undefined) throw new ConfigError(`SEED_FILE: market ${slug}: no event "${event_slug}"`);
       const rest = { description, category, eventId, opensAt: now, closesAt: closes_at, at: now };
-      return { kind: "createMarket", slug, question, outcomes, ...rest };
+      return { kind: "createMarket", slug, question, outcomes, proposedBy: null, ...rest };
     }),
   );
 
@@ -119,7 +119,7 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
     // Who registered the address has an account of their own, which gets nothing of this.
     if (!created && !target.isSeeded(userId)) return;
     if (user.deposit !== undefined && user.deposit > 0) {
-      const reference = `seed:${user.email.toLowerCase()}`;
+      const reference = SEED_REFERENCE + user.email.toLowerCase();
       more.push({ kind: "deposit", userId, amount: user.deposit, reference, at: now });
     }
     for (const { name, scopes, token } of user.pats ?? []) {

@@ -4,7 +4,7 @@ import type { EventRow } from "../engine/journal/load.ts";
 import type { TotalsSnapshot } from "../engine/journal/totals.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { isBalanced } from "../engine/ledger.ts";
-import { MAX_EVENT_MARKETS, MICRO_PER_BPS } from "../engine/limits.ts";
+import { FULL_PRICE_BPS, MAX_EVENT_MARKETS, MICRO_PER_BPS } from "../engine/limits.ts";
 import { type Market, type MarketRegistry, marketStatusName } from "./market-registry.ts";
 
 /** @param now for the volume of the last 24 hours */
@@ -28,11 +28,23 @@ export function marketView(market: Market, registry: MarketRegistry, ledger: Led
     event_id: market.eventId,
     opens_at: market.opensAt,
     closes_at: market.closesAt,
-    resolution: null,
+    resolution: resolutionView(market),
     volume: marketVolume(market),
     volume_24h: registry.dayVolume(market, now),
     open_interest: ledger.outstandingSets(market.id),
     created_at: market.createdAt,
+  };
+}
+
+/** The outcome is named where it alone pays. */
+function resolutionView({ resolution, outcomes }: Market): object | null {
+  if (resolution === null) return null;
+  const winner = resolution.payouts.indexOf(FULL_PRICE_BPS);
+  return {
+    payouts: resolution.payouts,
+    outcome_id: outcomes[winner]?.id ?? null,
+    note: resolution.note,
+    resolved_at: resolution.at,
   };
 }
 

@@ -88,7 +88,15 @@ function accountWrites(): AccountWrite[] {
     writes.push({ kind: "deposit", userId: user, amount: DEPOSIT_MICRO, reference: `bench:${user}`, at });
   }
   for (let market = 1; market <= MARKETS; market++) {
-    const rest = { description: null, category: null, eventId: null, opensAt: null, closesAt: null, at };
+    const rest = {
+      description: null,
+      category: null,
+      eventId: null,
+      opensAt: null,
+      closesAt: null,
+      proposedBy: null,
+      at,
+    };
     writes.push({ kind: "createMarket", slug: `market-${market}`, question: "?", outcomes: ["Yes", "No"], ...rest });
   }
   return writes;

@@ -14,7 +14,14 @@ import { check } from "../check.ts";
 import { isFinal, MarketStatus, OrderStatus, Role } from "../constants.ts";
 import { IdSet } from "../id-set.ts";
 import { isBalanced, Ledger } from "../ledger.ts";
-import { KEEP_UPDATES_MS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
+import {
+  KEEP_UPDATES_MS,
+  MAKER_REBATE_BPS,
+  MAX_LIVE_ORDERS,
+  MAX_OUTCOME_ID,
+  PAT_REBATE_BPS,
+  TRADING_FEE_BPS,
+} from "../limits.ts";
 import type { MicroClock } from "../micro-clock.ts";
 import { notionalMicro } from "../money.ts";
 import type { OrderTexts } from "../order-texts.ts";
@@ -25,7 +32,7 @@ import { BatchStamps } from "./batch-stamps.ts";
 import { Builders } from "./builders.ts";
 import { Candles } from "./candles.ts";
 import { Chains, type LastNumbers } from "./chains.ts";
-import { loadBuildersOfLiveOrders, loadLedger, loadUnreportedFills } from "./load.ts";
+import { loadBuildersOfLiveOrders, loadLedger, loadUnreportedFills, loadUserRates, type UserTerms } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
 import { Updates } from "./updates.ts";
@@ -46,7 +53,7 @@ const ACCOUNT_COLUMNS = 4;
 const ORDERS_TABLE = `orders (id, user_id, outcome_id, side, post_only, pat, price, quantity, remaining, status, reason,
   client_order_id, fingerprint, quote, created_at, updated_at, previous_of_user, last_fill_id, type, time_in_force,
   self_trade_prevention, expires_at, priority, builder_id, tied)`;
-const USUAL_TERMS = ["0", "0", "0", "NULL", "NULL", "NULL", "0"];
+const USUAL_ORDER_TERMS = ["0", "0", "0", "NULL", "NULL", "NULL", "0"];
 const OTHER_ORDER_COLUMNS = 18;
 /** Orders that the list of resting ones may lag behind under load, and how many one pass brings it forward. */
 const MAX_UNLISTED = 4096;
@@ -149,6 +156,9 @@ export class Journal {
   /** Checkpoints by the other connection since this one did its part; 0 where none is under way. */
   private bulkRounds = 0;
 
+  /** Of users who have a fee or rebates of their own. */
+  private readonly terms = new Map<number, UserTerms>();
+
   /** Outcomes of markets that can still have orders, and the markets that left their number. */
   private openOutcomes = 0;
   private readonly closedMarkets = new Set<number>();
@@ -205,8 +215,11 @@ export class Journal {
     this.builderOfRestored = loadBuildersOfLiveOrders(db);
     for (const market of state.markets) {
       this.addMarket(market.id, market.firstOutcomeId, market.outcomes);
-      if (market.status < MarketStatus.closed) this.openOutcomes += market.outcomes;
+      if (market.status === MarketStatus.open || market.status === MarketStatus.halted) {
+        this.openOutcomes += market.outcomes;
+      }
     }
+    for (const terms of loadUserRates(db)) this.setUserTerms(terms.id, terms);
     for (const outcome of state.outcomes) {
       this.lastPrices[outcome.id] = outcome.lastPrice ?? 0;
       this.volumes[outcome.id] = outcome.volume;
@@ -214,8 +227,8 @@ export class Journal {
     this.beginStatement = db.prepare("BEGIN IMMEDIATE");
     this.commitStatement = db.prepare("COMMIT");
     const bound = (count: number): string[] => new Array<string>(count).fill("?");
-    this.orderRows = new RowInserter(db, ORDERS_TABLE, bound(OTHER_ORDER_COLUMNS + USUAL_TERMS.length));
-    this.usualOrderRows = new RowInserter(db, ORDERS_TABLE, [...bound(OTHER_ORDER_COLUMNS), ...USUAL_TERMS]);
+    this.orderRows = new RowInserter(db, ORDERS_TABLE, bound(OTHER_ORDER_COLUMNS + USUAL_ORDER_TERMS.length));
+    this.usualOrderRows = new RowInserter(db, ORDERS_TABLE, [...bound(OTHER_ORDER_COLUMNS), ...USUAL_ORDER_TERMS]);
     this.fillRows = new RowInserter(db, "fills", bound(FILL_COLUMNS));
     this.positionRows = new RowInserter(db, "positions", bound(POSITION_COLUMNS), "REPLACE");
     this.accountRows = new RowInserter(db, "accounts", bound(ACCOUNT_COLUMNS), "REPLACE");
@@ -224,12 +237,16 @@ export class Journal {
       ledger: this.ledger,
       nextEntryId: () => ++this.lastEntryId,
       newestFill: (user) => this.chains.newestFill(user),
-      addMarket: (market, first, outcomes) => {
-        this.addMarket(market, first, outcomes);
-        this.openOutcomes += outcomes;
-      },
+      addMarket: (market, first, outcomes) => this.addMarket(market, first, outcomes),
       openOutcomes: () => this.openOutcomes,
+      openMarket: (market) => {
+        this.openOutcomes += this.outcomeCountOf[market]!;
+      },
+      outcomesOf: (market) => ({ first: this.firstOutcomeOf[market]!, count: this.outcomeCountOf[market]! }),
       markUser: (user) => this.users.add(user),
+      markPosition: (position) => this.positions.add(position),
+      markMarket: (market) => this.markets.add(market),
+      setTerms: (user, terms) => this.setUserTerms(user, terms),
     });
     this.writeAudit = prepareAudit(db);
     this.committed.publish(this.ledger.totals, this.sequence, state.at);
@@ -317,6 +334,21 @@ export class Journal {
       if (error instanceof WriteRefused) return { id: request.id, refused: error.message };
       throw error;
     }
+  }
+
+  private setUserTerms(user: number, terms: UserTerms): void {
+    const { tradingFee, makerRebate, patRebate } = terms;
+    if (tradingFee === null && makerRebate === null && patRebate === null) this.terms.delete(user);
+    else this.terms.set(user, terms);
+  }
+
+  /** The user's own fee and rebate as records.ts packs them, 0 where they are the usual ones. */
+  private ratesOf(user: number, pat: boolean): number {
+    if (this.terms.size === 0) return 0;
+    const terms = this.terms.get(user);
+    if (terms === undefined) return 0;
+    const rebate = pat ? (terms.patRebate ?? PAT_REBATE_BPS) : (terms.makerRebate ?? MAKER_REBATE_BPS);
+    return R.packRates(terms.tradingFee ?? TRADING_FEE_BPS, rebate);
   }
 
   private addMarket(market: number, first: number, outcomes: number): void {
@@ -447,7 +479,11 @@ export class Journal {
     doubles[d + R.D_FILL_ID] = id;
     const side = R.sideOf(packed);
     const pat = (packed & R.FLAG_PAT) !== 0;
-    this.positions.add(this.ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at));
+    const rates = this.ratesOf(user, pat);
+    if (rates !== 0) words[w + R.W_REFERENCE] = R.withRates(words[w + R.W_REFERENCE]!, rates);
+    this.positions.add(
+      this.ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at, rates),
+    );
     this.users.add(user);
     if (ends) {
       this.lastPrices[outcome] = price;
@@ -820,7 +856,7 @@ function prepareStatements(db: Database.Database) {
     updateOutcome: db.prepare("UPDATE outcomes SET last_price = ?, volume = ? WHERE id = ?"),
     updateSets: db.prepare("UPDATE markets SET sets = ? WHERE id = ?"),
     updateStatus: db.prepare("UPDATE markets SET status = ? WHERE id = ?"),
-    insertSetsEntry: db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?)"),
+    insertSetsEntry: db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, NULL)"),
     updateTotals: db.prepare(
       `UPDATE totals SET deposits = ?, withdrawals = ?, users_total = ?, collateral = ?, house = ?, sequence = ?,
        last_entry_id = ?, last_order_id = ?, order_updates = ?, at = ?`,

@@ -21,9 +21,19 @@ export interface MarketRow {
   opensAt: number | null;
   closesAt: number | null;
   createdAt: number;
+  /** The user whose proposal it was, null where an operator or a seed made it. */
+  proposedBy: number | null;
+  /** How the proposal was decided. */
+  decisionNote: string | null;
+  decidedAt: number | null;
+  resolutionNote: string | null;
+  resolvedAt: number | null;
   firstOutcomeId: number;
   outcomes: number;
 }
+
+/** What a market has at first of all that may come. */
+export const UNDECIDED = { decisionNote: null, decidedAt: null, resolutionNote: null, resolvedAt: null };
 
 export interface OutcomeRow {
   id: number;
@@ -32,6 +42,8 @@ export interface OutcomeRow {
   name: string;
   lastPrice: number | null;
   volume: number;
+  /** BPS; null until the market is resolved. */
+  payout: number | null;
 }
 
 export interface LedgerState {
@@ -75,7 +87,9 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
   const markets = db
     .prepare(
       `SELECT m.id, slug, question, description, category, event_id AS eventId, status, sets, opens_at AS opensAt,
-       closes_at AS closesAt, created_at AS createdAt, min(o.id) AS firstOutcomeId, count(*) AS outcomes
+       closes_at AS closesAt, created_at AS createdAt, proposed_by AS proposedBy, decision_note AS decisionNote,
+       decided_at AS decidedAt, resolution_note AS resolutionNote, resolved_at AS resolvedAt,
+       min(o.id) AS firstOutcomeId, count(*) AS outcomes
        FROM markets m JOIN outcomes o ON o.market_id = m.id GROUP BY m.id`,
     )
     .all() as MarketRow[];
@@ -86,7 +100,7 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
   }
   check(collateral === ledger.totals.collateral, "the markets' collateral comes to the sum on record");
   const outcomes = db
-    .prepare("SELECT id, market_id AS marketId, position, name, last_price AS lastPrice, volume FROM outcomes")
+    .prepare("SELECT id, market_id AS marketId, position, name, last_price AS lastPrice, volume, payout FROM outcomes")
     .all() as OutcomeRow[];
 
   const lastOrderId = Number(db.prepare("SELECT coalesce(max(id), 0) FROM orders").pluck().get());
@@ -110,7 +124,29 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
   };
 }
 
-export interface UserRow {
+/** What an operator set for one user; null: as for everybody. */
+export interface UserTerms {
+  /** micro-USDC of activity a UTC day. */
+  dailyLimit: number | null;
+  /** BPS of the notional. */
+  tradingFee: number | null;
+  makerRebate: number | null;
+  /** Of orders placed with a PAT. */
+  patRebate: number | null;
+  /** By what each rate limit is multiplied. */
+  rateLimitFactor: number | null;
+}
+
+/** As for everybody. */
+export const USUAL_TERMS: UserTerms = {
+  dailyLimit: null,
+  tradingFee: null,
+  makerRebate: null,
+  patRebate: null,
+  rateLimitFactor: null,
+};
+
+export interface UserRow extends UserTerms {
   id: number;
   email: string;
   role: string;
@@ -191,6 +227,25 @@ export interface IdentityApplicationRow {
   decidedAt: number | null;
 }
 
+/** One that is not decided. */
+export interface WithdrawalRow {
+  id: number;
+  userId: number;
+  amount: number;
+  address: string;
+  createdAt: number;
+}
+
+/** The first of two approvals. */
+export interface ApprovalRow {
+  id: number;
+  action: string;
+  subject: number;
+  details: string;
+  actor: string;
+  createdAt: number;
+}
+
 export interface SocialIdentityRow {
   userId: number;
   issuer: string;
@@ -214,6 +269,37 @@ export interface AccountRows {
   readonly seededUsers: number[];
 }
 
+/** Withdrawals that hold their amounts, oldest first. */
+export function loadPendingWithdrawals(db: Database.Database): WithdrawalRow[] {
+  return db
+    .prepare(
+      `SELECT id, user_id AS userId, amount, address, created_at AS createdAt FROM withdrawals
+       WHERE status = 'pending' ORDER BY id`,
+    )
+    .all() as WithdrawalRow[];
+}
+
+/** First approvals whose second is awaited. */
+export function loadApprovals(db: Database.Database): ApprovalRow[] {
+  return db
+    .prepare(
+      `SELECT id, action, subject, details, actor, created_at AS createdAt FROM approvals
+       WHERE ended_at IS NULL ORDER BY id`,
+    )
+    .all() as ApprovalRow[];
+}
+
+/** Fees and rebates of users who have their own. */
+export function loadUserRates(db: Database.Database): ({ id: number } & UserTerms)[] {
+  return db
+    .prepare(
+      `SELECT id, daily_limit AS dailyLimit, trading_fee AS tradingFee, maker_rebate AS makerRebate,
+       pat_rebate AS patRebate, rate_limit_factor AS rateLimitFactor FROM users
+       WHERE coalesce(trading_fee, maker_rebate, pat_rebate) IS NOT NULL`,
+    )
+    .all() as ({ id: number } & UserTerms)[];
+}
+
 export interface EventRow {
   id: number;
   slug: string;
@@ -235,7 +321,8 @@ export function loadAccounts(db: Database.Database, since: number, ended: number
     // In the order in which they were made: which is the oldest matters.
     return db.prepare(`SELECT ${named.join(", ")} FROM ${table} ${rest} ORDER BY id`).all(...values) as T[];
   };
-  const user = ["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt"] as const;
+  const terms = ["dailyLimit", "tradingFee", "makerRebate", "patRebate", "rateLimitFactor"] as const;
+  const user = ["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt", ...terms] as const;
   const token = ["name", "tokenHash", "prefix", "scopes", "allowedAddresses", "lastUsedAt", "expiresAt"] as const;
   const session = ["grantId", "method", "scopes", "family", "refreshHash", "userAgent", "address"] as const;
   const client = ["clientId", "name", "redirectUris", "secretHash"] as const;

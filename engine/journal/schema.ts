@@ -285,4 +285,45 @@ export const MIGRATIONS: readonly string[] = [
   DROP TABLE minutes;
   INSERT INTO meta SELECT 'candles_fill', last_entry_id FROM totals;
   `,
+  `
+  -- What an operator set for one user (null: as for everybody): micro-USDC of activity a day, BPS of the notional that a
+  -- seller pays and that a resting order gets (without and with a PAT), and by what the rate limits are multiplied.
+  ALTER TABLE users ADD COLUMN daily_limit INTEGER;
+  ALTER TABLE users ADD COLUMN trading_fee INTEGER;
+  ALTER TABLE users ADD COLUMN maker_rebate INTEGER;
+  ALTER TABLE users ADD COLUMN pat_rebate INTEGER;
+  ALTER TABLE users ADD COLUMN rate_limit_factor INTEGER;
+
+  -- markets.proposed_by: the user whose proposal it was. decision_note, decided_at: how that was decided.
+  -- settled_sets: complete sets that were paid out when it was resolved or voided. outcomes.payout: BPS, null before.
+  ALTER TABLE markets ADD COLUMN proposed_by INTEGER;
+  ALTER TABLE markets ADD COLUMN decision_note TEXT;
+  ALTER TABLE markets ADD COLUMN decided_at INTEGER;
+  ALTER TABLE markets ADD COLUMN resolution_note TEXT;
+  ALTER TABLE markets ADD COLUMN resolved_at INTEGER;
+  ALTER TABLE markets ADD COLUMN settled_sets INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE outcomes ADD COLUMN payout INTEGER;
+  CREATE INDEX markets_by_proposer ON markets (proposed_by) WHERE proposed_by IS NOT NULL;
+
+  -- entries.user_id 0: the house. quantity, cost: of type settlement, the shares and what they had cost.
+  ALTER TABLE entries ADD COLUMN quantity INTEGER;
+  ALTER TABLE entries ADD COLUMN cost INTEGER;
+  CREATE INDEX deposits ON entries (id) WHERE type = 'deposit';
+
+  -- status: pending, paid, refused, canceled. A pending one holds its amount. reference: of the payment.
+  CREATE TABLE withdrawals (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, amount INTEGER NOT NULL CHECK (amount > 0), address TEXT NOT NULL,
+    status TEXT NOT NULL, reference TEXT UNIQUE, note TEXT, created_at INTEGER NOT NULL, decided_at INTEGER
+  ) STRICT;
+  CREATE INDEX withdrawals_by_user ON withdrawals (user_id);
+  CREATE INDEX pending_withdrawals ON withdrawals (id) WHERE status = 'pending';
+
+  -- First of two approvals that some actions need. subject: the id of what is acted on. details: JSON, what shall be
+  -- done; the second must say the same. ended_at: it was done, or given up.
+  CREATE TABLE approvals (
+    id INTEGER PRIMARY KEY, action TEXT NOT NULL, subject INTEGER NOT NULL, details TEXT NOT NULL, actor TEXT NOT NULL,
+    created_at INTEGER NOT NULL, ended_at INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX open_approvals ON approvals (action, subject) WHERE ended_at IS NULL;
+  `,
 ];

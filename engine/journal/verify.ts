@@ -36,11 +36,12 @@ function sumsBalance(db: Database.Database): Finding {
       `SELECT deposits, withdrawals, users_total, collateral, house,
          (SELECT coalesce(sum(balance), 0) FROM accounts) AS balances,
          (SELECT coalesce(sum(sets), 0) * 1000000 FROM markets) AS sets,
-         (SELECT coalesce(sum(amount), 0) FROM entries WHERE type = 'deposit') AS deposited
+         (SELECT coalesce(sum(amount), 0) FROM entries WHERE type = 'deposit') AS deposited,
+         (SELECT -coalesce(sum(amount), 0) FROM entries WHERE type = 'withdrawal') AS withdrawn
        FROM totals`,
     )
     .get() as Record<string, number>;
-  const { deposits, withdrawals, users_total, collateral, house, balances, sets, deposited } = row as {
+  const { deposits, withdrawals, users_total, collateral, house, balances, sets, deposited, withdrawn } = row as {
     deposits: number;
     withdrawals: number;
     users_total: number;
@@ -49,12 +50,14 @@ function sumsBalance(db: Database.Database): Finding {
     balances: number;
     sets: number;
     deposited: number;
+    withdrawn: number;
   };
   const ok =
     deposits - withdrawals === users_total + collateral + house &&
     users_total === balances &&
     collateral === sets &&
-    deposits === deposited;
+    deposits === deposited &&
+    withdrawals === withdrawn;
   const figures = `deposits ${deposits} - withdrawals ${withdrawals} = balances ${balances} + collateral ${sets} + house ${house}`;
   return { name: "deposits - withdrawals = balances + collateral + house", ok, figures };
 }
@@ -81,11 +84,50 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
      WHERE balance <> coalesce(filled, 0) + coalesce(entered, 0)`,
   ],
   [
-    "the house has what fees, rebates and mints left",
+    "the house has what fees, rebates, mints and settlements left, and what operators put in and took out",
     `SELECT house FROM totals WHERE house <>
        (SELECT coalesce(sum(CASE side WHEN 1 THEN 1 ELSE -1 END * price * quantity * 100 + fee - rebate), 0) FROM fills)
        - (SELECT coalesce(sum(CASE match_type WHEN 1 THEN 1 WHEN 2 THEN -1 ELSE 0 END * quantity), 0) * 1000000
-          FROM fills WHERE role = 1)`,
+          FROM fills WHERE role = 1)
+       + (SELECT coalesce(sum(settled_sets), 0) * 1000000 FROM markets)
+       - (SELECT coalesce(sum(amount), 0) FROM entries WHERE type = 'settlement')
+       + (SELECT coalesce(sum(amount), 0) FROM entries WHERE user_id = 0)`,
+  ],
+  [
+    "each market's sets, settled ones included, come from mints and splits less merges",
+    `SELECT m.id, sets, settled_sets, minted, split FROM markets m
+     LEFT JOIN (SELECT market_id, sum(CASE match_type WHEN 1 THEN 1 WHEN 2 THEN -1 ELSE 0 END * quantity) AS minted
+       FROM fills JOIN outcomes ON outcomes.id = outcome_id WHERE role = 1 GROUP BY market_id) f ON f.market_id = m.id
+     LEFT JOIN (SELECT market_id, -sum(amount) / 1000000 AS split FROM entries WHERE type IN ('split', 'merge')
+       GROUP BY market_id) e ON e.market_id = m.id
+     WHERE sets + settled_sets <> coalesce(minted, 0) + coalesce(split, 0)`,
+  ],
+  [
+    "a resolved market has no collateral, no share and no live order left, and its payouts come to one set or a part of it",
+    `SELECT id FROM markets WHERE status IN (4, 5) AND (sets <> 0 OR resolved_at IS NULL
+         OR (SELECT sum(payout) FROM outcomes WHERE market_id = markets.id) NOT BETWEEN 1 AND 10000
+         OR EXISTS (SELECT 1 FROM outcomes WHERE market_id = markets.id AND payout IS NULL))
+       OR status NOT IN (4, 5) AND (settled_sets <> 0 OR resolved_at IS NOT NULL)
+     UNION ALL SELECT market_id FROM positions JOIN outcomes ON id = outcome_id
+       WHERE quantity > 0 AND market_id IN (SELECT id FROM markets WHERE status IN (4, 5))
+     UNION ALL SELECT market_id FROM orders JOIN outcomes ON outcomes.id = outcome_id
+       WHERE orders.status < 5 AND market_id IN (SELECT id FROM markets WHERE status NOT IN (1, 2))`,
+  ],
+  [
+    "each share of a resolved market was paid what its outcome pays",
+    `SELECT o.id, settled_sets, paid FROM outcomes o JOIN markets m ON m.id = o.market_id
+     LEFT JOIN (SELECT outcome_id, sum(quantity) AS paid FROM entries WHERE type = 'settlement' GROUP BY outcome_id) e
+       ON e.outcome_id = o.id WHERE coalesce(paid, 0) <> settled_sets
+     UNION ALL SELECT e.id, e.quantity, amount FROM entries e LEFT JOIN outcomes o ON o.id = e.outcome_id
+       WHERE type = 'settlement' AND amount IS NOT e.quantity * payout * 100`,
+  ],
+  [
+    "each withdrawal that was paid left its user's balance once",
+    `SELECT user_id, paid, taken FROM
+       (SELECT user_id, sum(amount) AS paid, count(*) AS times FROM withdrawals WHERE status = 'paid' GROUP BY user_id)
+       FULL JOIN (SELECT user_id, -sum(amount) AS taken, count(*) AS entered FROM entries
+         WHERE type = 'withdrawal' AND user_id > 0 GROUP BY user_id) USING (user_id)
+     WHERE (paid, times) IS NOT (taken, entered)`,
   ],
   [
     "what an order filled = the sum of its fills",
@@ -98,9 +140,11 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
      OR (status = 4 AND (remaining = quantity OR remaining = 0)) OR remaining > quantity`,
   ],
   [
-    "live buys are covered by their owner's balance",
-    `SELECT user_id FROM orders WHERE status < 5 AND side = 1 GROUP BY user_id
-     HAVING sum(price * remaining * 100) > (SELECT balance FROM accounts a WHERE a.user_id = orders.user_id)`,
+    "live buys and pending withdrawals are covered by their owner's balance",
+    `SELECT user_id FROM (
+       SELECT user_id, price * remaining * 100 AS held FROM orders WHERE status < 5 AND side = 1
+       UNION ALL SELECT user_id, amount FROM withdrawals WHERE status = 'pending')
+     GROUP BY user_id HAVING sum(held) > (SELECT balance FROM accounts a WHERE a.user_id = user_id)`,
   ],
   [
     "live sells are covered by their owner's shares",

@@ -4,10 +4,12 @@
  * Each write either happens whole or is answered with an error that a user can understand.
  */
 import type Database from "better-sqlite3";
+import { check } from "../check.ts";
 import { MarketStatus } from "../constants.ts";
 import type { Ledger } from "../ledger.ts";
-import { MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID, MAX_USERS } from "../limits.ts";
+import { FULL_PRICE_BPS, MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID, MAX_USERS, SEED_REFERENCE } from "../limits.ts";
 import {
+  type ApprovalRow,
   columnOf,
   type EmailTokenRow,
   type IdentityApplicationRow,
@@ -15,23 +17,31 @@ import {
   type OAuthGrantRow,
   type SessionRow,
   type SocialIdentityRow,
+  type UserTerms,
+  type WithdrawalRow,
 } from "./load.ts";
+import { RowInserter } from "./row-inserter.ts";
 import { indexedWords } from "./search-words.ts";
 
 type Value = string | number | null;
 
 /** The tables whose rows are written as they are, and the columns of which that is true, named as in TypeScript. */
 interface PlainTables {
-  users: "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt";
+  users: "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role";
   personal_access_tokens: "lastUsedAt" | "revokedAt";
   sessions: keyof SessionRow | "endedAt" | "endReason";
   email_tokens: keyof EmailTokenRow | "usedAt";
-  identity_applications: keyof IdentityApplicationRow | "documentNumber";
+  identity_applications: keyof IdentityApplicationRow | "documentNumber" | "note";
   oauth_clients: keyof OAuthClientRow | "deletedAt";
   oauth_grants: keyof OAuthGrantRow | "revokedAt";
   social_identities: keyof SocialIdentityRow | "createdAt";
   /** Of an order whose placement is durable. */
   orders: "tied";
+  /** New ones hold their amount; what ends one without payment frees it. */
+  withdrawals: keyof WithdrawalRow | "status" | "note" | "decidedAt";
+  approvals: keyof ApprovalRow | "endedAt";
+  /** Of a proposal that is refused. */
+  markets: "status" | "decisionNote" | "decidedAt";
 }
 
 /** A new row; `created` of its result is false where one with the same key is there. */
@@ -67,7 +77,21 @@ export type AccountWrite =
       expiresAt: number | null;
       at: number;
     }
+  /** Refused where the reference is another deposit's. @see HOUSE for the user */
   | { kind: "deposit"; userId: number; amount: number; reference: string; at: number }
+  /** What the house earned, or was lent, leaves. */
+  | { kind: "withdrawFromHouse"; amount: number; reference: string; at: number }
+  /** Of a pending withdrawal of that user and amount: it leaves the exchange. Refused where the reference is another's. */
+  | {
+      kind: "payWithdrawal";
+      id: number;
+      userId: number;
+      amount: number;
+      reference: string | null;
+      note: string | null;
+      at: number;
+    }
+  | ({ kind: "setTerms"; userId: number } & UserTerms)
   | { kind: "createEvent"; slug: string; title: string; category: string | null; closesAt: number | null; at: number }
   | {
       kind: "createMarket";
@@ -79,8 +103,34 @@ export type AccountWrite =
       outcomes: readonly string[];
       opensAt: number | null;
       closesAt: number | null;
+      /** The user who proposes it: it is not open then. */
+      proposedBy: number | null;
+      at: number;
+    }
+  /** A proposal is approved: trading begins. */
+  | { kind: "openMarket"; marketId: number; note: string | null; at: number }
+  | {
+      kind: "describeMarket";
+      marketId: number;
+      description: string | null;
+      category: string | null;
+      closesAt: number | null;
+    }
+  /**
+   * Pays all holders of a closed market whose orders are gone, in this one transaction.
+   * payouts: BPS of each outcome; what they lack to 10000 is the house's.
+   */
+  | {
+      kind: "settleMarket";
+      marketId: number;
+      status: typeof MarketStatus.resolved | typeof MarketStatus.voided;
+      payouts: readonly number[];
+      note: string | null;
       at: number;
     };
+
+/** As a user id: the exchange's own account. */
+export const HOUSE = 0;
 
 /** A line of the audit log: who changed what, when, and by which request. Never holds a token, a password or a code. */
 export interface AuditEntry {
@@ -105,6 +155,8 @@ export interface WriteResult {
   created: boolean;
   /** Of a market: its first outcome's id; the others follow. */
   firstOutcomeId?: number;
+  /** Of a settlement: whose shares of which outcome were paid out, by user. */
+  settled?: { readonly users: Int32Array; readonly outcomes: Int32Array };
 }
 
 /** A write that cannot be done, in words for whoever asked; thrown before anything changed. */
@@ -112,6 +164,10 @@ export class WriteRefused extends Error {}
 
 /** The last ids are the engine threads' own, for their warm-up. */
 const LAST_OUTCOME_ID = MAX_OUTCOME_ID - 2;
+
+const ENTRIES_TABLE = `entries (id, user_id, type, amount, balance_after, market_id, outcome_id, reference, created_at,
+  last_fill_id, quantity, cost)`;
+const ENTRY_COLUMNS = 12;
 
 /** What account writes need of the journal: its ledger, its entry counter and its map of markets. */
 export interface WriteContext {
@@ -122,7 +178,14 @@ export interface WriteContext {
   addMarket(marketId: number, firstOutcomeId: number, outcomes: number): void;
   /** Outcomes of markets that can still have orders. */
   openOutcomes(): number;
+  /** Trading begins in the market. */
+  openMarket(marketId: number): void;
+  /** The first outcome of a market and their number. */
+  outcomesOf(marketId: number): { readonly first: number; readonly count: number };
   markUser(userId: number): void;
+  markPosition(position: number): void;
+  markMarket(marketId: number): void;
+  setTerms(userId: number, terms: UserTerms): void;
 }
 
 export type ApplyWrite = (write: AccountWrite) => WriteResult;
@@ -177,8 +240,16 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
     `INSERT INTO personal_access_tokens (user_id, name, token_hash, prefix, scopes, allowed_addresses, created_at, expires_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const entryByReference = db.prepare("SELECT id FROM entries WHERE reference = ?").pluck();
-  const insertEntry = db.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, ?)");
+  const entryByReference = db.prepare("SELECT id, user_id, amount FROM entries WHERE reference = ?").raw();
+  const entries = new RowInserter(db, ENTRIES_TABLE, new Array<string>(ENTRY_COLUMNS).fill("?"));
+  const withdrawalByReference = db.prepare("SELECT id FROM withdrawals WHERE reference = ?").pluck();
+  const payWithdrawal = db.prepare(
+    "UPDATE withdrawals SET status = 'paid', reference = ?, note = ?, decided_at = ? WHERE id = ? AND status = 'pending'",
+  );
+  const setTerms = db.prepare(
+    `UPDATE users SET daily_limit = ?, trading_fee = ?, maker_rebate = ?, pat_rebate = ?, rate_limit_factor = ?
+     WHERE id = ?`,
+  );
   const eventBySlug = db.prepare("SELECT id FROM events WHERE slug = ?").pluck();
   const insertEvent = db.prepare(
     "INSERT INTO events (slug, title, category, closes_at, created_at) VALUES (?, ?, ?, ?, ?)",
@@ -186,16 +257,106 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
   const insertEventWords = db.prepare("INSERT INTO event_words (rowid, words) VALUES (?, ?)");
   const marketBySlug = db.prepare("SELECT id FROM markets WHERE slug = ?").pluck();
   const insertMarket = db.prepare(
-    `INSERT INTO markets (slug, question, description, category, event_id, status, sets, opens_at, closes_at, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
+    `INSERT INTO markets (slug, question, description, category, event_id, status, sets, opens_at, closes_at, proposed_by,
+       created_at) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
   );
   const insertMarketWords = db.prepare("INSERT INTO market_words (rowid, words) VALUES (?, ?)");
   const lastOutcome = db.prepare("SELECT coalesce(max(id), 0) FROM outcomes").pluck();
   const firstOutcome = db.prepare("SELECT min(id) FROM outcomes WHERE market_id = ?").pluck();
-  const insertOutcome = db.prepare("INSERT INTO outcomes VALUES (?, ?, ?, ?, NULL, 0)");
+  const insertOutcome = db.prepare("INSERT INTO outcomes VALUES (?, ?, ?, ?, NULL, 0, NULL)");
+  const marketStatus = db.prepare("SELECT status FROM markets WHERE id = ?").pluck();
+  const openMarket = db.prepare(
+    `UPDATE markets SET status = ${MarketStatus.open}, opens_at = @at, decided_at = @at, decision_note = @note
+     WHERE id = @marketId`,
+  );
+  const describeMarket = db.prepare("UPDATE markets SET description = ?, category = ?, closes_at = ? WHERE id = ?");
+  const marketTexts = db
+    .prepare(
+      `SELECT question, description, category, slug,
+         (SELECT group_concat(name, ' ') FROM outcomes WHERE market_id = markets.id) FROM markets WHERE id = ?`,
+    )
+    .raw();
+  const removeMarketWords = db.prepare("DELETE FROM market_words WHERE rowid = ?");
+  const settleMarket = db.prepare(
+    "UPDATE markets SET status = ?, resolution_note = ?, resolved_at = ?, settled_sets = ? WHERE id = ?",
+  );
+  const setPayout = db.prepare("UPDATE outcomes SET payout = ? WHERE id = ?");
 
   const applyRow = prepareRows(db);
   const existing = (id: unknown): WriteResult => ({ id: Number(id), created: false });
+
+  /** Writes an entry of a user's (or the house's) money as it stands now; answers its id. Flushed by whoever began. */
+  const enter = (
+    userId: number,
+    type: string,
+    amount: number,
+    at: number,
+    rest: { reference?: string; marketId?: number; outcomeId?: number; quantity?: number; cost?: number } = {},
+  ): number => {
+    const id = context.nextEntryId();
+    const row = entries.next();
+    const { params } = entries;
+    params[row] = id;
+    params[row + 1] = userId;
+    params[row + 2] = type;
+    params[row + 3] = amount;
+    params[row + 4] = userId === HOUSE ? context.ledger.totals.house : context.ledger.balance(userId);
+    params[row + 5] = rest.marketId ?? null;
+    params[row + 6] = rest.outcomeId ?? null;
+    params[row + 7] = rest.reference ?? null;
+    params[row + 8] = at;
+    params[row + 9] = userId === HOUSE ? 0 : context.newestFill(userId);
+    params[row + 10] = rest.quantity ?? null;
+    params[row + 11] = rest.cost ?? null;
+    if (userId !== HOUSE) context.markUser(userId);
+    return id;
+  };
+  /** The entry that has the reference already, if it is the same; null where there is none. */
+  const repeated = (reference: string, userId: number, amount: number): WriteResult | null => {
+    const found = entryByReference.get(reference) as [id: number, userId: number, amount: number] | undefined;
+    if (found === undefined) return null;
+    // A seed counts once, whatever it says later.
+    if (!reference.startsWith(SEED_REFERENCE) && (found[1] !== userId || found[2] !== amount)) {
+      throw new WriteRefused("reference: another one has it");
+    }
+    return existing(found[0]);
+  };
+  const checkRoom = (outcomes: number): void => {
+    if (context.openOutcomes() + outcomes > MAX_ACTIVE_BOOKS) {
+      throw new WriteRefused("the exchange holds no more open markets than that");
+    }
+  };
+
+  const settle = (write: AccountWrite & { kind: "settleMarket" }): WriteResult => {
+    const { marketId, payouts, at } = write;
+    const { ledger } = context;
+    const { first, count } = context.outcomesOf(marketId);
+    check(payouts.length === count, "each outcome has a payout");
+    check(payouts.reduce((sum, bps) => sum + bps, 0) <= FULL_PRICE_BPS, "payouts are no more than a set is worth");
+    check(marketStatus.get(marketId) === MarketStatus.closed, "a market is closed before it is settled");
+    const positions = ledger.holders(first, count);
+    const users = new Int32Array(positions.length);
+    const outcomes = new Int32Array(positions.length);
+    positions.forEach((position, i) => {
+      const userId = ledger.userOf(position);
+      const outcomeId = ledger.outcomeOf(position);
+      const quantity = ledger.quantity(position);
+      const cost = ledger.cost(position);
+      const amount = ledger.settle(position, payouts[outcomeId - first]!);
+      enter(userId, "settlement", amount, at, { marketId, outcomeId, quantity, cost });
+      context.markPosition(position);
+      users[i] = userId;
+      outcomes[i] = outcomeId;
+    });
+    entries.flush();
+    const sets = ledger.endSets(marketId);
+    payouts.forEach((payout, i) => {
+      setPayout.run(payout, first + i);
+    });
+    settleMarket.run(write.status, write.note, at, sets, marketId);
+    context.markMarket(marketId);
+    return { id: marketId, created: true, settled: { users, outcomes } };
+  };
 
   return (write) => {
     switch (write.kind) {
@@ -230,17 +391,42 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         return { id: Number(lastInsertRowid), created: true };
       }
       case "deposit": {
-        const found = entryByReference.get(write.reference);
-        if (found !== undefined) return existing(found);
-        if (!context.ledger.canDeposit(write.amount))
-          throw new WriteRefused("the exchange holds no more money than that");
-        context.ledger.deposit(write.userId, write.amount);
-        const id = context.nextEntryId();
-        const after = context.ledger.balance(write.userId);
-        const lastFill = context.newestFill(write.userId);
-        insertEntry.run(id, write.userId, "deposit", write.amount, after, write.reference, write.at, lastFill);
-        context.markUser(write.userId);
+        const { userId, amount, reference, at } = write;
+        const found = repeated(reference, userId, amount);
+        if (found !== null) return found;
+        if (!context.ledger.canDeposit(amount)) throw new WriteRefused("the exchange holds no more money than that");
+        if (userId === HOUSE) context.ledger.fundHouse(amount);
+        else context.ledger.deposit(userId, amount);
+        const id = enter(userId, "deposit", amount, at, { reference });
+        entries.flush();
         return { id, created: true };
+      }
+      case "withdrawFromHouse": {
+        const { amount, reference, at } = write;
+        const found = repeated(reference, HOUSE, -amount);
+        if (found !== null) return found;
+        if (context.ledger.totals.house < amount) throw new WriteRefused("amount: the house has less than that");
+        context.ledger.fundHouse(-amount);
+        const id = enter(HOUSE, "withdrawal", -amount, at, { reference });
+        entries.flush();
+        return { id, created: true };
+      }
+      case "payWithdrawal": {
+        const { id, userId, amount, reference, note, at } = write;
+        if (reference !== null && withdrawalByReference.get(reference) !== undefined) {
+          throw new WriteRefused("reference: another withdrawal has it");
+        }
+        check(payWithdrawal.run(reference, note, at, id).changes === 1, "what is paid was waiting");
+        context.ledger.withdraw(userId, amount);
+        enter(userId, "withdrawal", -amount, at);
+        entries.flush();
+        return { id, created: true };
+      }
+      case "setTerms": {
+        const { userId, dailyLimit, tradingFee, makerRebate, patRebate, rateLimitFactor } = write;
+        setTerms.run(dailyLimit, tradingFee, makerRebate, patRebate, rateLimitFactor, userId);
+        context.setTerms(userId, write);
+        return { id: userId, created: true };
       }
       case "createEvent": {
         const found = eventBySlug.get(write.slug);
@@ -253,19 +439,21 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         const found = marketBySlug.get(write.slug);
         if (found !== undefined) return { ...existing(found), firstOutcomeId: Number(firstOutcome.get(found)) };
         const first = Number(lastOutcome.get()) + 1;
-        const tooMany = first + write.outcomes.length - 1 > LAST_OUTCOME_ID;
-        if (tooMany || context.openOutcomes() + write.outcomes.length > MAX_ACTIVE_BOOKS) {
+        if (first + write.outcomes.length - 1 > LAST_OUTCOME_ID) {
           throw new WriteRefused("the exchange holds no more markets than that");
         }
+        const isOpen = write.proposedBy === null;
+        if (isOpen) checkRoom(write.outcomes.length);
         const run = insertMarket.run(
           write.slug,
           write.question,
           write.description,
           write.category,
           write.eventId,
-          MarketStatus.open,
+          isOpen ? MarketStatus.open : MarketStatus.proposed,
           write.opensAt,
           write.closesAt,
+          write.proposedBy,
           write.at,
         );
         const id = Number(run.lastInsertRowid);
@@ -275,8 +463,25 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         const { question, description, category, slug, outcomes } = write;
         insertMarketWords.run(id, indexedWords(question, description, category, slug, ...outcomes));
         context.addMarket(id, first, outcomes.length);
+        if (isOpen) context.openMarket(id);
         return { id, created: true, firstOutcomeId: first };
       }
+      case "openMarket": {
+        const { marketId, note, at } = write;
+        checkRoom(context.outcomesOf(marketId).count);
+        openMarket.run({ marketId, note, at });
+        context.openMarket(marketId);
+        return { id: marketId, created: true };
+      }
+      case "describeMarket": {
+        const { marketId, description, category, closesAt } = write;
+        describeMarket.run(description, category, closesAt, marketId);
+        removeMarketWords.run(marketId);
+        insertMarketWords.run(marketId, indexedWords(...(marketTexts.get(marketId) as (string | null)[])));
+        return { id: marketId, created: true };
+      }
+      case "settleMarket":
+        return settle(write);
     }
   };
 }

@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
+import { UNDECIDED } from "../../engine/journal/load.ts";
 import { bookJson, marketBooksJson } from "../../server/book-json.ts";
 import { type Market, MarketRegistry, type Outcome } from "../../server/market-registry.ts";
 import { TextCache } from "../../server/text-cache.ts";
@@ -21,12 +22,23 @@ function registryOf(...counts: readonly number[]): MarketRegistry {
   for (const [i, count] of counts.entries()) {
     const id = i + 1;
     const outcomes = Array.from({ length: count }, (_, position) => {
-      return { id: ++outcomeId, marketId: id, position, name: `No. ${position}`, lastPrice: null, volume: 0 };
+      return {
+        id: ++outcomeId,
+        marketId: id,
+        position,
+        name: `No. ${position}`,
+        lastPrice: null,
+        volume: 0,
+        payout: null,
+      };
     });
     const texts = { slug: `market-${id}`, question: "?", description: null, category: null };
     const times = { opensAt: 1, closesAt: null, createdAt: 1 };
     const rest = { eventId: null, status: MarketStatus.open, sets: 0, outcomes: count };
-    registry.add({ id, ...texts, ...times, ...rest, firstOutcomeId: outcomes[0]!.id }, outcomes);
+    registry.add(
+      { id, ...texts, ...times, ...UNDECIDED, proposedBy: null, ...rest, firstOutcomeId: outcomes[0]!.id },
+      outcomes,
+    );
   }
   return registry;
 }

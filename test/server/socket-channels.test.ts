@@ -4,7 +4,7 @@
  */
 import type * as Uws from "uWebSockets.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { MarketRow, OutcomeRow } from "../../engine/journal/load.ts";
+import { type MarketRow, type OutcomeRow, UNDECIDED } from "../../engine/journal/load.ts";
 import { Ledger } from "../../engine/ledger.ts";
 import {
   BEGINNINGS_PER_SECOND,
@@ -284,10 +284,26 @@ describe("a market's state", () => {
     const markets = [1, 2].map((id) => {
       const row: MarketRow = {
         ...{ id, slug: `m-${id}`, question: "?", description: null, category: null, eventId: null, status: 1, sets: 0 },
-        ...{ opensAt: null, closesAt: null, createdAt: 1, firstOutcomeId: 2 * id - 1, outcomes: 2 },
+        ...{
+          opensAt: null,
+          closesAt: null,
+          createdAt: 1,
+          firstOutcomeId: 2 * id - 1,
+          outcomes: 2,
+          proposedBy: null,
+          ...UNDECIDED,
+        },
       };
       const outcomes = [0, 1].map((position): OutcomeRow => {
-        return { id: 2 * id - 1 + position, marketId: id, position, name: "Yes", lastPrice: null, volume: 0 };
+        return {
+          id: 2 * id - 1 + position,
+          marketId: id,
+          position,
+          name: "Yes",
+          lastPrice: null,
+          volume: 0,
+          payout: null,
+        };
       });
       return registry.add(row, outcomes);
     });

@@ -1,0 +1,20 @@
+/** Who acts under /admin, and the constants of their routes. */
+import { actorOf } from "./audit.ts";
+import type { RouteRequest } from "./route.ts";
+
+/** Of routes for operators: a session of theirs, or the machine's own shell, which has no token. */
+export const OPERATOR = { access: "operator", tokens: ["session"] } as const;
+
+export interface Operator {
+  /** As the audit log names it: "operator 3", or "admin" for the machine's own shell. */
+  readonly actor: string;
+  /** Null for the machine's own shell. */
+  readonly userId: number | null;
+}
+
+const SHELL: Operator = { actor: "admin", userId: null };
+
+/** Whoever asks, on a route for operators. */
+export function operatorOf({ principal }: RouteRequest): Operator {
+  return principal === null ? SHELL : { actor: actorOf(principal), userId: principal.userId };
+}
