@@ -143,8 +143,8 @@ const MUST_BE_EMPTY: readonly (readonly [string, string])[] = [
     "live buys and pending withdrawals are covered by their owner's balance",
     `SELECT user_id FROM (
        SELECT user_id, price * remaining * 100 AS held FROM orders WHERE status < 5 AND side = 1
-       UNION ALL SELECT user_id, amount FROM withdrawals WHERE status = 'pending')
-     GROUP BY user_id HAVING sum(held) > (SELECT balance FROM accounts a WHERE a.user_id = user_id)`,
+       UNION ALL SELECT user_id, amount FROM withdrawals WHERE status = 'pending') h
+     GROUP BY user_id HAVING sum(held) > (SELECT balance FROM accounts a WHERE a.user_id = h.user_id)`,
   ],
   [
     "live sells are covered by their owner's shares",
