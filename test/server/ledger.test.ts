@@ -6,15 +6,25 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MatchType, Role, Side } from "../../engine/constants.ts";
 import { isBalanced, Ledger } from "../../engine/ledger.ts";
-import { MAX_MONEY_MICRO, MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE } from "../../engine/limits.ts";
+import {
+  MAX_MONEY_MICRO,
+  MAX_OUTCOMES,
+  MAX_OWN_RATE_BPS,
+  MAX_PRICE_BPS,
+  MAX_QUANTITY,
+  MICRO_PER_SHARE,
+} from "../../engine/limits.ts";
 import {
   MS_PER_DAY,
   makerRebateMicro,
   mulDivFloor,
   notionalMicro,
+  ownFeeMicro,
+  ownRebateMicro,
   tradingFeeMicro,
   utcDay,
 } from "../../engine/money.ts";
+import * as R from "../../engine/records.ts";
 import { feeOn, type Leg, notional, ReferenceExchange, rebateOn } from "./support/reference.ts";
 
 const price = fc.integer({ min: 1, max: MAX_PRICE_BPS });
@@ -41,6 +51,22 @@ describe("arithmetic", () => {
           tradingFeeMicro(p, q),
           makerRebateMicro(p, q, pat),
         ]);
+      }),
+    );
+  });
+
+  test("a user's own fee and rebate are exact up to the largest order, and come through a record as they are", () => {
+    const rate = fc.integer({ min: 0, max: MAX_OWN_RATE_BPS });
+    fc.assert(
+      fc.property(price, quantity, rate, rate, fc.nat(MAX_OUTCOMES - 1), (p, q, fee, rebate, leg) => {
+        const n = BigInt(p) * BigInt(q) * 100n;
+        expect(BigInt(ownFeeMicro(p, q, fee))).toBe((n * BigInt(fee) + 9_999n) / 10_000n);
+        expect(BigInt(ownRebateMicro(p, q, rebate))).toBe((n * BigInt(rebate)) / 10_000n);
+        const word = new Int32Array([R.withRates(leg, R.packRates(fee, rebate))])[0]!;
+        const rates = R.ratesOf(word);
+        expect([R.legOf(word), R.feeOf(rates), R.rebateOf(rates)]).toEqual([leg, fee, rebate]);
+        expect(rates).not.toBe(0);
+        expect([R.legOf(leg), R.ratesOf(leg)]).toEqual([leg, 0]);
       }),
     );
   });
@@ -133,11 +159,41 @@ class Pair {
     expect(reference[name](user, marketId, count)).toBeNull();
   }
 
+  withdraw(user: number, most: number): void {
+    const amount = Math.min(most, this.reference.balance(user));
+    this.ledger.withdraw(user, amount);
+    this.reference.withdraw(user, amount);
+  }
+
+  fundHouse(amount: number): void {
+    const { ledger, reference } = this;
+    if (amount === 0 || (amount > 0 ? !ledger.canDeposit(amount) : reference.house < -amount)) return;
+    ledger.fundHouse(amount);
+    reference.fundHouse(amount);
+  }
+
+  settle(marketId: number, payouts: readonly number[]): void {
+    const outcomes = MARKETS.get(marketId)!;
+    const { ledger, reference } = this;
+    const holders = ledger.holders(outcomes[0]!, outcomes.length);
+    const owned = outcomes.flatMap((outcome) => USERS.filter((who) => reference.holding(who, outcome).quantity > 0));
+    expect(holders.length).toBe(owned.length);
+    const keys = [...holders].map((at) => ledger.userOf(at) * 100 + ledger.outcomeOf(at));
+    expect(keys).toEqual(keys.toSorted((a, b) => a - b));
+    for (const at of holders) {
+      const due = notional(payouts[outcomes.indexOf(ledger.outcomeOf(at))]!, ledger.quantity(at));
+      expect(ledger.settle(at, payouts[outcomes.indexOf(ledger.outcomeOf(at))]!)).toBe(due);
+    }
+    const { sets } = reference.markets.get(marketId)!;
+    expect(ledger.endSets(marketId)).toBe(sets);
+    reference.settleShares(marketId, payouts);
+  }
+
   compare(): void {
     const { ledger, reference } = this;
     expect(isBalanced(ledger.totals)).toBe(true);
-    const { deposits, usersTotal, collateral, house } = reference;
-    expect(ledger.totals).toEqual({ deposits, withdrawals: 0, usersTotal, collateral, house });
+    const { deposits, withdrawals, usersTotal, collateral, house } = reference;
+    expect(ledger.totals).toEqual({ deposits, withdrawals, usersTotal, collateral, house });
     for (const [id, outcomes] of MARKETS) {
       expect(ledger.outstandingSets(id)).toBe(reference.markets.get(id)!.sets);
       for (const outcome of outcomes) {
@@ -203,6 +259,40 @@ const splitStep = fc.record({ user, marketId, most, split: fc.boolean() }).map(
       pair.changeSets(who, id, count, split),
 );
 
+const withdrawStep = fc.record({ user, amount: fc.integer({ min: 1, max: 1_000_000_000 }) }).map(
+  ({ user: who, amount: most_ }): Step =>
+    (pair) =>
+      pair.withdraw(who, most_),
+);
+
+const houseStep = fc.integer({ min: -10_000_000, max: 10_000_000 }).map(
+  (funds): Step =>
+    (pair) =>
+      pair.fundHouse(funds),
+);
+
+/** A winner, a void, or any vector that comes to no more than a set. */
+const settleStep = fc
+  .record({
+    marketId,
+    kind: fc.constantFrom("winner", "void", "any"),
+    parts: fc.array(fc.nat(10_000), { minLength: 5 }),
+  })
+  .map(({ marketId: id, kind, parts }): Step => {
+    const { length } = MARKETS.get(id)!;
+    const chosen = parts.slice(0, length);
+    const sum = Math.max(
+      1,
+      chosen.reduce((total, part) => total + part, 0),
+    );
+    const payouts = chosen.map((part, i) => {
+      if (kind === "void") return Math.floor(10_000 / length);
+      if (kind === "winner") return i === parts[0]! % length ? 10_000 : 0;
+      return Math.floor((part * 10_000) / sum);
+    });
+    return (pair) => pair.settle(id, payouts);
+  });
+
 const dayStep = fc.constant<Step>((pair) => {
   pair.day++;
 });
@@ -213,6 +303,9 @@ describe("beside the reference", () => {
       { weight: 6, arbitrary: directStep },
       { weight: 6, arbitrary: setStep },
       { weight: 4, arbitrary: splitStep },
+      { weight: 1, arbitrary: withdrawStep },
+      { weight: 1, arbitrary: houseStep },
+      { weight: 1, arbitrary: settleStep },
       { weight: 1, arbitrary: dayStep },
     );
     const deposits = fc.array(fc.integer({ min: 1, max: 2_000_000_000_000 }), { minLength: 3, maxLength: 3 });
@@ -271,6 +364,11 @@ describe("what must not happen ends the process", () => {
     ["a deposit of nothing", (ledger) => ledger.deposit(1, 0)],
     ["a deposit beyond the exchange's bound", (ledger) => ledger.deposit(1, MAX_MONEY_MICRO)],
     ["a split beyond the balance", (ledger) => ledger.split(1, 1, 1, 2, 2)],
+    ["a withdrawal beyond the balance", (ledger) => ledger.withdraw(1, 1_000_001)],
+    [
+      "a settlement while an order holds shares",
+      (ledger) => [ledger.split(1, 1, 1, 2, 1), ledger.holdShares(1, 1, 1), ledger.settle(1, 10_000)],
+    ],
     ["a merge of sets that aren't there", (ledger) => ledger.merge(1, 1, 1, 2, 1)],
     [
       "a purchase beyond the balance",

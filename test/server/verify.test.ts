@@ -56,7 +56,10 @@ test.for([
   ["what an order filled", "UPDATE fills SET order_id = order_id + 1 WHERE id = (SELECT min(id) FROM fills)"],
   ["an order's state fits", "UPDATE orders SET status = 3 WHERE status = 5"],
   ["an order's state fits", "UPDATE orders SET status = 5 WHERE status = 3"],
-  ["live buys and pending withdrawals are covered", "UPDATE orders SET quantity = 1000000000, remaining = 1000000000 WHERE status = 3"],
+  [
+    "live buys and pending withdrawals are covered",
+    "UPDATE orders SET quantity = 1000000000, remaining = 1000000000 WHERE status = 3",
+  ],
   ["live sells are covered", "UPDATE orders SET quantity = 21, remaining = 21 WHERE status = 3 AND side = 2"],
   ["every match has one taker", "DELETE FROM fills WHERE id = (SELECT min(id) FROM fills WHERE match_type = 1)"],
   ["every match has one taker", "UPDATE fills SET role = 1 WHERE match_type = 2"],

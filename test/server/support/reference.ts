@@ -64,6 +64,7 @@ export class ReferenceExchange {
   readonly markets = new Map<number, Market>();
   readonly balances = new Map<number, number>();
   deposits = 0;
+  withdrawals = 0;
   house = 0;
   private readonly holdings = new Map<string, Holding>();
   private readonly filledActivity = new Map<number, number>();
@@ -77,6 +78,36 @@ export class ReferenceExchange {
   deposit(user: number, amount: number): void {
     this.balances.set(user, this.balance(user) + amount);
     this.deposits += amount;
+  }
+
+  withdraw(user: number, amount: number): void {
+    this.balances.set(user, this.balance(user) - amount);
+    this.withdrawals += amount;
+  }
+
+  /** Micro-USDC that come to the house from outside, or leave it. */
+  fundHouse(amount: number): void {
+    if (amount > 0) this.deposits += amount;
+    else this.withdrawals -= amount;
+    this.house += amount;
+  }
+
+  /** Pays all shares of a market out, at so many BPS of an outcome; what the sets are worth beyond that is the house's. */
+  settleShares(marketId: number, payouts: readonly number[]): void {
+    const market = this.markets.get(marketId)!;
+    this.house += market.sets * MICRO_PER_SET;
+    market.sets = 0;
+    for (const [key, holding] of this.holdings) {
+      const [user, outcome] = key.split(":").map(Number) as [number, number];
+      const place = market.outcomes.indexOf(outcome);
+      if (place < 0) continue;
+      const amount = notional(payouts[place]!, holding.quantity);
+      this.balances.set(user, this.balance(user) + amount);
+      this.house -= amount;
+      holding.realized += amount - holding.cost;
+      holding.quantity = 0;
+      holding.cost = 0;
+    }
   }
 
   balance(user: number): number {
