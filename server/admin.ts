@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import { openReadOnly } from "../engine/journal/database.ts";
 import { verifyDatabase } from "../engine/journal/verify.ts";
+import { backUpAsAsked } from "./backup.ts";
 import { readConfig } from "./config.ts";
 import { ask } from "./control.ts";
 import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
@@ -11,7 +12,8 @@ const HELP = `Usage: npm run admin -- COMMAND
 
   help                this text
   verify [FILE]       check every invariant of a database file (default: DATA_DIR/exchange.db) and print the figures
-  backup FILE         write a consistent copy of the database, also while the server runs
+  backup FILE [--overwrite]
+                      write a consistent copy of the database, also while the server runs, and check it
   keys rotate         sign with a new key from now on; tokens of the old one live on, the JWKS lists both
 
 With the server running:
@@ -39,11 +41,7 @@ async function main(args: readonly string[]): Promise<number> {
       return findings.every(({ ok }) => ok) ? 0 : 1;
     }
     case "backup": {
-      if (file === undefined) throw new Error("backup: name the file to write");
-      const db = openReadOnly(path());
-      const { totalPages } = await db.backup(resolve(file));
-      db.close();
-      process.stdout.write(`wrote ${resolve(file)}, ${totalPages} pages\n`);
+      process.stdout.write(`${await backUpAsAsked(path(), args.slice(1))}\n`);
       return 0;
     }
     case "keys":
