@@ -1,11 +1,10 @@
 /** The operator's command line. `npm run admin -- help` lists it. Works beside a running server and on a stopped one. */
 import { join, resolve } from "node:path";
-import { openReadOnly } from "../engine/journal/database.ts";
 import { verifyDatabase } from "../engine/journal/verify.ts";
-import { backUpAsAsked } from "./backup.ts";
+import { backUp } from "./backup.ts";
 import { readConfig } from "./config.ts";
 import { ask } from "./control.ts";
-import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
+import { controlPath, keepToOwner, keyFolder, lockDataFolder, openExisting } from "./data-folder.ts";
 import { SigningKeys } from "./signing-keys.ts";
 
 const HELP = `Usage: npm run admin -- COMMAND
@@ -32,18 +31,17 @@ async function main(args: readonly string[]): Promise<number> {
       process.stdout.write(HELP);
       return 0;
     case "verify": {
-      const db = openReadOnly(file === undefined ? path() : resolve(file));
+      const db = openExisting(file === undefined ? path() : resolve(file));
       const findings = verifyDatabase(db);
       db.close();
-      for (const { name, ok, figures } of findings) {
-        process.stdout.write(`${ok ? "ok    " : "WRONG "} ${name}: ${figures}\n`);
-      }
-      return findings.every(({ ok }) => ok) ? 0 : 1;
+      const ok = findings.every((finding) => finding.ok);
+      print({ ok, findings });
+      return ok ? 0 : 1;
     }
-    case "backup": {
-      process.stdout.write(`${await backUpAsAsked(path(), args.slice(1))}\n`);
+    case "backup":
+      if (file === undefined) throw new Error("backup: name the file to write");
+      print(await backUp(path(), file, rest.includes("--overwrite")));
       return 0;
-    }
     case "keys":
       if (file !== "rotate") throw new Error("keys: rotate is all that can be done with them");
       process.stdout.write(`${(await askServer(["keys rotate"])) ?? (await rotateKeys())}\n`);
@@ -60,6 +58,10 @@ async function main(args: readonly string[]): Promise<number> {
       process.stderr.write(`unknown command "${command}"\n\n${HELP}`);
       return 2;
   }
+}
+
+function print(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
 function askServer(request: readonly string[]): Promise<string | null> {

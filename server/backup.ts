@@ -7,10 +7,9 @@
  */
 import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import Database from "better-sqlite3";
-import { openReadOnly } from "../engine/journal/database.ts";
 import { verifyCopy } from "../engine/journal/verify.ts";
+import { openExisting } from "./data-folder.ts";
 
 /** Copied at a time; between two slices a signal is heard. */
 const SLICE_PAGES = 4_096;
@@ -18,34 +17,14 @@ const SLICE_PAGES = 4_096;
 const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** What the copy holds: all up to commit `sequence`, which was made at `at` (ms). */
-interface Backup {
-  readonly path: string;
+/** What was written: it holds all up to commit `sequence`, which was made at `committed_at` (ms). */
+export interface Backup {
+  readonly file: string;
   readonly pages: number;
   readonly bytes: number;
   readonly seconds: number;
   readonly sequence: number;
-  readonly at: number;
-}
-
-/** The operator's command: `backup FILE [--overwrite]`. Answers what to print. @throws Error */
-export async function backUpAsAsked(databasePath: string, args: readonly string[]): Promise<string> {
-  const { values, positionals } = readArguments(args);
-  const [file, ...more] = positionals;
-  if (file === undefined || file === "") throw new Error("backup: name the file to write");
-  if (more.length > 0) throw new Error(`backup: one file, not "${more.join(" ")}" too`);
-  const { path, pages, bytes, seconds, sequence, at } = await backUp(databasePath, file, values.overwrite);
-  const size = `${pages} pages, ${bytes} bytes, ${seconds.toFixed(1)} s`;
-  return `wrote ${path}: ${size}; it holds all up to commit ${sequence} of ${new Date(at).toISOString()}`;
-}
-
-function readArguments(args: readonly string[]) {
-  const options = { overwrite: { type: "boolean", default: false } } as const;
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: true });
-  } catch (error) {
-    throw new Error(`backup: ${(error as Error).message}`);
-  }
+  readonly committed_at: number;
 }
 
 /**
@@ -53,28 +32,28 @@ function readArguments(args: readonly string[]) {
  * @param overwrite a `file` that is there may be replaced
  * @throws Error where it cannot; then nothing is left behind
  */
-async function backUp(databasePath: string, file: string, overwrite: boolean): Promise<Backup> {
+export async function backUp(databasePath: string, target: string, overwrite: boolean): Promise<Backup> {
   const began = performance.now();
-  const path = resolve(file);
-  checkPlace(databasePath, path, overwrite);
-  const partial = `${path}.${process.pid}.part`;
+  const file = resolve(target);
+  const partial = `${file}.${process.pid}.part`;
   const stop = new AbortController();
-  const interrupt = (): void => stop.abort();
+  const interrupt = (): void => stop.abort(new Error("interrupted: nothing was written"));
+  const db = openExisting(databasePath);
   for (const signal of STOP_SIGNALS) process.once(signal, interrupt);
   try {
+    checkPlace(databasePath, file, overwrite);
     closeSync(openFile(partial, "wx"));
-    const copied = await copy(databasePath, partial, stop.signal);
+    const copied = await copy(db, partial, stop.signal);
     makeSound(partial);
     sync(partial);
     stop.signal.throwIfAborted();
-    if (overwrite) for (const companion of COMPANIONS) rmSync(path + companion, { force: true });
-    renameSync(partial, path);
-    sync(dirname(path));
-    return { path, ...copied, bytes: statSync(path).size, seconds: (performance.now() - began) / 1_000 };
-  } catch (error) {
-    if (stop.signal.aborted) throw new Error("backup: interrupted, nothing was written");
-    throw new Error(`backup: ${(error as Error).message}`);
+    if (overwrite) for (const companion of COMPANIONS) rmSync(file + companion, { force: true });
+    renameSync(partial, file);
+    sync(dirname(file));
+    const seconds = Math.round(performance.now() - began) / 1_000;
+    return { file, ...copied, bytes: statSync(file).size, seconds };
   } finally {
+    db.close();
     for (const signal of STOP_SIGNALS) process.removeListener(signal, interrupt);
     for (const ending of ["", ...COMPANIONS]) rmSync(partial + ending, { force: true });
   }
@@ -82,14 +61,13 @@ async function backUp(databasePath: string, file: string, overwrite: boolean): P
 
 /** @throws Error where a copy must not go there */
 function checkPlace(databasePath: string, path: string, overwrite: boolean): void {
-  if (!existsSync(databasePath)) throw new Error(`backup: there is no database at ${databasePath}`);
   const folder = dirname(path);
-  if (!existsSync(folder)) throw new Error(`backup: there is no folder ${folder}`);
+  if (!existsSync(folder)) throw new Error(`there is no folder ${folder}`);
   const isLive = realpathSync(folder) === realpathSync(dirname(databasePath));
-  if (isLive && basename(path).startsWith("exchange.")) throw new Error(`backup: ${path} is the exchange's own`);
-  if (existsSync(path) && !statSync(path).isFile()) throw new Error(`backup: ${path} is not a file`);
+  if (isLive && basename(path).startsWith("exchange.")) throw new Error(`${path} is the exchange's own`);
+  if (existsSync(path) && !statSync(path).isFile()) throw new Error(`${path} is not a file`);
   const found = ["", ...COMPANIONS].map((ending) => path + ending).find((each) => existsSync(each));
-  if (found !== undefined && !overwrite) throw new Error(`backup: ${found} is there already: --overwrite replaces it`);
+  if (found !== undefined && !overwrite) throw new Error(`${found} is there already: --overwrite replaces it`);
 }
 
 /** @throws Error that names the file */
@@ -101,21 +79,21 @@ function openFile(path: string, flags: "r" | "wx"): number {
   }
 }
 
-/** @throws Error once `stop` is aborted */
-async function copy(from: string, to: string, stop: AbortSignal): Promise<Pick<Backup, "pages" | "sequence" | "at">> {
-  const db = openReadOnly(from);
-  try {
-    db.exec("BEGIN");
-    const { sequence, at } = db.prepare("SELECT sequence, at FROM totals").get() as Pick<Backup, "sequence" | "at">;
-    const progress = (): number => {
-      stop.throwIfAborted();
-      return SLICE_PAGES;
-    };
-    const { totalPages } = await db.backup(to, { progress });
-    return { pages: totalPages, sequence, at };
-  } finally {
-    db.close();
-  }
+/** @throws the reason of `stop` once it is aborted */
+async function copy(
+  db: Database.Database,
+  to: string,
+  stop: AbortSignal,
+): Promise<Pick<Backup, "pages" | "sequence" | "committed_at">> {
+  db.exec("BEGIN");
+  const [sequence, committed_at] = db.prepare("SELECT sequence, at FROM totals").raw().get() as [number, number];
+  const progress = (): number => {
+    stop.throwIfAborted();
+    return SLICE_PAGES;
+  };
+  const { totalPages } = await db.backup(to, { progress });
+  db.exec("COMMIT");
+  return { pages: totalPages, sequence, committed_at };
 }
 
 /** Takes the copy out of WAL mode and checks it. @throws Error where it isn't whole */

@@ -17,15 +17,17 @@ import {
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import type { Backup } from "../../server/backup.ts";
 import { ADMIN, type AdminRun, admin, adminUnder, environmentOf } from "./support/admin.ts";
 import { eventually, expectBalanced, expectQuiet, expectSoundDatabase } from "./support/checks.ts";
 import { API_BASE, Client, type OrderJson } from "./support/client.ts";
-import { rowsOf, withDatabase } from "./support/data-dir.ts";
+import { rowsOf, rowsOfFile, withDatabase } from "./support/data-dir.ts";
 import { PASSWORD, signIn } from "./support/identity.ts";
 import { TestServer, temporaryFolder } from "./support/server.ts";
 import { BUY, SELL, terms } from "./support/terms.ts";
 import { PUBLIC_URL, type TestMarket, tokenOf, World } from "./support/world.ts";
 
+const PAGE_BYTES = 4_096;
 const SOCKETS = 4;
 const BATCH = 50;
 const BATCHES_AHEAD = 4;
@@ -59,11 +61,15 @@ async function restore(copy: string, keysOf: string | null = null): Promise<Test
 }
 
 /** The commit that the copy holds all up to, as the command says it. */
-function commitOf({ code, out, errors }: AdminRun): number {
+function commitOf({ code, out, errors }: AdminRun, file: string): number {
   expect({ code, errors }).toEqual({ code: 0, errors: "" });
-  const found = /^wrote \S+: \d+ pages, \d+ bytes, [\d.]+ s; it holds all up to commit (\d+) of \S+\n$/.exec(out);
-  expect(found, out).not.toBeNull();
-  return Number(found![1]);
+  const said = JSON.parse(out) as Backup;
+  expect(said).toMatchObject({ file, bytes: statSync(file).size, seconds: expect.any(Number) });
+  expect(said.bytes / said.pages).toBe(PAGE_BYTES);
+  expect(rowsOfFile(file, "SELECT sequence, at AS committed_at FROM totals")).toEqual([
+    { sequence: said.sequence, committed_at: said.committed_at },
+  ]);
+  return said.sequence;
 }
 
 /** A connection that sends batches of orders, some ahead of their answers, until it is ended; remembers what was taken. */
@@ -151,7 +157,7 @@ describe("a copy", () => {
       const before = await watcher.solvency();
       const promised = takenBy(flows);
       const file = freshFile();
-      const sequence = commitOf(await admin(dataDirOf(world), "backup", file));
+      const sequence = commitOf(await admin(dataDirOf(world), "backup", file), file);
       const after = await watcher.solvency();
       // Commits came while it was taken, and it has those before it.
       expect([round, sequence >= before.sequence, after.sequence > sequence]).toEqual([round, true, true]);
@@ -187,12 +193,12 @@ describe("a copy", () => {
     await other.place(terms(market, 0, SELL, 4_000, 2));
     const seen = [await maker.balance(), await other.balance(), await figuresOf(maker)];
     const file = freshFile();
-    const sequence = commitOf(await admin(dataDirOf(world), "backup", file));
+    const sequence = commitOf(await admin(dataDirOf(world), "backup", file), file);
     expect(sequence).toBe((await maker.solvency()).sequence);
     // Of a database that is in use by nobody it is the same.
     await world.stop();
     const later = freshFile();
-    expect(commitOf(await admin(dataDirOf(world), "backup", later))).toBeGreaterThanOrEqual(sequence);
+    expect(commitOf(await admin(dataDirOf(world), "backup", later), later)).toBeGreaterThanOrEqual(sequence);
 
     for (const [copy, keysOf] of [
       [file, null],
@@ -219,7 +225,7 @@ describe("a copy", () => {
   test("replaces a file only where that is asked for, and what SQLite would read with it", async () => {
     const world = await startWorld(1);
     const file = freshFile();
-    commitOf(await admin(dataDirOf(world), "backup", file));
+    commitOf(await admin(dataDirOf(world), "backup", file), file);
     const bytes = readFileSync(file);
     writeFileSync(`${file}-wal`, "of another database");
     for (const name of [file, `${file}-wal`]) expect(existsSync(name)).toBe(true);
@@ -227,7 +233,7 @@ describe("a copy", () => {
     expect(refused).toMatchObject({ code: 1, out: "", errors: expect.stringContaining("--overwrite") });
     expect(readFileSync(file).equals(bytes)).toBe(true);
     await world.split(world.user(), world.market(), 1);
-    commitOf(await admin(dataDirOf(world), "backup", "--overwrite", file));
+    commitOf(await admin(dataDirOf(world), "backup", file, "--overwrite"), file);
     expect(readFileSync(file).equals(bytes)).toBe(false);
     expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
     await world.stop();
@@ -235,22 +241,18 @@ describe("a copy", () => {
 });
 
 describe("nothing is left behind", () => {
-  test("where the arguments or the place are wrong", async () => {
+  test("where the place is wrong", async () => {
     const world = await startWorld(0);
     const folder = temporaryFolder();
     mkdirSync(join(folder, "taken"));
     writeFileSync(join(folder, "text"), "");
     const database = join(dataDirOf(world), "exchange.db");
     for (const [args, text] of [
-      [[], /name the file/],
-      [[""], /name the file/],
-      [["a.db", "b.db"], /one file/],
-      [["--force", join(folder, "a.db")], /--force/],
       [[join(folder, "none", "a.db")], /no folder .*none/],
       [[join(folder, "text", "a.db")], /ENOTDIR/],
       [[join(folder, "taken")], /taken is not a file/],
-      [["--overwrite", join(folder, "taken")], /taken is not a file/],
-      [["--overwrite", database], /exchange's own/],
+      [[join(folder, "taken"), "--overwrite"], /taken is not a file/],
+      [[database, "--overwrite"], /exchange's own/],
       [[`${database}-journal`], /exchange's own/],
     ] as const) {
       const run = await admin(dataDirOf(world), "backup", ...args);
@@ -277,7 +279,7 @@ describe("nothing is left behind", () => {
     const world = await startWorld(1);
     const file = freshFile();
     const run = await adminUnder(["prlimit", "--fsize=65536"], dataDirOf(world), "backup", file);
-    expect(run).toMatchObject({ code: 1, out: "", errors: expect.stringMatching(/^backup: .*(full|disk I\/O)/) });
+    expect(run).toMatchObject({ code: 1, out: "", errors: expect.stringMatching(/full|disk I\/O/) });
     expect(readdirSync(join(file, ".."))).toEqual([]);
     await world.stop();
   });
