@@ -318,11 +318,12 @@ export class Ledger {
       this.totals.house -= (matchType === MatchType.mint ? quantity : -quantity) * MICRO_PER_SHARE;
     }
     const day = utcDay(atMs);
-    if (this.activityDay[user] !== day) {
+    // One of another engine thread may be of the day before, and come later.
+    if (day > this.activityDay[user]!) {
       this.activityDay[user] = day;
       this.activityUsed[user] = 0;
     }
-    this.activityUsed[user]! += notional;
+    if (day === this.activityDay[user]) this.activityUsed[user]! += notional;
     this.lastFee = fee;
     this.lastRebate = rebate;
     return position;

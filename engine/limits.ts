@@ -163,6 +163,8 @@ export const ANSWER_DEADLINE_MS = 10_000;
 /** A read of the caller's own state waits at most so long for the messages about what it shows. */
 export const READ_WAIT_MS = 5_000;
 export const SHUTDOWN_DEADLINE_MS = 9_000;
+/** From the announcement that a route will go until it may. */
+export const MIN_DEPRECATION_MS = 30 * 24 * 3_600_000;
 /** All metrics are read no more often than this, however many ask. */
 export const METRICS_INTERVAL_MS = 100;
 

@@ -1,17 +1,18 @@
 /** The operator's command line. `npm run admin -- help` lists it. Works beside a running server and on a stopped one. */
 import { join, resolve } from "node:path";
-import { openReadOnly } from "../engine/journal/database.ts";
 import { verifyDatabase } from "../engine/journal/verify.ts";
+import { backUp } from "./backup.ts";
 import { readConfig } from "./config.ts";
 import { ask } from "./control.ts";
-import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
+import { controlPath, keepToOwner, keyFolder, lockDataFolder, openExisting } from "./data-folder.ts";
 import { SigningKeys } from "./signing-keys.ts";
 
 const HELP = `Usage: npm run admin -- COMMAND
 
   help                this text
   verify [FILE]       check every invariant of a database file (default: DATA_DIR/exchange.db) and print the figures
-  backup FILE         write a consistent copy of the database, also while the server runs
+  backup FILE [--overwrite]
+                      write a consistent copy of the database, also while the server runs, and check it
   keys rotate         sign with a new key from now on; tokens of the old one live on, the JWKS lists both
 
 With the server running:
@@ -30,22 +31,17 @@ async function main(args: readonly string[]): Promise<number> {
       process.stdout.write(HELP);
       return 0;
     case "verify": {
-      const db = openReadOnly(file === undefined ? path() : resolve(file));
+      const db = openExisting(file === undefined ? path() : resolve(file));
       const findings = verifyDatabase(db);
       db.close();
-      for (const { name, ok, figures } of findings) {
-        process.stdout.write(`${ok ? "ok    " : "WRONG "} ${name}: ${figures}\n`);
-      }
-      return findings.every(({ ok }) => ok) ? 0 : 1;
+      const ok = findings.every((finding) => finding.ok);
+      print({ ok, findings });
+      return ok ? 0 : 1;
     }
-    case "backup": {
+    case "backup":
       if (file === undefined) throw new Error("backup: name the file to write");
-      const db = openReadOnly(path());
-      const { totalPages } = await db.backup(resolve(file));
-      db.close();
-      process.stdout.write(`wrote ${resolve(file)}, ${totalPages} pages\n`);
+      print(await backUp(path(), file, rest.includes("--overwrite")));
       return 0;
-    }
     case "keys":
       if (file !== "rotate") throw new Error("keys: rotate is all that can be done with them");
       process.stdout.write(`${(await askServer(["keys rotate"])) ?? (await rotateKeys())}\n`);
@@ -62,6 +58,10 @@ async function main(args: readonly string[]): Promise<number> {
       process.stderr.write(`unknown command "${command}"\n\n${HELP}`);
       return 2;
   }
+}
+
+function print(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
 function askServer(request: readonly string[]): Promise<string | null> {

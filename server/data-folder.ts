@@ -1,7 +1,8 @@
 /** The data folder: who has it, and where a running server is reached. */
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
+import { openReadOnly } from "../engine/journal/database.ts";
 import { ConfigError } from "./config.ts";
 
 /** What this process makes from now on, only its owner may open: the database holds password hashes and addresses. */
@@ -24,6 +25,12 @@ export function lockDataFolder(dataDir: string): Database.Database {
     throw new ConfigError(`DATA_DIR: "${dataDir}" is in use by another server`);
   }
   return lock;
+}
+
+/** Opens a database file of any server, running or not. @throws Error where there is none */
+export function openExisting(path: string): Database.Database {
+  if (!existsSync(path)) throw new Error(`there is no database at ${path}`);
+  return openReadOnly(path);
 }
 
 export function keyFolder(dataDir: string): string {

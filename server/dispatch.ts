@@ -3,6 +3,7 @@
  * schemas, its access rules and its rate limits. Knows no sockets.
  */
 import type { Principal } from "./accounts.ts";
+import { deprecationHeaders, type Header } from "./deprecation.ts";
 import { ApiError, badRequest, ErrorKind } from "./errors.ts";
 import type { Origin } from "./order-entry.ts";
 import type { OrderedReads } from "./ordered-reads.ts";
@@ -19,6 +20,8 @@ export interface CompiledRoute {
   /** Of the query's values, where they come as such. */
   readonly values: Check<unknown>;
   readonly body: Check<unknown> | null;
+  /** Headers of all its answers. */
+  readonly headers: readonly Header[];
 }
 
 export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
@@ -28,6 +31,7 @@ export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
     query: compileQuery(route.query),
     values: compileSchema(route.query),
     body: route.body === null ? null : compileSchema(route.body),
+    headers: deprecationHeaders(route.deprecated),
   }));
 }
 

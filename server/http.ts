@@ -13,6 +13,7 @@ import type { AnswerPace } from "./answer-pace.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
 import { type AddressReader, type ClientAddress, NO_ADDRESS } from "./client-address.ts";
 import type { Counters } from "./counters.ts";
+import type { Header } from "./deprecation.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import { API_BASE, errorBody, oauthErrorBody, successBody } from "./envelope.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "./errors.ts";
@@ -71,6 +72,8 @@ interface ReplyOptions {
   readonly oauth: boolean;
   /** Refusals leave at a bounded pace. */
   readonly pace: AnswerPace | null;
+  /** Of every answer. */
+  readonly headers: readonly Header[];
 }
 
 /** The way back to one client. `data` and `error` make it an exchange `Answer`; later calls do nothing. */
@@ -81,7 +84,7 @@ export class Reply implements Responder {
   private readonly res: HttpResponse;
   private readonly options: ReplyOptions;
   private readonly packed: boolean;
-  private headers: [name: string, value: string][] | null = null;
+  private headers: Header[] | null = null;
   private isAnswered = false;
   private isAborted = false;
 
@@ -186,6 +189,7 @@ export class Reply implements Responder {
     const shown = type ?? (this.packed ? MESSAGE_PACK : "application/json");
     res.writeStatus(STATUS_LINES[status]!).writeHeader("Content-Type", shown);
     res.writeHeader("X-Request-Id", this.requestId);
+    for (const [name, value] of this.options.headers) res.writeHeader(name, value);
     for (const [name, value] of this.headers ?? []) res.writeHeader(name, value);
     if (rate === null) return;
     res.writeHeader("RateLimit-Limit", String(rate.limit));
@@ -238,7 +242,8 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     methodsOf.set(path, methods);
     const { logger, counters, pace } = options;
     const { status, contentType, oauth } = route;
-    const answers = { logger, counters, status, contentType, oauth, pace: signsIn(route) ? pace : null };
+    const own = { status, contentType, oauth, headers: compiled.headers };
+    const answers = { logger, counters, ...own, pace: signsIn(route) ? pace : null };
     const handler = (res: HttpResponse, req: HttpRequest): void => {
       serve(compiled, res, req, new Reply(res, requestIdOf(req), req.getHeader("accept"), answers), options);
     };
@@ -267,7 +272,7 @@ export function replyWithoutRoute(
   req: HttpRequest,
   { logger, counters }: Pick<ReplyOptions, "logger" | "counters">,
 ): Reply {
-  const rest = { status: 200, contentType: null, oauth: false, pace: null };
+  const rest = { status: 200, contentType: null, oauth: false, pace: null, headers: [] };
   return new Reply(res, requestIdOf(req), req.getHeader("accept"), { logger, counters, ...rest });
 }
 

@@ -5,6 +5,7 @@
 import type { TSchema } from "typebox";
 import type { Principal, Scope, TokenKind } from "./accounts.ts";
 import type { ClientAddress } from "./client-address.ts";
+import type { Deprecation } from "./deprecation.ts";
 import { notFound } from "./errors.ts";
 import type { Answer } from "./exchange.ts";
 import type { Origin } from "./order-entry.ts";
@@ -67,6 +68,8 @@ export interface Route {
   readonly enveloped: boolean;
   /** Of a success that is neither JSON nor MessagePack, null otherwise. */
   readonly contentType: string | null;
+  /** It will go: each answer says so. */
+  readonly deprecated: Deprecation | null;
   readonly handler: (request: RouteRequest) => string | Promise<string | undefined> | undefined;
 }
 
@@ -84,7 +87,8 @@ type Optional =
   | "oauth"
   | "status"
   | "enveloped"
-  | "contentType";
+  | "contentType"
+  | "deprecated";
 type RouteInput = Omit<Route, Optional> & Partial<Pick<Route, Optional>>;
 
 const ANY_TOKEN: readonly TokenKind[] = ["session", "oauth", "pat"];
@@ -107,6 +111,7 @@ export function route(input: RouteInput): Route {
     status: 200,
     enveloped: true,
     contentType: null,
+    deprecated: null,
     ...input,
   };
 }

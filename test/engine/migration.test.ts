@@ -13,7 +13,7 @@ import { verifyDatabase } from "../../engine/journal/verify.ts";
 /** Two users; the second's sell rests with 2 of 5 left after the first took 3 in two matches; a buy of the first rests. */
 const SCHEMA_1_ROWS = `
   INSERT INTO users VALUES (1, 'a@example.com', 'user', 2, 1), (2, 'b@example.com', 'user', 2, 1);
-  INSERT INTO accounts VALUES (1, 8500000, 0, 0), (2, 6500000, 0, 0);
+  INSERT INTO accounts VALUES (1, 8500000, 0, 1500000), (2, 6500000, 0, 1500000);
   INSERT INTO markets VALUES (1, 'm', '?', NULL, NULL, NULL, 1, 5, NULL, NULL, 1);
   INSERT INTO outcomes VALUES (1, 1, 0, 'Yes', 5000, 3), (2, 1, 1, 'No', NULL, 0);
   INSERT INTO entries VALUES (1, 1, 'deposit', 10000000, 10000000, NULL, NULL, '1', 1),
@@ -97,7 +97,7 @@ test("schema 4, whose updates were numbered and not kept: users go on above what
   // The third user's only order is newer than what the table of newest rows tells of.
   db.exec(`INSERT INTO users (id, email, role, kyc_tier, created_at) VALUES (3, 'c@example.com', 'user', 2, 6),
       (4, 'd@example.com', 'user', 2, 6);
-    INSERT INTO accounts VALUES (3, 0, 0, 0);
+    INSERT INTO accounts VALUES (3, 0, 0, 0), (4, 0, 0, 0);
     INSERT INTO orders (id, user_id, outcome_id, side, post_only, pat, price, quantity, remaining, status, reason,
       client_order_id, fingerprint, quote, created_at, updated_at, previous_of_user, last_fill_id, type, time_in_force,
       self_trade_prevention, expires_at, priority, builder_id, tied)

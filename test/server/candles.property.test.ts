@@ -104,7 +104,7 @@ class Store {
 
   expectSound(): void {
     const found = verifyDatabase(this.db).filter(({ name }) => name.includes("candle"));
-    expect(found.map(({ figures }) => figures)).toEqual(["no exception", "no exception"]);
+    expect(found.map(({ ok }) => ok)).toEqual([true, true]);
   }
 
   expectRight(): void {

@@ -151,7 +151,7 @@ describe("of one market's trades", () => {
   });
 });
 
-test("stay over kill -9 under trade, count nothing twice, and are there when the market is resolved", async () => {
+test("stay over kill -9 under trade, count nothing twice, and are there when the market is closed", async () => {
   await alone({ users: 2, markets: [2, 2] }, async (world) => {
     const random = Random.printed("candles over kill -9");
     const [busy, quiet] = [world.market(), world.market()];
@@ -184,8 +184,9 @@ test("stay over kill -9 under trade, count nothing twice, and are there when the
     withDatabase(world.server.dataDir, (db) => {
       db.exec(`UPDATE fills SET created_at = created_at - ${DAY_MS} * (4 - (SELECT third FROM
           (SELECT id AS at, ntile(3) OVER (ORDER BY id) AS third FROM fills) WHERE at = id));
+        UPDATE accounts SET activity_used = 0;
         DELETE FROM candles; UPDATE meta SET value = 0 WHERE key = 'candles_fill'`);
-      db.prepare("UPDATE markets SET status = 4 WHERE id = ?").run(quiet.id);
+      db.prepare("UPDATE markets SET status = 3 WHERE id = ?").run(quiet.id);
     });
     world.server = await world.server.restart();
     const reader = world.anonymous();

@@ -348,6 +348,16 @@ describe("beside the reference", () => {
   });
 });
 
+test("a fill of the day before, of another engine thread, takes nothing from the new day's activity", () => {
+  const ledger = new Ledger();
+  ledger.deposit(1, 10 * MICRO_PER_SHARE);
+  const buy = (at: number): void => {
+    ledger.fill(1, 1, 1, Side.buy, 5_000, 1, MatchType.direct, Role.taker, false, true, at);
+  };
+  for (const at of [2 * MS_PER_DAY, 2 * MS_PER_DAY - 1, 2 * MS_PER_DAY + 1]) buy(at);
+  expect([ledger.fillsOfDay(1, 2), ledger.fillsOfDay(1, 1)]).toEqual([MICRO_PER_SHARE, 0]);
+});
+
 describe("what must not happen ends the process", () => {
   const withMoney = (): Ledger => {
     const ledger = new Ledger();

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { PUBLIC_URL } from "./world.ts";
 
-const ADMIN = fileURLToPath(new URL("../../../dist/admin.js", import.meta.url));
+export const ADMIN = fileURLToPath(new URL("../../../dist/admin.js", import.meta.url));
 
 export interface AdminRun {
   /** The exit code. */
@@ -12,11 +12,20 @@ export interface AdminRun {
   readonly errors: string;
 }
 
+export function environmentOf(dataDir: string): NodeJS.ProcessEnv {
+  return { PATH: process.env["PATH"], DATA_DIR: dataDir, PUBLIC_URL };
+}
+
 /** Runs a command to its end, good or bad. */
 export function admin(dataDir: string, ...args: string[]): Promise<AdminRun> {
-  const env = { PATH: process.env["PATH"], DATA_DIR: dataDir, PUBLIC_URL };
+  return adminUnder([], dataDir, ...args);
+}
+
+/** The same, started by another program such as `prlimit`. */
+export function adminUnder(wrapper: readonly string[], dataDir: string, ...args: string[]): Promise<AdminRun> {
+  const [program, ...rest] = [...wrapper, process.execPath, ADMIN, ...args];
   return new Promise((resolve) => {
-    execFile(process.execPath, [ADMIN, ...args], { env }, (error, out, errors) => {
+    execFile(program!, rest, { env: environmentOf(dataDir) }, (error, out, errors) => {
       resolve({ code: error === null ? 0 : Number(error.code), out, errors });
     });
   });

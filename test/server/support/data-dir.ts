@@ -12,7 +12,11 @@ const DATABASE = "exchange.db";
 
 /** What a query finds; the server may run or not. */
 export function rowsOf<T>(dataDir: string, sql: string, ...values: (string | number)[]): T[] {
-  const db = openReadOnly(join(dataDir, DATABASE));
+  return rowsOfFile(join(dataDir, DATABASE), sql, ...values);
+}
+
+export function rowsOfFile<T>(path: string, sql: string, ...values: (string | number)[]): T[] {
+  const db = openReadOnly(path);
   try {
     return db.prepare(sql).all(...values) as T[];
   } finally {

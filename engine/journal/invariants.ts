@@ -1,0 +1,441 @@
+/**
+ * The exchange's invariants as queries over its database: each lists what breaks one. None reads a table once per row of
+ * another. Numbers of states and kinds are those of constants.ts.
+ */
+import { CANDLE_MINUTES, MarketStatus, OrderStatus, REASONS } from "../constants.ts";
+import {
+  DAILY_ACTIVITY_LIMIT_MICRO,
+  FULL_PRICE_BPS,
+  MAX_OUTCOMES,
+  MAX_OWN_RATE_BPS,
+  MAX_PRICE_BPS,
+  MAX_QUANTITY,
+  MICRO_PER_SHARE,
+  MIN_OUTCOMES,
+  MIN_PRICE_BPS,
+} from "../limits.ts";
+import { MS_PER_DAY } from "../money.ts";
+
+export interface Invariant {
+  readonly name: string;
+  /** The tables whose rows it is about. */
+  readonly of: readonly string[];
+  /** Its rows are exceptions. */
+  readonly sql: string;
+}
+
+/** Of a table, what is true of a row that cannot be. */
+const CODES: readonly (readonly [table: string, wrong: string])[] = [
+  ["users", `role NOT IN ('user', 'operator') OR kyc_tier NOT BETWEEN 0 AND ${DAILY_ACTIVITY_LIMIT_MICRO.length - 1}`],
+  ["markets", `status NOT BETWEEN ${MarketStatus.proposed} AND ${MarketStatus.rejected}`],
+  [
+    "orders",
+    `side NOT IN (1, 2) OR type NOT IN (0, 1) OR time_in_force NOT BETWEEN 0 AND 3 OR self_trade_prevention NOT BETWEEN 0 AND 3
+     OR status NOT BETWEEN ${OrderStatus.queued} AND ${OrderStatus.rejected} OR reason NOT BETWEEN 0 AND ${REASONS.length - 1}
+     OR price NOT BETWEEN ${MIN_PRICE_BPS} AND ${MAX_PRICE_BPS} OR quantity NOT BETWEEN 0 AND ${MAX_QUANTITY}`,
+  ],
+  [
+    "fills",
+    `side NOT IN (1, 2) OR role NOT IN (0, 1) OR match_type NOT BETWEEN 0 AND 2
+     OR price NOT BETWEEN ${MIN_PRICE_BPS} AND ${MAX_PRICE_BPS} OR quantity NOT BETWEEN 1 AND ${MAX_QUANTITY}`,
+  ],
+  [
+    "entries",
+    `NOT CASE type WHEN 'deposit' THEN amount > 0 WHEN 'withdrawal' THEN amount < 0 WHEN 'settlement' THEN
+         user_id > 0 AND amount >= 0 AND quantity > 0 AND market_id IS NOT NULL AND outcome_id IS NOT NULL
+       WHEN 'split' THEN user_id > 0 AND amount < 0 AND amount % ${MICRO_PER_SHARE} = 0 AND market_id IS NOT NULL
+       WHEN 'merge' THEN user_id > 0 AND amount > 0 AND amount % ${MICRO_PER_SHARE} = 0 AND market_id IS NOT NULL ELSE 0 END`,
+  ],
+  ["withdrawals", "status NOT IN ('pending', 'paid', 'refused', 'canceled')"],
+  ["identity_applications", "status NOT IN ('pending', 'approved', 'refused')"],
+];
+
+/** Columns that hold ids of another table, or NULL (which is not in an empty table either). */
+const LINKS: readonly (readonly [table: string, column: string, parent: string])[] = [
+  ["accounts", "user_id", "users"],
+  ["outcomes", "market_id", "markets"],
+  ["markets", "event_id", "events"],
+  ["markets", "proposed_by", "users"],
+  ["orders", "user_id", "users"],
+  ["orders", "outcome_id", "outcomes"],
+  ["orders", "builder_id", "builders"],
+  ["fills", "order_id", "orders"],
+  ["order_updates", "order_id", "orders"],
+  ["positions", "user_id", "users"],
+  ["positions", "outcome_id", "outcomes"],
+  ["entries", "nullif(user_id, 0)", "users"],
+  ["entries", "market_id", "markets"],
+  ["entries", "outcome_id", "outcomes"],
+  ["withdrawals", "user_id", "users"],
+  ["personal_access_tokens", "user_id", "users"],
+  ["sessions", "user_id", "users"],
+  ["sessions", "grant_id", "oauth_grants"],
+  ["email_tokens", "user_id", "users"],
+  ["identity_applications", "user_id", "users"],
+  ["oauth_clients", "user_id", "users"],
+  ["oauth_grants", "user_id", "users"],
+  ["oauth_grants", "client_id", "oauth_clients"],
+  ["social_identities", "user_id", "users"],
+];
+
+/** Fills once for every length of candles, in this order: candles are looked up, not searched. And: candle `c` counts it. */
+const LENGTHS = `(SELECT value AS minutes FROM json_each('${JSON.stringify(Object.values(CANDLE_MINUTES))}'))`;
+const TRADES_OF_LENGTHS = `${LENGTHS} CROSS JOIN fills`;
+const OF_CANDLE = `c.outcome_id = fills.outcome_id AND c.interval = minutes
+  AND c.open_time = created_at - created_at % (minutes * 60000) AND c.last_fill_id >= fills.id`;
+
+export const INVARIANTS: readonly Invariant[] = [
+  {
+    name: "every code, price and quantity is one that there can be",
+    of: ["users", "markets", "orders", "fills", "entries", "withdrawals"],
+    sql: `${CODES.map(([table, wrong]) => `SELECT '${table}' AS place, id FROM ${table} WHERE ${wrong}`).join(" UNION ALL ")}`,
+  },
+  {
+    name: "every row belongs to rows that are there",
+    of: ["users", "outcomes", "orders", "fills", "entries", "positions"],
+    sql: `${LINKS.map(([table, column, parent]) => {
+      return `SELECT '${table}.${column}' AS place, ${column} AS id FROM ${table}
+        WHERE ${column} IS NOT NULL AND ${column} NOT IN (SELECT id FROM ${parent})`;
+    }).join(" UNION ALL ")}
+     UNION ALL SELECT 'users without an account', id FROM users WHERE id NOT IN (SELECT user_id FROM accounts)`,
+  },
+  {
+    name: "the outcomes of a market are numbered one after the other, 2 to 32 of them",
+    of: ["markets", "outcomes"],
+    sql: `SELECT m.id, count(o.id) AS outcomes, min(position) AS first, max(position) AS last FROM markets m
+     LEFT JOIN outcomes o ON o.market_id = m.id GROUP BY m.id
+     HAVING outcomes NOT BETWEEN ${MIN_OUTCOMES} AND ${MAX_OUTCOMES} OR first <> 0 OR last <> outcomes - 1
+       OR max(o.id) - min(o.id) <> outcomes - 1 OR count(DISTINCT position) <> outcomes`,
+  },
+  {
+    name: "shares of every outcome of an unresolved market = its outstanding sets",
+    of: ["outcomes", "positions"],
+    sql: `SELECT o.id, coalesce(sum(p.quantity), 0) AS shares, m.sets FROM outcomes o JOIN markets m ON m.id = o.market_id
+     LEFT JOIN positions p ON p.outcome_id = o.id WHERE m.status NOT IN (4, 5) GROUP BY o.id HAVING shares <> m.sets`,
+  },
+  {
+    name: "each position = its fills, splits and merges, less what was settled",
+    of: ["positions", "fills", "entries"],
+    sql: `SELECT user_id, outcome_id, sum(shares) AS off FROM (
+       SELECT user_id, outcome_id, CASE side WHEN 1 THEN quantity ELSE -quantity END AS shares FROM fills
+       UNION ALL SELECT user_id, o.id, -amount / 1000000 FROM entries JOIN outcomes o USING (market_id)
+         WHERE type IN ('split', 'merge')
+       UNION ALL SELECT user_id, outcome_id, -quantity FROM entries WHERE type = 'settlement'
+       UNION ALL SELECT user_id, outcome_id, -quantity FROM positions)
+     GROUP BY user_id, outcome_id HAVING off <> 0`,
+  },
+  {
+    name: "each balance = the sum of its fills and entries",
+    of: ["accounts", "fills", "entries"],
+    sql: `SELECT a.user_id, balance, filled, entered FROM accounts a
+     LEFT JOIN (SELECT user_id, sum(CASE side WHEN 1 THEN -1 ELSE 1 END * price * quantity * 100 - fee + rebate) AS filled
+       FROM fills GROUP BY user_id) f ON f.user_id = a.user_id
+     LEFT JOIN (SELECT user_id, sum(amount) AS entered FROM entries GROUP BY user_id) e ON e.user_id = a.user_id
+     WHERE balance <> coalesce(filled, 0) + coalesce(entered, 0)`,
+  },
+  {
+    name: "each balance comes about row by row, and its account has the last",
+    of: ["accounts", "fills", "entries"],
+    sql: `SELECT id, user_id, before, amount, balance_after, balance FROM (
+       SELECT *, lag(balance_after, 1, 0) OVER own AS before, lead(id) OVER own AS next FROM (
+         SELECT id, user_id, CASE side WHEN 1 THEN -1 ELSE 1 END * price * quantity * 100 - fee + rebate AS amount,
+           balance_after FROM fills
+         UNION ALL SELECT id, user_id, amount, balance_after FROM entries WHERE user_id > 0)
+       WINDOW own AS (PARTITION BY user_id ORDER BY id)) LEFT JOIN accounts USING (user_id)
+     WHERE before + amount <> balance_after OR (next IS NULL AND balance IS NOT balance_after)`,
+  },
+  {
+    name: "the house has what fees, rebates, mints and settlements left, and what operators put in and took out",
+    of: ["fills", "entries", "markets"],
+    sql: `SELECT house FROM totals WHERE house <>
+       (SELECT coalesce(sum(CASE side WHEN 1 THEN 1 ELSE -1 END * price * quantity * 100 + fee - rebate), 0) FROM fills)
+       - (SELECT coalesce(sum(CASE match_type WHEN 1 THEN 1 WHEN 2 THEN -1 ELSE 0 END * quantity), 0) * 1000000
+          FROM fills WHERE role = 1)
+       + (SELECT coalesce(sum(settled_sets), 0) * 1000000 FROM markets)
+       - (SELECT coalesce(sum(amount), 0) FROM entries WHERE type = 'settlement')
+       + (SELECT coalesce(sum(amount), 0) FROM entries WHERE user_id = 0)`,
+  },
+  {
+    name: "fees are sellers' and rebates resting orders', within their bounds",
+    of: ["fills"],
+    sql: `SELECT id, fee, rebate FROM fills WHERE fee < 0 OR rebate < 0 OR (side = 1 AND fee <> 0) OR (role = 1 AND rebate <> 0)
+       OR (fee - 1) * ${FULL_PRICE_BPS} >= price * quantity * 100 * ${MAX_OWN_RATE_BPS}
+       OR rebate * ${FULL_PRICE_BPS} > price * quantity * 100 * ${MAX_OWN_RATE_BPS}`,
+  },
+  {
+    name: "each account's activity = the notional of its fills of that day",
+    of: ["accounts", "fills"],
+    sql: `SELECT a.user_id, activity_day, activity_used, traded FROM accounts a
+     LEFT JOIN (SELECT f.user_id, sum(price * quantity * 100) AS traded FROM fills f
+       JOIN accounts d ON d.user_id = f.user_id AND d.activity_day = created_at / ${MS_PER_DAY} GROUP BY f.user_id) t
+       ON t.user_id = a.user_id
+     WHERE activity_used <> coalesce(traded, 0)`,
+  },
+  {
+    name: "each market's sets, settled ones included, come from mints and splits less merges",
+    of: ["markets", "fills", "entries"],
+    sql: `SELECT m.id, sets, settled_sets, minted, split FROM markets m
+     LEFT JOIN (SELECT market_id, sum(CASE match_type WHEN 1 THEN 1 WHEN 2 THEN -1 ELSE 0 END * quantity) AS minted
+       FROM fills JOIN outcomes ON outcomes.id = outcome_id WHERE role = 1 GROUP BY market_id) f ON f.market_id = m.id
+     LEFT JOIN (SELECT market_id, -sum(amount) AS split FROM entries WHERE type IN ('split', 'merge')
+       GROUP BY market_id) e ON e.market_id = m.id
+     WHERE (sets + settled_sets - coalesce(minted, 0)) * 1000000 <> coalesce(split, 0)`,
+  },
+  {
+    name: "a resolved market has no collateral, no share and no order left, and its payouts are whole or equal parts",
+    of: ["markets", "outcomes", "positions", "orders"],
+    sql: `SELECT m.id FROM markets m
+       JOIN (SELECT market_id, count(*) AS outcomes, count(payout) AS known, sum(payout) AS total, min(payout) AS least,
+         max(payout) AS most FROM outcomes GROUP BY market_id) o ON o.market_id = m.id
+       WHERE CASE WHEN status IN (4, 5) THEN sets <> 0 OR resolved_at IS NULL OR known <> outcomes OR least < 0
+           OR (status = 4 AND total <> ${FULL_PRICE_BPS})
+           OR (status = 5 AND (least <> most OR most <> ${FULL_PRICE_BPS} / outcomes))
+         ELSE settled_sets <> 0 OR resolved_at IS NOT NULL OR known <> 0 END
+     UNION ALL SELECT market_id FROM positions JOIN outcomes ON id = outcome_id
+       WHERE quantity > 0 AND market_id IN (SELECT id FROM markets WHERE status IN (4, 5))
+     UNION ALL SELECT market_id FROM orders JOIN outcomes ON outcomes.id = outcome_id
+       WHERE orders.status < 5 AND market_id NOT IN (SELECT id FROM markets WHERE status IN (1, 2))`,
+  },
+  {
+    name: "each share of a resolved market was paid what its outcome pays, once",
+    of: ["outcomes", "entries"],
+    sql: `SELECT o.id, settled_sets, paid FROM outcomes o JOIN markets m ON m.id = o.market_id
+     LEFT JOIN (SELECT outcome_id, sum(quantity) AS paid FROM entries WHERE type = 'settlement' GROUP BY outcome_id) e
+       ON e.outcome_id = o.id WHERE coalesce(paid, 0) <> settled_sets
+     UNION ALL SELECT e.id, e.quantity, amount FROM entries e LEFT JOIN outcomes o ON o.id = e.outcome_id
+       WHERE type = 'settlement' AND (e.market_id, amount) IS NOT (o.market_id, e.quantity * payout * 100)
+     UNION ALL SELECT user_id, outcome_id, count(*) FROM entries WHERE type = 'settlement'
+       GROUP BY user_id, outcome_id HAVING count(*) > 1`,
+  },
+  {
+    name: "each withdrawal that was paid left its user's balance once, and no other did",
+    of: ["withdrawals", "entries"],
+    sql: `SELECT user_id, amount, sum(times) AS off FROM (
+       SELECT user_id, amount, 1 AS times FROM withdrawals WHERE status = 'paid'
+       UNION ALL SELECT user_id, -amount, -1 FROM entries WHERE type = 'withdrawal' AND user_id > 0)
+     GROUP BY user_id, amount HAVING off <> 0`,
+  },
+  {
+    name: "a withdrawal is decided or pending, and only a paid one has a payment's reference",
+    of: ["withdrawals"],
+    sql: `SELECT id FROM withdrawals WHERE (status = 'pending') <> (decided_at IS NULL)
+       OR (status <> 'paid' AND reference IS NOT NULL)`,
+  },
+  {
+    name: "each approval is of a withdrawal, a market or the house, and open only while that is undecided",
+    of: ["approvals"],
+    sql: `SELECT id, action, subject FROM approvals WHERE NOT CASE substr(action, 1, instr(action, '.'))
+       WHEN 'withdrawal.' THEN subject IN (SELECT id FROM withdrawals WHERE ended_at IS NOT NULL OR status = 'pending')
+       WHEN 'market.' THEN subject IN (SELECT id FROM markets WHERE ended_at IS NOT NULL OR status NOT IN (4, 5))
+       WHEN 'house.' THEN subject = 0 ELSE 0 END`,
+  },
+  {
+    name: "what an order filled = the sum of its fills",
+    of: ["orders", "fills"],
+    sql: `SELECT o.id FROM orders o LEFT JOIN (SELECT order_id, sum(quantity) AS filled FROM fills GROUP BY order_id) f
+     ON f.order_id = o.id WHERE o.quantity - o.remaining <> coalesce(f.filled, 0)`,
+  },
+  {
+    name: "an order's state fits what remains of it",
+    of: ["orders"],
+    sql: `SELECT id FROM orders WHERE (status = 5) <> (remaining = 0) OR (status = 3 AND remaining <> quantity)
+     OR (status = 4 AND (remaining = quantity OR remaining = 0)) OR remaining > quantity`,
+  },
+  {
+    name: "live buys and pending withdrawals are covered by their owner's balance",
+    of: ["orders", "withdrawals"],
+    sql: `SELECT user_id FROM (
+       SELECT user_id, price * remaining * 100 AS held FROM orders WHERE status < 5 AND side = 1
+       UNION ALL SELECT user_id, amount FROM withdrawals WHERE status = 'pending') h
+     GROUP BY user_id HAVING sum(held) > coalesce((SELECT balance FROM accounts a WHERE a.user_id = h.user_id), 0)`,
+  },
+  {
+    name: "live sells are covered by their owner's shares",
+    of: ["orders", "positions"],
+    sql: `SELECT user_id, outcome_id FROM orders WHERE status < 5 AND side = 2 GROUP BY user_id, outcome_id
+     HAVING sum(remaining) > coalesce((SELECT quantity FROM positions p
+       WHERE p.user_id = orders.user_id AND p.outcome_id = orders.outcome_id), 0)`,
+  },
+  {
+    name: "each fill is of its order's owner, outcome, side and builder",
+    of: ["fills"],
+    sql: `SELECT f.id FROM fills f LEFT JOIN orders o ON o.id = f.order_id
+     WHERE (f.user_id, f.outcome_id, f.side, f.builder_id) IS NOT (o.user_id, o.outcome_id, o.side, o.builder_id)`,
+  },
+  {
+    name: "every match has one taker and the makers of its type, and their prices come to what it moves",
+    of: ["fills"],
+    sql: `SELECT match_id FROM (
+       SELECT match_id, count(*) AS legs, sum(role) AS takers, min(quantity) <> max(quantity) AS uneven,
+         min(match_type) AS type, max(match_type) AS last_type, min(f.id) AS first, max(f.id) AS last,
+         min(market_id) AS market, max(market_id) AS last_market, count(DISTINCT f.outcome_id) AS outcomes,
+         min(side) AS least_side, max(side) AS most_side, min(price) AS lowest, max(price) AS highest,
+         sum(price) AS total, max(CASE role WHEN 1 THEN price END) AS taken_at
+       FROM fills f JOIN outcomes o ON o.id = f.outcome_id GROUP BY match_id)
+     JOIN (SELECT market_id, count(*) AS parts FROM outcomes GROUP BY market_id) ON market_id = market
+     WHERE takers <> 1 OR uneven OR type <> last_type OR first <> match_id OR last - first + 1 <> legs
+       OR market <> last_market OR CASE type
+         WHEN 0 THEN legs <> 2 OR outcomes <> 1 OR least_side = most_side OR lowest <> highest
+         WHEN 1 THEN legs <> parts OR outcomes <> parts OR most_side <> 1
+           OR (total <> ${FULL_PRICE_BPS} AND (total < ${FULL_PRICE_BPS} OR taken_at <> 1))
+         ELSE legs <> parts OR outcomes <> parts OR least_side <> 2 OR total <> ${FULL_PRICE_BPS} END`,
+  },
+  {
+    name: "each outcome's volume and last price are those of its trades",
+    of: ["outcomes", "fills"],
+    sql: `SELECT o.id, volume, traded, last_price FROM outcomes o
+     LEFT JOIN (SELECT outcome_id, sum(quantity) AS traded, max(id) AS last FROM fills WHERE role = 1
+       GROUP BY outcome_id) f ON f.outcome_id = o.id
+     WHERE volume <> coalesce(traded, 0) OR last_price IS NOT (SELECT price FROM fills WHERE id = last)`,
+  },
+  {
+    name: "each order leads to its owner's order before it",
+    of: ["orders"],
+    sql: `SELECT id FROM (SELECT id, previous_of_user, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS before
+     FROM orders) WHERE previous_of_user <> before`,
+  },
+  {
+    name: "each fill leads to the one before it of its owner and its order",
+    of: ["fills"],
+    sql: `SELECT id FROM (SELECT id, previous_of_user, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS of_user,
+       previous_of_order, lag(id, 1, 0) OVER (PARTITION BY order_id ORDER BY id) AS of_order FROM fills)
+     WHERE previous_of_user <> of_user OR previous_of_order <> of_order`,
+  },
+  {
+    name: "each trade leads to the one before it of its market",
+    of: ["fills"],
+    sql: `SELECT id FROM (SELECT f.id, previous_of_market,
+       lag(f.id, 1, 0) OVER (PARTITION BY o.market_id ORDER BY f.id) AS before
+     FROM fills f JOIN outcomes o ON o.id = f.outcome_id WHERE role = 1) WHERE previous_of_market <> before`,
+  },
+  {
+    name: "each order leads to its last fill, and to no other's",
+    of: ["orders", "fills"],
+    sql: `SELECT o.id FROM orders o LEFT JOIN (SELECT order_id, max(id) AS newest FROM fills GROUP BY order_id) f
+     ON f.order_id = o.id WHERE o.last_fill_id <> coalesce(f.newest, o.last_fill_id)
+       OR (f.newest IS NULL AND EXISTS (SELECT 1 FROM fills x WHERE x.id = o.last_fill_id AND x.order_id = o.id))`,
+  },
+  {
+    name: "each entry leads to its user's last fill before it",
+    of: ["entries", "fills"],
+    sql: `SELECT id, last_fill_id, newest FROM (
+       SELECT id, last_fill_id, max(fill) OVER (PARTITION BY user_id ORDER BY id) AS newest FROM (
+         SELECT id, user_id, NULL AS last_fill_id, id AS fill FROM fills
+         UNION ALL SELECT id, user_id, last_fill_id, 0 FROM entries))
+     WHERE last_fill_id <> newest`,
+  },
+  {
+    name: "what is written in arrears says how far it reaches, and no further than there is",
+    of: ["meta"],
+    sql: `SELECT key, value FROM (
+       SELECT 'orders_listed' AS key, last_order_id AS last FROM totals
+       UNION ALL SELECT 'newest_order', last_order_id FROM totals UNION ALL SELECT 'newest_fill', last_entry_id FROM totals
+       UNION ALL SELECT 'newest_update', order_updates FROM totals UNION ALL SELECT 'candles_fill', last_entry_id FROM totals)
+     LEFT JOIN meta USING (key) WHERE value IS NULL OR value NOT BETWEEN 0 AND last`,
+  },
+  {
+    name: "each user's and market's newest rows are found",
+    of: ["orders", "fills"],
+    sql: `SELECT user_id, max(id) AS newest FROM orders GROUP BY user_id
+       HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_order')
+         AND newest IS NOT (SELECT order_id FROM newest_of_user n WHERE n.user_id = orders.user_id)
+     UNION ALL SELECT user_id, max(id) AS newest FROM fills GROUP BY user_id
+       HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_fill')
+         AND newest IS NOT (SELECT fill_id FROM newest_of_user n WHERE n.user_id = fills.user_id)
+     UNION ALL SELECT market_id, max(f.id) AS newest FROM fills f JOIN outcomes o ON o.id = f.outcome_id WHERE role = 1
+       GROUP BY market_id HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_fill')
+         AND newest IS NOT (SELECT fill_id FROM newest_of_market n WHERE n.market_id = o.market_id)`,
+  },
+  {
+    name: "each user's order updates are numbered without a gap, and lead to the one before",
+    of: ["order_updates"],
+    sql: `SELECT at FROM (SELECT id AS at, sequence, previous_of_user, lag(id) OVER own AS before, lag(sequence) OVER own AS last
+       FROM order_updates WINDOW own AS (PARTITION BY user_id ORDER BY id))
+     WHERE before IS NOT NULL AND (previous_of_user <> before OR sequence <> last + 1)`,
+  },
+  {
+    name: "order updates are numbered without a gap up to the last",
+    of: ["order_updates"],
+    sql: `SELECT count(*) AS rows, min(order_updates.id) AS first, max(order_updates.id) AS newest, totals.order_updates AS last
+     FROM order_updates, totals HAVING rows > 0 AND (newest <> last OR newest - first + 1 <> rows)`,
+  },
+  {
+    name: "each user's newest order update is found",
+    of: ["order_updates"],
+    sql: `SELECT user_id, max(id) AS newest FROM order_updates GROUP BY user_id
+     HAVING newest <= (SELECT value FROM meta WHERE key = 'newest_update')
+       AND (newest, max(sequence)) IS NOT
+         (SELECT update_id, update_sequence FROM newest_of_user n WHERE n.user_id = order_updates.user_id)`,
+  },
+  {
+    name: "each mark names the order update of its number",
+    of: ["update_marks"],
+    sql: `SELECT m.user_id, m.sequence FROM update_marks m LEFT JOIN order_updates u ON u.id = update_id
+     WHERE (m.user_id, m.sequence) IS NOT (u.user_id, u.sequence)`,
+  },
+  {
+    name: "an order is as its last update told",
+    of: ["order_updates"],
+    sql: `SELECT o.id FROM order_updates u JOIN orders o ON o.id = order_id
+     WHERE u.id IN (SELECT max(id) FROM order_updates GROUP BY order_id)
+       AND (u.user_id, u.price, u.quantity, u.remaining, u.status, u.reason) <>
+         (o.user_id, o.price, o.quantity, o.remaining, o.status, o.reason)`,
+  },
+  {
+    name: "every fill of an order is told in one update",
+    of: ["orders", "order_updates"],
+    sql: `SELECT o.id FROM orders o JOIN (SELECT order_id, sum(fills) AS told, max(last_fill_id) AS newest FROM order_updates
+       GROUP BY order_id) u ON u.order_id = o.id
+     LEFT JOIN (SELECT order_id, count(*) AS filled, max(id) AS newest FROM fills GROUP BY order_id) f ON f.order_id = o.id
+     WHERE o.status <> 2 AND o.created_at >
+         (SELECT min(created_at) + CASE min(id) WHEN 1 THEN 0 ELSE 60000 END FROM order_updates)
+       AND (told, u.newest) IS NOT (coalesce(filled, 0), coalesce(f.newest, 0))`,
+  },
+  {
+    name: "each builder's sums are those of its orders and fills",
+    of: ["builders", "orders", "fills"],
+    sql: `SELECT code FROM builders b
+     LEFT JOIN (SELECT builder_id, count(*) AS placed FROM orders WHERE builder_id IS NOT NULL GROUP BY builder_id) o
+       ON o.builder_id = b.id
+     LEFT JOIN (SELECT builder_id, count(*) AS filled, sum(quantity) AS shares, sum(price * quantity * 100) AS traded,
+       sum(fee) AS paid FROM fills WHERE builder_id IS NOT NULL GROUP BY builder_id) f ON f.builder_id = b.id
+     WHERE (orders, fills, volume, notional, fees) IS NOT (coalesce(placed, 0), coalesce(filled, 0),
+       coalesce(shares, 0), coalesce(traded, 0), coalesce(paid, 0))`,
+  },
+  {
+    name: "every market and event can be searched for",
+    of: ["markets", "events"],
+    sql: `SELECT id FROM markets WHERE id NOT IN (SELECT rowid FROM market_words)
+     UNION ALL SELECT id FROM events WHERE id NOT IN (SELECT rowid FROM event_words)`,
+  },
+  {
+    name: "each trade is in its candles",
+    of: ["candles", "fills"],
+    sql: `SELECT id FROM ${TRADES_OF_LENGTHS} WHERE role = 1
+       AND id <= (SELECT value FROM meta WHERE key = 'candles_fill') AND NOT EXISTS (SELECT 1 FROM candles c WHERE ${OF_CANDLE})`,
+  },
+  {
+    name: "each candle is what its trades up to its last come to",
+    of: ["candles", "fills"],
+    sql: `SELECT outcome_id, interval, open_time FROM (
+       SELECT c.*, min(id) AS first, max(id) AS last, sum(quantity) AS traded, max(price) AS highest,
+         min(price) AS lowest
+       FROM ${TRADES_OF_LENGTHS} CROSS JOIN candles c ON ${OF_CANDLE}
+       WHERE role = 1 GROUP BY c.outcome_id, interval, open_time)
+     WHERE (last_fill_id, volume, high, low) <> (last, traded, highest, lowest)
+       OR open <> (SELECT price FROM fills WHERE id = first) OR close <> (SELECT price FROM fills WHERE id = last)
+     UNION ALL SELECT c.outcome_id, interval, open_time FROM candles c LEFT JOIN fills ON id = last_fill_id
+       WHERE (role, fills.outcome_id, created_at - created_at % (interval * 60000)) IS NOT (1, c.outcome_id, open_time)`,
+  },
+  {
+    name: "live orders are listed",
+    of: ["orders"],
+    sql: `SELECT id FROM orders WHERE status < 5 AND id <= (SELECT value FROM meta WHERE key = 'orders_listed')
+       AND id NOT IN (SELECT order_id FROM resting_orders)`,
+  },
+  {
+    name: "the audit log is numbered from 1 without a gap",
+    of: ["audit_log"],
+    sql: `SELECT count(*) AS lines, min(id) AS first, max(id) AS last FROM audit_log HAVING lines > 0 AND (first <> 1 OR last <> lines)`,
+  },
+];
