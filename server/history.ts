@@ -3,17 +3,10 @@ import { openSync } from "node:fs";
 import { Piscina } from "piscina";
 import type { CandlesOptions } from "./candle-reader.ts";
 import { overloaded } from "./errors.ts";
-import type {
-  FillsOptions,
-  HistoryPage,
-  OrdersOptions,
-  SearchTable,
-  TransactionsOptions,
-  UpdatesOptions,
-  UpdatesPage,
-} from "./history-worker.ts";
+import type { FillsOptions, OrdersOptions, SearchTable, UpdatesOptions, UpdatesPage } from "./history-worker.ts";
+import type { TransactionsOptions } from "./ledger-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
-import { pageJson } from "./paging.ts";
+import { type HistoryPage, pageJson } from "./paging.ts";
 
 /** A page of a list as its answer. */
 export async function historyPage(found: Promise<HistoryPage>): Promise<string> {
