@@ -401,6 +401,12 @@ function hasUpdatesAfter(userId: number, sequence: number): boolean {
 /** What moved the user's money. */
 const ledger = prepareLedger(db, fillRowsOfUser);
 export const transactions = snapshot(ledger.transactions);
+export const transactionLines = snapshot(ledger.transactionLines);
+export const deposits = snapshot(ledger.deposits);
+export const payment = snapshot(ledger.payment);
+export const withdrawals = snapshot(ledger.withdrawals);
+export const withdrawal = snapshot(ledger.withdrawal);
+export const settlements = snapshot(ledger.settlements);
 
 /** Shares traded by market and hour since `since`, for the 24-hour volumes at start. */
 export const hourlyVolumes = snapshot(

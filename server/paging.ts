@@ -2,9 +2,9 @@
 import { DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
 import { badRequest } from "./errors.ts";
 
-export interface HistoryPage {
-  /** Rows as the contract's objects, newest first. */
-  items: object[];
+export interface HistoryPage<T extends object = object> {
+  /** Newest first. */
+  items: T[];
   /** The id to continue below, or null at the end. */
   next: number | null;
 }
@@ -17,12 +17,12 @@ export interface PageOptions {
 }
 
 /** @param rows one more than the page has, where there is one */
-export function takePage<T>(
+export function takePage<T, O extends object>(
   rows: readonly T[],
   limit: number,
-  object: (row: T) => object,
+  object: (row: T) => O,
   id: (row: T) => number,
-): HistoryPage {
+): HistoryPage<O> {
   const items = rows.slice(0, limit).map(object);
   return { items, next: rows.length > limit ? id(rows[limit - 1]!) : null };
 }

@@ -20,6 +20,7 @@ import { type History, historyPage } from "./history.ts";
 import { createMarketAdminRoutes } from "./market-admin-routes.ts";
 import { createMarketRoutes, type MarketRouteContext } from "./market-routes.ts";
 import { METRICS_TYPE, type Metrics } from "./metrics.ts";
+import { createMoneyAdminRoutes, type MoneyAdminContext } from "./money-admin-routes.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
 import { createOperatorRoutes } from "./operator-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
@@ -33,9 +34,9 @@ import * as S from "./schemas.ts";
 import type { SocketTickets } from "./socket-tickets.ts";
 import { compileSchema } from "./validate.ts";
 import { solvencyView } from "./views.ts";
-import { createWalletRoutes, type WalletRouteContext } from "./wallet-routes.ts";
+import { createWalletRoutes } from "./wallet-routes.ts";
 
-export interface RouteContext extends AccountRouteContext, MarketRouteContext, OAuthRouteContext, WalletRouteContext {
+export interface RouteContext extends AccountRouteContext, MarketRouteContext, OAuthRouteContext, MoneyAdminContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly history: History;
@@ -55,6 +56,7 @@ export function createRoutes(context: RouteContext): Route[] {
     ...orderRoutes(context),
     ...createMarketRoutes(context),
     ...createWalletRoutes(context),
+    ...createMoneyAdminRoutes(context),
     ...createAccountRoutes(context),
     ...createOAuthRoutes(context),
     ...createMarketAdminRoutes(),
