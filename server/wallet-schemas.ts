@@ -12,13 +12,15 @@ import { closed, Id, Money, names, nullable, page, Time } from "./schemas.ts";
 const WITHDRAWAL_STATUSES = ["pending", "paid", "refused", "canceled"] as const;
 
 const Amount = Type.Integer({ minimum: 1, maximum: MAX_MONEY_MICRO, description: "micro-USDC" });
-/** Counted by the pattern: `maxLength` takes a letter with any number of marks for one character. */
-const printable = (most: number, description: string) =>
-  Type.String({ pattern: `^[^\\p{C}\\p{Zl}\\p{Zp}]{1,${most}}$`, description: `${description}; ${most} characters` });
+/** Counted by the pattern too: `maxLength` takes a letter with any number of marks for one character. */
+const printable = (maxLength: number, description: string) =>
+  Type.String({ minLength: 1, maxLength, pattern: `^[^\\p{C}\\p{Zl}\\p{Zp}]{1,${maxLength}}$`, description });
 const Reference = printable(MAX_REFERENCE_LENGTH, "what the payment is known by elsewhere; of no other");
 const Note = printable(MAX_NOTE_LENGTH, "for the user to read");
 const Address = Type.String({
-  pattern: `^[!-~]{1,${MAX_ADDRESS_LENGTH}}$`,
+  minLength: 1,
+  maxLength: MAX_ADDRESS_LENGTH,
+  pattern: "^[!-~]+$",
   description: "where it is to be paid to: visible ASCII without spaces",
 });
 
