@@ -59,8 +59,8 @@ export function withdrawalRequestedMail(to: string, amount: number, address: str
   return {
     to,
     subject: `Withdrawal of ${wordAmount(amount)} from ${EXCHANGE}`,
-    text: `A withdrawal of ${wordAmount(amount)} from your ${EXCHANGE} account was asked for,
-to be paid to
+    text: `A withdrawal of ${wordAmount(amount)} was asked for. It is to be paid
+from your ${EXCHANGE} account to
 
 ${address}
 
@@ -75,7 +75,8 @@ export function withdrawalPaidMail(to: string, amount: number, address: string):
   return {
     to,
     subject: `Your withdrawal of ${wordAmount(amount)} was paid`,
-    text: `The withdrawal of ${wordAmount(amount)} from your ${EXCHANGE} account was paid to
+    text: `Your withdrawal of ${wordAmount(amount)} was paid
+from your ${EXCHANGE} account to
 
 ${address}
 `,
@@ -87,7 +88,8 @@ export function withdrawalRefusedMail(to: string, amount: number): Mail {
   return {
     to,
     subject: `Your withdrawal of ${wordAmount(amount)} was refused`,
-    text: `The withdrawal of ${wordAmount(amount)} from your ${EXCHANGE} account was refused.
+    text: `Your withdrawal of ${wordAmount(amount)}
+from your ${EXCHANGE} account was refused.
 
 The amount is in your available balance again. If a reason was given, it
 stands beside the withdrawal in your wallet.
