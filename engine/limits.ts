@@ -121,14 +121,10 @@ export const MAX_BOOK_TEXT_LENGTH = 32 * 1024 * 1024;
 /** The latest trades of all markets, 38 bytes each, and how many of them one page looks at at most. */
 export const MAX_RECENT_TRADES = 2 ** 16;
 export const MAX_TRADES_WALKED = 2_000;
-/**
- * Exports under way, all and of one user; each holds a slice of so many transactions, and ends where the client takes
- * nothing of it for that long.
- */
+/** Exports under way, all and of one user; each holds a slice of so many transactions. */
 export const MAX_EXPORTS = 32;
 export const MAX_EXPORTS_PER_USER = 2;
 export const EXPORT_SLICE_ROWS = 2_000;
-export const EXPORT_STALL_MS = 30_000;
 /** Of one answer, and where the request doesn't say since when. */
 export const MAX_CANDLES = 1_500;
 export const DEFAULT_CANDLES = 500;

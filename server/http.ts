@@ -7,7 +7,7 @@
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
-import { EXPORT_STALL_MS, MAX_BODY_BYTES, MAX_EMAIL_LENGTH, MAX_SIGN_IN_BODY_BYTES } from "../engine/limits.ts";
+import { MAX_BODY_BYTES, MAX_EMAIL_LENGTH, MAX_SIGN_IN_BODY_BYTES } from "../engine/limits.ts";
 import { prefers } from "./accept.ts";
 import type { Principal } from "./accounts.ts";
 import type { AnswerPace } from "./answer-pace.ts";
@@ -189,10 +189,9 @@ export class Reply implements Responder {
     return hasRoom;
   }
 
-  /** Resolves when the client has taken what was written, or has gone: one that takes nothing for long is given up. */
+  /** Resolves when the client has taken what was written, or has gone: uWebSockets.js gives up one that stands still. */
   private async drained(): Promise<void> {
     if (this.isAborted) return;
-    const stalled = setTimeout(() => this.res.close(), EXPORT_STALL_MS);
     await new Promise<void>((resolve) => {
       this.onAborted = resolve;
       this.res.onWritable(() => {
@@ -200,7 +199,6 @@ export class Reply implements Responder {
         return true;
       });
     });
-    clearTimeout(stalled);
   }
 
   private cutShort(error: ApiError): void {
