@@ -27,6 +27,12 @@ export const MAX_OWN_RATE_BPS = 1_000;
 export const MAX_RATE_LIMIT_FACTOR = 1_000;
 /** References of the deposits that a seed makes begin with this; an operator's don't. */
 export const SEED_REFERENCE = "seed:";
+/** Withdrawals of one user that wait for an operator. */
+export const MAX_PENDING_WITHDRAWALS = 20;
+/** Characters of a payment's reference, of the address that a withdrawal goes to, and of an operator's note. */
+export const MAX_REFERENCE_LENGTH = 128;
+export const MAX_ADDRESS_LENGTH = 128;
+export const MAX_NOTE_LENGTH = 500;
 
 /** Users and outcomes over the life of one database. Outcome ids index arrays directly. */
 export const MAX_USERS = 2 ** 22;
@@ -115,6 +121,10 @@ export const MAX_BOOK_TEXT_LENGTH = 32 * 1024 * 1024;
 /** The latest trades of all markets, 38 bytes each, and how many of them one page looks at at most. */
 export const MAX_RECENT_TRADES = 2 ** 16;
 export const MAX_TRADES_WALKED = 2_000;
+/** Exports under way, all and of one user; each holds a slice of so many transactions. */
+export const MAX_EXPORTS = 32;
+export const MAX_EXPORTS_PER_USER = 2;
+export const EXPORT_SLICE_ROWS = 2_000;
 /** Of one answer, and where the request doesn't say since when. */
 export const MAX_CANDLES = 1_500;
 export const DEFAULT_CANDLES = 500;

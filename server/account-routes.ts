@@ -31,7 +31,7 @@ export interface AccountRouteContext {
 }
 
 /** What only the user's own sign-in may do. */
-const OWN_SESSION = { access: "user", tokens: ["session"] } as const;
+export const OWN_SESSION = { access: "user", tokens: ["session"] } as const;
 /** Sign-in with its browser cookie: the identity provider sends the browser back with a GET from its own site. */
 const COOKIE = "social_sign_in";
 const COOKIE_RULES = "HttpOnly; SameSite=Lax; Max-Age=600; Path=/";

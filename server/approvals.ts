@@ -6,7 +6,7 @@ import type { ApprovalRow } from "../engine/journal/load.ts";
 import type { AccountWrite } from "../engine/journal/writes.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { audit, type RequestContext } from "./audit.ts";
-import { ApiError, ErrorKind } from "./errors.ts";
+import { ApiError, ErrorKind, notFound } from "./errors.ts";
 import type { Operator } from "./operators.ts";
 
 /** What the rule can be switched on for. */
@@ -80,7 +80,7 @@ export class Approvals {
       throw new ApiError(ErrorKind.forbidden, "two others must approve of what is one's own");
     }
     const key = keyOf(action, subject);
-    if (this.writing.has(key)) throw new ApiError(ErrorKind.conflict, "another approval is under way: try again");
+    if (this.writing.has(key)) throw underWay();
     const details = JSON.stringify(wish.details);
     const first = this.open.get(key);
     if (first !== undefined && first.actor !== operator.actor) {
@@ -108,6 +108,27 @@ export class Approvals {
     }
   }
 
+  /**
+   * Ends a first approval, whoever's it is: nothing is done.
+   * @throws ApiError 4040 where none waits, 40900 where the second came first
+   */
+  async takeBack(id: number, operator: Operator, context: RequestContext): Promise<ApprovalRow> {
+    const row = this.pending().find((each) => each.id === id);
+    if (row === undefined) throw notFound("approval");
+    const { action, subject } = row;
+    const key = keyOf(action, subject);
+    if (this.writing.has(key)) throw underWay();
+    this.writing.add(key);
+    try {
+      const change = { action: `${action}.take_back`, userId: null, subject, details: JSON.parse(row.details) };
+      await this.writer.write(this.endOf(action, subject, context.now), [audit(context, operator.actor, change)]);
+    } finally {
+      this.writing.delete(key);
+    }
+    if (!this.open.delete(key)) throw new ApiError(ErrorKind.conflict, "it ended meanwhile");
+    return row;
+  }
+
   /** What ends a first approval in the database, for when its subject ends otherwise; `forget` ends it in memory. */
   endOf(action: string, subject: number, now: number): AccountWrite[] {
     const first = this.open.get(keyOf(action, subject));
@@ -117,6 +138,10 @@ export class Approvals {
   forget({ action, subject }: Pick<Wish, "action" | "subject">): void {
     this.open.delete(keyOf(action, subject));
   }
+}
+
+function underWay(): ApiError {
+  return new ApiError(ErrorKind.conflict, "another approval is under way: try again");
 }
 
 function keyOf(action: string, subject: number): string {

@@ -19,20 +19,9 @@ import { openDatabase, openReadOnly } from "../engine/journal/database.ts";
 import { firstIdSince } from "../engine/journal/load.ts";
 import { MAX_PAGE_FILLS } from "../engine/limits.ts";
 import { prepareCandles } from "./candle-reader.ts";
+import { type FillFilters, prepareLedger } from "./ledger-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
-
-export interface HistoryPage {
-  /** Rows as the contract's objects, newest first. */
-  items: object[];
-  /** The id to continue below, or null at the end. */
-  next: number | null;
-}
-
-interface PageOptions {
-  userId: number;
-  before: number;
-  limit: number;
-}
+import { type HistoryPage, type PageOptions, takePage } from "./paging.ts";
 
 export interface OrdersOptions extends PageOptions {
   marketId?: number | undefined;
@@ -44,12 +33,6 @@ export interface OrdersOptions extends PageOptions {
 export interface FillsOptions extends PageOptions {
   marketId?: number | undefined;
   orderId?: number | undefined;
-}
-
-export interface TransactionsOptions extends PageOptions {
-  type?: string | undefined;
-  from?: number | undefined;
-  to?: number | undefined;
 }
 
 export interface UpdatesOptions {
@@ -119,7 +102,7 @@ interface OrderRow {
   builder_code: string | null;
 }
 
-interface FillRow {
+export interface FillRow {
   id: number;
   match_id: number;
   user_id: number;
@@ -182,7 +165,7 @@ function snapshot<A extends unknown[], R>(read: (...args: A) => R): (...args: A)
   return db.transaction(read);
 }
 
-const NO_FILL_FILTERS = { from: null, to: null, side: null, rebated: null };
+const NO_FILL_FILTERS: Required<FillFilters> = { marketId: null, from: null, to: null, side: null, rebated: null };
 
 const oneOrder = db.prepare(
   `SELECT ${ORDER_COLUMNS} FROM orders JOIN outcomes ON outcomes.id = outcome_id WHERE orders.id = ?`,
@@ -240,12 +223,6 @@ const tradesStart = chainStart(
    WHERE fills.id = @id AND role = 1 AND market_id = @owner`,
 );
 const tradesOfMarket = chainRows("fills", "previous_of_market", FILL_COLUMNS, "fills.id < @before");
-const entriesOfUser = db.prepare(
-  `SELECT id, type, amount, balance_after, market_id, outcome_id, created_at FROM entries
-   WHERE user_id = @userId AND id < @before AND (@type IS NULL OR type = @type)
-     AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
-   ORDER BY id DESC LIMIT @limit`,
-);
 
 const updateMarkFrom = db
   .prepare("SELECT update_id FROM update_marks WHERE user_id = ? AND sequence >= ? ORDER BY sequence LIMIT 1")
@@ -302,7 +279,7 @@ export const orders = snapshot((options: OrdersOptions): HistoryPage => {
   const start = ordersStart(userId, before);
   const params = { start, before, marketId, outcomeId, side, clientOrderId, limit: limit + 1 };
   const rows = ordersOfUser.all(params) as OrderRow[];
-  return page(
+  return takePage(
     rows,
     limit,
     (row) => orderObject(row, []),
@@ -311,8 +288,9 @@ export const orders = snapshot((options: OrdersOptions): HistoryPage => {
 });
 
 export const fills = snapshot((options: FillsOptions): HistoryPage => {
-  const { orderId = null, limit } = options;
-  const rows = orderId === null ? fillRowsOfUser(options) : fillRowsOfOrder(options, orderId);
+  const { userId, before, limit, orderId = null, marketId = null } = options;
+  const rows =
+    orderId === null ? fillRowsOfUser({ userId, before, limit, marketId }) : fillRowsOfOrder(options, orderId);
   const object = (row: FillRow): object => ({
     ...fillObject(row),
     order_id: row.order_id,
@@ -321,11 +299,12 @@ export const fills = snapshot((options: FillsOptions): HistoryPage => {
     side: row.side,
     builder_code: row.builder_code,
   });
-  return page(rows, limit, object, ({ id }) => id);
+  return takePage(rows, limit, object, ({ id }) => id);
 });
 
-function fillRowsOfUser({ userId, marketId, before, limit }: FillsOptions): FillRow[] {
-  const params = { start: fillsStart(userId, before), before, ...NO_FILL_FILTERS, marketId: marketId ?? null };
+/** One more than the page has, where there is one. */
+function fillRowsOfUser({ userId, before, limit, ...filters }: PageOptions & FillFilters): FillRow[] {
+  const params = { start: fillsStart(userId, before), before, ...NO_FILL_FILTERS, ...filters };
   return fillsOfUser.all({ ...params, limit: limit + 1 }) as FillRow[];
 }
 
@@ -349,7 +328,7 @@ export const trades = snapshot((options: { marketId: number; before: number; lim
     match_type: MATCH_TYPES[row.match_type],
     created_at: row.created_at,
   });
-  return page(rows, limit, object, ({ id }) => id);
+  return takePage(rows, limit, object, ({ id }) => id);
 });
 
 /** The JSON array of an outcome's candles. */
@@ -419,76 +398,15 @@ function hasUpdatesAfter(userId: number, sequence: number): boolean {
   return oldestUpdate(userId) > sequence + 1;
 }
 
-interface TransactionRow {
-  id: number;
-  type: string;
-  amount: number;
-  balance_after: number;
-  market_id: number | null;
-  outcome_id: number | null;
-  order_id: number | null;
-  trade_id: number | null;
-  created_at: number;
-}
-
-/** Ids of transactions: four to an entry, because one fill moves money up to three times. */
-const TRANSACTIONS_PER_ENTRY = 4;
-const TRADE_PART = 0;
-const FEE_PART = 1;
-const REBATE_PART = 2;
-
-/** A fill's money, latest first: rebate, fee, and the shares' price. */
-function fillTransactions(row: FillRow): TransactionRow[] {
-  const notional = row.price * row.quantity * 100;
-  const base = {
-    market_id: row.market_id,
-    outcome_id: row.outcome_id,
-    order_id: row.order_id,
-    trade_id: row.match_id,
-    created_at: row.created_at,
-  };
-  const id = row.id * TRANSACTIONS_PER_ENTRY;
-  const parts = [
-    { id: id + TRADE_PART, type: "trade", amount: row.side === 1 ? -notional : notional },
-    { id: id + FEE_PART, type: "fee", amount: -row.fee },
-    { id: id + REBATE_PART, type: "rebate", amount: row.rebate },
-  ];
-  const found: TransactionRow[] = [];
-  let after = row.balance_after;
-  for (const part of parts.reverse()) {
-    if (part.amount === 0) continue;
-    found.push({ ...part, ...base, balance_after: after });
-    after -= part.amount;
-  }
-  return found;
-}
-
-export const transactions = snapshot((options: TransactionsOptions): HistoryPage => {
-  const { userId, limit, before, type = null, from = null, to = null } = options;
-  // The entry that `before` lies in may still have a part of the wanted type, or any, below it.
-  const offset = type === "fee" ? FEE_PART : type === "rebate" ? REBATE_PART : TRADE_PART;
-  const below = Math.ceil((before - offset) / TRANSACTIONS_PER_ENTRY);
-  const params = { userId, from, to, before: below, limit: limit + 1 };
-  const found: TransactionRow[] = [];
-  if (type === null || type === "trade" || type === "fee" || type === "rebate") {
-    const side = type === "fee" ? 2 : null;
-    const rebated = type === "rebate" ? 1 : null;
-    const start = fillsStart(userId, below);
-    const rows = fillsOfUser.all({ ...params, start, marketId: null, side, rebated }) as FillRow[];
-    for (const row of rows) found.push(...fillTransactions(row).filter((part) => type === null || part.type === type));
-  }
-  if (type === null || !["trade", "fee", "rebate"].includes(type)) {
-    for (const row of entriesOfUser.all({ ...params, type }) as TransactionRow[]) {
-      found.push({ ...row, id: row.id * TRANSACTIONS_PER_ENTRY, order_id: null, trade_id: null });
-    }
-  }
-  return page(
-    found.filter(({ id }) => id < before).sort((a, b) => b.id - a.id),
-    limit,
-    (row) => row,
-    ({ id }) => id,
-  );
-});
+/** What moved the user's money. */
+const ledger = prepareLedger(db, fillRowsOfUser);
+export const transactions = snapshot(ledger.transactions);
+export const transactionLines = snapshot(ledger.transactionLines);
+export const deposits = snapshot(ledger.deposits);
+export const payment = snapshot(ledger.payment);
+export const withdrawals = snapshot(ledger.withdrawals);
+export const withdrawal = snapshot(ledger.withdrawal);
+export const settlements = snapshot(ledger.settlements);
 
 /** Shares traded by market and hour since `since`, for the 24-hour volumes at start. */
 export const hourlyVolumes = snapshot(
@@ -533,9 +451,4 @@ export function checkpoint({ file }: { file: number }): void {
   writer.pragma("wal_checkpoint(PASSIVE)");
   writer.close();
   fsyncSync(file);
-}
-
-function page<T>(rows: T[], limit: number, object: (row: T) => object, id: (row: T) => number): HistoryPage {
-  const items = rows.slice(0, limit).map(object);
-  return { items, next: rows.length > limit ? id(rows[limit - 1]!) : null };
 }

@@ -3,23 +3,27 @@ import { openSync } from "node:fs";
 import { Piscina } from "piscina";
 import type { CandlesOptions } from "./candle-reader.ts";
 import { overloaded } from "./errors.ts";
+import type { FillsOptions, OrdersOptions, SearchTable, UpdatesOptions, UpdatesPage } from "./history-worker.ts";
 import type {
-  FillsOptions,
-  HistoryPage,
-  OrdersOptions,
-  SearchTable,
+  DepositsOptions,
+  Payment,
+  SettlementsOptions,
+  TextSlice,
   TransactionsOptions,
-  UpdatesOptions,
-  UpdatesPage,
-} from "./history-worker.ts";
+  Withdrawal,
+  WithdrawalsOptions,
+} from "./ledger-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
-import { pageJson } from "./paging.ts";
+import { type HistoryPage, pageJson } from "./paging.ts";
 
-/** A page of a list as its answer. */
-export async function historyPage(found: Promise<HistoryPage>): Promise<string> {
+/** A page of a list as its answer. @param view makes what is shown of an item */
+export async function historyPage<T extends object>(
+  found: Promise<HistoryPage<T>>,
+  view: (item: T) => object = (item) => item,
+): Promise<string> {
   const { items, next } = await found;
   return pageJson(
-    items.map((item) => JSON.stringify(item)),
+    items.map((item) => JSON.stringify(view(item))),
     next,
   );
 }
@@ -83,6 +87,32 @@ export class History {
 
   transactions(options: TransactionsOptions): Promise<HistoryPage> {
     return this.run("transactions", options);
+  }
+
+  /** Lines of an export of transactions, without its header. */
+  transactionLines(options: TransactionsOptions): Promise<TextSlice> {
+    return this.run("transactionLines", options);
+  }
+
+  deposits(options: DepositsOptions): Promise<HistoryPage<Payment>> {
+    return this.run("deposits", options);
+  }
+
+  /** The deposit, or payment of the house, that has a reference. */
+  payment(reference: string): Promise<Payment | null> {
+    return this.run("payment", { reference });
+  }
+
+  withdrawals(options: WithdrawalsOptions): Promise<HistoryPage<Withdrawal>> {
+    return this.run("withdrawals", options);
+  }
+
+  withdrawal(id: number): Promise<Withdrawal | null> {
+    return this.run("withdrawal", { id });
+  }
+
+  settlements(options: SettlementsOptions): Promise<HistoryPage> {
+    return this.run("settlements", options);
   }
 
   hourlyVolumes(since: number): Promise<[marketId: number, hour: number, volume: number][]> {

@@ -8,6 +8,7 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
 import { MAX_BODY_BYTES, MAX_EMAIL_LENGTH, MAX_SIGN_IN_BODY_BYTES } from "../engine/limits.ts";
+import { prefers } from "./accept.ts";
 import type { Principal } from "./accounts.ts";
 import type { AnswerPace } from "./answer-pace.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
@@ -87,16 +88,19 @@ export class Reply implements Responder {
   private headers: Header[] | null = null;
   private isAnswered = false;
   private isAborted = false;
+  /** Called when the client goes away while a piece waits for it. */
+  private onAborted: () => void = () => {};
 
   /** @param accept the request's Accept header */
   constructor(res: HttpResponse, requestId: string, accept: string, options: ReplyOptions) {
     this.res = res;
     this.requestId = requestId;
     this.options = options;
-    this.packed = accept !== "" && accept !== "*/*" && prefersMessagePack(accept);
+    this.packed = accept !== "" && accept !== "*/*" && prefers(accept, MESSAGE_PACK);
     options.counters.http.requests++;
     res.onAborted(() => {
       this.isAborted = true;
+      this.onAborted();
     });
   }
 
@@ -122,6 +126,10 @@ export class Reply implements Responder {
   plain(status: number, json: string): void {
     if (status < 400 || this.options.pace === null) this.send(status, json);
     else if (!this.done) this.later(() => this.write(status, json));
+  }
+
+  stream(type: string, pieces: AsyncIterable<string>): void {
+    void this.writePieces(type, pieces);
   }
 
   /** @param isHead the request was HEAD: its answer has no body */
@@ -157,6 +165,48 @@ export class Reply implements Responder {
       if (body === "") this.res.end();
       else this.res.end(this.encode(body, type));
     });
+  }
+
+  private async writePieces(type: string, pieces: AsyncIterable<string>): Promise<void> {
+    try {
+      for await (const piece of pieces) {
+        if (!this.isAborted && !this.writePiece(type, piece)) await this.drained();
+        if (this.isAborted) return;
+      }
+      this.res.cork(() => void this.res.end());
+    } catch (error) {
+      if (!this.isAnswered) this.fail(error);
+      else this.cutShort(asApiError(error));
+    }
+  }
+
+  /** True where there is room for another. */
+  private writePiece(type: string, piece: string): boolean {
+    let hasRoom = true;
+    this.res.cork(() => {
+      if (!this.isAnswered) this.writeHead(this.options.status, type);
+      this.isAnswered = true;
+      hasRoom = this.res.write(piece);
+    });
+    this.options.counters.http.sent(piece);
+    return hasRoom;
+  }
+
+  /** Resolves when the client has taken what was written, or has gone: uWebSockets.js gives up one that stands still. */
+  private async drained(): Promise<void> {
+    if (this.isAborted) return;
+    await new Promise<void>((resolve) => {
+      this.onAborted = resolve;
+      this.res.onWritable(() => {
+        resolve();
+        return true;
+      });
+    });
+  }
+
+  private cutShort(error: ApiError): void {
+    logInternal(this.options.logger, error, this.requestId);
+    if (!this.isAborted) this.res.close();
   }
 
   /** The body as it goes out. @param type null where it is JSON text, to be sent as the client wants it */
@@ -199,21 +249,6 @@ export class Reply implements Responder {
 }
 
 const MESSAGE_PACK = "application/msgpack";
-
-/** True where the Accept header names MessagePack and wants no JSON more. RFC 9110, section 12.5.1. */
-function prefersMessagePack(accept: string): boolean {
-  if (!/msgpack/i.test(accept)) return false;
-  const weights = new Map<string, number>();
-  for (const entry of accept.toLowerCase().split(",")) {
-    const [type, ...params] = entry.split(";").map((part) => part.trim());
-    const quality = params.find((param) => param.startsWith("q="));
-    weights.set(type!, quality === undefined ? 1 : Number(quality.slice(2)) || 0);
-  }
-  const packed = weights.get(MESSAGE_PACK) ?? 0;
-  // The most specific range counts.
-  const json = weights.get("application/json") ?? weights.get("application/*") ?? weights.get("*/*") ?? 0;
-  return packed > 0 && packed >= json;
-}
 
 export interface HttpOptions {
   readonly authenticator: Authenticator;

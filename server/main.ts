@@ -24,6 +24,7 @@ import {
   loadEvents,
   loadLedger,
   loadLiveOrders,
+  loadPendingWithdrawals,
   loadUpdateSequences,
 } from "../engine/journal/load.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
@@ -86,6 +87,7 @@ import { SocialSignIn } from "./social.ts";
 import { SocketTickets } from "./socket-tickets.ts";
 import { loadUws } from "./uws.ts";
 import { SocketHub } from "./websocket.ts";
+import { Withdrawals } from "./withdrawals.ts";
 
 const SAMPLE_SEED = fileURLToPath(new URL("../data/sample-markets.json", import.meta.url));
 const TICK_MS = 200;
@@ -318,6 +320,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
   });
   const lastUse = new LastUse(authenticator, writer);
   const approvals = new Approvals(writer, config.twoPersonRule, loadApprovals(db));
+  const payers = { exchange, accounts, history, writer, approvals, messenger };
+  const withdrawals = new Withdrawals(payers, loadPendingWithdrawals(db));
 
   let phase: "starting" | "ready" | "failed" | "stopping" = "starting";
   const closed = (): ApiError | null => {
@@ -369,6 +373,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     totals: threads.totals,
     writer,
     approvals,
+    withdrawals,
     tickets,
     limiter,
     unready,

@@ -54,10 +54,62 @@ or your mails. Secure your mailbox and reset your password at once.
   };
 }
 
+/** @param amount micro-USDC @param address where it is to be paid to */
+export function withdrawalRequestedMail(to: string, amount: number, address: string): Mail {
+  return {
+    to,
+    subject: `Withdrawal of ${wordAmount(amount)} from ${EXCHANGE}`,
+    text: `A withdrawal of ${wordAmount(amount)} was asked for. It is to be paid
+from your ${EXCHANGE} account to
+
+${address}
+
+If you did not ask for it, cancel it in your wallet at once and change your
+password: somebody else may have access to your account.
+`,
+  };
+}
+
+/** @param amount micro-USDC @param address where it was paid to */
+export function withdrawalPaidMail(to: string, amount: number, address: string): Mail {
+  return {
+    to,
+    subject: `Your withdrawal of ${wordAmount(amount)} was paid`,
+    text: `Your withdrawal of ${wordAmount(amount)} was paid
+from your ${EXCHANGE} account to
+
+${address}
+`,
+  };
+}
+
+/** @param amount micro-USDC */
+export function withdrawalRefusedMail(to: string, amount: number): Mail {
+  return {
+    to,
+    subject: `Your withdrawal of ${wordAmount(amount)} was refused`,
+    text: `Your withdrawal of ${wordAmount(amount)}
+from your ${EXCHANGE} account was refused.
+
+The amount is in your available balance again. If a reason was given, it
+stands beside the withdrawal in your wallet.
+`,
+  };
+}
+
 /** @param validMs how long the code is valid from now on */
 export function phoneCodeText(to: string, code: string, validMs: number): TextMessage {
   const body = `Your ${EXCHANGE} code is ${code}. It is valid for ${wordDuration(validMs)}. Don't share it. If you didn't ask for it, ignore it.`;
   return { to, body };
+}
+
+const MICRO_DIGITS = 6;
+
+/** "12.50 USDC": exact, with two decimals or as many as it takes. */
+function wordAmount(micro: number): string {
+  const digits = String(micro).padStart(MICRO_DIGITS + 1, "0");
+  const decimals = digits.slice(-MICRO_DIGITS).replace(/0{1,4}$/, "");
+  return `${digits.slice(0, -MICRO_DIGITS)}.${decimals} USDC`;
 }
 
 const UNITS = [

@@ -689,7 +689,8 @@ function hasOutcome(market: Market, outcomeId: number): boolean {
   return index >= 0 && index < market.outcomes.length;
 }
 
-function checkBalance(ledger: Ledger, userId: number, needed: number): void {
+/** @throws ApiError 42201 */
+export function checkBalance(ledger: Ledger, userId: number, needed: number): void {
   const available = ledger.available(userId);
   if (needed <= available) return;
   throw new ApiError(ErrorKind.insufficientBalance, `needs ${needed} micro-USDC, ${available} are available`);

@@ -1,6 +1,31 @@
-/** Opaque cursors: the place in a list to go on from, as base64url text that clients hand back unread. */
+/** Pages of lists, and opaque cursors: the place to go on from, as base64url text that clients hand back unread. */
 import { DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
 import { badRequest } from "./errors.ts";
+
+export interface HistoryPage<T extends object = object> {
+  /** Newest first. */
+  items: T[];
+  /** The id to continue below, or null at the end. */
+  next: number | null;
+}
+
+/** A page of a user's rows. */
+export interface PageOptions {
+  userId: number;
+  before: number;
+  limit: number;
+}
+
+/** @param rows one more than the page has, where there is one */
+export function takePage<T, O extends object>(
+  rows: readonly T[],
+  limit: number,
+  object: (row: T) => O,
+  id: (row: T) => number,
+): HistoryPage<O> {
+  const items = rows.slice(0, limit).map(object);
+  return { items, next: rows.length > limit ? id(rows[limit - 1]!) : null };
+}
 
 /** @param keys numbers that name the last item shown */
 export function encodeCursor(...keys: number[]): string {

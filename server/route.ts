@@ -17,6 +17,11 @@ export interface Responder extends Answer {
   readonly requestId: string;
   /** A body that is not enveloped. */
   plain(status: number, json: string): void;
+  /**
+   * A success in pieces, over HTTP: the next is asked for when the one before has left. What they throw first is answered
+   * as an error; after that the answer is cut short, which chunked encoding tells. @param type its Content-Type
+   */
+  stream(type: string, pieces: AsyncIterable<string>): void;
   /** Adds a header to the answer, over HTTP. */
   header(name: string, value: string): void;
   /** Answers whatever a handler threw. */

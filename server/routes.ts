@@ -12,7 +12,6 @@ import { type AccountRouteContext, createAccountRoutes } from "./account-routes.
 import type { AccountWriter } from "./account-writer.ts";
 import type { Principal } from "./accounts.ts";
 import type { Approvals } from "./approvals.ts";
-import { actorOf, audit, contextOf } from "./audit.ts";
 import { type Operation, runBatch } from "./batch.ts";
 import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
@@ -21,6 +20,7 @@ import { type History, historyPage } from "./history.ts";
 import { createMarketAdminRoutes } from "./market-admin-routes.ts";
 import { createMarketRoutes, type MarketRouteContext } from "./market-routes.ts";
 import { METRICS_TYPE, type Metrics } from "./metrics.ts";
+import { createMoneyAdminRoutes, type MoneyAdminContext } from "./money-admin-routes.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
 import { createOperatorRoutes } from "./operator-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
@@ -33,9 +33,10 @@ import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import type { SocketTickets } from "./socket-tickets.ts";
 import { compileSchema } from "./validate.ts";
-import { balanceView, positionsOf, positionView, solvencyView } from "./views.ts";
+import { solvencyView } from "./views.ts";
+import { createWalletRoutes } from "./wallet-routes.ts";
 
-export interface RouteContext extends AccountRouteContext, MarketRouteContext, OAuthRouteContext {
+export interface RouteContext extends AccountRouteContext, MarketRouteContext, OAuthRouteContext, MoneyAdminContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly history: History;
@@ -54,7 +55,8 @@ export function createRoutes(context: RouteContext): Route[] {
   const routes: Route[] = [
     ...orderRoutes(context),
     ...createMarketRoutes(context),
-    ...walletRoutes(context),
+    ...createWalletRoutes(context),
+    ...createMoneyAdminRoutes(context),
     ...createAccountRoutes(context),
     ...createOAuthRoutes(context),
     ...createMarketAdminRoutes(),
@@ -330,82 +332,6 @@ function readPlacement(body: Static<typeof S.PlaceOrder>, timestamps: boolean): 
     validUntil: body.valid_until ?? null,
     timestamps,
   };
-}
-
-// ---------------------------------------------------------------- wallet
-
-function walletRoutes({ exchange, entry, history, writer }: RouteContext): Route[] {
-  const { ledger, registry } = exchange;
-  const balance = (path: string): Route =>
-    route({
-      method: "GET",
-      path,
-      summary: "The caller's platform balance",
-      scope: "portfolio:read",
-      response: S.Balance,
-      handler: ({ principal }) => JSON.stringify(balanceView(ledger, principal!.userId)),
-    });
-  const sets = (name: "split" | "merge", summary: string): Route =>
-    route({
-      method: "POST",
-      path: `/wallet/${name}`,
-      summary,
-      scope: "orders:write",
-      minTier: 1,
-      body: S.ChangeSets,
-      response: S.SetsChange,
-      handler(request) {
-        const { principal, body, now, reply } = request;
-        const { market_id, quantity } = body as Static<typeof S.ChangeSets>;
-        const change = { action: `wallet.${name}`, userId: principal!.userId, subject: market_id };
-        const line = audit(contextOf(request), actorOf(principal!), { ...change, details: { market_id, quantity } });
-        // On its way before the command: it is durable no later than what it tells of.
-        const begin = (): void => void writer.write([], [line]).catch(() => {});
-        entry.changeSets(principal!, market_id, quantity, name === "split", now, reply, begin);
-        return undefined;
-      },
-    });
-  return [
-    balance("/wallet/balance"),
-    balance("/me/balance"),
-    balance("/users/me/balance"),
-    sets("split", "Turn USDC into complete sets: one share of each outcome for 1 USDC"),
-    sets("merge", "Turn complete sets into USDC"),
-    route({
-      method: "GET",
-      path: "/wallet/transactions",
-      summary: "Every change of the caller's balance, newest first",
-      scope: "portfolio:read",
-      query: S.TransactionsQuery,
-      response: S.pageOf(S.Transaction),
-      handler({ principal, query }) {
-        const { type, from, to, ...rest } = query as Static<typeof S.TransactionsQuery>;
-        if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
-        const options = { userId: principal!.userId, ...readPage(rest), type: type as string | undefined, from, to };
-        return historyPage(history.transactions(options));
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/me/positions",
-      summary: "The caller's positions, largest outcome id first",
-      scope: "portfolio:read",
-      query: S.PositionsQuery,
-      response: S.pageOf(S.Position),
-      handler({ principal, query }) {
-        const { market_id, ...rest } = query as Static<typeof S.PositionsQuery>;
-        const { before, limit } = readPage(rest);
-        const found = positionsOf(ledger, principal!.userId).filter((position) => {
-          const outcomeId = ledger.outcomeOf(position);
-          return outcomeId < before && (market_id === undefined || registry.ofOutcome(outcomeId)!.id === market_id);
-        });
-        found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
-        const shown = found.slice(0, limit);
-        const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
-        return pageJson(items, found.length > limit ? ledger.outcomeOf(shown.at(-1)!) : null);
-      },
-    }),
-  ];
 }
 
 // ---------------------------------------------------------------- service

@@ -5,6 +5,7 @@ import type { TotalsSnapshot } from "../engine/journal/totals.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { isBalanced } from "../engine/ledger.ts";
 import { FULL_PRICE_BPS, MAX_EVENT_MARKETS, MICRO_PER_BPS } from "../engine/limits.ts";
+import { notionalMicro } from "../engine/money.ts";
 import { type Market, type MarketRegistry, marketStatusName } from "./market-registry.ts";
 
 /** @param now for the volume of the last 24 hours */
@@ -113,22 +114,38 @@ export function positionsOf(ledger: Ledger, userId: number): number[] {
   return found;
 }
 
-/** A position, valued at the outcome's last price (null before the first trade). */
+/** A position, with what its shares are worth (null while nothing tells). */
 export function positionView(ledger: Ledger, registry: MarketRegistry, position: number): object {
   const outcomeId = ledger.outcomeOf(position);
   const quantity = ledger.quantity(position);
   const cost = ledger.cost(position);
-  const lastPrice = registry.outcome(outcomeId)!.lastPrice;
+  const market = registry.ofOutcome(outcomeId)!;
+  const price = quantity === 0 ? 0 : lastValue(market, outcomeId);
+  const value = price === null ? null : notionalMicro(price, quantity);
   return {
-    market_id: registry.ofOutcome(outcomeId)!.id,
+    market_id: market.id,
     outcome_id: outcomeId,
     quantity,
     held: ledger.heldQuantity(position),
     cost,
     average_price: quantity === 0 ? null : cost / quantity / MICRO_PER_BPS,
     realized_pnl: ledger.realizedPnl(position),
-    market_value: lastPrice === null ? null : lastPrice * quantity * MICRO_PER_BPS,
+    market_value: value,
+    unrealized_pnl: value === null ? null : value - cost,
   };
+}
+
+/** The outcome's last price, or what those of all the others leave of a set: who makes them by a mint trades it too. */
+function lastValue({ outcomes, firstOutcomeId }: Market, outcomeId: number): number | null {
+  const { lastPrice } = outcomes[outcomeId - firstOutcomeId]!;
+  if (lastPrice !== null) return lastPrice;
+  let rest = FULL_PRICE_BPS;
+  for (const other of outcomes) {
+    if (other.id === outcomeId) continue;
+    if (other.lastPrice === null) return null;
+    rest -= other.lastPrice;
+  }
+  return Math.max(0, rest);
 }
 
 export function solvencyView(totals: TotalsSnapshot): object {

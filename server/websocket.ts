@@ -90,6 +90,10 @@ class OperationReply implements Responder {
     this.data(json);
   }
 
+  stream(): void {
+    throw new Error("no operation answers in pieces");
+  }
+
   header(): void {}
 
   error(error: ApiError): void {

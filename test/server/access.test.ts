@@ -26,7 +26,7 @@ const UNKNOWN_ID = 999_999_999;
 
 // ---------------------------------------------------------------- what the contract says
 
-type Rule = "public" | "any token" | "session only" | Scope;
+type Rule = "public" | "any token" | "session only" | "operator" | Scope;
 
 /**
  * Every route, by the contract: "Session tokens only: tokens, grants, clients, sessions, phone, identity, password";
@@ -54,6 +54,25 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /users/me/balance", "portfolio:read", 0],
   ["GET /wallet/transactions", "portfolio:read", 0],
   ["GET /me/positions", "portfolio:read", 0],
+  ["GET /wallet/deposits", "portfolio:read", 0],
+  ["GET /wallet/settlements", "portfolio:read", 0],
+  // "Session tokens only: ... withdrawals"; "Withdrawals below tier 2 are 40300": what was asked for before can be seen and
+  // canceled.
+  ["POST /wallet/withdrawals", "session only", 2],
+  ["GET /wallet/withdrawals", "session only", 0],
+  ["GET /wallet/withdrawals/:id", "session only", 0],
+  ["DELETE /wallet/withdrawals/:id", "session only", 0],
+  // "Operators (role operator, session tokens only) under /admin".
+  ["POST /admin/deposits", "operator", 0],
+  ["GET /admin/deposits", "operator", 0],
+  ["POST /admin/house/deposits", "operator", 0],
+  ["POST /admin/house/withdrawals", "operator", 0],
+  ["GET /admin/withdrawals", "operator", 0],
+  ["GET /admin/withdrawals/:id", "operator", 0],
+  ["POST /admin/withdrawals/:id/pay", "operator", 0],
+  ["POST /admin/withdrawals/:id/refuse", "operator", 0],
+  ["GET /admin/approvals", "operator", 0],
+  ["DELETE /admin/approvals/:id", "operator", 0],
   // The caller itself; the contract names no scope.
   ["GET /me", "any token", 0],
   ["GET /me/limits", "any token", 0],
@@ -136,7 +155,8 @@ function ruleOf({ access, tokens, scope }: Route): string {
   if (access === "public") return "public";
   const isAny = tokens.length === 3 && new Set(tokens).size === 3;
   if (isAny) return scope ?? "any token";
-  return tokens.join() === "session" && scope === null ? "session only" : `${tokens.join()} with ${scope}`;
+  const sessionOnly = access === "operator" ? "operator" : "session only";
+  return tokens.join() === "session" && scope === null ? sessionOnly : `${tokens.join()} with ${scope}`;
 }
 
 const nameOf = ({ method, path, unversioned }: Route): string => `${method} ${unversioned ? "*" : ""}${path}`;
@@ -161,6 +181,7 @@ interface Holder {
   readonly kind: TokenKind;
   readonly scopes: readonly Scope[];
   readonly tier: number;
+  readonly isOperator?: boolean;
 }
 
 const session = (tier: number): Holder => ({ kind: "session", scopes: SCOPES, tier });
@@ -195,11 +216,11 @@ const CALLERS: readonly (readonly [name: string, what: Refusal | Holder])[] = [
   ["a session of tier 1", session(1)],
   ["a session of tier 2", session(2)],
   ["a session of tier 2 by tokens not seen before", session(2)],
-  ["an operator's session", session(2)],
+  ["an operator's session", { ...session(2), isOperator: true }],
   ["a personal access token of tier 0", pat(0, ...SCOPES)],
   ["a personal access token of tier 1", pat(1, ...SCOPES)],
   ["a personal access token of tier 2", pat(2, ...SCOPES)],
-  ["an operator's personal access token", pat(2, ...SCOPES)],
+  ["an operator's personal access token", { ...pat(2, ...SCOPES), isOperator: true }],
   ...SCOPES.map((scope) => [`a personal access token with ${scope}`, pat(2, scope)] as const),
   ...SCOPES.map((scope) => [`a personal access token of tier 0 with ${scope}`, pat(0, scope)] as const),
   ["an OAuth token of tier 0", oauth(0, ...SCOPES)],
@@ -265,10 +286,11 @@ async function ask(server: TestServer, name: string, probes: readonly Probe[]): 
 }
 
 /** In the order of precedence: who asks, with what kind of token, with which scopes, of which tier. */
-function refusalOf({ tokens, scope, minTier }: Route, what: Refusal | Holder): Refusal | null {
+function refusalOf({ access, tokens, scope, minTier }: Route, what: Refusal | Holder): Refusal | null {
   if ("code" in what) return what;
   const forbidden = (msg: string): Refusal => ({ status: 403, code: 40300, msg });
   if (!tokens.includes(what.kind)) return forbidden("this kind of token cannot be used here");
+  if (access === "operator" && what.isOperator !== true) return forbidden("for operators only");
   if (scope !== null && !what.scopes.includes(scope)) return forbidden(`the token lacks the scope ${scope}`);
   if (what.tier < minTier) return forbidden(`requires KYC tier ${minTier}, the account has ${what.tier}`);
   return null;

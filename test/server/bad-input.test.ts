@@ -15,7 +15,7 @@ import { type TestMarket, tokenOf, World } from "./support/world.ts";
 
 let world: World;
 let user: Client;
-/** Signed in: for what tokens of other kinds can't do. */
+/** An operator, signed in: for what tokens of other kinds can't do. */
 let owner: Client;
 let anonymous: Client;
 let market: TestMarket;
@@ -25,7 +25,7 @@ const BUILDER_CODE = "standing-builder";
 
 beforeAll(async () => {
   const without = SCOPES.map((scope) => SCOPES.filter((other) => other !== scope));
-  const named = { scoped: { scopes: without }, owner: { password: PASSWORD } };
+  const named = { scoped: { scopes: without }, owner: { password: PASSWORD, role: "operator" as const } };
   world = await World.start({ users: 1, markets: [2, 2], named });
   user = world.user();
   owner = (await signIn(world.server, "owner@example.com")).client;
@@ -82,7 +82,15 @@ const ACCOUNT_BODIES: Readonly<Record<string, Record<string, unknown>>> = {
   "/me/personal-access-tokens": { name: "bot", scopes: ["orders:write"] },
   "/me/oauth-clients": { name: "app", redirect_uris: ["https://example.com/"], confidential: true },
   "/oauth/authorize": { client_id: "x", redirect_uri: "https://example.com/", decision: "deny" },
+  "/wallet/withdrawals": { amount: 1, address: "x" },
+  "/admin/deposits": { user_id: 1, amount: 1, reference: "x" },
+  "/admin/house/deposits": { amount: 1, reference: "x" },
+  "/admin/house/withdrawals": { amount: 1, reference: "x" },
+  "/admin/withdrawals/:id/pay": { reference: "x", note: "x" },
+  "/admin/withdrawals/:id/refuse": { note: "x" },
 };
+/** What their bodies have is optional. */
+const TAKE_NOTHING: readonly string[] = ["/admin/withdrawals/:id/pay", "/admin/withdrawals/:id/refuse"];
 
 /** A body that the route takes. */
 function bodyOf(path: string): Record<string, unknown> {
@@ -119,7 +127,7 @@ function expectCode(answer: Answer, status: number, code: number, message: RegEx
 }
 
 const named = (routes: readonly Route[]) => routes.map((route) => [`${route.method} ${route.path}`, route] as const);
-const guarded = ROUTES.filter(({ access }) => access === "user");
+const guarded = ROUTES.filter(({ access }) => access !== "public");
 /** Who may use the route. */
 const callerOf = ({ tokens }: Route): Client => (tokens.includes("pat") ? user : owner);
 /** Forms of OAuth are oauth.test.ts's. */
@@ -318,6 +326,7 @@ describe("bodies", () => {
       Buffer.from(good, "utf16le"),
     ];
     for (const body of bad.filter(({ length }) => length <= bodyLimitOf(route))) {
+      if (body === "{}" && TAKE_NOTHING.includes(route.path)) continue;
       expectCode(await callerOf(route).requestRoot(route.method, pathOf(route), { body }), 400, 40000);
     }
   });

@@ -100,6 +100,7 @@ describe("on one server", () => {
       "POST /orders/batch",
       "POST /wallet/merge",
       "POST /wallet/split",
+      "POST /wallet/withdrawals",
       "PUT /quotes/:market_id",
     ];
     expect(trading.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(expected);

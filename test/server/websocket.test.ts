@@ -346,7 +346,8 @@ describe("private events", () => {
           .of<PositionJson>("position.updated")
           .findLast(({ data }) => data.outcome_id === position.outcome_id);
         // What others trade later moves the last price, and nobody's position.
-        expect(last!.data).toEqual({ ...position, market_value: last!.data.market_value });
+        const { market_value, unrealized_pnl } = last!.data;
+        expect(last!.data).toEqual({ ...position, market_value, unrealized_pnl });
       }
       for (const { data, sequence } of socket.of("balance.updated")) {
         const { available, held, total } = data as BalanceJson;

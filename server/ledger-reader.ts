@@ -1,0 +1,245 @@
+/**
+ * Reads what moved users' money: transactions, and deposits, withdrawals and settlements by themselves. To be called in a
+ * read transaction. Fills are read by the caller, who knows their chains.
+ */
+import type Database from "better-sqlite3";
+import { Side } from "../engine/constants.ts";
+import type { WithdrawalRow } from "../engine/journal/load.ts";
+import { notionalMicro } from "../engine/money.ts";
+import type { FillRow } from "./history-worker.ts";
+import { type HistoryPage, type PageOptions, takePage } from "./paging.ts";
+
+export interface TransactionsOptions extends PageOptions {
+  type?: string | undefined;
+  from?: number | undefined;
+  to?: number | undefined;
+}
+
+/** Null: any. */
+export interface FillFilters {
+  marketId?: number | null;
+  /** ms, both included. */
+  from?: number | null;
+  to?: number | null;
+  side?: number | null;
+  /** 1: those alone that got a rebate. */
+  rebated?: number | null;
+}
+
+export interface DepositsOptions {
+  /** Null: everybody's, and the house's. */
+  userId: number | null;
+  before: number;
+  limit: number;
+}
+
+export interface WithdrawalsOptions extends DepositsOptions {
+  status?: string | undefined;
+}
+
+export interface SettlementsOptions extends PageOptions {
+  marketId?: number | undefined;
+}
+
+/** Money that came to a user or to the house, or left the house; as one entry says it. */
+export interface Payment {
+  id: number;
+  userId: number;
+  /** micro-USDC, negative where it left. */
+  amount: number;
+  reference: string;
+  createdAt: number;
+}
+
+/** A withdrawal of any status. */
+export interface Withdrawal extends WithdrawalRow {
+  status: string;
+  reference: string | null;
+  note: string | null;
+  decidedAt: number | null;
+}
+
+/** A part of a long list as lines of text. */
+export interface TextSlice {
+  text: string;
+  /** The id to continue below, or null at the end. */
+  next: number | null;
+}
+
+interface TransactionRow {
+  id: number;
+  type: string;
+  amount: number;
+  balance_after: number;
+  market_id: number | null;
+  outcome_id: number | null;
+  order_id: number | null;
+  trade_id: number | null;
+  created_at: number;
+}
+
+/** Ids of transactions: four to an entry, because one fill moves money up to three times. */
+const TRANSACTIONS_PER_ENTRY = 4;
+const TRADE_PART = 0;
+const FEE_PART = 1;
+const REBATE_PART = 2;
+/** Types that fills make; all others come from entries. */
+const FILL_TYPES: ReadonlySet<string> = new Set(["trade", "fee", "rebate"]);
+
+/** A fill's money, latest first: rebate, fee, and the shares' price. */
+function fillTransactions(row: FillRow): TransactionRow[] {
+  const notional = notionalMicro(row.price, row.quantity);
+  const base = {
+    market_id: row.market_id,
+    outcome_id: row.outcome_id,
+    order_id: row.order_id,
+    trade_id: row.match_id,
+    created_at: row.created_at,
+  };
+  const id = row.id * TRANSACTIONS_PER_ENTRY;
+  const parts = [
+    { id: id + TRADE_PART, type: "trade", amount: row.side === Side.buy ? -notional : notional },
+    { id: id + FEE_PART, type: "fee", amount: -row.fee },
+    { id: id + REBATE_PART, type: "rebate", amount: row.rebate },
+  ];
+  const found: TransactionRow[] = [];
+  let after = row.balance_after;
+  for (const part of parts.reverse()) {
+    if (part.amount === 0) continue;
+    found.push({ ...part, ...base, balance_after: after });
+    after -= part.amount;
+  }
+  return found;
+}
+
+/** The fields of a transaction, in the order of an export's columns. RFC 4180. */
+const COLUMNS: readonly (keyof TransactionRow)[] = [
+  "id",
+  "type",
+  "amount",
+  "balance_after",
+  "market_id",
+  "outcome_id",
+  "order_id",
+  "trade_id",
+  "created_at",
+];
+export const CSV_HEADER = `${COLUMNS.join(",")}\r\n`;
+
+/** Numbers and names of ours: nothing in it needs quotes. */
+function csvLine(row: TransactionRow): string {
+  return `${COLUMNS.map((name) => row[name] ?? "").join(",")}\r\n`;
+}
+
+export interface LedgerReader {
+  transactions(options: TransactionsOptions): HistoryPage;
+  /** Lines of an export, without its header. */
+  transactionLines(options: TransactionsOptions): TextSlice;
+  deposits(options: DepositsOptions): HistoryPage<Payment>;
+  /** The deposit, or payment of the house, that has a reference. */
+  payment(options: { reference: string }): Payment | null;
+  withdrawals(options: WithdrawalsOptions): HistoryPage<Withdrawal>;
+  withdrawal(options: { id: number }): Withdrawal | null;
+  settlements(options: SettlementsOptions): HistoryPage;
+}
+
+const PAYMENT_COLUMNS = "id, user_id AS userId, amount, reference, created_at AS createdAt";
+const WITHDRAWAL_COLUMNS = `id, user_id AS userId, amount, address, status, reference, note, created_at AS createdAt,
+  decided_at AS decidedAt`;
+
+/** @param rows one more than the page has, where there is one */
+function byId<T extends { id: number }>(rows: readonly unknown[], limit: number): HistoryPage<T> {
+  return takePage(
+    rows as readonly T[],
+    limit,
+    (row) => row,
+    ({ id }) => id,
+  );
+}
+
+/** @param fillRows answers a user's fills, one more than the page has where there is one */
+export function prepareLedger(
+  db: Database.Database,
+  fillRows: (options: PageOptions & FillFilters) => FillRow[],
+): LedgerReader {
+  const entriesOfUser = db.prepare(
+    `SELECT id, type, amount, balance_after, market_id, outcome_id, created_at FROM entries
+     WHERE user_id = @userId AND id < @before AND (@type IS NULL OR type = @type)
+       AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
+     ORDER BY id DESC LIMIT @limit`,
+  );
+
+  const depositsOfUser = db.prepare(
+    `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY entries_by_user
+     WHERE user_id = @userId AND type = 'deposit' AND id < @before ORDER BY id DESC LIMIT @limit`,
+  );
+  const allDeposits = db.prepare(
+    `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY deposits
+     WHERE type = 'deposit' AND id < @before ORDER BY id DESC LIMIT @limit`,
+  );
+  const paymentNamed = db.prepare(`SELECT ${PAYMENT_COLUMNS} FROM entries WHERE reference = ?`);
+  const withdrawals = (from: string): Database.Statement =>
+    db.prepare(
+      `SELECT ${WITHDRAWAL_COLUMNS} FROM withdrawals ${from} AND id < @before
+         AND (@status IS NULL OR status = @status) ORDER BY id DESC LIMIT @limit`,
+    );
+  const withdrawalsOfUser = withdrawals("INDEXED BY withdrawals_by_user WHERE user_id = @userId");
+  const pendingWithdrawals = withdrawals("INDEXED BY pending_withdrawals WHERE status = 'pending'");
+  const allWithdrawals = withdrawals("WHERE TRUE");
+  const withdrawalById = db.prepare(`SELECT ${WITHDRAWAL_COLUMNS} FROM withdrawals WHERE id = ?`);
+  const settlementsOfUser = db.prepare(
+    `SELECT e.id, e.market_id, e.outcome_id, quantity, payout, amount, cost, amount - cost AS realized_pnl, created_at
+     FROM entries e INDEXED BY entries_by_user CROSS JOIN outcomes ON outcomes.id = e.outcome_id
+     WHERE user_id = @userId AND type = 'settlement' AND e.id < @before
+       AND (@marketId IS NULL OR e.market_id = @marketId) ORDER BY e.id DESC LIMIT @limit`,
+  );
+
+  const transactionRows = (options: TransactionsOptions): HistoryPage<TransactionRow> => {
+    const { userId, limit, before, type = null, from = null, to = null } = options;
+    // The entry that `before` lies in may still have a part of the wanted type, or any, below it.
+    const offset = type === "fee" ? FEE_PART : type === "rebate" ? REBATE_PART : TRADE_PART;
+    const below = Math.ceil((before - offset) / TRANSACTIONS_PER_ENTRY);
+    const found: TransactionRow[] = [];
+    if (type === null || FILL_TYPES.has(type)) {
+      const filters = { from, to, side: type === "fee" ? Side.sell : null, rebated: type === "rebate" ? 1 : null };
+      for (const row of fillRows({ userId, before: below, limit, ...filters })) {
+        found.push(...fillTransactions(row).filter((part) => type === null || part.type === type));
+      }
+    }
+    if (type === null || !FILL_TYPES.has(type)) {
+      const params = { userId, before: below, type, from, to, limit: limit + 1 };
+      for (const row of entriesOfUser.all(params) as TransactionRow[]) {
+        found.push({ ...row, id: row.id * TRANSACTIONS_PER_ENTRY, order_id: null, trade_id: null });
+      }
+    }
+    return byId(
+      found.filter(({ id }) => id < before).sort((a, b) => b.id - a.id),
+      limit,
+    );
+  };
+
+  return {
+    transactions: transactionRows,
+    transactionLines(options) {
+      const { items, next } = transactionRows(options);
+      return { text: items.map(csvLine).join(""), next };
+    },
+    deposits({ userId, before, limit }) {
+      const read = userId === null ? allDeposits : depositsOfUser;
+      return byId(read.all({ ...(userId !== null && { userId }), before, limit: limit + 1 }), limit);
+    },
+    payment({ reference }) {
+      return (paymentNamed.get(reference) as Payment | undefined) ?? null;
+    },
+    withdrawals({ userId, status = null, before, limit }) {
+      const read = userId !== null ? withdrawalsOfUser : status === "pending" ? pendingWithdrawals : allWithdrawals;
+      return byId(read.all({ ...(userId !== null && { userId }), status, before, limit: limit + 1 }), limit);
+    },
+    withdrawal({ id }) {
+      return (withdrawalById.get(id) as Withdrawal | undefined) ?? null;
+    },
+    settlements({ userId, marketId = null, before, limit }) {
+      return byId(settlementsOfUser.all({ userId, marketId, before, limit: limit + 1 }), limit);
+    },
+  };
+}

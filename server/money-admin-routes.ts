@@ -1,0 +1,245 @@
+/** Operators' routes of money: deposits, the decision of withdrawals, the house, and first approvals. */
+import type { Static } from "typebox";
+import type { CommittedTotals } from "../engine/journal/totals.ts";
+import { type AccountWrite, HOUSE } from "../engine/journal/writes.ts";
+import { SEED_REFERENCE } from "../engine/limits.ts";
+import type { Accounts } from "./accounts.ts";
+import { type Approvals, approvalView } from "./approvals.ts";
+import { audit, contextOf } from "./audit.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
+import { historyPage } from "./history.ts";
+import type { Payment, Withdrawal } from "./ledger-reader.ts";
+import { OPERATOR, operatorOf } from "./operators.ts";
+import { pageJson, readPage } from "./paging.ts";
+import { pathId, type Route, type RouteRequest, route } from "./route.ts";
+import * as S from "./schemas.ts";
+import { ownPaymentView, ownWithdrawalView, type WalletRouteContext } from "./wallet-routes.ts";
+import * as W from "./wallet-schemas.ts";
+
+const WITHDRAW_FROM_HOUSE = "house.withdraw";
+
+export interface MoneyAdminContext extends WalletRouteContext {
+  readonly accounts: Accounts;
+  readonly approvals: Approvals;
+  readonly totals: CommittedTotals;
+}
+
+export function createMoneyAdminRoutes(context: MoneyAdminContext): Route[] {
+  return [
+    ...depositRoutes(context),
+    houseWithdrawalRoute(context),
+    ...withdrawalRoutes(context),
+    ...approvalRoutes(context),
+  ];
+}
+
+// ---------------------------------------------------------------- deposits
+
+function depositRoutes({ accounts, history, writer }: MoneyAdminContext): Route[] {
+  /** Once for a reference: whoever repeats it is answered as at first. */
+  const deposit = async (request: RouteRequest, userId: number, amount: number, reference: string): Promise<string> => {
+    checkReference(reference);
+    const at = request.now;
+    const isHouse = userId === HOUSE;
+    const change = {
+      action: isHouse ? "house.deposit" : "wallet.deposit",
+      userId: isHouse ? null : userId,
+      details: { amount, reference },
+    };
+    const write: AccountWrite = { kind: "deposit", userId, amount, reference, at };
+    const [result] = await writer.write([write], [audit(contextOf(request), operatorOf(request).actor, change)]);
+    const { id, created } = result!;
+    const payment = created ? { id, userId, amount, reference, createdAt: at } : await history.payment(reference);
+    return JSON.stringify(depositView(payment!));
+  };
+  return [
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/deposits",
+      summary: "Credit a user with what came in, once for each reference",
+      body: W.NewDeposit,
+      response: W.Deposit,
+      status: 201,
+      async handler(request) {
+        const { user_id, amount, reference } = request.body as Static<typeof W.NewDeposit>;
+        if (accounts.user(user_id) === undefined) throw notFound("user");
+        return deposit(request, user_id, amount, reference);
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/deposits",
+      summary: "All deposits, the house's too, newest first",
+      query: W.UserQuery,
+      response: S.pageOf(W.Deposit),
+      handler({ query }) {
+        const { user_id = null, ...rest } = query as Static<typeof W.UserQuery>;
+        return historyPage(history.deposits({ userId: user_id, ...readPage(rest) }), depositView);
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/house/deposits",
+      summary: "Fund the house account, once for each reference",
+      body: W.HousePayment,
+      response: W.Deposit,
+      status: 201,
+      handler(request) {
+        const { amount, reference } = request.body as Static<typeof W.HousePayment>;
+        return deposit(request, HOUSE, amount, reference);
+      },
+    }),
+  ];
+}
+
+function depositView(payment: Payment): object {
+  return { ...ownPaymentView(payment), user_id: payment.userId === HOUSE ? null : payment.userId };
+}
+
+/** @throws ApiError 40000 for one that a seed may use */
+function checkReference(reference: string): void {
+  if (reference.startsWith(SEED_REFERENCE)) throw badRequest(`reference: must not begin with ${SEED_REFERENCE}`);
+}
+
+// ---------------------------------------------------------------- the house
+
+function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdminContext): Route {
+  const done = (payment: Payment): string =>
+    JSON.stringify({ withdrawal: ownPaymentView({ ...payment, amount: -payment.amount }), approval: null });
+  return route({
+    ...OPERATOR,
+    method: "POST",
+    path: "/admin/house/withdrawals",
+    summary:
+      "Take out what the house has earned, once for each reference; two operators where the two-person rule is on",
+    body: W.HousePayment,
+    response: W.HouseWithdrawal,
+    status: 201,
+    async handler(request) {
+      const { amount, reference } = request.body as Static<typeof W.HousePayment>;
+      checkReference(reference);
+      const before = await history.payment(reference);
+      if (before !== null) {
+        if (before.userId === HOUSE && before.amount === -amount) return done(before);
+        throw new ApiError(ErrorKind.conflict, "reference: another one has it");
+      }
+      const { house } = totals.read();
+      if (amount > house) {
+        throw new ApiError(ErrorKind.insufficientBalance, `needs ${amount} micro-USDC, the house has ${house}`);
+      }
+      const details = { amount, reference };
+      const wish = { action: WITHDRAW_FROM_HOUSE, subject: HOUSE, details, userId: null };
+      const context = contextOf(request);
+      const operator = operatorOf(request);
+      const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context);
+      if (!("ending" in answer)) return JSON.stringify({ withdrawal: null, approval: approvalView(answer) });
+      const write: AccountWrite = { kind: "withdrawFromHouse", amount, reference, at: context.now };
+      const line = audit(context, operator.actor, { ...wish, subject: null });
+      const [result] = await writer.write([write, ...answer.ending], [line]);
+      answer.done();
+      const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: context.now };
+      return done(result!.created ? made : (await history.payment(reference))!);
+    },
+  });
+}
+
+// ---------------------------------------------------------------- withdrawals
+
+function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext): Route[] {
+  const withdrawalView = (withdrawal: Withdrawal): object => {
+    const { userId } = withdrawal;
+    return { ...ownWithdrawalView(withdrawal), user_id: userId, email: accounts.user(userId)!.email };
+  };
+  return [
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/withdrawals",
+      summary: "All withdrawals, newest first",
+      query: W.AllWithdrawalsQuery,
+      response: S.pageOf(W.Withdrawal),
+      handler({ query }) {
+        const { status, user_id = null, ...rest } = query as Static<typeof W.AllWithdrawalsQuery>;
+        const options = { userId: user_id, status: status as string | undefined, ...readPage(rest) };
+        return historyPage(history.withdrawals(options), withdrawalView);
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/withdrawals/:id",
+      summary: "One withdrawal",
+      response: W.Withdrawal,
+      async handler({ params }) {
+        const found = await history.withdrawal(pathId(params[0], "withdrawal"));
+        if (found === null) throw notFound("withdrawal");
+        return JSON.stringify(withdrawalView(found));
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/withdrawals/:id/pay",
+      summary: "A withdrawal is paid; where the two-person rule is on, once another operator has asked for the same",
+      body: W.WithdrawalPayment,
+      response: W.WithdrawalDecision,
+      async handler(request) {
+        const id = pathId(request.params[0], "withdrawal");
+        const { reference = null, note = null } = request.body as Static<typeof W.WithdrawalPayment>;
+        const decided = await withdrawals.pay(id, { reference, note }, operatorOf(request), contextOf(request));
+        const approval = decided.approval && approvalView(decided.approval);
+        return JSON.stringify({ withdrawal: withdrawalView(decided.withdrawal), approval });
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/withdrawals/:id/refuse",
+      summary: "A withdrawal is not paid: its amount is available to the user again",
+      body: W.WithdrawalRefusal,
+      response: W.WithdrawalDecision,
+      async handler(request) {
+        const id = pathId(request.params[0], "withdrawal");
+        const { note = null } = request.body as Static<typeof W.WithdrawalRefusal>;
+        const refused = await withdrawals.refuse(id, note, operatorOf(request), contextOf(request));
+        return JSON.stringify({ withdrawal: withdrawalView(refused), approval: null });
+      },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- approvals
+
+function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
+  return [
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/approvals",
+      summary: "First approvals whose second is awaited, newest first",
+      query: S.PageQuery,
+      response: S.pageOf(W.Approval),
+      handler({ query }) {
+        const { before, limit } = readPage(query as Static<typeof S.PageQuery>);
+        const found = approvals.pending().filter(({ id }) => id < before);
+        const shown = found.slice(0, limit);
+        const items = shown.map((row) => JSON.stringify(approvalView(row)));
+        return pageJson(items, found.length > limit ? shown.at(-1)!.id : null);
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "DELETE",
+      path: "/admin/approvals/:id",
+      summary: "Take a first approval back, one's own or another operator's",
+      response: W.Approval,
+      async handler(request) {
+        const id = pathId(request.params[0], "approval");
+        return JSON.stringify(approvalView(await approvals.takeBack(id, operatorOf(request), contextOf(request))));
+      },
+    }),
+  ];
+}

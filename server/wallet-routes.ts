@@ -1,0 +1,214 @@
+/** The routes of the wallet: the caller's balance, positions, complete sets, deposits and withdrawals, and what came of them. */
+import type { Static } from "typebox";
+import { prefers } from "./accept.ts";
+import { OWN_SESSION } from "./account-routes.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import { actorOf, audit, contextOf } from "./audit.ts";
+import { badRequest, notFound } from "./errors.ts";
+import type { Exchange } from "./exchange.ts";
+import { type History, historyPage } from "./history.ts";
+import type { Payment, Withdrawal } from "./ledger-reader.ts";
+import type { OrderEntry } from "./order-entry.ts";
+import { pageJson, readPage } from "./paging.ts";
+import { pathId, type Route, route } from "./route.ts";
+import * as S from "./schemas.ts";
+import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
+import { balanceView, positionsOf, positionView } from "./views.ts";
+import * as W from "./wallet-schemas.ts";
+import type { Withdrawals } from "./withdrawals.ts";
+
+export interface WalletRouteContext {
+  readonly exchange: Exchange;
+  readonly entry: OrderEntry;
+  readonly history: History;
+  readonly writer: AccountWriter;
+  readonly withdrawals: Withdrawals;
+}
+
+export function createWalletRoutes(context: WalletRouteContext): Route[] {
+  return [...balanceRoutes(context), ...historyRoutes(context), ...withdrawalRoutes(context)];
+}
+
+// ---------------------------------------------------------------- what the caller has
+
+function balanceRoutes({ exchange, entry, writer }: WalletRouteContext): Route[] {
+  const { ledger, registry } = exchange;
+  const balance = (path: string): Route =>
+    route({
+      method: "GET",
+      path,
+      summary: "The caller's platform balance",
+      scope: "portfolio:read",
+      response: S.Balance,
+      handler: ({ principal }) => JSON.stringify(balanceView(ledger, principal!.userId)),
+    });
+  const sets = (name: "split" | "merge", summary: string): Route =>
+    route({
+      method: "POST",
+      path: `/wallet/${name}`,
+      summary,
+      scope: "orders:write",
+      minTier: 1,
+      body: S.ChangeSets,
+      response: S.SetsChange,
+      handler(request) {
+        const { principal, body, now, reply } = request;
+        const { market_id, quantity } = body as Static<typeof S.ChangeSets>;
+        const change = { action: `wallet.${name}`, userId: principal!.userId, subject: market_id };
+        const line = audit(contextOf(request), actorOf(principal!), { ...change, details: { market_id, quantity } });
+        // On its way before the command: it is durable no later than what it tells of.
+        const begin = (): void => void writer.write([], [line]).catch(() => {});
+        entry.changeSets(principal!, market_id, quantity, name === "split", now, reply, begin);
+        return undefined;
+      },
+    });
+  return [
+    balance("/wallet/balance"),
+    balance("/me/balance"),
+    balance("/users/me/balance"),
+    sets("split", "Turn USDC into complete sets: one share of each outcome for 1 USDC"),
+    sets("merge", "Turn complete sets into USDC"),
+    route({
+      method: "GET",
+      path: "/me/positions",
+      summary: "The caller's positions, largest outcome id first",
+      scope: "portfolio:read",
+      query: S.PositionsQuery,
+      response: S.pageOf(S.Position),
+      handler({ principal, query }) {
+        const { market_id, ...rest } = query as Static<typeof S.PositionsQuery>;
+        const { before, limit } = readPage(rest);
+        const found = positionsOf(ledger, principal!.userId).filter((position) => {
+          const outcomeId = ledger.outcomeOf(position);
+          return outcomeId < before && (market_id === undefined || registry.ofOutcome(outcomeId)!.id === market_id);
+        });
+        found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
+        const shown = found.slice(0, limit);
+        const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
+        return pageJson(items, found.length > limit ? ledger.outcomeOf(shown.at(-1)!) : null);
+      },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- what became of it
+
+function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
+  const exports = new TransactionExports(history);
+  return [
+    route({
+      method: "GET",
+      path: "/wallet/transactions",
+      summary: "Every change of the caller's balance, newest first; with Accept: text/csv all that fit in one file",
+      scope: "portfolio:read",
+      headers: ["accept"],
+      query: S.TransactionsQuery,
+      response: S.pageOf(S.Transaction),
+      async handler({ principal, query, headers, reply }) {
+        const { type, from, to, ...rest } = query as Static<typeof S.TransactionsQuery>;
+        if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
+        const filters = { userId: principal!.userId, type: type as string | undefined, from, to };
+        if (!prefers(headers["accept"]!, CSV))
+          return historyPage(history.transactions({ ...filters, ...readPage(rest) }));
+        const [paged] = Object.keys(rest);
+        if (paged !== undefined) throw badRequest(`${paged}: a text/csv export has no pages`);
+        // As every read of the caller's own: after the messages about what it shows.
+        await exchange.reads.committed(principal!.userId);
+        reply.header("Content-Disposition", 'attachment; filename="transactions.csv"');
+        reply.stream(CSV_TYPE, exports.read(filters));
+        return undefined;
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/wallet/deposits",
+      summary: "The caller's deposits, newest first",
+      scope: "portfolio:read",
+      query: S.PageQuery,
+      response: S.pageOf(W.OwnDeposit),
+      handler({ principal, query }) {
+        const page = readPage(query as Static<typeof S.PageQuery>);
+        return historyPage(history.deposits({ userId: principal!.userId, ...page }), ownPaymentView);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/wallet/settlements",
+      summary: "What the caller's shares of resolved and voided markets were paid, newest first",
+      scope: "portfolio:read",
+      query: W.SettlementsQuery,
+      response: S.pageOf(W.Settlement),
+      handler({ principal, query }) {
+        const { market_id, ...rest } = query as Static<typeof W.SettlementsQuery>;
+        return historyPage(history.settlements({ userId: principal!.userId, marketId: market_id, ...readPage(rest) }));
+      },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- withdrawals
+
+function withdrawalRoutes({ history, withdrawals }: WalletRouteContext): Route[] {
+  return [
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/wallet/withdrawals",
+      summary: "Ask for a withdrawal: its amount is held until an operator pays or refuses it",
+      minTier: 2,
+      body: W.NewWithdrawal,
+      response: W.OwnWithdrawal,
+      status: 201,
+      async handler(request) {
+        const { amount, address } = request.body as Static<typeof W.NewWithdrawal>;
+        const made = await withdrawals.request(request.principal!, amount, address, contextOf(request));
+        return JSON.stringify(ownWithdrawalView(made));
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/wallet/withdrawals",
+      summary: "The caller's withdrawals, newest first",
+      query: W.WithdrawalsQuery,
+      response: S.pageOf(W.OwnWithdrawal),
+      handler({ principal, query }) {
+        const { status, ...rest } = query as Static<typeof W.WithdrawalsQuery>;
+        const options = { userId: principal!.userId, status: status as string | undefined, ...readPage(rest) };
+        return historyPage(history.withdrawals(options), ownWithdrawalView);
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/wallet/withdrawals/:id",
+      summary: "One withdrawal of the caller",
+      response: W.OwnWithdrawal,
+      async handler({ principal, params }) {
+        const found = await history.withdrawal(pathId(params[0], "withdrawal"));
+        if (found?.userId !== principal!.userId) throw notFound("withdrawal");
+        return JSON.stringify(ownWithdrawalView(found));
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "DELETE",
+      path: "/wallet/withdrawals/:id",
+      summary: "Cancel a pending withdrawal: its amount is available again",
+      response: W.OwnWithdrawal,
+      async handler(request) {
+        const id = pathId(request.params[0], "withdrawal");
+        return JSON.stringify(ownWithdrawalView(await withdrawals.cancel(request.principal!, id, contextOf(request))));
+      },
+    }),
+  ];
+}
+
+export function ownPaymentView({ id, amount, reference, createdAt }: Payment): object {
+  return { id, amount, reference, created_at: createdAt };
+}
+
+export function ownWithdrawalView(withdrawal: Withdrawal): object {
+  const { id, amount, address, status, reference, note, createdAt, decidedAt } = withdrawal;
+  return { id, amount, address, status, reference, note, created_at: createdAt, decided_at: decidedAt };
+}

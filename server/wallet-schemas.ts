@@ -1,0 +1,85 @@
+/** The shapes of requests and answers about deposits, withdrawals, settlements and the house; helpers are schemas.ts's. */
+import Type from "typebox";
+import {
+  FULL_PRICE_BPS,
+  MAX_ADDRESS_LENGTH,
+  MAX_MONEY_MICRO,
+  MAX_NOTE_LENGTH,
+  MAX_REFERENCE_LENGTH,
+} from "../engine/limits.ts";
+import { closed, Id, Money, names, nullable, page, Time } from "./schemas.ts";
+
+const WITHDRAWAL_STATUSES = ["pending", "paid", "refused", "canceled"] as const;
+
+const Amount = Type.Integer({ minimum: 1, maximum: MAX_MONEY_MICRO, description: "micro-USDC" });
+/** Counted by the pattern too: `maxLength` takes a letter with any number of marks for one character. */
+const printable = (maxLength: number, description: string) =>
+  Type.String({ minLength: 1, maxLength, pattern: `^[^\\p{C}\\p{Zl}\\p{Zp}]{1,${maxLength}}$`, description });
+const Reference = printable(MAX_REFERENCE_LENGTH, "what the payment is known by elsewhere; of no other");
+const Note = printable(MAX_NOTE_LENGTH, "for the user to read");
+const Address = Type.String({
+  minLength: 1,
+  maxLength: MAX_ADDRESS_LENGTH,
+  pattern: "^[!-~]+$",
+  description: "where it is to be paid to: visible ASCII without spaces",
+});
+
+// ---------------------------------------------------------------- requests
+
+export const NewDeposit = closed({ user_id: Id, amount: Amount, reference: Reference });
+export const HousePayment = closed({ amount: Amount, reference: Reference });
+export const NewWithdrawal = closed({ amount: Amount, address: Address });
+export const WithdrawalPayment = closed({
+  reference: Type.Optional(nullable(Reference)),
+  note: Type.Optional(nullable(Note)),
+});
+export const WithdrawalRefusal = closed({ note: Type.Optional(nullable(Note)) });
+export const UserQuery = closed({ ...page, user_id: Type.Optional(Id) });
+export const WithdrawalsQuery = closed({ ...page, status: Type.Optional(names(WITHDRAWAL_STATUSES)) });
+export const AllWithdrawalsQuery = closed({ ...WithdrawalsQuery.properties, user_id: Type.Optional(Id) });
+export const SettlementsQuery = closed({ ...page, market_id: Type.Optional(Id) });
+
+// ---------------------------------------------------------------- answers
+
+const deposit = { id: Id, amount: Amount, reference: Type.String(), created_at: Time };
+export const OwnDeposit = closed(deposit);
+export const Deposit = closed({
+  ...deposit,
+  user_id: nullable(Type.Integer({ minimum: 1, description: "null: the house" })),
+});
+const withdrawal = {
+  id: Id,
+  amount: Amount,
+  address: Type.String(),
+  status: names(WITHDRAWAL_STATUSES),
+  reference: nullable(Type.String({ description: "of the payment" })),
+  note: nullable(Type.String()),
+  created_at: Time,
+  decided_at: nullable(Time),
+};
+export const OwnWithdrawal = closed(withdrawal);
+export const Withdrawal = closed({ ...withdrawal, user_id: Id, email: Type.String() });
+export const Approval = closed({
+  id: Id,
+  action: Type.String(),
+  subject: Type.Integer({ minimum: 0, description: "id of what is acted on; 0: the house" }),
+  details: Type.Object({}, { additionalProperties: true, description: "all that the second must ask for too" }),
+  approved_by: Type.String(),
+  created_at: Time,
+});
+export const WithdrawalDecision = closed({
+  withdrawal: Withdrawal,
+  approval: nullable(Approval),
+});
+export const HouseWithdrawal = closed({ withdrawal: nullable(closed(deposit)), approval: nullable(Approval) });
+export const Settlement = closed({
+  id: Id,
+  market_id: Id,
+  outcome_id: Id,
+  quantity: Type.Integer({ minimum: 1, description: "shares" }),
+  payout: Type.Integer({ minimum: 0, maximum: FULL_PRICE_BPS, description: "basis points" }),
+  amount: Money,
+  cost: Money,
+  realized_pnl: Money,
+  created_at: Time,
+});

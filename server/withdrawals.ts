@@ -1,0 +1,217 @@
+/**
+ * Withdrawals: asked for by a user, held at once, paid or refused by an operator. Owns those that are pending; one is
+ * decided by one request at a time, so that of a cancel and a payment exactly one wins. Owned by the gateway thread.
+ */
+import type { ApprovalRow, WithdrawalRow } from "../engine/journal/load.ts";
+import type { AccountWrite } from "../engine/journal/writes.ts";
+import { MAX_PENDING_WITHDRAWALS } from "../engine/limits.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import type { Accounts, Principal } from "./accounts.ts";
+import type { Approvals } from "./approvals.ts";
+import { actorOf, audit, type RequestContext } from "./audit.ts";
+import { ApiError, ErrorKind, notFound } from "./errors.ts";
+import type { Exchange } from "./exchange.ts";
+import type { History } from "./history.ts";
+import type { Withdrawal } from "./ledger-reader.ts";
+import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "./messages.ts";
+import type { Messenger } from "./messenger.ts";
+import type { Operator } from "./operators.ts";
+import { checkBalance } from "./order-entry.ts";
+
+const PAY = "withdrawal.pay";
+/** Operators decide by hand: there is no telling when the next one is free. */
+const RETRY_AFTER_S = 60;
+const UNDECIDED = { status: "pending", reference: null, note: null, decidedAt: null } as const;
+
+interface Pending extends WithdrawalRow {
+  /** A request that ends it is under way. */
+  isDeciding: boolean;
+}
+
+/** How a withdrawal was paid. */
+export interface Payout {
+  /** What the payment is known by elsewhere. */
+  readonly reference: string | null;
+  readonly note: string | null;
+}
+
+export interface WithdrawalsOptions {
+  readonly exchange: Exchange;
+  readonly accounts: Accounts;
+  readonly history: History;
+  readonly writer: AccountWriter;
+  readonly approvals: Approvals;
+  readonly messenger: Messenger;
+}
+
+export class Withdrawals {
+  private readonly options: WithdrawalsOptions;
+  private readonly pending = new Map<number, Pending>();
+  /** By user, those that aren't durable yet among them. */
+  private readonly counts = new Map<number, number>();
+
+  /** @param rows those that were pending at the last commit: their amounts are held from now on */
+  constructor(options: WithdrawalsOptions, rows: readonly WithdrawalRow[]) {
+    this.options = options;
+    for (const row of rows) {
+      options.exchange.setAside(row.userId, row.amount);
+      this.count(row.userId, 1);
+      this.pending.set(row.id, { ...row, isDeciding: false });
+    }
+  }
+
+  /** @throws ApiError 42201, 42900 where too many of the user's are pending */
+  async request(principal: Principal, amount: number, address: string, context: RequestContext): Promise<Withdrawal> {
+    const { exchange, writer, messenger } = this.options;
+    const { userId } = principal;
+    if ((this.counts.get(userId) ?? 0) >= MAX_PENDING_WITHDRAWALS) {
+      const text = `no more than ${MAX_PENDING_WITHDRAWALS} withdrawals may be pending`;
+      throw new ApiError(ErrorKind.limitExceeded, text, RETRY_AFTER_S);
+    }
+    checkBalance(exchange.ledger, userId, amount);
+    exchange.setAside(userId, amount);
+    this.count(userId, 1);
+    const row = { userId, amount, address, createdAt: context.now };
+    const write: AccountWrite = { kind: "insert", table: "withdrawals", row: { ...row, status: "pending" } };
+    const change = { action: "withdrawal.request", userId, details: { amount, address } };
+    const line = audit(context, actorOf(principal), change);
+    const id = await writer.insert(write, [line]).catch((error) => {
+      this.count(userId, -1);
+      exchange.giveBack(userId, amount);
+      throw error;
+    });
+    this.pending.set(id, { ...row, id, isDeciding: false });
+    messenger.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
+    return { ...row, ...UNDECIDED, id };
+  }
+
+  /** By its owner. @throws ApiError 4040, 40900 unless it is pending */
+  async cancel(principal: Principal, id: number, context: RequestContext): Promise<Withdrawal> {
+    const found = this.pending.get(id);
+    if (found === undefined || found.userId !== principal.userId) throw await this.whyNot(id, principal.userId);
+    return this.alone(found, () => this.end(found, "canceled", null, actorOf(principal), context));
+  }
+
+  /** By an operator. @throws ApiError 4040, 40900 unless it is pending */
+  async refuse(id: number, note: string | null, operator: Operator, context: RequestContext): Promise<Withdrawal> {
+    const found = this.pending.get(id);
+    if (found === undefined) throw await this.whyNot(id, null);
+    return this.alone(found, async () => {
+      const refused = await this.end(found, "refused", note, operator.actor, context);
+      this.options.messenger.sendMail(withdrawalRefusedMail(this.emailOf(found), found.amount));
+      return refused;
+    });
+  }
+
+  /**
+   * By an operator, or the second of two. Repeating a payment with its reference answers it again.
+   * @throws ApiError 4040, 40900 unless it is pending, and where the user is suspended; as `Approvals.ask`
+   */
+  async pay(
+    id: number,
+    payout: Payout,
+    operator: Operator,
+    context: RequestContext,
+  ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
+    const found = this.pending.get(id);
+    if (found !== undefined) return this.alone(found, () => this.payOut(found, payout, operator, context));
+    const withdrawal = await this.options.history.withdrawal(id);
+    const isSame = payout.reference !== null && withdrawal?.reference === payout.reference;
+    if (withdrawal === null || !isSame) throw refusalOf(withdrawal);
+    return { withdrawal, approval: null };
+  }
+
+  private async payOut(
+    found: Pending,
+    payout: Payout,
+    operator: Operator,
+    context: RequestContext,
+  ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
+    const { accounts, approvals, writer, messenger } = this.options;
+    const { id, userId, amount, address } = found;
+    if (accounts.user(userId)!.suspendedAt !== null) throw conflict("the user is suspended");
+    const details = { user_id: userId, amount, address, ...payout };
+    const wish = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
+    const answer = await approvals.ask(wish, operator, context);
+    if (!("ending" in answer)) return { withdrawal: { ...rowOf(found), ...UNDECIDED }, approval: answer };
+    const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: context.now };
+    const change = { action: PAY, userId, subject: id, details };
+    await writer.write([write, ...answer.ending], [audit(context, operator.actor, change)]);
+    answer.done();
+    this.forget(found);
+    messenger.sendMail(withdrawalPaidMail(this.emailOf(found), amount, address));
+    return { withdrawal: { ...rowOf(found), status: "paid", ...payout, decidedAt: context.now }, approval: null };
+  }
+
+  /** Without payment; with it ends what one operator approved of. */
+  private async end(
+    found: Pending,
+    status: "canceled" | "refused",
+    note: string | null,
+    actor: string,
+    context: RequestContext,
+  ): Promise<Withdrawal> {
+    const { exchange, approvals, writer } = this.options;
+    const { id, userId, amount } = found;
+    const decidedAt = context.now;
+    const write: AccountWrite = { kind: "update", table: "withdrawals", id, set: { status, note, decidedAt } };
+    const action = `withdrawal.${status === "canceled" ? "cancel" : "refuse"}`;
+    const line = audit(context, actor, { action, userId, subject: id, details: { amount, note } });
+    await writer.write([write, ...approvals.endOf(PAY, id, decidedAt)], [line]);
+    approvals.forget({ action: PAY, subject: id });
+    this.forget(found);
+    exchange.giveBack(userId, amount);
+    return { ...rowOf(found), ...UNDECIDED, status, note, decidedAt };
+  }
+
+  /** Runs what decides a pending withdrawal, unless another request does. */
+  private async alone<T>(found: Pending, run: () => Promise<T>): Promise<T> {
+    if (found.isDeciding) throw beingDecided();
+    found.isDeciding = true;
+    try {
+      return await run();
+    } finally {
+      found.isDeciding = false;
+    }
+  }
+
+  /** @param userId whose it must be; null: anybody's */
+  private async whyNot(id: number, userId: number | null): Promise<ApiError> {
+    const found = await this.options.history.withdrawal(id);
+    return refusalOf(found === null || (userId !== null && found.userId !== userId) ? null : found);
+  }
+
+  private emailOf({ userId }: Pending): string {
+    return this.options.accounts.user(userId)!.email;
+  }
+
+  private forget({ id, userId }: Pending): void {
+    this.pending.delete(id);
+    this.count(userId, -1);
+  }
+
+  private count(userId: number, change: number): void {
+    const count = (this.counts.get(userId) ?? 0) + change;
+    if (count === 0) this.counts.delete(userId);
+    else this.counts.set(userId, count);
+  }
+}
+
+function rowOf({ isDeciding: _, ...row }: Pending): WithdrawalRow {
+  return row;
+}
+
+/** Why a withdrawal that isn't pending here can't be decided. */
+function refusalOf(found: Withdrawal | null): ApiError {
+  if (found === null) return notFound("withdrawal");
+  // It became durable, or its end did, and the gateway is yet to be told.
+  return found.status === "pending" ? beingDecided() : conflict(`the withdrawal is ${found.status}`);
+}
+
+function beingDecided(): ApiError {
+  return conflict("the withdrawal is being decided: try again");
+}
+
+function conflict(message: string): ApiError {
+  return new ApiError(ErrorKind.conflict, message);
+}

@@ -1,0 +1,22 @@
+/** Account writes of the journal on the database of a stopped server, for what no route of the API does. */
+import { join } from "node:path";
+import { openDatabase } from "../../../engine/journal/database.ts";
+import { Journal } from "../../../engine/journal/journal.ts";
+import { CommittedTotals } from "../../../engine/journal/totals.ts";
+import type { AccountWrite } from "../../../engine/journal/writes.ts";
+import { OrderTexts } from "../../../engine/order-texts.ts";
+
+export function writeInto(dataDir: string, ...writes: AccountWrite[]): void {
+  const journal = new Journal({
+    db: openDatabase(join(dataDir, "exchange.db"), "off"),
+    gates: [],
+    texts: new OrderTexts(1),
+    totals: new CommittedTotals(),
+    now: Date.now,
+    clock: () => 0,
+    onCommit: () => {},
+    requestCheckpoint: () => {},
+  });
+  journal.commit(() => [{ id: 1, writes, audits: [] }]);
+  journal.close();
+}

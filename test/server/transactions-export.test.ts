@@ -1,0 +1,277 @@
+/**
+ * Transactions as CSV: what a file says and when it is given, that one of any length is whole, that a client which reads
+ * slowly holds little memory and one which stops reading is given up, and that nobody waits for an export.
+ */
+import { connect, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EXPORT_SLICE_ROWS, MAX_EXPORTS_PER_USER } from "../../engine/limits.ts";
+import { eventually, expectEndsWell } from "./support/checks.ts";
+import { API_BASE, Client, type TransactionJson } from "./support/client.ts";
+import { withDatabase } from "./support/data-dir.ts";
+import { BUY, expectRefused, SELL, terms } from "./support/trading.ts";
+import { type TestMarket, tokenOf, USDC, World } from "./support/world.ts";
+
+const CSV = "text/csv";
+const PATH = "/wallet/transactions";
+const HEADER = "id,type,amount,balance_after,market_id,outcome_id,order_id,trade_id,created_at";
+
+let world: World;
+let trader: Client;
+let market: TestMarket;
+
+async function download(client: Client, query = "", accept = CSV) {
+  const headers = { Accept: accept, Authorization: `Bearer ${client.token}`, "X-Request-Id": "export" };
+  const { status, headers: given, body } = await client.send("GET", `${API_BASE}${PATH}${query}`, headers, null);
+  return { status, headers: given, text: body.toString() };
+}
+
+function parse(text: string): object[] {
+  const lines = text.split("\r\n");
+  expect([lines[0], lines.pop()]).toEqual([HEADER, ""]);
+  return lines.slice(1).map((line) => {
+    const fields = line.split(",");
+    const entries = HEADER.split(",").map((name, i) => {
+      const field = fields[i]!;
+      return [name, name === "type" ? field : field === "" ? null : Number(field)];
+    });
+    return Object.fromEntries(entries);
+  });
+}
+
+describe("a file", () => {
+  beforeAll(async () => {
+    world = await World.start({ users: 2, named: { reader: { scopes: [["orders:write"]] } } });
+    market = world.market();
+    trader = world.user();
+    const other = world.user();
+    for (const user of [trader, other]) await world.split(user, market, 5_000);
+    // Each side of a match has three transactions at most.
+    const orders = (side: number, price: number): object[] =>
+      Array.from({ length: 50 }, () => ({ op: "place", ...terms(market, 0, side, price, 2) }));
+    for (let i = 0; i < 20; i++) {
+      await trader.data("POST", "/orders/batch", { operations: orders(SELL, 1_000) });
+      await other.data("POST", "/orders/batch", { operations: orders(BUY, 1_000) });
+      await other.data("POST", "/orders/batch", { operations: orders(SELL, 900) });
+      await trader.data("POST", "/orders/batch", { operations: orders(BUY, 900) });
+    }
+    await eventually(async () => expect(await trader.all("/orders")).toEqual([]));
+  });
+  afterAll(() => expectEndsWell(world));
+
+  test("of some 5,000 transactions is those of the pages, in slices", async () => {
+    const wanted = await trader.all<TransactionJson>(PATH, 200);
+    expect(wanted.length).toBeGreaterThan(2 * EXPORT_SLICE_ROWS);
+    const { status, headers, text } = await download(trader);
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({
+      "content-type": "text/csv; charset=utf-8",
+      "content-disposition": 'attachment; filename="transactions.csv"',
+      "transfer-encoding": "chunked",
+      "x-request-id": "export",
+    });
+    expect(parse(text)).toEqual(wanted);
+  });
+
+  test("has what fits the filters", async () => {
+    const all = await trader.all<TransactionJson>(PATH, 200);
+    const [from, to] = [all[3_000]!.created_at, all[1_000]!.created_at];
+    const within = all.filter(({ created_at }) => created_at >= from && created_at <= to);
+    expect(parse((await download(trader, `?from=${from}&to=${to}`)).text)).toEqual(within);
+    for (const type of ["trade", "fee", "rebate", "split", "deposit", "merge"]) {
+      const wanted = all.filter((row) => row.type === type);
+      expect(parse((await download(trader, `?type=${type}`)).text), type).toEqual(wanted);
+    }
+    expect((await download(trader, "?type=withdrawal")).text).toBe(`${HEADER}\r\n`);
+  });
+
+  test("amounts are integers of micro-USDC", async () => {
+    const { text } = await download(trader, "?type=deposit");
+    expect(parse(text)).toMatchObject([{ type: "deposit", amount: 10_000 * USDC, balance_after: 10_000 * USDC }]);
+  });
+
+  test.each([
+    [CSV, true],
+    ["Text/CSV", true],
+    ["text/csv, application/json;q=0.9", true],
+    ["text/csv;q=0.9, */*;q=0.8", true],
+    ["application/json", false],
+    ["*/*", false],
+    ["text/*", false],
+    ["text/csv;q=0.5, application/json", false],
+    ["text/csv;q=0, */*", false],
+    ["text/csvx", false],
+  ])("Accept: %s", async (accept, isCsv) => {
+    const { headers } = await download(world.client("user1"), "", accept);
+    expect(headers["content-type"]).toBe(isCsv ? "text/csv; charset=utf-8" : "application/json");
+  });
+
+  test("refusals are JSON, and come before anything else", async () => {
+    const csv = { headers: { Accept: CSV } };
+    const cases: [query: string, message: RegExp][] = [
+      ["?type=all", /^type/],
+      ["?from=2&to=1", /^from/],
+      ["?limit=10", /^limit: a text\/csv export has no pages/],
+      ["?cursor=WzFd", /^cursor: a text\/csv export has no pages/],
+      ["?columns=id", /^columns: unknown field/],
+    ];
+    for (const [query, message] of cases) {
+      await expectRefused(trader.request("GET", PATH + query, csv), 400, 40000, message);
+    }
+    await expectRefused(world.client("reader").request("GET", PATH, csv), 403, 40300, /portfolio:read/);
+    await expectRefused(world.anonymous().request("GET", PATH, csv), 401, 40100);
+  });
+});
+
+/** Of the user with a long past: some 45 MB as CSV. */
+const LONG_PAST = 600_000;
+
+/** Splits and merges in turn, as the journal would have written them. */
+function writeLongPast(dataDir: string): void {
+  withDatabase(dataDir, (db) => {
+    db.prepare(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < @count)
+       INSERT INTO entries (id, user_id, type, amount, balance_after, market_id, created_at)
+       SELECT last_entry_id + i, users.id, iif(i % 2 = 1, 'split', 'merge'), iif(i % 2 = 1, -1, 1) * 1000000,
+         balance - i % 2 * 1000000, @market, @at
+       FROM n, totals, users JOIN accounts ON user_id = users.id WHERE email = 'historian@example.com'`,
+    ).run({ count: LONG_PAST, market: market.id, at: Date.now() });
+    db.prepare("UPDATE totals SET last_entry_id = last_entry_id + ?").run(LONG_PAST);
+  });
+}
+
+/** A client that reads when it is told to. */
+class SlowReader {
+  readonly ended: Promise<void>;
+  bytes = 0;
+  last = "";
+  private readonly socket: Socket;
+
+  constructor(token: string) {
+    this.socket = connect(world.server.port, "127.0.0.1");
+    this.ended = new Promise((resolve) => {
+      this.socket.on("close", () => resolve());
+    });
+    this.socket.on("error", () => {});
+    this.socket.on("data", (chunk: Buffer) => {
+      this.bytes += chunk.length;
+      this.last = chunk.toString("latin1").slice(-100);
+      this.onData();
+    });
+    const head = [`GET ${API_BASE}${PATH} HTTP/1.1`, "Host: x", `Accept: ${CSV}`, `Authorization: Bearer ${token}`];
+    this.socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  }
+
+  private onData: () => void = () => {};
+
+  /** Resolves when so many bytes more are read; then it stops reading. */
+  async read(bytes: number): Promise<void> {
+    const enough = this.bytes + bytes;
+    this.socket.resume();
+    await new Promise<void>((resolve) => {
+      this.onData = () => {
+        if (this.bytes >= enough) resolve();
+      };
+      void this.ended.then(resolve);
+    });
+    this.socket.pause();
+  }
+
+  readAll(): void {
+    this.onData = () => {};
+    this.socket.resume();
+  }
+
+  goAway(): void {
+    this.socket.resetAndDestroy();
+  }
+}
+
+describe("a long past", () => {
+  const token = tokenOf("historian");
+  beforeAll(async () => {
+    world = await World.start({ users: 1, named: { historian: {} } });
+    market = world.market();
+    await world.server.stop();
+    writeLongPast(world.server.dataDir);
+    world.server = await world.server.restart();
+    trader = world.user();
+  });
+  afterAll(() => expectEndsWell(world));
+
+  test("is told whole, and others are answered meanwhile", async () => {
+    const client = new Client(world.server, token);
+    const before = world.server.residentBytes;
+    let isDone = false;
+    const whole = download(client).then((answer) => {
+      isDone = true;
+      return answer;
+    });
+    let answered = 0;
+    let longest = 0;
+    while (!isDone) {
+      const began = performance.now();
+      await trader.get("/wallet/balance");
+      longest = Math.max(longest, performance.now() - began);
+      answered++;
+    }
+    const { text } = await whole;
+    expect(text.split("\r\n").length).toBe(LONG_PAST + 3);
+    expect(answered).toBeGreaterThan(20);
+    expect(longest).toBeLessThan(1_000);
+    expect(world.server.residentBytes - before).toBeLessThan(text.length * 4);
+    client.close();
+  });
+
+  test("to a client that reads slowly is made as it is read", async () => {
+    const reader = new SlowReader(token);
+    await reader.read(1_000);
+    const before = world.server.residentBytes;
+    for (let i = 0; i < 40; i++) {
+      await reader.read(200_000);
+      await trader.get("/wallet/balance");
+    }
+    // Some 35 MB are still to come.
+    expect(world.server.residentBytes - before).toBeLessThan(24 * 1024 * 1024);
+    reader.readAll();
+    await eventually(async () => expect(reader.last).toMatch(/\r\n0\r\n\r\n$/));
+    reader.goAway();
+    await reader.ended;
+  });
+
+  test("no more than so many at one time of one user; whoever goes away makes room", async () => {
+    const readers = await startAll();
+    const client = new Client(world.server, token);
+    await expectRefused(client.request("GET", PATH, { headers: { Accept: CSV } }), 429, 42900, /exports/);
+    client.close();
+    expect(await trader.request("GET", PATH)).toMatchObject({ status: 200 });
+    expect((await download(trader)).status).toBe(200);
+    for (const reader of readers) reader.goAway();
+    await expectRoom();
+  });
+
+  test("a client that takes nothing for long is given up, and its answer has no end", async () => {
+    const readers = await startAll();
+    await expectRoom();
+    for (const reader of readers) {
+      reader.readAll();
+      await reader.ended;
+      expect(reader.last).not.toMatch(/\r\n0\r\n\r\n$/);
+    }
+  });
+
+  async function startAll(): Promise<SlowReader[]> {
+    const readers = Array.from({ length: MAX_EXPORTS_PER_USER }, () => new SlowReader(token));
+    for (const reader of readers) await reader.read(1);
+    return readers;
+  }
+
+  /** Another export of the user begins, in the end. */
+  async function expectRoom(): Promise<void> {
+    await eventually(async () => {
+      const reader = new SlowReader(token);
+      await reader.read(1);
+      reader.goAway();
+      expect(reader.last).not.toContain("42900");
+    });
+  }
+});
