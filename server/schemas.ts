@@ -36,12 +36,17 @@ import { SCOPES } from "./accounts.ts";
 import { CHANNELS } from "./channels.ts";
 
 /** An object whose fields are all there is: anything else is refused. */
-const closed = <T extends TProperties>(properties: T) => Type.Object(properties, { additionalProperties: false });
-const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const names = (values: readonly (string | null)[]) => Type.Enum(values.filter((value) => value !== null));
+export const closed = <T extends TProperties>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false });
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+export const names = (values: readonly (string | null)[]) => Type.Enum(values.filter((value) => value !== null));
 
-const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
-const Time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "ms since the Unix epoch" });
+export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+export const Time = Type.Integer({
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: "ms since the Unix epoch",
+});
 const Sequence = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Money = Type.Integer({ description: "micro-USDC" });
 const Price = Type.Integer({ minimum: MIN_PRICE_BPS, maximum: MAX_PRICE_BPS, description: "basis points" });
@@ -103,7 +108,7 @@ export const BatchOperations = {
 
 export const ChangeSets = closed({ market_id: Id, quantity: Quantity });
 
-const page = {
+export const page = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT })),
   cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
 };
