@@ -38,7 +38,7 @@ const ENDED_EXPIRIES = 10_000;
 
 /** A settlement goes on so long at a time, and until so many must be told; it looks at the clock after so many holders. */
 const SETTLING_SLICE_MS = 5;
-const MAX_TOLD_PER_SLICE = 256;
+const MAX_TOLD_PER_SLICE = 128;
 const HOLDERS_PER_CLOCK_LOOK = 64;
 
 /** Takes the answer to a command once it is committed: the data as JSON text, or the error. Called exactly once. */
