@@ -9,6 +9,8 @@ export interface ProbeSetup {
   readonly path: string;
   readonly token: string | null;
   readonly body: string | null;
+  /** The exchange's process, where its gateway's processor time is to be known; null: it isn't. */
+  readonly pid: number | null;
 }
 
 /** Since the last report. */
@@ -18,6 +20,8 @@ export interface ProbeReport {
   readonly refused: number;
   readonly medianMs: number;
   readonly longestMs: number;
+  /** The most processor time that the gateway's thread took between a question and its answer, however busy the machine. */
+  readonly longestBusyMs: number;
 }
 
 export class Probe {
@@ -29,7 +33,7 @@ export class Probe {
 
   /** @param script the built thread */
   static async start(script: URL, setup: Partial<ProbeSetup> & Pick<ProbeSetup, "url" | "path">): Promise<Probe> {
-    const usual = { method: "GET", token: null, body: null };
+    const usual = { method: "GET", token: null, body: null, pid: null };
     const worker = new Worker(script, { workerData: { ...usual, ...setup } satisfies ProbeSetup });
     await once(worker, "message");
     return new Probe(worker);

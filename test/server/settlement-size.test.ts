@@ -1,6 +1,7 @@
 /**
  * A market that a hundred thousand users hold is settled in one transaction while thousands of them listen, and nobody
- * else's answer waits for it longer than a busy machine makes it wait anyway.
+ * else's answer waits long for it. What counts is the gateway's processor time between a question and its answer: how
+ * long the answer takes is for the machine to say, which may have other work.
  */
 
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { addHolders, setsOf } from "../../bench/settle/holders.ts";
-import { Probe } from "../../bench/settle/probe.ts";
+import { Probe, type ProbeReport } from "../../bench/settle/probe.ts";
 import { eventually, expectSoundDatabase } from "./support/checks.ts";
 import {
   API_BASE,
@@ -26,8 +27,6 @@ import { USDC } from "./support/world.ts";
 const HOLDERS = 100_000;
 const LISTENERS = 2_000;
 const LONGEST_MS = 50;
-/** What a busy machine may add: so many times the longest answer of the same run before the settlement. */
-const OF_QUIET = 4;
 /** Answers before the settlement. */
 const QUIET_ANSWERS = 300;
 const DEPOSIT = 18 * USDC;
@@ -59,6 +58,22 @@ class Listener {
   }
 }
 
+/** The longest of so many answers at least. */
+async function answersOf(probe: Probe, count: number): Promise<ProbeReport> {
+  let report = await probe.take();
+  for (let answers = 0; answers < count; ) {
+    await new Promise((resolve) => setImmediate(resolve));
+    const more = await probe.take();
+    answers += more.count;
+    report = {
+      ...report,
+      longestMs: Math.max(report.longestMs, more.longestMs),
+      longestBusyMs: Math.max(report.longestBusyMs, more.longestBusyMs),
+    };
+  }
+  return report;
+}
+
 test("100,000 holders are paid at once, and the gateway answers meanwhile", async () => {
   await alone({ users: 0, named: OPERATORS, markets: [2, 2] }, async (world) => {
     const market = world.market();
@@ -78,27 +93,21 @@ test("100,000 holders are paid at once, and the gateway answers meanwhile", asyn
         ...(await Promise.all(tokens.slice(i, i + 200).map((token) => Listener.open(server.root, token)))),
       );
     }
-    const probe = await Probe.start(PROBE, { url: server.root, path: "/livez" });
-    let quiet = await probe.take();
-    for (let count = 0; count < QUIET_ANSWERS; ) {
-      await operator.get("/time");
-      const more = await probe.take();
-      count += more.count;
-      if (more.longestMs > quiet.longestMs) quiet = more;
-    }
+    const probe = await Probe.start(PROBE, { url: server.root, path: "/livez", pid: server.pid });
+    const quiet = await answersOf(probe, QUIET_ANSWERS);
     const startedAt = performance.now();
     const resolved = await settle(operator, market, { payouts: [6_000, 4_000], note: "many" });
     const took = performance.now() - startedAt;
     const busy = await probe.take();
     await probe.end();
-    const ms = (value: number): string => `${value.toFixed(1)} ms`;
+    const shown = ({ longestMs, longestBusyMs }: ProbeReport): string =>
+      `${longestMs.toFixed(1)} ms at most, ${longestBusyMs.toFixed(1)} ms of the gateway`;
     process.stdout.write(
-      `settled ${HOLDERS} holders in ${ms(took)}; ${busy.count} answers meanwhile, the longest after ${ms(busy.longestMs)}; ` +
-        `quiet: ${ms(quiet.longestMs)}\n`,
+      `${HOLDERS} holders in ${took.toFixed(0)} ms; an answer: ${shown(busy)}; quiet: ${shown(quiet)}\n`,
     );
     expect(resolved).toMatchObject({ status: "resolved", open_interest: 0 });
     expect(busy.refused).toBe(0);
-    expect(busy.longestMs).toBeLessThan(Math.max(LONGEST_MS, OF_QUIET * quiet.longestMs));
+    expect(busy.longestBusyMs).toBeLessThan(LONGEST_MS);
 
     // A set of this market pays one USDC, whatever its outcomes pay.
     await eventually(async () => {
