@@ -6,7 +6,19 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** In the order of an order's way. */
-const BENCHES = ["book", "rings", "parts", "journal", "http", "memory", "entry", "live", "sockets", "lists"] as const;
+const BENCHES = [
+  "book",
+  "rings",
+  "parts",
+  "journal",
+  "http",
+  "memory",
+  "entry",
+  "live",
+  "sockets",
+  "lists",
+  "settle",
+] as const;
 
 const args = process.argv.slice(2);
 const options = args.filter((arg) => arg.startsWith("--"));

@@ -34,6 +34,20 @@ export const MAX_REFERENCE_LENGTH = 128;
 export const MAX_ADDRESS_LENGTH = 128;
 export const MAX_NOTE_LENGTH = 500;
 
+/** Characters of what a market or an event says of itself, and of what an operator notes beside a decision. */
+export const MIN_QUESTION_LENGTH = 5;
+export const MAX_QUESTION_LENGTH = 300;
+export const MAX_DESCRIPTION_LENGTH = 5_000;
+export const MAX_CATEGORY_LENGTH = 64;
+export const MAX_OUTCOME_NAME_LENGTH = 100;
+export const MAX_SLUG_LENGTH = 100;
+export const MAX_NOTE_LENGTH = 1_000;
+/** Proposals of one user that wait for a decision, and that were made within 24 hours. */
+export const MAX_PENDING_PROPOSALS = 20;
+export const MAX_PROPOSALS_PER_DAY = 50;
+/** Times at which markets close that were changed since, beside as many as there are markets twice. */
+export const MAX_OLD_CLOSINGS = 1_000;
+
 /** Users and outcomes over the life of one database. Outcome ids index arrays directly. */
 export const MAX_USERS = 2 ** 22;
 export const OUTCOME_ID_BITS = 20;

@@ -403,7 +403,11 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
 }
 
 /** A page of a caller's few rows. */
-function page<T extends { readonly id: number }>(rows: readonly T[], query: unknown, view: (row: T) => object): string {
+export function page<T extends { readonly id: number }>(
+  rows: readonly T[],
+  query: unknown,
+  view: (row: T) => object,
+): string {
   const { before, limit } = readPage(query as Static<typeof S.PageQuery>);
   const found = rows.filter(({ id }) => id < before).sort((a, b) => b.id - a.id);
   const shown = found.slice(0, limit);

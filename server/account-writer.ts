@@ -167,15 +167,18 @@ export class AccountWriter {
       }
       case "openMarket": {
         const market = registry.get(write.marketId)!;
-        market.opensAt = write.at;
-        market.decision = { note: write.note, at: write.at };
-        registry.setStatus(market, MarketStatus.open);
-        exchange.marketCreated(market);
+        return exchange.whenRoom(market.id, () => {
+          market.opensAt = write.at;
+          market.decision = { note: write.note, at: write.at };
+          registry.setStatus(market, MarketStatus.open);
+          exchange.marketCreated(market);
+        });
+      }
+      case "describeMarket": {
+        const { kind: _, marketId, ...changes } = write;
+        exchange.describe(registry.get(marketId)!, changes);
         return;
       }
-      case "describeMarket":
-        registry.describe(registry.get(write.marketId)!, write);
-        return;
       case "createEvent":
         registry.addEvent({ ...write, id, createdAt: write.at });
         return;
@@ -191,9 +194,11 @@ export class AccountWriter {
           volume: 0,
           payout: null,
         }));
-        const market = registry.add({ ...row, firstOutcomeId: firstOutcomeId!, outcomes: outcomes.length }, outcomes);
-        exchange.marketCreated(market);
-        return;
+        return exchange.whenRoom(id, () => {
+          exchange.marketCreated(
+            registry.add({ ...row, firstOutcomeId: firstOutcomeId!, outcomes: outcomes.length }, outcomes),
+          );
+        });
       }
     }
   }

@@ -7,7 +7,7 @@
  * of the turn (`pump`)  3. orderPlaced committed: the 202  4. its fills and end: ledger, public state, `order.updated`.
  */
 import { check } from "../engine/check.ts";
-import { isFinal, OrderStatus, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
+import { isFinal, MarketStatus, OrderStatus, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
 import type { LiveOrderRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { ANSWER_DEADLINE_MS, MAX_LIVE_ORDERS, MICRO_PER_SHARE } from "../engine/limits.ts";
@@ -38,7 +38,7 @@ const ENDED_EXPIRIES = 10_000;
 
 /** A settlement goes on so long at a time, and until so many must be told; it looks at the clock after so many holders. */
 const SETTLING_SLICE_MS = 5;
-const MAX_TOLD_PER_SLICE = 256;
+const MAX_TOLD_PER_SLICE = 128;
 const HOLDERS_PER_CLOCK_LOOK = 64;
 
 /** Takes the answer to a command once it is committed: the data as JSON text, or the error. Called exactly once. */
@@ -338,6 +338,20 @@ export class Exchange {
     this.audience?.endBatch();
   }
 
+  /** Has the market's engine told of it by `run`: at once, or where its ring is full when there is room. */
+  whenRoom(marketId: number, run: () => void): Promise<void> | undefined {
+    if (this.links.hasReservedRoom(this.links.of(marketId))) return void run();
+    return this.roomForCommands().then(run);
+  }
+
+  /** Takes a market's new texts or end in, and tells of them where it was told of the market. */
+  describe(market: Market, changes: Parameters<MarketRegistry["describe"]>[1]): void {
+    this.registry.describe(market, changes);
+    if (market.status === MarketStatus.proposed) return;
+    this.audience?.marketChanged(market);
+    this.audience?.endBatch();
+  }
+
   /** Takes a market in that was just made, or whose trading begins. */
   marketCreated(market: Market): void {
     // Proposals are found by their status, and shown nowhere else.
@@ -355,8 +369,17 @@ export class Exchange {
     this.schedule();
   }
 
-  /** Halts, resumes or closes a market; `answer` gets an empty object once it is durable. */
-  changeMarket(market: Market, kind: "halt" | "resume" | "close", now: number, answer: Answer): void {
+  /**
+   * Halts, resumes or closes a market; `answer` gets an empty object once it is durable.
+   * @param begin called once nothing can refuse it any more, before it is done @throws ApiError
+   */
+  changeMarket(
+    market: Market,
+    kind: "halt" | "resume" | "close",
+    now: number,
+    answer: Answer,
+    begin: () => void = nothing,
+  ): void {
     const kinds = {
       halt: R.CommandKind.haltMarket,
       resume: R.CommandKind.resumeMarket,
@@ -364,6 +387,8 @@ export class Exchange {
     };
     const link = this.links.of(market.id);
     if (!this.links.hasReservedRoom(link)) throw overloaded("too many commands in flight: try again");
+    // From here it must succeed.
+    begin();
     const reference = this.expect(answer, now);
     this.links.push(link, R.packCancel(kinds[kind], 0, 0), 0, 0, 0, 0, 0, market.id, reference, 0, now, 0, 0);
     this.schedule();

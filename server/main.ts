@@ -65,7 +65,9 @@ import { Turns } from "./in-turns.ts";
 import { Kyc } from "./kyc.ts";
 import { LastUse } from "./last-use.ts";
 import { createLogger, type Logger } from "./logger.ts";
+import { MarketCatalog } from "./market-catalog.ts";
 import { MarketFeed } from "./market-feed.ts";
+import { MarketLife } from "./market-life.ts";
 import { MarketLists } from "./market-lists.ts";
 import { MarketRegistry } from "./market-registry.ts";
 import { MarketSearch } from "./market-search.ts";
@@ -322,6 +324,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const approvals = new Approvals(writer, config.twoPersonRule, loadApprovals(db));
   const payers = { exchange, accounts, history, writer, approvals, messenger };
   const withdrawals = new Withdrawals(payers, loadPendingWithdrawals(db));
+  const catalog = new MarketCatalog(registry, writer);
+  const life = new MarketLife({ exchange, writer, approvals, accounts, messenger });
 
   let phase: "starting" | "ready" | "failed" | "stopping" = "starting";
   const closed = (): ApiError | null => {
@@ -365,7 +369,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     commitOrders: new Histogram(threads.commitOrders),
     sockets: () => hub.counts(),
   });
-  const market = { history, lists, feed };
+  const market = { history, lists, feed, catalog, life };
   const service = {
     exchange,
     entry,
@@ -437,10 +441,17 @@ async function start(config: Config, logger: Logger): Promise<void> {
     );
     await exchange.settled();
   }
+  // Nothing trades in them, however long the exchange was down.
+  while (!life.closeDue(Date.now())) await exchange.roomForCommands();
+  await exchange.settled();
   lists.warmUp();
   feed.warmUp(startedAt);
   const ticking = [
-    setInterval(() => exchange.tick(Date.now()), TICK_MS),
+    setInterval(() => {
+      const now = Date.now();
+      exchange.tick(now);
+      life.closeDue(now);
+    }, TICK_MS),
     setInterval(() => hub.tick(Date.now()), SOCKET_TICK_MS),
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => {

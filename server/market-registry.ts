@@ -87,6 +87,7 @@ export class MarketRegistry {
   private readonly eventsInOrder: EventRow[] = [];
   private readonly eventBySlug = new Map<string, EventRow>();
   private readonly marketsOfEvent = new Map<number, Market[]>();
+  private readonly proposalsOfUser = new Map<number, Market[]>();
   private readonly firstBookSequence: number;
   private readonly firstTradeSequence: number;
   private readonly listeners: RegistryListener[] = [];
@@ -156,11 +157,8 @@ export class MarketRegistry {
     this.byId[market.id] = market;
     this.bySlug.set(market.slug, market);
     for (const outcome of market.outcomes) this.byOutcome[outcome.id] = market;
-    if (market.eventId !== null) {
-      const siblings = this.marketsOfEvent.get(market.eventId);
-      if (siblings === undefined) this.marketsOfEvent.set(market.eventId, [market]);
-      else siblings.push(market);
-    }
+    if (market.eventId !== null) addTo(this.marketsOfEvent, market.eventId, market);
+    if (market.proposedBy !== null) addTo(this.proposalsOfUser, market.proposedBy, market);
     for (const listener of this.listeners) listener.marketAdded(market);
     return market;
   }
@@ -225,6 +223,11 @@ export class MarketRegistry {
 
   marketsOf(eventId: number): readonly Market[] {
     return this.marketsOfEvent.get(eventId) ?? [];
+  }
+
+  /** What the user proposed, oldest first, whatever became of it. */
+  proposalsOf(userId: number): readonly Market[] {
+    return this.proposalsOfUser.get(userId) ?? [];
   }
 
   /** A level's new quantity, from a committed event. */
@@ -331,10 +334,30 @@ export class MarketRegistry {
   }
 }
 
+function addTo(lists: Map<number, Market[]>, key: number, market: Market): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [market]);
+  else list.push(market);
+}
+
 export function marketStatusName(market: Market): string {
   return MARKET_STATUSES[market.status]!;
 }
 
 export function isTradable(market: Market): boolean {
   return market.status === MarketStatus.open;
+}
+
+/** It may have orders: it is open or halted. */
+export function canTrade({ status }: Market): boolean {
+  return status === MarketStatus.open || status === MarketStatus.halted;
+}
+
+export function isProposed(market: Market): boolean {
+  return market.status === MarketStatus.proposed;
+}
+
+/** Its time is over: nothing trades in it, even where its closing isn't on record yet. */
+export function isPastEnd({ closesAt }: Market, now: number): boolean {
+  return closesAt !== null && closesAt <= now;
 }

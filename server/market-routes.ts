@@ -8,7 +8,7 @@ import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import type { MarketFeed } from "./market-feed.ts";
 import type { MarketLists } from "./market-lists.ts";
-import type { Market } from "./market-registry.ts";
+import type { Market, MarketRegistry } from "./market-registry.ts";
 import { pageJson, readPage } from "./paging.ts";
 import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
@@ -28,11 +28,7 @@ export interface MarketRouteContext {
 
 export function createMarketRoutes({ exchange, history, lists, feed }: MarketRouteContext): Route[] {
   const { registry, ledger } = exchange;
-  const findMarket = (text: string): Market => {
-    const market = registry.findBySlug(text) ?? registry.get(pathId(text, "market"));
-    if (market === undefined) throw notFound("market");
-    return market;
-  };
+  const findMarket = (text: string): Market => marketNamed(registry, text);
   return [
     route({
       method: "GET",
@@ -136,6 +132,13 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       handler: ({ now }) => `{"now":${now}}`,
     }),
   ];
+}
+
+/** The market that a path names by id or slug. @throws ApiError 4040 */
+export function marketNamed(registry: MarketRegistry, text: string): Market {
+  const market = registry.findBySlug(text) ?? registry.get(pathId(text, "market"));
+  if (market === undefined) throw notFound("market");
+  return market;
 }
 
 /**

@@ -1,6 +1,7 @@
 /**
  * The words of every mail and text message. Pure, and sends nothing. Lines are ASCII of at most 76 characters and a
- * link stands alone on its own, so that a mail goes out as it is written here and no encoding folds the link.
+ * link stands alone on its own, so that a mail goes out as it is written here and no encoding folds the link. What users
+ * wrote is any text, and stands in no mail that has a link.
  */
 import type { Mail, TextMessage } from "./messenger.ts";
 
@@ -94,6 +95,21 @@ from your ${EXCHANGE} account was refused.
 The amount is in your available balance again. If a reason was given, it
 stands beside the withdrawal in your wallet.
 `,
+  };
+}
+
+/** Of a proposal that an operator decided; its words, and the operator's, are as they were given. */
+export function proposalDecidedMail(to: string, question: string, isApproved: boolean, note: string | null): Mail {
+  const decision = isApproved
+    ? "was approved. The market is open for trading."
+    : "was refused. It will not be opened for trading.";
+  return {
+    to,
+    subject: `Your ${EXCHANGE} proposal was ${isApproved ? "approved" : "refused"}`,
+    text: `The market that you proposed ${decision}
+
+    ${question}
+${note === null ? "" : `\nThe operator's note:\n\n    ${note.replaceAll("\n", "\n    ")}\n`}`,
   };
 }
 

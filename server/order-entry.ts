@@ -23,7 +23,7 @@ import { ApiError, asApiError, badRequest, ErrorKind, notFound, overloaded } fro
 import type { Answer, Exchange } from "./exchange.ts";
 import { GatheredAnswer } from "./gathered-answer.ts";
 import { type Exposure, worstOf } from "./holds.ts";
-import { isTradable, type Market, marketStatusName } from "./market-registry.ts";
+import { isPastEnd, isTradable, type Market, marketStatusName } from "./market-registry.ts";
 import { firstAnswerJson, liveOrderJson, withTimestamps } from "./order-json.ts";
 import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 
@@ -146,7 +146,7 @@ export class OrderEntry {
     }
     // Not before: a repeat may well come when its order has expired.
     if (order.expiresAt !== null && order.expiresAt <= now) throw badRequest("expires_at: must lie in the future");
-    this.checkOpen(origin, market);
+    this.checkOpen(origin, market, now);
     exchange.expireDue(now);
     const price = order.price ?? (order.side === Side.buy ? MAX_PRICE_BPS : MIN_PRICE_BPS);
     const activityPrice = order.price ?? MAX_PRICE_BPS;
@@ -315,7 +315,7 @@ export class OrderEntry {
     const keepsPriority =
       (price === null || price === store.prices[slot]) && (quantity === null || quantity <= store.quantities[slot]!);
     if (keepsPriority && exchange.refusal !== null) throw exchange.refusal;
-    if (!keepsPriority) this.checkOpen(origin, market);
+    if (!keepsPriority) this.checkOpen(origin, market, now);
     exchange.expireDue(now);
     if ((store.marks[slot]! & MARK_ENDING) !== 0) throw new ApiError(ErrorKind.conflict, "the order is being canceled");
     const filled = store.quantities[slot]! - store.remaining[slot]!;
@@ -370,7 +370,7 @@ export class OrderEntry {
     const results = quotes.map((quote) => takeUnchanged(exchange, standing, quote));
     const old = standing.filter((slot) => slot !== 0);
     const placed = quotes.filter((_, i) => results[i] === 0);
-    if (placed.length > 0) this.checkOpen(origin, market);
+    if (placed.length > 0) this.checkOpen(origin, market, now);
     const pairs = this.fundQuotes(trader, placed, old, now);
     const link = links.of(marketId);
     const commands = old.length + placed.length;
@@ -543,7 +543,7 @@ export class OrderEntry {
     const market = exchange.registry.get(marketId);
     if (market === undefined) throw notFound("market");
     if (exchange.refusal !== null) throw exchange.refusal;
-    const status = marketStatusName(market);
+    const status = split && isPastEnd(market, now) ? "closed" : marketStatusName(market);
     const allowed = split ? ["open", "halted"] : ["open", "halted", "closed"];
     if (!allowed.includes(status)) throw new ApiError(ErrorKind.marketNotOpen, `the market is ${status}`);
     if (market.isSettling) throw new ApiError(ErrorKind.marketNotOpen, "the market is being settled");
@@ -567,10 +567,11 @@ export class OrderEntry {
   // ---------------------------------------------------------------- checks
 
   /** @throws ApiError unless orders can enter the market's books on behalf of this sender */
-  private checkOpen(origin: Origin, market: Market): void {
+  private checkOpen(origin: Origin, market: Market, now: number): void {
     if (this.exchange.refusal !== null) throw this.exchange.refusal;
     if (origin.connection?.ended === true) throw new ApiError(ErrorKind.conflict, "the connection has ended");
     if (!isTradable(market)) throw new ApiError(ErrorKind.marketNotOpen, `the market is ${marketStatusName(market)}`);
+    if (isPastEnd(market, now)) throw new ApiError(ErrorKind.marketNotOpen, "the market is closed");
   }
 
   private checkNeeds(trader: Trader, needs: Needs, now: number): void {

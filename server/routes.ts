@@ -17,7 +17,7 @@ import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 import { orderFrame } from "./frames.ts";
 import { type History, historyPage } from "./history.ts";
-import { createMarketAdminRoutes } from "./market-admin-routes.ts";
+import { createMarketAdminRoutes, type MarketAdminRouteContext } from "./market-admin-routes.ts";
 import { createMarketRoutes, type MarketRouteContext } from "./market-routes.ts";
 import { METRICS_TYPE, type Metrics } from "./metrics.ts";
 import { createMoneyAdminRoutes, type MoneyAdminContext } from "./money-admin-routes.ts";
@@ -27,6 +27,7 @@ import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts"
 import { liveOrderJson } from "./order-json.ts";
 import { IN_FLIGHT } from "./order-store.ts";
 import { decodeCursor, pageJson, readPage } from "./paging.ts";
+import { createProposalRoutes } from "./proposal-routes.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { checkKept } from "./replay.ts";
 import { pathId, type Route, route } from "./route.ts";
@@ -36,7 +37,12 @@ import { compileSchema } from "./validate.ts";
 import { solvencyView } from "./views.ts";
 import { createWalletRoutes } from "./wallet-routes.ts";
 
-export interface RouteContext extends AccountRouteContext, MarketRouteContext, OAuthRouteContext, MoneyAdminContext {
+export interface RouteContext
+  extends AccountRouteContext,
+    MarketRouteContext,
+    MarketAdminRouteContext,
+    MoneyAdminContext,
+    OAuthRouteContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly history: History;
@@ -54,12 +60,13 @@ export interface RouteContext extends AccountRouteContext, MarketRouteContext, O
 export function createRoutes(context: RouteContext): Route[] {
   const routes: Route[] = [
     ...orderRoutes(context),
+    ...createProposalRoutes(context),
     ...createMarketRoutes(context),
     ...createWalletRoutes(context),
     ...createMoneyAdminRoutes(context),
     ...createAccountRoutes(context),
     ...createOAuthRoutes(context),
-    ...createMarketAdminRoutes(),
+    ...createMarketAdminRoutes(context),
     ...createOperatorRoutes(),
     ...serviceRoutes(context),
     limitsRoute(context, () => routes),

@@ -49,6 +49,11 @@ function resolutionView({ resolution, outcomes }: Market): object | null {
   };
 }
 
+/** How a proposal was decided; null while it waits, and of what was none. */
+export function decisionView({ decision }: Market): object | null {
+  return decision === null ? null : { note: decision.note, decided_at: decision.at };
+}
+
 export function marketVolume(market: Market): number {
   let volume = 0;
   for (const outcome of market.outcomes) volume += outcome.volume;

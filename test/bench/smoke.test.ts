@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 
 const run = promisify(execFile);
 const RUN = fileURLToPath(new URL("../../dist/bench/run.js", import.meta.url));
-const BENCHES = ["book", "rings", "parts", "journal", "http", "memory", "entry", "live", "sockets", "lists"];
+const BENCHES = ["book", "rings", "parts", "journal", "http", "memory", "entry", "live", "sockets", "lists", "settle"];
 
 test.each(BENCHES)("%s", async (name) => {
   const { stdout } = await run(process.execPath, [RUN, "--smoke", name]);

@@ -133,6 +133,23 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["POST /me/oauth-clients", "session only", 0],
   ["DELETE /me/oauth-clients/:id", "session only", 0],
   ["POST /oauth/authorize", "session only", 0],
+  // Proposals: "markets:propose for proposals", of those who may trade.
+  ["POST /markets/proposals", "markets:propose", 1],
+  ["GET /markets/proposals", "markets:propose", 0],
+  // "Operators (role operator, session tokens only) under /admin": markets and events.
+  ["GET /admin/proposals", "operator", 0],
+  ["POST /admin/proposals/:id/approve", "operator", 0],
+  ["POST /admin/proposals/:id/refuse", "operator", 0],
+  ["POST /admin/events", "operator", 0],
+  ["POST /admin/markets", "operator", 0],
+  ["GET /admin/markets/:id", "operator", 0],
+  ["PATCH /admin/markets/:id", "operator", 0],
+  ["POST /admin/markets/:id/open", "operator", 0],
+  ["POST /admin/markets/:id/halt", "operator", 0],
+  ["POST /admin/markets/:id/resume", "operator", 0],
+  ["POST /admin/markets/:id/close", "operator", 0],
+  ["POST /admin/markets/:id/resolve", "operator", 0],
+  ["POST /admin/markets/:id/void", "operator", 0],
 ];
 
 /** "With orders:write: order.place, order.cancel, ..."; public channels need nothing. */
@@ -153,6 +170,8 @@ const OPERATION_TIER = 1;
 
 function ruleOf({ access, tokens, scope }: Route): string {
   if (access === "public") return "public";
+  if (access === "operator")
+    return tokens.join() === "session" && scope === null ? "operator" : "operator by any token";
   const isAny = tokens.length === 3 && new Set(tokens).size === 3;
   if (isAny) return scope ?? "any token";
   const sessionOnly = access === "operator" ? "operator" : "session only";

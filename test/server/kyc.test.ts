@@ -95,6 +95,7 @@ describe("on one server", () => {
       "DELETE /orders",
       "DELETE /orders/:id",
       "PATCH /orders/:id",
+      "POST /markets/proposals",
       "POST /me/identity",
       "POST /orders",
       "POST /orders/batch",
