@@ -98,6 +98,11 @@ export const MAX_BATCH_OPERATIONS = 50;
 export const MAX_QUOTES = 100;
 export const MAX_PAGE_LIMIT = 200;
 export const DEFAULT_PAGE_LIMIT = 50;
+/** Rows that one read of a filtered list of operators looks at: milliseconds of the gateway, and of a reading thread. */
+export const MAX_USERS_WALKED = 20_000;
+export const MAX_AUDIT_WALKED = 50_000;
+/** Characters of what an operator notes on a decision. */
+export const MAX_NOTE_LENGTH = 1_000;
 export const MAX_FEED_SIZE = 100;
 export const DEFAULT_FEED_SIZE = 20;
 /** Characters that a search may have, and searches whose finds are remembered until there is something new to find. */
@@ -184,6 +189,7 @@ export function assertLimits(): void {
   assert(MAX_LIVE_ORDERS < 2 ** 31);
   assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
   assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
+  assert(Math.min(MAX_USERS_WALKED, MAX_AUDIT_WALKED) > MAX_PAGE_LIMIT, "a list without a filter has full pages");
   assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
   assert(
     MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_HELD_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,

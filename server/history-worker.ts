@@ -19,6 +19,7 @@ import { openDatabase, openReadOnly } from "../engine/journal/database.ts";
 import { firstIdSince } from "../engine/journal/load.ts";
 import { MAX_PAGE_FILLS } from "../engine/limits.ts";
 import { prepareCandles } from "./candle-reader.ts";
+import { prepareOperatorReads } from "./operator-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
 
 export interface HistoryPage {
@@ -502,6 +503,11 @@ export const hourlyVolumes = snapshot(
       .all(firstIdSince(db, "fills", since)) as [number, number, number][];
   },
 );
+
+const operatorReads = prepareOperatorReads(db);
+export const applications = snapshot(operatorReads.applications);
+export const application = snapshot(operatorReads.application);
+export const audits = snapshot(operatorReads.audits);
 
 export type SearchTable = "markets" | "events";
 

@@ -12,6 +12,7 @@ import type {
   UpdatesOptions,
   UpdatesPage,
 } from "./history-worker.ts";
+import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
 import { pageJson } from "./paging.ts";
 
@@ -83,6 +84,19 @@ export class History {
 
   transactions(options: TransactionsOptions): Promise<HistoryPage> {
     return this.run("transactions", options);
+  }
+
+  /** Identity applications, as operators see them. */
+  applications(options: ApplicationsOptions): Promise<HistoryPage> {
+    return this.run("applications", options);
+  }
+
+  application(id: number): Promise<ApplicationObject | null> {
+    return this.run("application", { id });
+  }
+
+  audits(options: AuditOptions): Promise<HistoryPage> {
+    return this.run("audits", options);
   }
 
   hourlyVolumes(since: number): Promise<[marketId: number, hour: number, volume: number][]> {

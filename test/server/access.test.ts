@@ -26,7 +26,7 @@ const UNKNOWN_ID = 999_999_999;
 
 // ---------------------------------------------------------------- what the contract says
 
-type Rule = "public" | "any token" | "session only" | Scope;
+type Rule = "public" | "any token" | "session only" | "operator" | Scope;
 
 /**
  * Every route, by the contract: "Session tokens only: tokens, grants, clients, sessions, phone, identity, password";
@@ -114,6 +114,16 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["POST /me/oauth-clients", "session only", 0],
   ["DELETE /me/oauth-clients/:id", "session only", 0],
   ["POST /oauth/authorize", "session only", 0],
+  // Operators: users, and the audit log.
+  ["GET /admin/users", "operator", 0],
+  ["GET /admin/users/:id", "operator", 0],
+  ["POST /admin/users/:id/suspend", "operator", 0],
+  ["POST /admin/users/:id/restore", "operator", 0],
+  ["PATCH /admin/users/:id/terms", "operator", 0],
+  ["GET /admin/identity-applications", "operator", 0],
+  ["POST /admin/identity-applications/:id/approve", "operator", 0],
+  ["POST /admin/identity-applications/:id/refuse", "operator", 0],
+  ["GET /admin/audit-log", "operator", 0],
 ];
 
 /** "With orders:write: order.place, order.cancel, ..."; public channels need nothing. */
@@ -134,6 +144,7 @@ const OPERATION_TIER = 1;
 
 function ruleOf({ access, tokens, scope }: Route): string {
   if (access === "public") return "public";
+  if (access === "operator" && tokens.join() === "session" && scope === null) return "operator";
   const isAny = tokens.length === 3 && new Set(tokens).size === 3;
   if (isAny) return scope ?? "any token";
   return tokens.join() === "session" && scope === null ? "session only" : `${tokens.join()} with ${scope}`;
@@ -161,9 +172,11 @@ interface Holder {
   readonly kind: TokenKind;
   readonly scopes: readonly Scope[];
   readonly tier: number;
+  readonly isOperator?: true;
 }
 
 const session = (tier: number): Holder => ({ kind: "session", scopes: SCOPES, tier });
+const operators = (holder: Holder): Holder => ({ ...holder, isOperator: true });
 const pat = (tier: number, ...scopes: Scope[]): Holder => ({ kind: "pat", scopes, tier });
 const oauth = (tier: number, ...scopes: Scope[]): Holder => ({ kind: "oauth", scopes, tier });
 
@@ -195,11 +208,11 @@ const CALLERS: readonly (readonly [name: string, what: Refusal | Holder])[] = [
   ["a session of tier 1", session(1)],
   ["a session of tier 2", session(2)],
   ["a session of tier 2 by tokens not seen before", session(2)],
-  ["an operator's session", session(2)],
+  ["an operator's session", operators(session(2))],
   ["a personal access token of tier 0", pat(0, ...SCOPES)],
   ["a personal access token of tier 1", pat(1, ...SCOPES)],
   ["a personal access token of tier 2", pat(2, ...SCOPES)],
-  ["an operator's personal access token", pat(2, ...SCOPES)],
+  ["an operator's personal access token", operators(pat(2, ...SCOPES))],
   ...SCOPES.map((scope) => [`a personal access token with ${scope}`, pat(2, scope)] as const),
   ...SCOPES.map((scope) => [`a personal access token of tier 0 with ${scope}`, pat(0, scope)] as const),
   ["an OAuth token of tier 0", oauth(0, ...SCOPES)],
@@ -265,10 +278,11 @@ async function ask(server: TestServer, name: string, probes: readonly Probe[]): 
 }
 
 /** In the order of precedence: who asks, with what kind of token, with which scopes, of which tier. */
-function refusalOf({ tokens, scope, minTier }: Route, what: Refusal | Holder): Refusal | null {
+function refusalOf({ access, tokens, scope, minTier }: Route, what: Refusal | Holder): Refusal | null {
   if ("code" in what) return what;
   const forbidden = (msg: string): Refusal => ({ status: 403, code: 40300, msg });
   if (!tokens.includes(what.kind)) return forbidden("this kind of token cannot be used here");
+  if (access === "operator" && what.isOperator !== true) return forbidden("for operators only");
   if (scope !== null && !what.scopes.includes(scope)) return forbidden(`the token lacks the scope ${scope}`);
   if (what.tier < minTier) return forbidden(`requires KYC tier ${minTier}, the account has ${what.tier}`);
   return null;
