@@ -1,39 +1,48 @@
 /**
  * The operator's line into a running server: a Unix socket that only the owner of the process may open, as is all that
- * it makes (data-folder.ts). A request is one line of JSON, `["suspend", "a@example.com"]`; so is its answer, `{"ok": true, "text": "..."}`.
+ * it makes (data-folder.ts). A request is one line of JSON, and so is its answer, which has the API's envelope. What a
+ * request says is operations.ts's business.
  */
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { createConnection, createServer, type Server } from "node:net";
 import { basename, dirname } from "node:path";
-import { ApiError } from "./errors.ts";
+import { MAX_BODY_BYTES } from "../engine/limits.ts";
 
-/** Does the command and answers what to tell the operator. @throws ApiError for what the operator did wrong */
-export type Command = (args: readonly string[]) => Promise<string>;
+/** What one line asks for: a route as over HTTP, or a command that the API doesn't have. */
+export type ControlRequest =
+  | { readonly method: string; readonly path: string; readonly query?: string; readonly body?: unknown }
+  | { readonly command: string; readonly args: readonly string[] };
 
-interface ControlAnswer {
-  readonly ok: boolean;
-  readonly text: string;
+export interface ControlAnswer {
+  readonly code: number;
+  readonly msg: string;
+  readonly data: unknown;
 }
 
-const MAX_REQUEST_BYTES = 4_096;
-const IDLE_MS = 30_000;
+/** How long a request may take to come. */
+const REQUEST_MS = 30_000;
 
-/** Where the socket can't be made the server that is answered emits an error. */
-export function listenForCommands(path: string, commands: ReadonlyMap<string, Command>): Server {
+/**
+ * Where the socket can't be made the server that is answered emits an error.
+ * @param answer gives the answer's text to a request's; a line that is too long comes as null
+ */
+export function listenForRequests(path: string, answer: (line: Buffer | null) => Promise<string>): Server {
   const server = createServer((socket) => {
-    let request = "";
-    let isAnswered = false;
-    socket.setEncoding("utf8");
-    socket.setTimeout(IDLE_MS, () => socket.destroy());
+    const chunks: Buffer[] = [];
+    let length = 0;
+    let isWhole = false;
+    socket.setTimeout(REQUEST_MS, () => socket.destroy());
     socket.on("error", () => socket.destroy());
-    socket.on("data", (text: string) => {
-      request += text;
-      if (request.length > MAX_REQUEST_BYTES) socket.destroy();
-      if (isAnswered || !request.includes("\n")) return;
-      isAnswered = true;
-      void run(request.slice(0, request.indexOf("\n")), commands).then((answer) => {
-        socket.end(`${JSON.stringify(answer)}\n`);
-      });
+    socket.on("data", (chunk: Buffer) => {
+      if (isWhole) return;
+      const end = chunk.indexOf("\n");
+      chunks.push(end === -1 ? chunk : chunk.subarray(0, end));
+      length += chunks.at(-1)!.length;
+      const isTooLong = length > MAX_BODY_BYTES;
+      isWhole = end !== -1 || isTooLong;
+      if (!isWhole) return;
+      socket.setTimeout(0);
+      void answer(isTooLong ? null : Buffer.concat(chunks)).then((text) => socket.end(`${text}\n`));
     });
   });
   // A server that was killed leaves its socket behind; the folder's lock says that none runs.
@@ -57,20 +66,8 @@ function inFolderOf<T>(path: string, use: (path: string) => T): T {
   }
 }
 
-async function run(line: string, commands: ReadonlyMap<string, Command>): Promise<ControlAnswer> {
-  try {
-    const [name, ...args] = JSON.parse(line) as string[];
-    const command = commands.get(String(name));
-    if (command === undefined) return { ok: false, text: `this server knows no command "${name}"` };
-    return { ok: true, text: await command(args.map(String)) };
-  } catch (error) {
-    const text = error instanceof ApiError || error instanceof SyntaxError ? error.message : "internal error";
-    return { ok: false, text };
-  }
-}
-
-/** Asks the running server. Null where none runs. @throws Error with the server's own words where it refuses */
-export function ask(path: string, request: readonly string[]): Promise<string | null> {
+/** Asks the running server. */
+export function ask(path: string, request: ControlRequest): Promise<ControlAnswer> {
   return new Promise((resolve, reject) => {
     const socket = inFolderOf(path, createConnection);
     let answer = "";
@@ -79,18 +76,29 @@ export function ask(path: string, request: readonly string[]): Promise<string | 
     socket.on("data", (text: string) => {
       answer += text;
     });
-    socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(null);
-      else reject(error);
-    });
+    socket.on("error", reject);
     socket.on("end", () => {
       try {
-        const { ok, text } = JSON.parse(answer) as ControlAnswer;
-        if (ok) resolve(text);
-        else reject(new Error(text));
+        resolve(JSON.parse(answer) as ControlAnswer);
       } catch {
         reject(new Error("the server ended before it answered"));
       }
+    });
+  });
+}
+
+/** True where a server takes requests. */
+export function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    if (!existsSync(path)) return resolve(false);
+    const socket = inFolderOf(path, createConnection);
+    socket.on("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(false);
+      else reject(error);
     });
   });
 }
