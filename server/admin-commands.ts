@@ -16,13 +16,15 @@ interface Field {
   readonly shown: string;
   /** The word that stands for null. */
   readonly unset?: string;
+  /** The option's name, where it isn't the field's with dashes. */
+  readonly option?: string;
 }
 
 export interface AdminCommand {
   readonly words: string;
   readonly summary: string;
   readonly args: readonly Field[];
-  /** By name; a field's underscores are dashes here. */
+  /** By name. */
   readonly options: Readonly<Record<string, Field>>;
   /** The route that it calls; else "server", which knows the command by its words, or "local". */
   readonly does: string;
@@ -48,11 +50,11 @@ const REFERENCE = field("REFERENCE", "reference");
 const EMAIL = field("EMAIL", "email");
 
 function optionsOf(...fields: Field[]): Record<string, Field> {
-  return Object.fromEntries(fields.map((each) => [each.field.replaceAll("_", "-").replace(/^user-id$/, "user"), each]));
+  return Object.fromEntries(fields.map((each) => [each.option ?? each.field.replaceAll("_", "-"), each]));
 }
 const LIST = [field("N", "limit"), field("CURSOR", "cursor")];
 const NOTE = field("NOTE", "note");
-const OF_USER = field("ID|EMAIL", "user_id", "user");
+const OF_USER = { ...field("ID|EMAIL", "user_id", "user"), option: "user" };
 const STATUS = field("STATUS", "status");
 const orDefault = (each: Field): Field => ({ ...each, unset: "default" });
 const orNone = (each: Field): Field => ({ ...each, unset: "none" });
@@ -179,7 +181,7 @@ export const COMMANDS: readonly AdminCommand[] = [
     "POST /admin/markets",
     "make a market, open at once; --outcome comes once for each",
     [field("QUESTION", "question")],
-    { ...field("NAME", "outcomes", "texts") },
+    { ...field("NAME", "outcomes", "texts"), option: "outcome" },
     field("SLUG", "slug"),
     DESCRIPTION,
     CATEGORY,

@@ -4,7 +4,7 @@
  * request says is operations.ts's business.
  */
 import { existsSync, rmSync } from "node:fs";
-import { createConnection, createServer, type Server } from "node:net";
+import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { basename, dirname } from "node:path";
 import { MAX_BODY_BYTES } from "../engine/limits.ts";
 
@@ -22,33 +22,48 @@ export interface ControlAnswer {
 /** How long a request may take to come. */
 const REQUEST_MS = 30_000;
 
-/**
- * Where the socket can't be made the server that is answered emits an error.
- * @param answer gives the answer's text to a request's; a line that is too long comes as null
- */
-export function listenForRequests(path: string, answer: (line: Buffer | null) => Promise<string>): Server {
-  const server = createServer((socket) => {
+/** The server's end of the socket. Where it can't be made `server` emits an error. */
+export class ControlSocket {
+  readonly server: Server;
+  /** Connections whose request is not whole. */
+  private readonly asking = new Set<Socket>();
+  private readonly answer: (line: Buffer | null) => Promise<string>;
+
+  /** @param answer gives the answer's text to a request's; a line that is too long comes as null */
+  constructor(path: string, answer: (line: Buffer | null) => Promise<string>) {
+    this.answer = answer;
+    this.server = createServer((socket) => this.listen(socket));
+    // A server that was killed leaves its socket behind; the folder's lock says that none runs.
+    rmSync(path, { force: true });
+    inFolderOf(path, (short) => this.server.listen(short));
+  }
+
+  /** Takes no more requests; resolves when those under way are answered. */
+  close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    for (const socket of this.asking) socket.destroy();
+    return closed;
+  }
+
+  private listen(socket: Socket): void {
     const chunks: Buffer[] = [];
     let length = 0;
-    let isWhole = false;
+    this.asking.add(socket);
     socket.setTimeout(REQUEST_MS, () => socket.destroy());
     socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.asking.delete(socket));
     socket.on("data", (chunk: Buffer) => {
-      if (isWhole) return;
+      if (!this.asking.has(socket)) return;
       const end = chunk.indexOf("\n");
       chunks.push(end === -1 ? chunk : chunk.subarray(0, end));
       length += chunks.at(-1)!.length;
       const isTooLong = length > MAX_BODY_BYTES;
-      isWhole = end !== -1 || isTooLong;
-      if (!isWhole) return;
+      if (end === -1 && !isTooLong) return;
+      this.asking.delete(socket);
       socket.setTimeout(0);
-      void answer(isTooLong ? null : Buffer.concat(chunks)).then((text) => socket.end(`${text}\n`));
+      void this.answer(isTooLong ? null : Buffer.concat(chunks)).then((text) => socket.end(`${text}\n`));
     });
-  });
-  // A server that was killed leaves its socket behind; the folder's lock says that none runs.
-  rmSync(path, { force: true });
-  inFolderOf(path, (short) => server.listen(short));
-  return server;
+  }
 }
 
 /** What the operating systems leave for a socket's path, with room to spare. */
@@ -66,17 +81,15 @@ function inFolderOf<T>(path: string, use: (path: string) => T): T {
   }
 }
 
-/** Asks the running server. */
-export function ask(path: string, request: ControlRequest): Promise<ControlAnswer> {
-  return new Promise((resolve, reject) => {
-    const socket = inFolderOf(path, createConnection);
+/** Asks the running server. Null where none takes requests. */
+export function ask(path: string, request: ControlRequest): Promise<ControlAnswer | null> {
+  return connected(path, (socket, resolve, reject) => {
     let answer = "";
     socket.setEncoding("utf8");
     socket.on("connect", () => socket.write(`${JSON.stringify(request)}\n`));
     socket.on("data", (text: string) => {
       answer += text;
     });
-    socket.on("error", reject);
     socket.on("end", () => {
       try {
         resolve(JSON.parse(answer) as ControlAnswer);
@@ -88,17 +101,29 @@ export function ask(path: string, request: ControlRequest): Promise<ControlAnswe
 }
 
 /** True where a server takes requests. */
-export function isListening(path: string): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    if (!existsSync(path)) return resolve(false);
-    const socket = inFolderOf(path, createConnection);
+export async function isListening(path: string): Promise<boolean> {
+  const found = await connected(path, (socket, resolve) => {
     socket.on("connect", () => {
       socket.destroy();
       resolve(true);
     });
+  });
+  return found !== null;
+}
+
+/** What `use` makes of a connection; null where there is nothing to connect to. */
+function connected<T>(
+  path: string,
+  use: (socket: Socket, resolve: (value: T) => void, reject: (error: Error) => void) => void,
+): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    // In a folder that isn't there yet no short form of the path holds.
+    if (!existsSync(path)) return resolve(null);
+    const socket = inFolderOf(path, createConnection);
     socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(false);
+      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(null);
       else reject(error);
     });
+    use(socket, resolve, reject);
   });
 }

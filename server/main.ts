@@ -51,7 +51,7 @@ import { Authenticator } from "./authenticator.ts";
 import { createAddressReader } from "./client-address.ts";
 import { ClientOrderIds } from "./client-order-ids.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
-import { listenForRequests } from "./control.ts";
+import { ControlSocket } from "./control.ts";
 import { Counters } from "./counters.ts";
 import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
 import { compileRoutes } from "./dispatch.ts";
@@ -219,6 +219,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
   // Until it is ready nothing was accepted, so that there is nothing to finish.
   for (const signal of STOP_SIGNALS) process.on(signal, leave);
   process.on("disconnect", leave);
+  // It may have been gone before anybody listened; where there is no channel this is undefined.
+  if (process.connected === false) leave();
   assertLimits();
   const uws = await loadUws();
   keepToOwner();
@@ -467,10 +469,11 @@ async function start(config: Config, logger: Logger): Promise<void> {
     setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
     if (listenSocket !== null) uws.us_listen_socket_close(listenSocket);
     for (const timer of ticking) clearInterval(timer);
-    control.close();
+    const asked = control.close();
     pace.close();
     // What waits for its password's turn is refused, what has had it goes on to its end.
     await passwords.close();
+    await asked;
     while (!failed && exchange.pendingCount + writer.pendingCount > 0)
       await new Promise((resolve) => setTimeout(resolve, 5));
     if (!failed) {
@@ -492,11 +495,11 @@ async function start(config: Config, logger: Logger): Promise<void> {
     logger.info("stopped");
     process.exit(0);
   };
-  const control = listenForRequests(
+  const control = new ControlSocket(
     controlPath(config.dataDir),
     createOperations({ routes, reads: exchange.reads, logger, closed, accounts, passwords, keys, writer }),
   );
-  control.on("error", (error) =>
+  control.server.on("error", (error) =>
     logger.warn({ err: error }, "no control socket: commands of npm run admin can't reach this server"),
   );
 

@@ -89,7 +89,7 @@ export const AuditQuery = S.closed({
   from: Type.Optional(S.Time),
   to: Type.Optional(S.Time),
 });
-const AuditLine = S.closed({
+export const AuditLine = S.closed({
   id: S.Id,
   at: S.Time,
   action: Type.String(),

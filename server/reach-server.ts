@@ -3,8 +3,9 @@
  * opens no port and ends with the command. Either way the server does the work, with the same checks and durability.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { ask, type ControlAnswer, type ControlRequest, isListening } from "./control.ts";
+import { ask, type ControlRequest, isListening } from "./control.ts";
 import { controlPath, FOLDER_IN_USE } from "./data-folder.ts";
+import { ErrorKind } from "./errors.ts";
 
 /** How long another server may have the folder without taking requests: it starts, or stops. */
 const IN_USE_MS = 30_000;
@@ -17,33 +18,59 @@ export type Call = (request: ControlRequest) => Promise<unknown>;
 
 /** @param program the server's main file */
 export async function withServer<T>(dataDir: string, program: string, run: (call: Call) => Promise<T>): Promise<T> {
-  const path = controlPath(dataDir);
-  const own = await reach(path, program);
+  const server = new ReachedServer(controlPath(dataDir), program);
   try {
-    return await run(async (request) => dataOf(await ask(path, request)));
+    return await run((request) => server.call(request));
   } finally {
-    await own?.stop();
+    await server.leave();
   }
 }
 
-function dataOf({ code, msg, data }: ControlAnswer): unknown {
-  if (code !== 0) throw new Error(msg);
-  return data;
-}
+class ReachedServer {
+  private readonly path: string;
+  private readonly program: string;
+  private readonly deadline = performance.now() + IN_USE_MS;
+  private own: OwnServer | null = null;
 
-/** Answers the server that had to be started, null where one runs. */
-async function reach(path: string, program: string): Promise<OwnServer | null> {
-  const deadline = performance.now() + IN_USE_MS;
-  let own: OwnServer | null = null;
-  while (!(await isListening(path))) {
-    if (own?.hasEnded === true) {
-      if (!own.foundFolderInUse || performance.now() > deadline) throw new Error(own.told());
-      own = null;
+  constructor(path: string, program: string) {
+    this.path = path;
+    this.program = program;
+  }
+
+  async call(request: ControlRequest): Promise<unknown> {
+    for (;;) {
+      await this.reach();
+      const answer = await ask(this.path, request);
+      const isLate = performance.now() > this.deadline;
+      // Nothing was done: it stops, and another, or one of ours, is next.
+      if (answer === null || (answer.code === ErrorKind.overloaded.code && !isLate)) {
+        await look();
+        continue;
+      }
+      if (answer.code !== 0) throw new Error(answer.msg);
+      return answer.data;
     }
-    own ??= new OwnServer(program);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
-  return own;
+
+  /** Resolves when a server takes requests. */
+  private async reach(): Promise<void> {
+    while (!(await isListening(this.path))) {
+      if (this.own?.hasEnded === true) {
+        if (!this.own.foundFolderInUse || performance.now() > this.deadline) throw new Error(this.own.told());
+        this.own = null;
+      }
+      this.own ??= new OwnServer(this.program);
+      await look();
+    }
+  }
+
+  async leave(): Promise<void> {
+    await this.own?.stop();
+  }
+}
+
+function look(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, LOOK_MS));
 }
 
 class OwnServer {
@@ -77,9 +104,10 @@ class OwnServer {
     return `the server could not do it: ${this.output.trim()}`;
   }
 
+  /** One that the signal ends at once had not begun: another server did the work. */
   async stop(): Promise<void> {
     this.child.kill("SIGTERM");
     const code = await this.exited;
-    if (code !== 0 && !this.foundFolderInUse) throw new Error(this.told());
+    if (code !== null && code !== 0 && !this.foundFolderInUse) throw new Error(this.told());
   }
 }
