@@ -29,10 +29,9 @@ export const MAX_RATE_LIMIT_FACTOR = 1_000;
 export const SEED_REFERENCE = "seed:";
 /** Withdrawals of one user that wait for an operator. */
 export const MAX_PENDING_WITHDRAWALS = 20;
-/** Characters of a payment's reference, of the address that a withdrawal goes to, and of an operator's note. */
+/** Characters of a payment's reference, and of the address that a withdrawal goes to. */
 export const MAX_REFERENCE_LENGTH = 128;
 export const MAX_ADDRESS_LENGTH = 128;
-export const MAX_NOTE_LENGTH = 500;
 
 /** Characters of what a market or an event says of itself, and of what an operator notes beside a decision. */
 export const MIN_QUESTION_LENGTH = 5;
@@ -118,6 +117,9 @@ export const MAX_BATCH_OPERATIONS = 50;
 export const MAX_QUOTES = 100;
 export const MAX_PAGE_LIMIT = 200;
 export const DEFAULT_PAGE_LIMIT = 50;
+/** Rows that one read of a filtered list of operators looks at: milliseconds of the gateway, and of a reading thread. */
+export const MAX_USERS_WALKED = 20_000;
+export const MAX_AUDIT_WALKED = 50_000;
 export const MAX_FEED_SIZE = 100;
 export const DEFAULT_FEED_SIZE = 20;
 /** Characters that a search may have, and searches whose finds are remembered until there is something new to find. */
@@ -210,6 +212,7 @@ export function assertLimits(): void {
   assert(MAX_LIVE_ORDERS < 2 ** 31);
   assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
   assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
+  assert(Math.min(MAX_USERS_WALKED, MAX_AUDIT_WALKED) > MAX_PAGE_LIMIT, "a list without a filter has full pages");
   assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
   assert(
     MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_HELD_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,

@@ -2,7 +2,7 @@
  * The exchange's arithmetic: notionals, fees and rebates in integer micro-USDC. Source: contract, section 2, "Money".
  * Every product stays below 2^53 by the bounds of limits.ts, so each result is exact.
  */
-import { MICRO_PER_BPS } from "./limits.ts";
+import { MAKER_REBATE_BPS, MICRO_PER_BPS, PAT_REBATE_BPS, TRADING_FEE_BPS } from "./limits.ts";
 
 /** What `quantity` shares cost at `priceBps`, micro-USDC. */
 export function notionalMicro(priceBps: number, quantity: number): number {
@@ -17,6 +17,19 @@ export function tradingFeeMicro(priceBps: number, quantity: number): number {
 /** The resting side's rebate, rounded down: 5 BPS of the notional, 10 BPS for orders placed with a PAT. */
 export function makerRebateMicro(priceBps: number, quantity: number, pat: boolean): number {
   return Math.floor((priceBps * quantity) / (pat ? 10 : 20));
+}
+
+/** What a user pays of its sales: its own rate, or everybody's. */
+export function tradingFeeBps({ tradingFee }: { readonly tradingFee: number | null }): number {
+  return tradingFee ?? TRADING_FEE_BPS;
+}
+
+/** What a user's resting order gets: its own rate, or everybody's. @param pat it was placed with a PAT */
+export function makerRebateBps(
+  { makerRebate, patRebate }: { readonly makerRebate: number | null; readonly patRebate: number | null },
+  pat: boolean,
+): number {
+  return pat ? (patRebate ?? PAT_REBATE_BPS) : (makerRebate ?? MAKER_REBATE_BPS);
 }
 
 /** ceil(n * fee / 10000), for a user whose fee is not the usual one. @param feeBps of the notional */

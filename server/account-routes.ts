@@ -1,6 +1,5 @@
 /** The routes of accounts: sign-up and sign-in, the caller's own record, tokens, sessions and clients. */
 import type { Static } from "typebox";
-import { DAILY_ACTIVITY_LIMIT_MICRO } from "../engine/limits.ts";
 import { utcDay } from "../engine/money.ts";
 import type { Accounts, Grant, OAuthClient, Pat, Principal, Session, User } from "./accounts.ts";
 import { actorOf, contextOf, type RequestContext } from "./audit.ts";
@@ -16,6 +15,7 @@ import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import type { Sessions } from "./sessions.ts";
 import type { SocialSignIn } from "./social.ts";
+import { dailyLimitOf } from "./users.ts";
 
 export interface AccountRouteContext {
   readonly exchange: Exchange;
@@ -310,8 +310,7 @@ function ownRoutes({ auth, accounts, exchange, kyc }: AccountRouteContext): Rout
   ];
 }
 
-function userView(user: User, { ledger }: Exchange, now: number): object {
-  const limit = DAILY_ACTIVITY_LIMIT_MICRO[user.kycTier] ?? 0;
+export function userView(user: User, { ledger }: Exchange, now: number): object {
   return {
     id: user.id,
     email: user.email,
@@ -320,15 +319,15 @@ function userView(user: User, { ledger }: Exchange, now: number): object {
     phone_verified: user.phoneVerifiedAt !== null,
     kyc_tier: user.kycTier,
     role: user.role,
-    daily_activity: { used: ledger.activity(user.id, utcDay(now)), limit },
+    daily_activity: { used: ledger.activity(user.id, utcDay(now)), limit: dailyLimitOf(user) },
     created_at: user.createdAt,
   };
 }
 
 function identityJson(row: NonNullable<ReturnType<Accounts["identityApplication"]>>): string {
-  const { id, documentType, country, status, createdAt, decidedAt } = row;
+  const { id, documentType, country, status, note, createdAt, decidedAt } = row;
   const times = { created_at: createdAt, decided_at: decidedAt };
-  return JSON.stringify({ id, document_type: documentType, country, status, ...times });
+  return JSON.stringify({ id, document_type: documentType, country, status, note, ...times });
 }
 
 // ---------------------------------------------------------------- tokens and sessions

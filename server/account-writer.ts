@@ -138,6 +138,7 @@ export class AccountWriter {
       }
       case "insert":
       case "update":
+      case "setTerms":
         // Whoever asked for it has taken it in, or will.
         return;
       case "createUser": {
@@ -160,11 +161,6 @@ export class AccountWriter {
       case "payWithdrawal":
         exchange.withdrew(write.userId, write.amount);
         return;
-      case "setTerms": {
-        const { kind: _, userId, ...terms } = write;
-        Object.assign(accounts.user(userId)!, terms);
-        return;
-      }
       case "openMarket": {
         const market = registry.get(write.marketId)!;
         return exchange.whenRoom(market.id, () => {

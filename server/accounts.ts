@@ -19,6 +19,7 @@ import type {
 import { MAX_ENDED_SESSIONS } from "../engine/limits.ts";
 import { addressListOf } from "./client-address.ts";
 import { makeRoom } from "./make-room.ts";
+import { dailyLimitOf } from "./users.ts";
 
 export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -142,6 +143,15 @@ export class Principal {
     return this.user.role;
   }
 
+  get dailyLimit(): number {
+    return dailyLimitOf(this.user);
+  }
+
+  /** By what the limits of this user's requests are multiplied. */
+  get rateLimitFactor(): number {
+    return this.user.rateLimitFactor ?? 1;
+  }
+
   get isSuspended(): boolean {
     return this.user.suspendedAt !== null;
   }
@@ -201,6 +211,8 @@ export class Accounts {
   /** The last that ended, so that their tokens are known for it even once they have expired. */
   private readonly endedSids = new Set<string>();
   private lastSessionId = 0;
+  /** Ids have no gaps. */
+  private lastUser = 0;
   private seeded: ReadonlySet<number> = new Set();
   /** Told of each credential that ends. */
   private readonly onEnded: (credential: Credential) => void;
@@ -228,6 +240,11 @@ export class Accounts {
   addUser(user: User): void {
     this.users.set(user.id, user);
     this.usersByEmail.set(user.email, user);
+    this.lastUser = Math.max(this.lastUser, user.id);
+  }
+
+  get lastUserId(): number {
+    return this.lastUser;
   }
 
   user(id: number): User | undefined {

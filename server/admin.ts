@@ -1,88 +1,89 @@
-/** The operator's command line. `npm run admin -- help` lists it. Works beside a running server and on a stopped one. */
+/**
+ * The operator's command line: `npm run admin -- help` lists it. Writes one JSON document to stdout; errors go to stderr,
+ * with exit code 1, or 2 for a wrong command line.
+ */
 import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { verifyDatabase } from "../engine/journal/verify.ts";
+import {
+  type AdminCommand,
+  findCommand,
+  type Given,
+  HELP,
+  helpOf,
+  readArguments,
+  requestOf,
+  UsageError,
+} from "./admin-commands.ts";
 import { backUp } from "./backup.ts";
 import { readConfig } from "./config.ts";
-import { ask } from "./control.ts";
-import { controlPath, keepToOwner, keyFolder, lockDataFolder, openExisting } from "./data-folder.ts";
-import { SigningKeys } from "./signing-keys.ts";
+import { keepToOwner, openExisting } from "./data-folder.ts";
+import { type Call, withServer } from "./reach-server.ts";
 
-const HELP = `Usage: npm run admin -- COMMAND
+const PROGRAM = fileURLToPath(new URL("./main.js", import.meta.url));
 
-  help                this text
-  verify [FILE]       check every invariant of a database file (default: DATA_DIR/exchange.db) and print the figures
-  backup FILE [--overwrite]
-                      write a consistent copy of the database, also while the server runs, and check it
-  keys rotate         sign with a new key from now on; tokens of the old one live on, the JWKS lists both
-
-With the server running:
-  suspend EMAIL       refuse the user's tokens and sign-ins, and cancel the user's orders
-  restore EMAIL       end that
-  identity approve EMAIL, identity refuse EMAIL
-                      decide the application for KYC tier 2
-`;
-
-async function main(args: readonly string[]): Promise<number> {
+async function main(argv: readonly string[]): Promise<number> {
   keepToOwner();
-  const [command = "help", file, ...rest] = args;
-  const path = (): string => join(readConfig(process.env).dataDir, "exchange.db");
-  switch (command.toLowerCase()) {
-    case "help":
-      process.stdout.write(HELP);
-      return 0;
-    case "verify": {
-      const db = openExisting(file === undefined ? path() : resolve(file));
-      const findings = verifyDatabase(db);
-      db.close();
-      const ok = findings.every((finding) => finding.ok);
-      print({ ok, findings });
-      return ok ? 0 : 1;
-    }
-    case "backup":
-      if (file === undefined) throw new Error("backup: name the file to write");
-      print(await backUp(path(), file, rest.includes("--overwrite")));
-      return 0;
-    case "keys":
-      if (file !== "rotate") throw new Error("keys: rotate is all that can be done with them");
-      process.stdout.write(`${(await askServer(["keys rotate"])) ?? (await rotateKeys())}\n`);
-      return 0;
-    case "suspend":
-    case "restore":
-    case "identity": {
-      const answer = await askServer([command.toLowerCase(), ...(file === undefined ? [] : [file, ...rest])]);
-      if (answer === null) throw new Error("the server isn't running: start it first");
-      process.stdout.write(`${answer}\n`);
-      return 0;
-    }
-    default:
-      process.stderr.write(`unknown command "${command}"\n\n${HELP}`);
-      return 2;
+  const { command, rest } = findCommand(argv.length === 0 || argv[0] === "--help" ? ["help"] : argv);
+  if (rest.includes("--help")) return help(command.words.split(" "));
+  if (command.words === "help") return help(rest);
+  const given = readArguments(command, rest);
+  if (command.words === "verify") return verify(given[0]?.value);
+  if (command.words === "backup") {
+    const isOverwriting = given.some(({ field }) => field.field === "overwrite");
+    return print(await backUp(databaseFile(), String(given[0]!.value), isOverwriting));
   }
+  const { dataDir } = readConfig(process.env);
+  return print(await withServer(dataDir, PROGRAM, async (call) => call(requestOf(command, await lookUp(given, call)))));
 }
 
-function print(value: unknown): void {
+function print(value: unknown): number {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  return 0;
 }
 
-function askServer(request: readonly string[]): Promise<string | null> {
-  return ask(controlPath(readConfig(process.env).dataDir), request);
+function help(words: readonly string[]): number {
+  process.stdout.write(words.length === 0 ? HELP : `${helpOf(findCommand(words).command)}\n`);
+  return 0;
 }
 
-/** On a stopped server. */
-async function rotateKeys(): Promise<string> {
-  const { dataDir, publicUrl, accessTtlMs } = readConfig(process.env);
-  const lock = lockDataFolder(dataDir);
-  const now = Date.now();
-  const names = { issuer: publicUrl, audience: publicUrl };
-  const keys = await SigningKeys.open(keyFolder(dataDir), { ...names, tokenTtlMs: accessTtlMs, now });
-  const kid = await keys.rotate(now);
-  lock.close();
-  return `the signing key is ${kid}`;
+const databaseFile = (): string => join(readConfig(process.env).dataDir, "exchange.db");
+
+function verify(file: unknown): number {
+  const db = openExisting(file === undefined ? databaseFile() : resolve(String(file)));
+  const findings = verifyDatabase(db);
+  db.close();
+  const ok = findings.every((finding) => finding.ok);
+  print({ ok, findings });
+  return ok ? 0 : 1;
+}
+
+/** Puts ids in the place of e-mail addresses. */
+function lookUp(given: readonly Given[], call: Call): Promise<Given[]> {
+  return Promise.all(
+    given.map(async (each) => {
+      if (!each.isEmail) return each;
+      const { kind } = each.field;
+      const path = kind === "user" ? "/admin/users" : "/admin/identity-applications";
+      const query = new URLSearchParams({ email: String(each.value) }).toString();
+      const { items } = (await call({ method: "GET", path, query })) as { items: { id: number }[] };
+      const what = kind === "user" ? "no such user" : "no application is waiting";
+      if (items.length === 0) throw new Error(`${what}: ${each.value}`);
+      return { ...each, value: items[0]!.id };
+    }),
+  );
+}
+
+function explain(error: unknown): number {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  if (!(error instanceof UsageError)) return 1;
+  const { command }: { command: AdminCommand | null } = error;
+  process.stderr.write(command === null ? `\n${HELP}` : `\nUsage: npm run admin -- COMMAND\n\n${helpOf(command)}\n`);
+  return 2;
 }
 
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
+  process.exitCode = explain(error);
 }

@@ -10,6 +10,8 @@ import { DEFAULT_RATE_LIMITS, type RateLimits } from "./rate-limiter.ts";
 import { readSocialProviders, type SocialProvider } from "./social.ts";
 
 export interface Config {
+  /** False: no port is opened, the control socket alone takes requests. */
+  readonly network: boolean;
   readonly host: string;
   readonly port: number;
   readonly publicUrl: string;
@@ -98,6 +100,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const keyFile = file("TLS_KEY");
   if ((certFile === null) !== (keyFile === null)) throw new ConfigError("TLS_CERT and TLS_KEY go together: set both");
   return {
+    network: choice("NETWORK", "on", ["on", "off"]) === "on",
     host,
     port,
     publicUrl: publicUrl.replace(/\/+$/, ""),

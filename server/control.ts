@@ -1,45 +1,69 @@
 /**
  * The operator's line into a running server: a Unix socket that only the owner of the process may open, as is all that
- * it makes (data-folder.ts). A request is one line of JSON, `["suspend", "a@example.com"]`; so is its answer, `{"ok": true, "text": "..."}`.
+ * it makes (data-folder.ts). A request is one line of JSON, and so is its answer, which has the API's envelope. What a
+ * request says is operations.ts's business.
  */
-import { rmSync } from "node:fs";
-import { createConnection, createServer, type Server } from "node:net";
+import { existsSync, rmSync } from "node:fs";
+import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { basename, dirname } from "node:path";
-import { ApiError } from "./errors.ts";
+import { MAX_BODY_BYTES } from "../engine/limits.ts";
 
-/** Does the command and answers what to tell the operator. @throws ApiError for what the operator did wrong */
-export type Command = (args: readonly string[]) => Promise<string>;
+/** What one line asks for: a route as over HTTP, or a command that the API doesn't have. */
+export type ControlRequest =
+  | { readonly method: string; readonly path: string; readonly query?: string; readonly body?: unknown }
+  | { readonly command: string; readonly args: readonly string[] };
 
-interface ControlAnswer {
-  readonly ok: boolean;
-  readonly text: string;
+export interface ControlAnswer {
+  readonly code: number;
+  readonly msg: string;
+  readonly data: unknown;
 }
 
-const MAX_REQUEST_BYTES = 4_096;
-const IDLE_MS = 30_000;
+/** How long a request may take to come. */
+const REQUEST_MS = 30_000;
 
-/** Where the socket can't be made the server that is answered emits an error. */
-export function listenForCommands(path: string, commands: ReadonlyMap<string, Command>): Server {
-  const server = createServer((socket) => {
-    let request = "";
-    let isAnswered = false;
-    socket.setEncoding("utf8");
-    socket.setTimeout(IDLE_MS, () => socket.destroy());
+/** The server's end of the socket. Where it can't be made `server` emits an error. */
+export class ControlSocket {
+  readonly server: Server;
+  /** Connections whose request is not whole. */
+  private readonly asking = new Set<Socket>();
+  private readonly answer: (line: Buffer | null) => Promise<string>;
+
+  /** @param answer gives the answer's text to a request's; a line that is too long comes as null */
+  constructor(path: string, answer: (line: Buffer | null) => Promise<string>) {
+    this.answer = answer;
+    this.server = createServer((socket) => this.listen(socket));
+    // A server that was killed leaves its socket behind; the folder's lock says that none runs.
+    rmSync(path, { force: true });
+    inFolderOf(path, (short) => this.server.listen(short));
+  }
+
+  /** Takes no more requests; resolves when those under way are answered. */
+  close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    for (const socket of this.asking) socket.destroy();
+    return closed;
+  }
+
+  private listen(socket: Socket): void {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    this.asking.add(socket);
+    socket.setTimeout(REQUEST_MS, () => socket.destroy());
     socket.on("error", () => socket.destroy());
-    socket.on("data", (text: string) => {
-      request += text;
-      if (request.length > MAX_REQUEST_BYTES) socket.destroy();
-      if (isAnswered || !request.includes("\n")) return;
-      isAnswered = true;
-      void run(request.slice(0, request.indexOf("\n")), commands).then((answer) => {
-        socket.end(`${JSON.stringify(answer)}\n`);
-      });
+    socket.on("close", () => this.asking.delete(socket));
+    socket.on("data", (chunk: Buffer) => {
+      if (!this.asking.has(socket)) return;
+      const end = chunk.indexOf("\n");
+      chunks.push(end === -1 ? chunk : chunk.subarray(0, end));
+      length += chunks.at(-1)!.length;
+      const isTooLong = length > MAX_BODY_BYTES;
+      if (end === -1 && !isTooLong) return;
+      this.asking.delete(socket);
+      socket.setTimeout(0);
+      void this.answer(isTooLong ? null : Buffer.concat(chunks)).then((text) => socket.end(`${text}\n`));
     });
-  });
-  // A server that was killed leaves its socket behind; the folder's lock says that none runs.
-  rmSync(path, { force: true });
-  inFolderOf(path, (short) => server.listen(short));
-  return server;
+  }
 }
 
 /** What the operating systems leave for a socket's path, with room to spare. */
@@ -57,40 +81,49 @@ function inFolderOf<T>(path: string, use: (path: string) => T): T {
   }
 }
 
-async function run(line: string, commands: ReadonlyMap<string, Command>): Promise<ControlAnswer> {
-  try {
-    const [name, ...args] = JSON.parse(line) as string[];
-    const command = commands.get(String(name));
-    if (command === undefined) return { ok: false, text: `this server knows no command "${name}"` };
-    return { ok: true, text: await command(args.map(String)) };
-  } catch (error) {
-    const text = error instanceof ApiError || error instanceof SyntaxError ? error.message : "internal error";
-    return { ok: false, text };
-  }
-}
-
-/** Asks the running server. Null where none runs. @throws Error with the server's own words where it refuses */
-export function ask(path: string, request: readonly string[]): Promise<string | null> {
-  return new Promise((resolve, reject) => {
-    const socket = inFolderOf(path, createConnection);
+/** Asks the running server. Null where none takes requests. */
+export function ask(path: string, request: ControlRequest): Promise<ControlAnswer | null> {
+  return connected(path, (socket, resolve, reject) => {
     let answer = "";
     socket.setEncoding("utf8");
     socket.on("connect", () => socket.write(`${JSON.stringify(request)}\n`));
     socket.on("data", (text: string) => {
       answer += text;
     });
-    socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(null);
-      else reject(error);
-    });
     socket.on("end", () => {
       try {
-        const { ok, text } = JSON.parse(answer) as ControlAnswer;
-        if (ok) resolve(text);
-        else reject(new Error(text));
+        resolve(JSON.parse(answer) as ControlAnswer);
       } catch {
         reject(new Error("the server ended before it answered"));
       }
     });
+  });
+}
+
+/** True where a server takes requests. */
+export async function isListening(path: string): Promise<boolean> {
+  const found = await connected(path, (socket, resolve) => {
+    socket.on("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+  return found !== null;
+}
+
+/** What `use` makes of a connection; null where there is nothing to connect to. */
+function connected<T>(
+  path: string,
+  use: (socket: Socket, resolve: (value: T) => void, reject: (error: Error) => void) => void,
+): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    // In a folder that isn't there yet no short form of the path holds.
+    if (!existsSync(path)) return resolve(null);
+    const socket = inFolderOf(path, createConnection);
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(null);
+      else reject(error);
+    });
+    use(socket, resolve, reject);
   });
 }

@@ -10,6 +10,9 @@ export function keepToOwner(): void {
   process.umask(0o077);
 }
 
+/** Why a server doesn't start that comes too early, or too late. */
+export const FOLDER_IN_USE = "is in use by another server";
+
 /** Holds the data folder for this process's life, also through a crash: the lock goes with the process. */
 export function lockDataFolder(dataDir: string): Database.Database {
   let lock: Database.Database;
@@ -22,7 +25,7 @@ export function lockDataFolder(dataDir: string): Database.Database {
   try {
     lock.exec("BEGIN EXCLUSIVE");
   } catch {
-    throw new ConfigError(`DATA_DIR: "${dataDir}" is in use by another server`);
+    throw new ConfigError(`DATA_DIR: "${dataDir}" ${FOLDER_IN_USE}`);
   }
   return lock;
 }

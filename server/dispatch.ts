@@ -60,7 +60,8 @@ export function countRequest(
   now: number,
   identifier: string,
 ): RateState | null {
-  return limiter?.take(template, route.rateClass, principal?.userId ?? null, client, now, identifier) ?? null;
+  const { userId = null, rateLimitFactor = 1 } = principal ?? {};
+  return limiter?.take(template, route.rateClass, userId, client, now, identifier, rateLimitFactor) ?? null;
 }
 
 /**

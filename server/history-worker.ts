@@ -20,17 +20,18 @@ import { firstIdSince } from "../engine/journal/load.ts";
 import { MAX_PAGE_FILLS } from "../engine/limits.ts";
 import { prepareCandles } from "./candle-reader.ts";
 import { type FillFilters, prepareLedger } from "./ledger-reader.ts";
+import { prepareOperatorReads } from "./operator-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
-import { type HistoryPage, type PageOptions, takePage } from "./paging.ts";
+import { type HistoryPage, type OwnPageOptions, takePage } from "./paging.ts";
 
-export interface OrdersOptions extends PageOptions {
+export interface OrdersOptions extends OwnPageOptions {
   marketId?: number | undefined;
   outcomeId?: number | undefined;
   side?: number | undefined;
   clientOrderId?: string | undefined;
 }
 
-export interface FillsOptions extends PageOptions {
+export interface FillsOptions extends OwnPageOptions {
   marketId?: number | undefined;
   orderId?: number | undefined;
 }
@@ -303,7 +304,7 @@ export const fills = snapshot((options: FillsOptions): HistoryPage => {
 });
 
 /** One more than the page has, where there is one. */
-function fillRowsOfUser({ userId, before, limit, ...filters }: PageOptions & FillFilters): FillRow[] {
+function fillRowsOfUser({ userId, before, limit, ...filters }: OwnPageOptions & FillFilters): FillRow[] {
   const params = { start: fillsStart(userId, before), before, ...NO_FILL_FILTERS, ...filters };
   return fillsOfUser.all({ ...params, limit: limit + 1 }) as FillRow[];
 }
@@ -420,6 +421,11 @@ export const hourlyVolumes = snapshot(
       .all(firstIdSince(db, "fills", since)) as [number, number, number][];
   },
 );
+
+const operatorReads = prepareOperatorReads(db);
+export const applications = snapshot(operatorReads.applications);
+export const application = snapshot(operatorReads.application);
+export const audits = snapshot(operatorReads.audits);
 
 export type SearchTable = "markets" | "events";
 

@@ -13,6 +13,7 @@ import type {
   Withdrawal,
   WithdrawalsOptions,
 } from "./ledger-reader.ts";
+import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
 import { type HistoryPage, pageJson } from "./paging.ts";
 
@@ -113,6 +114,19 @@ export class History {
 
   settlements(options: SettlementsOptions): Promise<HistoryPage> {
     return this.run("settlements", options);
+  }
+
+  /** Identity applications, as operators see them. */
+  applications(options: ApplicationsOptions): Promise<HistoryPage> {
+    return this.run("applications", options);
+  }
+
+  application(id: number): Promise<ApplicationObject | null> {
+    return this.run("application", { id });
+  }
+
+  audits(options: AuditOptions): Promise<HistoryPage> {
+    return this.run("audits", options);
   }
 
   hourlyVolumes(since: number): Promise<[marketId: number, hour: number, volume: number][]> {

@@ -17,8 +17,9 @@ import type { Accounts, Principal, User } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { ApiError, badRequest, ErrorKind } from "./errors.ts";
 import { HourlyLimit } from "./hourly-limit.ts";
-import { phoneCodeText } from "./messages.ts";
+import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "./messages.ts";
 import type { Messenger } from "./messenger.ts";
+import type { Operator } from "./operators.ts";
 import { changeUser } from "./users.ts";
 
 const CODE_DIGITS = 6;
@@ -36,6 +37,11 @@ export interface Identity {
   readonly document_type: string;
   readonly document_number: string;
   readonly country: string;
+}
+
+export interface Decision {
+  readonly isApproved: boolean;
+  readonly note: string | null;
 }
 
 export class Kyc {
@@ -123,7 +129,7 @@ export class Kyc {
     }
     const { document_type, document_number, country } = identity;
     const made = { userId: user.id, documentType: document_type, country, status: "pending", createdAt: context.now };
-    const known = { ...made, decidedAt: null };
+    const known = { ...made, note: null, decidedAt: null };
     // Seen at once, so that two requests don't make two applications.
     this.accounts.setIdentityApplication({ ...known, id: 0 });
     const write: AccountWrite = {
@@ -138,19 +144,27 @@ export class Kyc {
     return application;
   }
 
-  /** An operator's decision. @throws ApiError 40900 unless an application waits */
-  async decide(user: User, isApproved: boolean, actor: string, context: RequestContext): Promise<void> {
+  /**
+   * An operator's decision on one of the user's applications.
+   * @throws ApiError 40300 for the operator's own, 40900 unless it waits
+   */
+  async decide(user: User, id: number, decision: Decision, operator: Operator, context: RequestContext): Promise<void> {
+    if (user.id === operator.userId)
+      throw new ApiError(ErrorKind.forbidden, "another operator must decide on one's own");
     const application = this.accounts.identityApplication(user.id);
-    if (application?.status !== "pending" || application.id === 0) {
-      throw new ApiError(ErrorKind.conflict, "no application is waiting");
+    // Those before the user's last one are decided.
+    if (application?.id !== id || application.status !== "pending") {
+      throw new ApiError(ErrorKind.conflict, "the application is decided");
     }
-    const status = isApproved ? "approved" : "refused";
-    this.accounts.setIdentityApplication({ ...application, status, decidedAt: context.now });
-    const set = { status, decidedAt: context.now };
-    const writes: AccountWrite[] = [{ kind: "update", table: "identity_applications", id: application.id, set }];
+    const { isApproved, note } = decision;
+    const set = { status: isApproved ? "approved" : "refused", note, decidedAt: context.now };
+    this.accounts.setIdentityApplication({ ...application, ...set });
+    const writes: AccountWrite[] = [{ kind: "update", table: "identity_applications", id, set }];
     if (isApproved) writes.push(changeUser(user, { kycTier: 2 }));
-    const change = { action: `identity.${isApproved ? "approve" : "refuse"}`, userId: user.id };
-    await this.writer.write(writes, [audit(context, actor, change)]);
+    const action = `identity.${isApproved ? "approve" : "refuse"}`;
+    const change = { action, userId: user.id, subject: id, details: { note } };
+    await this.writer.write(writes, [audit(context, operator.actor, change)]);
+    this.messenger.sendMail(isApproved ? identityApprovedMail(user.email) : identityRefusedMail(user.email));
   }
 }
 

@@ -7,9 +7,9 @@ import { Side } from "../engine/constants.ts";
 import type { WithdrawalRow } from "../engine/journal/load.ts";
 import { notionalMicro } from "../engine/money.ts";
 import type { FillRow } from "./history-worker.ts";
-import { type HistoryPage, type PageOptions, takePage } from "./paging.ts";
+import { type HistoryPage, type OwnPageOptions, takePage } from "./paging.ts";
 
-export interface TransactionsOptions extends PageOptions {
+export interface TransactionsOptions extends OwnPageOptions {
   type?: string | undefined;
   from?: number | undefined;
   to?: number | undefined;
@@ -37,7 +37,7 @@ export interface WithdrawalsOptions extends DepositsOptions {
   status?: string | undefined;
 }
 
-export interface SettlementsOptions extends PageOptions {
+export interface SettlementsOptions extends OwnPageOptions {
   marketId?: number | undefined;
 }
 
@@ -160,7 +160,7 @@ function byId<T extends { id: number }>(rows: readonly unknown[], limit: number)
 /** @param fillRows answers a user's fills, one more than the page has where there is one */
 export function prepareLedger(
   db: Database.Database,
-  fillRows: (options: PageOptions & FillFilters) => FillRow[],
+  fillRows: (options: OwnPageOptions & FillFilters) => FillRow[],
 ): LedgerReader {
   const entriesOfUser = db.prepare(
     `SELECT id, type, amount, balance_after, market_id, outcome_id, created_at FROM entries

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { check } from "../engine/check.ts";
-import { MarketStatus } from "../engine/constants.ts";
+import { MarketStatus, Reason } from "../engine/constants.ts";
 import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/histogram.ts";
 import { migrate, openDatabase } from "../engine/journal/database.ts";
 import type { JournalSetup } from "../engine/journal/journal-stage.ts";
@@ -52,7 +52,7 @@ import { Authenticator } from "./authenticator.ts";
 import { createAddressReader } from "./client-address.ts";
 import { ClientOrderIds } from "./client-order-ids.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
-import { listenForCommands } from "./control.ts";
+import { ControlSocket } from "./control.ts";
 import { Counters } from "./counters.ts";
 import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
 import { compileRoutes } from "./dispatch.ts";
@@ -87,6 +87,7 @@ import { Sessions } from "./sessions.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { SocialSignIn } from "./social.ts";
 import { SocketTickets } from "./socket-tickets.ts";
+import { Suspensions } from "./suspensions.ts";
 import { loadUws } from "./uws.ts";
 import { SocketHub } from "./websocket.ts";
 import { Withdrawals } from "./withdrawals.ts";
@@ -221,6 +222,9 @@ function listen(config: Config, uws: typeof Uws, app: Uws.TemplatedApp): Promise
 async function start(config: Config, logger: Logger): Promise<void> {
   // Until it is ready nothing was accepted, so that there is nothing to finish.
   for (const signal of STOP_SIGNALS) process.on(signal, leave);
+  process.on("disconnect", leave);
+  // It may have been gone before anybody listened; where there is no channel this is undefined.
+  if (process.connected === false) leave();
   assertLimits();
   const uws = await loadUws();
   keepToOwner();
@@ -326,6 +330,16 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const withdrawals = new Withdrawals(payers, loadPendingWithdrawals(db));
   const catalog = new MarketCatalog(registry, writer);
   const life = new MarketLife({ exchange, writer, approvals, accounts, messenger });
+  const suspensions = new Suspensions({
+    accounts,
+    writer,
+    endSockets: (credential) => hub.endCredential(credential, Date.now()),
+    cancelOrders: (userId) =>
+      new Promise((resolve) => {
+        const done = (): void => resolve();
+        entry.cancelAll(userId, {}, Date.now(), { data: done, error: done }, Reason.operator);
+      }),
+  });
 
   let phase: "starting" | "ready" | "failed" | "stopping" = "starting";
   const closed = (): ApiError | null => {
@@ -378,6 +392,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     writer,
     approvals,
     withdrawals,
+    suspensions,
     tickets,
     limiter,
     unready,
@@ -402,8 +417,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
   exchange.setAudience(hub);
   hub.register();
   registerRoutes(app, routes, access);
-  const listenSocket = await listen(config, uws, app);
-  const port = uws.us_socket_local_port(listenSocket);
+  const listenSocket = config.network ? await listen(config, uws, app) : null;
+  const port = listenSocket === null ? 0 : uws.us_socket_local_port(listenSocket);
   publicUrl = publicUrl.replace(/:0$/, `:${port}`);
   keys.setAudience(publicUrl, audience());
 
@@ -468,12 +483,13 @@ async function start(config: Config, logger: Logger): Promise<void> {
     phase = "stopping";
     logger.info({ signal }, "shutting down");
     setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
-    uws.us_listen_socket_close(listenSocket);
+    if (listenSocket !== null) uws.us_listen_socket_close(listenSocket);
     for (const timer of ticking) clearInterval(timer);
-    control.close();
+    const asked = control.close();
     pace.close();
     // What waits for its password's turn is refused, what has had it goes on to its end.
     await passwords.close();
+    await asked;
     while (!failed && exchange.pendingCount + writer.pendingCount > 0)
       await new Promise((resolve) => setTimeout(resolve, 5));
     if (!failed) {
@@ -495,18 +511,11 @@ async function start(config: Config, logger: Logger): Promise<void> {
     logger.info("stopped");
     process.exit(0);
   };
-  const control = listenForCommands(
+  const control = new ControlSocket(
     controlPath(config.dataDir),
-    createOperations({
-      accounts,
-      kyc,
-      keys,
-      writer,
-      endSockets: (credential) => hub.endCredential(credential, Date.now()),
-      cancelOrders: (userId) => entry.cancelAll(userId, {}, Date.now(), IGNORED),
-    }),
+    createOperations({ routes, reads: exchange.reads, logger, closed, accounts, passwords, keys, writer }),
   );
-  control.on("error", (error) =>
+  control.server.on("error", (error) =>
     logger.warn({ err: error }, "no control socket: commands of npm run admin can't reach this server"),
   );
 
@@ -514,11 +523,14 @@ async function start(config: Config, logger: Logger): Promise<void> {
     process.off(signal, leave);
     process.on(signal, () => void stop(signal));
   }
+  process.off("disconnect", leave);
+  process.on("disconnect", () => void stop("disconnect"));
   phase = "ready";
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
-  greet(config, port);
+  if (config.network) greet(config, port);
 }
 
+/** It also stops when the process ends that started it with a channel between the two: reach-server.ts. */
 const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const leave = (): void => process.exit(0);
 const IGNORED = { data(): void {}, error(): void {} };

@@ -113,6 +113,27 @@ ${note === null ? "" : `\nThe operator's note:\n\n    ${note.replaceAll("\n", "\
   };
 }
 
+export function identityApprovedMail(to: string): Mail {
+  return {
+    to,
+    subject: `Your identity is verified at ${EXCHANGE}`,
+    text: `Your application with a government ID was approved: your ${EXCHANGE}
+account has KYC tier 2 from now on.
+`,
+  };
+}
+
+export function identityRefusedMail(to: string): Mail {
+  return {
+    to,
+    subject: `Your identity is not verified at ${EXCHANGE}`,
+    text: `Your application with a government ID was refused: your ${EXCHANGE}
+account stays as it is. What was noted on the decision is shown with the
+application, and you can apply again.
+`,
+  };
+}
+
 /** @param validMs how long the code is valid from now on */
 export function phoneCodeText(to: string, code: string, validMs: number): TextMessage {
   const body = `Your ${EXCHANGE} code is ${code}. It is valid for ${wordDuration(validMs)}. Don't share it. If you didn't ask for it, ignore it.`;

@@ -1,6 +1,208 @@
-/** Operators' routes of users: identity applications, suspension, terms, the audit log. */
-import type { Route } from "./route.ts";
+/** Operators' routes of users: their accounts, suspension, terms, identity applications; and the audit log. */
+import type { Static } from "typebox";
+import type { UserTerms } from "../engine/journal/load.ts";
+import { MAX_USERS_WALKED } from "../engine/limits.ts";
+import { userView } from "./account-routes.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import type { Accounts, User } from "./accounts.ts";
+import { audit, contextOf } from "./audit.ts";
+import { badRequest, notFound } from "./errors.ts";
+import type { Exchange } from "./exchange.ts";
+import { type History, historyPage } from "./history.ts";
+import type { Kyc } from "./kyc.ts";
+import * as O from "./operator-schemas.ts";
+import { OPERATOR, operatorOf } from "./operators.ts";
+import { pageJson, readPage } from "./paging.ts";
+import { pathId, type Route, type RouteRequest, route } from "./route.ts";
+import * as S from "./schemas.ts";
+import type { Suspensions } from "./suspensions.ts";
+import { changeTerms } from "./users.ts";
+import { balanceView } from "./views.ts";
 
-export function createOperatorRoutes(): Route[] {
-  return [];
+export interface OperatorRouteContext {
+  readonly exchange: Exchange;
+  readonly accounts: Accounts;
+  readonly history: History;
+  readonly writer: AccountWriter;
+  readonly kyc: Kyc;
+  readonly suspensions: Suspensions;
+}
+
+export function createOperatorRoutes(context: OperatorRouteContext): Route[] {
+  return [...userRoutes(context), ...applicationRoutes(context), auditRoute(context)];
+}
+
+// ---------------------------------------------------------------- users
+
+function userRoutes({ accounts, exchange, writer, suspensions }: OperatorRouteContext): Route[] {
+  const json = (user: User, now: number): string => JSON.stringify(operatorUserView(user, exchange, now));
+  const userIn = ({ params }: RouteRequest): User => {
+    const user = accounts.user(pathId(params[0], "user"));
+    if (user === undefined) throw notFound("user");
+    return user;
+  };
+  const suspensionRoute = (name: "suspend" | "restore", summary: string): Route =>
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: `/admin/users/:id/${name}`,
+      summary,
+      body: O.NoteOnly,
+      response: O.OperatorUser,
+      async handler(request) {
+        const user = userIn(request);
+        await suspensions[name](user, noteIn(request), operatorOf(request), contextOf(request));
+        return json(user, request.now);
+      },
+    });
+  return [
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/users",
+      summary: "Users, newest first",
+      query: O.UsersQuery,
+      response: O.Users,
+      handler({ query, now }) {
+        const { users, next } = usersPage(accounts, query as Static<typeof O.UsersQuery>);
+        return pageJson(
+          users.map((user) => json(user, now)),
+          next,
+        );
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/users/:id",
+      summary: "One user",
+      response: O.OperatorUser,
+      handler: (request) => json(userIn(request), request.now),
+    }),
+    suspensionRoute("suspend", "Refuse the user's tokens and sign-ins, end its sockets and cancel its orders"),
+    suspensionRoute("restore", "End a suspension"),
+    route({
+      ...OPERATOR,
+      method: "PATCH",
+      path: "/admin/users/:id/terms",
+      summary: "Set the user's own daily limit, fees and rate limits; null: as for everybody again",
+      body: O.TermsChange,
+      response: O.OperatorUser,
+      async handler(request) {
+        const user = userIn(request);
+        const body = request.body as Static<typeof O.TermsChange>;
+        if (Object.keys(body).length === 0)
+          throw badRequest(`${Object.keys(TERMS).join(", ")}: give one of them or more`);
+        const change = { action: "user.set_terms", userId: user.id, subject: user.id, details: body };
+        const line = audit(contextOf(request), operatorOf(request).actor, change);
+        await writer.write([changeTerms(user, termsIn(body))], [line]);
+        return json(user, request.now);
+      },
+    }),
+  ];
+}
+
+/** The API's names of the terms. */
+const TERMS = {
+  daily_limit: "dailyLimit",
+  trading_fee: "tradingFee",
+  maker_rebate: "makerRebate",
+  pat_rebate: "patRebate",
+  rate_limit_factor: "rateLimitFactor",
+} as const;
+
+function termsIn(body: Static<typeof O.TermsChange>): Partial<UserTerms> {
+  return Object.fromEntries(Object.entries(body).map(([name, value]) => [TERMS[name as keyof typeof TERMS], value]));
+}
+
+function operatorUserView(user: User, exchange: Exchange, now: number): object {
+  return {
+    ...userView(user, exchange, now),
+    suspended_at: user.suspendedAt,
+    balance: balanceView(exchange.ledger, user.id),
+    terms: Object.fromEntries(Object.entries(TERMS).map(([name, field]) => [name, user[field]])),
+  };
+}
+
+/** What fits among the users that one read looks at, and the id to go on below. */
+function usersPage(accounts: Accounts, query: Static<typeof O.UsersQuery>): { users: User[]; next: number | null } {
+  const { email, role, kyc_tier, suspended, ...rest } = query;
+  const { before, limit } = readPage(rest);
+  const fits = (user: User | undefined): user is User =>
+    user !== undefined &&
+    user.id < before &&
+    (role === undefined || user.role === role) &&
+    (kyc_tier === undefined || user.kycTier === kyc_tier) &&
+    (suspended === undefined || (user.suspendedAt !== null) === suspended);
+  if (email !== undefined) return { users: [accounts.userByEmail(email.toLowerCase())].filter(fits), next: null };
+  const users: User[] = [];
+  let id = Math.min(before - 1, accounts.lastUserId);
+  const floor = Math.max(0, id - MAX_USERS_WALKED);
+  for (; id > floor && users.length < limit; id--) {
+    const user = accounts.user(id);
+    if (fits(user)) users.push(user);
+  }
+  return { users, next: id > 0 ? id + 1 : null };
+}
+
+function noteIn({ body }: RouteRequest): string | null {
+  return (body as Static<typeof O.NoteOnly>).note ?? null;
+}
+
+// ---------------------------------------------------------------- identity applications
+
+function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Route[] {
+  const decisionRoute = (name: "approve" | "refuse", summary: string): Route =>
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: `/admin/identity-applications/:id/${name}`,
+      summary,
+      body: O.NoteOnly,
+      response: O.OperatorApplication,
+      async handler(request) {
+        const id = pathId(request.params[0], "application");
+        const found = await history.application(id);
+        if (found === null) throw notFound("application");
+        const user = accounts.user(found.user_id)!;
+        const decision = { isApproved: name === "approve", note: noteIn(request) };
+        await kyc.decide(user, id, decision, operatorOf(request), contextOf(request));
+        return JSON.stringify(await history.application(id));
+      },
+    });
+  return [
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/identity-applications",
+      summary: "Applications for KYC tier 2 in one state, newest first; those that wait unless another is named",
+      query: O.ApplicationsQuery,
+      response: S.pageOf(O.OperatorApplication),
+      handler({ query }) {
+        const { status = "pending", email, ...rest } = query as Static<typeof O.ApplicationsQuery>;
+        const filters = { status: String(status), email: email?.toLowerCase() };
+        return historyPage(history.applications({ ...readPage(rest), ...filters }));
+      },
+    }),
+    decisionRoute("approve", "Give the applicant KYC tier 2"),
+    decisionRoute("refuse", "Refuse the application; the user may make another"),
+  ];
+}
+
+// ---------------------------------------------------------------- the audit log
+
+function auditRoute({ history }: OperatorRouteContext): Route {
+  return route({
+    ...OPERATOR,
+    method: "GET",
+    path: "/admin/audit-log",
+    summary: "Who changed what of money or access, newest first",
+    query: O.AuditQuery,
+    response: O.AuditLog,
+    handler({ query }) {
+      const { user_id, actor, action, from, to, ...rest } = query as Static<typeof O.AuditQuery>;
+      if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
+      return historyPage(history.audits({ ...readPage(rest), userId: user_id, actor, action, from, to }));
+    },
+  });
 }

@@ -15,6 +15,6 @@ export interface Operator {
 const SHELL: Operator = { actor: "admin", userId: null };
 
 /** Whoever asks, on a route for operators. */
-export function operatorOf({ principal }: RouteRequest): Operator {
+export function operatorOf({ principal }: Pick<RouteRequest, "principal">): Operator {
   return principal === null ? SHELL : { actor: actorOf(principal), userId: principal.userId };
 }

@@ -8,7 +8,6 @@ import { OrderType, Reason, SelfTradePrevention, Side, TimeInForce } from "../en
 import type { Ledger } from "../engine/ledger.ts";
 import {
   ANSWER_DEADLINE_MS,
-  DAILY_ACTIVITY_LIMIT_MICRO,
   MAX_CHAIN_COMMANDS,
   MAX_PRICE_BPS,
   MICRO_PER_SHARE,
@@ -70,7 +69,8 @@ export interface OrderFilter {
 
 export interface Trader {
   readonly userId: number;
-  readonly kycTier: number;
+  /** micro-USDC of activity a UTC day. */
+  readonly dailyLimit: number;
   /** The request came with a personal access token. */
   readonly pat: boolean;
 }
@@ -266,7 +266,7 @@ export class OrderEntry {
   }
 
   /** Cancels all live orders of the user that fit; `answer` gets {order_ids} of those that it ended. */
-  cancelAll(userId: number, filter: OrderFilter, now: number, answer: Answer): void {
+  cancelAll(userId: number, filter: OrderFilter, now: number, answer: Answer, reason: number = Reason.user): void {
     const { exchange } = this;
     if (exchange.refusal !== null) throw exchange.refusal;
     const { store } = exchange;
@@ -280,7 +280,7 @@ export class OrderEntry {
       slots.push(slot);
     }
     const gathered = new GatheredAnswer(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
-    exchange.cancels.add(slots, Reason.user, {
+    exchange.cancels.add(slots, reason, {
       arrived: () => gathered.arrived(),
       done: (orderIds) => gathered.finish(`{"order_ids":[${orderIds.join(",")}]}`),
     });
@@ -584,11 +584,11 @@ export class OrderEntry {
   private checkActivity(trader: Trader, activity: number, now: number): void {
     if (activity <= 0) return;
     const day = utcDay(now);
-    const limit = DAILY_ACTIVITY_LIMIT_MICRO[trader.kycTier] ?? 0;
-    const used = this.exchange.ledger.activity(trader.userId, day);
-    if (used + activity <= limit) return;
+    const { userId, dailyLimit } = trader;
+    const used = this.exchange.ledger.activity(userId, day);
+    if (used + activity <= dailyLimit) return;
     const retryAfter = Math.ceil(((day + 1) * MS_PER_DAY - now) / 1000);
-    const text = `daily activity: ${used} of ${limit} micro-USDC are used, the order adds ${activity}`;
+    const text = `daily activity: ${used} of ${dailyLimit} micro-USDC are used, the order adds ${activity}`;
     throw new ApiError(ErrorKind.limitExceeded, text, retryAfter);
   }
 

@@ -9,11 +9,15 @@ export interface HistoryPage<T extends object = object> {
   next: number | null;
 }
 
-/** A page of a user's rows. */
 export interface PageOptions {
-  userId: number;
+  /** The id to go on below. */
   before: number;
   limit: number;
+}
+
+/** A page of a user's own rows. */
+export interface OwnPageOptions extends PageOptions {
+  userId: number;
 }
 
 /** @param rows one more than the page has, where there is one */

@@ -101,13 +101,13 @@ class Bucket {
     if (this.times.length > FIRST_TIMES) this.times = new Array<number>(FIRST_TIMES);
   }
 
-  /** Forgets what is a minute old and answers how many requests are free. */
+  /** Forgets what is a minute old and answers how many requests are free; none where the limit was lowered below them. */
   free(time: number): number {
     while (this.used > 0 && this.times[this.first]! + WINDOW_MS <= time) {
       this.first = this.index(1);
       this.used--;
     }
-    return this.limit - this.used;
+    return Math.max(0, this.limit - this.used);
   }
 
   /** Something must be free. */
@@ -119,7 +119,7 @@ class Bucket {
 
   /** Milliseconds until one request is free, where none is. */
   waitMs(time: number): number {
-    return this.times[this.first]! + WINDOW_MS - time;
+    return this.times[this.index(this.used - this.limit)]! + WINDOW_MS - time;
   }
 
   state(time: number): RateState {
@@ -197,6 +197,7 @@ class RecentBuckets {
     if (bucket === undefined) {
       bucket = this.make(limit, home, typeof key === "string" ? flat(key) : key);
     } else {
+      bucket.limit = limit;
       if (bucket === this.newest) return bucket;
       this.unlink(bucket);
     }
@@ -241,7 +242,7 @@ function flat(text: string): string {
 }
 
 /**
- * The buckets of one route. A route has one class, so that one key always has the same limit here. Only valid tokens
+ * The buckets of one route. A route has one class, so that only a user's limit can change, with its factor. Only valid tokens
  * make users and their addresses, which their limits bound; the other two can be flooded.
  */
 interface RouteBuckets {
@@ -273,6 +274,7 @@ export class RateLimiter {
    * @param now milliseconds
    * @param identifier of the classes "identifier" and "mail": what the request names its account by, in its one spelling (an e-mail in
    *   lower case), bounded by the caller; empty where it names none
+   * @param factor of the user's own limits; those of addresses and identifiers are everybody's
    * @returns null where nothing limits the class
    * @throws RateLimited 42900 with the seconds until such a request passes
    */
@@ -283,13 +285,14 @@ export class RateLimiter {
     address: string,
     now: number,
     identifier = "",
+    factor = 1,
   ): RateState | null {
     if (rateClass === "none") return null;
     const time = this.advance(now);
     const buckets = this.bucketsOf(route);
-    if (rateClass === "order" && userId !== null) return this.takeOrder(buckets, userId, address, route, time);
+    if (rateClass === "order" && userId !== null) return this.takeOrder(buckets, userId, factor, address, route, time);
     if (rateClass === "mail" && identifier !== "") return this.takeMail(buckets, identifier, address, route, time);
-    const bucket = this.onlyBucket(buckets, rateClass, userId, address, identifier);
+    const bucket = this.onlyBucket(buckets, rateClass, userId, factor, address, identifier);
     if (bucket.free(time) === 0) throw refusal(bucket, route, time);
     bucket.add(time);
     return bucket.addedState();
@@ -303,15 +306,17 @@ export class RateLimiter {
     address: string,
     now: number,
     identifier = "",
+    factor = 1,
   ): RateBucketState[] {
     if (rateClass === "none") return [];
     const time = this.advance(now);
     const { limits } = this;
     const buckets = this.routes.get(route);
-    const show = (scope: RateScope, limit: number, bucket: Bucket | undefined): RateBucketState => ({
-      scope,
-      ...(bucket?.state(time) ?? { limit, remaining: limit, reset: 0 }),
-    });
+    const show = (scope: RateScope, limit: number, bucket: Bucket | undefined): RateBucketState => {
+      if (bucket === undefined) return { scope, limit, remaining: limit, reset: 0 };
+      bucket.limit = limit;
+      return { scope, ...bucket.state(time) };
+    };
     const names = (rateClass === "identifier" || rateClass === "mail") && identifier !== "";
     const named = names ? [show("identifier", limits.authIdentifier, buckets?.identifiers.get(identifier))] : [];
     if (names && rateClass === "identifier") return named;
@@ -321,9 +326,9 @@ export class RateLimiter {
       return [show("address", limits.address, buckets?.addresses.get(address))];
     }
     const user = buckets?.users.get(userId);
-    if (rateClass === "default") return [show("user", limits.user, user)];
+    if (rateClass === "default") return [show("user", limits.user * factor, user)];
     const ofAddress = show("address", limits.orderAddress, buckets?.userAddresses.get(address));
-    return [show("user", limits.orderUser, user), ofAddress];
+    return [show("user", limits.orderUser * factor, user), ofAddress];
   }
 
   /** The bucket of a request that a single one counts. */
@@ -331,6 +336,7 @@ export class RateLimiter {
     buckets: RouteBuckets,
     rateClass: RateClass,
     userId: number | null,
+    factor: number,
     address: string,
     identifier: string,
   ): Bucket {
@@ -342,7 +348,7 @@ export class RateLimiter {
     if (rateClass === "identifier" || rateClass === "mail" || userId === null) {
       return this.addresses.use(buckets.addresses, address, limits.address);
     }
-    return this.users.use(buckets.users, userId, limits.user);
+    return this.users.use(buckets.users, userId, limits.user * factor);
   }
 
   /** Throws as `take` would where the address of a request without a valid token has nothing left; takes nothing. */
@@ -366,8 +372,15 @@ export class RateLimiter {
     return (addressFree < namedFree ? ofAddress : named).addedState();
   }
 
-  private takeOrder(buckets: RouteBuckets, userId: number, address: string, route: string, time: number): RateState {
-    const user = this.users.use(buckets.users, userId, this.limits.orderUser);
+  private takeOrder(
+    buckets: RouteBuckets,
+    userId: number,
+    factor: number,
+    address: string,
+    route: string,
+    time: number,
+  ): RateState {
+    const user = this.users.use(buckets.users, userId, this.limits.orderUser * factor);
     const userFree = user.free(time);
     if (userFree === 0) {
       // Makes no bucket of the address: one user with many addresses would evict what others' requests left.

@@ -5,8 +5,8 @@
 import type { Static } from "typebox";
 import { ORDER_TYPES, OrderType, SELF_TRADE_PREVENTIONS, TIMES_IN_FORCE, TimeInForce } from "../engine/constants.ts";
 import type { CommittedTotals } from "../engine/journal/totals.ts";
-import { DAILY_ACTIVITY_LIMIT_MICRO, DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
-import { utcDay } from "../engine/money.ts";
+import { DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
+import { makerRebateBps, tradingFeeBps, utcDay } from "../engine/money.ts";
 import { sideOf } from "../engine/records.ts";
 import { type AccountRouteContext, createAccountRoutes } from "./account-routes.ts";
 import type { AccountWriter } from "./account-writer.ts";
@@ -22,7 +22,7 @@ import { createMarketRoutes, type MarketRouteContext } from "./market-routes.ts"
 import { METRICS_TYPE, type Metrics } from "./metrics.ts";
 import { createMoneyAdminRoutes, type MoneyAdminContext } from "./money-admin-routes.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
-import { createOperatorRoutes } from "./operator-routes.ts";
+import { createOperatorRoutes, type OperatorRouteContext } from "./operator-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
 import { liveOrderJson } from "./order-json.ts";
 import { IN_FLIGHT } from "./order-store.ts";
@@ -42,7 +42,8 @@ export interface RouteContext
     MarketRouteContext,
     MarketAdminRouteContext,
     MoneyAdminContext,
-    OAuthRouteContext {
+    OAuthRouteContext,
+    OperatorRouteContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly history: History;
@@ -67,7 +68,7 @@ export function createRoutes(context: RouteContext): Route[] {
     ...createAccountRoutes(context),
     ...createOAuthRoutes(context),
     ...createMarketAdminRoutes(context),
-    ...createOperatorRoutes(),
+    ...createOperatorRoutes(context),
     ...serviceRoutes(context),
     limitsRoute(context, () => routes),
   ];
@@ -300,21 +301,22 @@ function limitsRoute({ exchange, limiter }: RouteContext, routes: () => readonly
   return route({
     method: "GET",
     path: "/me/limits",
-    summary: "The caller's KYC tier, daily activity and rate limits, with what is left of each",
+    summary: "The caller's KYC tier, fees, daily activity and rate limits, with what is left of each",
     access: "user",
     response: S.Limits,
     handler({ principal, address, now }) {
-      const { userId, kycTier, credential } = principal!;
+      const { userId, kycTier, dailyLimit: limit, rateLimitFactor, pat, credential } = principal!;
+      const { user } = credential;
       // A path that is served at the root too is one bucket.
       const counted = new Map(routes().map((each) => [`${each.method} ${each.path}`, each]));
       const rates = [...counted].flatMap(([template, { rateClass, oauth }]) => {
         const who = oauth ? null : userId;
-        const states = limiter?.peek(template, rateClass, who, address.client, now, credential.user.email) ?? [];
+        const states = limiter?.peek(template, rateClass, who, address.client, now, user.email, rateLimitFactor) ?? [];
         return states.map((state) => ({ route: template, ...state }));
       });
-      const limit = DAILY_ACTIVITY_LIMIT_MICRO[kycTier] ?? 0;
       const used = exchange.ledger.activity(userId, utcDay(now));
-      return JSON.stringify({ kyc_tier: kycTier, daily_activity: { used, limit }, rate_limits: rates });
+      const fees = { trading_fee: tradingFeeBps(user), maker_rebate: makerRebateBps(user, pat) };
+      return JSON.stringify({ kyc_tier: kycTier, daily_activity: { used, limit }, fees, rate_limits: rates });
     },
   });
 }

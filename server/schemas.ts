@@ -184,7 +184,7 @@ export const CandlesQuery = closed({
 
 const Scopes = Type.Array(names(SCOPES), { minItems: 1, maxItems: SCOPES.length });
 /** ASCII, so that upper and lower case have one meaning; one mailbox, as mail programs understand it. */
-const Email = Type.String({
+export const Email = Type.String({
   pattern:
     "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*$",
   maxLength: MAX_EMAIL_LENGTH,
@@ -196,6 +196,8 @@ const GivenPassword = Type.String({ minLength: 1, maxLength: 1_024 });
 const MailedToken = Type.String({ minLength: 1, maxLength: 200 });
 const Country = Type.String({ pattern: "^[A-Z]{2}$", description: "ISO 3166-1 alpha-2" });
 const DOCUMENT_TYPES = ["passport", "id_card", "driving_license", "residence_permit"] as const;
+export const APPLICATION_STATUSES = ["pending", "approved", "refused"] as const;
+export const ROLES_OF_USERS = ["user", "operator"] as const;
 export const Nothing = Type.Null();
 
 export const Credentials = closed({ email: Email, password: GivenPassword });
@@ -239,14 +241,14 @@ export const NewOAuthClient = closed({
   confidential: Type.Boolean(),
 });
 
-const user = {
+export const user = {
   id: Id,
   email: Type.String(),
   email_verified: Type.Boolean(),
   phone: nullable(Type.String()),
   phone_verified: Type.Boolean(),
   kyc_tier: Type.Integer({ minimum: 0, maximum: 2 }),
-  role: names(["user", "operator"]),
+  role: names(ROLES_OF_USERS),
   daily_activity: closed({ used: Money, limit: Money }),
   created_at: Time,
 };
@@ -261,7 +263,8 @@ export const IdentityApplication = closed({
   id: Id,
   document_type: names(DOCUMENT_TYPES),
   country: Type.String(),
-  status: names(["pending", "approved", "refused"]),
+  status: names(APPLICATION_STATUSES),
+  note: nullable(Type.String({ description: "what the operator noted" })),
   created_at: Time,
   decided_at: nullable(Time),
 });
@@ -437,6 +440,10 @@ export const Rate = closed(rateState);
 export const Limits = closed({
   kyc_tier: Type.Integer({ minimum: 0, maximum: 2 }),
   daily_activity: closed({ used: Money, limit: Money }),
+  fees: closed({
+    trading_fee: Type.Integer({ minimum: 0, description: "BPS of the notional, of a seller" }),
+    maker_rebate: Type.Integer({ minimum: 0, description: "BPS of the notional, of orders placed with this token" }),
+  }),
   rate_limits: Type.Array(
     closed({
       route: Type.String({ description: "method and path" }),

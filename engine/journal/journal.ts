@@ -14,16 +14,9 @@ import { check } from "../check.ts";
 import { isFinal, MarketStatus, OrderStatus, Role } from "../constants.ts";
 import { IdSet } from "../id-set.ts";
 import { isBalanced, Ledger } from "../ledger.ts";
-import {
-  KEEP_UPDATES_MS,
-  MAKER_REBATE_BPS,
-  MAX_LIVE_ORDERS,
-  MAX_OUTCOME_ID,
-  PAT_REBATE_BPS,
-  TRADING_FEE_BPS,
-} from "../limits.ts";
+import { KEEP_UPDATES_MS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
 import type { MicroClock } from "../micro-clock.ts";
-import { notionalMicro } from "../money.ts";
+import { makerRebateBps, notionalMicro, tradingFeeBps } from "../money.ts";
 import type { OrderTexts } from "../order-texts.ts";
 import * as R from "../records.ts";
 import type { RingGate } from "../ring.ts";
@@ -347,8 +340,7 @@ export class Journal {
     if (this.terms.size === 0) return 0;
     const terms = this.terms.get(user);
     if (terms === undefined) return 0;
-    const rebate = pat ? (terms.patRebate ?? PAT_REBATE_BPS) : (terms.makerRebate ?? MAKER_REBATE_BPS);
-    return R.packRates(terms.tradingFee ?? TRADING_FEE_BPS, rebate);
+    return R.packRates(tradingFeeBps(terms), makerRebateBps(terms, pat));
   }
 
   private addMarket(market: number, first: number, outcomes: number): void {

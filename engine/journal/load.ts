@@ -223,6 +223,8 @@ export interface IdentityApplicationRow {
   documentType: string;
   country: string;
   status: string;
+  /** The operator's. */
+  note: string | null;
   createdAt: number;
   decidedAt: number | null;
 }
@@ -356,7 +358,7 @@ export function loadAccounts(db: Database.Database, since: number, ended: number
     ),
     identityApplications: rows<IdentityApplicationRow>(
       "identity_applications",
-      [...made, "documentType", "country", "status", "decidedAt"],
+      [...made, "documentType", "country", "status", "note", "decidedAt"],
       "WHERE id IN (SELECT max(id) FROM identity_applications GROUP BY user_id)",
     ),
     socialIdentities: rows<SocialIdentityRow>("social_identities", ["userId", "issuer", "subject"], ""),

@@ -294,6 +294,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE users ADD COLUMN pat_rebate INTEGER;
   ALTER TABLE users ADD COLUMN rate_limit_factor INTEGER;
 
+  -- Those that wait are read among all that were decided.
+  CREATE INDEX applications_by_status ON identity_applications (status);
+
   -- markets.proposed_by: the user whose proposal it was. decision_note, decided_at: how that was decided.
   -- settled_sets: complete sets that were paid out when it was resolved or voided. outcomes.payout: BPS, null before.
   ALTER TABLE markets ADD COLUMN proposed_by INTEGER;

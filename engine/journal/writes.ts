@@ -31,7 +31,7 @@ interface PlainTables {
   personal_access_tokens: "lastUsedAt" | "revokedAt";
   sessions: keyof SessionRow | "endedAt" | "endReason";
   email_tokens: keyof EmailTokenRow | "usedAt";
-  identity_applications: keyof IdentityApplicationRow | "documentNumber" | "note";
+  identity_applications: keyof IdentityApplicationRow | "documentNumber";
   oauth_clients: keyof OAuthClientRow | "deletedAt";
   oauth_grants: keyof OAuthGrantRow | "revokedAt";
   social_identities: keyof SocialIdentityRow | "createdAt";

@@ -150,6 +150,16 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["POST /admin/markets/:id/close", "operator", 0],
   ["POST /admin/markets/:id/resolve", "operator", 0],
   ["POST /admin/markets/:id/void", "operator", 0],
+  // Operators: users, and the audit log.
+  ["GET /admin/users", "operator", 0],
+  ["GET /admin/users/:id", "operator", 0],
+  ["POST /admin/users/:id/suspend", "operator", 0],
+  ["POST /admin/users/:id/restore", "operator", 0],
+  ["PATCH /admin/users/:id/terms", "operator", 0],
+  ["GET /admin/identity-applications", "operator", 0],
+  ["POST /admin/identity-applications/:id/approve", "operator", 0],
+  ["POST /admin/identity-applications/:id/refuse", "operator", 0],
+  ["GET /admin/audit-log", "operator", 0],
 ];
 
 /** "With orders:write: order.place, order.cancel, ..."; public channels need nothing. */
@@ -170,12 +180,11 @@ const OPERATION_TIER = 1;
 
 function ruleOf({ access, tokens, scope }: Route): string {
   if (access === "public") return "public";
-  if (access === "operator")
-    return tokens.join() === "session" && scope === null ? "operator" : "operator by any token";
-  const isAny = tokens.length === 3 && new Set(tokens).size === 3;
+  if (access === "operator" && tokens.join() === "session" && scope === null) return "operator";
+  const isAny = access === "user" && tokens.length === 3 && new Set(tokens).size === 3;
   if (isAny) return scope ?? "any token";
-  const sessionOnly = access === "operator" ? "operator" : "session only";
-  return tokens.join() === "session" && scope === null ? sessionOnly : `${tokens.join()} with ${scope}`;
+  const isSessionOnly = access === "user" && tokens.join() === "session" && scope === null;
+  return isSessionOnly ? "session only" : `${access} by ${tokens.join()} with ${scope}`;
 }
 
 const nameOf = ({ method, path, unversioned }: Route): string => `${method} ${unversioned ? "*" : ""}${path}`;
@@ -200,10 +209,11 @@ interface Holder {
   readonly kind: TokenKind;
   readonly scopes: readonly Scope[];
   readonly tier: number;
-  readonly isOperator?: boolean;
+  readonly isOperator?: true;
 }
 
 const session = (tier: number): Holder => ({ kind: "session", scopes: SCOPES, tier });
+const operators = (holder: Holder): Holder => ({ ...holder, isOperator: true });
 const pat = (tier: number, ...scopes: Scope[]): Holder => ({ kind: "pat", scopes, tier });
 const oauth = (tier: number, ...scopes: Scope[]): Holder => ({ kind: "oauth", scopes, tier });
 
@@ -235,11 +245,11 @@ const CALLERS: readonly (readonly [name: string, what: Refusal | Holder])[] = [
   ["a session of tier 1", session(1)],
   ["a session of tier 2", session(2)],
   ["a session of tier 2 by tokens not seen before", session(2)],
-  ["an operator's session", { ...session(2), isOperator: true }],
+  ["an operator's session", operators(session(2))],
   ["a personal access token of tier 0", pat(0, ...SCOPES)],
   ["a personal access token of tier 1", pat(1, ...SCOPES)],
   ["a personal access token of tier 2", pat(2, ...SCOPES)],
-  ["an operator's personal access token", { ...pat(2, ...SCOPES), isOperator: true }],
+  ["an operator's personal access token", operators(pat(2, ...SCOPES))],
   ...SCOPES.map((scope) => [`a personal access token with ${scope}`, pat(2, scope)] as const),
   ...SCOPES.map((scope) => [`a personal access token of tier 0 with ${scope}`, pat(0, scope)] as const),
   ["an OAuth token of tier 0", oauth(0, ...SCOPES)],

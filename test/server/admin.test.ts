@@ -1,17 +1,18 @@
 /**
- * The operator's command line against a running server and a stopped one: keys, suspension, decisions on identity
- * applications. Each command is run as an operator runs it, in a process of its own.
+ * The operator's command line against a running server, a starting one and a stopped one. Each command is run as an
+ * operator runs it, in a process of its own.
  */
-import { readdirSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeProtectedHeader } from "jose";
 import { afterEach, describe, expect, test } from "vitest";
-import { admin } from "./support/admin.ts";
-import { expectQuiet, expectSoundDatabase } from "./support/checks.ts";
+import { admin, startAdmin } from "./support/admin.ts";
+import { eventually, expectQuiet, expectSoundDatabase } from "./support/checks.ts";
 import { Client, type OrderJson } from "./support/client.ts";
 import { rowsOf, signingKeys } from "./support/data-dir.ts";
 import { PASSWORD, type SignedIn, signIn, signUp, type UserJson } from "./support/identity.ts";
-import type { TestServer } from "./support/server.ts";
+import type { AuditJson, OperatorUserJson } from "./support/operator.ts";
+import { TestServer, temporaryFolder } from "./support/server.ts";
 import { Socket } from "./support/socket.ts";
 import { BUY, terms } from "./support/terms.ts";
 import { PUBLIC_URL, tokenOf, World } from "./support/world.ts";
@@ -36,6 +37,14 @@ const kidsOf = async (server: TestServer): Promise<string[]> => {
   client.close();
   return (data as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
 };
+/** The document that a command writes. */
+async function output<T>(dataDir: string, ...args: string[]): Promise<T> {
+  const { code, out, errors } = await admin(dataDir, ...args);
+  expect([args, code, errors]).toEqual([args, 0, ""]);
+  return JSON.parse(out) as T;
+}
+const listed = async <T>({ dataDir }: TestServer, ...args: string[]): Promise<T[]> =>
+  (await output<{ items: T[] }>(dataDir, ...args)).items;
 const kidOf = ({ accessToken }: SignedIn): string => decodeProtectedHeader(accessToken).kid!;
 
 describe("keys rotate", () => {
@@ -121,20 +130,25 @@ describe("suspend and restore", () => {
 
   test("what is wrong is said, with an exit code, and nothing is done", async () => {
     const { server } = await start();
-    for (const [args, text] of [
-      [["suspend", "nobody@example.com"], /no such user/],
-      [["suspend"], /e-mail/],
-      [["identity", "maybe", "maker@example.com"], /approve or refuse/],
-      [["identity", "approve", "maker@example.com"], /no application/],
-      [["keys", "list"], /rotate/],
+    for (const [code, args, text] of [
+      [1, ["suspend", "nobody@example.com"], /^no such user: nobody@example.com\n$/],
+      [1, ["user", "77"], /^no such user\n$/],
+      [1, ["suspend", "1", "--note", ""], /^note: /],
+      [1, ["restore", "maker@example.com"], /^the account is not suspended\n$/],
+      [1, ["identity", "approve", "maker@example.com"], /^no application is waiting: maker/],
+      [1, ["terms", "1"], /^daily_limit, .* give one of them or more\n$/],
+      [1, ["users", "--kyc-tier", "7"], /^kyc_tier: /],
+      [2, ["suspend"], /^ID\|EMAIL: missing\n\nUsage: .*\n\n {2}suspend ID\|EMAIL \[--note NOTE\]/],
+      [2, ["identity", "maybe", "maker@example.com"], /^unknown command "identity maybe maker@example.com"/],
+      [2, ["keys", "list"], /keys rotate/],
+      [2, ["terms", "1", "--daily-limit", "12.5"], /--daily-limit: 12.5 is neither an integer of micro-USDC nor USDC/],
     ] as const) {
       const run = await admin(server.dataDir, ...args);
-      expect([args, run.code, run.out]).toEqual([args, 1, ""]);
+      expect([args, run.code, run.out]).toEqual([args, code, ""]);
       expect(run.errors).toMatch(text);
     }
-    await server.stop();
-    expect(await admin(server.dataDir, "suspend", "maker@example.com")).toMatchObject({ code: 1, out: "" });
-    world!.server = await server.restart();
+    const [maker] = await listed<OperatorUserJson>(server, "users", "--email", "maker@example.com");
+    expect(maker).toMatchObject({ suspended_at: null, terms: { daily_limit: null } });
   });
 });
 
@@ -165,5 +179,142 @@ describe("identity", () => {
       { action: "identity.apply", actor },
       { action: "identity.approve", actor: "admin" },
     ]);
+  });
+});
+
+describe("every kind of command", () => {
+  /** One of each: a list, one thing, a change, a command that the API doesn't have, a look at the file. */
+  async function useAll(dataDir: string, n: number): Promise<void> {
+    const users = await output<{ items: OperatorUserJson[] }>(dataDir, "users", "--limit", "1", "--role", "user");
+    expect(users.items).toHaveLength(1);
+    const changed = ["terms", "maker@example.com", "--daily-limit", `${n}.5usdc`, "--trading-fee", String(n)];
+    const maker = await output<OperatorUserJson>(dataDir, ...changed, "--pat-rebate", "default");
+    expect(maker.terms).toMatchObject({ daily_limit: n * 1_000_000 + 500_000, trading_fee: n, pat_rebate: null });
+    expect(await output(dataDir, "user", String(maker.id))).toEqual(maker);
+    const made = await output<{ password: string }>(dataDir, "operator", "create", `op-${n}@example.com`);
+    expect(made).toMatchObject({ email: `op-${n}@example.com`, role: "operator" });
+    expect(made.password.length).toBeGreaterThanOrEqual(20);
+    const lines = await output<{ items: AuditJson[] }>(
+      dataDir,
+      "audit",
+      "--action",
+      "user.",
+      "--user",
+      "maker@example.com",
+    );
+    expect(lines.items[0]).toMatchObject({ action: "user.set_terms", actor: "admin", user_id: maker.id });
+    expect(await output(dataDir, "verify")).toMatchObject({ ok: true });
+    const copy = join(temporaryFolder(), "copy.db");
+    expect(await output(dataDir, "backup", copy)).toMatchObject({ file: copy });
+    expect(await output(dataDir, "verify", copy)).toMatchObject({ ok: true });
+    // Taken once more it is refused in the server's words.
+    const twice = await admin(dataDir, "operator", "create", `op-${n}@example.com`);
+    expect(twice).toEqual({ code: 1, out: "", errors: "email: already registered\n" });
+  }
+
+  test("works on a running server, and on a stopped one with the same durability", async () => {
+    const { server } = await start();
+    await useAll(server.dataDir, 1);
+    await server.kill();
+    await useAll(server.dataDir, 2);
+    expect(readdirSync(server.dataDir)).toContain("exchange.db");
+    world!.server = await server.restart();
+    expect(
+      (await listed<OperatorUserJson>(world!.server, "users", "--role", "operator")).map(({ email }) => email),
+    ).toEqual(["op-2@example.com", "op-1@example.com"]);
+    expectSoundDatabase(server.dataDir);
+  });
+
+  test("waits for a server that starts, and for one that stops", async () => {
+    const { server } = await start();
+    await server.stop();
+    const starting = TestServer.spawn({ dataDir: server.dataDir, env: { PUBLIC_URL } });
+    await eventually(async () => expect(linksOf(starting)).toContain(join(server.dataDir, "exchange.lock")));
+    const { items } = await output<{ items: object[] }>(server.dataDir, "users");
+    expect(items).toHaveLength(3);
+    starting.signal("SIGTERM");
+    expect(await output(server.dataDir, "user", "1")).toMatchObject({ id: 1 });
+    expect(await starting.exit(10_000)).toBe(0);
+    world!.server = await server.restart();
+  });
+
+  test("several at once on a stopped server are all done", async () => {
+    const { server } = await start();
+    await server.stop();
+    const runs = ["a", "b", "c"].map((name) => output(server.dataDir, "operator", "create", `${name}@example.com`));
+    expect(await Promise.all(runs)).toHaveLength(3);
+    world!.server = await server.restart();
+    expect(await listed(world!.server, "users", "--role", "operator")).toHaveLength(3);
+  });
+
+  test("on an empty folder the first start's seed is there", async () => {
+    await start();
+    const dataDir = join(temporaryFolder(), "new");
+    const { items } = await output<{ items: OperatorUserJson[] }>(dataDir, "users");
+    expect(items.map(({ email }) => email)).toEqual(["demo-2@example.com", "demo-1@example.com"]);
+    expect(readdirSync(dataDir)).toContain("demo-token-1");
+    expectSoundDatabase(dataDir);
+  });
+
+  test("where no server can start its words are told", async () => {
+    await start();
+    const dataDir = temporaryFolder();
+    writeFileSync(join(dataDir, "exchange.db"), "no database at all, but long enough to be taken for one".repeat(20));
+    const run = await admin(dataDir, "users");
+    expect([run.code, run.out]).toEqual([1, ""]);
+    expect(run.errors).toMatch(/^the server could not do it: cannot start: .*not a database/s);
+    mkdirSync(join(dataDir, "file"));
+    const locked = await admin(join(dataDir, "exchange.db"), "users");
+    expect(locked).toMatchObject({ code: 1, errors: expect.stringMatching(/DATA_DIR: cannot write to/) });
+  });
+});
+
+/** TCP ports that a process listens on. */
+function portsOf(server: TestServer): number[] {
+  const { pid } = server;
+  const sockets = linksOf(server).flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []);
+  const lines = ["tcp", "tcp6"].flatMap((name) =>
+    readFileSync(`/proc/${pid}/net/${name}`, "utf8").split("\n").slice(1),
+  );
+  return lines
+    .map((line) => line.trim().split(/\s+/))
+    .filter((cells) => cells[3] === "0A" && sockets.includes(cells[9]!))
+    .map((cells) => Number.parseInt(cells[1]!.split(":").at(-1)!, 16));
+}
+
+/** What a process has open. */
+function linksOf({ pid }: TestServer): string[] {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).map((name) => {
+    try {
+      return readlinkSync(join(folder, name));
+    } catch {
+      // Closed meanwhile.
+      return "";
+    }
+  });
+}
+
+describe("NETWORK=off", () => {
+  test("opens no port, takes commands, and stops as ever", async () => {
+    const { server } = await start();
+    expect(portsOf(server)).toEqual([server.port]);
+    await server.stop();
+    world!.server = await server.restart({ NETWORK: "off" });
+    expect([world!.server.port, portsOf(world!.server), world!.server.errors]).toEqual([0, [], ""]);
+    expect(await output(server.dataDir, "users", "--email", "maker@example.com")).toMatchObject({ items: [{}] });
+  });
+
+  test("the command's own server ends with it, however it ends", async () => {
+    const { server } = await start();
+    await server.stop();
+    const run = startAdmin(server.dataDir, "users");
+    await eventually(async () => {
+      expect(readFileSync(`/proc/${run.pid}/task/${run.pid}/children`, "utf8")).not.toBe("");
+    });
+    run.kill("SIGKILL");
+    await eventually(async () => {
+      world!.server = await server.restart();
+    });
   });
 });

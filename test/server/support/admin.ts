@@ -1,5 +1,5 @@
 /** The operator's command line, run as an operator runs it: built, in a process of its own, on a server's data folder. */
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { PUBLIC_URL } from "./world.ts";
 
@@ -12,8 +12,15 @@ export interface AdminRun {
   readonly errors: string;
 }
 
-export function environmentOf(dataDir: string): NodeJS.ProcessEnv {
-  return { PATH: process.env["PATH"], DATA_DIR: dataDir, PUBLIC_URL };
+export const environmentOf = (dataDir: string): NodeJS.ProcessEnv => ({
+  PATH: process.env["PATH"],
+  DATA_DIR: dataDir,
+  PUBLIC_URL,
+});
+
+/** Begins a command, for a test that ends it before its time. */
+export function startAdmin(dataDir: string, ...args: string[]): ChildProcess {
+  return spawn(process.execPath, [ADMIN, ...args], { env: environmentOf(dataDir), stdio: "ignore" });
 }
 
 /** Runs a command to its end, good or bad. */

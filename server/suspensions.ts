@@ -1,0 +1,60 @@
+/** Suspension: an operator shuts an account. Its tokens are refused, its sockets end, its orders are canceled. */
+import type { AccountWriter } from "./account-writer.ts";
+import type { Accounts, Credential, User } from "./accounts.ts";
+import { audit, type RequestContext } from "./audit.ts";
+import { ApiError, ErrorKind } from "./errors.ts";
+import type { Operator } from "./operators.ts";
+import { changeUser } from "./users.ts";
+
+export interface SuspensionOptions {
+  readonly accounts: Accounts;
+  readonly writer: AccountWriter;
+  /** Ends the sockets that a credential opened. */
+  readonly endSockets: (credential: Credential) => void;
+  /** Cancels all of the user's orders; resolves when that is durable, or takes too long to wait for. */
+  readonly cancelOrders: (userId: number) => Promise<void>;
+}
+
+export class Suspensions {
+  private readonly options: SuspensionOptions;
+  /** Users whose suspension isn't durable yet: it must not become so after it was ended. */
+  private readonly beginning = new Set<number>();
+
+  constructor(options: SuspensionOptions) {
+    this.options = options;
+  }
+
+  /** @throws ApiError 40900 for the operator itself, or where it is so already */
+  async suspend(user: User, note: string | null, operator: Operator, context: RequestContext): Promise<void> {
+    const { accounts, writer, endSockets, cancelOrders } = this.options;
+    if (user.id === operator.userId) throw conflict("an operator cannot suspend itself");
+    if (user.suspendedAt !== null) throw conflict("the account is suspended already");
+    const write = changeUser(user, { suspendedAt: context.now });
+    const canceled = cancelOrders(user.id);
+    for (const credential of accounts.credentialsOf(user.id)) endSockets(credential);
+    this.beginning.add(user.id);
+    try {
+      // Before the suspension, so that no crash leaves orders of a suspended user.
+      await canceled;
+      await writer.write([write], [audit(context, operator.actor, changeOf("user.suspend", user, note))]);
+    } finally {
+      this.beginning.delete(user.id);
+    }
+  }
+
+  /** Canceled orders stay canceled. @throws ApiError 40900 unless the account is suspended */
+  async restore(user: User, note: string | null, operator: Operator, context: RequestContext): Promise<void> {
+    if (user.suspendedAt === null) throw conflict("the account is not suspended");
+    if (this.beginning.has(user.id)) throw conflict("the account is being suspended: try again");
+    const write = changeUser(user, { suspendedAt: null });
+    await this.options.writer.write([write], [audit(context, operator.actor, changeOf("user.restore", user, note))]);
+  }
+}
+
+function changeOf(action: string, { id }: User, note: string | null) {
+  return { action, userId: id, subject: id, details: { note } };
+}
+
+function conflict(message: string): ApiError {
+  return new ApiError(ErrorKind.conflict, message);
+}
