@@ -56,6 +56,13 @@ interface Withdrawal {
   readonly status: string;
 }
 
+interface Holding {
+  readonly user_id: number;
+  readonly outcome_id: number;
+  readonly quantity: number;
+  readonly market: MarketJson;
+}
+
 /** What a killed server left unanswered. */
 type Asked<T> = Answer<T> | null;
 
@@ -67,7 +74,11 @@ class Year {
   private sessions: Client[] = [];
   private operator: Client;
   private readonly tokens: { readonly operator: string; readonly sessions: readonly string[] };
+  /** Of the users, in the order of their clients. */
+  private readonly ids: readonly number[];
   private references = 0;
+  /** Complete sets that somebody may still have. */
+  private readonly splits: { readonly user: number; readonly body: object }[] = [];
   /** What the answers said. */
   private deposited = 0;
   private withdrawn = 0;
@@ -81,6 +92,8 @@ class Year {
     this.server = server;
     this.random = random;
     this.tokens = { operator, sessions };
+    const ids = rowsOf<{ id: number }>(server.dataDir, "SELECT id FROM users WHERE role = 'user' ORDER BY id");
+    this.ids = ids.map(({ id }) => id);
     this.operator = new Client(server, operator, AT_ONCE);
     this.connect();
   }
@@ -143,9 +156,11 @@ class Year {
   async month(number: number): Promise<void> {
     await this.propose(number);
     await this.deposit();
-    const crashes = number % 3 !== 0;
-    await this.trade(crashes);
-    if (crashes) await this.restart();
+    if (number % 3 !== 0) {
+      await this.trade(ORDERS_A_MONTH / 2, true);
+      await this.restart();
+    }
+    await this.trade(ORDERS_A_MONTH / 2, false);
     await this.haltAndResume();
     await this.withdraw();
     await this.closeSome();
@@ -194,10 +209,9 @@ class Year {
 
   private async deposit(): Promise<void> {
     const { random } = this;
-    const ids = rowsOf<{ id: number }>(this.server.dataDir, "SELECT id FROM users WHERE role = 'user' ORDER BY id");
     for (let i = 0; i < USERS / 4; i++) {
       const amount = random.integer(1 * USDC, 60 * USDC);
-      const body = { user_id: random.pick(ids).id, amount, reference: `bank-${++this.references}` };
+      const body = { user_id: random.pick(this.ids), amount, reference: `bank-${++this.references}` };
       const times = random.chance(0.2) ? 2 : 1;
       const found = new Set<number>();
       for (let n = 0; n < times; n++) {
@@ -208,17 +222,17 @@ class Year {
       this.note("deposit", { code: 0, data: null } as Answer);
       this.deposited += amount;
     }
-    const other = { user_id: ids[0]!.id, amount: 61 * USDC, reference: `bank-${this.references}` };
+    const other = { user_id: this.ids[0]!, amount: 61 * USDC, reference: `bank-${this.references}` };
     expect((await this.operate("/admin/deposits", other, [40900])).code).toBe(40900);
     await expectBalanced(this.operator);
   }
 
   /** Many at once; where it crashes, at any moment of it. */
-  private async trade(crashes: boolean): Promise<void> {
-    const { random } = this;
+  private async trade(count: number, crashes: boolean): Promise<void> {
     const open = await this.markets("open");
-    let left = ORDERS_A_MONTH;
-    const crashAt = crashes ? random.integer(1, ORDERS_A_MONTH - AT_ONCE) : -1;
+    const holdings = open.flatMap((market) => this.holders(market.id).map((holding) => ({ ...holding, market })));
+    let left = count;
+    const crashAt = crashes ? this.random.integer(1, count - AT_ONCE) : -1;
     const worker = async (): Promise<void> => {
       while (left > 0 && !this.isCrashing) {
         left--;
@@ -227,16 +241,17 @@ class Year {
           await this.server.kill();
           return;
         }
-        await this.act(open);
+        await this.act(open, holdings);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
   }
 
   /** One thing that a trader does. */
-  private async act(open: readonly MarketJson[]): Promise<void> {
+  private async act(open: readonly MarketJson[], holdings: readonly Holding[]): Promise<void> {
     const { random } = this;
-    const client = random.pick(this.clients);
+    const user = random.integer(0, USERS - 1);
+    const client = this.clients[user]!;
     const market = random.pick(open);
     const kind = random.next();
     const quantity = random.integer(1, 8);
@@ -244,22 +259,29 @@ class Year {
     const refusals = [42201, 42202, 42203, 42900];
     if (kind < 0.12) {
       const body = { market_id: market.id, quantity };
-      this.note("split", await this.ask(client, "POST", "/wallet/split", body, refusals));
+      const split = await this.ask(client, "POST", "/wallet/split", body, refusals);
+      if (this.note("split", split) !== null) this.splits.push({ user, body });
     } else if (kind < 0.16) {
-      this.note("merge", await this.ask(client, "POST", "/wallet/merge", { market_id: market.id, quantity }, refusals));
+      // They may have sold some of it.
+      const made = this.splits.splice(random.integer(0, this.splits.length), 1)[0];
+      if (made === undefined) return;
+      const merged = await this.ask(this.clients[made.user]!, "POST", "/wallet/merge", made.body, refusals);
+      this.note("merge", merged);
     } else if (kind < 0.2) {
       this.note("cancel", await this.ask(client, "DELETE", `/orders?market_id=${market.id}`, undefined, []));
     } else {
-      const fair = Math.floor(10_000 / market.outcomes.length);
+      const holding = holdings.length > 0 && random.chance(0.5) ? random.pick(holdings) : null;
+      const { id, outcomes } = holding?.market ?? market;
       const body = {
-        market_id: market.id,
-        outcome_id: random.pick(market.outcomes).id,
-        side: random.chance(0.7) ? 1 : 2,
-        price: Math.min(9_999, Math.max(1, fair + random.integer(-600, 900))),
-        quantity,
+        market_id: id,
+        outcome_id: holding?.outcome_id ?? random.pick(outcomes).id,
+        side: holding === null ? 1 : 2,
+        price: Math.min(9_999, Math.max(1, Math.floor(10_000 / outcomes.length) + random.integer(-800, 800))),
+        quantity: holding === null ? quantity : Math.min(quantity, holding.quantity),
         type: random.chance(0.1) ? "market" : "limit",
       };
-      this.note("order", await this.ask(client, "POST", "/orders", body, refusals));
+      const trader = holding === null ? client : this.clients[this.ids.indexOf(holding.user_id)]!;
+      this.note("order", await this.ask(trader, "POST", "/orders", body, refusals));
     }
   }
 
@@ -368,7 +390,7 @@ class Year {
     return new Map(rows.map(({ user_id, balance }) => [user_id, balance]));
   }
 
-  private holders(marketId: number): { user_id: number; outcome_id: number; quantity: number }[] {
+  private holders(marketId: number): Omit<Holding, "market">[] {
     const sql = `SELECT user_id, outcome_id, quantity FROM positions JOIN outcomes ON id = outcome_id
       WHERE market_id = ? AND quantity > 0`;
     return rowsOf(this.server.dataDir, sql, marketId);
@@ -412,10 +434,13 @@ class Year {
          (SELECT sum(balance) FROM accounts) AS balances,
          (SELECT sum(sets) FROM markets) AS sets,
          (SELECT count(*) FROM markets WHERE status IN (4, 5)) AS settled,
-         (SELECT coalesce(sum(quantity), 0) FROM positions) AS shares, house FROM totals`,
+         (SELECT coalesce(sum(quantity), 0) FROM positions) AS shares,
+         (SELECT count(*) FROM fills WHERE match_type = 0) AS direct, (SELECT count(*) FROM fills WHERE match_type = 1) AS mints,
+         (SELECT count(*) FROM fills WHERE match_type = 2) AS merges, house FROM totals`,
     );
     expect(sums).toMatchObject({ deposited: this.deposited, withdrawn: this.withdrawn, sets: 0, shares: 0 });
     expect(sums!["settled"]).toBe(this.approved);
+    for (const kind of ["direct", "mints", "merges"]) expect([kind, sums![kind]! > 0]).toEqual([kind, true]);
     expect(this.deposited - this.withdrawn).toBe(sums!["balances"]! + sums!["house"]!);
     for (const status of SETTLED) {
       for (const market of await this.markets(status))
