@@ -36,6 +36,7 @@ export class History {
   private readonly pool: Piscina;
   /** The database file, for syncing it. Never closed: that would drop the locks that SQLite holds for this process. */
   private readonly file: number;
+  private isClosing = false;
 
   /** @param path the database file; it must exist */
   constructor(path: string) {
@@ -148,12 +149,14 @@ export class History {
     return this.pool.queueSize;
   }
 
-  /** Resolves when the reads under way are answered and the threads ended. */
+  /** Resolves when the reads under way are answered and the threads ended; whoever comes later is refused. */
   async close(): Promise<void> {
+    this.isClosing = true;
     await this.pool.close();
   }
 
   private run<T>(name: string, options: object): Promise<T> {
+    if (this.isClosing) return Promise.reject(overloaded("the exchange is shutting down"));
     if (this.pool.queueSize >= MAX_QUEUED) return Promise.reject(overloaded("too many reads in flight: try again"));
     return this.pool.run(options, { name }) as Promise<T>;
   }

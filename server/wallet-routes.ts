@@ -1,4 +1,4 @@
-/** The routes of the wallet: the caller's balance, positions, complete sets, deposits and withdrawals, and what came of them. */
+/** The wallet's routes: balance, positions, complete sets, deposits, withdrawals, and what became of the money. */
 import type { Static } from "typebox";
 import { prefers } from "./accept.ts";
 import { OWN_SESSION } from "./account-routes.ts";

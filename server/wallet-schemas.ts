@@ -1,4 +1,4 @@
-/** The shapes of requests and answers about deposits, withdrawals, settlements and the house; helpers are schemas.ts's. */
+/** The shapes of requests and answers about deposits, withdrawals, settlements and the house. */
 import Type from "typebox";
 import {
   FULL_PRICE_BPS,

@@ -5,7 +5,7 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXPORT_SLICE_ROWS, MAX_EXPORTS_PER_USER } from "../../engine/limits.ts";
-import { eventually, expectEndsWell } from "./support/checks.ts";
+import { eventually, expectEndsWell, expectQuiet } from "./support/checks.ts";
 import { API_BASE, Client, type TransactionJson } from "./support/client.ts";
 import { withDatabase } from "./support/data-dir.ts";
 import { BUY, expectRefused, SELL, terms } from "./support/trading.ts";
@@ -257,6 +257,16 @@ describe("a long past", () => {
       await reader.ended;
       expect(reader.last).not.toMatch(/\r\n0\r\n\r\n$/);
     }
+  });
+
+  test("one that is under way when the server stops is cut short, and nobody's fault", async () => {
+    const [reader] = await startAll();
+    await world.server.stop();
+    reader!.readAll();
+    await reader!.ended;
+    expect(reader!.last).not.toMatch(/\r\n0\r\n\r\n$/);
+    expectQuiet(world.server);
+    world.server = await world.server.restart();
   });
 
   async function startAll(): Promise<SlowReader[]> {
