@@ -224,9 +224,11 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "each approval is of a withdrawal, a market or the house, and open only while that is undecided",
     of: ["approvals"],
-    sql: `SELECT id, action, subject FROM approvals WHERE NOT CASE substr(action, 1, instr(action, '.'))
-       WHEN 'withdrawal.' THEN subject IN (SELECT id FROM withdrawals WHERE ended_at IS NOT NULL OR status = 'pending')
-       WHEN 'market.' THEN subject IN (SELECT id FROM markets WHERE ended_at IS NOT NULL OR status NOT IN (4, 5))
+    sql: `SELECT a.id, action, subject FROM approvals a
+     LEFT JOIN withdrawals w ON w.id = subject LEFT JOIN markets m ON m.id = subject
+     WHERE NOT CASE substr(action, 1, instr(action, '.'))
+       WHEN 'withdrawal.' THEN w.id IS NOT NULL AND (ended_at IS NOT NULL OR w.status = 'pending')
+       WHEN 'market.' THEN m.id IS NOT NULL AND (ended_at IS NOT NULL OR m.status NOT IN (4, 5))
        WHEN 'house.' THEN subject = 0 ELSE 0 END`,
   },
   {

@@ -3,7 +3,8 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { beforeAll, expect, test } from "vitest";
-import { openDatabase } from "../../engine/journal/database.ts";
+import { openDatabase, openReadOnly } from "../../engine/journal/database.ts";
+import { INVARIANTS } from "../../engine/journal/invariants.ts";
 import { Journal } from "../../engine/journal/journal.ts";
 import { CommittedTotals } from "../../engine/journal/totals.ts";
 import { verifyDatabase } from "../../engine/journal/verify.ts";
@@ -151,6 +152,26 @@ test("the sums that GET /solvency tells are those of the rows", () => {
   expect(check("").find(({ figures }) => figures === line)?.ok).toBe(true);
   // What the voided market's rounding and the own fees left is in it.
   expect(house).toBeGreaterThan(47 * USDC);
+});
+
+/** Rows that are few whatever the exchange holds. */
+const FEW = /^SCAN (totals|meta|json_each|CONSTANT ROW|\d+ CONSTANT ROWS)/;
+
+test("no query reads a table once per row of another", () => {
+  const db = openReadOnly(sound);
+  const inner = INVARIANTS.flatMap(({ name, sql }) => {
+    const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { id: number; parent: number; detail: string }[];
+    const isScan = ({ detail }: { detail: string }): boolean => detail.startsWith("SCAN ") && !FEW.test(detail);
+    const perRow = new Set(steps.filter(({ detail }) => detail.startsWith("CORRELATED")).map(({ id }) => id));
+    // Loops of one query stand side by side, the outermost first.
+    const wrong = steps.filter((step, i) => {
+      const outer = steps.slice(0, i).some((each) => each.parent === step.parent && isScan(each));
+      return isScan(step) && (outer || perRow.has(step.parent));
+    });
+    return wrong.map(({ detail }) => [name, detail]);
+  });
+  db.close();
+  expect(inner).toEqual([]);
 });
 
 test("the command says what is wrong and ends with 1, of a file that isn't there too", async () => {
