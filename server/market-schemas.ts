@@ -16,11 +16,11 @@ import {
 import { closed, Id, MarketSchema, names, nullable, page, pageOf, Time } from "./schemas.ts";
 import { SLUG_PATTERN } from "./slugs.ts";
 
-/** One line, without blanks around it. */
-const line = (minLength: number, maxLength: number) =>
-  Type.String({ minLength, maxLength, pattern: "^(?!\\s)[^\\p{Cc}\\p{Cs}]*(?<!\\s)$" });
-const text = (maxLength: number) =>
-  Type.String({ minLength: 1, maxLength, pattern: "^(?:[^\\p{Cc}\\p{Cs}]|[\\n\\r\\t])*$" });
+/** Text without blanks around it. */
+const textOf = (characters: string, minLength: number, maxLength: number) =>
+  Type.String({ minLength, maxLength, pattern: `^(?!\\s)(?:${characters})*(?<!\\s)$` });
+const line = (minLength: number, maxLength: number) => textOf("[^\\p{Cc}\\p{Cs}]", minLength, maxLength);
+const text = (maxLength: number) => textOf("[^\\p{Cc}\\p{Cs}]|[\\n\\r\\t]", 1, maxLength);
 const optional = <T extends Parameters<typeof nullable>[0]>(schema: T) => Type.Optional(nullable(schema));
 
 const Slug = Type.String({ maxLength: MAX_SLUG_LENGTH, pattern: SLUG_PATTERN });

@@ -89,8 +89,20 @@ const ACCOUNT_BODIES: Readonly<Record<string, Record<string, unknown>>> = {
   "/admin/withdrawals/:id/pay": { reference: "x", note: "x" },
   "/admin/withdrawals/:id/refuse": { note: "x" },
 };
+const NEW_MARKET = { question: "Is it so?", outcomes: ["Yes", "No"] };
+const MARKET_BODIES: Readonly<Record<string, Record<string, unknown>>> = {
+  "/markets/proposals": NEW_MARKET,
+  "/admin/markets": NEW_MARKET,
+  "/admin/events": { slug: "event", title: "An event" },
+  "/admin/markets/:id": { category: "x" },
+  "/admin/markets/:id/resolve": { payouts: [10_000, 0] },
+};
 /** What their bodies have is optional. */
-const TAKE_NOTHING: readonly string[] = ["/admin/withdrawals/:id/pay", "/admin/withdrawals/:id/refuse"];
+const TAKE_NOTHING: readonly string[] = [
+  ...["pay", "refuse"].map((decision) => `/admin/withdrawals/:id/${decision}`),
+  ...["open", "halt", "resume", "close", "void"].map((step) => `/admin/markets/:id/${step}`),
+  ...["approve", "refuse"].map((decision) => `/admin/proposals/:id/${decision}`),
+];
 
 /** A body that the route takes. */
 function bodyOf(path: string): Record<string, unknown> {
@@ -100,6 +112,8 @@ function bodyOf(path: string): Record<string, unknown> {
   if (path === "/orders/batch") return { operations: [{ op: "place", market_id: market.id, ...quote }] };
   if (path === "/quotes/:market_id") return { quotes: [quote] };
   if (path in ACCOUNT_BODIES) return ACCOUNT_BODIES[path]!;
+  if (path in MARKET_BODIES) return MARKET_BODIES[path]!;
+  if (TAKE_NOTHING.includes(path)) return { note: "x" };
   return { market_id: market.id, quantity: 1 };
 }
 
