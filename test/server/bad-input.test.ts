@@ -95,10 +95,13 @@ const MARKET_BODIES: Readonly<Record<string, Record<string, unknown>>> = {
   "/admin/markets": NEW_MARKET,
   "/admin/events": { slug: "event", title: "An event" },
   "/admin/markets/:id": { category: "x" },
+  "/admin/users/:id/terms": { trading_fee: 1 },
   "/admin/markets/:id/resolve": { payouts: [10_000, 0] },
 };
 /** What their bodies have is optional. */
 const TAKE_NOTHING: readonly string[] = [
+  ...["suspend", "restore"].map((step) => `/admin/users/:id/${step}`),
+  ...["approve", "refuse"].map((decision) => `/admin/identity-applications/:id/${decision}`),
   ...["pay", "refuse"].map((decision) => `/admin/withdrawals/:id/${decision}`),
   ...["open", "halt", "resume", "close", "void"].map((step) => `/admin/markets/:id/${step}`),
   ...["approve", "refuse"].map((decision) => `/admin/proposals/:id/${decision}`),
@@ -288,7 +291,7 @@ describe("queries", () => {
     if (type === "boolean") return ["", "1", "yes", "TRUE", "null"];
     if (names !== undefined) return ["", "x", String(names[0]).toUpperCase(), `${String(names[0])} `];
     const texts = maxLength === undefined ? [] : ["a".repeat(maxLength + 1)];
-    return pattern === undefined ? texts : [...texts, "", "a b", "a".repeat(65), "ü", "a\n"];
+    return pattern === undefined ? texts : [...texts, "", "a b", "a".repeat(129), "ü", "a\n"];
   };
 
   test.for(named(withOwnQuery))("%s", async ([, route]) => {
