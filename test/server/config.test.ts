@@ -19,6 +19,7 @@ function file(name: string, content: unknown): string {
 test("without any variable there are the documented defaults", () => {
   const config = readConfig({});
   expect(config).toMatchObject({
+    network: true,
     host: "127.0.0.1",
     port: 8080,
     publicUrl: "http://127.0.0.1:8080",
@@ -74,6 +75,7 @@ describe("a wrong value names its variable", () => {
     SOCIAL_PROVIDERS: ["google", "[]", '{"google":{}}', '{"google":{"issuer":"http://example.com"}}'],
     ACCESS_TOKEN_TTL: ["0", "-1", "1.5", "86401", "15m"],
     REFRESH_TOKEN_TTL: ["0", "31536001", "30d"],
+    NETWORK: ["no", "OFF", "0"],
     ENGINE_THREADS: ["0", "65", "two", "1.5"],
     DURABILITY: ["FULL", "none"],
     RATE_LIMITS: ["maybe", "[]", "null", "1", "{", "true"],

@@ -57,6 +57,38 @@ test("30 orders at once pass and the 31st doesn't, until a minute after the firs
   expect(passing(limiter, 100, 1, NOON + 60_000)).toBe(30);
 });
 
+test("a user's limit that changes counts from the next request on, beside a plain list of what passed", () => {
+  const steps = fc.array(fc.record({ wait: fc.nat(20_000), factor: fc.integer({ min: 1, max: 4 }) }), {
+    maxLength: 200,
+  });
+  fc.assert(
+    fc.property(steps, (list) => {
+      const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, user: 3 });
+      const passed: number[] = [];
+      let now = NOON;
+      for (const { wait, factor } of list) {
+        now += wait;
+        const limit = 3 * factor;
+        const used = passed.filter((at) => at > now - 60_000);
+        const [shown] = limiter.peek(TIME, "default", 1, ADDRESS, now, "", factor);
+        expect(shown).toMatchObject({ limit, remaining: Math.max(0, limit - used.length) });
+        const answer = attempt(() => limiter.take(TIME, "default", 1, ADDRESS, now, "", factor));
+        if (used.length < limit) {
+          expect(answer).toEqual({ limit, remaining: limit - used.length - 1, reset: 60 });
+          passed.push(now);
+        } else {
+          expect(answer).toBeInstanceOf(RateLimited);
+          const free = used[used.length - limit]! + 60_000;
+          expect((answer as RateLimited).retryAfter).toBe(Math.ceil((free - now) / 1_000));
+          expect((answer as RateLimited).rate).toMatchObject({ limit, remaining: 0 });
+        }
+        // Another user's stays.
+        expect(limiter.peek(TIME, "default", 2, ADDRESS, now)[0]).toMatchObject({ limit: 3, remaining: 3 });
+      }
+    }),
+  );
+});
+
 test("no burst of twice the limit passes across the end of a minute", () => {
   const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
   expect(passing(limiter, 10, 1, NOON)).toBe(10);
