@@ -20,19 +20,34 @@ export interface CompiledRoute {
   /** Of the query's values, where they come as such. */
   readonly values: Check<unknown>;
   readonly body: Check<unknown> | null;
+  /** All of its body is optional: none at all will do. */
+  readonly takesNothing: boolean;
   /** Headers of all its answers. */
   readonly headers: readonly Header[];
 }
 
 export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
-  return routes.map((route) => ({
-    route,
-    template: `${route.method} ${route.path}`,
-    query: compileQuery(route.query),
-    values: compileSchema(route.query),
-    body: route.body === null ? null : compileSchema(route.body),
-    headers: deprecationHeaders(route.deprecated),
-  }));
+  return routes.map((route) => {
+    const body = route.body === null ? null : compileSchema(route.body);
+    return {
+      route,
+      template: `${route.method} ${route.path}`,
+      query: compileQuery(route.query),
+      values: compileSchema(route.query),
+      body,
+      takesNothing: route.method === "POST" && !route.oauth && body !== null && accepts(body, {}),
+      headers: deprecationHeaders(route.deprecated),
+    };
+  });
+}
+
+function accepts(check: Check<unknown>, value: unknown): boolean {
+  try {
+    check(value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** @throws ApiError 40300 unless this caller may use the route */

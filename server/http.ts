@@ -465,7 +465,7 @@ function bodyReader(
     return {
       maxBytes,
       read(bytes) {
-        const parsed = attempt(() => parse(bytes));
+        const parsed = attempt(() => (bytes.length === 0 && compiled.takesNothing ? {} : parse(bytes)));
         count(identifierIn(parsed));
         return compiled.body!(parsed());
       },

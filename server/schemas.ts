@@ -48,7 +48,7 @@ export const Time = Type.Integer({
   description: "ms since the Unix epoch",
 });
 const Sequence = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const Money = Type.Integer({ description: "micro-USDC" });
+export const Money = Type.Integer({ description: "micro-USDC" });
 const Price = Type.Integer({ minimum: MIN_PRICE_BPS, maximum: MAX_PRICE_BPS, description: "basis points" });
 const Quantity = Type.Integer({ minimum: 1, maximum: MAX_QUANTITY, description: "whole shares" });
 const SideSchema = Type.Integer({ minimum: 1, maximum: 2, description: "1 = buy, 2 = sell" });

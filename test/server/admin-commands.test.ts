@@ -3,33 +3,6 @@ import { expect, test } from "vitest";
 import { COMMANDS, findCommand, HELP, readArguments, requestOf, UsageError } from "../../server/admin-commands.ts";
 import { ROUTES } from "./support/client.ts";
 
-/** Routes that commands name and that come with other parts of the operators' API. */
-const TO_COME = [
-  "POST /admin/deposits",
-  "GET /admin/deposits",
-  "POST /admin/house/deposits",
-  "POST /admin/house/withdrawals",
-  "GET /admin/withdrawals",
-  "GET /admin/withdrawals/:id",
-  "POST /admin/withdrawals/:id/pay",
-  "POST /admin/withdrawals/:id/refuse",
-  "GET /admin/approvals",
-  "DELETE /admin/approvals/:id",
-  "GET /admin/proposals",
-  "POST /admin/proposals/:id/approve",
-  "POST /admin/proposals/:id/refuse",
-  "POST /admin/events",
-  "POST /admin/markets",
-  "GET /admin/markets/:id",
-  "PATCH /admin/markets/:id",
-  "POST /admin/markets/:id/halt",
-  "POST /admin/markets/:id/resume",
-  "POST /admin/markets/:id/open",
-  "POST /admin/markets/:id/close",
-  "POST /admin/markets/:id/resolve",
-  "POST /admin/markets/:id/void",
-];
-
 const routed = COMMANDS.filter(({ does }) => does !== "server" && does !== "local");
 const schemaFields = (schema: unknown): string[] =>
   Object.keys((schema as { properties?: object } | null)?.properties ?? {});
@@ -44,12 +17,10 @@ test("every route for operators has one command, and every command a route", () 
   const routes = ROUTES.filter(({ access }) => access === "operator").map(({ method, path }) => `${method} ${path}`);
   const named = routed.map(({ does }) => does);
   expect(new Set(named).size).toBe(named.length);
-  expect(named.filter((name) => !TO_COME.includes(name)).sort()).toEqual(
-    routes.filter((name) => !TO_COME.includes(name)).sort(),
-  );
+  expect(named.sort()).toEqual(routes.sort());
 });
 
-test.each(routed.filter(({ does }) => !TO_COME.includes(does)).map((command) => [command.does, command] as const))(
+test.each(routed.map((command) => [command.does, command] as const))(
   "%s can be given all that it takes, and nothing else",
   (does, { args, options }) => {
     const { path, query, body } = ROUTES.find((route) => `${route.method} ${route.path}` === does)!;

@@ -343,7 +343,11 @@ describe("bodies", () => {
       Buffer.from(good, "utf16le"),
     ];
     for (const body of bad.filter(({ length }) => length <= bodyLimitOf(route))) {
-      if (body === "{}" && TAKE_NOTHING.includes(route.path)) continue;
+      if (["", "{}"].includes(String(body)) && TAKE_NOTHING.includes(route.path)) {
+        const { code } = await callerOf(route).requestRoot(route.method, pathOf(route), { body });
+        expect(code).not.toBe(40000);
+        continue;
+      }
       expectCode(await callerOf(route).requestRoot(route.method, pathOf(route), { body }), 400, 40000);
     }
   });
