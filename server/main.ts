@@ -457,7 +457,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     await exchange.settled();
   }
   // Nothing trades in them, however long the exchange was down.
-  while (!life.closeDue(Date.now())) await exchange.roomForCommands();
+  while (!life.closeDue(Date.now())) await exchange.settled();
   await exchange.settled();
   lists.warmUp();
   feed.warmUp(startedAt);

@@ -145,8 +145,10 @@ export class MarketLife {
   /** Closes each market whose time is over, so far as there is room to say so; true when all are on their way. */
   closeDue(now: number): boolean {
     const { closings, exchange } = this;
+    // Nothing can be done any more; the next start will.
+    if (exchange.refusal !== null) return true;
     for (let market = closings.due(now); market !== undefined; market = closings.due(now)) {
-      if (this.changing.has(market) || exchange.refusal !== null) return false;
+      if (this.changing.has(market)) return false;
       if (canTrade(market)) {
         if (!exchange.links.hasReservedRoom(exchange.links.of(market.id))) return false;
         const details = { closes_at: market.closesAt };

@@ -10,10 +10,10 @@ import { Random } from "./support/random.ts";
 import { alone, BUY, SELL, terms } from "./support/trading.ts";
 import type { TestMarket, World } from "./support/world.ts";
 
-const STEPS = 700;
+const STEPS = 400;
 const USERS = 4;
 const MOST_MARKETS = 8;
-const KILL_CHANCE = 0.006;
+const KILL_CHANCE = 0.01;
 /** What trading may be answered where the market is open. */
 const FAIR = [0, 42201, 42202, 42900];
 
