@@ -11,10 +11,11 @@ import type { MarketChanges, MarketLife } from "./market-life.ts";
 import { type Market, marketStatusName } from "./market-registry.ts";
 import { marketNamed } from "./market-routes.ts";
 import * as MS from "./market-schemas.ts";
-import { OPERATOR, type Operator, operatorOf } from "./operators.ts";
+import { noteOf, OPERATOR, type Operator, operatorOf } from "./operators.ts";
 import { readTexts } from "./proposal-routes.ts";
 import { type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
+import { NoteOnly } from "./text-schemas.ts";
 import { decisionView, eventView, marketView } from "./views.ts";
 
 export interface MarketAdminRouteContext {
@@ -26,8 +27,6 @@ export interface MarketAdminRouteContext {
 export function createMarketAdminRoutes(context: MarketAdminRouteContext): Route[] {
   return [...proposalRoutes(context), ...creationRoutes(context), ...lifeRoutes(context), ...endRoutes(context)];
 }
-
-const noteOf = ({ body }: RouteRequest): string | null => (body as Static<typeof MS.Note>).note ?? null;
 
 /** The market as anybody sees it now. */
 function marketJson(market: Market, exchange: Exchange): string {
@@ -55,7 +54,7 @@ function proposalRoutes(context: MarketAdminRouteContext): Route[] {
       method: "POST",
       path: `/admin/proposals/:id/${name}`,
       summary,
-      body: MS.Note,
+      body: NoteOnly,
       response: S.MarketSchema,
       async handler(request) {
         const market = marketNamed(registry, request.params[0]);
@@ -155,7 +154,7 @@ function lifeRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
       method: "POST",
       path: `/admin/markets/:id/${name}`,
       summary,
-      body: MS.Note,
+      body: NoteOnly,
       response: S.MarketSchema,
       async handler(request) {
         const market = marketNamed(exchange.registry, request.params[0]);
@@ -203,7 +202,7 @@ function endRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
       const { payouts = null, outcome_id: outcomeId = null } = body as Static<typeof MS.Resolution>;
       return life.resolve(market, { payouts, outcomeId }, ...args);
     }),
-    end("void", "Pay all outcomes of a closed market alike", MS.Note, (market, _request, ...args) =>
+    end("void", "Pay all outcomes of a closed market alike", NoteOnly, (market, _request, ...args) =>
       life.void(market, ...args),
     ),
   ];

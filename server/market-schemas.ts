@@ -5,7 +5,6 @@ import {
   FULL_PRICE_BPS,
   MAX_CATEGORY_LENGTH,
   MAX_DESCRIPTION_LENGTH,
-  MAX_NOTE_LENGTH,
   MAX_OUTCOME_NAME_LENGTH,
   MAX_OUTCOMES,
   MAX_QUESTION_LENGTH,
@@ -15,19 +14,12 @@ import {
 } from "../engine/limits.ts";
 import { closed, Id, MarketSchema, names, nullable, page, pageOf, Time } from "./schemas.ts";
 import { SLUG_PATTERN } from "./slugs.ts";
-
-/** Text without blanks around it. */
-const textOf = (characters: string, minLength: number, maxLength: number) =>
-  Type.String({ minLength, maxLength, pattern: `^(?!\\s)(?:${characters})*(?<!\\s)$` });
-const line = (minLength: number, maxLength: number) => textOf("[^\\p{Cc}\\p{Cs}]", minLength, maxLength);
-const text = (maxLength: number) => textOf("[^\\p{Cc}\\p{Cs}]|[\\n\\r\\t]", 1, maxLength);
-const optional = <T extends Parameters<typeof nullable>[0]>(schema: T) => Type.Optional(nullable(schema));
+import { line, note, optional, text } from "./text-schemas.ts";
 
 const Slug = Type.String({ maxLength: MAX_SLUG_LENGTH, pattern: SLUG_PATTERN });
 const Title = line(MIN_QUESTION_LENGTH, MAX_QUESTION_LENGTH);
 const Category = line(1, MAX_CATEGORY_LENGTH);
 const Description = text(MAX_DESCRIPTION_LENGTH);
-const note = optional(text(MAX_NOTE_LENGTH));
 const Payout = Type.Integer({ minimum: 0, maximum: FULL_PRICE_BPS, description: "basis points of 1 USDC a share" });
 
 // ---------------------------------------------------------------- requests
@@ -54,7 +46,6 @@ export const MarketChanges = closed({
   category: optional(Category),
   closes_at: optional(Time),
 });
-export const Note = closed({ note });
 /** By what each outcome pays, or by the one that pays all. */
 export const Resolution = closed({
   payouts: Type.Optional(

@@ -9,10 +9,11 @@ import { audit, contextOf } from "./audit.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import { historyPage } from "./history.ts";
 import type { Payment, Withdrawal } from "./ledger-reader.ts";
-import { OPERATOR, operatorOf } from "./operators.ts";
+import { noteOf, OPERATOR, operatorOf } from "./operators.ts";
 import { pageJson, readPage } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
+import { NoteOnly } from "./text-schemas.ts";
 import { ownPaymentView, ownWithdrawalView, type WalletRouteContext } from "./wallet-routes.ts";
 import * as W from "./wallet-schemas.ts";
 
@@ -199,12 +200,11 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       method: "POST",
       path: "/admin/withdrawals/:id/refuse",
       summary: "A withdrawal is not paid: its amount is available to the user again",
-      body: W.WithdrawalRefusal,
+      body: NoteOnly,
       response: W.WithdrawalDecision,
       async handler(request) {
         const id = pathId(request.params[0], "withdrawal");
-        const { note = null } = request.body as Static<typeof W.WithdrawalRefusal>;
-        const refused = await withdrawals.refuse(id, note, operatorOf(request), contextOf(request));
+        const refused = await withdrawals.refuse(id, noteOf(request), operatorOf(request), contextOf(request));
         return JSON.stringify({ withdrawal: withdrawalView(refused), approval: null });
       },
     }),

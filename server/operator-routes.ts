@@ -11,11 +11,12 @@ import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import type { Kyc } from "./kyc.ts";
 import * as O from "./operator-schemas.ts";
-import { OPERATOR, operatorOf } from "./operators.ts";
+import { noteOf, OPERATOR, operatorOf } from "./operators.ts";
 import { pageJson, readPage } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import type { Suspensions } from "./suspensions.ts";
+import { NoteOnly } from "./text-schemas.ts";
 import { changeTerms } from "./users.ts";
 import { balanceView } from "./views.ts";
 
@@ -47,11 +48,11 @@ function userRoutes({ accounts, exchange, writer, suspensions }: OperatorRouteCo
       method: "POST",
       path: `/admin/users/:id/${name}`,
       summary,
-      body: O.NoteOnly,
+      body: NoteOnly,
       response: O.OperatorUser,
       async handler(request) {
         const user = userIn(request);
-        await suspensions[name](user, noteIn(request), operatorOf(request), contextOf(request));
+        await suspensions[name](user, noteOf(request), operatorOf(request), contextOf(request));
         return json(user, request.now);
       },
     });
@@ -145,10 +146,6 @@ function usersPage(accounts: Accounts, query: Static<typeof O.UsersQuery>): { us
   return { users, next: id > 0 ? id + 1 : null };
 }
 
-function noteIn({ body }: RouteRequest): string | null {
-  return (body as Static<typeof O.NoteOnly>).note ?? null;
-}
-
 // ---------------------------------------------------------------- identity applications
 
 function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Route[] {
@@ -158,14 +155,14 @@ function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Ro
       method: "POST",
       path: `/admin/identity-applications/:id/${name}`,
       summary,
-      body: O.NoteOnly,
+      body: NoteOnly,
       response: O.OperatorApplication,
       async handler(request) {
         const id = pathId(request.params[0], "application");
         const found = await history.application(id);
         if (found === null) throw notFound("application");
         const user = accounts.user(found.user_id)!;
-        const decision = { isApproved: name === "approve", note: noteIn(request) };
+        const decision = { isApproved: name === "approve", note: noteOf(request) };
         await kyc.decide(user, id, decision, operatorOf(request), contextOf(request));
         return JSON.stringify(await history.application(id));
       },

@@ -3,15 +3,11 @@ import Type, { type TSchema } from "typebox";
 import {
   MAX_AUDIT_WALKED,
   MAX_MONEY_MICRO,
-  MAX_NOTE_LENGTH,
   MAX_OWN_RATE_BPS,
   MAX_RATE_LIMIT_FACTOR,
   MAX_USERS_WALKED,
 } from "../engine/limits.ts";
 import * as S from "./schemas.ts";
-
-const Note = Type.String({ minLength: 1, maxLength: MAX_NOTE_LENGTH, description: "why; kept in the audit log" });
-export const NoteOnly = S.closed({ note: Type.Optional(S.nullable(Note)) });
 
 /** A page of a list whose filters may fit little of it. */
 function walkOf<T extends TSchema>(item: T, bound: number) {

@@ -1,6 +1,9 @@
 /** Who acts under /admin, and the constants of their routes. */
+
+import type { Static } from "typebox";
 import { actorOf } from "./audit.ts";
 import type { RouteRequest } from "./route.ts";
+import type { NoteOnly } from "./text-schemas.ts";
 
 /** Of routes for operators: a session of theirs, or the machine's own shell, which has no token. */
 export const OPERATOR = { access: "operator", tokens: ["session"] } as const;
@@ -17,4 +20,9 @@ const SHELL: Operator = { actor: "admin", userId: null };
 /** Whoever asks, on a route for operators. */
 export function operatorOf({ principal }: Pick<RouteRequest, "principal">): Operator {
   return principal === null ? SHELL : { actor: actorOf(principal), userId: principal.userId };
+}
+
+/** What they note beside it. */
+export function noteOf({ body }: RouteRequest): string | null {
+  return (body as Static<typeof NoteOnly>).note ?? null;
 }

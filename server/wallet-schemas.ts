@@ -1,13 +1,8 @@
 /** The shapes of requests and answers about deposits, withdrawals, settlements and the house. */
 import Type from "typebox";
-import {
-  FULL_PRICE_BPS,
-  MAX_ADDRESS_LENGTH,
-  MAX_MONEY_MICRO,
-  MAX_NOTE_LENGTH,
-  MAX_REFERENCE_LENGTH,
-} from "../engine/limits.ts";
+import { FULL_PRICE_BPS, MAX_ADDRESS_LENGTH, MAX_MONEY_MICRO, MAX_REFERENCE_LENGTH } from "../engine/limits.ts";
 import { closed, Id, Money, names, nullable, page, Time } from "./schemas.ts";
+import { note } from "./text-schemas.ts";
 
 const WITHDRAWAL_STATUSES = ["pending", "paid", "refused", "canceled"] as const;
 
@@ -16,7 +11,6 @@ const Amount = Type.Integer({ minimum: 1, maximum: MAX_MONEY_MICRO, description:
 const printable = (maxLength: number, description: string) =>
   Type.String({ minLength: 1, maxLength, pattern: `^[^\\p{C}\\p{Zl}\\p{Zp}]{1,${maxLength}}$`, description });
 const Reference = printable(MAX_REFERENCE_LENGTH, "what the payment is known by elsewhere; of no other");
-const Note = printable(MAX_NOTE_LENGTH, "for the user to read");
 const Address = Type.String({
   minLength: 1,
   maxLength: MAX_ADDRESS_LENGTH,
@@ -31,9 +25,8 @@ export const HousePayment = closed({ amount: Amount, reference: Reference });
 export const NewWithdrawal = closed({ amount: Amount, address: Address });
 export const WithdrawalPayment = closed({
   reference: Type.Optional(nullable(Reference)),
-  note: Type.Optional(nullable(Note)),
+  note,
 });
-export const WithdrawalRefusal = closed({ note: Type.Optional(nullable(Note)) });
 export const UserQuery = closed({ ...page, user_id: Type.Optional(Id) });
 export const WithdrawalsQuery = closed({ ...page, status: Type.Optional(names(WITHDRAWAL_STATUSES)) });
 export const AllWithdrawalsQuery = closed({ ...WithdrawalsQuery.properties, user_id: Type.Optional(Id) });

@@ -3,7 +3,7 @@
  * decisions wins, the two-person rule, and that a killed server knows at its next start what it had said.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_MONEY_MICRO, MAX_PENDING_WITHDRAWALS } from "../../engine/limits.ts";
+import { MAX_MONEY_MICRO, MAX_NOTE_LENGTH, MAX_PENDING_WITHDRAWALS } from "../../engine/limits.ts";
 import { admin } from "./support/admin.ts";
 import { eventually, expectBalanced, expectEndsWell, expectSoundDatabase } from "./support/checks.ts";
 import type { Answer, BalanceJson, Client, TransactionJson } from "./support/client.ts";
@@ -274,7 +274,7 @@ describe("one operator is enough", () => {
     for (const body of [{ reference: "" }, { reference: "x".repeat(129) }, { reference: "a\u0301".repeat(100) }]) {
       await expectRefused(pay(chief, id, body), 400, 40000, /^reference/);
     }
-    await expectRefused(pay(chief, id, { note: "x".repeat(501) }), 400, 40000, /^note/);
+    await expectRefused(pay(chief, id, { note: "x".repeat(MAX_NOTE_LENGTH + 1) }), 400, 40000, /^note/);
     await expectRefused(refuse(chief, id, { note: "a\u0000" }), 400, 40000, /^note/);
     await expectRefused(refuse(chief, id, { reference: "x" }), 400, 40000, /^reference: unknown field/);
     expect((await user.get<WithdrawalJson>(`/wallet/withdrawals/${id}`)).status).toBe("pending");
