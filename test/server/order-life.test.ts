@@ -340,7 +340,10 @@ describe("/me/limits", () => {
     await world.split(other, market, 10);
     const expectUsed = async (used: number): Promise<void> => {
       expect(await limits(user)).toEqual({
-        ...{ kyc_tier: 2, daily_activity: { used, limit: 10_000 * USDC }, rate_limits: [] },
+        kyc_tier: 2,
+        daily_activity: { used, limit: 10_000 * USDC },
+        fees: { trading_fee: 150, maker_rebate: 10 },
+        rate_limits: [],
       });
     };
     await expectUsed(0);
