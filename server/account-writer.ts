@@ -41,6 +41,8 @@ export class AccountWriter {
   private readonly accounts: Accounts;
   private readonly checkpoint: () => Promise<void>;
   private readonly waiting = new Map<number, Waiting>();
+  /** Committed, and not wholly in memory yet. */
+  private taking = 0;
   private lastId = 0;
   private refusal: ApiError | null = null;
 
@@ -55,8 +57,8 @@ export class AccountWriter {
   }
 
   /**
-   * Does all of `writes` or none, with their lines of the audit log; resolves when they are durable. Rejects with an
-   * ApiError where they are refused.
+   * Does all of `writes` or none, with their lines of the audit log; resolves when they are durable. Only the first may be
+   * one that can be refused. Rejects with an ApiError where it is.
    */
   write(writes: readonly AccountWrite[], audits: readonly AuditEntry[] = []): Promise<WriteResult[]> {
     if (this.refusal !== null) return Promise.reject(this.refusal);
@@ -76,7 +78,7 @@ export class AccountWriter {
 
   /** Writes that aren't answered yet. */
   get pendingCount(): number {
-    return this.waiting.size;
+    return this.waiting.size + this.taking;
   }
 
   /** Nothing more can be made durable: whoever waits, or comes, is told so, but for what was done before. */
@@ -108,21 +110,21 @@ export class AccountWriter {
     }
     const waiting = this.waiting.get(reply.id);
     if (waiting === undefined) return;
+    this.waiting.delete(reply.id);
     if ("refused" in reply) {
-      this.waiting.delete(reply.id);
       waiting.reject(new ApiError(ErrorKind.conflict, reply.refused));
       return;
     }
     const { results } = reply;
-    const done = (): void => {
-      this.waiting.delete(reply.id);
-      waiting.resolve(results);
-    };
     const taking = waiting.writes.flatMap((write, i) => {
       return results[i]!.created ? (this.takeIn(write, results[i]!) ?? []) : [];
     });
-    if (taking.length === 0) done();
-    else void Promise.all(taking).then(done);
+    if (taking.length === 0) return waiting.resolve(results);
+    this.taking++;
+    void Promise.all(taking).then(() => {
+      this.taking--;
+      waiting.resolve(results);
+    });
   }
 
   /** Takes what was written into memory: at once, or where it is much in several turns. */

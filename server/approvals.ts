@@ -2,9 +2,12 @@
  * The two-person rule: where it is configured, an action is done when a second operator asks for the same. Who was first
  * is durable, so that a restart in between changes nothing. Owned by the gateway thread.
  */
+import { check } from "../engine/check.ts";
 import type { ApprovalRow } from "../engine/journal/load.ts";
 import type { AccountWrite } from "../engine/journal/writes.ts";
 import type { AccountWriter } from "./account-writer.ts";
+import type { Accounts } from "./accounts.ts";
+import { Alone } from "./alone.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { ApiError, ErrorKind, notFound } from "./errors.ts";
 import type { Operator } from "./operators.ts";
@@ -40,72 +43,104 @@ export function approvalView({ id, action, subject, details, actor, createdAt }:
   return { id, action, subject, details: JSON.parse(details), approved_by: actor, created_at: createdAt };
 }
 
-/** The action may be done now; `ending` belongs into its transaction, `done` is called when that is durable. */
-export interface Agreement {
-  readonly ending: readonly AccountWrite[];
-  done(): void;
-}
+/** What became of a wish: it was done, or is the first of two. */
+export type Answer<T> =
+  | { readonly approval: null; readonly result: T }
+  | { readonly approval: ApprovalRow; readonly result: null };
 
 export class Approvals {
   private readonly writer: AccountWriter;
+  private readonly accounts: Pick<Accounts, "user">;
   private readonly rules: ReadonlySet<TwoPersonAction>;
   private readonly open = new Map<string, ApprovalRow>();
-  /** Being made durable: a second approval must not meet a first that isn't. */
-  private readonly writing = new Set<string>();
+  /** From the agreement to the end of what was agreed on nobody else has a say. */
+  private readonly alone = new Alone<string>("another approval is under way: try again");
 
-  constructor(writer: AccountWriter, rules: ReadonlySet<TwoPersonAction>, rows: readonly ApprovalRow[]) {
+  constructor(
+    writer: AccountWriter,
+    accounts: Pick<Accounts, "user">,
+    rules: ReadonlySet<TwoPersonAction>,
+    rows: readonly ApprovalRow[],
+  ) {
     this.writer = writer;
+    this.accounts = accounts;
     this.rules = rules;
     for (const row of rows) this.open.set(keyOf(row.action, row.subject), row);
   }
 
   /** First approvals whose second is awaited, newest first. */
   pending(): ApprovalRow[] {
-    return [...this.open.values()].sort((a, b) => b.id - a.id);
+    return [...this.open.values()].filter((row) => this.counts(row)).sort((a, b) => b.id - a.id);
   }
 
   find(action: string, subject: number): ApprovalRow | null {
-    return this.open.get(keyOf(action, subject)) ?? null;
+    const row = this.open.get(keyOf(action, subject));
+    return row !== undefined && this.counts(row) ? row : null;
+  }
+
+  /** Whoever gave it is an operator still, and not suspended. */
+  private counts({ actor }: ApprovalRow): boolean {
+    const id = /^operator (\d+)$/.exec(actor)?.[1];
+    if (id === undefined) return true;
+    const user = this.accounts.user(Number(id));
+    return user?.role === "operator" && user.suspendedAt === null;
   }
 
   /**
-   * Answers that the action may be done, or the first approval, which then waits for another operator's.
-   * @throws ApiError 40300 for one's own money, 40900 where another operator asked for something else
+   * Does what is wished for, or keeps it as the first of two approvals until another operator wishes for the same.
+   * @param act does it; what it is given ends the first approval, and belongs into its transaction
+   * @throws ApiError 40300 for one's own money, 40900 where another operator asked for something else; what `act` throws
    */
-  async ask(wish: Wish, operator: Operator, context: RequestContext): Promise<Agreement | ApprovalRow> {
+  async ask<T>(
+    wish: Wish,
+    operator: Operator,
+    context: RequestContext,
+    act: (ending: readonly AccountWrite[]) => Promise<T>,
+  ): Promise<Answer<T>> {
     const { rule, action, subject, userId } = wish;
-    if (!this.rules.has(rule))
-      return { ending: this.endOf(action, subject, context.now), done: () => this.forget(wish) };
+    if (!this.rules.has(rule)) return { approval: null, result: await this.act(wish, context, act) };
     if (userId !== null && userId === operator.userId) {
       throw new ApiError(ErrorKind.forbidden, "two others must approve of what is one's own");
     }
-    const key = keyOf(action, subject);
-    if (this.writing.has(key)) throw underWay();
-    const details = JSON.stringify(wish.details);
-    const first = this.open.get(key);
-    if (first !== undefined && first.actor !== operator.actor) {
-      if (first.details !== details) {
+    return this.alone.run(keyOf(action, subject), async () => {
+      const details = JSON.stringify(wish.details);
+      const first = this.find(action, subject);
+      if (first !== null && first.actor !== operator.actor) {
+        if (first.details === details) return { approval: null, result: await this.act(wish, context, act) };
         throw new ApiError(ErrorKind.conflict, `${first.actor} asked for something else: ${first.details}`);
       }
-      return { ending: this.endOf(action, subject, context.now), done: () => this.forget(wish) };
-    }
-    if (first?.details === details) return first;
-    this.writing.add(key);
-    try {
-      const row = { action, subject, details, actor: operator.actor, createdAt: context.now };
-      const change = { action: `${action}.approve`, userId, subject, details: wish.details };
-      const writes: AccountWrite[] = [
-        ...this.endOf(action, subject, context.now),
-        { kind: "insert", table: "approvals", row },
-      ];
-      const line = audit(context, operator.actor, { ...change, write: writes.length - 1 });
-      const results = await this.writer.write(writes, [line]);
-      const approval = { ...row, id: results.at(-1)!.id };
-      this.open.set(key, approval);
-      return approval;
-    } finally {
-      this.writing.delete(key);
-    }
+      const approval = first?.details === details ? first : await this.keep(wish, details, operator, context);
+      return { approval, result: null };
+    });
+  }
+
+  private async act<T>(
+    { action, subject }: Wish,
+    context: RequestContext,
+    act: (ending: readonly AccountWrite[]) => Promise<T>,
+  ): Promise<T> {
+    const result = await act(this.endOf(action, subject, context.now));
+    this.forget({ action, subject });
+    return result;
+  }
+
+  /** Makes the first approval durable, in the place of one that counts no more or says something else. */
+  private async keep(
+    { action, subject, userId, ...wish }: Wish,
+    details: string,
+    operator: Operator,
+    context: RequestContext,
+  ): Promise<ApprovalRow> {
+    const row = { action, subject, details, actor: operator.actor, createdAt: context.now };
+    const ending = this.endOf(action, subject, context.now);
+    const change = { action: `${action}.approve`, userId, subject, details: wish.details, write: ending.length };
+    const line = audit(context, operator.actor, change);
+    const results = await this.writer.write([...ending, { kind: "insert", table: "approvals", row }], [line]);
+    const { id, created } = results.at(-1)!;
+    check(created, "there is one first approval at a time");
+    const approval = { ...row, id };
+    this.open.set(keyOf(action, subject), approval);
+    return approval;
   }
 
   /**
@@ -113,19 +148,14 @@ export class Approvals {
    * @throws ApiError 4040 where none waits, 40900 where the second came first
    */
   async takeBack(id: number, operator: Operator, context: RequestContext): Promise<ApprovalRow> {
-    const row = this.pending().find((each) => each.id === id);
+    const row = [...this.open.values()].find((each) => each.id === id);
     if (row === undefined) throw notFound("approval");
     const { action, subject } = row;
-    const key = keyOf(action, subject);
-    if (this.writing.has(key)) throw underWay();
-    this.writing.add(key);
-    try {
+    await this.alone.run(keyOf(action, subject), async () => {
       const change = { action: `${action}.take_back`, userId: null, subject, details: JSON.parse(row.details) };
       await this.writer.write(this.endOf(action, subject, context.now), [audit(context, operator.actor, change)]);
-    } finally {
-      this.writing.delete(key);
-    }
-    if (!this.open.delete(key)) throw new ApiError(ErrorKind.conflict, "it ended meanwhile");
+      if (!this.open.delete(keyOf(action, subject))) throw new ApiError(ErrorKind.conflict, "it ended meanwhile");
+    });
     return row;
   }
 
@@ -138,10 +168,6 @@ export class Approvals {
   forget({ action, subject }: Pick<Wish, "action" | "subject">): void {
     this.open.delete(keyOf(action, subject));
   }
-}
-
-function underWay(): ApiError {
-  return new ApiError(ErrorKind.conflict, "another approval is under way: try again");
 }
 
 function keyOf(action: string, subject: number): string {

@@ -109,6 +109,8 @@ export class Exchange {
   private readonly changedUsers = new Map<number, Set<number>>();
   /** Called once what the turn at hand applies is told. */
   private readonly afterwards: (() => void)[] = [];
+  /** The last of those who wait for room in a ring. */
+  private waitingForRoom: Promise<void> | null = null;
   private pumping = false;
   private spin = SPIN_TURNS;
   private parked = false;
@@ -340,8 +342,13 @@ export class Exchange {
 
   /** Has the market's engine told of it by `run`: at once, or where its ring is full when there is room. */
   whenRoom(marketId: number, run: () => void): Promise<void> | undefined {
-    if (this.links.hasReservedRoom(this.links.of(marketId))) return void run();
-    return this.roomForCommands().then(run);
+    if (this.waitingForRoom === null && this.links.hasReservedRoom(this.links.of(marketId))) return void run();
+    // Behind those that wait already: markets are kept in the order in which they were made.
+    const waiting = (this.waitingForRoom ?? Promise.resolve()).then(() => this.roomForCommands()).then(run);
+    this.waitingForRoom = waiting;
+    return waiting.then(() => {
+      if (this.waitingForRoom === waiting) this.waitingForRoom = null;
+    });
   }
 
   /** Takes a market's new texts or end in, and tells of them where it was told of the market. */

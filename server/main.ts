@@ -325,7 +325,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     redirectUri: (provider) => `${audience()}/auth/social/${provider}/callback`,
   });
   const lastUse = new LastUse(authenticator, writer);
-  const approvals = new Approvals(writer, config.twoPersonRule, loadApprovals(db));
+  const approvals = new Approvals(writer, accounts, config.twoPersonRule, loadApprovals(db));
   const payers = { exchange, accounts, history, writer, approvals, messenger };
   const withdrawals = new Withdrawals(payers, loadPendingWithdrawals(db));
   const catalog = new MarketCatalog(registry, writer);

@@ -5,10 +5,11 @@
  */
 import { MARKET_STATUSES, MarketStatus } from "../engine/constants.ts";
 import type { ApprovalRow } from "../engine/journal/load.ts";
-import type { AuditEntry } from "../engine/journal/writes.ts";
+import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
 import { FULL_PRICE_BPS } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
+import { Alone } from "./alone.ts";
 import type { Approvals } from "./approvals.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { Closings } from "./closings.ts";
@@ -55,7 +56,7 @@ export class MarketLife {
   private readonly messenger: Messenger;
   private readonly closings: Closings;
   /** Markets with a change on its way. */
-  private readonly changing = new Set<Market>();
+  private readonly changing = new Alone<Market>("another change of this market is under way: try again");
 
   constructor(options: MarketLifeOptions) {
     this.exchange = options.exchange;
@@ -82,7 +83,9 @@ export class MarketLife {
     }
     const action = isApproved ? "market.approve" : "market.refuse";
     const line = { ...lineOf(market, action, { note }, operator.actor, context), userId: market.proposedBy };
-    await this.alone(market, () => (isApproved ? this.approve(market, note, line) : this.refuse(market, note, line)));
+    await this.changing.run(market, () =>
+      isApproved ? this.approve(market, note, line) : this.refuse(market, note, line),
+    );
     const { email } = this.accounts.user(market.proposedBy!)!;
     this.messenger.sendMail(proposalDecidedMail(email, market.question, isApproved, note));
   }
@@ -96,7 +99,8 @@ export class MarketLife {
     const set = { status, decisionNote: note, decidedAt: line.at };
     await this.writer.write([{ kind: "update", table: "markets", id: market.id, set }], [line]);
     market.decision = { note, at: line.at };
-    this.exchange.setStatus(market, status);
+    // Proposals, and what became of the refused ones, are found by their status and told to nobody.
+    this.exchange.registry.setStatus(market, status);
   }
 
   /** @throws ApiError 40900 where it is resolved, voided or refused */
@@ -106,7 +110,7 @@ export class MarketLife {
     const { id: marketId, description, category, closesAt } = market;
     const line = lineOf(market, "market.describe", changes, operator.actor, context);
     const write = { kind: "describeMarket", marketId, description, category, closesAt, ...changes } as const;
-    await this.alone(market, () => this.writer.write([write], [line]));
+    await this.changing.run(market, () => this.writer.write([write], [line]));
   }
 
   // ---------------------------------------------------------------- trading begins and ends
@@ -135,7 +139,7 @@ export class MarketLife {
     if (exchange.refusal !== null) throw exchange.refusal;
     // On its way before the command: it is durable no later than what it tells of.
     const begin = (): void => void writer.write([], [line]).catch(() => {});
-    return this.alone(market, () => {
+    return this.changing.run(market, () => {
       return new Promise((resolve, reject) => {
         exchange.changeMarket(market, step, line.at, { data: () => resolve(), error: reject }, begin);
       });
@@ -197,10 +201,8 @@ export class MarketLife {
   ): Promise<ApprovalRow | null> {
     if (market.status !== MarketStatus.closed) throw wrongState(market, canTrade(market) ? ": close it first" : "");
     const details = { status: MARKET_STATUSES[status], payouts, note };
-    return this.alone(market, async () => {
-      const wish = { rule: "resolutions", action: SETTLEMENT, subject: market.id, details, userId: null } as const;
-      const agreed = await this.approvals.ask(wish, operator, context);
-      if (!("ending" in agreed)) return agreed;
+    const wish = { rule: "resolutions", action: SETTLEMENT, subject: market.id, details, userId: null } as const;
+    const pay = async (ending: readonly AccountWrite[]): Promise<void> => {
       const action = status === MarketStatus.resolved ? "market.resolve" : "market.void";
       const line = lineOf(market, action, { payouts, note }, operator.actor, context);
       const write = { kind: "settleMarket", marketId: market.id, status, payouts, note, at: context.now } as const;
@@ -208,33 +210,21 @@ export class MarketLife {
       market.isSettling = true;
       try {
         await this.exchange.settled();
-        await this.writer.write([write, ...agreed.ending], [line]);
+        await this.writer.write([write, ...ending], [line]);
       } catch (error) {
         market.isSettling = false;
         throw error;
       }
-      agreed.done();
-      return null;
+    };
+    return this.changing.run(market, async () => {
+      const { approval } = await this.approvals.ask(wish, operator, context, pay);
+      return approval;
     });
   }
 
   /** The first of two approvals of the market's end, if there is one. */
   approvalOf({ id }: Market): ApprovalRow | null {
     return this.approvals.find(SETTLEMENT, id);
-  }
-
-  /** @throws ApiError 40900 while another change is on its way */
-  private async alone<T>(market: Market, run: () => Promise<T>): Promise<T> {
-    const { changing } = this;
-    if (changing.has(market)) {
-      throw new ApiError(ErrorKind.conflict, "another change of this market is under way: try again");
-    }
-    changing.add(market);
-    try {
-      return await run();
-    } finally {
-      changing.delete(market);
-    }
   }
 }
 

@@ -135,14 +135,16 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
       const wish = { action: WITHDRAW_FROM_HOUSE, subject: HOUSE, details, userId: null };
       const context = contextOf(request);
       const operator = operatorOf(request);
-      const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context);
-      if (!("ending" in answer)) return JSON.stringify({ withdrawal: null, approval: approvalView(answer) });
-      const write: AccountWrite = { kind: "withdrawFromHouse", amount, reference, at: context.now };
-      const line = audit(context, operator.actor, { ...wish, subject: null });
-      const [result] = await writer.write([write, ...answer.ending], [line]);
-      answer.done();
-      const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: context.now };
-      return done(result!.created ? made : (await history.payment(reference))!);
+      const pay = async (ending: readonly AccountWrite[]): Promise<Payment> => {
+        const write: AccountWrite = { kind: "withdrawFromHouse", amount, reference, at: context.now };
+        const line = audit(context, operator.actor, { ...wish, subject: null });
+        const [result] = await writer.write([write, ...ending], [line]);
+        const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: context.now };
+        return result!.created ? made : (await history.payment(reference))!;
+      };
+      const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context, pay);
+      if (answer.approval === null) return done(answer.result);
+      return JSON.stringify({ withdrawal: null, approval: approvalView(answer.approval) });
     },
   });
 }

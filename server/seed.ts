@@ -135,8 +135,9 @@ async function inChunks(target: SeedTarget, writes: AccountWrite[]): Promise<{ i
   const results: { id: number; created: boolean }[] = [];
   try {
     for (let i = 0; i < writes.length; i += CHUNK) {
-      const chunk = writes.slice(i, i + CHUNK);
-      results.push(...(await target.write(chunk, chunk.flatMap(auditOf))));
+      // Each by itself, because each may be refused; those of a chunk are on their way together.
+      const chunk = writes.slice(i, i + CHUNK).map((write) => target.write([write], auditOf(write)));
+      for (const [result] of await Promise.all(chunk)) results.push(result!);
     }
   } catch (error) {
     if (error instanceof ApiError) throw new ConfigError(`SEED_FILE: ${error.message}`);
@@ -152,11 +153,11 @@ const AUDITED: Partial<Record<AccountWrite["kind"], string>> = {
 };
 
 /** What the audit log says of a seed's write: money and access only. */
-function auditOf(write: AccountWrite, index: number): AuditEntry[] {
+function auditOf(write: AccountWrite): AuditEntry[] {
   const action = AUDITED[write.kind];
   if (action === undefined || !("at" in write)) return [];
   const userId = "userId" in write ? write.userId : "subject";
   const details = write.kind === "deposit" ? { amount: write.amount, reference: write.reference } : null;
   const rest = { subject: null, details, requestId: null, address: null };
-  return [{ at: write.at, action, actor: "seed", write: index, userId, ...rest }];
+  return [{ at: write.at, action, actor: "seed", write: 0, userId, ...rest }];
 }

@@ -1,10 +1,13 @@
 /** Suspension: an operator shuts an account. Its tokens are refused, its sockets end, its orders are canceled. */
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, Credential, User } from "./accounts.ts";
+import { Alone } from "./alone.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { ApiError, ErrorKind } from "./errors.ts";
 import type { Operator } from "./operators.ts";
 import { changeUser } from "./users.ts";
+
+const BEING_SUSPENDED = "the account is being suspended: try again";
 
 export interface SuspensionOptions {
   readonly accounts: Accounts;
@@ -18,7 +21,7 @@ export interface SuspensionOptions {
 export class Suspensions {
   private readonly options: SuspensionOptions;
   /** Users whose suspension isn't durable yet: it must not become so after it was ended. */
-  private readonly beginning = new Set<number>();
+  private readonly beginning = new Alone<number>(BEING_SUSPENDED);
 
   constructor(options: SuspensionOptions) {
     this.options = options;
@@ -32,20 +35,17 @@ export class Suspensions {
     const write = changeUser(user, { suspendedAt: context.now });
     const canceled = cancelOrders(user.id);
     for (const credential of accounts.credentialsOf(user.id)) endSockets(credential);
-    this.beginning.add(user.id);
-    try {
+    await this.beginning.run(user.id, async () => {
       // Before the suspension, so that no crash leaves orders of a suspended user.
       await canceled;
       await writer.write([write], [audit(context, operator.actor, changeOf("user.suspend", user, note))]);
-    } finally {
-      this.beginning.delete(user.id);
-    }
+    });
   }
 
   /** Canceled orders stay canceled. @throws ApiError 40900 unless the account is suspended */
   async restore(user: User, note: string | null, operator: Operator, context: RequestContext): Promise<void> {
     if (user.suspendedAt === null) throw conflict("the account is not suspended");
-    if (this.beginning.has(user.id)) throw conflict("the account is being suspended: try again");
+    if (this.beginning.has(user.id)) throw conflict(BEING_SUSPENDED);
     const write = changeUser(user, { suspendedAt: null });
     await this.options.writer.write([write], [audit(context, operator.actor, changeOf("user.restore", user, note))]);
   }

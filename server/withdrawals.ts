@@ -7,6 +7,7 @@ import type { AccountWrite } from "../engine/journal/writes.ts";
 import { MAX_PENDING_WITHDRAWALS } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, Principal } from "./accounts.ts";
+import { Alone } from "./alone.ts";
 import type { Approvals } from "./approvals.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { ApiError, ErrorKind, notFound } from "./errors.ts";
@@ -19,14 +20,10 @@ import type { Operator } from "./operators.ts";
 import { checkBalance } from "./order-entry.ts";
 
 const PAY = "withdrawal.pay";
+const BEING_DECIDED = "the withdrawal is being decided: try again";
 /** Operators decide by hand: there is no telling when the next one is free. */
 const RETRY_AFTER_S = 60;
 const UNDECIDED = { status: "pending", reference: null, note: null, decidedAt: null } as const;
-
-interface Pending extends WithdrawalRow {
-  /** A request that ends it is under way. */
-  isDeciding: boolean;
-}
 
 /** How a withdrawal was paid. */
 export interface Payout {
@@ -46,7 +43,8 @@ export interface WithdrawalsOptions {
 
 export class Withdrawals {
   private readonly options: WithdrawalsOptions;
-  private readonly pending = new Map<number, Pending>();
+  private readonly pending = new Map<number, WithdrawalRow>();
+  private readonly deciding = new Alone<WithdrawalRow>(BEING_DECIDED);
   /** By user, those that aren't durable yet among them. */
   private readonly counts = new Map<number, number>();
 
@@ -56,7 +54,7 @@ export class Withdrawals {
     for (const row of rows) {
       options.exchange.setAside(row.userId, row.amount);
       this.count(row.userId, 1);
-      this.pending.set(row.id, { ...row, isDeciding: false });
+      this.pending.set(row.id, row);
     }
   }
 
@@ -80,7 +78,7 @@ export class Withdrawals {
       exchange.giveBack(userId, amount);
       throw error;
     });
-    this.pending.set(id, { ...row, id, isDeciding: false });
+    this.pending.set(id, { ...row, id });
     messenger.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
     return { ...row, ...UNDECIDED, id };
   }
@@ -89,14 +87,14 @@ export class Withdrawals {
   async cancel(principal: Principal, id: number, context: RequestContext): Promise<Withdrawal> {
     const found = this.pending.get(id);
     if (found === undefined || found.userId !== principal.userId) throw await this.whyNot(id, principal.userId);
-    return this.alone(found, () => this.end(found, "canceled", null, actorOf(principal), context));
+    return this.deciding.run(found, () => this.end(found, "canceled", null, actorOf(principal), context));
   }
 
   /** By an operator. @throws ApiError 4040, 40900 unless it is pending */
   async refuse(id: number, note: string | null, operator: Operator, context: RequestContext): Promise<Withdrawal> {
     const found = this.pending.get(id);
     if (found === undefined) throw await this.whyNot(id, null);
-    return this.alone(found, async () => {
+    return this.deciding.run(found, async () => {
       const refused = await this.end(found, "refused", note, operator.actor, context);
       this.options.messenger.sendMail(withdrawalRefusedMail(this.emailOf(found), found.amount));
       return refused;
@@ -114,7 +112,7 @@ export class Withdrawals {
     context: RequestContext,
   ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
     const found = this.pending.get(id);
-    if (found !== undefined) return this.alone(found, () => this.payOut(found, payout, operator, context));
+    if (found !== undefined) return this.deciding.run(found, () => this.payOut(found, payout, operator, context));
     const withdrawal = await this.options.history.withdrawal(id);
     const isSame = payout.reference !== null && withdrawal?.reference === payout.reference;
     if (withdrawal === null || !isSame) throw refusalOf(withdrawal);
@@ -122,7 +120,7 @@ export class Withdrawals {
   }
 
   private async payOut(
-    found: Pending,
+    found: WithdrawalRow,
     payout: Payout,
     operator: Operator,
     context: RequestContext,
@@ -132,20 +130,20 @@ export class Withdrawals {
     if (accounts.user(userId)!.suspendedAt !== null) throw conflict("the user is suspended");
     const details = { user_id: userId, amount, address, ...payout };
     const wish = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
-    const answer = await approvals.ask(wish, operator, context);
-    if (!("ending" in answer)) return { withdrawal: { ...rowOf(found), ...UNDECIDED }, approval: answer };
-    const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: context.now };
-    const change = { action: PAY, userId, subject: id, details };
-    await writer.write([write, ...answer.ending], [audit(context, operator.actor, change)]);
-    answer.done();
+    const { approval } = await approvals.ask(wish, operator, context, async (ending) => {
+      const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: context.now };
+      const change = { action: PAY, userId, subject: id, details };
+      await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
+    });
+    if (approval !== null) return { withdrawal: { ...found, ...UNDECIDED }, approval };
     this.forget(found);
     messenger.sendMail(withdrawalPaidMail(this.emailOf(found), amount, address));
-    return { withdrawal: { ...rowOf(found), status: "paid", ...payout, decidedAt: context.now }, approval: null };
+    return { withdrawal: { ...found, status: "paid", ...payout, decidedAt: context.now }, approval: null };
   }
 
   /** Without payment; with it ends what one operator approved of. */
   private async end(
-    found: Pending,
+    found: WithdrawalRow,
     status: "canceled" | "refused",
     note: string | null,
     actor: string,
@@ -161,18 +159,7 @@ export class Withdrawals {
     approvals.forget({ action: PAY, subject: id });
     this.forget(found);
     exchange.giveBack(userId, amount);
-    return { ...rowOf(found), ...UNDECIDED, status, note, decidedAt };
-  }
-
-  /** Runs what decides a pending withdrawal, unless another request does. */
-  private async alone<T>(found: Pending, run: () => Promise<T>): Promise<T> {
-    if (found.isDeciding) throw beingDecided();
-    found.isDeciding = true;
-    try {
-      return await run();
-    } finally {
-      found.isDeciding = false;
-    }
+    return { ...found, ...UNDECIDED, status, note, decidedAt };
   }
 
   /** @param userId whose it must be; null: anybody's */
@@ -181,11 +168,11 @@ export class Withdrawals {
     return refusalOf(found === null || (userId !== null && found.userId !== userId) ? null : found);
   }
 
-  private emailOf({ userId }: Pending): string {
+  private emailOf({ userId }: WithdrawalRow): string {
     return this.options.accounts.user(userId)!.email;
   }
 
-  private forget({ id, userId }: Pending): void {
+  private forget({ id, userId }: WithdrawalRow): void {
     this.pending.delete(id);
     this.count(userId, -1);
   }
@@ -197,19 +184,11 @@ export class Withdrawals {
   }
 }
 
-function rowOf({ isDeciding: _, ...row }: Pending): WithdrawalRow {
-  return row;
-}
-
 /** Why a withdrawal that isn't pending here can't be decided. */
 function refusalOf(found: Withdrawal | null): ApiError {
   if (found === null) return notFound("withdrawal");
   // It became durable, or its end did, and the gateway is yet to be told.
-  return found.status === "pending" ? beingDecided() : conflict(`the withdrawal is ${found.status}`);
-}
-
-function beingDecided(): ApiError {
-  return conflict("the withdrawal is being decided: try again");
+  return conflict(found.status === "pending" ? BEING_DECIDED : `the withdrawal is ${found.status}`);
 }
 
 function conflict(message: string): ApiError {

@@ -316,16 +316,18 @@ export class Journal {
 
   private write(request: WriteRequest): WriteReply {
     this.begin();
+    const results: WriteResult[] = [];
     try {
-      const results = request.writes.map(this.applyWrite);
+      for (const write of request.writes) results.push(this.applyWrite(write));
       for (const entry of request.audits) {
         const told = results[entry.write];
         if (told === undefined || told.created) this.writeAudit(entry, entry.subject ?? told?.id ?? null);
       }
       return { id: request.id, results };
     } catch (error) {
-      if (error instanceof WriteRefused) return { id: request.id, refused: error.message };
-      throw error;
+      if (!(error instanceof WriteRefused)) throw error;
+      check(results.length === 0, "of several writes only the first can be refused: nothing is half done");
+      return { id: request.id, refused: error.message };
     }
   }
 

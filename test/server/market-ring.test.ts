@@ -45,15 +45,16 @@ function rig() {
     times: new OrderTimes(createMicroClock(takeClockEpoch())),
   });
   const { port1: port, port2: journal } = new MessageChannel();
+  const accounts = new Accounts(() => {});
   const writer = new AccountWriter({
     port,
     posted: new SharedArrayBuffer(4),
     journalWaker: new Waker(),
     exchange,
-    accounts: new Accounts(() => {}),
+    accounts,
     checkpoint: () => Promise.resolve(),
   });
-  const approvals = new Approvals(writer, new Set(), []);
+  const approvals = new Approvals(writer, accounts, new Set(), []);
   const life = new MarketLife({ exchange, writer, approvals } as unknown as MarketLifeOptions);
   const texts = { slug: "due", question: "Is it due?", description: null, category: null, eventId: null };
   const outcomes = [1, 2].map((id) => ({
