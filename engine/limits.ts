@@ -29,6 +29,7 @@ export const MAX_RATE_LIMIT_FACTOR = 1_000;
 export const SEED_REFERENCE = "seed:";
 /** Withdrawals of one user that wait for an operator. */
 export const MAX_PENDING_WITHDRAWALS = 20;
+export const MAX_WITHDRAWAL_MAILS_PER_HOUR = 20;
 /** Characters of a payment's reference, and of the address that a withdrawal goes to. */
 export const MAX_REFERENCE_LENGTH = 128;
 export const MAX_ADDRESS_LENGTH = 128;
@@ -44,8 +45,15 @@ export const MAX_NOTE_LENGTH = 1_000;
 /** Proposals of one user that wait for a decision, and that were made within 24 hours. */
 export const MAX_PENDING_PROPOSALS = 20;
 export const MAX_PROPOSALS_PER_DAY = 50;
+/** Of all users together. */
+export const MAX_WAITING_PROPOSALS = 10_000;
+/** Outcome ids that proposals may use up: the rest is for markets that operators make. */
+export const LAST_PROPOSED_OUTCOME_ID = MAX_OUTCOME_ID >> 1;
 /** Times at which markets close that were changed since, beside as many as there are markets twice. */
 export const MAX_OLD_CLOSINGS = 1_000;
+
+/** One payment from or to the outside: 100 million USDC. A slip of the finger must not use the bound above up. */
+export const MAX_PAYMENT_MICRO = 100_000_000_000_000;
 
 /** Users and outcomes over the life of one database. Outcome ids index arrays directly. */
 export const MAX_USERS = 2 ** 22;
@@ -139,6 +147,8 @@ export const MAX_RECENT_TRADES = 2 ** 16;
 export const MAX_TRADES_WALKED = 2_000;
 /** Exports under way, all and of one user; each holds a slice of so many transactions. */
 export const MAX_EXPORTS = 32;
+/** A reader that is slower loses the rest of it, so that others get their turn. */
+export const MAX_EXPORT_MS = 600_000;
 export const MAX_EXPORTS_PER_USER = 2;
 export const EXPORT_SLICE_ROWS = 2_000;
 /** Of one answer, and where the request doesn't say since when. */

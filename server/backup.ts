@@ -7,6 +7,7 @@
  */
 import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { verifyCopy } from "../engine/journal/verify.ts";
 import { openExisting } from "./data-folder.ts";
@@ -46,6 +47,8 @@ export async function backUp(databasePath: string, target: string, overwrite: bo
     const copied = await copy(db, partial, stop.signal);
     makeSound(partial);
     sync(partial);
+    // A signal that came while the thread was busy with the check is heard here.
+    await nextTurn();
     stop.signal.throwIfAborted();
     if (overwrite) for (const companion of COMPANIONS) rmSync(file + companion, { force: true });
     renameSync(partial, file);

@@ -19,8 +19,9 @@ export interface ControlAnswer {
   readonly data: unknown;
 }
 
-/** How long a request may take to come. */
+/** How long a request may take to come, and its answer to be taken. */
 const REQUEST_MS = 30_000;
+const ANSWER_MS = 1_000;
 
 /** The server's end of the socket. Where it can't be made `server` emits an error. */
 export class ControlSocket {
@@ -32,7 +33,8 @@ export class ControlSocket {
   /** @param answer gives the answer's text to a request's; a line that is too long comes as null */
   constructor(path: string, answer: (line: Buffer | null) => Promise<string>) {
     this.answer = answer;
-    this.server = createServer((socket) => this.listen(socket));
+    // Who has asked may close its half.
+    this.server = createServer({ allowHalfOpen: true }, (socket) => this.listen(socket));
     // A server that was killed leaves its socket behind; the folder's lock says that none runs.
     rmSync(path, { force: true });
     inFolderOf(path, (short) => this.server.listen(short));
@@ -52,6 +54,10 @@ export class ControlSocket {
     socket.setTimeout(REQUEST_MS, () => socket.destroy());
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.asking.delete(socket));
+    socket.on("end", () => {
+      // Without a whole request there is nothing to wait for.
+      if (this.asking.has(socket)) socket.destroy();
+    });
     socket.on("data", (chunk: Buffer) => {
       if (!this.asking.has(socket)) return;
       const end = chunk.indexOf("\n");
@@ -61,7 +67,10 @@ export class ControlSocket {
       if (end === -1 && !isTooLong) return;
       this.asking.delete(socket);
       socket.setTimeout(0);
-      void this.answer(isTooLong ? null : Buffer.concat(chunks)).then((text) => socket.end(`${text}\n`));
+      void this.answer(isTooLong ? null : Buffer.concat(chunks)).then((text) => {
+        socket.end(`${text}\n`, () => socket.destroy());
+        socket.setTimeout(ANSWER_MS, () => socket.destroy());
+      });
     });
   }
 }

@@ -40,6 +40,10 @@ export function notFound(what: string): ApiError {
   return new ApiError(ErrorKind.notFound, `no such ${what}`);
 }
 
+/** Of a server that takes no requests yet, or no more. */
+export const STARTING = "the exchange is starting";
+export const STOPPING = "the exchange is shutting down";
+
 export function overloaded(message: string): ApiError {
   return new ApiError(ErrorKind.overloaded, message, 1);
 }

@@ -2,7 +2,7 @@
 import { openSync } from "node:fs";
 import { Piscina } from "piscina";
 import type { CandlesOptions } from "./candle-reader.ts";
-import { overloaded } from "./errors.ts";
+import { overloaded, STOPPING } from "./errors.ts";
 import type { FillsOptions, OrdersOptions, SearchTable, UpdatesOptions, UpdatesPage } from "./history-worker.ts";
 import type {
   DepositsOptions,
@@ -156,7 +156,7 @@ export class History {
   }
 
   private run<T>(name: string, options: object): Promise<T> {
-    if (this.isClosing) return Promise.reject(overloaded("the exchange is shutting down"));
+    if (this.isClosing) return Promise.reject(overloaded(STOPPING));
     if (this.pool.queueSize >= MAX_QUEUED) return Promise.reject(overloaded("too many reads in flight: try again"));
     return this.pool.run(options, { name }) as Promise<T>;
   }

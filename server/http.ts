@@ -128,8 +128,8 @@ export class Reply implements Responder {
     else if (!this.done) this.later(() => this.write(status, json));
   }
 
-  stream(type: string, pieces: AsyncIterable<string>): void {
-    void this.writePieces(type, pieces);
+  stream(type: string, fileName: string, pieces: AsyncIterable<string>): void {
+    void this.writePieces(type, fileName, pieces);
   }
 
   /** @param isHead the request was HEAD: its answer has no body */
@@ -167,9 +167,11 @@ export class Reply implements Responder {
     });
   }
 
-  private async writePieces(type: string, pieces: AsyncIterable<string>): Promise<void> {
+  private async writePieces(type: string, fileName: string, pieces: AsyncIterable<string>): Promise<void> {
     try {
       for await (const piece of pieces) {
+        // Not before: an error in its place is no file.
+        if (!this.isAnswered) this.header("Content-Disposition", `attachment; filename="${fileName}"`);
         if (!this.isAborted && !this.writePiece(type, piece)) await this.drained();
         if (this.isAborted) return;
       }

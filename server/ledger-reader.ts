@@ -157,21 +157,29 @@ function byId<T extends { id: number }>(rows: readonly unknown[], limit: number)
   );
 }
 
+/** Types of entries that have an index of their own. */
+const RARE_TYPES: readonly string[] = ["deposit", "withdrawal", "settlement"];
+const RARE = `type IN (${RARE_TYPES.map((type) => `'${type}'`).join(", ")})`;
+
 /** @param fillRows answers a user's fills, one more than the page has where there is one */
 export function prepareLedger(
   db: Database.Database,
   fillRows: (options: OwnPageOptions & FillFilters) => FillRow[],
 ): LedgerReader {
-  const entriesOfUser = db.prepare(
-    `SELECT id, type, amount, balance_after, market_id, outcome_id, created_at FROM entries
-     WHERE user_id = @userId AND id < @before AND (@type IS NULL OR type = @type)
+  const entries = (where: string): Database.Statement =>
+    db.prepare(
+      `SELECT id, type, amount, balance_after, market_id, outcome_id, created_at FROM entries ${where}
+       AND user_id = @userId AND id < @before
        AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
-     ORDER BY id DESC LIMIT @limit`,
-  );
+       ORDER BY id DESC LIMIT @limit`,
+    );
+  const entriesOfUser = entries("INDEXED BY entries_by_user WHERE (@type IS NULL OR type = @type)");
+
+  const rareEntriesOfUser = entries(`INDEXED BY rare_entries WHERE ${RARE} AND type = @type`);
 
   const depositsOfUser = db.prepare(
-    `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY entries_by_user
-     WHERE user_id = @userId AND type = 'deposit' AND id < @before ORDER BY id DESC LIMIT @limit`,
+    `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY rare_entries
+     WHERE ${RARE} AND user_id = @userId AND type = 'deposit' AND id < @before ORDER BY id DESC LIMIT @limit`,
   );
   const allDeposits = db.prepare(
     `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY deposits
@@ -189,8 +197,8 @@ export function prepareLedger(
   const withdrawalById = db.prepare(`SELECT ${WITHDRAWAL_COLUMNS} FROM withdrawals WHERE id = ?`);
   const settlementsOfUser = db.prepare(
     `SELECT e.id, e.market_id, e.outcome_id, quantity, payout, amount, cost, amount - cost AS realized_pnl, created_at
-     FROM entries e INDEXED BY entries_by_user CROSS JOIN outcomes ON outcomes.id = e.outcome_id
-     WHERE user_id = @userId AND type = 'settlement' AND e.id < @before
+     FROM entries e INDEXED BY rare_entries CROSS JOIN outcomes ON outcomes.id = e.outcome_id
+     WHERE ${RARE} AND user_id = @userId AND type = 'settlement' AND e.id < @before
        AND (@marketId IS NULL OR e.market_id = @marketId) ORDER BY e.id DESC LIMIT @limit`,
   );
 
@@ -208,7 +216,8 @@ export function prepareLedger(
     }
     if (type === null || !FILL_TYPES.has(type)) {
       const params = { userId, before: below, type, from, to, limit: limit + 1 };
-      for (const row of entriesOfUser.all(params) as TransactionRow[]) {
+      const rows = type !== null && RARE_TYPES.includes(type) ? rareEntriesOfUser : entriesOfUser;
+      for (const row of rows.all(params) as TransactionRow[]) {
         found.push({ ...row, id: row.id * TRANSACTIONS_PER_ENTRY, order_id: null, trade_id: null });
       }
     }

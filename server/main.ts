@@ -57,7 +57,7 @@ import { Counters } from "./counters.ts";
 import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
 import { compileRoutes } from "./dispatch.ts";
 import { API_BASE } from "./envelope.ts";
-import { type ApiError, overloaded } from "./errors.ts";
+import { type ApiError, overloaded, STARTING, STOPPING } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
 import { History } from "./history.ts";
 import { registerRoutes } from "./http.ts";
@@ -343,8 +343,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
 
   let phase: "starting" | "ready" | "failed" | "stopping" = "starting";
   const closed = (): ApiError | null => {
-    if (phase === "starting") return overloaded("the exchange is starting");
-    if (phase === "stopping") return overloaded("the exchange is shutting down");
+    if (phase === "starting") return overloaded(STARTING);
+    if (phase === "stopping") return overloaded(STOPPING);
     return null;
   };
   const unready = (): string | null => (phase === "ready" ? null : phase);
@@ -374,6 +374,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const addressOf = createAddressReader(config.trustedProxies);
   const tickets = new SocketTickets();
   const metrics = new Metrics({
+    totals: threads.totals,
     counters,
     exchange,
     history,
@@ -471,7 +472,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => {
       const now = Date.now();
-      for (const part of [sessions, kyc, oauth, auth]) part.forgetExpired(now);
+      for (const part of [sessions, kyc, oauth, auth, withdrawals]) part.forgetExpired(now);
       // Where it can't be written the journal has failed, and says so itself.
       lastUse.write().catch(() => {});
     }, FORGET_TICK_MS),

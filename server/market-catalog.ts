@@ -2,7 +2,7 @@
  * Makes markets and events: those of operators, which are open at once, and users' proposals, which wait for a decision
  * (market-life.ts). Owned by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
  */
-import { MAX_PENDING_PROPOSALS, MAX_PROPOSALS_PER_DAY } from "../engine/limits.ts";
+import { MAX_PENDING_PROPOSALS, MAX_PROPOSALS_PER_DAY, MAX_WAITING_PROPOSALS } from "../engine/limits.ts";
 import { MS_PER_DAY } from "../engine/money.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Principal } from "./accounts.ts";
@@ -123,9 +123,9 @@ export class MarketCatalog {
       const wait = Math.ceil((first + MS_PER_DAY - now) / 1_000);
       throw new ApiError(ErrorKind.limitExceeded, `at most ${MAX_PROPOSALS_PER_DAY} proposals a day`, wait);
     }
-    if (made.filter(isProposed).length + making >= MAX_PENDING_PROPOSALS) {
-      const text = `at most ${MAX_PENDING_PROPOSALS} proposals may wait for a decision`;
-      throw new ApiError(ErrorKind.limitExceeded, text, DECISION_WAIT_S);
+    if (made.filter(isProposed).length + making >= MAX_PENDING_PROPOSALS) throw tooManyWait(MAX_PENDING_PROPOSALS);
+    if (this.registry.waitingProposals + this.making.size >= MAX_WAITING_PROPOSALS) {
+      throw tooManyWait(MAX_WAITING_PROPOSALS);
     }
   }
 }
@@ -133,6 +133,10 @@ export class MarketCatalog {
 /** @throws ApiError 40000 */
 function checkEnd(closesAt: number | null, now: number): void {
   if (closesAt !== null && closesAt <= now) throw badRequest("closes_at: must lie in the future");
+}
+
+function tooManyWait(most: number): ApiError {
+  return new ApiError(ErrorKind.limitExceeded, `at most ${most} proposals may wait for a decision`, DECISION_WAIT_S);
 }
 
 function slugTaken(): ApiError {

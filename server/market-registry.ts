@@ -91,6 +91,8 @@ export class MarketRegistry {
   private readonly firstBookSequence: number;
   private readonly firstTradeSequence: number;
   private readonly listeners: RegistryListener[] = [];
+  /** Proposals that wait for a decision. */
+  waitingProposals = 0;
   /** Rises whenever what a search looks through has changed. */
   textsVersion = 0;
   /** By outcome: where it was ever used. */
@@ -158,6 +160,7 @@ export class MarketRegistry {
     this.bySlug.set(market.slug, market);
     for (const outcome of market.outcomes) this.byOutcome[outcome.id] = market;
     if (market.eventId !== null) addTo(this.marketsOfEvent, market.eventId, market);
+    if (isProposed(market)) this.waitingProposals++;
     if (market.proposedBy !== null) addTo(this.proposalsOfUser, market.proposedBy, market);
     for (const listener of this.listeners) listener.marketAdded(market);
     return market;
@@ -171,6 +174,7 @@ export class MarketRegistry {
   }
 
   setStatus(market: Market, status: number): void {
+    if (isProposed(market)) this.waitingProposals--;
     (market as { status: number }).status = status;
     for (const listener of this.listeners) listener.statusChanged(market);
   }

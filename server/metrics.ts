@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { collectDefaultMetrics, type Metric, type MetricType, Registry } from "prom-client";
 import { ORDER_STATUSES } from "../engine/constants.ts";
 import type { Histogram } from "../engine/histogram.ts";
+import type { CommittedTotals } from "../engine/journal/totals.ts";
 import { METRICS_INTERVAL_MS } from "../engine/limits.ts";
 import type { Counters } from "./counters.ts";
 import type { Exchange } from "./exchange.ts";
@@ -18,6 +19,7 @@ const PREFIX = "exchange_";
 const MICROSECONDS = 1e6;
 
 export interface MetricsOptions {
+  readonly totals: CommittedTotals;
   readonly counters: Counters;
   readonly exchange: Exchange;
   readonly history: History;
@@ -129,7 +131,7 @@ export class Metrics {
   }
 
   private addTrading(): void {
-    const { counters, exchange } = this.options;
+    const { counters, exchange, totals } = this.options;
     this.counter("orders_total", "Placements that are durable, those among them that the book rejected too", () => {
       return counters.orders;
     });
@@ -142,6 +144,16 @@ export class Metrics {
     );
     this.counter("fills_total", "Sides of matches", () => counters.fills);
     this.counter("trades_total", "Matches", () => counters.trades);
+    this.add(
+      "gauge",
+      "money_micro",
+      "Micro-USDC as of the last commit, by what it is; the house may be below zero",
+      () => {
+        const { deposits, withdrawals, usersTotal: users, collateral, house } = totals.read();
+        const sums = { deposits, withdrawals, users, collateral, house };
+        return Object.entries(sums).map(([account, value]) => ({ labels: { account }, value }));
+      },
+    );
     this.add(
       "counter",
       "refusals_total",

@@ -6,7 +6,7 @@ import { userView } from "./account-routes.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, User } from "./accounts.ts";
 import { audit, contextOf } from "./audit.ts";
-import { badRequest, notFound } from "./errors.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import type { Kyc } from "./kyc.ts";
@@ -92,6 +92,9 @@ function userRoutes({ accounts, exchange, writer, suspensions }: OperatorRouteCo
       async handler(request) {
         const user = userIn(request);
         const body = request.body as Static<typeof O.TermsChange>;
+        if (user.id === operatorOf(request).userId) {
+          throw new ApiError(ErrorKind.forbidden, "another operator must set one's own terms");
+        }
         if (Object.keys(body).length === 0)
           throw badRequest(`${Object.keys(TERMS).join(", ")}: give one of them or more`);
         const change = { action: "user.set_terms", userId: user.id, subject: user.id, details: body };

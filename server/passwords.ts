@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import { Piscina } from "piscina";
-import { badRequest, overloaded } from "./errors.ts";
+import { badRequest, overloaded, STOPPING } from "./errors.ts";
 import { FairQueue } from "./fair-queue.ts";
 import type { HashJob, VerifyJob } from "./password-worker.ts";
 
@@ -114,5 +114,5 @@ function tooMany(): Error {
 }
 
 function shuttingDown(): Error {
-  return overloaded("the exchange is shutting down");
+  return overloaded(STOPPING);
 }

@@ -5,8 +5,10 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { ask, type ControlRequest, isListening } from "./control.ts";
 import { controlPath, FOLDER_IN_USE } from "./data-folder.ts";
-import { ErrorKind } from "./errors.ts";
+import { STARTING, STOPPING } from "./errors.ts";
 
+/** What a server says that takes no requests yet, or no more. */
+const NOT_NOW: readonly string[] = [STARTING, STOPPING];
 /** How long another server may have the folder without taking requests: it starts, or stops. */
 const IN_USE_MS = 30_000;
 const LOOK_MS = 25;
@@ -43,7 +45,7 @@ class ReachedServer {
       const answer = await ask(this.path, request);
       const isLate = performance.now() > this.deadline;
       // Nothing was done: it stops, and another, or one of ours, is next.
-      if (answer === null || (answer.code === ErrorKind.overloaded.code && !isLate)) {
+      if (answer === null || (NOT_NOW.includes(answer.msg) && !isLate)) {
         await look();
         continue;
       }

@@ -21,7 +21,7 @@ export interface Responder extends Answer {
    * A success in pieces, over HTTP: the next is asked for when the one before has left. What they throw first is answered
    * as an error; after that the answer is cut short, which chunked encoding tells. @param type its Content-Type
    */
-  stream(type: string, pieces: AsyncIterable<string>): void;
+  stream(type: string, fileName: string, pieces: AsyncIterable<string>): void;
   /** Adds a header to the answer, over HTTP. */
   header(name: string, value: string): void;
   /** Answers whatever a handler threw. */

@@ -9,7 +9,7 @@ const FALLBACK = "market";
 /** Leaves room for a number behind it. */
 const MADE_LENGTH = MAX_SLUG_LENGTH - 20;
 
-/** The text's words in ASCII, shortened, and behind them the first number with which it is free. */
+/** The text's words in ASCII, shortened, and behind them a number with which it is free. */
 export function slugOf(text: string, isTaken: (slug: string) => boolean): string {
   const folded = text
     .normalize("NFKD")
@@ -23,7 +23,13 @@ export function slugOf(text: string, isTaken: (slug: string) => boolean): string
   }
   if (!SLUG.test(slug)) slug = slug === "" ? FALLBACK : `${FALLBACK}-${slug}`;
   if (!isTaken(slug)) return slug;
-  let number = 2;
-  while (isTaken(`${slug}-${number}`)) number++;
-  return `${slug}-${number}`;
+  // Many texts may make the same slug: the first free number is found by halves, where those before it are taken.
+  let free = 2;
+  while (isTaken(`${slug}-${free}`)) free *= 2;
+  for (let taken = free >> 1; free - taken > 1; ) {
+    const middle = (free + taken) >> 1;
+    if (isTaken(`${slug}-${middle}`)) taken = middle;
+    else free = middle;
+  }
+  return `${slug}-${free}`;
 }

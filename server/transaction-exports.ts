@@ -1,5 +1,5 @@
 /** Exports of transactions as CSV (RFC 4180), a slice at a time, so that one of any length holds little memory. */
-import { EXPORT_SLICE_ROWS, MAX_EXPORTS, MAX_EXPORTS_PER_USER } from "../engine/limits.ts";
+import { EXPORT_SLICE_ROWS, MAX_EXPORT_MS, MAX_EXPORTS, MAX_EXPORTS_PER_USER } from "../engine/limits.ts";
 import { ApiError, ErrorKind, overloaded } from "./errors.ts";
 import type { History } from "./history.ts";
 import { CSV_HEADER, type TransactionsOptions } from "./ledger-reader.ts";
@@ -25,8 +25,10 @@ export class TransactionExports {
   async *read(options: Omit<TransactionsOptions, "before" | "limit">): AsyncGenerator<string, void> {
     this.begin(options.userId);
     try {
+      const deadline = performance.now() + MAX_EXPORT_MS;
       let head = CSV_HEADER;
       for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null; ) {
+        if (performance.now() > deadline) throw overloaded("the export took too long: name a shorter time");
         const slice = await this.history.transactionLines({ ...options, before, limit: EXPORT_SLICE_ROWS });
         yield head + slice.text;
         head = "";

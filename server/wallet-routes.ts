@@ -114,8 +114,7 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
         if (paged !== undefined) throw badRequest(`${paged}: a text/csv export has no pages`);
         // As every read of the caller's own: after the messages about what it shows.
         await exchange.reads.committed(principal!.userId);
-        reply.header("Content-Disposition", 'attachment; filename="transactions.csv"');
-        reply.stream(CSV_TYPE, exports.read(filters));
+        reply.stream(CSV_TYPE, "transactions.csv", exports.read(filters));
         return undefined;
       },
     }),

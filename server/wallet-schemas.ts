@@ -1,16 +1,19 @@
 /** The shapes of requests and answers about deposits, withdrawals, settlements and the house. */
 import Type from "typebox";
-import { FULL_PRICE_BPS, MAX_ADDRESS_LENGTH, MAX_MONEY_MICRO, MAX_REFERENCE_LENGTH } from "../engine/limits.ts";
+import { FULL_PRICE_BPS, MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../engine/limits.ts";
 import { closed, Id, Money, names, nullable, page, Time } from "./schemas.ts";
 import { note } from "./text-schemas.ts";
 
 const WITHDRAWAL_STATUSES = ["pending", "paid", "refused", "canceled"] as const;
 
-const Amount = Type.Integer({ minimum: 1, maximum: MAX_MONEY_MICRO, description: "micro-USDC" });
-/** Counted by the pattern too: `maxLength` takes a letter with any number of marks for one character. */
-const printable = (maxLength: number, description: string) =>
-  Type.String({ minLength: 1, maxLength, pattern: `^[^\\p{C}\\p{Zl}\\p{Zp}]{1,${maxLength}}$`, description });
-const Reference = printable(MAX_REFERENCE_LENGTH, "what the payment is known by elsewhere; of no other");
+const Amount = Type.Integer({ minimum: 1, maximum: MAX_PAYMENT_MICRO, description: "micro-USDC" });
+/** ASCII, with single spaces within: none looks like another. */
+const Reference = Type.String({
+  minLength: 1,
+  maxLength: MAX_REFERENCE_LENGTH,
+  pattern: "^[!-~]+(?: [!-~]+)*$",
+  description: "what the payment is known by elsewhere, and no other: ASCII, with single spaces within",
+});
 const Address = Type.String({
   minLength: 1,
   maxLength: MAX_ADDRESS_LENGTH,

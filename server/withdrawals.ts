@@ -4,7 +4,7 @@
  */
 import type { ApprovalRow, WithdrawalRow } from "../engine/journal/load.ts";
 import type { AccountWrite } from "../engine/journal/writes.ts";
-import { MAX_PENDING_WITHDRAWALS } from "../engine/limits.ts";
+import { MAX_PENDING_WITHDRAWALS, MAX_WITHDRAWAL_MAILS_PER_HOUR } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, Principal } from "./accounts.ts";
 import { Alone } from "./alone.ts";
@@ -13,6 +13,7 @@ import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { ApiError, ErrorKind, notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import type { History } from "./history.ts";
+import { HourlyLimit } from "./hourly-limit.ts";
 import type { Withdrawal } from "./ledger-reader.ts";
 import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "./messages.ts";
 import type { Messenger } from "./messenger.ts";
@@ -45,6 +46,7 @@ export class Withdrawals {
   private readonly options: WithdrawalsOptions;
   private readonly pending = new Map<number, WithdrawalRow>();
   private readonly deciding = new Alone<WithdrawalRow>(BEING_DECIDED);
+  private readonly mails = new HourlyLimit(MAX_WITHDRAWAL_MAILS_PER_HOUR);
   /** By user, those that aren't durable yet among them. */
   private readonly counts = new Map<number, number>();
 
@@ -79,7 +81,10 @@ export class Withdrawals {
       throw error;
     });
     this.pending.set(id, { ...row, id });
-    messenger.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
+    // Asking and canceling in turn must not fill a mailbox, or the way to everybody's.
+    if (this.mails.take(String(userId), context.now)) {
+      messenger.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
+    }
     return { ...row, ...UNDECIDED, id };
   }
 
@@ -160,6 +165,11 @@ export class Withdrawals {
     this.forget(found);
     exchange.giveBack(userId, amount);
     return { ...found, ...UNDECIDED, status, note, decidedAt };
+  }
+
+  /** Forgets what counts no more. */
+  forgetExpired(now: number): void {
+    this.mails.forgetExpired(now);
   }
 
   /** @param userId whose it must be; null: anybody's */

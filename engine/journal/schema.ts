@@ -312,6 +312,8 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE entries ADD COLUMN quantity INTEGER;
   ALTER TABLE entries ADD COLUMN cost INTEGER;
   CREATE INDEX deposits ON entries (id) WHERE type = 'deposit';
+  -- Of one user's: what is looked for alone, among any number of splits and merges.
+  CREATE INDEX rare_entries ON entries (user_id, type) WHERE type IN ('deposit', 'withdrawal', 'settlement');
 
   -- status: pending, paid, refused, canceled. A pending one holds its amount. reference: of the payment.
   CREATE TABLE withdrawals (

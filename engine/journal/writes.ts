@@ -7,7 +7,14 @@ import type Database from "better-sqlite3";
 import { check } from "../check.ts";
 import { MarketStatus } from "../constants.ts";
 import type { Ledger } from "../ledger.ts";
-import { FULL_PRICE_BPS, MAX_ACTIVE_BOOKS, MAX_OUTCOME_ID, MAX_USERS, SEED_REFERENCE } from "../limits.ts";
+import {
+  FULL_PRICE_BPS,
+  LAST_PROPOSED_OUTCOME_ID,
+  MAX_ACTIVE_BOOKS,
+  MAX_OUTCOME_ID,
+  MAX_USERS,
+  SEED_REFERENCE,
+} from "../limits.ts";
 import {
   type ApprovalRow,
   columnOf,
@@ -439,10 +446,10 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         const found = marketBySlug.get(write.slug);
         if (found !== undefined) return { ...existing(found), firstOutcomeId: Number(firstOutcome.get(found)) };
         const first = Number(lastOutcome.get()) + 1;
-        if (first + write.outcomes.length - 1 > LAST_OUTCOME_ID) {
-          throw new WriteRefused("the exchange holds no more markets than that");
-        }
         const isOpen = write.proposedBy === null;
+        if (first + write.outcomes.length - 1 > (isOpen ? LAST_OUTCOME_ID : LAST_PROPOSED_OUTCOME_ID)) {
+          throw new WriteRefused(`the exchange holds no more ${isOpen ? "markets" : "proposals"} than that`);
+        }
         if (isOpen) checkRoom(write.outcomes.length);
         const run = insertMarket.run(
           write.slug,

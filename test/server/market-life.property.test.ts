@@ -78,9 +78,8 @@ class Lives {
     this.seen.add("kill");
   }
 
-  private async make(): Promise<void> {
+  private async make(isProposal = this.random.chance(0.4)): Promise<void> {
     const { random } = this;
-    const isProposal = random.chance(0.4);
     const names = Array.from({ length: random.integer(2, 4) }, (_, i) => `Outcome ${i}`);
     const body = newMarket({ outcomes: names });
     const answer = isProposal
@@ -94,10 +93,11 @@ class Lives {
     this.markets.push({ id, slug, outcomes: outcomes.map((each) => each.id), status: status as Status, payouts: null });
   }
 
-  private async lead(market: Known): Promise<void> {
-    const { random } = this;
-    // Ends are rarer: what has ended is of little use.
-    const step = random.pick(["open", "open", "halt", "resume", "resume", "close", "resolve", "void"]);
+  /** @param step by chance ends are rarer: what has ended is of little use */
+  private async lead(
+    market: Known,
+    step = this.random.pick(["open", "open", "halt", "resume", "resume", "close", "resolve", "void"]),
+  ): Promise<void> {
     const to = WAYS[step]![market.status];
     const payouts = step === "resolve" ? this.payouts(market) : null;
     const answer = await ask(this.operator, market, step, payouts === null ? {} : { payouts });
@@ -132,9 +132,8 @@ class Lives {
     return payouts;
   }
 
-  private async changeSets(market: Known): Promise<void> {
+  private async changeSets(market: Known, name = this.random.pick(["split", "split", "merge"])): Promise<void> {
     const { random } = this;
-    const name = random.pick(["split", "split", "merge"]);
     const body = { market_id: market.id, quantity: random.integer(1, 12) };
     const { code } = await random.pick(this.users).request("POST", `/wallet/${name}`, { body });
     const allowed = name === "split" ? ["open", "halted"] : ["open", "halted", "closed"];
@@ -153,6 +152,21 @@ class Lives {
     if (market.status === "open") expect(FAIR).toContain(code);
     else expect([market.status, code]).toEqual([market.status, 42203]);
     this.seen.add(`place ${code}`);
+  }
+
+  /** One more market's life, with every refusal that chance may have left out. */
+  async wholeLife(): Promise<void> {
+    await this.make(false);
+    const market = this.markets.at(-1)!;
+    await this.changeSets(market, "split");
+    await this.lead(market, "halt");
+    await this.place(market);
+    await this.lead(market, "resume");
+    await this.place(market);
+    await this.lead(market, "close");
+    await this.lead(market, "close");
+    await this.changeSets(market, "split");
+    await this.lead(market, "resolve");
   }
 
   /** Every market is what the count says; none that has ended has a share or an order left. */
@@ -180,6 +194,7 @@ test("markets of random lives, over kills, agree with a plain count and balance 
       await expectBalanced(lives.operator);
       if (step % 100 === 99) await lives.compare();
     }
+    await lives.wholeLife();
     await lives.compare();
     lives.operator.close();
     for (const what of ["halt 0", "close 0", "close 40900", "place 0", "place 42203", "split 0", "split 42203"]) {

@@ -193,7 +193,7 @@ class Year {
         category: random.pick(["sports", "weather", "politics"]),
         outcomes: Array.from({ length: count }, (_, n) => `Answer ${n + 1}`),
         slug: `month-${month}-number-${i}`,
-        ...(closesSoon ? { closes_at: Date.now() + random.integer(1_000, 4_000) } : {}),
+        ...(closesSoon ? { closes_at: Date.now() + random.integer(4_000, 12_000) } : {}),
       };
       const proposed = await this.ask<MarketJson>(random.pick(this.clients), "POST", "/markets/proposals", body, []);
       const market = this.note("proposal", proposed)!;
