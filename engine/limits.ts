@@ -47,8 +47,6 @@ export const MAX_PENDING_PROPOSALS = 20;
 export const MAX_PROPOSALS_PER_DAY = 50;
 /** Of all users together. */
 export const MAX_WAITING_PROPOSALS = 10_000;
-/** Outcome ids that proposals may use up: the rest is for markets that operators make. */
-export const LAST_PROPOSED_OUTCOME_ID = MAX_OUTCOME_ID >> 1;
 /** Times at which markets close that were changed since, beside as many as there are markets twice. */
 export const MAX_OLD_CLOSINGS = 1_000;
 
@@ -59,6 +57,8 @@ export const MAX_PAYMENT_MICRO = 100_000_000_000_000;
 export const MAX_USERS = 2 ** 22;
 export const OUTCOME_ID_BITS = 20;
 export const MAX_OUTCOME_ID = 2 ** OUTCOME_ID_BITS - 1;
+/** Outcome ids that proposals may use up: the rest is for markets that operators make. */
+export const LAST_PROPOSED_OUTCOME_ID = MAX_OUTCOME_ID >> 1;
 
 /** Orders that rest or are in flight at one time: a slot each in the gateway, an engine thread and the texts. */
 export const MAX_LIVE_ORDERS = 2 ** 21;
