@@ -36,6 +36,7 @@ export class History {
   private readonly pool: Piscina;
   /** The database file, for syncing it. Never closed: that would drop the locks that SQLite holds for this process. */
   private readonly file: number;
+  private readonly reading = new Set<Promise<unknown>>();
   private isClosing = false;
 
   /** @param path the database file; it must exist */
@@ -152,12 +153,18 @@ export class History {
   /** Resolves when the reads under way are answered and the threads ended; whoever comes later is refused. */
   async close(): Promise<void> {
     this.isClosing = true;
+    // The pool's own waiting ends too soon where one of its threads has nothing to do.
+    await Promise.allSettled(this.reading);
     await this.pool.close();
   }
 
   private run<T>(name: string, options: object): Promise<T> {
     if (this.isClosing) return Promise.reject(overloaded(STOPPING));
     if (this.pool.queueSize >= MAX_QUEUED) return Promise.reject(overloaded("too many reads in flight: try again"));
-    return this.pool.run(options, { name }) as Promise<T>;
+    const read = this.pool.run(options, { name }) as Promise<T>;
+    this.reading.add(read);
+    const ended = (): void => void this.reading.delete(read);
+    read.then(ended, ended);
+    return read;
   }
 }
