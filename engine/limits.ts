@@ -24,6 +24,8 @@ export const MAKER_REBATE_BPS = 5;
 export const PAT_REBATE_BPS = 10;
 /** Of a user's own fee and rebates, and of the factor of its rate limits. */
 export const MAX_OWN_RATE_BPS = 1_000;
+/** Of rebates: with a seller who pays the usual fee no trade costs the house. */
+export const MAX_OWN_REBATE_BPS = TRADING_FEE_BPS;
 export const MAX_RATE_LIMIT_FACTOR = 1_000;
 /** References of the deposits that a seed makes begin with this; an operator's don't. */
 export const SEED_REFERENCE = "seed:";

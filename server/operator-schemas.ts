@@ -4,6 +4,7 @@ import {
   MAX_AUDIT_WALKED,
   MAX_MONEY_MICRO,
   MAX_OWN_RATE_BPS,
+  MAX_OWN_REBATE_BPS,
   MAX_RATE_LIMIT_FACTOR,
   MAX_USERS_WALKED,
 } from "../engine/limits.ts";
@@ -25,14 +26,16 @@ export const UsersQuery = S.closed({
   suspended: Type.Optional(Type.Boolean()),
 });
 
-const Rate = Type.Integer({ minimum: 0, maximum: MAX_OWN_RATE_BPS, description: "BPS of the notional" });
+const rate = (maximum: number) => Type.Integer({ minimum: 0, maximum, description: "BPS of the notional" });
+const Fee = rate(MAX_OWN_RATE_BPS);
+const Rebate = rate(MAX_OWN_REBATE_BPS);
 const terms = {
   daily_limit: S.nullable(
     Type.Integer({ minimum: 0, maximum: MAX_MONEY_MICRO, description: "of activity a UTC day, micro-USDC" }),
   ),
-  trading_fee: S.nullable(Rate),
-  maker_rebate: S.nullable(Rate),
-  pat_rebate: S.nullable(Rate),
+  trading_fee: S.nullable(Fee),
+  maker_rebate: S.nullable(Rebate),
+  pat_rebate: S.nullable(Rebate),
   rate_limit_factor: S.nullable(
     Type.Integer({ minimum: 1, maximum: MAX_RATE_LIMIT_FACTOR, description: "multiplies the limits of the user" }),
   ),

@@ -1,6 +1,6 @@
 /** The control socket: the API's own operators' routes without a token, and what it does with anything else. */
 import { once } from "node:events";
-import { connect } from "node:net";
+import { type Socket as Connection, connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_BODY_BYTES } from "../../engine/limits.ts";
@@ -10,6 +10,7 @@ import { Client } from "./support/client.ts";
 import { rowsOf } from "./support/data-dir.ts";
 import { login, PASSWORD, register } from "./support/identity.ts";
 import { OPERATOR, type OperatorUserJson, operatorOf } from "./support/operator.ts";
+import { alone } from "./support/trading.ts";
 import { PUBLIC_URL, World } from "./support/world.ts";
 
 let world: World;
@@ -167,5 +168,38 @@ describe("operators", () => {
     if (command !== "operator create") {
       expect(await control({ command, args: ["nobody@example.com"] })).toMatchObject({ code: 4040 });
     }
+  });
+});
+
+describe("clients that stay", () => {
+  const connected = async ({ server }: World): Promise<Connection> => {
+    const socket = connect({ path: join(server.dataDir, "control.sock"), allowHalfOpen: true });
+    await once(socket, "connect");
+    return socket;
+  };
+
+  test("keep the server from nothing when it stops: one that asked, one that asks, one that never does", async () => {
+    await alone({ users: 1 }, async (other) => {
+      const [answered, asking, silent] = [await connected(other), await connected(other), await connected(other)];
+      answered.write('{"method":"GET","path":"/admin/users"}\n');
+      answered.resume();
+      await once(answered, "end");
+      asking.write('{"method":"GET"');
+      await other.server.stop();
+      for (const socket of [answered, asking, silent]) socket.destroy();
+      other.server = await other.server.restart();
+    });
+  });
+
+  test("one that closes its half when it has asked is answered", async () => {
+    const socket = await connected(world);
+    let text = "";
+    socket.setEncoding("utf8").on("data", (part) => {
+      text += part;
+    });
+    const body = { user_id: 1, amount: 5, reference: "half" };
+    socket.end(`${JSON.stringify({ method: "POST", path: "/admin/deposits", body })}\n`);
+    await once(socket, "end");
+    expect(JSON.parse(text)).toMatchObject({ code: 0, data: body });
   });
 });

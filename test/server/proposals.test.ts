@@ -130,6 +130,17 @@ describe("on one server", () => {
     });
   });
 
+  test("one that is refused is told to nobody else", async () => {
+    const socket = await Socket.open(world.server, null);
+    await socket.ask({ op: "subscribe", channel: "markets" });
+    const { data: spam } = await propose(world.user());
+    await decide(operator, spam.id, "refuse");
+    const { id } = await operator.data<MarketJson>("POST", "/admin/markets", newMarket());
+    const told = await socket.frame<MarketJson>("market.updated", () => true);
+    expect(told.data.id).toBe(id);
+    await socket.close();
+  });
+
   test("of two decisions at once one counts", async () => {
     const user = world.user();
     const second = await asOperator(world, "second");

@@ -4,7 +4,7 @@
  */
 import { afterEach, describe, expect, test } from "vitest";
 import type { UserTerms } from "../../engine/journal/load.ts";
-import { MAX_MONEY_MICRO, MAX_OWN_RATE_BPS, MAX_RATE_LIMIT_FACTOR } from "../../engine/limits.ts";
+import { MAX_MONEY_MICRO, MAX_OWN_RATE_BPS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "../../engine/limits.ts";
 import { admin } from "./support/admin.ts";
 import { eventually, expectBalanced, expectEndsWell } from "./support/checks.ts";
 import { Client, type OrderJson, type OwnFillJson, type TransactionJson } from "./support/client.ts";
@@ -55,7 +55,7 @@ describe("setting terms", () => {
       daily_limit: 5 * USDC,
       trading_fee: 0,
       maker_rebate: 1,
-      pat_rebate: MAX_OWN_RATE_BPS,
+      pat_rebate: MAX_OWN_REBATE_BPS,
       rate_limit_factor: 2,
     };
     expect((await setTerms(operator, id, all)).terms).toEqual(all);
@@ -82,6 +82,7 @@ describe("setting terms", () => {
       [{ daily_limit: 1.5 }, /^daily_limit: /],
       [{ trading_fee: MAX_OWN_RATE_BPS + 1 }, /^trading_fee: /],
       [{ maker_rebate: -1 }, /^maker_rebate: /],
+      [{ maker_rebate: MAX_OWN_REBATE_BPS + 1 }, /^maker_rebate: /],
       [{ pat_rebate: "5" }, /^pat_rebate: /],
       [{ rate_limit_factor: 0 }, /^rate_limit_factor: /],
       [{ rate_limit_factor: MAX_RATE_LIMIT_FACTOR + 1 }, /^rate_limit_factor: /],
@@ -100,11 +101,14 @@ describe("setting terms", () => {
       rate_limit_factor: null,
     };
     expect((await userNamed(operator, "maker")).terms).toEqual(none);
+    const own = await idOf("operator");
+    const asked = await operator.request("PATCH", `/admin/users/${own}/terms`, { body: { maker_rebate: 1 } });
+    expect([asked.code, asked.msg]).toEqual([40300, "another operator must set one's own terms"]);
     // The bounds themselves are in.
     const most = {
       daily_limit: MAX_MONEY_MICRO,
       trading_fee: MAX_OWN_RATE_BPS,
-      maker_rebate: MAX_OWN_RATE_BPS,
+      maker_rebate: MAX_OWN_REBATE_BPS,
       pat_rebate: 0,
       rate_limit_factor: MAX_RATE_LIMIT_FACTOR,
     };
@@ -311,8 +315,10 @@ test("fees and rebates of one's own, by the token, in the fill, the transactions
 
 const NAMES = ["ann", "bob", "cem", "dia"];
 const NAMED = Object.fromEntries(NAMES.map((name) => [name, { password: PASSWORD, deposit: 5_000 * USDC }]));
-const randomRate = (random: Random): number | null =>
-  random.pick([null, 0, 1, random.integer(0, MAX_OWN_RATE_BPS), MAX_OWN_RATE_BPS]);
+const randomRate = (random: Random, most: number): number | null =>
+  random.pick([null, 0, 1, random.integer(0, most), most]);
+const randomFee = (random: Random): number | null => randomRate(random, MAX_OWN_RATE_BPS);
+const randomRebate = (random: Random): number | null => randomRate(random, MAX_OWN_REBATE_BPS);
 
 describe.each([1, 2])("with ENGINE_THREADS=%i", (threads) => {
   test("each fill has the fee and the rebate of the terms when its order came", async () => {
@@ -325,7 +331,7 @@ describe.each([1, 2])("with ENGINE_THREADS=%i", (threads) => {
     const ratesAt = new Map<number, ReadonlyMap<number, Rates>>();
     const changed = async (): Promise<void> => {
       const id = random.pick(ids);
-      const [tradingFee, makerRebate, patRebate] = [randomRate(random), randomRate(random), randomRate(random)];
+      const [tradingFee, makerRebate, patRebate] = [randomFee(random), randomRebate(random), randomRebate(random)];
       rates.set(id, { tradingFee, makerRebate, patRebate });
       await setTerms(operator, id, { trading_fee: tradingFee, maker_rebate: makerRebate, pat_rebate: patRebate });
     };
@@ -376,7 +382,8 @@ describe.each([1, 2])("with ENGINE_THREADS=%i", (threads) => {
     const until = trading.answered + 1_500;
     while (trading.answered < until) {
       const [user, name] = [random.pick(users), random.pick(["trading_fee", "maker_rebate", "pat_rebate"])];
-      await setTerms(operator, user.id, { [name]: randomRate(random) });
+      const rate = name === "trading_fee" ? randomFee(random) : randomRebate(random);
+      await setTerms(operator, user.id, { [name]: rate });
     }
     await trading.stop();
     const agree = async (): Promise<void> => {

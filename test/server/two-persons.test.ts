@@ -1,0 +1,104 @@
+/** The two-person rule under races: what was taken back is not done, and an approval counts while who gave it is in office. */
+import { expect, test } from "vitest";
+import { admin } from "./support/admin.ts";
+import type { MarketJson } from "./support/client.ts";
+import { rowsOf } from "./support/data-dir.ts";
+import { PASSWORD, signIn } from "./support/identity.ts";
+import { ask, asOperator, OPERATORS, type SettlementJson, take } from "./support/markets.ts";
+import { type ApprovalJson, pay, withdraw } from "./support/money.ts";
+import { userNamed } from "./support/operator.ts";
+import { alone } from "./support/trading.ts";
+import { PUBLIC_URL, USDC, type World } from "./support/world.ts";
+
+const MARKETS = 10;
+const OPTIONS = {
+  users: 4,
+  named: { ...OPERATORS, payee: { password: PASSWORD, deposit: 100 * USDC } },
+  markets: new Array<number>(MARKETS).fill(2),
+  env: { PUBLIC_URL, TWO_PERSON_RULE: "withdrawals,resolutions" },
+};
+const WISH = { payouts: [10_000, 0] };
+
+const both = (world: World) => Promise.all([asOperator(world), asOperator(world, "second")]);
+
+test("a first approval that was taken back resolves nothing, and what was resolved was not taken back", async () => {
+  await alone(OPTIONS, async (world) => {
+    const [first, second] = await both(world);
+    const seen = new Set<string>();
+    for (const [i, { id }] of world.markets.entries()) {
+      for (let user = 0; user < 4; user++) await world.split(world.client(`user${user}`), world.markets[i]!, 5);
+      await take(first, { id }, "close");
+      const { approval } = (await ask<SettlementJson>(first, { id }, "resolve", WISH)).data;
+      const path = `/admin/approvals/${(approval as ApprovalJson).id}`;
+      const resolve = () => ask<SettlementJson>(second, { id }, "resolve", WISH);
+      const takeBack = () => first.request("DELETE", path);
+      const asked = i % 2 === 0 ? [resolve(), takeBack()] : [takeBack(), resolve()];
+      const codes = (await Promise.all(asked)).map(({ code }) => code);
+      const [taken] = i % 2 === 0 ? codes.reverse() : codes;
+      const { status } = await first.get<MarketJson>(`/markets/${id}`);
+      expect([id, status, taken]).toEqual([id, taken === 0 ? "closed" : "resolved", taken]);
+      const lines = rowsOf(
+        world.server.dataDir,
+        "SELECT id FROM audit_log WHERE action = 'market.resolve.take_back' AND subject = ?",
+        id,
+      );
+      expect(lines).toHaveLength(taken === 0 ? 1 : 0);
+      seen.add(status);
+    }
+    expect(seen.size).toBeGreaterThan(0);
+    first.close();
+    second.close();
+  });
+});
+
+test("a payment and a taking back at once: one of them, and the log tells of that one alone", async () => {
+  await alone(OPTIONS, async (world) => {
+    const [first, second] = await both(world);
+    const { client: payee } = await signIn(world.server, "payee@example.com");
+    for (let i = 0; i < 10; i++) {
+      const { id } = await withdraw(payee, USDC);
+      const { approval } = (await pay(first, id, { reference: `out ${i}` })).data;
+      const [paid, taken] = await Promise.all([
+        pay(second, id, { reference: `out ${i}` }),
+        first.request("DELETE", `/admin/approvals/${approval!.id}`),
+      ]);
+      const isPaid = paid.code === 0 && paid.data.withdrawal.status === "paid";
+      expect([isPaid, taken.code === 0]).toEqual([isPaid, !isPaid]);
+      const sql = "SELECT id FROM audit_log WHERE action = 'withdrawal.pay.take_back' AND subject = ?";
+      expect(rowsOf(world.server.dataDir, sql, id)).toHaveLength(isPaid ? 0 : 1);
+    }
+    for (const client of [first, second, payee]) client.close();
+  });
+});
+
+test("the approval of one who is an operator no more, or suspended, is none; nor is it over a kill -9", async () => {
+  await alone(OPTIONS, async (world) => {
+    let [first, second] = await both(world);
+    const [market, other] = [world.market(), world.market()];
+    for (const each of [market, other]) {
+      await take(first, each, "close");
+      await ask<SettlementJson>(first, each, "resolve", WISH);
+    }
+    const { id } = await userNamed(second, "operator");
+    await second.data("POST", `/admin/users/${id}/suspend`, {});
+    expect(await second.all("/admin/approvals")).toEqual([]);
+    // It begins anew, with the other as the first.
+    const begun = (await ask<SettlementJson>(second, market, "resolve", WISH)).data;
+    expect([begun.market.status, (begun.approval as ApprovalJson).approved_by]).toEqual([
+      "closed",
+      expect.stringMatching(/^operator \d+$/),
+    ]);
+    await second.data("POST", `/admin/users/${id}/restore`, {});
+    expect(await admin(world.server.dataDir, "operator", "remove", "operator@example.com")).toMatchObject({ code: 0 });
+    for (const client of [first, second]) client.close();
+    await world.server.kill();
+    world.server = await world.server.restart();
+    [first, second] = await both(world);
+    expect((await ask<SettlementJson>(second, other, "resolve", WISH)).data.market.status).toBe("closed");
+    expect((await ask(first, market, "resolve", WISH)).code).toBe(40300);
+    // The shell is somebody else.
+    const resolved = await admin(world.server.dataDir, "market", "resolve", String(market.id), "--payouts", "10000,0");
+    expect(JSON.parse(resolved.out)).toMatchObject({ market: { status: "resolved" }, approval: null });
+    for (const client of [first, second]) client.close();
+  });
+});
