@@ -291,13 +291,20 @@ describe("nothing is left behind", () => {
     for (const flow of flows) await flow.end();
     const file = freshFile();
     const folder = join(file, "..");
-    const child = spawn(process.execPath, [ADMIN, "backup", file], { env: environmentOf(dataDirOf(world)) });
-    const ended = once(child, "close") as Promise<[number | null]>;
-    await eventually(async () => expect(readdirSync(folder)).not.toEqual([]));
-    child.kill("SIGTERM");
-    const [code] = await ended;
-    // It may have come too late.
-    expect([code, readdirSync(folder)]).toEqual(code === 0 ? [0, ["copy.db"]] : [1, []]);
+    const codes: (number | null)[] = [];
+    while (codes.length < 10 && !codes.includes(1)) {
+      const env = environmentOf(dataDirOf(world));
+      const child = spawn(process.execPath, [ADMIN, "backup", file, "--overwrite"], { env });
+      const ended = once(child, "close") as Promise<[number | null]>;
+      await eventually(async () => expect(readdirSync(folder).some((name) => name.endsWith(".part"))).toBe(true));
+      child.kill("SIGTERM");
+      const [code] = await ended;
+      // It may have come too late.
+      const isWhole = code === 0 || codes.length > 0;
+      expect([code, readdirSync(folder)]).toEqual([code === 0 ? 0 : 1, isWhole ? ["copy.db"] : []]);
+      codes.push(code);
+    }
+    expect(codes).toContain(1);
     await world.stop();
   });
 });

@@ -2,12 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
 import { MAX_MONEY_MICRO, MAX_PAYMENT_MICRO } from "../../engine/limits.ts";
+import type { Seed } from "../../server/seed.ts";
 import { expectBalanced, expectEndsWell, expectSoundDatabase } from "./support/checks.ts";
 import type { Answer, BalanceJson, Client, PositionJson, TransactionJson } from "./support/client.ts";
-import { withDatabase } from "./support/data-dir.ts";
+import { rowsOf, withDatabase } from "./support/data-dir.ts";
 import { Guests, PASSWORD, type UserJson } from "./support/identity.ts";
 import { writeInto } from "./support/journal.ts";
 import { auditOf, type DepositJson, deposit, expectAddsUp } from "./support/money.ts";
+import { TestServer, temporaryFolder } from "./support/server.ts";
 import { alone, BUY, expectRefused, SELL, terms } from "./support/trading.ts";
 import { PUBLIC_URL, USDC, World } from "./support/world.ts";
 
@@ -144,6 +146,18 @@ describe("deposits", () => {
         await expectBalanced(chief);
       },
     );
+  });
+
+  test("of a seed that asks for too much are in the log as far as they went; the start ends", async () => {
+    const users = ["a", "b"].map((name) => ({ email: `${name}@example.com`, deposit: MAX_MONEY_MICRO }));
+    const dataDir = temporaryFolder();
+    const { code, errors } = await TestServer.refuse({ dataDir, seed: { users } as Seed });
+    expect([code, errors]).toEqual([1, expect.stringMatching(/SEED_FILE: .*no more money/)]);
+    expectSoundDatabase(dataDir);
+    const credited = rowsOf<{ reference: string }>(dataDir, "SELECT reference FROM entries");
+    const told = rowsOf<{ details: string }>(dataDir, "SELECT details FROM audit_log WHERE action = 'wallet.deposit'");
+    expect(credited.map(({ reference }) => reference)).toEqual(["seed:a@example.com"]);
+    expect(told.map(({ details }) => JSON.parse(details).reference)).toEqual(["seed:a@example.com"]);
   });
 
   test("survive a kill -9 that follows the answer, and stay one with their reference", async () => {
