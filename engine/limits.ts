@@ -24,8 +24,7 @@ export const MAKER_REBATE_BPS = 5;
 export const PAT_REBATE_BPS = 10;
 /** Of a user's own fee and rebates, and of the factor of its rate limits. */
 export const MAX_OWN_RATE_BPS = 1_000;
-/** Of rebates: with a seller who pays the usual fee no trade costs the house. */
-export const MAX_OWN_REBATE_BPS = TRADING_FEE_BPS;
+export const MAX_OWN_REBATE_BPS = 150;
 export const MAX_RATE_LIMIT_FACTOR = 1_000;
 /** References of the deposits that a seed makes begin with this; an operator's don't. */
 export const SEED_REFERENCE = "seed:";
@@ -212,6 +211,7 @@ export const DAILY_ACTIVITY_LIMIT_MICRO: readonly number[] = [0, 100_000_000, 10
 /** Throws when two bounds contradict each other. Called once at start. */
 export function assertLimits(): void {
   assert(MAX_PRICE_BPS === FULL_PRICE_BPS - 1);
+  assert(MAX_OWN_REBATE_BPS <= TRADING_FEE_BPS, "no trade with a seller who pays the usual fee costs the house");
   assert(MAX_PRICE_BPS * MICRO_PER_BPS * MAX_QUANTITY <= MAX_MONEY_MICRO, "one order's hold is an exact integer");
   assert(MAX_PRICE_BPS * MAX_QUANTITY * 3 < Number.MAX_SAFE_INTEGER, "the fee's product is an exact integer");
   assert(MAX_QUANTITY <= 2 ** 31 - 1, "quantities fit an int32");
