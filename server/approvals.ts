@@ -68,9 +68,9 @@ export class Approvals {
     for (const row of rows) this.open.set(keyOf(row.action, row.subject), row);
   }
 
-  /** First approvals whose second is awaited, newest first. */
+  /** First approvals whose second is awaited. */
   pending(): ApprovalRow[] {
-    return [...this.open.values()].filter((row) => this.counts(row)).sort((a, b) => b.id - a.id);
+    return [...this.open.values()].filter((row) => this.counts(row));
   }
 
   find(action: string, subject: number): ApprovalRow | null {

@@ -15,6 +15,7 @@ import {
 import { closed, Id, MarketSchema, names, nullable, page, pageOf, Time } from "./schemas.ts";
 import { SLUG_PATTERN } from "./slugs.ts";
 import { line, note, optional, text } from "./text-schemas.ts";
+import { Approval } from "./wallet-schemas.ts";
 
 const Slug = Type.String({ maxLength: MAX_SLUG_LENGTH, pattern: SLUG_PATTERN });
 const Title = line(MIN_QUESTION_LENGTH, MAX_QUESTION_LENGTH);
@@ -59,16 +60,6 @@ export const ProposalsQuery = closed({ ...page, status: Type.Optional(names(MARK
 // ---------------------------------------------------------------- answers
 
 const Decision = nullable(closed({ note: nullable(Type.String()), decided_at: Time }));
-const Approval = nullable(
-  closed({
-    id: Id,
-    action: Type.String(),
-    subject: Id,
-    details: Type.Unknown({ description: "what the first of two operators asked for" }),
-    approved_by: Type.String(),
-    created_at: Time,
-  }),
-);
 
 export const Proposals = pageOf(closed({ market: MarketSchema, decision: Decision }));
 /** As operators see it. */
@@ -76,7 +67,7 @@ export const MarketRecord = closed({
   ...MarketSchema.properties,
   proposed_by: nullable(Id),
   decision: Decision,
-  approval: Approval,
+  approval: nullable(Approval),
 });
 /** The market as it is now, and the first approval where a second one is awaited. */
-export const Settlement = closed({ market: MarketSchema, approval: Approval });
+export const Settlement = closed({ market: MarketSchema, approval: nullable(Approval) });

@@ -3,6 +3,7 @@ import type { Static } from "typebox";
 import type { CommittedTotals } from "../engine/journal/totals.ts";
 import { type AccountWrite, HOUSE } from "../engine/journal/writes.ts";
 import { SEED_REFERENCE } from "../engine/limits.ts";
+import { page } from "./account-routes.ts";
 import type { Accounts } from "./accounts.ts";
 import { type Approvals, approvalView } from "./approvals.ts";
 import { audit, contextOf } from "./audit.ts";
@@ -10,7 +11,7 @@ import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import { historyPage } from "./history.ts";
 import type { Payment, Withdrawal } from "./ledger-reader.ts";
 import { noteOf, OPERATOR, operatorOf } from "./operators.ts";
-import { pageJson, readPage } from "./paging.ts";
+import { readPage } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import { NoteOnly } from "./text-schemas.ts";
@@ -224,13 +225,7 @@ function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
       summary: "First approvals whose second is awaited, newest first",
       query: S.PageQuery,
       response: S.pageOf(W.Approval),
-      handler({ query }) {
-        const { before, limit } = readPage(query as Static<typeof S.PageQuery>);
-        const found = approvals.pending().filter(({ id }) => id < before);
-        const shown = found.slice(0, limit);
-        const items = shown.map((row) => JSON.stringify(approvalView(row)));
-        return pageJson(items, found.length > limit ? shown.at(-1)!.id : null);
-      },
+      handler: ({ query }) => page(approvals.pending(), query, approvalView),
     }),
     route({
       ...OPERATOR,
