@@ -32,7 +32,7 @@ const SOCKETS = 4;
 const BATCH = 50;
 const BATCHES_AHEAD = 4;
 /** So many orders are answered before a back-up is taken, and while it is. */
-const ORDERS_BEFORE = 10_000;
+const ORDERS_BEFORE = 4_000;
 
 let started: TestServer[] = [];
 afterEach(async () => {

@@ -10,7 +10,7 @@ import { Random } from "./support/random.ts";
 import { alone, BUY, SELL, terms } from "./support/trading.ts";
 import type { TestMarket, World } from "./support/world.ts";
 
-const STEPS = 400;
+const STEPS = 250;
 const USERS = 4;
 const MOST_MARKETS = 8;
 const KILL_CHANCE = 0.01;

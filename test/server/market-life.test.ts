@@ -347,7 +347,7 @@ describe("on one server", () => {
 
 describe("closes_at", () => {
   /** Some time from now that a test gets things ready in. */
-  const soon = (): number => Date.now() + 8_000;
+  const soon = (): number => Date.now() + 4_000;
 
   test("closes without an operator, at its time and not a moment later; changed times count", async () => {
     await alone({ users: 2, named: OPERATORS, markets: [] }, async (world) => {

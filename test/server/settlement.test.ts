@@ -218,7 +218,7 @@ describe("kill -9", () => {
 
   test("right after the answer, and at any moment before: all are paid, or none", async () => {
     const random = Random.printed("kill -9 while a market is settled");
-    const rounds = 8;
+    const rounds = 5;
     await alone({ users: HOLDERS, named: OPERATORS, markets: Array(rounds).fill(3) }, async (world) => {
       const seen = new Set<string>();
       for (let round = 0; round < rounds; round++) {

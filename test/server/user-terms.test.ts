@@ -379,7 +379,7 @@ describe.each([1, 2])("with ENGINE_THREADS=%i", (threads) => {
     );
     await trading.prepare(world.server);
     trading.start(world.server);
-    const until = trading.answered + 1_500;
+    const until = trading.answered + 800;
     while (trading.answered < until) {
       const [user, name] = [random.pick(users), random.pick(["trading_fee", "maker_rebate", "pat_rebate"])];
       const rate = name === "trading_fee" ? randomFee(random) : randomRebate(random);
