@@ -6,8 +6,20 @@ import { type ApiError, badRequest } from "./errors.ts";
 /** Answers the value itself, typed. @throws ApiError 40000 naming the field */
 export type Check<T> = (value: unknown) => T;
 
+/** Compiling takes a millisecond, and routes share schemas: most have no query. */
+const compiled = new WeakMap<TSchema, Check<unknown>>();
+
 /** Compiles a schema once, at start. */
 export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
+  let found = compiled.get(schema);
+  if (found === undefined) {
+    found = compile(schema);
+    compiled.set(schema, found);
+  }
+  return found as Check<Static<T>>;
+}
+
+function compile<T extends TSchema>(schema: T): Check<Static<T>> {
   const validator = Compile(schema);
   const { properties = null, additionalProperties } = schema as { properties?: object; additionalProperties?: unknown };
   const lists = Object.entries((properties ?? {}) as Record<string, { maxItems?: number }>).filter(
