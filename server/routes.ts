@@ -308,7 +308,8 @@ function limitsRoute({ exchange, limiter }: RouteContext, routes: () => readonly
       const { userId, kycTier, dailyLimit: limit, rateLimitFactor, pat, credential } = principal!;
       const { user } = credential;
       // A path that is served at the root too is one bucket.
-      const counted = new Map(routes().map((each) => [`${each.method} ${each.path}`, each]));
+      const own = routes().filter(({ access }) => access !== "operator" || user.role === "operator");
+      const counted = new Map(own.map((each) => [`${each.method} ${each.path}`, each]));
       const rates = [...counted].flatMap(([template, { rateClass, oauth }]) => {
         const who = oauth ? null : userId;
         const states = limiter?.peek(template, rateClass, who, address.client, now, user.email, rateLimitFactor) ?? [];
