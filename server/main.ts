@@ -15,7 +15,7 @@ import { MessageChannel, Worker } from "node:worker_threads";
 import { check } from "../engine/check.ts";
 import { MarketStatus, Reason } from "../engine/constants.ts";
 import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/histogram.ts";
-import { migrate, openDatabase } from "../engine/journal/database.ts";
+import { emptyWal, migrate, openDatabase } from "../engine/journal/database.ts";
 import type { JournalSetup } from "../engine/journal/journal-stage.ts";
 import {
   loadAccounts,
@@ -241,7 +241,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   }
   migrate(db);
   // Now, not when the journal opens it: that would have to wait for what is being read here.
-  db.pragma("wal_checkpoint(TRUNCATE)");
+  emptyWal(db);
   const ledger = new Ledger();
   const state = loadLedger(db, ledger);
   const registry = new MarketRegistry(state.sequence + 1, state.lastEntryId);

@@ -12,8 +12,12 @@ const SYNCHRONOUS: Record<Durability, number> = { off: 0, normal: 1, full: 2 };
 /** Older releases can corrupt a database when a checkpoint races with a writer. */
 const MIN_SQLITE = [3, 51, 3] as const;
 
+/** How long a connection waits for others; and for readers that keep the WAL, who may be of another program and stay. */
+const BUSY_MS = 5_000;
+const READERS_MS = 250;
+
 export function openDatabase(path: string, durability: Durability): Database.Database {
-  const db = new Database(path, { timeout: 5_000 });
+  const db = new Database(path, { timeout: BUSY_MS });
   assertSqliteVersion(db);
   db.pragma("journal_mode = WAL");
   db.pragma(`synchronous = ${SYNCHRONOUS[durability]}`);
@@ -27,9 +31,16 @@ export function openDatabase(path: string, durability: Durability): Database.Dat
   return db;
 }
 
+/** Moves the WAL into the database file and empties it; what a reader keeps of it stays for another time. */
+export function emptyWal(db: Database.Database): void {
+  db.pragma(`busy_timeout = ${READERS_MS}`);
+  db.pragma("wal_checkpoint(TRUNCATE)");
+  db.pragma(`busy_timeout = ${BUSY_MS}`);
+}
+
 /** For history and exports: many may be open, none writes, none keeps a transaction across calls. */
 export function openReadOnly(path: string): Database.Database {
-  const db = new Database(path, { readonly: true, timeout: 5_000 });
+  const db = new Database(path, { readonly: true, timeout: BUSY_MS });
   db.pragma("query_only = ON");
   db.pragma("cache_size = -16384");
   return db;

@@ -8,7 +8,7 @@ import { Histogram, type HistogramMemory } from "../histogram.ts";
 import { createMicroClock } from "../micro-clock.ts";
 import { OrderTexts } from "../order-texts.ts";
 import { RingGate, type RingMemory, type Waker } from "../ring.ts";
-import { type Durability, openDatabase } from "./database.ts";
+import { type Durability, emptyWal, openDatabase } from "./database.ts";
 import { Journal, type JournalMessage, type JournalReply, type WriteRequest } from "./journal.ts";
 import { CommittedTotals } from "./totals.ts";
 
@@ -46,7 +46,7 @@ export class JournalStage {
     this.gates = setup.events.map((memory) => new RingGate(memory));
     const [commitTimes, commitOrders] = [new Histogram(setup.commitTimes), new Histogram(setup.commitOrders)];
     const db = openDatabase(setup.path, setup.durability);
-    db.pragma("wal_checkpoint(TRUNCATE)");
+    emptyWal(db);
     this.journal = new Journal({
       db,
       gates: this.gates,

@@ -25,6 +25,7 @@ import { BatchStamps } from "./batch-stamps.ts";
 import { Builders } from "./builders.ts";
 import { Candles } from "./candles.ts";
 import { Chains, type LastNumbers } from "./chains.ts";
+import { emptyWal } from "./database.ts";
 import { loadBuildersOfLiveOrders, loadLedger, loadUnreportedFills, loadUserRates, type UserTerms } from "./load.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
@@ -308,7 +309,7 @@ export class Journal {
   close(): void {
     // Old updates can wait for the next start: there may be days of them.
     while (this.writeArrears(false));
-    this.db.pragma("wal_checkpoint(TRUNCATE)");
+    emptyWal(this.db);
     this.db.close();
   }
 
