@@ -92,9 +92,16 @@ function inFolderOf<T>(path: string, use: (path: string) => T): T {
 
 /** Asks the running server. Null where none takes requests. */
 export function ask(path: string, request: ControlRequest): Promise<ControlAnswer | null> {
-  return connected(path, (socket, resolve, reject) => {
+  return new Promise((resolve, reject) => {
+    // In a folder that isn't there yet no short form of the path holds.
+    if (!existsSync(path)) return resolve(null);
+    const socket = inFolderOf(path, createConnection);
     let answer = "";
     socket.setEncoding("utf8");
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(null);
+      else reject(error);
+    });
     socket.on("connect", () => socket.write(`${JSON.stringify(request)}\n`));
     socket.on("data", (text: string) => {
       answer += text;
@@ -106,33 +113,5 @@ export function ask(path: string, request: ControlRequest): Promise<ControlAnswe
         reject(new Error("the server ended before it answered"));
       }
     });
-  });
-}
-
-/** True where a server takes requests. */
-export async function isListening(path: string): Promise<boolean> {
-  const found = await connected(path, (socket, resolve) => {
-    socket.on("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
-  });
-  return found !== null;
-}
-
-/** What `use` makes of a connection; null where there is nothing to connect to. */
-function connected<T>(
-  path: string,
-  use: (socket: Socket, resolve: (value: T) => void, reject: (error: Error) => void) => void,
-): Promise<T | null> {
-  return new Promise((resolve, reject) => {
-    // In a folder that isn't there yet no short form of the path holds.
-    if (!existsSync(path)) return resolve(null);
-    const socket = inFolderOf(path, createConnection);
-    socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(null);
-      else reject(error);
-    });
-    use(socket, resolve, reject);
   });
 }

@@ -3,7 +3,7 @@
  * opens no port and ends with the command. Either way the server does the work, with the same checks and durability.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { ask, type ControlRequest, isListening } from "./control.ts";
+import { ask, type ControlRequest } from "./control.ts";
 import { controlPath, FOLDER_IN_USE } from "./data-folder.ts";
 import { STARTING, STOPPING } from "./errors.ts";
 
@@ -41,29 +41,24 @@ class ReachedServer {
 
   async call(request: ControlRequest): Promise<unknown> {
     for (;;) {
-      await this.reach();
       const answer = await ask(this.path, request);
-      const isLate = performance.now() > this.deadline;
-      // Nothing was done: it stops, and another, or one of ours, is next.
-      if (answer === null || (NOT_NOW.includes(answer.msg) && !isLate)) {
-        await look();
-        continue;
+      // Nothing was done where it stops: another, or one of ours, is next.
+      if (answer !== null && (!NOT_NOW.includes(answer.msg) || performance.now() > this.deadline)) {
+        if (answer.code !== 0) throw new Error(answer.msg);
+        return answer.data;
       }
-      if (answer.code !== 0) throw new Error(answer.msg);
-      return answer.data;
+      if (answer === null) this.begin();
+      await look();
     }
   }
 
-  /** Resolves when a server takes requests. */
-  private async reach(): Promise<void> {
-    while (!(await isListening(this.path))) {
-      if (this.own?.hasEnded === true) {
-        if (!this.own.foundFolderInUse || performance.now() > this.deadline) throw new Error(this.own.told());
-        this.own = null;
-      }
-      this.own ??= new OwnServer(this.program);
-      await look();
+  /** Has a server of our own start, unless one is on its way. @throws Error with its words where it cannot */
+  private begin(): void {
+    if (this.own?.hasEnded === true) {
+      if (!this.own.foundFolderInUse || performance.now() > this.deadline) throw new Error(this.own.told());
+      this.own = null;
     }
+    this.own ??= new OwnServer(this.program);
   }
 
   async leave(): Promise<void> {
