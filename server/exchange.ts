@@ -7,7 +7,7 @@
  * of the turn (`pump`)  3. orderPlaced committed: the 202  4. its fills and end: ledger, public state, `order.updated`.
  */
 import { check } from "../engine/check.ts";
-import { isFinal, MarketStatus, OrderStatus, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
+import { isFinal, OrderStatus, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
 import type { LiveOrderRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { ANSWER_DEADLINE_MS, MAX_LIVE_ORDERS, MICRO_PER_SHARE } from "../engine/limits.ts";
@@ -21,7 +21,14 @@ import type { Counters } from "./counters.ts";
 import { type EngineLink, EngineLinks } from "./engine-links.ts";
 import { ApiError, ErrorKind, overloaded } from "./errors.ts";
 import { Holds } from "./holds.ts";
-import { isTradable, type Level, type Market, type MarketRegistry, type Outcome } from "./market-registry.ts";
+import {
+  isProposed,
+  isTradable,
+  type Level,
+  type Market,
+  type MarketRegistry,
+  type Outcome,
+} from "./market-registry.ts";
 import { fillJson, liveOrderJson, orderJson, type Trade, tradeJson, withTimestamps } from "./order-json.ts";
 import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
@@ -275,27 +282,28 @@ export class Exchange {
   /** Takes a committed deposit into the gateway's ledger. */
   deposited(userId: number, amount: number): void {
     this.ledger.deposit(userId, amount);
-    this.changed(userId, 0);
-    this.endBatch();
+    this.tellBalance(userId);
   }
 
   /** Holds what a withdrawal asks for, or gives it back. The caller has seen that it is available. */
   setAside(userId: number, amount: number): void {
     this.ledger.hold(userId, amount);
-    this.changed(userId, 0);
-    this.endBatch();
+    this.tellBalance(userId);
   }
 
   giveBack(userId: number, amount: number): void {
     this.ledger.release(userId, amount);
-    this.changed(userId, 0);
-    this.endBatch();
+    this.tellBalance(userId);
   }
 
   /** Takes a committed payment of a withdrawal into the gateway's ledger. */
   withdrew(userId: number, amount: number): void {
     this.ledger.release(userId, amount);
     this.ledger.withdraw(userId, amount);
+    this.tellBalance(userId);
+  }
+
+  private tellBalance(userId: number): void {
     this.changed(userId, 0);
     this.endBatch();
   }
@@ -330,12 +338,12 @@ export class Exchange {
     this.ledger.endSets(market.id);
     market.resolution = resolution;
     market.isSettling = false;
-    this.setStatus(market, status);
+    this.registry.setStatus(market, status);
+    this.tellMarket(market);
   }
 
-  /** The market's state, as it is committed, told to those who listen. */
-  setStatus(market: Market, status: number): void {
-    this.registry.setStatus(market, status);
+  /** What the market is by now, told to those who listen. */
+  private tellMarket(market: Market): void {
     this.audience?.marketChanged(market);
     this.audience?.endBatch();
   }
@@ -354,9 +362,7 @@ export class Exchange {
   /** Takes a market's new texts or end in, and tells of them where it was told of the market. */
   describe(market: Market, changes: Parameters<MarketRegistry["describe"]>[1]): void {
     this.registry.describe(market, changes);
-    if (market.status === MarketStatus.proposed) return;
-    this.audience?.marketChanged(market);
-    this.audience?.endBatch();
+    if (!isProposed(market)) this.tellMarket(market);
   }
 
   /** Takes a market in that was just made, or whose trading begins. */
@@ -364,8 +370,7 @@ export class Exchange {
     // Proposals are found by their status, and shown nowhere else.
     if (!isTradable(market)) return;
     this.openMarket(market);
-    this.audience?.marketChanged(market);
-    this.audience?.endBatch();
+    this.tellMarket(market);
   }
 
   /** Tells the market's engine thread that it exists. At start, and when one is made. */

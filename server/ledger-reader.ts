@@ -7,7 +7,7 @@ import { Side } from "../engine/constants.ts";
 import type { WithdrawalRow } from "../engine/journal/load.ts";
 import { notionalMicro } from "../engine/money.ts";
 import type { FillRow } from "./history-worker.ts";
-import { type HistoryPage, type OwnPageOptions, takePage } from "./paging.ts";
+import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "./paging.ts";
 
 export interface TransactionsOptions extends OwnPageOptions {
   type?: string | undefined;
@@ -26,11 +26,9 @@ export interface FillFilters {
   rebated?: number | null;
 }
 
-export interface DepositsOptions {
+export interface DepositsOptions extends PageOptions {
   /** Null: everybody's, and the house's. */
   userId: number | null;
-  before: number;
-  limit: number;
 }
 
 export interface WithdrawalsOptions extends DepositsOptions {
@@ -174,7 +172,6 @@ export function prepareLedger(
        ORDER BY id DESC LIMIT @limit`,
     );
   const entriesOfUser = entries("INDEXED BY entries_by_user WHERE (@type IS NULL OR type = @type)");
-
   const rareEntriesOfUser = entries(`INDEXED BY rare_entries WHERE ${RARE} AND type = @type`);
 
   const depositsOfUser = db.prepare(

@@ -12,7 +12,7 @@ import { type History, historyPage } from "./history.ts";
 import type { Kyc } from "./kyc.ts";
 import * as O from "./operator-schemas.ts";
 import { noteOf, OPERATOR, operatorOf } from "./operators.ts";
-import { pageJson, readPage } from "./paging.ts";
+import { checkSpan, pageJson, readPage } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import type { Suspensions } from "./suspensions.ts";
@@ -201,7 +201,7 @@ function auditRoute({ history }: OperatorRouteContext): Route {
     response: O.AuditLog,
     handler({ query }) {
       const { user_id, actor, action, from, to, ...rest } = query as Static<typeof O.AuditQuery>;
-      if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
+      checkSpan(query as Static<typeof O.AuditQuery>);
       return historyPage(history.audits({ ...readPage(rest), userId: user_id, actor, action, from, to }));
     },
   });

@@ -53,6 +53,11 @@ export function readPage(query: { limit?: number; cursor?: string }): { before: 
   return { before, limit: query.limit ?? DEFAULT_PAGE_LIMIT };
 }
 
+/** @throws ApiError 40000 where a list's first time is later than its last */
+export function checkSpan({ from, to }: { from?: number; to?: number }): void {
+  if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
+}
+
 /** @param items JSON texts @param next the id to go on below, or null */
 export function pageJson(items: readonly string[], next: number | null): string {
   return `{"items":[${items.join(",")}],"next_cursor":${next === null ? "null" : `"${encodeCursor(next)}"`}}`;

@@ -9,7 +9,7 @@ import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import type { Payment, Withdrawal } from "./ledger-reader.ts";
 import type { OrderEntry } from "./order-entry.ts";
-import { pageJson, readPage } from "./paging.ts";
+import { checkSpan, pageJson, readPage } from "./paging.ts";
 import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
@@ -106,7 +106,7 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       response: S.pageOf(S.Transaction),
       async handler({ principal, query, headers, reply }) {
         const { type, from, to, ...rest } = query as Static<typeof S.TransactionsQuery>;
-        if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
+        checkSpan(query as Static<typeof S.TransactionsQuery>);
         const filters = { userId: principal!.userId, type: type as string | undefined, from, to };
         if (!prefers(headers["accept"]!, CSV))
           return historyPage(history.transactions({ ...filters, ...readPage(rest) }));

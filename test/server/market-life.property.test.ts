@@ -5,7 +5,7 @@
 import { expect, test } from "vitest";
 import { expectBalanced } from "./support/checks.ts";
 import type { Client, MarketJson, PositionJson } from "./support/client.ts";
-import { ask, asOperator, newMarket, OPERATORS } from "./support/markets.ts";
+import { ask, asOperator, NEXT_STATUS, newMarket, OPERATORS, type Status } from "./support/markets.ts";
 import { Random } from "./support/random.ts";
 import { alone, BUY, SELL, terms } from "./support/trading.ts";
 import type { TestMarket, World } from "./support/world.ts";
@@ -16,18 +16,6 @@ const MOST_MARKETS = 8;
 const KILL_CHANCE = 0.01;
 /** What trading may be answered where the market is open. */
 const FAIR = [0, 42201, 42202, 42900];
-
-type Status = "proposed" | "open" | "halted" | "closed" | "resolved" | "voided" | "rejected";
-
-/** The contract's ways on, by step. */
-const WAYS: Readonly<Record<string, Partial<Record<Status, Status>>>> = {
-  open: { proposed: "open", halted: "open" },
-  halt: { open: "halted" },
-  resume: { halted: "open" },
-  close: { open: "closed", halted: "closed" },
-  resolve: { closed: "resolved" },
-  void: { closed: "voided" },
-};
 
 interface Known extends TestMarket {
   status: Status;
@@ -98,7 +86,7 @@ class Lives {
     market: Known,
     step = this.random.pick(["open", "open", "halt", "resume", "resume", "close", "resolve", "void"]),
   ): Promise<void> {
-    const to = WAYS[step]![market.status];
+    const to = NEXT_STATUS[step]![market.status];
     const payouts = step === "resolve" ? this.payouts(market) : null;
     const answer = await ask(this.operator, market, step, payouts === null ? {} : { payouts });
     this.seen.add(`${step} ${answer.code}`);

@@ -11,8 +11,10 @@ import {
   asOperator,
   auditOf,
   type MarketRecordJson,
+  NEXT_STATUS,
   newMarket,
   OPERATORS,
+  type Status,
   settle,
   take,
 } from "./support/markets.ts";
@@ -55,29 +57,20 @@ describe("on one server", () => {
     resolved: ["open", "close", "resolve"],
     voided: ["open", "close", "void"],
   };
-  /** What each step leads to from the states that allow it. */
-  const STEPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    open: { proposed: "open", halted: "open" },
-    halt: { open: "halted" },
-    resume: { halted: "open" },
-    close: { open: "closed", halted: "closed" },
-    resolve: { closed: "resolved" },
-    void: { closed: "voided" },
-  };
   const bodyOf = (step: string): object => (step === "resolve" ? { payouts: [2_500, 7_500] } : {});
 
   test.each(Object.entries({ ...WAYS, rejected: [] }))(
     "from %s only the steps of the contract lead on",
     async (from, way) => {
       const user = world.user();
-      for (const [step, allowed] of Object.entries(STEPS)) {
+      for (const [step, allowed] of Object.entries(NEXT_STATUS)) {
         const market = await propose(user);
         for (const each of way) await take(operator, market, each, bodyOf(each));
         if (from === "rejected") await operator.data("POST", `/admin/proposals/${market.id}/refuse`, {});
         expect(await statusOf(market)).toBe(from);
         const before = await operator.get<MarketRecordJson>(`/admin/markets/${market.id}`);
         const answer = await ask<{ status?: string; market?: MarketJson }>(operator, market, step, bodyOf(step));
-        const to = allowed[from];
+        const to = allowed[from as Status];
         if (to !== undefined) {
           expect(answer.code).toBe(0);
           expect((answer.data.market ?? answer.data).status).toBe(to);

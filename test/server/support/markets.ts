@@ -10,6 +10,18 @@ export type SettlementJson = Static<typeof MS.Settlement>;
 export type MarketRecordJson = Static<typeof MS.MarketRecord>;
 export type ProposalJson = Static<typeof MS.Proposals>["items"][number];
 
+export type Status = "proposed" | "open" | "halted" | "closed" | "resolved" | "voided" | "rejected";
+
+/** What each step leads to from the states that allow it, by the contract. */
+export const NEXT_STATUS: Readonly<Record<string, Partial<Record<Status, Status>>>> = {
+  open: { proposed: "open", halted: "open" },
+  halt: { open: "halted" },
+  resume: { halted: "open" },
+  close: { open: "closed", halted: "closed" },
+  resolve: { closed: "resolved" },
+  void: { closed: "voided" },
+};
+
 /** Two people who may act under /admin. */
 export const OPERATORS: Readonly<Record<string, UserSpec>> = {
   operator: { role: "operator", password: PASSWORD, deposit: 0 },
