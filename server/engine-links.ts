@@ -17,12 +17,15 @@ export interface EngineLink {
 const RESERVED_COMMANDS = 1024;
 /** Commands after which the engine gets what there is without waiting for the turn's end, so that both work at once. */
 const HANDOVER_COMMANDS = 16;
+/** The same for the long lists of a start, where each wake-up of an engine that is done already costs 12 µs. */
+const RESTORE_HANDOVER_COMMANDS = 2_048;
 
 export class EngineLinks {
   readonly links: readonly EngineLink[];
   /** By link: the position up to which commands are handed over. */
   private readonly published: number[];
   private unpublished = 0;
+  private handover = HANDOVER_COMMANDS;
   /** Commands of the chain at hand that are still to be written. */
   private chained = 0;
   /** By link: events that the turn at hand applies. */
@@ -96,7 +99,12 @@ export class EngineLinks {
     ring.head = (ring.head + 1) | 0;
     this.unpublished++;
     if (this.chained > 0 && --this.chained > 0) return;
-    if (this.unpublished >= HANDOVER_COMMANDS) this.publish();
+    if (this.unpublished >= this.handover) this.publish();
+  }
+
+  /** While a start puts orders back commands go over in long rows. */
+  setRestoring(isRestoring: boolean): void {
+    this.handover = isRestoring ? RESTORE_HANDOVER_COMMANDS : HANDOVER_COMMANDS;
   }
 
   /** Hands over all that was written. */

@@ -424,6 +424,7 @@ export class Exchange {
     const link = this.links.of(market.id);
     if (!this.links.hasReservedRoom(link)) return false;
     const { store } = this;
+    this.links.setRestoring(true);
     const flags =
       (postOnly === 1 ? R.FLAG_POST_ONLY : 0) |
       (pat === 1 ? R.FLAG_PAT : 0) |
@@ -447,7 +448,10 @@ export class Exchange {
       updatedAt,
     });
     if ((flags & R.FLAG_TEXT) !== 0) store.texts.write(slot, clientOrderId, builderCode, fingerprint ?? 0);
-    if (clientOrderId !== null) this.clientOrderIds.add(user, clientOrderId, id, 0);
+    // The ids of the last 24 hours come by themselves, of orders in any state.
+    if (clientOrderId !== null && this.clientOrderIds.isForgotten(createdAt)) {
+      this.clientOrderIds.add(user, clientOrderId, id, createdAt);
+    }
     this.lastOrderId = Math.max(this.lastOrderId, priority ?? 0);
     const packed = R.packCommand(R.CommandKind.restoreOrder, side, type, tif, stp, flags);
     this.pushOrder(link, packed, slot, remaining, quantity, store.expiresAt[slot]!, 0, updatedAt);
@@ -463,6 +467,7 @@ export class Exchange {
    * of an order in the middle of its matching, and what was tied to a connection.
    */
   async endRestore(): Promise<void> {
+    this.links.setRestoring(false);
     const { ids, statuses, packed } = this.store;
     this.restored.sort((a, b) => ids[a]! - ids[b]!);
     for (const slot of this.restored) {

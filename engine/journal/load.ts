@@ -479,26 +479,89 @@ export function loadClientOrders(
     .iterate(firstIdSince(db, "orders", since), since) as IterableIterator<[number, number, string, number]>;
 }
 
+/**
+ * A live order's row as it is read: what it costs is the number of its values, not their bytes, so that all small ones
+ * come in one, of 49 bits.
+ */
+const PACKED = `(outcome_id << 29) | (price << 15) | (status << 11) | (self_trade_prevention << 9) |
+  (time_in_force << 7) | (side << 5) | (type << 4) | (post_only << 3) | (pat << 2) | (quote << 1) | tied`;
+const PACKED_CODES = 2 ** 15;
+type PackedOrderRow = [
+  id: number,
+  userId: number,
+  packed: number,
+  quantity: number,
+  remaining: number,
+  createdAt: number,
+  updatedAt: number,
+  expiresAt: number | null,
+  clientOrderId: string | null,
+  fingerprint: number | null,
+  builderId: number | null,
+  priority: number | null,
+];
+/** Rows that are read at a time: one by one they take a tenth longer. */
+const LIVE_CHUNK = 100;
+
+function unpackOrder(row: PackedOrderRow, builderCodes: ReadonlyMap<number, string>): LiveOrderRow {
+  const [id, user, packed, quantity, remaining, createdAt, updatedAt, expiresAt, clientOrderId, fingerprint, ...rest] =
+    row;
+  const [builder, priority] = rest;
+  const codes = packed % PACKED_CODES;
+  const terms = (packed - codes) / PACKED_CODES;
+  return [
+    id,
+    user,
+    Math.floor(terms / 2 ** 14),
+    (codes >> 5) & 3,
+    (codes >> 4) & 1,
+    (codes >> 7) & 3,
+    (codes >> 9) & 3,
+    (codes >> 3) & 1,
+    (codes >> 2) & 1,
+    terms % 2 ** 14,
+    quantity,
+    remaining,
+    codes >> 11,
+    expiresAt,
+    clientOrderId,
+    createdAt,
+    updatedAt,
+    fingerprint,
+    builder === null ? null : builderCodes.get(builder)!,
+    (codes >> 1) & 1,
+    codes & 1,
+    priority,
+  ];
+}
+
 /** Live orders in the order of their time priority: their ids', but for those whom an amend gave a later one. */
 export function* loadLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
-  const columns = `id, user_id, outcome_id, side, type, time_in_force, self_trade_prevention, post_only, pat, price,
-    quantity, remaining, status, expires_at, client_order_id, created_at, updated_at, fingerprint,
-    (SELECT code FROM builders WHERE builders.id = builder_id), quote, tied, priority`;
+  const codes = new Map(db.prepare("SELECT id, code FROM builders").raw().all() as [number, string][]);
+  const columns = `id, user_id, ${PACKED}, quantity, remaining, created_at, updated_at, expires_at, client_order_id,
+    fingerprint, builder_id, priority`;
   // Each part comes by id, so that a million of them are not sorted in memory.
   const parts = [
-    `resting_orders CROSS JOIN orders ON id = order_id WHERE ${LIVE} AND order_id <= ${ORDERS_LISTED} ORDER BY order_id`,
-    `orders WHERE ${LIVE} AND id > ${ORDERS_LISTED} ORDER BY id`,
-  ].map((part) => db.prepare(`SELECT ${columns} FROM ${part}`).raw());
+    `resting_orders CROSS JOIN orders ON id = order_id
+     WHERE ${LIVE} AND order_id > ? AND order_id <= ${ORDERS_LISTED} ORDER BY order_id`,
+    `orders WHERE ${LIVE} AND id > max(?, ${ORDERS_LISTED}) ORDER BY id`,
+  ].map((part) => db.prepare(`SELECT ${columns} FROM ${part} LIMIT ${LIVE_CHUNK}`).raw());
   // An order's later priority is above the ids before that amend, of which its own is one: it waits for its place.
   const later = new MinHeap<{ at: number; row: LiveOrderRow }>();
   for (const part of parts) {
-    for (const found of part.iterate()) {
-      const row = found as unknown as LiveOrderRow;
-      while (later.size > 0 && later.peek()!.at < row[0]) yield later.take().row;
-      const priority = row[PRIORITY]!;
-      if (priority === null) yield row;
-      else later.add({ at: Number(priority), row });
-    }
+    let rows: PackedOrderRow[];
+    let last = 0;
+    do {
+      rows = part.all(last) as PackedOrderRow[];
+      for (const packed of rows) {
+        const row = unpackOrder(packed, codes);
+        last = row[0];
+        while (later.size > 0 && later.peek()!.at < last) yield later.take().row;
+        const priority = row[PRIORITY]!;
+        if (priority === null) yield row;
+        else later.add({ at: Number(priority), row });
+      }
+    } while (rows.length === LIVE_CHUNK);
   }
   while (later.size > 0) yield later.take().row;
 }
