@@ -65,20 +65,43 @@ function chainStart(newestSql: string, rowSql: string): (owner: number, before: 
   return (owner, before) => Number(row.get({ id: before, owner }) ?? newest.get({ owner }) ?? 0);
 }
 
-/** The rows of a chain from @start on: `columns` of those below @before that pass `filters`, @limit at most. */
-function chainRows(table: "orders" | "fills", link: string, columns: string, filters: string): Database.Statement {
+/**
+ * The rows of a chain from @start on: `columns` of those below @before that pass `filters`, @limit at most.
+ * @param newer what is joined to orders
+ */
+function chainRows(
+  table: "orders" | "fills",
+  link: string,
+  columns: string,
+  filters: string,
+  newer: ReturnType<typeof newerStates> | null = null,
+): Database.Statement {
   return db.prepare(
-    `WITH RECURSIVE chain (link) AS (
-       SELECT @start UNION ALL SELECT ${link} FROM chain CROSS JOIN ${table} ON ${table}.id = link WHERE ${link} > 0)
+    `WITH RECURSIVE ${newer === null ? "" : `${newer.table},`} chain (link) AS (
+       SELECT @start
+       UNION ALL SELECT ${table}.${link} FROM chain CROSS JOIN ${table} ON ${table}.id = link WHERE ${table}.${link} > 0)
      SELECT ${columns} FROM chain CROSS JOIN ${table} ON ${table}.id = link
-       CROSS JOIN outcomes ON outcomes.id = outcome_id
+       CROSS JOIN outcomes ON outcomes.id = outcome_id ${newer?.join ?? ""}
      WHERE ${filters} LIMIT @limit`,
   );
 }
 
-const ORDER_COLUMNS = `orders.id, client_order_id, outcomes.market_id, outcome_id, side, price, quantity, remaining, type,
-  time_in_force, post_only, self_trade_prevention, expires_at, status, reason, orders.created_at, updated_at, user_id,
-  last_fill_id, (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code`;
+/**
+ * What orders came to since their rows were written (engine/journal/order-states.ts), of those that `filter` takes. As the
+ * view current_orders has it, but for few: that one would first gather all that changed.
+ */
+const newerStates = (filter: string) => ({
+  table: `newer AS MATERIALIZED (
+    SELECT order_id, max(id) AS update_id, max(last_fill_id) AS fill_id FROM order_updates
+    WHERE id > (SELECT value FROM meta WHERE key = 'orders_told') AND ${filter} GROUP BY order_id)`,
+  join: "LEFT JOIN newer ON newer.order_id = orders.id LEFT JOIN order_updates u ON u.id = newer.update_id",
+});
+const ORDER_COLUMNS = `orders.id, client_order_id, outcomes.market_id, outcome_id, side, orders.price, orders.quantity,
+  coalesce(u.remaining, orders.remaining) AS remaining, type, time_in_force, post_only, self_trade_prevention, expires_at,
+  coalesce(u.status, orders.status) AS status, coalesce(u.reason, orders.reason) AS reason, orders.created_at,
+  coalesce(u.created_at, updated_at) AS updated_at, orders.user_id,
+  max(orders.last_fill_id, coalesce(newer.fill_id, 0)) AS last_fill_id,
+  (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code`;
 
 interface OrderRow {
   id: number;
@@ -168,8 +191,11 @@ function snapshot<A extends unknown[], R>(read: (...args: A) => R): (...args: A)
 
 const NO_FILL_FILTERS: Required<FillFilters> = { marketId: null, from: null, to: null, side: null, rebated: null };
 
+const newerOfOne = newerStates("order_id = @orderId");
 const oneOrder = db.prepare(
-  `SELECT ${ORDER_COLUMNS} FROM orders JOIN outcomes ON outcomes.id = outcome_id WHERE orders.id = ?`,
+  `WITH ${newerOfOne.table}
+   SELECT ${ORDER_COLUMNS} FROM orders JOIN outcomes ON outcomes.id = outcome_id ${newerOfOne.join}
+   WHERE orders.id = @orderId`,
 );
 const endedOrderRow = db.prepare(
   `SELECT user_id AS userId, fingerprint, created_at AS createdAt,
@@ -189,6 +215,7 @@ const ordersOfUser = chainRows(
   `orders.id < @before AND (@marketId IS NULL OR outcomes.market_id = @marketId)
    AND (@outcomeId IS NULL OR outcome_id = @outcomeId) AND (@side IS NULL OR side = @side)
    AND (@clientOrderId IS NULL OR client_order_id = @clientOrderId)`,
+  newerStates("user_id = @owner"),
 );
 const FILL_COLUMNS = `fills.id, match_id, user_id, order_id, outcomes.market_id, outcome_id, side, price, quantity, role,
   match_type, fee, rebate, balance_after, created_at,
@@ -256,7 +283,7 @@ const MAX_TRADES_OF_ORDER = 1_000;
 
 /** One order of the user with its trades; null where there is none. */
 export const order = snapshot(({ userId, orderId }: { userId: number; orderId: number }): object | null => {
-  const row = oneOrder.get(orderId) as OrderRow | undefined;
+  const row = oneOrder.get({ orderId }) as OrderRow | undefined;
   if (row === undefined || row.user_id !== userId) return null;
   const found = fillsOfOrder.all({
     ...{ start: row.last_fill_id, orderId, before: Number.MAX_SAFE_INTEGER, marketId: null },
@@ -278,7 +305,7 @@ export const builder = snapshot(({ code }: { code: string }): object | null => {
 export const orders = snapshot((options: OrdersOptions): HistoryPage => {
   const { userId, marketId = null, outcomeId = null, side = null, clientOrderId = null, before, limit } = options;
   const start = ordersStart(userId, before);
-  const params = { start, before, marketId, outcomeId, side, clientOrderId, limit: limit + 1 };
+  const params = { start, owner: userId, before, marketId, outcomeId, side, clientOrderId, limit: limit + 1 };
   const rows = ordersOfUser.all(params) as OrderRow[];
   return takePage(
     rows,
@@ -310,7 +337,7 @@ function fillRowsOfUser({ userId, before, limit, ...filters }: OwnPageOptions & 
 }
 
 function fillRowsOfOrder({ userId, marketId, before, limit }: FillsOptions, orderId: number): FillRow[] {
-  const row = oneOrder.get(orderId) as OrderRow | undefined;
+  const row = oneOrder.get({ orderId }) as OrderRow | undefined;
   if (row === undefined || row.user_id !== userId) return [];
   const params = { start: row.last_fill_id, orderId, before, marketId: marketId ?? null };
   return fillsOfOrder.all({ ...params, limit: limit + 1 }) as FillRow[];

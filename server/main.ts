@@ -27,6 +27,7 @@ import {
   loadPendingWithdrawals,
   loadUpdateSequences,
 } from "../engine/journal/load.ts";
+import { bringOrdersForward } from "../engine/journal/order-states.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
 import { Ledger } from "../engine/ledger.ts";
 import {
@@ -240,6 +241,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     check(db.pragma("quick_check(1)", { simple: true }) === "ok", "the database file is intact");
   }
   migrate(db);
+  bringOrdersForward(db);
   // Now, not when the journal opens it: that would have to wait for what is being read here.
   emptyWal(db);
   const ledger = new Ledger();

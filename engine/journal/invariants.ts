@@ -193,8 +193,8 @@ export const INVARIANTS: readonly Invariant[] = [
          ELSE settled_sets <> 0 OR resolved_at IS NOT NULL OR known <> 0 END
      UNION ALL SELECT market_id FROM positions JOIN outcomes ON id = outcome_id
        WHERE quantity > 0 AND market_id IN (SELECT id FROM markets WHERE status IN (4, 5))
-     UNION ALL SELECT market_id FROM orders JOIN outcomes ON outcomes.id = outcome_id
-       WHERE orders.status < 5 AND market_id NOT IN (SELECT id FROM markets WHERE status IN (1, 2))`,
+     UNION ALL SELECT market_id FROM current_orders o JOIN outcomes ON outcomes.id = outcome_id
+       WHERE o.status < 5 AND market_id NOT IN (SELECT id FROM markets WHERE status IN (1, 2))`,
   },
   {
     name: "each share of a resolved market was paid what its outcome pays, once",
@@ -234,29 +234,29 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "what an order filled = the sum of its fills",
     of: ["orders", "fills"],
-    sql: `SELECT o.id FROM orders o LEFT JOIN (SELECT order_id, sum(quantity) AS filled FROM fills GROUP BY order_id) f
+    sql: `SELECT o.id FROM current_orders o LEFT JOIN (SELECT order_id, sum(quantity) AS filled FROM fills GROUP BY order_id) f
      ON f.order_id = o.id WHERE o.quantity - o.remaining <> coalesce(f.filled, 0)`,
   },
   {
     name: "an order's state fits what remains of it",
     of: ["orders"],
-    sql: `SELECT id FROM orders WHERE (status = 5) <> (remaining = 0) OR (status = 3 AND remaining <> quantity)
+    sql: `SELECT id FROM current_orders WHERE (status = 5) <> (remaining = 0) OR (status = 3 AND remaining <> quantity)
      OR (status = 4 AND (remaining = quantity OR remaining = 0)) OR remaining > quantity`,
   },
   {
     name: "live buys and pending withdrawals are covered by their owner's balance",
     of: ["orders", "withdrawals"],
     sql: `SELECT user_id FROM (
-       SELECT user_id, price * remaining * 100 AS held FROM orders WHERE status < 5 AND side = 1
+       SELECT user_id, price * remaining * 100 AS held FROM current_orders WHERE status < 5 AND side = 1
        UNION ALL SELECT user_id, amount FROM withdrawals WHERE status = 'pending') h
      GROUP BY user_id HAVING sum(held) > coalesce((SELECT balance FROM accounts a WHERE a.user_id = h.user_id), 0)`,
   },
   {
     name: "live sells are covered by their owner's shares",
     of: ["orders", "positions"],
-    sql: `SELECT user_id, outcome_id FROM orders WHERE status < 5 AND side = 2 GROUP BY user_id, outcome_id
+    sql: `SELECT user_id, outcome_id FROM current_orders o WHERE status < 5 AND side = 2 GROUP BY user_id, outcome_id
      HAVING sum(remaining) > coalesce((SELECT quantity FROM positions p
-       WHERE p.user_id = orders.user_id AND p.outcome_id = orders.outcome_id), 0)`,
+       WHERE p.user_id = o.user_id AND p.outcome_id = o.outcome_id), 0)`,
   },
   {
     name: "each fill is of its order's owner, outcome, side and builder",
@@ -313,7 +313,7 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "each order leads to its last fill, and to no other's",
     of: ["orders", "fills"],
-    sql: `SELECT o.id FROM orders o LEFT JOIN (SELECT order_id, max(id) AS newest FROM fills GROUP BY order_id) f
+    sql: `SELECT o.id FROM current_orders o LEFT JOIN (SELECT order_id, max(id) AS newest FROM fills GROUP BY order_id) f
      ON f.order_id = o.id WHERE o.last_fill_id <> coalesce(f.newest, o.last_fill_id)
        OR (f.newest IS NULL AND EXISTS (SELECT 1 FROM fills x WHERE x.id = o.last_fill_id AND x.order_id = o.id))`,
   },
@@ -332,7 +332,7 @@ export const INVARIANTS: readonly Invariant[] = [
     sql: `SELECT key, value FROM (
        SELECT 'orders_listed' AS key, last_order_id AS last FROM totals
        UNION ALL SELECT 'newest_order', last_order_id FROM totals UNION ALL SELECT 'newest_fill', last_entry_id FROM totals
-       UNION ALL SELECT 'newest_update', order_updates FROM totals UNION ALL SELECT 'candles_fill', last_entry_id FROM totals)
+       UNION ALL SELECT 'newest_update', order_updates FROM totals UNION ALL SELECT 'orders_told', order_updates FROM totals UNION ALL SELECT 'candles_fill', last_entry_id FROM totals)
      LEFT JOIN meta USING (key) WHERE value IS NULL OR value NOT BETWEEN 0 AND last`,
   },
   {
@@ -378,7 +378,7 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "an order is as its last update told",
     of: ["order_updates"],
-    sql: `SELECT o.id FROM order_updates u JOIN orders o ON o.id = order_id
+    sql: `SELECT o.id FROM order_updates u JOIN current_orders o ON o.id = order_id
      WHERE u.id IN (SELECT max(id) FROM order_updates GROUP BY order_id)
        AND (u.user_id, u.price, u.quantity, u.remaining, u.status, u.reason) <>
          (o.user_id, o.price, o.quantity, o.remaining, o.status, o.reason)`,
@@ -386,7 +386,7 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "every fill of an order is told in one update",
     of: ["orders", "order_updates"],
-    sql: `SELECT o.id FROM orders o JOIN (SELECT order_id, sum(fills) AS told, max(last_fill_id) AS newest FROM order_updates
+    sql: `SELECT o.id FROM current_orders o JOIN (SELECT order_id, sum(fills) AS told, max(last_fill_id) AS newest FROM order_updates
        GROUP BY order_id) u ON u.order_id = o.id
      LEFT JOIN (SELECT order_id, count(*) AS filled, max(id) AS newest FROM fills GROUP BY order_id) f ON f.order_id = o.id
      WHERE o.status <> 2 AND o.created_at >
@@ -432,7 +432,7 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "live orders are listed",
     of: ["orders"],
-    sql: `SELECT id FROM orders WHERE status < 5 AND id <= (SELECT value FROM meta WHERE key = 'orders_listed')
+    sql: `SELECT id FROM current_orders WHERE status < 5 AND id <= (SELECT value FROM meta WHERE key = 'orders_listed')
        AND id NOT IN (SELECT order_id FROM resting_orders)`,
   },
   {

@@ -27,6 +27,7 @@ import { Candles } from "./candles.ts";
 import { Chains, type LastNumbers } from "./chains.ts";
 import { emptyWal } from "./database.ts";
 import { loadBuildersOfLiveOrders, loadLedger, loadUnreportedFills, loadUserRates, type UserTerms } from "./load.ts";
+import { OrderStates } from "./order-states.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
 import { Updates } from "./updates.ts";
@@ -49,9 +50,8 @@ const ORDERS_TABLE = `orders (id, user_id, outcome_id, side, post_only, pat, pri
   self_trade_prevention, expires_at, priority, builder_id, tied)`;
 const USUAL_ORDER_TERMS = ["0", "0", "0", "NULL", "NULL", "NULL", "0"];
 const OTHER_ORDER_COLUMNS = 18;
-/** Orders that the list of resting ones may lag behind under load, and how many one pass brings it forward. */
-const MAX_UNLISTED = 4096;
-const LIST_SLICE = 1024;
+/** Orders by which one pass brings the list of resting ones forward at least, beside two for each that the pass touched. */
+const LIST_SLICE = 256;
 /**
  * Checkpoints keep the WAL short, sooner where it is quiet. Another thread's connection copies and syncs the bulk while
  * commits go on, and this one then only the little that came meanwhile, so that the WAL starts over.
@@ -130,6 +130,7 @@ export class Journal {
   private readonly lastFills = new Float64Array(MAX_LIVE_ORDERS + 1);
   private readonly chains: Chains;
   private readonly updates: Updates;
+  private readonly states: OrderStates;
   /** By slot: the order's price and total; 0 where it was there at the start and hasn't changed since. */
   private readonly prices = new Int32Array(MAX_LIVE_ORDERS + 1);
   private readonly quantities = new Int32Array(MAX_LIVE_ORDERS + 1);
@@ -176,6 +177,8 @@ export class Journal {
   private touchAt = new Float64Array(4096);
   private touchPriority = new Float64Array(4096);
   private touchFill = new Float64Array(4096);
+  /** 1 where an order update has told the state. */
+  private touchTold = new Uint8Array(4096);
   private readonly users = new IdSet();
   private readonly positions = new IdSet();
   private readonly outcomes = new IdSet();
@@ -202,6 +205,9 @@ export class Journal {
     this.lastRestoredOrder = state.lastOrderId;
     this.chains = new Chains(db);
     this.updates = new Updates(db, this.chains, state.orderUpdates, options.keepUpdatesMs ?? KEEP_UPDATES_MS);
+    this.states = new OrderStates(db, this.lastNumbers(), (id) => {
+      if (id <= this.ordersListed) this.ended.push(id);
+    });
     this.takerFills = new Int32Array(this.gates.length);
     this.unreportedFills = loadUnreportedFills(db);
     this.candles = new Candles(db);
@@ -279,7 +285,7 @@ export class Journal {
 
   /** Work that can wait, for when the rings are empty. True when there may be more. */
   idle(): boolean {
-    if (this.writeArrears(this.updates.hasOutdated(this.now()))) return true;
+    if (this.writeArrears(this.updates.hasOutdated(this.now(), this.states.told))) return true;
     this.checkpoint(QUIET_CHECKPOINT_PAGES);
     return false;
   }
@@ -288,15 +294,17 @@ export class Journal {
   private writeArrears(isPruning: boolean): boolean {
     if (
       isPruning ||
+      this.states.isBehind(this.lastNumbers()) ||
       this.unlisted() > 0 ||
       this.ended.length > 0 ||
       this.chains.hasUnwritten() ||
       this.candles.hasUnwritten()
     ) {
       this.begin();
-      this.list();
+      this.states.write(this.lastNumbers(), this.now(), true);
+      if (this.unlisted() > 0 || this.ended.length > 0) this.list(LIST_SLICE);
       this.chains.write(this.lastNumbers(), true);
-      if (isPruning) this.updates.prune(this.now());
+      if (isPruning) this.updates.prune(this.now(), this.states.told);
       this.candles.write(this.lastEntryId, true);
       this.commitStatement.run();
       this.inTransaction = false;
@@ -438,6 +446,7 @@ export class Journal {
     const reason = R.kindOf(packed) === R.EventKind.orderFilled ? 0 : R.reasonOf(packed);
     this.touchState[touch] = R.statusOf(packed) | (reason << 4);
     this.touchAt[touch] = doubles[(w >> 1) + R.D_AT]!;
+    this.touchTold[touch] = 0;
     return touch;
   }
 
@@ -588,6 +597,7 @@ export class Journal {
     const price = this.priceOf(slot, order);
     // A fill's reason bits hold its match type.
     const reason = R.kindOf(packed) === R.EventKind.orderFilled ? 0 : R.reasonOf(packed);
+    this.touchTold[this.touchOf[slot]! - 1] = 1;
     doubles[d + R.D_USER_SEQUENCE] = this.updates.add(
       words[w + R.W_USER]!,
       order,
@@ -613,6 +623,7 @@ export class Journal {
     this.touchAt = withIndex(this.touchAt, last);
     this.touchPriority = withIndex(this.touchPriority, last);
     this.touchFill = withIndex(this.touchFill, last);
+    this.touchTold = withIndex(this.touchTold, last);
   }
 
   // ---------------------------------------------------------------- the transaction
@@ -625,8 +636,10 @@ export class Journal {
 
   private flush(): void {
     this.begin();
-    for (let i = 0; i < this.touches; i++) this.flushOrder(i);
-    this.ordersSinceLook += this.touches;
+    const { touches } = this;
+    if (this.hasUntold()) this.states.writeAll(this.lastNumbers());
+    for (let i = 0; i < touches; i++) this.flushOrder(i);
+    this.ordersSinceLook += touches;
     this.touches = 0;
     this.orderRows.flush();
     this.usualOrderRows.flush();
@@ -634,9 +647,10 @@ export class Journal {
     this.updates.flush();
     this.flushAccounts();
     this.builders.flush();
-    while (this.unlisted() > MAX_UNLISTED) this.list();
+    this.states.write(this.lastNumbers(), this.now(), false);
+    if (this.unlisted() > 0) this.list(LIST_SLICE + 2 * touches);
     this.chains.write(this.lastNumbers(), false);
-    while (this.updates.isPruningDue) this.updates.prune(this.now());
+    while (this.updates.isPruningDue) this.updates.prune(this.now(), this.states.told);
     this.candles.write(this.lastEntryId, false);
     check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
     const at = this.now();
@@ -678,15 +692,22 @@ export class Journal {
     const at = this.touchAt[touch]!;
     const quantity = this.touchQuantity[touch]!;
     const remaining = this.touchRemaining[touch]!;
-    const fill = this.touchFill[touch]! || null;
-    if (quantity === 0) {
-      if (fill === null) this.statements.updateOrder.run(remaining, status, reason, at, id);
-      else this.statements.fillOrder.run(remaining, status, reason, at, fill, id);
-    } else {
-      const price = this.prices[slot]!;
-      this.statements.amendOrder.run(price, quantity, remaining, status, reason, priority || null, at, fill, id);
+    const fill = this.touchFill[touch]!;
+    const isTold = this.touchTold[touch] === 1;
+    if (quantity !== 0 || !isTold) {
+      const price = this.priceOf(slot, id);
+      const total = this.quantities[slot]!;
+      const { writeOrder } = this.statements;
+      writeOrder.run(price, total, remaining, status, reason, priority || null, at, fill || null, id);
     }
-    if (isFinal(status) && id <= this.ordersListed) this.ended.push(id);
+    // After an amend too: a change of before it may still wait to be written.
+    if (isTold) this.states.add(id, remaining, this.touchState[touch]!, at, fill);
+  }
+
+  /** True when a pass ends in the middle of an order's matching: what it came to is in no update yet. */
+  private hasUntold(): boolean {
+    for (let i = 0; i < this.touches; i++) if (this.touchTold[i] === 0) return true;
+    return false;
   }
 
   private insertOrder(
@@ -791,17 +812,18 @@ export class Journal {
 
   // ---------------------------------------------------------------- resting orders and checkpoints
 
+  /** Orders whose rows have told for a while what they came to, so that few are listed that ended at once. */
   private unlisted(): number {
-    return this.lastOrderId - this.ordersListed;
+    return this.states.listable - this.ordersListed;
   }
 
   /** Brings the list of resting orders forward by a slice of ids. Inside a transaction. */
-  private list(): void {
+  private list(orders: number): void {
     const { statements } = this;
-    const last = Math.min(this.lastOrderId, this.ordersListed + LIST_SLICE);
+    const last = Math.min(this.states.listable, this.ordersListed + orders);
     statements.listOrders.run(this.ordersListed, last, OrderStatus.filled);
     this.ordersListed = last;
-    for (const id of this.ended.splice(-LIST_SLICE)) statements.unlistOrder.run(id);
+    for (const id of this.ended.splice(-orders)) statements.unlistOrder.run(id);
     statements.setListed.run(this.ordersListed);
   }
 
@@ -834,13 +856,9 @@ export class Journal {
 
 function prepareStatements(db: Database.Database) {
   return {
-    updateOrder: db.prepare("UPDATE orders SET remaining = ?, status = ?, reason = ?, updated_at = ? WHERE id = ?"),
-    amendOrder: db.prepare(
+    writeOrder: db.prepare(
       `UPDATE orders SET price = ?, quantity = ?, remaining = ?, status = ?, reason = ?,
        priority = coalesce(?, priority), updated_at = ?, last_fill_id = coalesce(?, last_fill_id) WHERE id = ?`,
-    ),
-    fillOrder: db.prepare(
-      "UPDATE orders SET remaining = ?, status = ?, reason = ?, updated_at = ?, last_fill_id = ? WHERE id = ?",
     ),
     lastFill: db
       .prepare(

@@ -331,4 +331,20 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE UNIQUE INDEX open_approvals ON approvals (action, subject) WHERE ended_at IS NULL;
   `,
+  `
+  -- Up to which order update the rows of orders tell what the orders came to: order-states.ts writes them in arrears.
+  INSERT INTO meta SELECT 'orders_told', order_updates FROM totals;
+  -- Orders as they are: what their rows don't tell yet is taken from their updates.
+  CREATE VIEW current_orders AS
+    WITH newer AS MATERIALIZED (
+      SELECT order_id, max(id) AS update_id, max(last_fill_id) AS fill_id FROM order_updates
+      WHERE id > (SELECT value FROM meta WHERE key = 'orders_told') GROUP BY order_id)
+    SELECT o.id, o.user_id, o.outcome_id, o.side, o.type, o.time_in_force, o.self_trade_prevention, o.post_only, o.pat,
+      coalesce(u.price, o.price) AS price, coalesce(u.quantity, o.quantity) AS quantity,
+      coalesce(u.remaining, o.remaining) AS remaining, coalesce(u.status, o.status) AS status,
+      coalesce(u.reason, o.reason) AS reason, o.client_order_id, o.expires_at, o.priority, o.created_at,
+      coalesce(u.created_at, o.updated_at) AS updated_at, o.previous_of_user,
+      max(o.last_fill_id, coalesce(n.fill_id, 0)) AS last_fill_id, o.fingerprint, o.builder_id, o.quote, o.tied
+    FROM orders o LEFT JOIN newer n ON n.order_id = o.id LEFT JOIN order_updates u ON u.id = n.update_id;
+  `,
 ];

@@ -110,17 +110,18 @@ export class Updates {
 
   /**
    * True when the oldest row is older than it need be. A row goes only after the tables of newest rows tell of it: they
-   * alone keep the number that its user's next update goes on from. The last one stays. @param now ms
+   * alone keep the number that its user's next update goes on from; and after its order's row tells of it. The last one
+   * stays. @param now ms @param told up to which update the rows of orders tell
    */
-  hasOutdated(now: number): boolean {
-    if (this.oldest >= this.last || this.oldest > this.chains.writtenUpdate) return false;
+  hasOutdated(now: number, told: number): boolean {
+    if (this.oldest >= this.last || this.oldest > Math.min(told, this.chains.writtenUpdate)) return false;
     const at = this.statements.createdAt.get(this.oldest);
     return at === undefined || Number(at) < now - this.keepMs;
   }
 
-  /** Takes a slice of outdated rows away, inside a transaction. @param now ms */
-  prune(now: number): void {
-    if (!this.hasOutdated(now)) {
+  /** Takes a slice of outdated rows away, inside a transaction. @param now ms @param told as above */
+  prune(now: number, told: number): void {
+    if (!this.hasOutdated(now, told)) {
       this.prunedAt = this.last;
       return;
     }
@@ -129,7 +130,7 @@ export class Updates {
     const slice = [this.oldest, this.oldest + PRUNE_SLICE - 1, now - this.keepMs] as const;
     // Times rise with ids but for steps of the clock: what stands behind a younger row waits for it.
     const young = Number(statements.firstYoung.get(...slice) ?? this.oldest + PRUNE_SLICE);
-    const end = Math.min(young, this.chains.writtenUpdate + 1, this.last);
+    const end = Math.min(young, Math.min(told, this.chains.writtenUpdate) + 1, this.last);
     for (const mark of statements.marksBetween.all(this.oldest, end)) {
       statements.unmark.run(...(mark as [number, number]));
     }
