@@ -72,7 +72,7 @@ export class TestServer {
   private constructor(options: ServerOptions) {
     this.options = options;
     this.dataDir = options.dataDir ?? temporaryFolder();
-    this.child = spawn(process.execPath, ["--enable-source-maps", MAIN], {
+    this.child = spawn(process.execPath, [MAIN], {
       env: environment(options, this.dataDir),
       stdio: ["ignore", "pipe", "pipe"],
     });
