@@ -9,7 +9,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
 import type { Seed } from "../../../server/seed.ts";
 
 const MAIN = fileURLToPath(new URL("../../../dist/main.js", import.meta.url));
@@ -19,11 +18,13 @@ const STOP_DEADLINE_MS = 10_000;
 
 const running = new Set<ChildProcess>();
 const folders = new Set<string>();
-// Registered first, so it runs last, when the file's own hooks are done.
-afterAll(() => {
+function cleanUp(): void {
   for (const child of running) child.kill("SIGKILL");
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
+}
+// In a test file it is registered first, so it runs last, when the file's own hooks are done.
+if (process.env["VITEST"] === undefined) process.once("exit", cleanUp);
+else (await import("vitest")).afterAll(cleanUp);
 
 /** A fresh folder under the system's temporary one. */
 export function temporaryFolder(): string {
