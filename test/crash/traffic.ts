@@ -50,18 +50,18 @@ interface TrafficOptions {
   readonly connections: number;
 }
 
-const MARKETS = [2, 3, 2];
-const USERS = 4;
-export const TRAFFIC_SEED = seedOf({ users: USERS, markets: MARKETS });
+export const TRAFFIC_MARKETS: readonly number[] = [2, 3, 2];
+export const TRAFFIC_USERS = 4;
+export const TRAFFIC_SEED = seedOf({ users: TRAFFIC_USERS, markets: TRAFFIC_MARKETS });
 
-/** Traffic for a server that has taken TRAFFIC_SEED into a new database. */
+/** Traffic for a server that has taken TRAFFIC_SEED, or a seed that begins with the same, into a new database. */
 export function seededTraffic(random: Random): Traffic {
   let outcome = 0;
-  const markets = MARKETS.map((count, i) => {
+  const markets = TRAFFIC_MARKETS.map((count, i) => {
     const outcomes = Array.from({ length: count }, () => ++outcome);
     return { id: i + 1, slug: `market-${i}`, outcomes };
   });
-  return new Traffic({ random, markets, users: USERS, connections: 2 });
+  return new Traffic({ random, markets, users: TRAFFIC_USERS, connections: 2 });
 }
 
 export class Traffic {

@@ -102,8 +102,7 @@ export class TestServer {
   /** Starts a server and waits until it says that it is ready. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
     const server = new TestServer(options);
-    const ready = await server.logged((line) => line.msg === "ready", START_DEADLINE_MS);
-    server.port = Number(ready["port"]);
+    await server.ready();
     return server;
   }
 
@@ -135,6 +134,12 @@ export class TestServer {
 
   get alive(): boolean {
     return running.has(this.child);
+  }
+
+  /** Resolves when it says that it is ready. */
+  async ready(): Promise<void> {
+    const ready = await this.logged((line) => line.msg === "ready", START_DEADLINE_MS);
+    this.port = Number(ready["port"]);
   }
 
   /** The first log line that fits, now or to come. Rejects when the process ends before it. */
