@@ -89,6 +89,7 @@ import { SocialSignIn } from "./social.ts";
 import { SocketTickets } from "./socket-tickets.ts";
 import { Suspensions } from "./suspensions.ts";
 import { loadUws } from "./uws.ts";
+import { Watchdog, type Watched } from "./watchdog.ts";
 import { SocketHub } from "./websocket.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
@@ -102,6 +103,8 @@ const MAX_WAITING_REFUSALS = 5 * SIGN_IN_REFUSALS_PER_SECOND;
 const DAY_MS = 86_400_000;
 /** Checking every page of a larger database at each start would take longer than recovery: `admin verify` does. */
 const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
+/** Longer than the slowest settlement and the longest wait of a disk that recovers; no answer waits so long. */
+const STILL_TICKS = 60_000 / TICK_MS;
 /** How long a server whose disk failed keeps answering 50300 before it exits to be restarted. */
 const FAILED_GRACE_MS = 10_000;
 const SPIN_TURNS = availableParallelism() > 2 ? 2_000 : 0;
@@ -182,6 +185,20 @@ function startThreads(config: Config, path: string, texts: SharedArrayBuffer, cl
   }));
   const histograms = { batchCommands, commitTimes, commitOrders };
   return { workers, links, gatewayWaker, journalWaker, totals, port, posted, ...histograms };
+}
+
+/** What each thread has to do, and how far it is; one that carries the journal is watched in both its offices. */
+function watchedThreads({ links, totals }: Threads, writer: AccountWriter): Watched[] {
+  const watched: Watched[] = [
+    { name: "journal", waiting: () => writer.pendingCount, position: () => totals.read().sequence },
+  ];
+  for (const [i, { commands, events }] of links.entries()) {
+    const name = `engine ${i + 1}`;
+    watched.push({ name, waiting: () => commands.depth(), position: () => (commands.head - commands.depth()) | 0 });
+    const committed = (): number => (events.tail + events.available()) | 0;
+    watched.push({ name: "journal", waiting: () => (events.published() - committed()) | 0, position: committed });
+  }
+  return watched;
 }
 
 /** The sample markets and two users to try them with, whose tokens go into files that only the owner can read. */
@@ -275,7 +292,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
     counters,
     times: new OrderTimes(createMicroClock(clockEpoch)),
   });
-  const history = new History(path);
+  const lost = (thread: string) => (error: Error) =>
+    logger.error({ thread, code: (error as NodeJS.ErrnoException).code }, "a thread died and is replaced");
+  const history = new History(path, lost("history"));
   const search = new MarketSearch(history, registry);
   const turns = new Turns();
   const lists = new MarketLists(registry, ledger, search, turns);
@@ -307,7 +326,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   });
   const authenticator = new Authenticator(accounts, keys);
   const sessions = new Sessions({ accounts, authenticator, keys, writer, accessTtlMs, refreshTtlMs });
-  const passwords = new Passwords();
+  const passwords = new Passwords(lost("password"));
   const messenger = new Messenger({
     smtpUrl: config.smtpUrl,
     smsWebhookUrl: config.smsWebhookUrl,
@@ -359,6 +378,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     writer.refuse(refusal);
     setTimeout(() => process.exit(1), FAILED_GRACE_MS);
   };
+  const watchdog = new Watchdog(watchedThreads(threads, writer), STILL_TICKS);
   for (const { name, worker } of threads.workers) {
     worker.on("message", (message: ThreadMessage) => {
       if (message.kind === "failed") fail(name, message.error);
@@ -464,6 +484,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
   feed.warmUp(startedAt);
   const ticking = [
     setInterval(() => {
+      const still = watchdog.tick();
+      if (still !== null) fail(still, `has done nothing for ${(STILL_TICKS * TICK_MS) / 1_000} s while work waits`);
       const now = Date.now();
       exchange.tick(now);
       life.closeDue(now);
