@@ -12,7 +12,6 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
-import { check } from "../engine/check.ts";
 import { MarketStatus, Reason } from "../engine/constants.ts";
 import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/histogram.ts";
 import { emptyWal, migrate, openDatabase } from "../engine/journal/database.ts";
@@ -59,6 +58,7 @@ import { compileRoutes } from "./dispatch.ts";
 import { API_BASE } from "./envelope.ts";
 import { type ApiError, overloaded, STARTING, STOPPING } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
+import { FileGuard } from "./file-guard.ts";
 import { History } from "./history.ts";
 import { registerRoutes } from "./http.ts";
 import { Turns } from "./in-turns.ts";
@@ -98,6 +98,7 @@ const TICK_MS = 200;
 /** How soon a socket ends whose token expired, and how often what is over is forgotten. */
 const EXPIRY_TICK_MS = 500;
 const FORGET_TICK_MS = 30_000;
+const FILES_TICK_MS = 1_000;
 /** Refused sign-ins wait so long at most: half of what uWebSockets.js lets a connection be idle. */
 const MAX_WAITING_REFUSALS = 5 * SIGN_IN_REFUSALS_PER_SECOND;
 const DAY_MS = 86_400_000;
@@ -213,6 +214,10 @@ function sampleSeed(dataDir: string): Seed {
   return { ...seed, users } as Seed;
 }
 
+const damaged = (what: string): ConfigError =>
+  new ConfigError(`DATA_DIR: exchange.db is damaged (${what}): restore a back-up, see docs/operations.md`);
+const DAMAGES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
+
 function createApp(config: Config, uws: typeof Uws): Uws.TemplatedApp {
   if (config.tls === null) return uws.App();
   try {
@@ -254,7 +259,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
   if (!isNew) chmodSync(path, 0o600);
   const db = openDatabase(path, config.durability);
   if (!isNew && statSync(path).size <= MAX_CHECKED_BYTES) {
-    check(db.pragma("quick_check(1)", { simple: true }) === "ok", "the database file is intact");
+    const found = db.pragma("quick_check(1)", { simple: true });
+    if (found !== "ok") throw damaged(String(found).replace(/\s+/g, " "));
   }
   migrate(db);
   // Now, not when the journal opens it: that would have to wait for what is being read here.
@@ -482,6 +488,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   await exchange.settled();
   lists.warmUp();
   feed.warmUp(startedAt);
+  const files = new FileGuard([path, `${path}-wal`]);
   const ticking = [
     setInterval(() => {
       const still = watchdog.tick();
@@ -490,6 +497,11 @@ async function start(config: Config, logger: Logger): Promise<void> {
       exchange.tick(now);
       life.closeDue(now);
     }, TICK_MS),
+    setInterval(() => {
+      void files.changed().then((changed) => {
+        if (changed !== null) fail("journal", `${changed} was moved or deleted: what is written to it now is lost`);
+      });
+    }, FILES_TICK_MS),
     setInterval(() => hub.tick(Date.now()), SOCKET_TICK_MS),
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => {
@@ -576,7 +588,10 @@ function greet(config: Config, port: number): void {
 try {
   const config = readConfig(process.env);
   await start(config, createLogger(config.logLevel));
-} catch (error) {
+} catch (thrown) {
+  const { code, message } = thrown as { code?: unknown; message?: string };
+  const isDamage = DAMAGES.some((name) => String(code).startsWith(name));
+  const error = isDamage ? damaged(String(message)) : thrown;
   const text = error instanceof ConfigError ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`cannot start: ${text}\n`);
   process.exit(1);
