@@ -17,7 +17,7 @@ function nameOf() {
 const NAME = nameOf();
 let isLooking = false;
 
-/** @param {string} moment when a thread may be told to die: "waiting" or "working" */
+/** @param {string} moment when a thread may die: with nothing to do ("waiting"), as a job comes ("woken"), or at "working" */
 function dieIfAsked(moment) {
   // To look for the file may itself call what is watched.
   if (isLooking) return;
@@ -50,7 +50,7 @@ if (isMainThread) {
   Atomics.wait = (...args) => {
     dieIfAsked("waiting");
     const result = wait(...args);
-    dieIfAsked("waiting");
+    dieIfAsked("woken");
     return result;
   };
   if (NAME === "history") {

@@ -72,6 +72,7 @@ describe.concurrent("a thread of a pool is replaced, and trading goes on", () =>
   for (const [when, how] of [
     ["waiting", "throw"],
     ["waiting", "exit"],
+    ["woken", "throw"],
     ["working", "exit"],
   ] as const) {
     test(`${when}: ${how}`, async ({ expect }) => {
