@@ -4,8 +4,8 @@
  * (engine/journal/chains.ts): a page is read from the row that it goes on below, or from the chain's end.
  */
 import { fsyncSync } from "node:fs";
+import { workerData } from "node:worker_threads";
 import type Database from "better-sqlite3";
-import { workerData } from "piscina";
 import {
   MATCH_TYPES,
   ORDER_STATUSES,

@@ -1,6 +1,5 @@
 /** The read side's pool: finished orders, fills, trades, candles and transactions, off the gateway's thread. */
 import { openSync } from "node:fs";
-import { Piscina } from "piscina";
 import type { CandlesOptions } from "./candle-reader.ts";
 import { overloaded, STOPPING } from "./errors.ts";
 import type { FillsOptions, OrdersOptions, SearchTable, UpdatesOptions, UpdatesPage } from "./history-worker.ts";
@@ -16,6 +15,7 @@ import type {
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
 import { type HistoryPage, pageJson } from "./paging.ts";
+import { ThreadPool } from "./thread-pool.ts";
 
 /** A page of a list as its answer. @param view makes what is shown of an item */
 export async function historyPage<T extends object>(
@@ -33,23 +33,20 @@ const THREADS = 2;
 const MAX_QUEUED = 1_000;
 
 export class History {
-  private readonly pool: Piscina;
+  private readonly pool: ThreadPool;
   /** The database file, for syncing it. Never closed: that would drop the locks that SQLite holds for this process. */
   private readonly file: number;
   private readonly reading = new Set<Promise<unknown>>();
   private isClosing = false;
 
-  /** @param path the database file; it must exist */
-  constructor(path: string) {
+  /**
+   * @param path the database file; it must exist
+   * @param onLost gets what a thread of the pool died of
+   */
+  constructor(path: string, onLost: (error: Error) => void) {
     this.file = openSync(path, "r");
-    this.pool = new Piscina({
-      filename: new URL("./history-worker.js", import.meta.url).href,
-      // All from the start: one that first has to open the database keeps a read waiting.
-      minThreads: THREADS,
-      maxThreads: THREADS,
-      maxQueue: MAX_QUEUED,
-      workerData: { path },
-    });
+    const file = new URL("./history-worker.js", import.meta.url);
+    this.pool = new ThreadPool({ file, threads: THREADS, onLost, maxQueue: MAX_QUEUED, workerData: { path } });
   }
 
   order(userId: number, orderId: number): Promise<object | null> {
@@ -147,7 +144,7 @@ export class History {
 
   /** Reads that wait for a thread. */
   get queued(): number {
-    return this.pool.queueSize;
+    return this.pool.queued;
   }
 
   /** Resolves when the reads under way are answered and the threads ended; whoever comes later is refused. */
@@ -160,8 +157,8 @@ export class History {
 
   private run<T>(name: string, options: object): Promise<T> {
     if (this.isClosing) return Promise.reject(overloaded(STOPPING));
-    if (this.pool.queueSize >= MAX_QUEUED) return Promise.reject(overloaded("too many reads in flight: try again"));
-    const read = this.pool.run(options, { name }) as Promise<T>;
+    if (this.pool.queued >= MAX_QUEUED) return Promise.reject(overloaded("too many reads in flight: try again"));
+    const read = this.pool.run<T>(name, options);
     this.reading.add(read);
     const ended = (): void => void this.reading.delete(read);
     read.then(ended, ended);

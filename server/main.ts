@@ -12,7 +12,6 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
-import { check } from "../engine/check.ts";
 import { MarketStatus, Reason } from "../engine/constants.ts";
 import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/histogram.ts";
 import { emptyWal, migrate, openDatabase } from "../engine/journal/database.ts";
@@ -60,6 +59,7 @@ import { compileRoutes } from "./dispatch.ts";
 import { API_BASE } from "./envelope.ts";
 import { type ApiError, overloaded, STARTING, STOPPING } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
+import { FileGuard } from "./file-guard.ts";
 import { History } from "./history.ts";
 import { registerRoutes } from "./http.ts";
 import { Turns } from "./in-turns.ts";
@@ -90,6 +90,7 @@ import { SocialSignIn } from "./social.ts";
 import { SocketTickets } from "./socket-tickets.ts";
 import { Suspensions } from "./suspensions.ts";
 import { loadUws } from "./uws.ts";
+import { Watchdog, type Watched } from "./watchdog.ts";
 import { SocketHub } from "./websocket.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
@@ -98,11 +99,14 @@ const TICK_MS = 200;
 /** How soon a socket ends whose token expired, and how often what is over is forgotten. */
 const EXPIRY_TICK_MS = 500;
 const FORGET_TICK_MS = 30_000;
+const FILES_TICK_MS = 1_000;
 /** Refused sign-ins wait so long at most: half of what uWebSockets.js lets a connection be idle. */
 const MAX_WAITING_REFUSALS = 5 * SIGN_IN_REFUSALS_PER_SECOND;
 const DAY_MS = 86_400_000;
 /** Checking every page of a larger database at each start would take longer than recovery: `admin verify` does. */
 const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
+/** Longer than the slowest settlement and the longest wait of a disk that recovers; no answer waits so long. */
+const STILL_TICKS = 60_000 / TICK_MS;
 /** How long a server whose disk failed keeps answering 50300 before it exits to be restarted. */
 const FAILED_GRACE_MS = 10_000;
 const SPIN_TURNS = availableParallelism() > 2 ? 2_000 : 0;
@@ -185,6 +189,20 @@ function startThreads(config: Config, path: string, texts: SharedArrayBuffer, cl
   return { workers, links, gatewayWaker, journalWaker, totals, port, posted, ...histograms };
 }
 
+/** What each thread has to do, and how far it is; one that carries the journal is watched in both its offices. */
+function watchedThreads({ links, totals }: Threads, writer: AccountWriter): Watched[] {
+  const watched: Watched[] = [
+    { name: "journal", waiting: () => writer.pendingCount, position: () => totals.read().sequence },
+  ];
+  for (const [i, { commands, events }] of links.entries()) {
+    const name = `engine ${i + 1}`;
+    watched.push({ name, waiting: () => commands.depth(), position: () => (commands.head - commands.depth()) | 0 });
+    const committed = (): number => (events.tail + events.available()) | 0;
+    watched.push({ name: "journal", waiting: () => (events.published() - committed()) | 0, position: committed });
+  }
+  return watched;
+}
+
 /** The sample markets and two users to try them with, whose tokens go into files that only the owner can read. */
 function sampleSeed(dataDir: string): Seed {
   const seed = readSeed(SAMPLE_SEED);
@@ -196,6 +214,10 @@ function sampleSeed(dataDir: string): Seed {
   });
   return { ...seed, users } as Seed;
 }
+
+const damaged = (what: string): ConfigError =>
+  new ConfigError(`DATA_DIR: exchange.db is damaged (${what}): restore a back-up, see docs/operations.md`);
+const DAMAGES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
 
 function createApp(config: Config, uws: typeof Uws): Uws.TemplatedApp {
   if (config.tls === null) return uws.App();
@@ -238,7 +260,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
   if (!isNew) chmodSync(path, 0o600);
   const db = openDatabase(path, config.durability);
   if (!isNew && statSync(path).size <= MAX_CHECKED_BYTES) {
-    check(db.pragma("quick_check(1)", { simple: true }) === "ok", "the database file is intact");
+    const found = db.pragma("quick_check(1)", { simple: true });
+    if (found !== "ok") throw damaged(String(found).replace(/\s+/g, " "));
   }
   migrate(db);
   bringOrdersForward(db);
@@ -277,7 +300,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
     counters,
     times: new OrderTimes(createMicroClock(clockEpoch)),
   });
-  const history = new History(path);
+  const lost = (thread: string) => (error: Error) =>
+    logger.error({ thread, code: (error as NodeJS.ErrnoException).code }, "a thread died and is replaced");
+  const history = new History(path, lost("history"));
   const search = new MarketSearch(history, registry);
   const turns = new Turns();
   const lists = new MarketLists(registry, ledger, search, turns);
@@ -309,7 +334,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   });
   const authenticator = new Authenticator(accounts, keys);
   const sessions = new Sessions({ accounts, authenticator, keys, writer, accessTtlMs, refreshTtlMs });
-  const passwords = new Passwords();
+  const passwords = new Passwords(lost("password"));
   const messenger = new Messenger({
     smtpUrl: config.smtpUrl,
     smsWebhookUrl: config.smsWebhookUrl,
@@ -361,6 +386,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     writer.refuse(refusal);
     setTimeout(() => process.exit(1), FAILED_GRACE_MS);
   };
+  const watchdog = new Watchdog(watchedThreads(threads, writer), STILL_TICKS);
   for (const { name, worker } of threads.workers) {
     worker.on("message", (message: ThreadMessage) => {
       if (message.kind === "failed") fail(name, message.error);
@@ -464,12 +490,20 @@ async function start(config: Config, logger: Logger): Promise<void> {
   await exchange.settled();
   lists.warmUp();
   feed.warmUp(startedAt);
+  const files = new FileGuard([path, `${path}-wal`]);
   const ticking = [
     setInterval(() => {
+      const still = watchdog.tick();
+      if (still !== null) fail(still, `has done nothing for ${(STILL_TICKS * TICK_MS) / 1_000} s while work waits`);
       const now = Date.now();
       exchange.tick(now);
       life.closeDue(now);
     }, TICK_MS),
+    setInterval(() => {
+      void files.changed().then((changed) => {
+        if (changed !== null) fail("journal", `${changed} was moved or deleted: what is written to it now is lost`);
+      });
+    }, FILES_TICK_MS),
     setInterval(() => hub.tick(Date.now()), SOCKET_TICK_MS),
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => {
@@ -556,7 +590,10 @@ function greet(config: Config, port: number): void {
 try {
   const config = readConfig(process.env);
   await start(config, createLogger(config.logLevel));
-} catch (error) {
+} catch (thrown) {
+  const { code, message } = thrown as { code?: unknown; message?: string };
+  const isDamage = DAMAGES.some((name) => String(code).startsWith(name));
+  const error = isDamage ? damaged(String(message)) : thrown;
   const text = error instanceof ConfigError ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`cannot start: ${text}\n`);
   process.exit(1);

@@ -39,16 +39,24 @@ const ROWS = ["1234567890", "!@#$%^&*()", "abcdefghijklmnopqrstuvwxyz", "qwertyu
   .concat(["1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik,9ol.0p;/", "qwertzuiop", "azertyuiop"])
   .flatMap((row) => [row, [...row].reverse().join("")]);
 
-const listed = new Set(dictionary["passwords-common"].filter((password) => password.length >= MIN_LISTED));
+/** Made for the first password that is chosen: a start has no use for it. */
+const listed = new Set<string>();
 let longestListed = 0;
-for (const password of listed) longestListed = Math.max(longestListed, password.length);
 
 lowerPriority();
-/** Costs what a real hash costs, and is nobody's. */
-const NOBODY = hashSync(randomBytes(32), PARAMETERS);
+/** Costs what a real hash costs to verify, and is nobody's. */
+const NOBODY = madeUpHash();
+
+/** A PHC string with a hash of nothing that is known. */
+function madeUpHash(): string {
+  const { memoryCost, timeCost, parallelism } = PARAMETERS;
+  const [salt, hash] = [16, 32].map((length) => randomBytes(length).toString("base64").replaceAll("=", ""));
+  return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${salt}$${hash}`;
+}
 
 /** A PHC string; null for a password that is too common. */
 export function hash(job: HashJob): string | null {
+  if (listed.size === 0) readList();
   const password = takePassword(job);
   return !job.isChosen && isTooCommon(password.toLowerCase()) ? null : hashSync(password, PARAMETERS);
 }
@@ -58,6 +66,14 @@ export function verify(job: VerifyJob): boolean {
   const password = takePassword(job);
   const known = job.hash !== null && isUsable(job.hash) ? job.hash : null;
   return verifySync(known ?? NOBODY, password) && known !== null;
+}
+
+function readList(): void {
+  for (const password of dictionary["passwords-common"]) {
+    if (password.length < MIN_LISTED) continue;
+    listed.add(password);
+    longestListed = Math.max(longestListed, password.length);
+  }
 }
 
 /** The pool keeps a thread's last job until the next one comes, so the password is taken out of it. */

@@ -4,10 +4,10 @@
  * Lengths are the caller's to check. No password is ever in an error, a log or a file.
  */
 import { availableParallelism } from "node:os";
-import { Piscina } from "piscina";
-import { badRequest, overloaded, STOPPING } from "./errors.ts";
+import { ApiError, badRequest, overloaded, STOPPING } from "./errors.ts";
 import { FairQueue } from "./fair-queue.ts";
 import type { HashJob, VerifyJob } from "./password-worker.ts";
+import { ThreadPool } from "./thread-pool.ts";
 
 /** One, so that a core stays with trading on a small machine; a quarter of a large one. */
 export const PASSWORD_THREADS = availableParallelism() > 8 ? Math.floor(availableParallelism() / 4) : 1;
@@ -27,17 +27,14 @@ interface Waiting {
 }
 
 export class Passwords {
-  private readonly pool: Piscina;
+  private readonly pool: ThreadPool;
   private readonly waiting = new FairQueue<Waiting>(MAX_WAITING_OF_ADDRESS, MAX_WAITING);
   private underWay = 0;
   private isClosing = false;
 
-  constructor(workerFile: URL = new URL("./password-worker.js", import.meta.url)) {
-    this.pool = new Piscina({
-      filename: workerFile.href,
-      minThreads: PASSWORD_THREADS,
-      maxThreads: PASSWORD_THREADS,
-    });
+  /** @param onLost gets what a thread of the pool died of */
+  constructor(onLost: (error: Error) => void, workerFile: URL = new URL("./password-worker.js", import.meta.url)) {
+    this.pool = new ThreadPool({ file: workerFile, threads: PASSWORD_THREADS, onLost });
   }
 
   /**
@@ -99,10 +96,11 @@ export class Passwords {
 
   private async runJob({ name, job, resolve, reject }: Waiting): Promise<void> {
     try {
-      resolve(await this.pool.run(job, { name }));
+      resolve(await this.pool.run(name, job));
     } catch (error) {
       // Of what was thrown only the code: a message could quote the password.
-      reject(new Error(`the password worker failed: ${String((error as { code?: unknown } | null)?.code)}`));
+      const failed = `the password worker failed: ${String((error as { code?: unknown } | null)?.code)}`;
+      reject(error instanceof ApiError ? error : new Error(failed));
     }
     this.underWay--;
     this.startJobs();

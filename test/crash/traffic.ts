@@ -3,7 +3,7 @@
  * sequences. After a crash or a stop `expectKept` holds a restarted server to every word of it.
  * Each order carries a client order id of its own, so that an order nobody was told of can be recognised.
  */
-import { expect } from "vitest";
+import assert from "node:assert/strict";
 import { Client, type OrderJson, type OwnFillJson, type PositionJson } from "../server/support/client.ts";
 import type { Random } from "../server/support/random.ts";
 import { notional } from "../server/support/reference.ts";
@@ -35,6 +35,10 @@ class Memory {
   readonly fills = new Map<number, OrderJson["trades"][number]>();
   /** Placements that were answered with 50300. */
   readonly overloaded: object[] = [];
+  /** Placements that ended without an answer, by client order id. */
+  readonly open = new Map<string, object>();
+  /** Orders that it was told of since it was last asked whether they are kept. */
+  readonly told = new Set<number>();
   splits = 0;
   sequence = 0;
 }
@@ -46,23 +50,25 @@ interface TrafficOptions {
   readonly connections: number;
 }
 
-const MARKETS = [2, 3, 2];
-const USERS = 4;
-export const TRAFFIC_SEED = seedOf({ users: USERS, markets: MARKETS });
+export const TRAFFIC_MARKETS: readonly number[] = [2, 3, 2];
+export const TRAFFIC_USERS = 4;
+export const TRAFFIC_SEED = seedOf({ users: TRAFFIC_USERS, markets: TRAFFIC_MARKETS });
 
-/** Traffic for a server that has taken TRAFFIC_SEED into a new database. */
+/** Traffic for a server that has taken TRAFFIC_SEED, or a seed that begins with the same, into a new database. */
 export function seededTraffic(random: Random): Traffic {
   let outcome = 0;
-  const markets = MARKETS.map((count, i) => {
+  const markets = TRAFFIC_MARKETS.map((count, i) => {
     const outcomes = Array.from({ length: count }, () => ++outcome);
     return { id: i + 1, slug: `market-${i}`, outcomes };
   });
-  return new Traffic({ random, markets, users: USERS, connections: 2 });
+  return new Traffic({ random, markets, users: TRAFFIC_USERS, connections: 2 });
 }
 
 export class Traffic {
   /** Requests that were answered, over all lives of the server. */
   answered = 0;
+  /** Requests that were sent again after a restart. */
+  retried = 0;
   /** Placements that ended without an answer, by client order id. */
   readonly unanswered = new Set<string>();
   /** Answers other than success, by code. */
@@ -102,6 +108,24 @@ export class Traffic {
     }
   }
 
+  /**
+   * Sends what ended without an answer again, one after the other: what had been done is answered as it would have been,
+   * and what hadn't is done now.
+   */
+  async retry(server: TestServer): Promise<void> {
+    for (const [user, memory] of this.memories.entries()) {
+      const client = new Client(server, tokenOf(`user${user}`));
+      for (const [name, body] of memory.open) {
+        const order = await placeAgain(client, name, body);
+        if (order !== null) this.remember(memory, order);
+        memory.open.delete(name);
+        this.unanswered.delete(name);
+        this.retried++;
+      }
+      client.close();
+    }
+  }
+
   /** Resolves when so many more requests are answered. */
   async more(answers: number): Promise<void> {
     const enough = this.answered + answers;
@@ -133,21 +157,34 @@ export class Traffic {
   }
 
   /** Holds the server to all that was heard before. Leaves nothing behind. */
-  async expectKept(server: TestServer): Promise<void> {
+  expectKept(server: TestServer): Promise<void> {
+    return this.expectAllKept(server, (client, memory) => this.expectUserKept(client, memory));
+  }
+
+  /** As `expectKept`, of the orders alone that were heard of since the last time. */
+  expectRecentKept(server: TestServer): Promise<void> {
+    return this.expectAllKept(server, (client, memory) => expectToldKept(client, memory));
+  }
+
+  private async expectAllKept(
+    server: TestServer,
+    expectUser: (client: Client, memory: Memory) => Promise<OrderJson[]>,
+  ): Promise<void> {
     const live: OrderJson[] = [];
     for (const [user, memory] of this.memories.entries()) {
-      const client = new Client(server, tokenOf(`user${user}`));
-      live.push(...(await this.expectUserKept(client, memory)));
+      const client = new Client(server, tokenOf(`user${user}`), 4);
+      live.push(...(await expectUser(client, memory)));
+      memory.told.clear();
       client.close();
     }
     const client = new Client(server, null);
     for (const { id, outcomes } of this.options.markets) {
       for (const outcome of outcomes) {
         const { sequence, bids, asks } = await client.book(id, outcome);
-        expect(sequence).toBeGreaterThanOrEqual(this.bookSequences.get(outcome) ?? 0);
+        assert(sequence >= (this.bookSequences.get(outcome) ?? 0));
         const resting = live.filter((order) => order.outcome_id === outcome);
-        expect(bids).toEqual(levelsOf(resting, BUY));
-        expect(asks).toEqual(levelsOf(resting, SELL));
+        assert.deepEqual(bids, levelsOf(resting, BUY));
+        assert.deepEqual(asks, levelsOf(resting, SELL));
       }
     }
     client.close();
@@ -194,8 +231,6 @@ export class Traffic {
       return;
     }
     const even = Math.floor(10_000 / market.outcomes.length);
-    memory.sent.add(clientOrderId);
-    this.unanswered.add(clientOrderId);
     const body = {
       market_id: market.id,
       outcome_id: random.pick(market.outcomes),
@@ -206,9 +241,13 @@ export class Traffic {
       time_in_force: random.pick(["gtc", "gtc", "gtc", "ioc", "fok"]),
       self_trade_prevention: random.pick(["cancel_taker", "cancel_maker", "cancel_both"]),
     };
+    memory.sent.add(clientOrderId);
+    memory.open.set(clientOrderId, body);
+    this.unanswered.add(clientOrderId);
     const answer = await client.request<OrderJson>("POST", "/orders", { body });
+    memory.open.delete(clientOrderId);
     this.unanswered.delete(clientOrderId);
-    if (answer.status === 202) memory.placed.set(answer.data.id, answer.data);
+    if (answer.status === 202) this.remember(memory, answer.data);
     else this.count(answer.code);
     if (answer.code === 50300) memory.overloaded.push(body);
   }
@@ -216,8 +255,15 @@ export class Traffic {
   private async cancel(client: Client, memory: Memory): Promise<void> {
     const id = this.options.random.pick([...memory.placed.keys()].slice(-40));
     const { status, code } = await client.request("DELETE", `/orders/${id}`);
-    if (status === 202) memory.canceled.add(id);
-    else this.count(code);
+    if (status === 202) {
+      memory.canceled.add(id);
+      memory.told.add(id);
+    } else this.count(code);
+  }
+
+  private remember(memory: Memory, order: OrderJson): void {
+    memory.placed.set(order.id, order);
+    memory.told.add(order.id);
   }
 
   private count(code: number): void {
@@ -236,10 +282,11 @@ export class Traffic {
     for (const [user, socket] of users.entries()) {
       const memory = this.memories[user]!;
       for (const [i, { sequence, data }] of socket.of<OrderJson>("order.updated").entries()) {
-        if (i === 0) expect(sequence).toBeGreaterThan(memory.sequence);
-        else expect(sequence).toBe(memory.sequence + 1);
+        if (i === 0) assert(sequence > memory.sequence);
+        else assert.equal(sequence, memory.sequence + 1);
         memory.sequence = sequence;
         memory.lastUpdates.set(data.id, data);
+        memory.told.add(data.id);
         for (const fill of data.trades) memory.fills.set(fill.id, fill);
       }
     }
@@ -252,9 +299,9 @@ export class Traffic {
     const last = sequences.get(key) ?? 0;
     const starts = first ?? !this.heardTrades.has(key);
     if (first === null) this.heardTrades.add(key);
-    if (!starts) expect(sequence).toBe(last + 1);
-    else if (first === null) expect(sequence).toBeGreaterThan(last);
-    else expect(sequence).toBeGreaterThanOrEqual(last);
+    if (!starts) assert.equal(sequence, last + 1);
+    else if (first === null) assert(sequence > last);
+    else assert(sequence >= last);
     sequences.set(key, sequence);
   }
 
@@ -262,26 +309,17 @@ export class Traffic {
   private async expectUserKept(client: Client, memory: Memory): Promise<OrderJson[]> {
     const orders = new Map<number, OrderJson>();
     for (const order of await client.all<OrderJson>("/orders?status=all")) orders.set(order.id, order);
-    for (const { client_order_id } of orders.values()) expect(memory.sent).toContain(client_order_id);
-    for (const [id, answered] of memory.placed) {
-      const order = orders.get(id);
-      expect(order, `order ${id} was answered with 202`).toBeDefined();
-      expect(pickFixed(order!)).toEqual(pickFixed(answered));
-    }
-    for (const [id, seen] of memory.lastUpdates) {
-      const order = orders.get(id)!;
-      expect(order.filled).toBeGreaterThanOrEqual(seen.filled);
-      if (!isLive(seen)) expect(order).toEqual({ ...seen, trades: [] });
-    }
-    for (const id of memory.canceled) expect(orders.get(id)).toMatchObject({ status: "canceled", reason: "user" });
+    for (const { client_order_id } of orders.values()) assert(memory.sent.has(client_order_id!));
+    for (const id of [...memory.placed.keys(), ...memory.lastUpdates.keys()])
+      expectOrderKept(memory, id, orders.get(id));
     const fills = await client.all<OwnFillJson>("/me/fills");
     const byId = new Map(fills.map((fill) => [fill.id, fill]));
-    for (const [id, seen] of memory.fills) expect(byId.get(id), `fill ${id}`).toMatchObject(seen);
+    for (const [id, seen] of memory.fills) assert.deepEqual({ ...byId.get(id), ...seen }, byId.get(id), `fill ${id}`);
     await this.expectOrdersOneByOne(client, orders, fills);
     const split = await client.all("/wallet/transactions?type=split");
-    expect(split.length).toBeGreaterThanOrEqual(memory.splits);
+    assert(split.length >= memory.splits);
     const live = [...orders.values()].filter(isLive);
-    expect(await client.all("/orders")).toEqual(live);
+    assert.deepEqual(await client.all("/orders"), live);
     await expectHolds(client, live);
     return live;
   }
@@ -296,25 +334,87 @@ export class Traffic {
     for (let n = 0; n < 15 && ids.length > 0; n++) {
       const id = this.options.random.pick(ids);
       const order = await client.order(id);
-      expect(order).toEqual({ ...orders.get(id), trades: order.trades });
+      assert.deepEqual(order, { ...orders.get(id), trades: order.trades });
       const own = fills.filter((fill) => fill.order_id === id).reverse();
-      expect(order.trades.map((fill) => fill.id)).toEqual(own.map((fill) => fill.id));
-      expect(order.trades.reduce((sum, { quantity }) => sum + quantity, 0)).toBe(order.filled);
+      assert.deepEqual(
+        order.trades.map((fill) => fill.id),
+        own.map((fill) => fill.id),
+      );
+      assert.equal(
+        order.trades.reduce((sum, { quantity }) => sum + quantity, 0),
+        order.filled,
+      );
     }
   }
+}
+
+/** What was answered and told of an order is true of it, or was. */
+function expectOrderKept(memory: Memory, id: number, order: OrderJson | undefined): void {
+  assert(order !== undefined, `order ${id} is there`);
+  const answered = memory.placed.get(id);
+  if (answered !== undefined) assert.deepEqual(pickFixed(order), pickFixed(answered));
+  const seen = memory.lastUpdates.get(id);
+  if (seen !== undefined) {
+    assert(order.filled >= seen.filled, `order ${id}: what was filled stays filled`);
+    if (!isLive(seen)) assert.deepEqual({ ...order, trades: [] }, { ...seen, trades: [] });
+  }
+  if (memory.canceled.has(id)) assert.deepEqual([order.status, order.reason], ["canceled", "user"], `order ${id}`);
+}
+
+/** Answers the user's live orders. */
+async function expectToldKept(client: Client, memory: Memory): Promise<OrderJson[]> {
+  await Promise.all(
+    [...memory.told].map(async (id) => {
+      const order = await client.order(id);
+      expectOrderKept(memory, id, order);
+      const fills = new Map(order.trades.map((fill) => [fill.id, fill]));
+      for (const fill of memory.lastUpdates.get(id)?.trades ?? []) assert.deepEqual(fills.get(fill.id), fill);
+      assert.equal(
+        order.trades.reduce((sum, { quantity }) => sum + quantity, 0),
+        order.filled,
+      );
+    }),
+  );
+  const live = await client.all<OrderJson>("/orders");
+  for (const { client_order_id } of live) assert(memory.sent.has(client_order_id!));
+  await expectHolds(client, live);
+  return live;
+}
+
+/** Sends a placement again whose answer never came; null where it is refused now, and so had not been done. */
+export async function placeAgain(client: Client, name: string, body: object): Promise<OrderJson | null> {
+  const path = `/orders?status=all&client_order_id=${name}`;
+  const before = await client.all<OrderJson>(path);
+  const { status, code, msg, data } = await client.request<OrderJson>("POST", "/orders", { body });
+  const after = await client.all<OrderJson>(path);
+  assert(before.length <= 1 && after.length <= 1, `${name}: nothing twice`);
+  if (before.length === 1) assert.equal(status, 202, `${name} is there, and its repeat: ${code} ${msg}`);
+  const ids = status === 202 ? [data.id] : [];
+  assert.deepEqual(
+    after.map(({ id }) => id),
+    ids,
+    name,
+  );
+  return status === 202 ? data : null;
 }
 
 /** Holds derive from live orders and fit balance and positions. */
 export async function expectHolds(client: Client, live: readonly OrderJson[]): Promise<void> {
   const buys = live.filter(({ side }) => side === BUY);
   const { available, held, total } = await client.balance();
-  expect(held).toBe(buys.reduce((sum, { price, remaining }) => sum + notional(price, remaining), 0));
-  expect(available + held).toBe(total);
-  expect(available).toBeGreaterThanOrEqual(0);
+  assert.equal(
+    held,
+    buys.reduce((sum, { price, remaining }) => sum + notional(price, remaining), 0),
+  );
+  assert.equal(available + held, total);
+  assert(available >= 0);
   for (const { outcome_id, quantity, held: shares } of await client.all<PositionJson>("/me/positions")) {
     const sells = live.filter((order) => order.side === SELL && order.outcome_id === outcome_id);
-    expect(shares).toBe(sells.reduce((sum, { remaining }) => sum + remaining, 0));
-    expect(shares).toBeLessThanOrEqual(quantity);
+    assert.equal(
+      shares,
+      sells.reduce((sum, { remaining }) => sum + remaining, 0),
+    );
+    assert(shares <= quantity);
   }
 }
 

@@ -16,8 +16,12 @@ const ADDRESS = "192.0.2.7";
 const TICK_MS = 10;
 
 let passwords: Passwords;
+/** No thread of these pools dies in between its jobs. */
+const unexpected = (error: Error): never => {
+  throw error;
+};
 beforeAll(() => {
-  passwords = new Passwords(WORKER);
+  passwords = new Passwords(unexpected, WORKER);
 });
 afterAll(() => passwords.close());
 
@@ -175,7 +179,7 @@ describe("too common", () => {
 describe("what waits", () => {
   let own: Passwords;
   beforeEach(() => {
-    own = new Passwords(WORKER);
+    own = new Passwords(unexpected, WORKER);
   });
   afterEach(() => own.close());
 
@@ -276,7 +280,7 @@ describe("a worker that fails", () => {
   function failing(body: string): Passwords {
     const file = join(folder, "worker.mjs");
     writeFileSync(file, `export function hash({ password }) { ${body} }\nexport const verify = () => true;\n`);
-    return new Passwords(pathToFileURL(file));
+    return new Passwords(unexpected, pathToFileURL(file));
   }
 
   test.for([
@@ -289,7 +293,8 @@ describe("a worker that fails", () => {
     const broken = failing(body);
     const error = (await rejection(broken.hash(PASSWORD, ADDRESS))) as Error;
     expect(error).toBeInstanceOf(Error);
-    expect(error).not.toBeInstanceOf(ApiError);
+    // Where the thread is gone with its job, another try is worth it: 50300.
+    expect(error instanceof ApiError).toBe(!body.startsWith("throw"));
     expect(`${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`).not.toContain(PASSWORD);
     expect(await broken.verify(null, PASSWORD, ADDRESS)).toBe(true);
     await broken.close();

@@ -2,8 +2,8 @@
  * Questions that many tests end with: do the database's invariants hold, do the books balance, has the server been
  * quiet and kept its secrets, have sockets ended in time. And how to wait: for an expectation, and for the clock.
  */
+import assert from "node:assert/strict";
 import { join } from "node:path";
-import { expect } from "vitest";
 import { openReadOnly } from "../../../engine/journal/database.ts";
 import { verifyDatabase } from "../../../engine/journal/verify.ts";
 import type { Client } from "./client.ts";
@@ -20,7 +20,10 @@ const ERROR_LEVEL = 50;
 export function expectSoundDatabase(dataDir: string): void {
   const db = openReadOnly(join(dataDir, "exchange.db"));
   try {
-    expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
+    assert.deepEqual(
+      verifyDatabase(db).filter(({ ok }) => !ok),
+      [],
+    );
   } finally {
     db.close();
   }
@@ -28,13 +31,16 @@ export function expectSoundDatabase(dataDir: string): void {
 
 export async function expectBalanced(client: Client): Promise<void> {
   const { deposits, withdrawals, users_total, collateral, house, balanced } = await client.solvency();
-  expect(balanced).toBe(true);
-  expect(deposits - withdrawals).toBe(users_total + collateral + house);
+  assert.equal(balanced, true);
+  assert.equal(deposits - withdrawals, users_total + collateral + house);
 }
 
 /** The server has told of no trouble. */
 export function expectQuiet({ log }: TestServer): void {
-  expect(log.filter(({ level }) => level >= ERROR_LEVEL)).toEqual([]);
+  assert.deepEqual(
+    log.filter(({ level }) => level >= ERROR_LEVEL),
+    [],
+  );
 }
 
 /** Stops the server; it must have had no trouble, and leave a sound database. */
@@ -48,13 +54,19 @@ export async function expectEndsWell(world: World): Promise<void> {
 /** None of these texts stands in what the server has written so far, log or stderr. */
 export function expectUnlogged(secrets: Iterable<string>, { log, errors }: TestServer): void {
   const text = [...log.map((line) => JSON.stringify(line)), errors].join("\n");
-  expect([...secrets].filter((secret) => text.includes(secret))).toEqual([]);
+  assert.deepEqual(
+    [...secrets].filter((secret) => text.includes(secret)),
+    [],
+  );
 }
 
 /** The sockets' closes, which must be 4401 and in time. */
 export async function expectEnded(...sockets: Socket[]): Promise<void> {
   const codes = await Promise.all(sockets.map(({ closed }) => within(closed, CLOSE_DEADLINE_MS)));
-  expect(codes).toEqual(sockets.map(() => 4401));
+  assert.deepEqual(
+    codes,
+    sockets.map(() => 4401),
+  );
 }
 
 /** Resolves when the clock shows that time, in ms. */

@@ -9,7 +9,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
 import type { Seed } from "../../../server/seed.ts";
 
 const MAIN = fileURLToPath(new URL("../../../dist/main.js", import.meta.url));
@@ -19,11 +18,13 @@ const STOP_DEADLINE_MS = 10_000;
 
 const running = new Set<ChildProcess>();
 const folders = new Set<string>();
-// Registered first, so it runs last, when the file's own hooks are done.
-afterAll(() => {
+function cleanUp(): void {
   for (const child of running) child.kill("SIGKILL");
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
+}
+// In a test file it is registered first, so it runs last, when the file's own hooks are done.
+if (process.env["VITEST"] === undefined) process.once("exit", cleanUp);
+else (await import("vitest")).afterAll(cleanUp);
 
 /** A fresh folder under the system's temporary one. */
 export function temporaryFolder(): string {
@@ -72,7 +73,7 @@ export class TestServer {
   private constructor(options: ServerOptions) {
     this.options = options;
     this.dataDir = options.dataDir ?? temporaryFolder();
-    this.child = spawn(process.execPath, ["--enable-source-maps", MAIN], {
+    this.child = spawn(process.execPath, [MAIN], {
       env: environment(options, this.dataDir),
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -101,8 +102,7 @@ export class TestServer {
   /** Starts a server and waits until it says that it is ready. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
     const server = new TestServer(options);
-    const ready = await server.logged((line) => line.msg === "ready", START_DEADLINE_MS);
-    server.port = Number(ready["port"]);
+    await server.ready();
     return server;
   }
 
@@ -134,6 +134,12 @@ export class TestServer {
 
   get alive(): boolean {
     return running.has(this.child);
+  }
+
+  /** Resolves when it says that it is ready. */
+  async ready(): Promise<void> {
+    const ready = await this.logged((line) => line.msg === "ready", START_DEADLINE_MS);
+    this.port = Number(ready["port"]);
   }
 
   /** The first log line that fits, now or to come. Rejects when the process ends before it. */

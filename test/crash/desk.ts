@@ -1,0 +1,272 @@
+/**
+ * An operator at work, and what it was told: deposits with references, withdrawals of its own, personal access tokens, and
+ * markets from their making to their payout, with holders. After a crash `expectKept` holds a restarted server to it.
+ * What was under way without an answer may have been done or not; a deposit is entered again, its reference counts once.
+ */
+import assert from "node:assert/strict";
+import { Client, type MarketJson } from "../server/support/client.ts";
+import { type CreatedPatJson, signIn } from "../server/support/identity.ts";
+import type { DepositJson, WithdrawalJson } from "../server/support/money.ts";
+import type { Random } from "../server/support/random.ts";
+import type { TestServer } from "../server/support/server.ts";
+import { tokenOf } from "../server/support/world.ts";
+
+const EMAIL = "operator@example.com";
+/** A session's token lives three times as long. */
+const SIGN_IN_AGAIN_MS = 300_000;
+const MAX_PENDING = 5;
+const MAX_TOKENS = 10;
+const SETS_OF_HOLDER = 2;
+const SET_PAYS = 10_000 * 100;
+/** The steps of a market's life, in their order. */
+const STATES = ["open", "closed", "resolved"];
+
+/** What is known of a thing: its state as answered last, and the one that may have come since. */
+interface Known {
+  state: string;
+  asked: string | null;
+}
+
+/** Complete sets of one holder: what was granted, and what may have been. */
+interface Sets {
+  least: number;
+  most: number;
+}
+
+export class Desk {
+  /** Requests that were answered. */
+  answered = 0;
+  /** Markets whose resolution was answered. */
+  settled = 0;
+  retried = 0;
+  private readonly random: Random;
+  private readonly holders: readonly string[];
+  private readonly deposits = new Map<string, { amount: number; isAnswered: boolean }>();
+  private readonly withdrawals = new Map<number, Known>();
+  private readonly tokens = new Map<number, Known & { readonly token: string }>();
+  private readonly markets = new Map<number, Known & { readonly outcome: number; readonly sets: Sets[] }>();
+  private session: { token: string; userId: number; since: number } | null = null;
+  private client: Client | null = null;
+  private holding: Client[] = [];
+  private work: Promise<void> = Promise.resolve();
+  private running = false;
+  private names = 0;
+
+  constructor(random: Random, holders: readonly string[]) {
+    this.random = random;
+    this.holders = holders;
+  }
+
+  async start(server: TestServer): Promise<void> {
+    this.client = await this.signIn(server);
+    this.holding = this.holders.map((name) => new Client(server, tokenOf(name)));
+    this.running = true;
+    this.work = this.loop();
+    // Told where it is awaited, in end().
+    this.work.catch(() => {});
+  }
+
+  /** Resolves when what is under way is answered, or its connection has failed. */
+  async end(): Promise<void> {
+    this.running = false;
+    await this.work;
+    for (const client of [this.client!, ...this.holding]) client.close();
+  }
+
+  /** Resolves when a resolution of a market with holders has been sent, and not before: it may be answered already. */
+  async resolving(): Promise<void> {
+    const before = this.resolutions;
+    while (this.resolutions === before && this.running) await new Promise((resolve) => setImmediate(resolve));
+  }
+  private resolutions = 0;
+
+  /** Enters the deposits again that were never answered. */
+  async retry(server: TestServer): Promise<void> {
+    const client = await this.signIn(server);
+    for (const [reference, known] of this.deposits) {
+      if (known.isAnswered) continue;
+      await client.data("POST", "/admin/deposits", this.depositOf(reference, known.amount));
+      known.isAnswered = true;
+      this.retried++;
+    }
+    client.close();
+  }
+
+  async expectKept(server: TestServer): Promise<void> {
+    if (this.session === null) return;
+    const client = await this.signIn(server);
+    const deposits = await client.all<DepositJson>("/wallet/deposits");
+    const references = new Set(deposits.map(({ reference }) => reference));
+    assert.equal(references.size, deposits.length, "a reference counts once");
+    for (const { reference, amount } of deposits) {
+      if (!reference.startsWith("seed:"))
+        assert.equal(amount, this.deposits.get(reference)?.amount, `deposit ${reference}`);
+    }
+    for (const [reference, { isAnswered }] of this.deposits) {
+      assert(!isAnswered || references.has(reference), `deposit ${reference}`);
+    }
+    const withdrawals = new Map((await client.all<WithdrawalJson>("/wallet/withdrawals")).map((one) => [one.id, one]));
+    for (const [id, known] of this.withdrawals) settle(known, withdrawals.get(id)?.status, `withdrawal ${id}`);
+    const tokens = new Set((await client.all<{ id: number }>("/me/personal-access-tokens")).map(({ id }) => id));
+    for (const [id, known] of this.tokens) settle(known, tokens.has(id) ? "there" : "gone", `token ${id}`);
+    await this.expectTokens(server);
+    await this.expectMarkets(server, client);
+    client.close();
+  }
+
+  /** The newest: that it is good for what it was made for, or for nothing any more. */
+  private async expectTokens(server: TestServer): Promise<void> {
+    for (const { state, token } of [...this.tokens.values()].slice(-2)) {
+      const client = new Client(server, token);
+      const { status } = await client.request("GET", "/wallet/balance");
+      assert.equal(status, state === "there" ? 200 : 401);
+      client.close();
+    }
+  }
+
+  private async expectMarkets(server: TestServer, client: Client): Promise<void> {
+    for (const [id, known] of this.markets) {
+      settle(known, (await client.get<MarketJson>(`/markets/${id}`)).status, `market ${id}`);
+      if (known.state !== "resolved") continue;
+      for (const [i, { least, most }] of known.sets.entries()) {
+        const name = this.holders[i]!;
+        const holder = new Client(server, tokenOf(name));
+        const paid = await holder.all<{ amount: number }>(`/wallet/settlements?market_id=${id}`);
+        const sets = paid.reduce((sum, { amount }) => sum + amount, 0) / SET_PAYS;
+        assert(sets >= least && sets <= most, `${name} of market ${id}: ${sets} of ${least} to ${most} sets are paid`);
+        holder.close();
+      }
+      // Nothing changes any more.
+      this.markets.delete(id);
+    }
+  }
+
+  private async signIn(server: TestServer): Promise<Client> {
+    if (this.session === null || Date.now() > this.session.since + SIGN_IN_AGAIN_MS) {
+      const { client, accessToken: token, user } = await signIn(server, EMAIL);
+      client.close();
+      this.session = { token, userId: user.id, since: Date.now() };
+    }
+    return new Client(server, this.session.token);
+  }
+
+  private async loop(): Promise<void> {
+    while (this.running) {
+      try {
+        await this.step(this.client!);
+        this.answered++;
+      } catch (error) {
+        // Once the process is gone its connections fail; anything before that is the test's to report.
+        if ((error as NodeJS.ErrnoException).code === undefined || error instanceof assert.AssertionError) throw error;
+        return;
+      }
+    }
+  }
+
+  private async step(client: Client): Promise<void> {
+    const kind = this.random.next();
+    if (kind < 0.3) await this.deposit(client);
+    else if (kind < 0.5) await this.withdraw(client);
+    else if (kind < 0.65) await this.changeTokens(client);
+    else await this.changeMarkets(client);
+  }
+
+  private depositOf(reference: string, amount: number): object {
+    return { user_id: this.session!.userId, amount, reference };
+  }
+
+  private async deposit(client: Client): Promise<void> {
+    const reference = `payment ${++this.names}`;
+    const known = { amount: this.random.integer(1, 1_000_000), isAnswered: false };
+    this.deposits.set(reference, known);
+    const body = this.depositOf(reference, known.amount);
+    known.isAnswered = (await granted(client, "POST", "/admin/deposits", body)) !== null;
+  }
+
+  private async withdraw(client: Client): Promise<void> {
+    const pending = [...this.withdrawals].filter(([, { state }]) => state === "pending");
+    if (pending.length < MAX_PENDING && this.random.chance(0.6)) {
+      const asked = await granted<WithdrawalJson>(client, "POST", "/wallet/withdrawals", {
+        amount: 1_000,
+        address: "a",
+      });
+      if (asked !== null) this.withdrawals.set(asked.id, { state: "pending", asked: null });
+    } else if (pending.length > 0) {
+      const [id, known] = this.random.pick(pending);
+      if (this.random.chance(0.5)) await step(known, "paid", client, "POST", `/admin/withdrawals/${id}/pay`, {});
+      else await step(known, "canceled", client, "DELETE", `/wallet/withdrawals/${id}`);
+    }
+  }
+
+  private async changeTokens(client: Client): Promise<void> {
+    const path = "/me/personal-access-tokens";
+    const there = [...this.tokens].filter(([, { state }]) => state === "there");
+    if (there.length < MAX_TOKENS && this.random.chance(0.6)) {
+      const body = { name: `token ${++this.names}`, scopes: ["portfolio:read"] };
+      const made = await granted<CreatedPatJson>(client, "POST", path, body);
+      if (made !== null) this.tokens.set(made.id, { state: "there", asked: null, token: made.token });
+    } else if (there.length > 0) {
+      const [id, known] = this.random.pick(there);
+      await step(known, "gone", client, "DELETE", `${path}/${id}`);
+    }
+  }
+
+  /** Takes the market under way on: made, held by all, closed, resolved. */
+  private async changeMarkets(client: Client): Promise<void> {
+    const found = [...this.markets].find(([, { state }]) => state !== "resolved");
+    if (found === undefined) {
+      const body = { question: `Question ${++this.names} of the desk?`, outcomes: ["Yes", "No"] };
+      const made = await granted<MarketJson>(client, "POST", "/admin/markets", body);
+      if (made === null) return;
+      const sets = this.holders.map(() => ({ least: 0, most: 0 }));
+      this.markets.set(made.id, { state: "open", asked: null, outcome: this.random.pick(made.outcomes).id, sets });
+      return;
+    }
+    const [id, known] = found;
+    if (known.state === "open") {
+      const body = { market_id: id, quantity: SETS_OF_HOLDER };
+      const split = async (holder: Client, sets: Sets): Promise<void> => {
+        sets.most += SETS_OF_HOLDER;
+        const { code } = await holder.request("POST", "/wallet/split", { body });
+        if (code === 0) sets.least += SETS_OF_HOLDER;
+        else sets.most -= SETS_OF_HOLDER;
+      };
+      await Promise.all(this.holding.map((holder, i) => split(holder, known.sets[i]!)));
+      await step(known, "closed", client, "POST", `/admin/markets/${id}/close`, {});
+    } else {
+      const body = { outcome_id: known.outcome };
+      this.resolutions++;
+      if (await step(known, "resolved", client, "POST", `/admin/markets/${id}/resolve`, body)) this.settled++;
+    }
+  }
+}
+
+/** What is granted, or null where it is refused. */
+async function granted<T>(client: Client, method: string, path: string, body?: object): Promise<T | null> {
+  const { code, data } = await client.request<T>(method, path, body === undefined ? {} : { body });
+  return code === 0 ? data : null;
+}
+
+async function step(
+  known: Known,
+  state: string,
+  client: Client,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<boolean> {
+  known.asked = state;
+  // A removal's data is null.
+  const isGranted = (await client.request(method, path, body === undefined ? {} : { body })).code === 0;
+  if (isGranted) known.state = state;
+  known.asked = null;
+  return isGranted;
+}
+
+/** What is found must be what is known, or what was asked for since; from here on it is known. */
+function settle(known: Known, found: string | undefined, what: string): void {
+  assert(found !== undefined && [known.state, known.asked].includes(found), `${what}: ${found}, not ${known.state}`);
+  if (STATES.includes(found)) assert(STATES.indexOf(found) >= STATES.indexOf(known.state), what);
+  known.state = found;
+  known.asked = null;
+}

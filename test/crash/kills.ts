@@ -1,0 +1,236 @@
+/**
+ * kill -9 of the real server, again and again on one folder: under load over HTTP and WebSockets with operators at work,
+ * while it starts and recovers, while it shuts down, while it checkpoints, while a market is settled; SIGTERM between.
+ * After each end the database must be sound, and the next life holds to what was said; what was never answered is sent
+ * again and never done twice. One seed chooses what is done; when a signal meets it is the machine's choice.
+ */
+import assert from "node:assert/strict";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { openReadOnly } from "../../engine/journal/database.ts";
+import { expectBalanced, expectQuiet, expectSoundDatabase } from "../server/support/checks.ts";
+import { Client } from "../server/support/client.ts";
+import { PASSWORD } from "../server/support/identity.ts";
+import type { Random } from "../server/support/random.ts";
+import { TestServer, temporaryFolder, within } from "../server/support/server.ts";
+import { PUBLIC_URL, seedOf, USDC } from "../server/support/world.ts";
+import { Desk } from "./desk.ts";
+import { Makers } from "./makers.ts";
+import { seededTraffic, TRAFFIC_MARKETS, TRAFFIC_USERS } from "./traffic.ts";
+
+export interface KillsOptions {
+  readonly random: Random;
+  readonly kills: number;
+  /** Else each life has one, two or three. */
+  readonly threads?: number | undefined;
+  readonly signal: "KILL" | "TERM" | "mixed";
+}
+
+/** How a life ended. */
+type End = "load" | "start" | "shutdown" | "checkpoint" | "settlement" | "SIGTERM";
+export interface KillsReport {
+  readonly ends: ReadonlyMap<End, number>;
+  readonly answered: number;
+  readonly retried: number;
+  readonly settled: number;
+}
+
+const MAKERS = ["maker0", "maker1"];
+const SEED = seedOf({
+  users: TRAFFIC_USERS,
+  named: {
+    [MAKERS[0]!]: {},
+    [MAKERS[1]!]: {},
+    operator: { role: "operator", password: PASSWORD, deposit: 1_000 * USDC },
+  },
+  markets: [...TRAFFIC_MARKETS, 2],
+});
+const MAKERS_MARKET = TRAFFIC_MARKETS.length + 1;
+const OUTCOMES = TRAFFIC_MARKETS.reduce((sum, count) => sum + count, 0);
+const HOLDERS = ["user0", "user1", "user2", "user3"];
+/** Each so manieth life all is checked that was ever heard. */
+const FULL_CHECK = 10;
+/** The WAL starts over where it is quiet and the log has so many pages: writes of one life are too few for it. */
+const CHECKPOINT_PAGES = 1_000;
+const CHECKPOINT_MS = 5_000;
+const WHOLE_START_MS = 900;
+const WHOLE_SHUTDOWN_MS = 80;
+
+class Kills {
+  private readonly options: KillsOptions;
+  private readonly traffic;
+  private readonly makers: Makers;
+  private readonly desk: Desk;
+  private readonly ends = new Map<End, number>();
+  private server: TestServer | null = null;
+  private readonly dataDir = temporaryFolder();
+  private lives = 0;
+  private sequence = 0;
+
+  constructor(options: KillsOptions) {
+    const { random } = options;
+    this.options = options;
+    this.traffic = seededTraffic(random);
+    const market = { id: MAKERS_MARKET, slug: "makers", outcomes: [OUTCOMES + 1, OUTCOMES + 2] };
+    this.makers = new Makers(random, market, MAKERS);
+    this.desk = new Desk(random, HOLDERS);
+  }
+
+  async run(): Promise<KillsReport> {
+    try {
+      for (let kills = 0; kills < this.options.kills; ) if (await this.live(this.pickEnd())) kills++;
+      const server = await this.start();
+      await this.expectKept(server, true);
+      await this.startLoad(server);
+      await this.traffic.more(100);
+      await this.endLoad();
+      await server.stop();
+      this.expectEnded(server);
+      const { ends, traffic, makers, desk } = this;
+      return {
+        ends,
+        answered: traffic.answered + makers.answered + desk.answered,
+        retried: traffic.retried + makers.retried + desk.retried,
+        settled: desk.settled,
+      };
+    } finally {
+      await this.server?.kill();
+    }
+  }
+
+  private pickEnd(): End {
+    const { random, signal } = this.options;
+    if (signal === "TERM") return "SIGTERM";
+    const kind = random.next();
+    // The first life is one of load: it makes what the others start from.
+    if (this.lives === 0 || kind < 0.38) return "load";
+    if (kind < 0.66) return "start";
+    if (kind < 0.78) return "settlement";
+    if (kind < 0.82) return "checkpoint";
+    return signal === "KILL" || kind < 0.92 ? "shutdown" : "SIGTERM";
+  }
+
+  /** One life, from its start to its end. Answers whether it counts. */
+  private async live(end: End): Promise<boolean> {
+    this.ends.set(end, (this.ends.get(end) ?? 0) + 1);
+    this.lives++;
+    const { random } = this.options;
+    if (end === "start") {
+      const starting = this.spawn();
+      const ready = starting.logged(({ msg }) => msg === "ready").catch(() => null);
+      await within(ready, random.integer(50, WHOLE_START_MS));
+      await starting.kill();
+      this.expectEnded(starting);
+      return true;
+    }
+    const server = await this.start();
+    await this.expectKept(server, this.lives % FULL_CHECK === 0);
+    await this.startLoad(server);
+    await this.traffic.more(random.integer(10, 80));
+    await this.end(server, end);
+    this.expectEnded(server);
+    return end !== "SIGTERM" || this.options.signal === "TERM";
+  }
+
+  private async end(server: TestServer, end: End): Promise<void> {
+    const { random } = this.options;
+    if (end === "checkpoint") await this.untilCheckpoint(server);
+    else if (end === "settlement") await this.desk.resolving();
+    else if (end === "shutdown") server.signal("SIGTERM");
+    if (end === "SIGTERM") await server.stop();
+    else {
+      // Not at a request's answer, which is when this thread has its turn.
+      const maxMs = end === "shutdown" ? WHOLE_SHUTDOWN_MS : 3;
+      await spend(random.next() * maxMs);
+      await server.kill();
+    }
+    if (end !== "checkpoint") await this.endLoad();
+  }
+
+  /** Resolves while pages are being moved into the database file. */
+  private async untilCheckpoint({ dataDir }: TestServer): Promise<void> {
+    const path = join(dataDir, "exchange.db");
+    const deadline = Date.now() + CHECKPOINT_MS;
+    while (statSync(`${path}-wal`).size < CHECKPOINT_PAGES * 4_096 && Date.now() < deadline)
+      await this.traffic.more(50);
+    const before = statSync(path).mtimeMs;
+    await this.endLoad();
+    while (statSync(path).mtimeMs === before && Date.now() < deadline)
+      await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  private spawn(): TestServer {
+    const { threads, random } = this.options;
+    const env = { PUBLIC_URL, ENGINE_THREADS: String(threads ?? random.pick([1, 1, 2, 2, 3])) };
+    this.server = TestServer.spawn({ seed: SEED, dataDir: this.dataDir, env });
+    return this.server;
+  }
+
+  private async start(): Promise<TestServer> {
+    const server = this.spawn();
+    await server.ready();
+    if (this.sequence === 0) await this.makers.prepare(server);
+    return server;
+  }
+
+  private async startLoad(server: TestServer): Promise<void> {
+    await this.traffic.start(server);
+    await this.makers.start(server);
+    await this.desk.start(server);
+  }
+
+  private async endLoad(): Promise<void> {
+    await Promise.all([this.traffic.end(), this.makers.end(), this.desk.end()]);
+  }
+
+  /** The process is gone: it has told of no trouble, and left a sound database without anything twice. */
+  private expectEnded(server: TestServer): void {
+    expectQuiet(server);
+    if (!existsSync(join(this.dataDir, "exchange.db")) || this.sequence === 0) return;
+    expectSoundDatabase(this.dataDir);
+    const db = openReadOnly(join(this.dataDir, "exchange.db"));
+    const halves = db
+      .prepare(
+        `SELECT match_id FROM fills GROUP BY match_id
+         HAVING count(*) < 2 OR count(DISTINCT quantity) > 1 OR sum(role = 1) <> 1`,
+      )
+      .all();
+    const twice = db
+      .prepare("SELECT client_order_id FROM orders WHERE client_order_id IS NOT NULL GROUP BY 1 HAVING count(*) > 1")
+      .all();
+    db.close();
+    assert.deepEqual({ halves, twice }, { halves: [], twice: [] });
+  }
+
+  private async expectKept(server: TestServer, isFull: boolean): Promise<void> {
+    const { traffic, makers, desk } = this;
+    await (isFull ? traffic.expectKept(server) : traffic.expectRecentKept(server));
+    await makers.expectKept(server, isFull);
+    await desk.expectKept(server);
+    await traffic.retry(server);
+    await makers.retry(server);
+    await desk.retry(server);
+    const client = new Client(server, null);
+    await expectBalanced(client);
+    const { sequence } = await client.solvency();
+    client.close();
+    assert(sequence >= this.sequence, "the commit counter doesn't fall back");
+    this.sequence = sequence;
+  }
+}
+
+/** Keeps this thread until then: a timer comes late, and by whole milliseconds. */
+async function spend(ms: number): Promise<void> {
+  const until = performance.now() + ms;
+  while (performance.now() < until) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Kills a server so many times. @throws AssertionError where it did not keep to what it had said */
+export function runKills(options: KillsOptions): Promise<KillsReport> {
+  return new Kills(options).run();
+}
+
+export function describeKills({ ends, answered, retried, settled }: KillsReport): string {
+  const list = [...ends].map(([end, count]) => `${count} ${end === "SIGTERM" ? end : `kill -9 (${end})`}`);
+  return `${list.join(", ")}; ${answered} requests answered, ${retried} sent again, ${settled} markets settled`;
+}
