@@ -46,6 +46,7 @@ import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../en
 import { AccountWriter } from "./account-writer.ts";
 import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts.ts";
 import { AnswerPace } from "./answer-pace.ts";
+import { AnswerPolicy } from "./answer-policy.ts";
 import { Approvals } from "./approvals.ts";
 import { Auth } from "./auth.ts";
 import { Authenticator } from "./authenticator.ts";
@@ -405,6 +406,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const pace = new AnswerPace(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
   const access = {
     authenticator,
+    policy: new AnswerPolicy(() => publicUrl),
     logger,
     counters,
     limiter,

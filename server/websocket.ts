@@ -17,6 +17,7 @@ import {
   WS_IDLE_TIMEOUT_S,
 } from "../engine/limits.ts";
 import type { Credential, Principal } from "./accounts.ts";
+import type { AnswerPolicy } from "./answer-policy.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
 import { Channels, type Subscription } from "./channels.ts";
 import type { AddressReader, ClientAddress } from "./client-address.ts";
@@ -161,6 +162,7 @@ export interface SocketOptions {
   readonly startedAt: number;
   readonly logger: Logger;
   readonly counters: Counters;
+  readonly policy: AnswerPolicy;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly addressOf: AddressReader;
@@ -230,12 +232,13 @@ export class SocketHub implements Audience {
 
   /** Lets a client in, once it is known who asks. */
   private upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
-    const reply = replyWithoutRoute(res, req, this.options);
+    const { reply, head } = replyWithoutRoute(res, req, this.options);
+    const { forwardedFor, fault } = head;
     // The token may stand in the URL: nothing of the URL is ever logged.
     const token = new URLSearchParams(req.getQuery() ?? "").get("token");
     const protocol = protocolOf(req);
     const [key, extensions] = [req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-extensions")];
-    const address = clientAddress(res, req, this.options);
+    const address = clientAddress(res, forwardedFor, this.options);
     const accept = (principal: Principal | null): void => {
       if (reply.done) return;
       // Numbers of orders' connections are 32 bits; so many later no order of the first ones is left.
@@ -246,6 +249,7 @@ export class SocketHub implements Audience {
       res.cork(() => res.upgrade({ connection }, key, protocol, extensions, context));
     };
     try {
+      if (fault !== null) throw badRequest(fault);
       const closed = this.closedWith();
       if (closed !== null) throw closed;
       if (this.connections.size >= MAX_WS_CONNECTIONS) throw overloaded("too many connections: try again");

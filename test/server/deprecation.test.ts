@@ -7,6 +7,7 @@ import Type from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Accounts } from "../../server/accounts.ts";
 import { AnswerPace } from "../../server/answer-pace.ts";
+import { AnswerPolicy } from "../../server/answer-policy.ts";
 import { Authenticator } from "../../server/authenticator.ts";
 import { createAddressReader } from "../../server/client-address.ts";
 import { Counters } from "../../server/counters.ts";
@@ -64,6 +65,7 @@ beforeAll(async () => {
     logger: createLogger("silent"),
     counters: new Counters(),
     limiter: new RateLimiter(limits),
+    policy: new AnswerPolicy(() => PUBLIC_URL),
     pace: new AnswerPace(1_000, 1_000),
     addressOf: createAddressReader([]),
     hasProxies: false,
