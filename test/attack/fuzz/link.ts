@@ -99,7 +99,10 @@ export class Link {
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first!)?.[1] ?? Number.NaN);
     const at = headEnd + HEAD_END.length;
     const isEmpty = status === 100 || status === 204;
-    const found = headers["transfer-encoding"] === "chunked" ? this.chunks(at) : this.sized(at, isEmpty ? 0 : Number(headers["content-length"])); // biome-ignore format: one choice
+    const found =
+      headers["transfer-encoding"] === "chunked"
+        ? this.chunks(at)
+        : this.sized(at, isEmpty ? 0 : Number(headers["content-length"]));
     if (found === null) return null;
     this.received = this.received.subarray(found.end);
     if (headers["connection"] === "close") this.socket = null;

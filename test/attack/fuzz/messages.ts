@@ -23,12 +23,20 @@ const routeBody = (template: string): Schema => {
 const ID: Schema = { type: "integer" };
 const DATA: Readonly<Record<string, Schema | null>> = {
   "order.place": routeBody("POST /orders"),
-  "order.amend": { ...routeBody("PATCH /orders/:id"), properties: { ...routeBody("PATCH /orders/:id").properties, id: ID }, required: ["id"] },
+  "order.amend": {
+    ...routeBody("PATCH /orders/:id"),
+    properties: { ...routeBody("PATCH /orders/:id").properties, id: ID },
+    required: ["id"],
+  },
   "order.cancel": { type: "object", properties: { id: ID, client_order_id: { type: "string" } } },
   "order.cancel_all": { type: "object", properties: { market_id: ID, side: ID } },
   "order.batch": null,
-  "quotes.replace": { ...routeBody("PUT /quotes/:market_id"), properties: { ...routeBody("PUT /quotes/:market_id").properties, market_id: ID }, required: ["quotes", "market_id"] },
-}; // biome-ignore format: one table
+  "quotes.replace": {
+    ...routeBody("PUT /quotes/:market_id"),
+    properties: { ...routeBody("PUT /quotes/:market_id").properties, market_id: ID },
+    required: ["quotes", "market_id"],
+  },
+};
 const OTHERS: Readonly<Record<string, Schema>> = Object.fromEntries(
   [
     ["subscribe", S.Subscription],

@@ -47,26 +47,71 @@ export const EDGE_NUMBERS: readonly Exact[] = [
   ...["1000000000", "1000000001", "2147483647", "2147483648", "-2147483648", "4294967295", "4294967296"].map(integer),
   ...["8000000000000000", "9007199254740991", "9007199254740992", "9007199254740993"].map(integer),
   ...["9223372036854775807", "-9223372036854775808", "18446744073709551615"].map(integer),
-  ...["-0", "0.5", "1.0", "1e2", "1E+2", "0.1", "1e400", "-1e400", "1e-400", "5e-324", "1.7976931348623157e308"].map(number),
+  ...["-0", "0.5", "1.0", "1e2", "1E+2", "0.1", "1e400", "-1e400", "1e-400", "5e-324", "1.7976931348623157e308"].map(
+    number,
+  ),
   ...["4200.0000000000001", "1e21", "123456789012345678901234567890"].map(number),
   ...["NaN", "Infinity", "-Infinity", "01", "+1", ".5", "1.", "0x10", "1_000", "1n", "\u0661"].map(number),
-]; // biome-ignore format: one table
+];
 
 const INJECTIONS: readonly string[] = [
-  ..."' OR '1'='1|'; DROP TABLE users; --|1; DELETE FROM orders|\") UNION SELECT token FROM pats --|%' ESCAPE '%|NEAR(a b)".split("|"),
-  ..."\"a\" AND *|a* OR b|{x}: y|^a|-a|col:a|\u0000|a\u0000b|$(id)|`id`|| id|; id|$\u007b7*7}|{{7*7}}|#{7*7}|<%= 7*7 %>|%s%n%x".split("|"),
-  ..."<script>alert(1)</script>|<img src=x onerror=alert(1)>|javascript:alert(1)|=cmd|+1|@SUM(1)|\u202ereversed".split("|"),
-  ..."../../etc/passwd|..\\..\\windows|/etc/passwd\u0000.png|file:///etc/passwd|C:\\|%2e%2e%2f|....//|~root|//evil.example".split("|"),
-  ..."a\r\nSet-Cookie: x=1|a\nb|\r\n\r\nHTTP/1.1 200 OK|__proto__|constructor|prototype|toString|null|undefined|true|[object Object]".split("|"),
-  ..."nobody@example.com|fuzz0@example.com|a@b\r\nBcc: c@d|\"a b\"@example.com|a@[127.0.0.1]|http://127.0.0.1:22/|gopher://x".split("|"),
-]; // biome-ignore format: one table
+  ..."' OR '1'='1|'; DROP TABLE users; --|1; DELETE FROM orders|\") UNION SELECT token FROM pats --|%' ESCAPE '%|NEAR(a b)".split(
+    "|",
+  ),
+  ...'"a" AND *|a* OR b|{x}: y|^a|-a|col:a|\u0000|a\u0000b|$(id)|`id`|| id|; id|$\u007b7*7}|{{7*7}}|#{7*7}|<%= 7*7 %>|%s%n%x'.split(
+    "|",
+  ),
+  ..."<script>alert(1)</script>|<img src=x onerror=alert(1)>|javascript:alert(1)|=cmd|+1|@SUM(1)|\u202ereversed".split(
+    "|",
+  ),
+  ..."../../etc/passwd|..\\..\\windows|/etc/passwd\u0000.png|file:///etc/passwd|C:\\|%2e%2e%2f|....//|~root|//evil.example".split(
+    "|",
+  ),
+  ..."a\r\nSet-Cookie: x=1|a\nb|\r\n\r\nHTTP/1.1 200 OK|__proto__|constructor|prototype|toString|null|undefined|true|[object Object]".split(
+    "|",
+  ),
+  ...'nobody@example.com|fuzz0@example.com|a@b\r\nBcc: c@d|"a b"@example.com|a@[127.0.0.1]|http://127.0.0.1:22/|gopher://x'.split(
+    "|",
+  ),
+];
 
 const SCRIPTS: readonly string[] = [
-  ...["\ud800", "\udc00", "a\udfff\ud800b", "\ufeff", "\ufeffa", "\ufffd", "\uffff", "\u200b", "\u200d", "\u00ad", "\u2028"],
+  ...[
+    "\ud800",
+    "\udc00",
+    "a\udfff\ud800b",
+    "\ufeff",
+    "\ufeffa",
+    "\ufffd",
+    "\uffff",
+    "\u200b",
+    "\u200d",
+    "\u00ad",
+    "\u2028",
+  ],
   ...["e\u0301", "\u00e9", "\ufb01", "\u212b", "\u00c5", "A\u030a", "\u1e9e", "\u0130", "\u0131", "\uff21", "\u2460"],
-  ...["\u202e\u0645", "\u05d0\u05d1", "\u0e01\u0e33", "\u0939\u093f", "\u4e2d\u6587", "\ud83d\ude00", "\ud83d\udc68\u200d\ud83d\udc69"],
-  ...["\u0301".repeat(60), `a${"\u0300".repeat(200)}`, "\u{10ffff}", "\u{e0041}", "\u0001", "\u007f", "\u0085", "\u00a0", " ", "\t"],
-]; // biome-ignore format: one table
+  ...[
+    "\u202e\u0645",
+    "\u05d0\u05d1",
+    "\u0e01\u0e33",
+    "\u0939\u093f",
+    "\u4e2d\u6587",
+    "\ud83d\ude00",
+    "\ud83d\udc68\u200d\ud83d\udc69",
+  ],
+  ...[
+    "\u0301".repeat(60),
+    `a${"\u0300".repeat(200)}`,
+    "\u{10ffff}",
+    "\u{e0041}",
+    "\u0001",
+    "\u007f",
+    "\u0085",
+    "\u00a0",
+    " ",
+    "\t",
+  ],
+];
 
 /** Names that every object has, and others that mean something to somebody. */
 export const NAMES: readonly string[] = [
@@ -90,7 +135,8 @@ export function hostileText(random: Random): string {
   if (kind < 4) return random.pick(INJECTIONS);
   if (kind < 7) return random.pick(SCRIPTS) + (random.chance(0.3) ? random.pick(SCRIPTS) : "");
   if (kind < 8) return random.pick(SLOW_PATTERNS)(random.pick([64, 65, 129, 255, 1_025, 4_097, 20_000]));
-  if (kind < 9) return Array.from({ length: random.integer(0, 12) }, () => String.fromCharCode(random.integer(0, 0xffff))).join(""); // biome-ignore format: one text
+  if (kind < 9)
+    return Array.from({ length: random.integer(0, 12) }, () => String.fromCharCode(random.integer(0, 0xffff))).join("");
   return random.pick(EDGE_NUMBERS).json;
 }
 
@@ -107,7 +153,11 @@ export function hostileValue(random: Random, depth = 3): Tree {
   if (kind < 4) return random.pick(EDGE_NUMBERS);
   if (kind < 7) return hostileText(random);
   if (kind < 8) return random.pick([null, true, false]);
-  if (kind < 9) return new Exact(random.pick(["undefined", "'a'", "", "//", "\"\\ud800\"", "\"\\u0000\"", "\"\\x\"", "\"\t\""]), Buffer.from(random.pick(PACKED_ONLY), "hex")); // biome-ignore format: one value
+  if (kind < 9)
+    return new Exact(
+      random.pick(["undefined", "'a'", "", "//", '"\\ud800"', '"\\u0000"', '"\\x"', '"\t"']),
+      Buffer.from(random.pick(PACKED_ONLY), "hex"),
+    );
   if (kind < 10) return nested(random);
   if (kind < 11) return Array.from({ length: random.pick([0, 1, 51, 101, 1_001, 4_000]) }, () => null);
   if (depth === 0) return [];
@@ -143,7 +193,10 @@ function mutatedFields(random: Random, { pairs }: Fields): Fields {
   if (kind < 6) return new Fields(pairs.toSpliced(at, 1));
   if (kind < 7) return new Fields([...pairs, [random.pick(NAMES), hostileValue(random)]]);
   if (kind < 8) return new Fields([...pairs, [name, random.chance(0.5) ? value : hostileValue(random)]]);
-  if (kind < 9) return new Fields(pairs.with(at, [random.pick([name.toUpperCase(), `${name} `, `\ufeff${name}`, hostileText(random)]), value])); // biome-ignore format: one case
+  if (kind < 9)
+    return new Fields(
+      pairs.with(at, [random.pick([name.toUpperCase(), `${name} `, `\ufeff${name}`, hostileText(random)]), value]),
+    );
   return new Fields(pairs.with(at, [name, hostileValue(random)]));
 }
 

@@ -17,8 +17,20 @@ export const SENTINEL_MARKET = UNIMPORTANT + 2;
 export const MARKETS_TO_TRADE: readonly number[] = [UNIMPORTANT + 3, UNIMPORTANT + 4];
 export const OUTCOMES_TO_TRADE: readonly number[] = MARKETS_TO_TRADE.flatMap((id) => [2 * id - 1, 2 * id]);
 /** In the victim's own market and in the sentinel's, the first outcome. */
-export const VICTIM_ORDER = { market_id: VICTIM_MARKET, outcome_id: 2 * VICTIM_MARKET - 1, side: 1, price: 4_000, quantity: 7 }; // biome-ignore format: one order
-export const SENTINEL_ORDER = { market_id: SENTINEL_MARKET, outcome_id: 2 * SENTINEL_MARKET - 1, side: 1, price: 1, quantity: 1 }; // biome-ignore format: one order
+export const VICTIM_ORDER = {
+  market_id: VICTIM_MARKET,
+  outcome_id: 2 * VICTIM_MARKET - 1,
+  side: 1,
+  price: 4_000,
+  quantity: 7,
+};
+export const SENTINEL_ORDER = {
+  market_id: SENTINEL_MARKET,
+  outcome_id: 2 * SENTINEL_MARKET - 1,
+  side: 1,
+  price: 1,
+  quantity: 1,
+};
 
 export const tokenOf = (name: string): string => `pm_pat_fuzz-${name}-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`;
 
