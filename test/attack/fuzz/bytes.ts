@@ -113,11 +113,11 @@ export function exchangeBytes(random: Random, port: number, bytes: Buffer): Prom
     (a, b) => a - b,
   );
   const pieces = [0, ...cuts].map((from, i) => bytes.subarray(from, cuts[i] ?? bytes.length));
-  const [isHalfClosed, isReset] = [random.chance(0.1), random.chance(0.1)];
+  const isHalfClosed = random.chance(0.1);
   return new Promise((resolve) => {
     let received = "";
     const socket = connect(port, "127.0.0.1");
-    const quiet = setTimeout(() => (isReset ? socket.resetAndDestroy() : socket.destroy()), QUIET_MS);
+    const quiet = setTimeout(() => socket.destroy(), QUIET_MS);
     socket.on("data", (chunk: Buffer) => {
       received += chunk.toString("latin1");
       quiet.refresh();
