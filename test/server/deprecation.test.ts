@@ -21,6 +21,7 @@ import { DEFAULT_RATE_LIMITS, RateLimiter } from "../../server/rate-limiter.ts";
 import { type Route, route } from "../../server/route.ts";
 import * as S from "../../server/schemas.ts";
 import { SigningKeys } from "../../server/signing-keys.ts";
+import { TurnWatch } from "../../server/turn-watch.ts";
 import { loadUws } from "../../server/uws.ts";
 import { API_BASE, ROUTES } from "./support/client.ts";
 import { temporaryFolder } from "./support/server.ts";
@@ -66,6 +67,7 @@ beforeAll(async () => {
     counters: new Counters(),
     limiter: new RateLimiter(limits),
     policy: new AnswerPolicy(() => PUBLIC_URL),
+    turn: new TurnWatch(),
     pace: new AnswerPace(1_000, 1_000),
     addressOf: createAddressReader([]),
     hasProxies: false,
