@@ -76,11 +76,17 @@ describe("frames", () => {
     ["a ping of 126 bytes", frame(PING, Buffer.alloc(126))],
     ["a piece without a beginning", frame(0, ping, LAST)],
     ["a message within a message", Buffer.concat([frame(TEXT, ping, TEXT), frame(TEXT, ping)])],
-    ["a character that never ends, in two pieces", Buffer.concat([frame(TEXT, bytes("f09f"), TEXT), frame(0, bytes("2880"), LAST)])], // biome-ignore format: one case
+    [
+      "a character that never ends, in two pieces",
+      Buffer.concat([frame(TEXT, bytes("f09f"), TEXT), frame(0, bytes("2880"), LAST)]),
+    ],
     ["a length of 2^63", bytes("81ff800000000000000000000000")],
     ["a length of 2^63 - 1", bytes("81ff7fffffffffffffff00000000")],
     ["a length of 64 KiB and one", frame(TEXT, Buffer.alloc(65_537, 0x20))],
-    ["pieces of more than 64 KiB", Buffer.concat([frame(TEXT, Buffer.alloc(60_000, 0x20), TEXT), frame(0, Buffer.alloc(60_000, 0x20), LAST)])], // biome-ignore format: one case
+    [
+      "pieces of more than 64 KiB",
+      Buffer.concat([frame(TEXT, Buffer.alloc(60_000, 0x20), TEXT), frame(0, Buffer.alloc(60_000, 0x20), LAST)]),
+    ],
     ["16 MiB", frame(TEXT, Buffer.alloc(1 << 24, 0x20))],
     ["half a close code", frame(CLOSE, bytes("03"))],
     ["a close code that nobody may send", frame(CLOSE, bytes("03ed"))],

@@ -42,7 +42,7 @@ function int64(token: number, value: bigint): Buffer {
 const number = (json: string): Exact => new Exact(json, float64(Number(json)));
 const integer = (json: string): Exact => new Exact(json, int64(json.startsWith("-") ? 0xd3 : 0xcf, BigInt(json)));
 
-export const EDGE_NUMBERS: readonly Exact[] = [
+const EDGE_NUMBERS: readonly Exact[] = [
   ...["0", "1", "2", "3", "-1", "127", "128", "255", "256", "65535", "65536", "9999", "10000", "10001"].map(integer),
   ...["1000000000", "1000000001", "2147483647", "2147483648", "-2147483648", "4294967295", "4294967296"].map(integer),
   ...["8000000000000000", "9007199254740991", "9007199254740992", "9007199254740993"].map(integer),

@@ -13,7 +13,7 @@ export const ATTACKERS = 4;
 export const UNIMPORTANT_ID: readonly number[] = Array.from({ length: UNIMPORTANT }, (_, n) => 1 + n);
 /** Markets have two outcomes each, and so ids that follow. */
 const VICTIM_MARKET = UNIMPORTANT + 1;
-export const SENTINEL_MARKET = UNIMPORTANT + 2;
+const SENTINEL_MARKET = UNIMPORTANT + 2;
 export const MARKETS_TO_TRADE: readonly number[] = [UNIMPORTANT + 3, UNIMPORTANT + 4];
 export const OUTCOMES_TO_TRADE: readonly number[] = MARKETS_TO_TRADE.flatMap((id) => [2 * id - 1, 2 * id]);
 /** In the victim's own market and in the sentinel's, the first outcome. */
