@@ -115,7 +115,8 @@ function measureUpdates(updatesPerBatch: number): { written: number; pruned: num
       for (let i = 0; i < updatesPerBatch; i++) {
         const user = 1 + Math.floor(random() * USERS);
         updates.add(user, i + 1, 5_000, 100, 100, OrderStatus.open, 0, 0, START_MS);
-        if (what === "pruned" && updates.isPruningDue) updates.prune(START_MS + 2 * KEEP_UPDATES_MS, Number.POSITIVE_INFINITY);
+        if (what === "pruned" && updates.isPruningDue)
+          updates.prune(START_MS + 2 * KEEP_UPDATES_MS, Number.POSITIVE_INFINITY);
       }
       updates.flush();
       db.exec("COMMIT");

@@ -168,6 +168,12 @@ export const MAX_HELD_UPDATE_BYTES = 512 * 1024;
 /** A ticket for the WebSocket may be used so long, and so many may be open. */
 export const SOCKET_TICKET_MS = 60_000;
 export const MAX_SOCKET_TICKETS = 50_000;
+/**
+ * A turn of the gateway's event loop that reads requests for longer than this is long: who then asks again before its
+ * answer is cut off, and so is a socket that sent more messages in it than makers have under way.
+ */
+export const MAX_TURN_MS = 20;
+export const MAX_MESSAGES_PER_LONG_TURN = 1_000;
 /** Connections at one time; what each costs is in docs/performance.md. */
 export const MAX_WS_CONNECTIONS = 100_000;
 export const HEARTBEAT_MS = 5_000;

@@ -45,8 +45,6 @@ export function createAccountRoutes(context: AccountRouteContext): Route[] {
 // ---------------------------------------------------------------- sign-up and sign-in
 
 function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext): Route[] {
-  /** What nobody may keep: tokens. */
-  const secret = (request: RouteRequest): void => request.reply.header("Cache-Control", "no-store");
   const signedIn = (
     request: RouteRequest,
     found: { accessToken: string; refreshToken: string; user: User },
@@ -113,7 +111,6 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       response: S.SignIn,
       async handler(request) {
         const { email, password } = request.body as Static<typeof S.Credentials>;
-        secret(request);
         return signedIn(request, await auth.login(email.toLowerCase(), password, contextOf(request)));
       },
     }),
@@ -126,7 +123,6 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       response: S.Tokens,
       async handler(request) {
         const { refresh_token } = request.body as Static<typeof S.RefreshToken>;
-        secret(request);
         const { accessToken, refreshToken } = await auth.refresh(refresh_token, contextOf(request));
         return JSON.stringify({ access_token: accessToken, refresh_token: refreshToken });
       },
@@ -181,7 +177,6 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
         const { jurisdiction = null } = query as Static<typeof S.JurisdictionQuery>;
         const { location, state, binding } = await social.start(params[0], jurisdiction, now);
         reply.header("Location", location);
-        reply.header("Cache-Control", "no-store");
         const isSecure = publicUrl().startsWith("https:");
         const cookie = `${cookieName(state, isSecure)}=${binding}; ${COOKIE_RULES}`;
         reply.header("Set-Cookie", isSecure ? `${cookie}; Secure` : cookie);
@@ -204,7 +199,6 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
           cookieName(given["state"] ?? "", publicUrl().startsWith("https:")),
         );
         const identity = await social.finish(params[0], new URLSearchParams(given).toString(), binding, now);
-        secret(request);
         return signedIn(request, await auth.signInBy(params[0], identity, contextOf(request)));
       },
     }),
@@ -355,7 +349,6 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
         const { name, scopes, expires_at = null, allowed_ips = null } = request.body as Static<typeof S.NewPat>;
         const wish = { name, scopes: scopes as string[], expiresAt: expires_at, allowedIps: allowed_ips };
         const { pat, token } = await pats.create(request.principal!, wish, contextOf(request));
-        request.reply.header("Cache-Control", "no-store");
         return JSON.stringify({ ...patView(pat), token });
       },
     }),
@@ -507,7 +500,6 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
         const { name, redirect_uris, confidential } = request.body as Static<typeof S.NewOAuthClient>;
         const wish = { name, redirectUris: redirect_uris, isConfidential: confidential };
         const { client, secret } = await oauth.createClient(request.principal!, wish, contextOf(request));
-        request.reply.header("Cache-Control", "no-store");
         return JSON.stringify({ ...clientView(client), client_secret: secret });
       },
     }),
@@ -533,7 +525,6 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
         const { decision, ...params } = request.body as Static<typeof S.AuthorizeDecision>;
         const isApproved = decision === "approve";
         const location = await oauth.decide(params as Params, request.principal!, isApproved, contextOf(request));
-        request.reply.header("Cache-Control", "no-store");
         return JSON.stringify({ redirect_to: location });
       },
     }),

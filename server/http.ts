@@ -11,6 +11,7 @@ import { MAX_BODY_BYTES, MAX_EMAIL_LENGTH, MAX_SIGN_IN_BODY_BYTES } from "../eng
 import { prefers } from "./accept.ts";
 import type { Principal } from "./accounts.ts";
 import type { AnswerPace } from "./answer-pace.ts";
+import { type AnswerPolicy, isForOwnPages } from "./answer-policy.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
 import { type AddressReader, type ClientAddress, NO_ADDRESS } from "./client-address.ts";
 import type { Counters } from "./counters.ts";
@@ -24,12 +25,15 @@ import type { Origin } from "./order-entry.ts";
 import type { OrderedReads } from "./ordered-reads.ts";
 import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
+import { RequestHead } from "./request-head.ts";
 import type { Responder, Route, RouteRequest } from "./route.ts";
+import type { TurnWatch } from "./turn-watch.ts";
 
 const STATUS_LINES: Record<number, string> = {
   200: "200 OK",
   201: "201 Created",
   202: "202 Accepted",
+  204: "204 No Content",
   302: "302 Found",
   400: "400 Bad Request",
   401: "401 Unauthorized",
@@ -56,10 +60,12 @@ export function newRequestId(): string {
 }
 
 /** The client's own id where it is usable, else a new one. */
-function requestIdOf(req: HttpRequest): string {
-  const given = req.getHeader("x-request-id");
+function requestIdOf(given: string): string {
   return given !== "" && REQUEST_ID.test(given) ? given : newRequestId();
 }
+
+/** Of the request that is being handed over: read before anything else, and only before its handler returns. */
+const head = new RequestHead();
 
 /** How a route's answers look. */
 interface ReplyOptions {
@@ -75,6 +81,12 @@ interface ReplyOptions {
   readonly pace: AnswerPace | null;
   /** Of every answer. */
   readonly headers: readonly Header[];
+  readonly policy: AnswerPolicy;
+  readonly turn: TurnWatch;
+  /** Pages of other origins may not read it. */
+  readonly isOwn: boolean;
+  /** Cache-Control of a success, null where nobody may keep it. */
+  readonly cache: string | null;
 }
 
 /** The way back to one client. `data` and `error` make it an exchange `Answer`; later calls do nothing. */
@@ -85,17 +97,22 @@ export class Reply implements Responder {
   private readonly res: HttpResponse;
   private readonly options: ReplyOptions;
   private readonly packed: boolean;
+  /** The connection ends with it. */
+  private readonly isLast: boolean;
+  /** Nothing that came behind its request is to be answered in this turn of the event loop. */
+  private readonly isHeldBack: boolean;
   private headers: Header[] | null = null;
   private isAnswered = false;
   private isAborted = false;
   /** Called when the client goes away while a piece waits for it. */
   private onAborted: () => void = () => {};
 
-  /** @param accept the request's Accept header */
-  constructor(res: HttpResponse, requestId: string, accept: string, options: ReplyOptions) {
+  constructor(res: HttpResponse, { requestId, accept, isLast }: RequestHead, options: ReplyOptions) {
     this.res = res;
-    this.requestId = requestId;
+    this.requestId = requestIdOf(requestId);
     this.options = options;
+    this.isLast = isLast;
+    this.isHeldBack = options.turn.isLong(Date.now()) || isLast;
     this.packed = accept !== "" && accept !== "*/*" && prefers(accept, MESSAGE_PACK);
     options.counters.http.requests++;
     res.onAborted(() => {
@@ -106,6 +123,11 @@ export class Reply implements Responder {
 
   get done(): boolean {
     return this.isAnswered || this.isAborted;
+  }
+
+  /** Pages of other origins have no business with its route. */
+  get isOwn(): boolean {
+    return this.options.isOwn;
   }
 
   /** So many bytes of the body have come. */
@@ -157,14 +179,39 @@ export class Reply implements Responder {
   }
 
   private write(status: number, body: string): void {
-    this.isAnswered = true;
-    if (this.isAborted) return;
     const type = status < 400 ? this.options.contentType : null;
-    this.res.cork(() => {
+    this.finish(() => {
       this.writeHead(status, type);
-      if (body === "") this.res.end();
-      else this.res.end(this.encode(body, type));
+      if (body === "") this.res.end(undefined, this.isLast);
+      else this.res.end(this.encode(body, type), this.isLast);
     });
+  }
+
+  /** Answers an OPTIONS request. @param lines the value of Allow and what follows it */
+  allowed(lines: string): void {
+    this.finish(() => {
+      this.res.writeStatus(STATUS_LINES[204]!).writeHeader("Allow", lines).writeHeader("X-Request-Id", this.requestId);
+      this.endEmpty();
+    });
+  }
+
+  /** With a length uWebSockets.js would leave the response open, and 204 has none. */
+  private endEmpty(): void {
+    if (this.isLast) this.res.end(undefined, true);
+    else this.res.endWithoutBody();
+  }
+
+  /**
+   * Writes the answer now, or, where nothing may follow its request or others have waited long, when all bytes that came
+   * with that have been looked at: while an answer is owed, uWebSockets.js closes the connection of who asks for more.
+   */
+  private finish(give: () => void): void {
+    this.isAnswered = true;
+    const writeOut = (): void => {
+      if (!this.isAborted) this.res.cork(give);
+    };
+    if (this.isHeldBack) setImmediate(writeOut);
+    else writeOut();
   }
 
   private async writePieces(type: string, fileName: string, pieces: AsyncIterable<string>): Promise<void> {
@@ -175,7 +222,7 @@ export class Reply implements Responder {
         if (!this.isAborted && !this.writePiece(type, piece)) await this.drained();
         if (this.isAborted) return;
       }
-      this.res.cork(() => void this.res.end());
+      this.res.cork(() => void this.res.end(undefined, this.isLast));
     } catch (error) {
       if (!this.isAnswered) this.fail(error);
       else this.cutShort(asApiError(error));
@@ -219,27 +266,27 @@ export class Reply implements Responder {
   }
 
   private writeError(error: ApiError, allow: string | null, isHead: boolean): void {
-    this.isAnswered = true;
-    if (this.isAborted) return;
     const { kind, retryAfter } = error;
     const { oauth } = this.options;
     const body = oauth ? oauthErrorBody(error) : errorBody(error, this.requestId);
-    this.res.cork(() => {
+    this.finish(() => {
       this.writeHead(kind.status, null);
       if (retryAfter !== null) this.res.writeHeader("Retry-After", String(retryAfter));
       if (kind.status === 401) this.res.writeHeader("WWW-Authenticate", "Bearer");
       if (allow !== null) this.res.writeHeader("Allow", allow);
-      // With a length uWebSockets.js would leave the response open.
-      if (isHead) this.res.endWithoutBody();
-      // A body that was refused unread would be taken for the next request.
-      else this.res.end(this.encode(body, null), kind.status === 413);
+      if (isHead) this.endEmpty();
+      // Nobody should go on sending a body that was refused unread.
+      else this.res.end(this.encode(body, null), this.isLast || kind.status === 413);
     });
   }
 
   private writeHead(status: number, type: string | null): void {
     const { res, rate } = this;
+    const { policy, isOwn, cache } = this.options;
     const shown = type ?? (this.packed ? MESSAGE_PACK : "application/json");
-    res.writeStatus(STATUS_LINES[status]!).writeHeader("Content-Type", shown);
+    const lines =
+      cache === null || status >= 400 ? policy.typeLines(shown, isOwn) : policy.typeLines(shown, isOwn, cache);
+    res.writeStatus(STATUS_LINES[status]!).writeHeader("Content-Type", lines);
     res.writeHeader("X-Request-Id", this.requestId);
     for (const [name, value] of this.options.headers) res.writeHeader(name, value);
     for (const [name, value] of this.headers ?? []) res.writeHeader(name, value);
@@ -256,6 +303,8 @@ export interface HttpOptions {
   readonly authenticator: Authenticator;
   readonly logger: Logger;
   readonly counters: Counters;
+  readonly policy: AnswerPolicy;
+  readonly turn: TurnWatch;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   /** Of refusals on the routes that sign in. */
@@ -268,21 +317,29 @@ export interface HttpOptions {
   readonly reads: OrderedReads;
 }
 
-/** Registers every route of the table, 405 for their other methods and 404 for the rest. */
+/** Methods of a path: for pages of any origin, and for those of PUBLIC_URL only. */
+interface PathMethods {
+  readonly open: string[];
+  readonly own: string[];
+}
+
+/** Registers every route of the table, OPTIONS of their paths, 405 for other methods and 404 for the rest. */
 export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute[], options: HttpOptions): void {
-  const methodsOf = new Map<string, string[]>();
+  const methodsOf = new Map<string, PathMethods>();
   for (const compiled of routes) {
     const { route } = compiled;
     const path = (route.unversioned ? "" : API_BASE) + route.path;
-    const methods = methodsOf.get(path) ?? [];
-    methods.push(route.method);
+    const isOwn = isForOwnPages(route);
+    const methods = methodsOf.get(path) ?? { open: [], own: [] };
+    methods[isOwn ? "own" : "open"].push(route.method);
     methodsOf.set(path, methods);
-    const { logger, counters, pace } = options;
-    const { status, contentType, oauth } = route;
-    const own = { status, contentType, oauth, headers: compiled.headers };
-    const answers = { logger, counters, ...own, pace: signsIn(route) ? pace : null };
+    const { logger, counters, policy, turn, pace } = options;
+    const { status, contentType, oauth, cache } = route;
+    const own = { status, contentType, oauth, cache, headers: compiled.headers };
+    const answers = { logger, counters, policy, turn, isOwn, ...own, pace: signsIn(route) ? pace : null };
     const handler = (res: HttpResponse, req: HttpRequest): void => {
-      serve(compiled, res, req, new Reply(res, requestIdOf(req), req.getHeader("accept"), answers), options);
+      head.read(req);
+      serve(compiled, res, req, new Reply(res, head, answers), options);
     };
     if (route.method === "GET") app.get(path, handler);
     else if (route.method === "POST") app.post(path, handler);
@@ -291,13 +348,18 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     else app.del(path, handler);
   }
   const refuse = (res: HttpResponse, req: HttpRequest, error: ApiError, allow: string | null): void => {
-    const reply = replyWithoutRoute(res, req, options);
-    reply.error(error, allow, req.getMethod() === "head");
+    const { reply } = replyWithoutRoute(res, req, options);
+    reply.error(head.fault === null ? error : badRequest(head.fault), allow, req.getMethod() === "head");
   };
-  for (const [path, methods] of methodsOf) {
-    const allow = methods.join(", ");
-    const error = new ApiError(ErrorKind.methodNotAllowed, `this path takes ${allow}`);
-    app.any(path, (res, req) => refuse(res, req, error, allow));
+  for (const [path, { open, own }] of methodsOf) {
+    const names = [...open, ...own].join(", ");
+    const error = new ApiError(ErrorKind.methodNotAllowed, `this path takes ${names}`);
+    app.any(path, (res, req) => refuse(res, req, error, `${names}, OPTIONS`));
+    app.options(path, (res, req) => {
+      const { reply } = replyWithoutRoute(res, req, options);
+      if (head.fault !== null) reply.error(badRequest(head.fault));
+      else reply.allowed(options.policy.allowLines(head.origin, open, own));
+    });
   }
   const error = new ApiError(ErrorKind.notFound, "no such path");
   app.any("/*", (res, req) => refuse(res, req, error, null));
@@ -307,10 +369,11 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
 export function replyWithoutRoute(
   res: HttpResponse,
   req: HttpRequest,
-  { logger, counters }: Pick<ReplyOptions, "logger" | "counters">,
-): Reply {
-  const rest = { status: 200, contentType: null, oauth: false, pace: null, headers: [] };
-  return new Reply(res, requestIdOf(req), req.getHeader("accept"), { logger, counters, ...rest });
+  { logger, counters, policy, turn }: Pick<ReplyOptions, "logger" | "counters" | "policy" | "turn">,
+): { reply: Reply; head: RequestHead } {
+  head.read(req);
+  const rest = { status: 200, contentType: null, oauth: false, pace: null, headers: [], isOwn: false, cache: null };
+  return { reply: new Reply(res, head, { logger, counters, policy, turn, ...rest }), head };
 }
 
 /**
@@ -320,14 +383,17 @@ export function replyWithoutRoute(
 function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, reply: Reply, options: HttpOptions): void {
   const { route } = compiled;
   try {
+    if (head.fault !== null) throw badRequest(head.fault);
     const now = Date.now();
     const closed = route.unversioned ? null : options.closed();
     if (closed !== null) throw closed;
+    if (reply.isOwn && options.policy.isForeign(head.origin, head.host)) throw forOwnPages();
     // Where nothing is limited, trading and reading need the address only for a token that is bound to some.
     const isPlain = (route.rateClass === "order" || route.method === "GET") && route.headers.length === 0;
-    const readAddress = (): ClientAddress => clientAddress(res, req, options);
+    const { forwardedFor } = head;
+    const readAddress = (): ClientAddress => clientAddress(res, forwardedFor, options);
     const address = options.limiter === null && isPlain ? NO_ADDRESS : readAddress();
-    const credentials = readCredentials(compiled, req, options, readAddress, now);
+    const credentials = readCredentials(compiled, options, readAddress, now);
     if (credentials instanceof Promise) {
       serveLater(compiled, res, req, reply, options, address, credentials, now);
       return;
@@ -338,8 +404,8 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
       execute(route, request, reply, options.reads);
       return;
     }
-    const reader = bodyReader(compiled, req, reply, options, address.client, now);
-    readBody(res, req, reply, reader, (body) => {
+    const reader = bodyReader(compiled, reply, options, address.client, now);
+    readBody(res, reply, reader, (body) => {
       request.now = Date.now();
       stillMay(route, request);
       request.body = reader.read(body);
@@ -365,10 +431,10 @@ function serveLater(
   // Who asks is put in when it is known; what is wrong with the rest is told after that.
   const request = attempt(() => readRequest(compiled, req, reply, address, null, now));
   const hasBody = compiled.body !== null;
-  const reader = hasBody ? attempt(() => bodyReader(compiled, req, reply, options, address.client, now)) : null;
+  const reader = hasBody ? attempt(() => bodyReader(compiled, reply, options, address.client, now)) : null;
   const body = new Promise<Buffer>((resolve) => {
     // The bytes are lent for the call only.
-    if (reader !== null) readBody(res, req, reply, reader(), (bytes) => resolve(Buffer.from(bytes)));
+    if (reader !== null) readBody(res, reply, reader(), (bytes) => resolve(Buffer.from(bytes)));
   });
   // Who may not use the route isn't told what is wrong with the body.
   body.catch(() => {});
@@ -384,6 +450,10 @@ function serveLater(
     if (!reply.done) execute(route, known, reply, options.reads);
   };
   run().catch((error) => reply.fail(error));
+}
+
+function forOwnPages(): ApiError {
+  return new ApiError(ErrorKind.forbidden, "Origin: pages of other sites may not use this");
 }
 
 /** What anybody may call without a token, to get one. */
@@ -424,7 +494,7 @@ function readRequest(
     principal,
     address,
     headers: route.headers.length === 0 ? NO_HEADERS : readHeaders(route.headers, req),
-    origin: route.credited ? originOf(req) : DIRECT,
+    origin: route.credited ? originOf(head) : DIRECT,
     params: route.path.includes(":") ? [req.getParameter(0) ?? "", req.getParameter(1) ?? ""] : NO_PARAMS,
     query: compiled.query(req.getQuery() ?? ""),
     body: null,
@@ -450,7 +520,6 @@ interface BodyReader {
 /** Counts a request by its address where its body names nobody. @throws ApiError 40000 */
 function bodyReader(
   compiled: CompiledRoute,
-  req: HttpRequest,
   reply: Reply,
   { limiter }: HttpOptions,
   client: string,
@@ -458,7 +527,7 @@ function bodyReader(
 ): BodyReader {
   const { route } = compiled;
   const maxBytes = signsIn(route) ? MAX_SIGN_IN_BODY_BYTES : MAX_BODY_BYTES;
-  const type = req.getHeader("content-type");
+  const type = head.contentType;
   const count = (identifier: string): void => {
     if (countsBody(route)) reply.rate = countRequest(limiter, compiled, null, client, now, identifier);
   };
@@ -499,28 +568,18 @@ function identifierIn(parsed: () => unknown): string {
 
 const NO_PARAMS: readonly [string, string] = ["", ""];
 
-function originOf(req: HttpRequest): Origin {
-  const builderCode = req.getHeader("x-builder-code");
+function originOf({ builderCode }: RequestHead): Origin {
   return builderCode === "" ? DIRECT : creditedTo(DIRECT, builderCode, "X-Builder-Code");
 }
 
 /** Who limits count the request for, where nobody signs in. */
 export function clientAddress(
   res: HttpResponse,
-  req: HttpRequest,
+  forwardedFor: string,
   options: { readonly addressOf: AddressReader; readonly hasProxies: boolean },
 ): ClientAddress {
   const peer = Buffer.from(res.getRemoteAddressAsText()).toString("latin1");
-  return options.addressOf(peer, options.hasProxies ? forwardedFor(req) : "");
-}
-
-/** All lines of the header as one: a proxy may add a line of its own below the client's, and `getHeader` gives the first. */
-function forwardedFor(req: HttpRequest): string {
-  const lines: string[] = [];
-  req.forEach((name, value) => {
-    if (name === "x-forwarded-for") lines.push(value);
-  });
-  return lines.join(",");
+  return options.addressOf(peer, options.hasProxies ? forwardedFor : "");
 }
 
 /** Who the request says it is from: a token's holder, or nobody and why. */
@@ -534,7 +593,6 @@ const refused = (refusal: unknown): Credentials => ({ principal: null, refusal }
 
 function readCredentials(
   { route, template }: CompiledRoute,
-  req: HttpRequest,
   { authenticator, limiter }: HttpOptions,
   address: () => ClientAddress,
   now: number,
@@ -542,7 +600,7 @@ function readCredentials(
   const isPublic = route.access === "public";
   // On a public route a token only says whose limit counts.
   if (isPublic && (limiter === null || route.rateClass !== "default" || route.oauth)) return NOBODY;
-  const header = req.getHeader("authorization");
+  const header = head.authorization;
   if (isPublic && header === "") return NOBODY;
   try {
     // A forged token would be counted by its address: where that has nothing left its signature is not looked at.
@@ -592,13 +650,14 @@ function parserOf(type: string, isForm: boolean): (bytes: Buffer) => unknown {
  */
 function readBody(
   res: HttpResponse,
-  req: HttpRequest,
   reply: Reply,
   { maxBytes, refuse }: BodyReader,
   done: (body: Buffer) => void,
 ): void {
-  if (Number(req.getHeader("content-length")) > maxBytes) refuse();
+  const announced = Number(head.contentLength);
+  if (announced > maxBytes) refuse();
   let collected: Buffer | null = null;
+  let length = 0;
   res.onData((chunk, isLast) => {
     reply.received(chunk.byteLength);
     if (reply.done) return;
@@ -608,9 +667,17 @@ function readBody(
         done(Buffer.from(chunk));
         return;
       }
-      collected = collected === null ? Buffer.from(Buffer.from(chunk)) : Buffer.concat([collected, Buffer.from(chunk)]);
-      if (collected.length > maxBytes) refuse();
-      if (isLast) done(collected);
+      const end = length + chunk.byteLength;
+      if (end > maxBytes) refuse();
+      // Room for what was announced, or twice what came: a body in chunks of one byte is not copied with each of them.
+      if (collected === null || end > collected.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(announced, Math.min(2 * end, maxBytes)));
+        collected?.copy(larger, 0, 0, length);
+        collected = larger;
+      }
+      collected.set(new Uint8Array(chunk), length);
+      length = end;
+      if (isLast) done(collected.subarray(0, length));
     } catch (error) {
       reply.fail(error);
     }

@@ -46,6 +46,7 @@ import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../en
 import { AccountWriter } from "./account-writer.ts";
 import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts.ts";
 import { AnswerPace } from "./answer-pace.ts";
+import { AnswerPolicy } from "./answer-policy.ts";
 import { Approvals } from "./approvals.ts";
 import { Auth } from "./auth.ts";
 import { Authenticator } from "./authenticator.ts";
@@ -89,6 +90,7 @@ import { SigningKeys } from "./signing-keys.ts";
 import { SocialSignIn } from "./social.ts";
 import { SocketTickets } from "./socket-tickets.ts";
 import { Suspensions } from "./suspensions.ts";
+import { TurnWatch } from "./turn-watch.ts";
 import { loadUws } from "./uws.ts";
 import { Watchdog, type Watched } from "./watchdog.ts";
 import { SocketHub } from "./websocket.ts";
@@ -433,6 +435,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const pace = new AnswerPace(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
   const access = {
     authenticator,
+    policy: new AnswerPolicy(() => publicUrl),
+    turn: new TurnWatch(),
     logger,
     counters,
     limiter,

@@ -44,7 +44,6 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
         const params = query as Params;
         const back = await oauth.inspect(params, contextOf(request));
         reply.header("Location", back ?? `${publicUrl()}/consent?${new URLSearchParams(params)}`);
-        reply.header("Cache-Control", "no-store");
         reply.plain(302, "");
         return undefined;
       },
@@ -94,10 +93,8 @@ function metadataRoutes({ keys, publicUrl }: OAuthRouteContext): Route[] {
       summary: "The keys that verify session and OAuth access tokens (RFC 7517)",
       response: S.Jwks,
       enveloped: false,
-      handler({ now, reply }) {
-        reply.header("Cache-Control", JWKS_CACHE);
-        return keys.jwks(now);
-      },
+      cache: JWKS_CACHE,
+      handler: ({ now }) => keys.jwks(now),
     });
   return [
     jwks(false),

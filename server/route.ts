@@ -73,6 +73,8 @@ export interface Route {
   readonly enveloped: boolean;
   /** Of a success that is neither JSON nor MessagePack, null otherwise. */
   readonly contentType: string | null;
+  /** Cache-Control of a success; null where nobody may keep it. */
+  readonly cache: string | null;
   /** It will go: each answer says so. */
   readonly deprecated: Deprecation | null;
   readonly handler: (request: RouteRequest) => string | Promise<string | undefined> | undefined;
@@ -93,6 +95,7 @@ type Optional =
   | "status"
   | "enveloped"
   | "contentType"
+  | "cache"
   | "deprecated";
 type RouteInput = Omit<Route, Optional> & Partial<Pick<Route, Optional>>;
 
@@ -116,6 +119,7 @@ export function route(input: RouteInput): Route {
     status: 200,
     enveloped: true,
     contentType: null,
+    cache: null,
     deprecated: null,
     ...input,
   };

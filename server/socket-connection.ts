@@ -41,6 +41,8 @@ export class SocketConnection {
   starting: Topic[] = NO_TOPICS;
   /** Some of them begin with the next turn of the event loop. */
   startsSoon = false;
+  private turn = 0;
+  private inTurn = 0;
   private beginnings = MAX_BEGINNINGS;
   private beginningsAt = 0;
   /** The last order update that it was told. */
@@ -66,6 +68,13 @@ export class SocketConnection {
     this.replay = null;
     this.starting = NO_TOPICS;
     this.outbox.length = 0;
+  }
+
+  /** Counts a message: answers how many came in this turn of the event loop. */
+  countIn(turn: number): number {
+    if (turn !== this.turn) this.inTurn = 0;
+    this.turn = turn;
+    return ++this.inTurn;
   }
 
   /** Counts what it wants begun. @param now ms @throws ApiError 42900 where that is more than it may have by now */

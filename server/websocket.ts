@@ -10,6 +10,7 @@ import {
   HEARTBEAT_MS,
   MAX_BEGINNING_AHEAD_BYTES,
   MAX_CHARACTERS_PER_TURN,
+  MAX_MESSAGES_PER_LONG_TURN,
   MAX_WS_BACKPRESSURE_BYTES,
   MAX_WS_CONNECTIONS,
   MAX_WS_MESSAGE_BYTES,
@@ -17,6 +18,7 @@ import {
   WS_IDLE_TIMEOUT_S,
 } from "../engine/limits.ts";
 import type { Credential, Principal } from "./accounts.ts";
+import type { AnswerPolicy } from "./answer-policy.ts";
 import { type Authenticator, checkLive } from "./authenticator.ts";
 import { Channels, type Subscription } from "./channels.ts";
 import type { AddressReader, ClientAddress } from "./client-address.ts";
@@ -47,6 +49,7 @@ import {
   type SocketData,
 } from "./socket-connection.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./socket-tickets.ts";
+import type { TurnWatch } from "./turn-watch.ts";
 import { compileSchema } from "./validate.ts";
 import { balanceView, positionsOf, positionView } from "./views.ts";
 
@@ -161,6 +164,8 @@ export interface SocketOptions {
   readonly startedAt: number;
   readonly logger: Logger;
   readonly counters: Counters;
+  readonly policy: AnswerPolicy;
+  readonly turn: TurnWatch;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly addressOf: AddressReader;
@@ -222,6 +227,8 @@ export class SocketHub implements Audience {
       upgrade: (res, req, context) => this.upgrade(res, req, context),
       open: (socket) => this.open(socket),
       message: (socket, message, isBinary) => this.receive(socket.getUserData().connection, message, isBinary),
+      ping: (socket) => void this.endIfFlooding(socket.getUserData().connection),
+      pong: (socket) => void this.endIfFlooding(socket.getUserData().connection),
       drain: (socket) => this.drained(socket.getUserData().connection),
       dropped: (socket) => void this.slow.add(socket.getUserData().connection),
       close: (socket) => this.close(socket.getUserData().connection),
@@ -230,12 +237,13 @@ export class SocketHub implements Audience {
 
   /** Lets a client in, once it is known who asks. */
   private upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
-    const reply = replyWithoutRoute(res, req, this.options);
+    const { reply, head } = replyWithoutRoute(res, req, this.options);
+    const { forwardedFor, fault } = head;
     // The token may stand in the URL: nothing of the URL is ever logged.
     const token = new URLSearchParams(req.getQuery() ?? "").get("token");
     const protocol = protocolOf(req);
     const [key, extensions] = [req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-extensions")];
-    const address = clientAddress(res, req, this.options);
+    const address = clientAddress(res, forwardedFor, this.options);
     const accept = (principal: Principal | null): void => {
       if (reply.done) return;
       // Numbers of orders' connections are 32 bits; so many later no order of the first ones is left.
@@ -246,6 +254,7 @@ export class SocketHub implements Audience {
       res.cork(() => res.upgrade({ connection }, key, protocol, extensions, context));
     };
     try {
+      if (fault !== null) throw badRequest(fault);
       const closed = this.closedWith();
       if (closed !== null) throw closed;
       if (this.connections.size >= MAX_WS_CONNECTIONS) throw overloaded("too many connections: try again");
@@ -354,7 +363,17 @@ export class SocketHub implements Audience {
     this.endCredential(principal.credential, Date.now());
   }
 
+  /** Cuts a connection off that sends so much that all others wait: for a farewell one would have to go on reading. */
+  private endIfFlooding(connection: SocketConnection): boolean {
+    const { turn } = this.options;
+    const isLong = turn.isLong(Date.now());
+    if (connection.countIn(turn.number) <= MAX_MESSAGES_PER_LONG_TURN || !isLong) return false;
+    connection.socket?.close();
+    return true;
+  }
+
   private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
+    if (this.endIfFlooding(connection)) return;
     const reply = new OperationReply(this, connection);
     const { webSocket } = this.options.counters;
     webSocket.requests++;

@@ -11,8 +11,12 @@ export interface ExchangeOptions {
   readonly seed?: object;
 }
 
+/** From this level on a line of the log tells of trouble. */
+const ERROR_LEVEL = 50;
+
 /** The line of its log that says that it trades. */
 interface Ready {
+  readonly level: number;
   readonly msg: string;
   readonly port: number;
   readonly restored: number;
@@ -24,10 +28,13 @@ export class ExchangeProcess {
   readonly restored: number;
   /** From its start until it traded. */
   readonly readyMs: number;
+  /** Lines of its log that tell of errors. */
+  readonly trouble: readonly string[];
   private readonly child: Child;
 
-  private constructor(child: Child, { port, restored }: Ready, readyMs: number) {
+  private constructor(child: Child, { port, restored }: Ready, readyMs: number, trouble: readonly string[]) {
     this.child = child;
+    this.trouble = trouble;
     this.url = `http://127.0.0.1:${port}`;
     this.restored = restored;
     this.readyMs = readyMs;
@@ -47,11 +54,13 @@ export class ExchangeProcess {
     }
     const start = performance.now();
     const child = new Child("the exchange", "main.js", [], env);
+    const trouble: string[] = [];
     const ready = await child.line((line) => {
       const entry = JSON.parse(line) as Ready;
+      if (entry.level >= ERROR_LEVEL) trouble.push(line);
       return entry.msg === "ready" ? entry : undefined;
     });
-    return new ExchangeProcess(child, ready, performance.now() - start);
+    return new ExchangeProcess(child, ready, performance.now() - start, trouble);
   }
 
   /** Resolves when the process has ended, in words that say how. */

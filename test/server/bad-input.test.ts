@@ -213,7 +213,7 @@ describe("methods", () => {
     const path = pathOf(routes[0]!);
     // "batch" names no order: these methods of /orders/batch are those of /orders/:id.
     const ofOrder = path.endsWith("/orders/batch") ? ["GET", "PATCH", "DELETE"] : [];
-    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "TRACE"]) {
       if (methods.includes(method)) continue;
       if (ofOrder.includes(method)) {
         const body = method === "PATCH" ? { body: bodyOf("/orders/:id") } : {};
@@ -222,7 +222,7 @@ describe("methods", () => {
       }
       const answer = await user.requestRoot(method, path);
       expectCode(answer, 405, 40500);
-      expect(answer.headers.allow?.split(", ").sort()).toEqual(methods.toSorted());
+      expect(answer.headers.allow?.split(", ").sort()).toEqual([...methods, "OPTIONS"].sort());
     }
   });
 

@@ -7,6 +7,7 @@ import Type from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Accounts } from "../../server/accounts.ts";
 import { AnswerPace } from "../../server/answer-pace.ts";
+import { AnswerPolicy } from "../../server/answer-policy.ts";
 import { Authenticator } from "../../server/authenticator.ts";
 import { createAddressReader } from "../../server/client-address.ts";
 import { Counters } from "../../server/counters.ts";
@@ -20,6 +21,7 @@ import { DEFAULT_RATE_LIMITS, RateLimiter } from "../../server/rate-limiter.ts";
 import { type Route, route } from "../../server/route.ts";
 import * as S from "../../server/schemas.ts";
 import { SigningKeys } from "../../server/signing-keys.ts";
+import { TurnWatch } from "../../server/turn-watch.ts";
 import { loadUws } from "../../server/uws.ts";
 import { API_BASE, ROUTES } from "./support/client.ts";
 import { temporaryFolder } from "./support/server.ts";
@@ -64,6 +66,8 @@ beforeAll(async () => {
     logger: createLogger("silent"),
     counters: new Counters(),
     limiter: new RateLimiter(limits),
+    policy: new AnswerPolicy(() => PUBLIC_URL),
+    turn: new TurnWatch(),
     pace: new AnswerPace(1_000, 1_000),
     addressOf: createAddressReader([]),
     hasProxies: false,

@@ -57,13 +57,21 @@ export interface Answer<T = unknown> {
   readonly headers: IncomingHttpHeaders;
 }
 
+/** What browsers and caches are told with every answer. */
+const POLICY: Readonly<Record<string, string>> = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+};
+
 export interface Options {
   /** A value is sent as JSON, text and bytes as they are. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-interface RawAnswer {
+export interface RawAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -101,11 +109,26 @@ function expectThat(condition: boolean, what: string, raw: RawAnswer): asserts c
 
 let requestCount = 0;
 
+/** Only a page of the exchange's own may read what sessions are made and kept with; nobody may keep what isn't meant to. */
+export function expectPolicy(route: Route | undefined, raw: RawAnswer): void {
+  const { status, headers } = raw;
+  for (const [name, value] of Object.entries(POLICY)) expectThat(headers[name] === value, name, raw);
+  const kept = status < 400 ? (route?.cache ?? "no-store") : "no-store";
+  expectThat(headers["cache-control"] === kept, `Cache-Control is ${kept}`, raw);
+  const readers = headers["access-control-allow-origin"];
+  const isSessions =
+    route?.access === "operator" || route?.tokens.join() === "session" || /^\/auth\//.test(route?.path ?? "");
+  if (isSessions) expectThat(/^https?:\/\/[^*]+$/.test(String(readers)), "no page of another origin may read it", raw);
+  else expectThat(readers === "*", "pages of all origins may read it", raw);
+  expectThat(headers["access-control-allow-credentials"] === undefined, "nobody's cookies", raw);
+}
+
 /** What any answer of the API must be. Gives it back as one object; a body that is no envelope becomes `data`. */
 export function checkAnswer(method: string, url: string, requestId: string | null, raw: RawAnswer): Answer {
   const path = url.split("?")[0]!;
   const matched = CHECKED_ROUTES.find(({ route, pattern }) => route.method === method && pattern.test(path));
   const { status, headers } = raw;
+  expectPolicy(matched?.route, raw);
   const type = status < 400 ? (matched?.route.contentType ?? null) : null;
   expectThat(headers["content-type"] === (type ?? "application/json"), "Content-Type", raw);
   if (requestId === null) expectThat(/^[\x21-\x7e]+$/.test(String(headers["x-request-id"])), "X-Request-Id", raw);

@@ -1,0 +1,70 @@
+/**
+ * Connections that send as fast as they can and never pause: uWebSockets.js would read one of them for as long as there
+ * is more. They are cut off, and an order of somebody else comes through meanwhile.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectEndsWell } from "../server/support/checks.ts";
+import type { Client } from "../server/support/client.ts";
+import { BUY, terms } from "../server/support/terms.ts";
+import { head, Wire } from "../server/support/wire.ts";
+import { type TestMarket, World } from "../server/support/world.ts";
+import { frame } from "./fuzz/messages.ts";
+
+/** Some tens of ms each as a rule; for ever, where nobody is cut off. */
+const SLOWEST_ORDER_MS = 4_000;
+const CONNECTIONS = 4;
+const UPGRADE = head("GET", "/ws", null, [
+  ...["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+]);
+
+let world: World;
+let user: Client;
+let market: TestMarket;
+beforeAll(async () => {
+  world = await World.start({ users: 1, markets: [2] });
+  user = world.user();
+  market = world.market();
+});
+afterAll(() => expectEndsWell(world));
+
+/** Sends the bytes again and again until the connection ends; reads what comes, and keeps none of it. */
+function flood(begin: string, again: Buffer): Wire {
+  const wire = new Wire(world.server.port);
+  const push = (): void => {
+    while (wire.endedAt === null && wire.socket.write(again));
+    if (wire.endedAt === null) wire.socket.once("drain", push);
+  };
+  wire.socket.write(begin);
+  wire.socket.removeAllListeners("data").on("data", () => {});
+  wire.socket.once("connect", push);
+  return wire;
+}
+
+const message = (text: string): Buffer => frame(1, Buffer.from(text));
+
+test.for([
+  ["messages that are no operation", UPGRADE, message("{}")],
+  ["operations", UPGRADE, message('{"op":"ping","id":1}')],
+  ["pings", UPGRADE, frame(9, Buffer.alloc(0))],
+  ["reads in one piece", "", Buffer.from(head("GET", "/time", null))],
+  ["paths that are none", "", Buffer.from(head("GET", "/nothing", null))],
+] as const)("%s without end", async ([, begin, bytes]) => {
+  const again = Buffer.concat(Array.from({ length: Math.ceil(65_536 / bytes.length) }, () => bytes));
+  const since = performance.now();
+  const wires = Array.from({ length: CONNECTIONS }, () => flood(begin, again));
+  const order = await user.place(terms(market, 0, BUY, 1, 1, { time_in_force: "ioc" }));
+  expect(order.status).toBe("queued");
+  await Promise.all(wires.map(({ ended }) => ended));
+  expect(performance.now() - since).toBeLessThan(SLOWEST_ORDER_MS);
+});
+
+test("a body in chunks of one byte is read in a moment", async () => {
+  const wire = new Wire(world.server.port);
+  const body = JSON.stringify(terms(market, 0, BUY, 1, 1, { time_in_force: "ioc" })).padEnd(65_536, " ");
+  const chunks = [...body].map((character) => `1\r\n${character}\r\n`).join("");
+  wire.socket.write(head("POST", "/orders", user.token, ["Transfer-Encoding: chunked"]));
+  wire.socket.write(`${chunks}0\r\n\r\n`);
+  await wire.ended;
+  expect(wire.answers().map(({ status }) => status)).toEqual([202]);
+});

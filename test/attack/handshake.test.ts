@@ -1,0 +1,130 @@
+/**
+ * WebSocket handshakes that are none, and frames that no client may send: answered or ended at once, each for its own
+ * connection only, while an order goes through on another. Random ones are the fuzz's.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectEndsWell } from "../server/support/checks.ts";
+import { BUY, terms } from "../server/support/terms.ts";
+import { Wire } from "../server/support/wire.ts";
+import { type TestMarket, tokenOf, World } from "../server/support/world.ts";
+import { frame } from "./fuzz/messages.ts";
+
+let world: World;
+let market: TestMarket;
+beforeAll(async () => {
+  world = await World.start({ users: 1, named: { other: {} }, markets: [2] });
+  market = world.market();
+});
+afterAll(() => expectEndsWell(world));
+
+const KEY = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+const FIELDS = ["Host: x", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", KEY];
+
+function handshake(fields: readonly string[], line = "GET /api/v1/ws HTTP/1.1"): string {
+  return [line, ...fields, "", ""].join("\r\n");
+}
+
+/** The answer's head; what else came stays with the wire. */
+async function ask(wire: Wire, bytes: string): Promise<string> {
+  wire.socket.write(bytes, "latin1");
+  await wire.until((text) => text.includes("\r\n\r\n"));
+  return wire.received.toString("latin1").split("\r\n\r\n")[0]!;
+}
+
+describe("handshakes", () => {
+  const without = (name: string): string[] => FIELDS.filter((field) => !field.startsWith(`${name}:`));
+  const cases: readonly (readonly [name: string, status: number, fields: string[], line?: string])[] = [
+    ["no key", 404, without("Sec-WebSocket-Key")],
+    ["an empty key", 404, [...without("Sec-WebSocket-Key"), "Sec-WebSocket-Key:"]],
+    ["a short key", 404, [...without("Sec-WebSocket-Key"), "Sec-WebSocket-Key: dGhlIHNhbXBs"]],
+    ["a key beyond all", 404, [...without("Sec-WebSocket-Key"), `Sec-WebSocket-Key: ${"a".repeat(1_000)}`]],
+    ["another method", 404, [...FIELDS, "Content-Length: 0"], "POST /api/v1/ws HTTP/1.1"],
+    ["another path", 404, FIELDS, "GET /api/v1/ws/ HTTP/1.1"],
+    ["another route", 200, FIELDS, "GET /api/v1/time HTTP/1.1"],
+    ["another protocol of the web", 505, FIELDS, "GET /api/v1/ws HTTP/1.0"],
+    ["fields beyond all", 431, [...FIELDS, `X: ${"y".repeat(10_000)}`]],
+    ["two lengths", 400, [...FIELDS, "Content-Length: 0", "Content-Length: 1"]],
+    ["a body", 101, [...FIELDS, "Content-Length: 0"]],
+    ["a page of another site: it has no cookie to misuse", 101, [...FIELDS, "Origin: https://evil.example"]],
+    ["subprotocols that nobody knows", 101, [...FIELDS, "Sec-WebSocket-Protocol: a, __proto__, msgpackx, "]],
+    ["extensions that nobody knows", 101, [...FIELDS, "Sec-WebSocket-Extensions: permessage-deflate; x=1, y"]],
+    ["a token that is none", 401, FIELDS, "GET /api/v1/ws?token=%00%ff%E0%80 HTTP/1.1"],
+    ["a token without an end", 401, FIELDS, `GET /api/v1/ws?token=${"a".repeat(3_000)} HTTP/1.1`],
+    ["a token whose name is not", 101, FIELDS, "GET /api/v1/ws?Token=x&__proto__[token]=x&a HTTP/1.1"],
+    ["two tokens, of which the first counts", 401, FIELDS, `GET /api/v1/ws?token=x&token=${tokenOf("other")} HTTP/1.1`],
+  ];
+  test.for(cases)("%s: %i", async ([, status, fields, line]) => {
+    const wire = new Wire(world.server.port);
+    const head = await ask(wire, handshake(fields, line));
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    if (status === 101) expect(head).not.toMatch(/sec-websocket-(protocol|extensions)/i);
+    wire.socket.destroy();
+    await wire.ended;
+  });
+});
+
+describe("frames", () => {
+  const [TEXT, CLOSE, PING, LAST] = [0x1, 0x8, 0x9, 0x80];
+  const ping = Buffer.from('{"op":"ping","id":1}');
+  const bytes = (hex: string): Buffer => Buffer.from(hex, "hex");
+  const bad: readonly (readonly [string, Buffer])[] = [
+    ["a reserved bit", frame(TEXT, ping, LAST | 0x40 | TEXT)],
+    ["all reserved bits", frame(TEXT, ping, LAST | 0x70 | TEXT)],
+    ["an opcode of a later protocol", frame(3, ping)],
+    ["a control opcode of a later protocol", frame(11, ping)],
+    ["a ping in pieces", frame(PING, Buffer.alloc(5), PING)],
+    ["a ping of 126 bytes", frame(PING, Buffer.alloc(126))],
+    ["a piece without a beginning", frame(0, ping, LAST)],
+    ["a message within a message", Buffer.concat([frame(TEXT, ping, TEXT), frame(TEXT, ping)])],
+    [
+      "a character that never ends, in two pieces",
+      Buffer.concat([frame(TEXT, bytes("f09f"), TEXT), frame(0, bytes("2880"), LAST)]),
+    ],
+    ["a length of 2^63", bytes("81ff800000000000000000000000")],
+    ["a length of 2^63 - 1", bytes("81ff7fffffffffffffff00000000")],
+    ["a length of 64 KiB and one", frame(TEXT, Buffer.alloc(65_537, 0x20))],
+    [
+      "pieces of more than 64 KiB",
+      Buffer.concat([frame(TEXT, Buffer.alloc(60_000, 0x20), TEXT), frame(0, Buffer.alloc(60_000, 0x20), LAST)]),
+    ],
+    ["16 MiB", frame(TEXT, Buffer.alloc(1 << 24, 0x20))],
+    ["half a close code", frame(CLOSE, bytes("03"))],
+    ["a close code that nobody may send", frame(CLOSE, bytes("03ed"))],
+    ["a close whose reason is no UTF-8", frame(CLOSE, bytes("03e8c328"))],
+  ];
+  test.for(bad)("%s ends its connection", async ([, sent]) => {
+    const wire = new Wire(world.server.port);
+    const other = world.client("other");
+    expect(await ask(wire, handshake(FIELDS))).toMatch(/^HTTP\/1\.1 101 /);
+    wire.socket.write(sent);
+    const order = await other.place(terms(market, 0, BUY, 1, 1, { time_in_force: "ioc" }));
+    expect(order.status).toBe("queued");
+    await wire.ended;
+    // Nothing of it was taken for an operation.
+    expect(wire.received.toString("latin1")).not.toContain('"now"');
+  });
+
+  test("a frame without a mask is no operation", async () => {
+    const wire = new Wire(world.server.port);
+    await ask(wire, handshake(FIELDS));
+    wire.socket.write(Buffer.concat([Buffer.from([LAST | TEXT, ping.length]), ping]));
+    await world.client("other").place(terms(market, 0, BUY, 1, 1, { time_in_force: "ioc" }));
+    wire.socket.end();
+    await wire.ended;
+    expect(wire.received.toString("latin1")).not.toContain('"now"');
+  });
+
+  test("hundreds of the smallest are answered in their turn, and nobody else waits", async () => {
+    const wire = new Wire(world.server.port);
+    await ask(wire, handshake(FIELDS));
+    const count = 450;
+    wire.socket.write(Buffer.concat(Array.from({ length: count }, () => frame(PING, Buffer.alloc(0)))));
+    wire.socket.write(Buffer.concat(Array.from({ length: count }, () => frame(TEXT, Buffer.from("{}")))));
+    wire.socket.write(frame(TEXT, ping));
+    await world.client("other").place(terms(market, 0, BUY, 1, 1, { time_in_force: "ioc" }));
+    await wire.until((text) => text.includes('"now"'));
+    const refused = wire.received.toString("latin1").match(/"code":40000/g);
+    expect(refused).toHaveLength(count);
+    wire.socket.destroy();
+  });
+});

@@ -1,0 +1,150 @@
+/**
+ * What pages of other origins may do: read what anybody may, call with a token of their own, and nothing where sessions
+ * are made and kept. That every answer carries the policy is checked with every answer (support/client.ts); here are those
+ * that no other test asks for, preflights, and a server that is reached by HTTPS.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Route } from "../../server/route.ts";
+import { expectEndsWell } from "../server/support/checks.ts";
+import { API_BASE, type Client, expectPolicy, type RawAnswer, ROUTES } from "../server/support/client.ts";
+import { PASSWORD } from "../server/support/identity.ts";
+import { tokenOf, World } from "../server/support/world.ts";
+
+const OWN = "https://exchange.test";
+const FOREIGN = "https://evil.example";
+
+let world: World;
+let anonymous: Client;
+let user: Client;
+beforeAll(async () => {
+  // One token is refused soon: of each limited answer there is one.
+  const limits = JSON.stringify({ user: 3, address: 1_000, auth_identifier: 1_000 });
+  const env = { PUBLIC_URL: OWN, RATE_LIMITS: limits };
+  world = await World.start({ users: 1, named: { owner: { password: PASSWORD } }, markets: [2], env });
+  anonymous = world.anonymous();
+  user = world.user();
+});
+afterAll(() => expectEndsWell(world));
+
+function send(method: string, path: string, headers: Record<string, string>, body: object | null = null) {
+  const bytes = body === null ? null : Buffer.from(JSON.stringify(body));
+  const type: Record<string, string> = body === null ? {} : { "Content-Type": "application/json" };
+  return anonymous.send(method, path, { ...type, ...headers }, bytes);
+}
+
+const pathOf = (route: Route): string => {
+  return (route.unversioned ? "" : API_BASE) + route.path.replaceAll(/:\w+/g, "1");
+};
+const withPrefix = (route: Route): string => (route.unversioned ? "" : API_BASE) + route.path;
+
+describe("answers", () => {
+  const bearer = { Authorization: `Bearer ${tokenOf("user0")}` };
+  const place = { market_id: 1, outcome_id: 1, side: 1, price: 10, quantity: 1 };
+  const cases: readonly (readonly [number, string, string, Record<string, string>, (object | null)?])[] = [
+    [200, "GET", "/api/v1/time", {}],
+    [200, "GET", "/livez", {}],
+    [200, "GET", "/metrics", {}],
+    [200, "GET", "/.well-known/jwks.json", {}],
+    [200, "GET", "/api/v1/wallet/transactions", { ...bearer, Accept: "text/csv" }],
+    [202, "POST", "/api/v1/orders", bearer, place],
+    [200, "GET", "/api/v1/markets", { Accept: "application/msgpack" }],
+    [400, "POST", "/api/v1/orders", bearer, { ...place, side: 3 }],
+    [401, "GET", "/api/v1/me", {}],
+    [403, "POST", "/api/v1/me/personal-access-tokens", bearer, { name: "x", scopes: ["orders:write"] }],
+    [404, "GET", "/nothing", {}],
+    [405, "PUT", "/api/v1/time", {}],
+    [405, "HEAD", "/api/v1/time", {}],
+    [413, "POST", "/api/v1/orders", bearer, { padding: "x".repeat(70_000) }],
+  ];
+  test.for(cases)("%i to %s %s", async ([status, method, path, headers, body = null]) => {
+    const raw = await send(method, path, headers, body);
+    expect(raw.status).toBe(status);
+    expectPolicy(
+      ROUTES.find((route) => route.method === method && pathOf(route) === path),
+      raw,
+    );
+    expect(raw.headers["strict-transport-security"]).toBe("max-age=31536000");
+  });
+
+  test("429, with what is left of the limit", async () => {
+    let raw: RawAnswer;
+    do raw = await send("GET", "/api/v1/me/fills", bearer);
+    while (raw.status === 200);
+    expect(raw.status).toBe(429);
+    expectPolicy(undefined, raw);
+    const exposed = String(raw.headers["access-control-expose-headers"]).split(", ");
+    const names = Object.keys(raw.headers).filter((name) => /^(ratelimit-.*|retry-after|x-request-id)$/.test(name));
+    expect(names).toHaveLength(5);
+    expect(exposed.map((name) => name.toLowerCase())).toEqual(expect.arrayContaining(names));
+  });
+});
+
+describe("preflights", () => {
+  const paths = new Map<string, Route[]>();
+  for (const route of ROUTES) paths.set(withPrefix(route), [...(paths.get(withPrefix(route)) ?? []), route]);
+  const isForOwnPages = ({ access, tokens, path }: Route): boolean => {
+    return access === "operator" || tokens.join() === "session" || path.startsWith("/auth/");
+  };
+  const methodsIn = (text: unknown): string[] => (text === undefined ? [] : String(text).split(", ").sort());
+
+  test.for([...paths])("%s", async ([path, routes]) => {
+    const target = path.replaceAll(/:\w+/g, "1");
+    const all = routes.map(({ method }) => String(method)).sort();
+    const open = routes.filter((route) => !isForOwnPages(route)).map(({ method }) => String(method));
+    for (const [origin, granted] of [
+      [FOREIGN, open.sort()],
+      ["null", open],
+      [OWN, all],
+      [`${OWN}.evil.example`, open],
+    ] as const) {
+      const { status, headers, body } = await send("OPTIONS", target, { Origin: origin });
+      expect([status, body.length, methodsIn(headers.allow)]).toEqual([204, 0, [...all, "OPTIONS"].sort()]);
+      expect([origin, methodsIn(headers["access-control-allow-methods"])]).toEqual([origin, granted]);
+      const reader = granted.length === 0 ? undefined : origin === OWN ? OWN : "*";
+      expect([origin, headers["access-control-allow-origin"]]).toEqual([origin, reader]);
+      expect(headers["access-control-allow-credentials"]).toBeUndefined();
+      expect([headers["x-content-type-options"], headers.vary]).toEqual(["nosniff", "Origin"]);
+      if (granted.length === 0) continue;
+      expect(headers["access-control-max-age"]).toBe("7200");
+      expect(headers["access-control-allow-headers"]).toMatch(/Authorization, Content-Type/);
+    }
+  });
+
+  test("cost the caller none of its requests", async () => {
+    const own = { Authorization: `Bearer ${tokenOf("user0")}`, Origin: FOREIGN };
+    for (let n = 0; n < 20; n++) await send("OPTIONS", "/api/v1/orders/1", own);
+    expect((await send("GET", "/api/v1/orders/1", own)).headers["ratelimit-remaining"]).toBe("2");
+  });
+});
+
+describe("pages of other sites", () => {
+  const signIn = { email: "owner@example.com", password: PASSWORD };
+
+  test.for([FOREIGN, "null", `${OWN}.evil.example`, "http://exchange.test", "file://", "https://exchange.test:444"])(
+    "%s may not sign in, nor refresh",
+    async (origin) => {
+      for (const [path, body] of [
+        ["/api/v1/auth/login", signIn],
+        ["/api/v1/auth/refresh", { refresh_token: "x" }],
+      ] as const) {
+        const raw = await send("POST", path, { Origin: origin }, body);
+        expect([raw.status, JSON.parse(raw.body.toString())]).toEqual([403, expect.objectContaining({ code: 40300 })]);
+        expect(raw.headers["access-control-allow-origin"]).toBe(OWN);
+      }
+    },
+  );
+
+  test("those of PUBLIC_URL may, and those of the name that the request is sent to, and who is no page", async () => {
+    const host = `127.0.0.1:${world.server.port}`;
+    const headers: readonly Record<string, string>[] = [{ Origin: OWN }, { Origin: `http://${host}`, Host: host }, {}];
+    for (const each of headers) expect((await send("POST", "/api/v1/auth/login", each, signIn)).status).toBe(200);
+  });
+
+  test("may read market data and trade with a token of their own", async () => {
+    const raw = await send("GET", "/api/v1/markets", { Origin: FOREIGN });
+    expect([raw.status, raw.headers["access-control-allow-origin"]]).toEqual([200, "*"]);
+    const order = { market_id: 1, outcome_id: 1, side: 1, price: 10, quantity: 1 };
+    const headers = { Origin: FOREIGN, Authorization: `Bearer ${user.token}` };
+    expect((await send("POST", "/api/v1/orders", headers, order)).status).toBe(202);
+  });
+});
