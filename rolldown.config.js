@@ -10,6 +10,7 @@ const entries = {
   "journal-thread": "engine/journal/journal-thread.ts",
   "history-worker": "server/history-worker.ts",
   "password-worker": "server/password-worker.ts",
+  "test/simulation/simulate": "test/simulation/simulate.ts",
 };
 for (const folder of ["bench", "test"]) {
   for (const file of readdirSync(new URL(folder, import.meta.url), { recursive: true })) {
