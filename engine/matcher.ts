@@ -911,7 +911,14 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     slots[slotBase | S_REMAINING] = remaining;
     slots[slotBase | S_USER] = w[base | R.W_USER]!;
     slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = d[(base >> 1) | R.D_ORDER_ID]!;
-    enqueue(slot, outcome, sideOf(w[base]!), price, remaining);
+    const side = sideOf(w[base]!);
+    // It cannot rest among those that it would match: a bid above an ask would be taken for the other side's.
+    if ((w[base]! & R.FLAG_LAST) !== 0 && wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
+      emitTakerCanceled(slot, price, remaining, Reason.operator);
+      slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
+      return;
+    }
+    enqueue(slot, outcome, side, price, remaining);
   }
 
   function refuse(kind: number, w: Int32Array, d: Float64Array, base: number, reason: number): void {

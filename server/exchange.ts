@@ -7,7 +7,7 @@
  * of the turn (`pump`)  3. orderPlaced committed: the 202  4. its fills and end: ledger, public state, `order.updated`.
  */
 import { check } from "../engine/check.ts";
-import { isFinal, OrderStatus, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
+import { isFinal, OrderStatus, OrderType, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
 import type { LiveOrderRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { ANSWER_DEADLINE_MS, MICRO_PER_SHARE } from "../engine/limits.ts";
@@ -452,18 +452,31 @@ export class Exchange {
     if ((flags & R.FLAG_TEXT) !== 0) store.texts.write(slot, clientOrderId, builderCode, fingerprint ?? 0);
     if (clientOrderId !== null) this.clientOrderIds.add(user, clientOrderId, id, 0);
     this.lastOrderId = Math.max(this.lastOrderId, priority ?? 0);
-    const packed = R.packCommand(R.CommandKind.restoreOrder, side, type, tif, stp, flags);
-    this.pushOrder(link, packed, slot, remaining, quantity, store.expiresAt[slot]!, 0, updatedAt);
+    const before = this.newestRestored.get(market.id);
+    if (before !== undefined) this.pushRestored(before, 0);
+    this.newestRestored.set(market.id, slot);
     if (tif === TimeInForce.gtd) this.expiries.add({ at: expiresAt!, slot, orderId: id });
     this.restored.push(slot);
     return true;
   }
 
   private restored: number[] = [];
+  /** By market: the order that entered its books last, whose command waits until it is linked and has its hold. */
+  private readonly newestRestored = new Map<number, number>();
+
+  /** Writes the restoration of the order in `slot`. */
+  private pushRestored(slot: number, flags: number): void {
+    const { store } = this;
+    const link = this.links.of(store.markets[slot]!);
+    const packed = R.withKind(store.packed[slot]!, R.CommandKind.restoreOrder) | flags;
+    const [remaining, quantity] = [store.remaining[slot]!, store.quantities[slot]!];
+    this.pushOrder(link, packed, slot, remaining, quantity, store.expiresAt[slot]!, 0, store.updatedAt[slot]!);
+  }
 
   /**
    * Links restored orders to their users, in the order of their ids, and ends those that a crash interrupted: what is left
-   * of an order in the middle of its matching, and what was tied to a connection.
+   * of an order in the middle of its matching, and what was tied to a connection. Of a market's orders only the last one
+   * can have been in the middle of its matching; where what rests would match it, the engine ends it.
    */
   async endRestore(): Promise<void> {
     const { ids, statuses, packed } = this.store;
@@ -472,7 +485,16 @@ export class Exchange {
       this.store.link(slot);
       this.holds.hold(slot);
     }
-    const interrupted = this.restored.filter((slot) => statuses[slot] === OrderStatus.queued);
+    for (const slot of this.newestRestored.values()) {
+      await this.roomForCommands();
+      this.pushRestored(slot, R.FLAG_LAST);
+    }
+    this.newestRestored.clear();
+    const mayRest = (slot: number): boolean =>
+      R.typeOf(packed[slot]!) === OrderType.limit && R.timeInForceOf(packed[slot]!) <= TimeInForce.gtd;
+    const isLive = (slot: number): boolean => ids[slot] !== 0;
+    this.restored = this.restored.filter(isLive);
+    const interrupted = this.restored.filter((slot) => statuses[slot] === OrderStatus.queued || !mayRest(slot));
     const tied = this.restored.filter((slot) => (packed[slot]! & R.FLAG_TIED) !== 0);
     this.restored = [];
     this.cancels.add(interrupted, Reason.operator, null);
