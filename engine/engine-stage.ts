@@ -18,6 +18,8 @@ export interface EngineStageOptions extends Pick<MatcherOptions, "capacity" | "a
   readonly clock: MicroClock;
   /** Commands in each batch; the stage observes. */
   readonly batchCommands: HistogramMemory;
+  /** Commands that a chain may have, whose events must find room in an empty ring. */
+  readonly longestChain?: number;
   /** The event ring is full in the middle of a command: commits and waits until `hasRoom` holds. */
   readonly waitForRoom: (hasRoom: () => boolean) => void;
 }
@@ -27,10 +29,12 @@ export class EngineStage {
   private readonly commands: RingConsumer;
   private readonly stamp: BatchStamp;
   private readonly batchCommands: Histogram;
+  private readonly longestChain: number;
   private hasStopped = false;
 
   constructor(options: EngineStageOptions) {
-    const { capacity, activeBooks, largestId, waitForRoom } = options;
+    const { capacity, activeBooks, largestId, longestChain = MAX_CHAIN_COMMANDS, waitForRoom } = options;
+    this.longestChain = longestChain;
     const events = new RingProducer(options.events);
     const half = options.events.records >> 1;
     const hasRoom = (): boolean => events.hasRoom(half);
@@ -63,7 +67,7 @@ export class EngineStage {
   private countNext(): number {
     const { commands } = this;
     const packed = commands.words[(commands.tail & commands.mask) * RECORD_WORDS]!;
-    return (packed & FLAG_MORE) === 0 ? 1 : MAX_CHAIN_COMMANDS;
+    return (packed & FLAG_MORE) === 0 ? 1 : this.longestChain;
   }
 
   /**
@@ -109,5 +113,5 @@ function checkChained(packed: number, left: number): void {
   const kind = kindOf(packed);
   const postOnly = kind === CommandKind.placeOrder && (packed & FLAG_POST_ONLY) !== 0;
   check(kind === CommandKind.cancelOrder || postOnly, "a chain is made of cancels and post-only placements");
-  check(left > 1 || (packed & FLAG_MORE) === 0, "a chain is no longer than MAX_CHAIN_COMMANDS");
+  check(left > 1 || (packed & FLAG_MORE) === 0, "a chain is no longer than it may be");
 }

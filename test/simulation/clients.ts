@@ -82,10 +82,16 @@ export interface Mood {
   /** Prices on each side. */
   readonly depth: number;
   readonly cancels: number;
+  /** Shares that most orders ask for at most. */
+  readonly most: number;
+  /** How many of the orders take whatever there is. */
+  readonly sweeps: number;
+  /** Most of them want one and the same outcome. */
+  readonly focuses: boolean;
 }
 
 export class Clients implements Audience {
-  mood: Mood = { gap: 0, depth: 5, cancels: 1 };
+  mood: Mood = { gap: 0, depth: 5, cancels: 1, most: 40, sweeps: 0, focuses: false };
   readonly hash: Hash;
   private life!: Life;
   private readonly random: Random;
@@ -142,6 +148,8 @@ export class Clients implements Audience {
 
   refused(what: string, error: ApiError): void {
     this.tally.add("refusal", String(error.kind.code));
+    if (!this.life.exchange.links.haveRoom) this.tally.add("full", "command ring");
+    if (!this.life.exchange.store.hasSlots(1)) this.tally.add("full", "slots");
     this.hash.text(error.kind.code, what);
   }
 
@@ -219,7 +227,8 @@ export class Clients implements Audience {
   /** One thing that somebody does. */
   act(): void {
     const { random } = this;
-    const kind = random.next() * 100;
+    // Who builds up a book places.
+    const kind = random.next() * (this.mood.focuses && random.chance(0.9) ? 52 : 100);
     try {
       if (kind < 52) this.place();
       else if (kind < 60 + 8 * this.mood.cancels) this.cancel();
@@ -258,6 +267,7 @@ export class Clients implements Audience {
     const all = this.life.exchange.registry.all();
     if (all.length === 0) return null;
     const open = all.filter(isTradable);
+    if (open.length > 0 && this.mood.focuses && random.chance(0.85)) return open[0]!;
     return open.length > 0 && random.chance(0.98) ? random.pick(open) : random.pick(all);
   }
 
@@ -278,7 +288,7 @@ export class Clients implements Audience {
   private quantity(user: number, outcome: number, side: number): number {
     const { random } = this;
     if (random.chance(0.004)) return 1_000_000_000;
-    const most = random.chance(0.1) ? 400 : 40;
+    const most = random.chance(0.1) ? 10 * this.mood.most : this.mood.most;
     if (side === Side.buy) return random.integer(1, most);
     const shares = this.life.exchange.ledger.availableShares(user, outcome);
     return random.integer(1, Math.max(1, Math.min(most, shares)));
@@ -286,9 +296,10 @@ export class Clients implements Audience {
 
   private placement(user: number, market: Market): Placement {
     const { random, clock } = this;
-    const outcomeId = random.pick(market.outcomes).id;
-    const side = this.sells(user, outcomeId) ? Side.sell : Side.buy;
-    const isMarket = random.chance(0.08);
+    const isFocused = this.mood.focuses && random.chance(0.85);
+    const outcomeId = isFocused ? market.outcomes[0]!.id : random.pick(market.outcomes).id;
+    const side = !isFocused && this.sells(user, outcomeId) ? Side.sell : Side.buy;
+    const isMarket = !isFocused && random.chance(0.08);
     const kind = random.next();
     const timeInForce = isMarket
       ? random.pick([TimeInForce.ioc, TimeInForce.fok])
@@ -321,7 +332,24 @@ export class Clients implements Audience {
     const market = this.market();
     if (market === null) return;
     const user = this.user();
-    this.send(user, this.placement(user, market), this.origin(user));
+    const order = this.random.chance(this.mood.sweeps) ? this.sweep(user, market) : this.placement(user, market);
+    this.send(user, order, this.origin(user));
+  }
+
+  /** Takes all that the user's money can pay for: hundreds of events of one command. */
+  private sweep(user: number, market: Market): Placement {
+    const { ledger } = this.life.exchange;
+    this.tally.add("placed", "sweep");
+    // What is left of a set where many bid for the first outcome.
+    const outcomeId = market.outcomes[1]!.id;
+    const shares = ledger.availableShares(user, outcomeId);
+    const payable = Math.floor(ledger.available(user) / USDC);
+    const side = shares > payable ? Side.sell : Side.buy;
+    const quantity = Math.max(1, Math.min(5_000, side === Side.sell ? shares : payable));
+    const terms = { type: OrderType.market, timeInForce: TimeInForce.ioc, price: null, postOnly: false };
+    const rest = { clientOrderId: null, expiresAt: null, validUntil: null, timestamps: false };
+    const selfTradePrevention = SelfTradePrevention.cancelMaker;
+    return { marketId: market.id, outcomeId, side, quantity, selfTradePrevention, ...terms, ...rest };
   }
 
   private send(user: number, order: Placement, origin: Origin): void {
@@ -389,7 +417,7 @@ export class Clients implements Audience {
     const found = this.live();
     const kind = random.next();
     const user = found?.user ?? this.user();
-    if (kind < 0.06) {
+    if (kind < 0.04) {
       const id = random.integer(1, record.lastOrder + 2);
       const ask = new Ask(this, "cancel of some order", () => {});
       this.unless(ask, () => life.entry.cancel(user, id, clock.now, ask));
@@ -440,7 +468,12 @@ export class Clients implements Audience {
       const outcomeId = random.pick(market.outcomes).id;
       const side = this.sells(user, outcomeId) ? Side.sell : Side.buy;
       const price = this.price(market, side);
-      quotes.set(`${outcomeId} ${side} ${price}`, { outcomeId, side, price, quantity: random.integer(1, 40) });
+      quotes.set(`${outcomeId} ${side} ${price}`, {
+        outcomeId,
+        side,
+        price,
+        quantity: random.integer(1, this.mood.most),
+      });
     }
     const { store } = life.exchange;
     const last = store.ids[store.newestOf(user)] ?? 0;
@@ -634,11 +667,15 @@ export class Clients implements Audience {
     const least = this.record.markets.size < MAX_MARKETS ? 1 : 2;
     const candidates = all.filter(({ status }) => status <= MarketStatus.closed);
     if (candidates.length === 0) return;
-    const market = random.pick(candidates);
+    const full = candidates.filter(isTradable)[0];
+    // The market that everybody wants has the most orders to cancel.
+    if (this.mood.sweeps > 0 && full !== undefined && random.chance(0.4)) return this.step(full, "close");
+    const halted = candidates.filter(({ status }) => status === MarketStatus.halted);
+    const market = halted.length > 0 && random.chance(0.8) ? halted[0]! : random.pick(candidates);
     const isLast = candidates.filter(isTradable).length <= least;
     if (market.status === MarketStatus.open) {
-      if (random.chance(0.8)) this.step(market, "halt");
-      else if (!isLast && random.chance(0.5)) this.step(market, "close");
+      if (random.chance(0.5)) this.step(market, "halt");
+      else if (!isLast && random.chance(0.3)) this.step(market, "close");
     } else if (market.status === MarketStatus.halted) {
       this.step(market, random.chance(0.1) && !isLast ? "close" : "resume");
     } else this.resolve(market);

@@ -60,7 +60,8 @@ export class Executed {
     const id = doubles[(w >> 1) + R.D_ORDER_ID]!;
     const at = doubles[(w >> 1) + R.D_AT]!;
     const market = words[w + R.W_MARKET]!;
-    if (market !== 0) this.markets.add(market);
+    // Sets of a market that closed in another life pass through an engine that doesn't know it.
+    if (this.books.has(market)) this.markets.add(market);
     switch (kind) {
       case R.CommandKind.placeOrder: {
         const book = this.books.get(market)!;
@@ -147,7 +148,10 @@ export class Executed {
     const queue = book.resting(outcome, side);
     const place = queue.findIndex((other) => (side === C.Side.buy ? other.price < price : other.price > price));
     queue.splice(place < 0 ? queue.length : place, 0, order);
+    // In the middle of its matching when the last life ended: what is left of it ends.
+    if ((words[w]! & R.FLAG_LAST) !== 0 && book.crossed().length > 0) book.cancel(id, "operator");
     this.marketOf.set(id, { market, book });
+    this.touched.add(id);
     this.slots[words[w + R.W_SLOT]!] = id;
   }
 

@@ -46,6 +46,7 @@ export interface Shape {
   readonly commandRecords: number;
   readonly eventRecords: number;
   readonly reservedCommands: number;
+  readonly longestChain: number;
   /** Slots of live orders. */
   readonly capacity: number;
   readonly largestId: number;
@@ -58,6 +59,8 @@ export interface Clock {
   now: number;
 }
 
+/** Nothing that should come to an end takes more turns than this. */
+export const PATIENCE = 20_000;
 const COUNT_BOUNDS = [1, 10, 100];
 
 /** The gateway's event loop, turned by hand. */
@@ -255,13 +258,14 @@ export class Life {
     shape: Shape,
     clock: () => number,
   ) {
-    const { capacity, activeBooks, largestId } = shape;
+    const { capacity, activeBooks, largestId, longestChain } = shape;
     const engine: Engine = {
       stage: new EngineStage({
         ...memory,
         capacity,
         activeBooks,
         largestId,
+        longestChain,
         clock,
         batchCommands: createHistogram(COUNT_BOUNDS),
         waitForRoom: (hasRoom) => {
@@ -409,6 +413,22 @@ export class Life {
     );
   }
 
+  /** Lets all that is on its way come to its end; nobody asks for more meanwhile. */
+  async becomeQuiet(): Promise<void> {
+    for (let turns = 0, quiet = 0; quiet < 2; turns++) {
+      ensure(turns < PATIENCE, "what is on its way comes to its end");
+      while (this.mailbox.deliver());
+      while (this.lookUp());
+      this.checkpoint();
+      this.loop.turn();
+      for (let i = 0; i < this.engines.length; i++) this.runEngine(i, 1_000);
+      this.commit();
+      this.loop.turn();
+      await microtasks();
+      quiet = this.isQuiet ? quiet + 1 : 0;
+    }
+  }
+
   /** May have orders in its books. */
   canTrade(market: number): boolean {
     const status = this.exchange.registry.get(market)?.status;
@@ -428,4 +448,9 @@ export class Life {
       // A recovery that a crash interrupted was still reading: the collector closes it.
     }
   }
+}
+
+/** Lets all promises that can be kept be kept. */
+export function microtasks(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,5 @@
 /** Runs worlds one after the other from one seed, and says where one failed. */
+import { Random } from "../server/support/random.ts";
 import { Hash } from "./clients.ts";
 import { Disk } from "./disk.ts";
 import type { Tally } from "./tally.ts";
@@ -18,10 +19,11 @@ export async function runWorlds(
   told: (steps: number) => void = () => {},
 ): Promise<{ readonly hash: number; readonly worlds: number }> {
   const template = Disk.template();
+  const seeds = new Random(seed);
   const hash = new Hash();
   let worlds = 0;
   for (let done = 0; done < steps; worlds++) {
-    const world = new World(seed + worlds, template, tally);
+    const world = new World(seeds.integer(0, 2 ** 31), template, tally);
     try {
       await world.run(Math.min(STEPS_OF_WORLD, steps - done));
     } catch (error) {
