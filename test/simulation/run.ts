@@ -6,7 +6,7 @@ import type { Tally } from "./tally.ts";
 import { World } from "./world.ts";
 
 /** A world's files and histories grow with its steps, and with them what a look at all of it costs. */
-const STEPS_OF_WORLD = 10_000;
+const STEPS_OF_WORLD = 12_000;
 
 /** A difference between the exchange and its references: when and where, and what was done last. */
 export class Simulated extends Error {}
