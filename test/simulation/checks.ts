@@ -187,7 +187,7 @@ function add<K>(sums: Map<K, number>, key: K, amount: number): void {
 }
 
 /** The engines' books and the gateway's mirror of them are the reference's, and nothing in them would match. */
-export function compareBooks(life: Life): void {
+export function compareBooks(life: Life, record: Committed): void {
   for (const { executed, stage } of life.engines) {
     executed.expectUncrossed();
     executed.compareBooks(stage.matcher, (market) => life.canTrade(market));
@@ -195,7 +195,17 @@ export function compareBooks(life: Life): void {
       for (const outcome of book.outcomes) {
         for (const side of [1, 2] as const) {
           const levels = new Map<number, number>();
-          for (const { price, remaining } of book.resting(outcome, side)) add(levels, price, remaining);
+          const queue = book.resting(outcome, side);
+          queue.forEach(({ terms, price, remaining }, i) => {
+            add(levels, price, remaining);
+            const before = queue[i - 1];
+            // Who rests at a price came in the order that is on record, also when it was a recovery that put them there.
+            const isInTurn =
+              before === undefined ||
+              before.price !== price ||
+              record.live.get(before.terms.id)!.priority < record.live.get(terms.id)!.priority;
+            ensure(isInTurn, `order ${before?.terms.id} stands before order ${terms.id}`);
+          });
           const shown = life.exchange.registry.outcome(outcome)?.book?.levels(side, 10_000) ?? [];
           same(shown, [...levels], `the gateway's book of ${outcome}`);
         }

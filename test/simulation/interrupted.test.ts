@@ -102,7 +102,7 @@ test.for([
     remaining: interrupted.remaining,
   });
   expect(record.live.size).toBe(interrupted.remaining);
-  compareBooks(life);
+  compareBooks(life, record);
   compareGateway(life, record);
   compareDatabase(life.database, record, { fills: 0, entries: 0, updates: 0 });
   verify(life.database);

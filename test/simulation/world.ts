@@ -434,7 +434,7 @@ export class World {
 
   private compareMemory(): void {
     compareGateway(this.life, this.record);
-    compareBooks(this.life);
+    compareBooks(this.life, this.record);
     compareNames(this.life, this.record);
   }
 
