@@ -16,7 +16,7 @@ const STEPS = 60_000;
 /** What must have been come across, by the lines of the command's report. */
 const COVERED: Record<string, readonly string[]> = {
   step: ["client", "gateway", "engine", "journal", "clock", "tick", "idle", "checkpoint", "recovery", "check", "in between"],
-  end: ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop", "during recovery"],
+  end: ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop", "during recovery", "in the middle of a command"],
   full: ["event ring", "command ring", "slots"],
   match: ["direct", "mint", "merge"],
   placed: ["limit gtc", "limit gtd", "limit ioc", "limit fok", "market ioc", "market fok", "post-only", "sweep"],

@@ -86,7 +86,7 @@ const WEATHERS: readonly Weather[] = [
 
 /** The ways in which a life ends. */
 const ENDS = ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop"] as const;
-export type End = (typeof ENDS)[number];
+type End = (typeof ENDS)[number] | "in the middle of a command";
 
 export class World {
   readonly hash = new Hash();
@@ -380,7 +380,7 @@ export class World {
     const kind = random.next();
     if (kind < 0.55) {
       this.note("clock");
-      clock.now += random.chance(0.004) ? random.integer(0, SOME_DAYS_MS) : random.integer(0, 60);
+      clock.now += random.chance(0.008) ? random.integer(0, SOME_DAYS_MS) : random.integer(0, 60);
     } else if (kind < 0.8) {
       this.note("tick");
       life.exchange.tick(clock.now);
@@ -408,8 +408,8 @@ export class World {
     this.tally.add("full", "event ring");
     for (let turns = 0; !hasRoom(); turns++) {
       ensure(turns < PATIENCE, "a full event ring finds room");
-      if (this.untilEnd < 100 && random.chance(0.3)) {
-        this.end = "between steps";
+      if (random.chance(0.04)) {
+        this.end = "in the middle of a command";
         throw new Crash("crash in the middle of a command");
       }
       const kind = random.next();
