@@ -83,6 +83,8 @@ export interface MatcherOptions {
   readonly capacity: number;
   /** Books with orders at one time. */
   readonly activeBooks?: number;
+  /** Of markets and outcomes. */
+  readonly largestId?: number;
   /**
    * Called in the middle of a command when the event ring is full: everything before is published. It must commit and
    * wait until the last consumer made room. What is published then stands at a match boundary.
@@ -117,6 +119,7 @@ export interface Matcher {
 export function createMatcher(events: RingProducer, options: MatcherOptions): Matcher {
   const capacity = options.capacity;
   const activeBooks = options.activeBooks ?? MAX_ACTIVE_BOOKS;
+  const largestId = options.largestId ?? MAX_OUTCOME_ID;
   const { onRingFull, beforePublish = () => {} } = options;
 
   const slotMemory = new ArrayBuffer(4 * ((capacity + 1) << SLOT_SHIFT));
@@ -125,10 +128,10 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   /** Each order's quantity as placed or amended; apart, because only amends and decrements read it. */
   const totals = new Int32Array(capacity + 1);
 
-  const outcomes = new Int32Array((MAX_OUTCOME_ID + 1) << OUTCOME_SHIFT);
-  const marketStatus = new Uint8Array(MAX_OUTCOME_ID + 1);
-  const marketFirst = new Int32Array(MAX_OUTCOME_ID + 1);
-  const marketCount = new Uint8Array(MAX_OUTCOME_ID + 1);
+  const outcomes = new Int32Array((largestId + 1) << OUTCOME_SHIFT);
+  const marketStatus = new Uint8Array(largestId + 1);
+  const marketFirst = new Int32Array(largestId + 1);
+  const marketCount = new Uint8Array(largestId + 1);
 
   const headers = new Int32Array((activeBooks + 1) * BOOK_WORDS);
   const freeBooks = new Int32Array(activeBooks + 1);
@@ -908,7 +911,14 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     slots[slotBase | S_REMAINING] = remaining;
     slots[slotBase | S_USER] = w[base | R.W_USER]!;
     slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = d[(base >> 1) | R.D_ORDER_ID]!;
-    enqueue(slot, outcome, sideOf(w[base]!), price, remaining);
+    const side = sideOf(w[base]!);
+    // It cannot rest among those that it would match: a bid above an ask would be taken for the other side's.
+    if ((w[base]! & R.FLAG_LAST) !== 0 && wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
+      emitTakerCanceled(slot, price, remaining, Reason.operator);
+      slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
+      return;
+    }
+    enqueue(slot, outcome, side, price, remaining);
   }
 
   function refuse(kind: number, w: Int32Array, d: Float64Array, base: number, reason: number): void {
@@ -1019,7 +1029,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   function openMarket(market: number, first: number, count: number): void {
-    check(market > 0 && market <= MAX_OUTCOME_ID && first > 0 && first + count - 1 <= MAX_OUTCOME_ID, "ids in bounds");
+    check(market > 0 && market <= largestId && first > 0 && first + count - 1 <= largestId, "ids in bounds");
     check(marketStatus[market] === MarketStatus.proposed && count >= 2 && count <= MAX_OUTCOMES, "a market opens once");
     marketStatus[market] = MarketStatus.open;
     marketFirst[market] = first;

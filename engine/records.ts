@@ -8,7 +8,7 @@
  *   double         4         5       6            7
  *                  order id  at, ms  expires at*  valid until
  *   packed: kind 0..7 | side 8..11 | type 12..15 | time in force 16..19 | self-trade prevention 20..23 | flags 24..31
- *   flags:  post-only 24 | pat 25 | replaces 26 | more 27 | tied 28 | text 29 | quote 30
+ *   flags:  post-only 24 | pat 25 | replaces (of restoreOrder: last) 26 | more 27 | tied 28 | text 29 | quote 30
  *   (*) of amendOrder: the order's new time priority; of placeOrder with flag replaces: what remained of the old order.
  *
  * Engine event (engine -> journal -> gateway)
@@ -26,7 +26,9 @@
  *                  With flag replaces, of a post-only order that isn't gtd: reference = the slot of an order of the same
  *                  user that an earlier cancelOrder of the same chain named, double 6 = what the gateway last knew to
  *                  remain of it. What went of it since then is taken off the quantity (missingOf in matcher.ts)
- *   restoreOrder   the same with quantity = what remains, reference = the total: rests without matching
+ *   restoreOrder   the same with quantity = what remains, reference = the total: rests without matching. With flag last it
+ *                  entered its market's books after all others; where it would match, a crash interrupted that, and it
+ *                  ends instead: orderCanceled
  *   cancelOrder    slot, order id, at, reference (the caller's, echoed); reason in the time in force's place
  *   amendOrder     slot, order id, at, price, quantity (new total; 0 in either: as it is), valid until, reference; double 6
  *                  = the new time priority, echoed in orderAmended
@@ -122,6 +124,8 @@ export const FLAG_PAT = 1 << 25;
 /** Of placeOrder: it takes the place of an order that its chain canceled. In events the bit is matchEnd. */
 export const FLAG_REPLACES = 1 << 26;
 export const FLAG_MATCH_END = 1 << 26;
+/** Of restoreOrder: the order that entered its market's books last. */
+export const FLAG_LAST = 1 << 26;
 /** Of any command: the next one in the ring belongs to the same chain. In events the bit is updateEnd. */
 export const FLAG_MORE = 1 << 27;
 export const FLAG_UPDATE_END = 1 << 27;
@@ -135,6 +139,8 @@ export const FLAG_QUOTE = 1 << 30;
 /** What an order keeps from its command to its orderPlaced event. */
 export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_TIED | FLAG_TEXT | FLAG_QUOTE;
 
+/** The same first word of another kind of command. */
+export const withKind = (packed: number, kind: number): number => (packed & ~0xff) | kind;
 export const kindOf = (packed: number): number => packed & 0xff;
 export const sideOf = (packed: number): number => (packed >>> 8) & 0xf;
 

@@ -22,11 +22,49 @@ interface Waiting {
   reject(error: Error): void;
 }
 
+/** The way to the journal and back. */
+export interface Mailbox {
+  post(message: JournalMessage): void;
+  /** Gives each reply to `receive` from now on. */
+  listen(receive: (reply: JournalReply) => void): void;
+  /** Replies that are there already and weren't given; none of them is given again. */
+  take(): JournalReply[];
+}
+
+/** To the journal in its thread. */
+export class PortMailbox implements Mailbox {
+  private readonly port: MessagePort;
+  private readonly posted: Int32Array;
+  private readonly journalWaker: Waker;
+
+  /** @param posted count of posted messages, shared with the journal */
+  constructor(port: MessagePort, posted: SharedArrayBuffer, journalWaker: Waker) {
+    this.port = port;
+    this.posted = new Int32Array(posted);
+    this.journalWaker = journalWaker;
+  }
+
+  post(message: JournalMessage): void {
+    this.port.postMessage(message);
+    Atomics.add(this.posted, POSTED, 1);
+    this.journalWaker.wake();
+  }
+
+  listen(receive: (reply: JournalReply) => void): void {
+    this.port.on("message", receive);
+  }
+
+  take(): JournalReply[] {
+    const replies: JournalReply[] = [];
+    for (let found = receiveMessageOnPort(this.port); found !== undefined; found = receiveMessageOnPort(this.port)) {
+      replies.push(found.message as JournalReply);
+    }
+    return replies;
+  }
+}
+
 export interface AccountWriterOptions {
-  readonly port: MessagePort;
-  /** Count of posted messages, shared with the journal. */
-  readonly posted: SharedArrayBuffer;
-  readonly journalWaker: Waker;
+  readonly mailbox: Mailbox;
   readonly exchange: Exchange;
   readonly accounts: Accounts;
   /** Checkpoints the WAL through a connection of another thread; the journal asks for it. */
@@ -34,9 +72,7 @@ export interface AccountWriterOptions {
 }
 
 export class AccountWriter {
-  private readonly port: MessagePort;
-  private readonly posted: Int32Array;
-  private readonly journalWaker: Waker;
+  private readonly mailbox: Mailbox;
   private readonly exchange: Exchange;
   private readonly accounts: Accounts;
   private readonly checkpoint: () => Promise<void>;
@@ -47,13 +83,11 @@ export class AccountWriter {
   private refusal: ApiError | null = null;
 
   constructor(options: AccountWriterOptions) {
-    this.port = options.port;
-    this.posted = new Int32Array(options.posted);
-    this.journalWaker = options.journalWaker;
+    this.mailbox = options.mailbox;
     this.exchange = options.exchange;
     this.accounts = options.accounts;
     this.checkpoint = options.checkpoint;
-    this.port.on("message", (reply: JournalReply) => this.receive(reply));
+    this.mailbox.listen((reply) => this.receive(reply));
   }
 
   /**
@@ -65,7 +99,7 @@ export class AccountWriter {
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
       this.waiting.set(id, { writes, resolve, reject });
-      this.post({ id, writes, audits });
+      this.mailbox.post({ id, writes, audits });
     });
   }
 
@@ -84,27 +118,15 @@ export class AccountWriter {
   /** Nothing more can be made durable: whoever waits, or comes, is told so, but for what was done before. */
   refuse(refusal: ApiError): void {
     this.refusal = refusal;
-    for (let found = receiveMessageOnPort(this.port); found !== undefined; found = receiveMessageOnPort(this.port)) {
-      this.receive(found.message as JournalReply);
-    }
+    for (const reply of this.mailbox.take()) this.receive(reply);
     for (const { reject } of this.waiting.values()) reject(refusal);
     this.waiting.clear();
-  }
-
-  private post(message: JournalMessage): void {
-    this.port.postMessage(message);
-    Atomics.add(this.posted, POSTED, 1);
-    this.journalWaker.wake();
-  }
-
-  close(): void {
-    this.port.close();
   }
 
   private receive(reply: JournalReply): void {
     if (reply === "checkpoint") {
       // Where it fails (reads queue up, the disk is full) the journal's own does the work, or meets the error.
-      const done = (): void => this.post("checkpointed");
+      const done = (): void => this.mailbox.post("checkpointed");
       void this.checkpoint().then(done, done);
       return;
     }

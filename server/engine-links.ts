@@ -13,7 +13,6 @@ export interface EngineLink {
   readonly waker: Waker;
 }
 
-/** Records kept free in a command ring for what cannot be refused: cancels, expiries, market changes. */
 const RESERVED_COMMANDS = 1024;
 /** Commands after which the engine gets what there is without waiting for the turn's end, so that both work at once. */
 const HANDOVER_COMMANDS = 16;
@@ -31,8 +30,12 @@ export class EngineLinks {
   /** By link: events that the turn at hand applies. */
   private readonly counts: number[] = [];
 
-  constructor(links: readonly EngineLink[]) {
+  private readonly reserved: number;
+
+  /** @param reserved records kept free in a command ring for what cannot be refused: cancels, expiries, market changes */
+  constructor(links: readonly EngineLink[], reserved = RESERVED_COMMANDS) {
     this.links = links;
+    this.reserved = reserved;
     this.published = links.map((link) => link.commands.head);
   }
 
@@ -42,7 +45,7 @@ export class EngineLinks {
 
   /** True when so many commands can be written that may be refused. */
   hasRoom(link: EngineLink, count = 1): boolean {
-    return link.commands.hasRoom(RESERVED_COMMANDS + count);
+    return link.commands.hasRoom(this.reserved + count);
   }
 
   /** True when a command can be written that cannot be refused. */

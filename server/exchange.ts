@@ -7,19 +7,19 @@
  * of the turn (`pump`)  3. orderPlaced committed: the 202  4. its fills and end: ledger, public state, `order.updated`.
  */
 import { check } from "../engine/check.ts";
-import { isFinal, OrderStatus, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
+import { isFinal, OrderStatus, OrderType, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
 import type { LiveOrderRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
-import { ANSWER_DEADLINE_MS, MAX_LIVE_ORDERS, MICRO_PER_SHARE } from "../engine/limits.ts";
+import { ANSWER_DEADLINE_MS, MICRO_PER_SHARE } from "../engine/limits.ts";
 import { MinHeap } from "../engine/min-heap.ts";
 import * as R from "../engine/records.ts";
-import type { Waker } from "../engine/ring.ts";
 import { withIndex } from "../engine/typed-arrays.ts";
 import { CancelJobs } from "./cancel-jobs.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
 import type { Counters } from "./counters.ts";
 import { type EngineLink, EngineLinks } from "./engine-links.ts";
 import { ApiError, ErrorKind, overloaded } from "./errors.ts";
+import type { GatewayLoop } from "./gateway-loop.ts";
 import { Holds } from "./holds.ts";
 import {
   isProposed,
@@ -77,7 +77,7 @@ export interface Audience {
 
 export interface ExchangeOptions {
   readonly links: readonly EngineLink[];
-  readonly gatewayWaker: Waker;
+  readonly loop: GatewayLoop;
   readonly store: OrderStore;
   readonly ledger: Ledger;
   readonly registry: MarketRegistry;
@@ -87,6 +87,8 @@ export interface ExchangeOptions {
   readonly userSequences: readonly (readonly [userId: number, sequence: number])[];
   readonly counters: Counters;
   readonly times: OrderTimes;
+  /** Records of a command ring that are kept for what cannot be refused. */
+  readonly reservedCommands?: number;
 }
 
 export class Exchange {
@@ -104,13 +106,13 @@ export class Exchange {
   /** When gtd orders expire. Orders that ended meanwhile stay until their time or the next sweep. */
   readonly expiries = new MinHeap<{ readonly at: number; readonly slot: number; readonly orderId: number }>();
   private audience: Audience | null = null;
-  private readonly gatewayWaker: Waker;
+  private readonly loop: GatewayLoop;
   private lastOrderId: number;
   /** By user: the last number of its order updates. */
   private userSequences = new Float64Array(1024);
 
   /** By slot of an order in flight: where its answer waits. */
-  private readonly placements = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly placements: Int32Array;
   /** Fills of the command at hand's taker, JSON texts, until its order.updated. */
   private takerFills = "";
   private readonly changedUsers = new Map<number, Set<number>>();
@@ -126,9 +128,10 @@ export class Exchange {
   private readonly updates: { user: number; sequence: number; at: number; json: string }[] = [];
 
   constructor(options: ExchangeOptions) {
-    this.links = new EngineLinks(options.links);
-    this.gatewayWaker = options.gatewayWaker;
+    this.links = new EngineLinks(options.links, options.reservedCommands);
+    this.loop = options.loop;
     this.store = options.store;
+    this.placements = new Int32Array(this.store.capacity + 1);
     this.ledger = options.ledger;
     this.registry = options.registry;
     this.clientOrderIds = options.clientOrderIds;
@@ -139,7 +142,7 @@ export class Exchange {
     this.holds = new Holds(this.store, this.ledger);
     this.cancels = new CancelJobs(this.store, (slot, reason, reference) => {
       if (!this.links.hasReservedRoom(this.links.of(this.store.markets[slot]!))) return false;
-      this.pushCancel(slot, reason, reference, Date.now());
+      this.pushCancel(slot, reason, reference, this.loop.now());
       return true;
     });
     this.reads = new OrderedReads(this.links, (userId, callback) => {
@@ -320,7 +323,7 @@ export class Exchange {
     outcomes: Int32Array,
   ): Promise<void> {
     for (let next = 0; next < users.length; ) {
-      const until = performance.now() + SETTLING_SLICE_MS;
+      const until = this.loop.elapsed() + SETTLING_SLICE_MS;
       while (next < users.length && this.changedUsers.size < MAX_TOLD_PER_SLICE) {
         const user = users[next]!;
         const outcome = outcomes[next]!;
@@ -330,10 +333,10 @@ export class Exchange {
         );
         this.changed(user, outcome);
         next++;
-        if (next % HOLDERS_PER_CLOCK_LOOK === 0 && performance.now() > until) break;
+        if (next % HOLDERS_PER_CLOCK_LOOK === 0 && this.loop.elapsed() > until) break;
       }
       this.endBatch();
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.turnEnd();
     }
     this.ledger.endSets(market.id);
     market.resolution = resolution;
@@ -453,18 +456,31 @@ export class Exchange {
       this.clientOrderIds.add(user, clientOrderId, id, createdAt);
     }
     this.lastOrderId = Math.max(this.lastOrderId, priority ?? 0);
-    const packed = R.packCommand(R.CommandKind.restoreOrder, side, type, tif, stp, flags);
-    this.pushOrder(link, packed, slot, remaining, quantity, store.expiresAt[slot]!, 0, updatedAt);
+    const before = this.newestRestored.get(market.id);
+    if (before !== undefined) this.pushRestored(before, 0);
+    this.newestRestored.set(market.id, slot);
     if (tif === TimeInForce.gtd) this.expiries.add({ at: expiresAt!, slot, orderId: id });
     this.restored.push(slot);
     return true;
   }
 
   private restored: number[] = [];
+  /** By market: the order that entered its books last, whose command waits until it is linked and has its hold. */
+  private readonly newestRestored = new Map<number, number>();
+
+  /** Writes the restoration of the order in `slot`. */
+  private pushRestored(slot: number, flags: number): void {
+    const { store } = this;
+    const link = this.links.of(store.markets[slot]!);
+    const packed = R.withKind(store.packed[slot]!, R.CommandKind.restoreOrder) | flags;
+    const [remaining, quantity] = [store.remaining[slot]!, store.quantities[slot]!];
+    this.pushOrder(link, packed, slot, remaining, quantity, store.expiresAt[slot]!, 0, store.updatedAt[slot]!);
+  }
 
   /**
    * Links restored orders to their users, in the order of their ids, and ends those that a crash interrupted: what is left
-   * of an order in the middle of its matching, and what was tied to a connection.
+   * of an order in the middle of its matching, and what was tied to a connection. Of a market's orders only the last one
+   * can have been in the middle of its matching; where what rests would match it, the engine ends it.
    */
   async endRestore(): Promise<void> {
     this.links.setRestoring(false);
@@ -474,7 +490,16 @@ export class Exchange {
       this.store.link(slot);
       this.holds.hold(slot);
     }
-    const interrupted = this.restored.filter((slot) => statuses[slot] === OrderStatus.queued);
+    for (const slot of this.newestRestored.values()) {
+      await this.roomForCommands();
+      this.pushRestored(slot, R.FLAG_LAST);
+    }
+    this.newestRestored.clear();
+    const mayRest = (slot: number): boolean =>
+      R.typeOf(packed[slot]!) === OrderType.limit && R.timeInForceOf(packed[slot]!) <= TimeInForce.gtd;
+    const isLive = (slot: number): boolean => ids[slot] !== 0;
+    this.restored = this.restored.filter(isLive);
+    const interrupted = this.restored.filter((slot) => statuses[slot] === OrderStatus.queued || !mayRest(slot));
     const tied = this.restored.filter((slot) => (packed[slot]! & R.FLAG_TIED) !== 0);
     this.restored = [];
     this.cancels.add(interrupted, Reason.operator, null);
@@ -486,7 +511,7 @@ export class Exchange {
   async cancelsDone(): Promise<void> {
     while (this.cancels.isBusy) {
       this.schedule();
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.turnEnd();
     }
   }
 
@@ -494,7 +519,7 @@ export class Exchange {
   async roomForCommands(): Promise<void> {
     while (!this.links.haveRoom) {
       this.schedule();
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.turnEnd();
     }
   }
 
@@ -545,11 +570,16 @@ export class Exchange {
     }
   }
 
+  /** Resolves in a later turn. */
+  private turnEnd(): Promise<void> {
+    return new Promise((resolve) => this.loop.soon(resolve));
+  }
+
   /** Hands commands over at the end of this turn of the event loop, with whatever else arrives in it. */
   schedule(): void {
     if (this.pumping) return;
     this.pumping = true;
-    setImmediate(this.pump);
+    this.loop.soon(this.pump);
   }
 
   /** One turn: hand commands over, apply what was committed; again at once while answers are owed. */
@@ -558,7 +588,7 @@ export class Exchange {
     this.links.publish();
     this.drain();
     if (this.pendingCount > 0 && this.spin-- > 0) {
-      setImmediate(this.pump);
+      this.loop.soon(this.pump);
       return;
     }
     this.spin = SPIN_TURNS;
@@ -572,7 +602,7 @@ export class Exchange {
   private park(): void {
     if (this.parked) return;
     this.parked = true;
-    void this.gatewayWaker.sleepAsync(this.links.hasEvents, 1_000).then(() => {
+    this.loop.sleep(this.links.hasEvents, () => {
       this.parked = false;
       if (this.pumping) return;
       this.drain();

@@ -10,6 +10,7 @@ export class GatheredAnswer {
   private readonly userId: number;
   private readonly place: number;
   private release: (() => void) | null = null;
+  private isOver = false;
 
   /** @param deadline ms since the epoch */
   constructor(exchange: Exchange, userId: number, answer: Answer, deadline: number) {
@@ -20,20 +21,28 @@ export class GatheredAnswer {
 
   /** An event of it was applied, and isn't told yet. */
   arrived(): void {
-    this.release ??= this.exchange.holdBack(this.userId);
+    // Who was told that it failed waits for nothing more: what was held back now would stay so.
+    if (!this.isOver) this.release ??= this.exchange.holdBack(this.userId);
   }
 
   /** All is known. */
   finish(json: string): void {
-    this.exchange.waiting.take(this.place)?.data(json);
+    this.end()?.data(json);
     this.release?.();
     this.release = null;
   }
 
   /** It cannot be completed; later events change nothing. */
   fail(error: ApiError): void {
-    this.exchange.waiting.give(this.place)?.error(error);
+    this.end()?.error(error);
     this.release?.();
     this.release = null;
+  }
+
+  /** The one who waits, unless it has its answer. */
+  private end(): Answer | null {
+    if (this.isOver) return null;
+    this.isOver = true;
+    return this.exchange.waiting.take(this.place);
   }
 }

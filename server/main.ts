@@ -12,26 +12,15 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
-import { MarketStatus, Reason } from "../engine/constants.ts";
+import { Reason } from "../engine/constants.ts";
 import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/histogram.ts";
 import { emptyWal, migrate, openDatabase } from "../engine/journal/database.ts";
 import type { JournalSetup } from "../engine/journal/journal-stage.ts";
-import {
-  loadAccounts,
-  loadApprovals,
-  loadClientOrders,
-  loadEvents,
-  loadLedger,
-  loadLiveOrders,
-  loadPendingWithdrawals,
-  loadUpdateSequences,
-} from "../engine/journal/load.ts";
+import { loadAccounts, loadApprovals, loadPendingWithdrawals, loadUpdateSequences } from "../engine/journal/load.ts";
 import { bringOrdersForward } from "../engine/journal/order-states.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
-import { Ledger } from "../engine/ledger.ts";
 import {
   assertLimits,
-  CLIENT_ORDER_ID_MS,
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
   MAX_ENDED_SESSIONS,
@@ -43,7 +32,7 @@ import {
 import { createMicroClock, takeClockEpoch } from "../engine/micro-clock.ts";
 import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../engine/ring.ts";
 import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/thread-setup.ts";
-import { AccountWriter } from "./account-writer.ts";
+import { AccountWriter, PortMailbox } from "./account-writer.ts";
 import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts.ts";
 import { AnswerPace } from "./answer-pace.ts";
 import { AnswerPolicy } from "./answer-policy.ts";
@@ -61,6 +50,7 @@ import { API_BASE } from "./envelope.ts";
 import { type ApiError, overloaded, STARTING, STOPPING } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
 import { FileGuard } from "./file-guard.ts";
+import { nodeLoop } from "./gateway-loop.ts";
 import { History } from "./history.ts";
 import { registerRoutes } from "./http.ts";
 import { Turns } from "./in-turns.ts";
@@ -71,7 +61,6 @@ import { MarketCatalog } from "./market-catalog.ts";
 import { MarketFeed } from "./market-feed.ts";
 import { MarketLife } from "./market-life.ts";
 import { MarketLists } from "./market-lists.ts";
-import { MarketRegistry } from "./market-registry.ts";
 import { MarketSearch } from "./market-search.ts";
 import { Messenger } from "./messenger.ts";
 import { Metrics } from "./metrics.ts";
@@ -83,6 +72,7 @@ import { OrderTimes } from "./order-times.ts";
 import { Passwords } from "./passwords.ts";
 import { Pats } from "./pats.ts";
 import { RateLimiter } from "./rate-limiter.ts";
+import { loadExchange, restoreTrading } from "./recovery.ts";
 import { createRoutes } from "./routes.ts";
 import { applySeed, readSeed, type Seed } from "./seed.ts";
 import { Sessions } from "./sessions.ts";
@@ -269,17 +259,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   bringOrdersForward(db);
   // Now, not when the journal opens it: that would have to wait for what is being read here.
   emptyWal(db);
-  const ledger = new Ledger();
-  const state = loadLedger(db, ledger);
-  const registry = new MarketRegistry(state.sequence + 1, state.lastEntryId);
-  for (const event of loadEvents(db)) registry.addEvent(event);
-  const outcomesOf = new Map<number, typeof state.outcomes>();
-  for (const outcome of state.outcomes) {
-    const list = outcomesOf.get(outcome.marketId);
-    if (list === undefined) outcomesOf.set(outcome.marketId, [outcome]);
-    else list.push(outcome);
-  }
-  for (const row of state.markets) registry.add(row, outcomesOf.get(row.id)!);
+  const { state, ledger, registry } = loadExchange(db);
   const accounts = new Accounts((credential) => hub.endCredential(credential, Date.now()));
   accounts.load(loadAccounts(db, Date.now() - config.accessTtlMs, MAX_ENDED_SESSIONS));
   if (seed === null && state.sequence === 0 && state.markets.length === 0) seed = sampleSeed(config.dataDir);
@@ -292,7 +272,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const counters = new Counters();
   const exchange = new Exchange({
     links: threads.links,
-    gatewayWaker: threads.gatewayWaker,
+    loop: nodeLoop(threads.gatewayWaker),
     store,
     ledger,
     registry,
@@ -316,9 +296,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
       writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
   });
   const writer = new AccountWriter({
-    port: threads.port,
-    posted: threads.posted,
-    journalWaker: threads.journalWaker,
+    mailbox: new PortMailbox(threads.port, threads.posted, threads.journalWaker),
     exchange,
     accounts,
     checkpoint: () => history.checkpoint(),
@@ -455,23 +433,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   publicUrl = publicUrl.replace(/:0$/, `:${port}`);
   keys.setAudience(publicUrl, audience());
 
-  for (const market of registry.all()) {
-    if (market.status !== MarketStatus.open && market.status !== MarketStatus.halted) continue;
-    await exchange.roomForCommands();
-    exchange.openMarket(market);
-    if (market.status === MarketStatus.halted) exchange.changeMarket(market, "halt", startedAt, IGNORED);
-  }
-  let restored = 0;
-  for (const row of loadLiveOrders(db)) {
-    while (!exchange.restore(row)) await exchange.roomForCommands();
-    restored++;
-  }
-  for (const [id, userId, clientOrderId, at] of loadClientOrders(db, startedAt - CLIENT_ORDER_ID_MS)) {
-    clientOrderIds.add(userId, clientOrderId, id, at);
-  }
-  await exchange.endRestore();
-  await exchange.settled();
-  registry.startSequences();
+  const restored = await restoreTrading(exchange, db, startedAt);
   db.close();
   for (const [marketId, hour, volume] of await history.hourlyVolumes(startedAt - DAY_MS)) {
     registry.addHourlyVolume(registry.get(marketId)!, hour * 3_600_000, volume);
@@ -574,7 +536,6 @@ async function start(config: Config, logger: Logger): Promise<void> {
 /** It also stops when the process ends that started it with a channel between the two: reach-server.ts. */
 const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const leave = (): void => process.exit(0);
-const IGNORED = { data(): void {}, error(): void {} };
 
 /** What is where, for whoever started this by hand; logs go to stdout as JSON lines, this to stderr. */
 function greet(config: Config, port: number): void {

@@ -43,40 +43,68 @@ export interface OrderFields {
 }
 
 export class OrderStore {
-  readonly texts = new OrderTexts(MAX_LIVE_ORDERS);
+  readonly capacity: number;
+  readonly texts: OrderTexts;
   // By slot, from 1. Integers below 2^31 in Int32Array, times and ids in Float64Array.
-  readonly ids = new Float64Array(MAX_LIVE_ORDERS + 1);
-  readonly users = new Int32Array(MAX_LIVE_ORDERS + 1);
-  readonly markets = new Int32Array(MAX_LIVE_ORDERS + 1);
-  readonly outcomes = new Int32Array(MAX_LIVE_ORDERS + 1);
-  readonly prices = new Int32Array(MAX_LIVE_ORDERS + 1);
+  readonly ids: Float64Array;
+  readonly users: Int32Array;
+  readonly markets: Int32Array;
+  readonly outcomes: Int32Array;
+  readonly prices: Int32Array;
   /** What daily activity counts a share at: the price, or 9999 for a market order without bound. */
-  readonly activityPrices = new Int32Array(MAX_LIVE_ORDERS + 1);
-  readonly quantities = new Int32Array(MAX_LIVE_ORDERS + 1);
-  readonly remaining = new Int32Array(MAX_LIVE_ORDERS + 1);
+  readonly activityPrices: Int32Array;
+  readonly quantities: Int32Array;
+  readonly remaining: Int32Array;
   /** The packed word of the placement: side, type, time in force, self-trade prevention, flags (records.ts). */
-  readonly packed = new Int32Array(MAX_LIVE_ORDERS + 1);
-  readonly statuses = new Uint8Array(MAX_LIVE_ORDERS + 1);
-  readonly marks = new Uint8Array(MAX_LIVE_ORDERS + 1);
+  readonly packed: Int32Array;
+  readonly statuses: Uint8Array;
+  readonly marks: Uint8Array;
   /** The number of the connection that placed it, 0 where it came over HTTP or before the start. */
-  readonly connections = new Int32Array(MAX_LIVE_ORDERS + 1);
-  readonly expiresAt = new Float64Array(MAX_LIVE_ORDERS + 1);
-  readonly createdAt = new Float64Array(MAX_LIVE_ORDERS + 1);
-  readonly updatedAt = new Float64Array(MAX_LIVE_ORDERS + 1);
+  readonly connections: Int32Array;
+  readonly expiresAt: Float64Array;
+  readonly createdAt: Float64Array;
+  readonly updatedAt: Float64Array;
 
-  private readonly older = new Int32Array(MAX_LIVE_ORDERS + 1);
-  private readonly newer = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly older: Int32Array;
+  private readonly newer: Int32Array;
   private newest = new Int32Array(1024);
   /** The client order id read last: an order's answer and its first update follow each other. */
   private lastNamed = 0;
   private lastName: string | null = null;
-  private readonly slotOfId = new NumberMap(EXPECTED_ORDERS);
-  private readonly olderQuotes = new Int32Array(MAX_LIVE_ORDERS + 1);
-  private readonly newerQuotes = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly slotOfId: NumberMap;
+  private readonly olderQuotes: Int32Array;
+  private readonly newerQuotes: Int32Array;
   private readonly newestQuotes = new NumberMap();
-  private readonly freeSlots = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly freeSlots: Int32Array;
   private freeCount = 0;
   private usedSlots = 0;
+
+  /** @param capacity the largest slot */
+  constructor(capacity = MAX_LIVE_ORDERS) {
+    this.capacity = capacity;
+    this.texts = new OrderTexts(capacity);
+    this.ids = new Float64Array(capacity + 1);
+    this.users = new Int32Array(capacity + 1);
+    this.markets = new Int32Array(capacity + 1);
+    this.outcomes = new Int32Array(capacity + 1);
+    this.prices = new Int32Array(capacity + 1);
+    this.activityPrices = new Int32Array(capacity + 1);
+    this.quantities = new Int32Array(capacity + 1);
+    this.remaining = new Int32Array(capacity + 1);
+    this.packed = new Int32Array(capacity + 1);
+    this.statuses = new Uint8Array(capacity + 1);
+    this.marks = new Uint8Array(capacity + 1);
+    this.connections = new Int32Array(capacity + 1);
+    this.expiresAt = new Float64Array(capacity + 1);
+    this.createdAt = new Float64Array(capacity + 1);
+    this.updatedAt = new Float64Array(capacity + 1);
+    this.older = new Int32Array(capacity + 1);
+    this.newer = new Int32Array(capacity + 1);
+    this.olderQuotes = new Int32Array(capacity + 1);
+    this.newerQuotes = new Int32Array(capacity + 1);
+    this.freeSlots = new Int32Array(capacity + 1);
+    this.slotOfId = new NumberMap(Math.min(EXPECTED_ORDERS, capacity));
+  }
 
   get liveCount(): number {
     return this.usedSlots - this.freeCount;
@@ -84,7 +112,7 @@ export class OrderStore {
 
   /** True when `count` slots can be taken. */
   hasSlots(count: number): boolean {
-    return MAX_LIVE_ORDERS - this.liveCount >= count;
+    return this.capacity - this.liveCount >= count;
   }
 
   /** Gives the order a slot, which there must be (the database holds no more live orders than that either). */

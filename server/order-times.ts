@@ -23,12 +23,14 @@ export class OrderTimes {
   };
   private readonly clock: MicroClock;
   /** By slot. */
-  private readonly received = new Float64Array(MAX_LIVE_ORDERS + 1);
+  private readonly received: Float64Array;
   /** Of the events at hand. In an array, because doubles in fields would be boxed. */
   private readonly stamp = new Float64Array(2);
 
-  constructor(clock: MicroClock) {
+  /** @param capacity the largest slot */
+  constructor(clock: MicroClock, capacity = MAX_LIVE_ORDERS) {
     this.clock = clock;
+    this.received = new Float64Array(capacity + 1);
   }
 
   /** The order in `slot` is being taken. */

@@ -95,6 +95,11 @@ export interface JournalOptions {
   readonly requestCheckpoint: () => void;
   /** How long order updates are kept, ms. */
   readonly keepUpdatesMs?: number;
+  /** Order updates that the rows of orders need not tell of under load. */
+  readonly maxUntold?: number;
+  /** The largest slot of an order, and the largest id of a market or outcome. */
+  readonly capacity?: number;
+  readonly largestId?: number;
 }
 
 export class Journal {
@@ -127,13 +132,13 @@ export class Journal {
   private ordersListed: number;
   /** The last order that was there at the start, and of each slot's order the newest fill since (0: none). */
   private readonly lastRestoredOrder: number;
-  private readonly lastFills = new Float64Array(MAX_LIVE_ORDERS + 1);
+  private readonly lastFills: Float64Array;
   private readonly chains: Chains;
   private readonly updates: Updates;
   private readonly states: OrderStates;
   /** By slot: the order's price and total; 0 where it was there at the start and hasn't changed since. */
-  private readonly prices = new Int32Array(MAX_LIVE_ORDERS + 1);
-  private readonly quantities = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly prices: Int32Array;
+  private readonly quantities: Int32Array;
   /** By ring: fills of the taker whose update is still to come. */
   private readonly takerFills: Int32Array;
   /** Of orders that a crash interrupted: fills that no update has told of. */
@@ -141,7 +146,7 @@ export class Journal {
   private readonly candles: Candles;
   private readonly builders: Builders;
   /** By slot of an order since the start: its builder, 0 without one; and by order for those that were there before. */
-  private readonly builderOf = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly builderOf: Int32Array;
   private readonly builderOfRestored: ReadonlyMap<number, number>;
   /** Orders that `resting_orders` may list and that have ended since. */
   private ended: number[] = [];
@@ -157,14 +162,14 @@ export class Journal {
   /** Outcomes of markets that can still have orders, and the markets that left their number. */
   private openOutcomes = 0;
   private readonly closedMarkets = new Set<number>();
-  private readonly marketOf = new Int32Array(MAX_OUTCOME_ID + 1);
-  private readonly firstOutcomeOf = new Int32Array(MAX_OUTCOME_ID + 1);
-  private readonly outcomeCountOf = new Uint8Array(MAX_OUTCOME_ID + 1);
-  private readonly lastPrices = new Int32Array(MAX_OUTCOME_ID + 1);
-  private readonly volumes = new Float64Array(MAX_OUTCOME_ID + 1);
+  private readonly marketOf: Int32Array;
+  private readonly firstOutcomeOf: Int32Array;
+  private readonly outcomeCountOf: Uint8Array;
+  private readonly lastPrices: Int32Array;
+  private readonly volumes: Float64Array;
 
   // What this pass touched; each row is written once however often it changed.
-  private readonly touchOf = new Int32Array(MAX_LIVE_ORDERS + 1);
+  private readonly touchOf: Int32Array;
   private touches = 0;
   private touchSlot = new Int32Array(4096);
   private touchGate = new Int32Array(4096);
@@ -188,7 +193,17 @@ export class Journal {
   private matchId = 0;
 
   constructor(options: JournalOptions) {
-    const { db } = options;
+    const { db, capacity = MAX_LIVE_ORDERS, largestId = MAX_OUTCOME_ID } = options;
+    this.lastFills = new Float64Array(capacity + 1);
+    this.prices = new Int32Array(capacity + 1);
+    this.quantities = new Int32Array(capacity + 1);
+    this.builderOf = new Int32Array(capacity + 1);
+    this.touchOf = new Int32Array(capacity + 1);
+    this.marketOf = new Int32Array(largestId + 1);
+    this.firstOutcomeOf = new Int32Array(largestId + 1);
+    this.outcomeCountOf = new Uint8Array(largestId + 1);
+    this.lastPrices = new Int32Array(largestId + 1);
+    this.volumes = new Float64Array(largestId + 1);
     this.db = db;
     this.gates = options.gates;
     this.texts = options.texts;
@@ -205,9 +220,10 @@ export class Journal {
     this.lastRestoredOrder = state.lastOrderId;
     this.chains = new Chains(db);
     this.updates = new Updates(db, this.chains, state.orderUpdates, options.keepUpdatesMs ?? KEEP_UPDATES_MS);
-    this.states = new OrderStates(db, this.lastNumbers(), (id) => {
+    const onEnded = (id: number): void => {
       if (id <= this.ordersListed) this.ended.push(id);
-    });
+    };
+    this.states = new OrderStates(db, this.lastNumbers(), onEnded, options.maxUntold);
     this.takerFills = new Int32Array(this.gates.length);
     this.unreportedFills = loadUnreportedFills(db);
     this.candles = new Candles(db);

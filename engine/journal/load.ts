@@ -535,33 +535,48 @@ function unpackOrder(row: PackedOrderRow, builderCodes: ReadonlyMap<number, stri
   ];
 }
 
-/** Live orders in the order of their time priority: their ids', but for those whom an amend gave a later one. */
+/**
+ * Live orders in the order of their time priority: their ids', but for those whom an amend gave a later one. As of one
+ * moment, in a transaction of this connection: the journal may go on with its lists meanwhile.
+ */
 export function* loadLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
+  db.exec("BEGIN");
+  try {
+    yield* inPriority(readLiveOrders(db));
+  } finally {
+    db.exec("COMMIT");
+  }
+}
+
+/** By id, each part by itself, so that a million of them are not sorted in memory. */
+function* readLiveOrders(db: Database.Database): Generator<LiveOrderRow> {
   const codes = new Map(db.prepare("SELECT id, code FROM builders").raw().all() as [number, string][]);
   const columns = `id, user_id, ${PACKED}, quantity, remaining, created_at, updated_at, expires_at, client_order_id,
     fingerprint, builder_id, priority`;
-  // Each part comes by id, so that a million of them are not sorted in memory.
   const parts = [
     `resting_orders CROSS JOIN orders ON id = order_id
      WHERE ${LIVE} AND order_id > ? AND order_id <= ${ORDERS_LISTED} ORDER BY order_id`,
     `orders WHERE ${LIVE} AND id > max(?, ${ORDERS_LISTED}) ORDER BY id`,
   ].map((part) => db.prepare(`SELECT ${columns} FROM ${part} LIMIT ${LIVE_CHUNK}`).raw());
-  // An order's later priority is above the ids before that amend, of which its own is one: it waits for its place.
-  const later = new MinHeap<{ at: number; row: LiveOrderRow }>();
   for (const part of parts) {
     let rows: PackedOrderRow[];
     let last = 0;
     do {
       rows = part.all(last) as PackedOrderRow[];
-      for (const packed of rows) {
-        const row = unpackOrder(packed, codes);
-        last = row[0];
-        while (later.size > 0 && later.peek()!.at < last) yield later.take().row;
-        const priority = row[PRIORITY]!;
-        if (priority === null) yield row;
-        else later.add({ at: Number(priority), row });
-      }
+      for (const row of rows) yield unpackOrder(row, codes);
+      last = rows.at(-1)?.[0] ?? last;
     } while (rows.length === LIVE_CHUNK);
+  }
+}
+
+/** An order's later priority is above the ids before that amend, of which its own is one: it waits for its place. */
+function* inPriority(rows: Iterable<LiveOrderRow>): Generator<LiveOrderRow> {
+  const later = new MinHeap<{ at: number; row: LiveOrderRow }>();
+  for (const row of rows) {
+    while (later.size > 0 && later.peek()!.at < row[0]) yield later.take().row;
+    const priority = row[PRIORITY]!;
+    if (priority === null) yield row;
+    else later.add({ at: Number(priority), row });
   }
   while (later.size > 0) yield later.take().row;
 }

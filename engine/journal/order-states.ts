@@ -91,6 +91,7 @@ class Changes {
 export class OrderStates {
   private readonly statements: ReturnType<typeof prepareStatements>;
   private readonly onEnded: (orderId: number) => void;
+  private readonly maxUntold: number;
   private gathered = new Changes();
   /** Being written: what had changed when the numbers stood at `target`. */
   private writing = new Changes();
@@ -101,7 +102,8 @@ export class OrderStates {
   private begunAt = 0;
 
   /** @param last of which the rows tell @param onEnded is told of each order whose row was written with its end */
-  constructor(db: Database.Database, last: Numbers, onEnded: (orderId: number) => void) {
+  constructor(db: Database.Database, last: Numbers, onEnded: (orderId: number) => void, maxUntold = MAX_UNTOLD) {
+    this.maxUntold = maxUntold;
     this.statements = prepareStatements(db);
     const told = Number(db.prepare("SELECT value FROM meta WHERE key = 'orders_told'").pluck().get());
     check(told === last.update, "the rows of orders were brought forward before they were loaded");
@@ -133,7 +135,7 @@ export class OrderStates {
   /** Inside a transaction: writes a slice where much waits, or for long, or `always`. @param last counting this transaction */
   write(last: Numbers, now: number, always: boolean): void {
     if (this.writing.size === 0) {
-      const isDue = last.update - this.written.update > MAX_UNTOLD || now > this.begunAt + MAX_UNTOLD_MS;
+      const isDue = last.update - this.written.update > this.maxUntold || now > this.begunAt + MAX_UNTOLD_MS;
       if (!isDue && !always) return;
       this.begunAt = now;
       this.slicedAt = last.update;

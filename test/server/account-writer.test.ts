@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { Waker } from "../../engine/ring.ts";
-import { AccountWriter, type AccountWriterOptions } from "../../server/account-writer.ts";
+import { AccountWriter, type AccountWriterOptions, PortMailbox } from "../../server/account-writer.ts";
 
 test("a checkpoint that fails is reported as done: a full queue of reads must not end the process", async () => {
   const { port1: port, port2: journal } = new MessageChannel();
@@ -13,7 +13,7 @@ test("a checkpoint that fails is reported as done: a full queue of reads must no
   ];
   for (const checkpoint of rejecting) {
     const posted = new SharedArrayBuffer(4);
-    const options = { port, posted, journalWaker: new Waker(), checkpoint };
+    const options = { mailbox: new PortMailbox(port, posted, new Waker()), checkpoint };
     new AccountWriter(options as unknown as AccountWriterOptions);
     journal.postMessage("checkpoint");
     expect(await once(journal, "message")).toEqual(["checkpointed"]);

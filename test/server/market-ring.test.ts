@@ -9,12 +9,13 @@ import { Ledger } from "../../engine/ledger.ts";
 import { createMicroClock, takeClockEpoch } from "../../engine/micro-clock.ts";
 import * as R from "../../engine/records.ts";
 import { createRing, RingConsumer, RingProducer, Waker } from "../../engine/ring.ts";
-import { AccountWriter } from "../../server/account-writer.ts";
+import { AccountWriter, PortMailbox } from "../../server/account-writer.ts";
 import { Accounts } from "../../server/accounts.ts";
 import { Approvals } from "../../server/approvals.ts";
 import { ClientOrderIds } from "../../server/client-order-ids.ts";
 import { Counters } from "../../server/counters.ts";
 import { Exchange } from "../../server/exchange.ts";
+import { nodeLoop } from "../../server/gateway-loop.ts";
 import { MarketLife, type MarketLifeOptions } from "../../server/market-life.ts";
 import { MarketRegistry } from "../../server/market-registry.ts";
 import { OrderStore } from "../../server/order-store.ts";
@@ -34,7 +35,7 @@ function rig() {
   };
   const exchange = new Exchange({
     links: [link],
-    gatewayWaker: new Waker(),
+    loop: nodeLoop(new Waker()),
     store: new OrderStore(),
     ledger: new Ledger(),
     registry,
@@ -47,9 +48,7 @@ function rig() {
   const { port1: port, port2: journal } = new MessageChannel();
   const accounts = new Accounts(() => {});
   const writer = new AccountWriter({
-    port,
-    posted: new SharedArrayBuffer(4),
-    journalWaker: new Waker(),
+    mailbox: new PortMailbox(port, new SharedArrayBuffer(4), new Waker()),
     exchange,
     accounts,
     checkpoint: () => Promise.resolve(),

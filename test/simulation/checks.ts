@@ -1,0 +1,227 @@
+/**
+ * The whole of it, compared: the database with what must be on record, row by row, and the gateway's memory with both.
+ * Each step has its own small checks where it is made; these are for recoveries and for quiet moments.
+ */
+import type Database from "better-sqlite3";
+import { Side } from "../../engine/constants.ts";
+import { verifyDatabase } from "../../engine/journal/verify.ts";
+import * as R from "../../engine/records.ts";
+import { ensure } from "../engine/harness.ts";
+import { notional } from "../server/support/reference.ts";
+import type { Committed, CommittedOrder, Update } from "./committed.ts";
+import { same } from "./executed.ts";
+import type { Life } from "./life.ts";
+
+type Row = readonly (number | string | null)[];
+
+/** How far the rows that never change were compared already. */
+export interface Compared {
+  fills: number;
+  entries: number;
+  updates: number;
+}
+
+/** All orders, money and markets; of what is only appended, the rows that are new since `compared`. */
+export function compareDatabase(db: Database.Database, record: Committed, compared: Compared): void {
+  compareOrders(db, record);
+  compareAppended(db, record, compared);
+  compareMoney(db, record);
+}
+
+/** Every invariant in SQL alone. */
+export function verify(db: Database.Database): void {
+  const broken = verifyDatabase(db).filter(({ ok }) => !ok);
+  same(broken, [], "invariants of the database");
+}
+
+function sameRow(actual: Row, expected: Row, what: string): void {
+  for (let i = 0; i < expected.length; i++) if (actual[i] !== expected[i]) same(actual, expected, what);
+}
+
+const ORDER_COLUMNS = `current_orders.id, user_id, outcome_id, side, type, time_in_force, self_trade_prevention, post_only, pat, quote,
+  price, quantity, remaining, status, reason, tied, coalesce(priority, current_orders.id), coalesce(expires_at, 0), created_at, updated_at,
+  client_order_id, (SELECT code FROM builders WHERE builders.id = builder_id)`;
+
+function rowOf(order: CommittedOrder): Row {
+  const { terms, flags, text } = order;
+  const flag = (bit: number): number => ((flags & bit) === 0 ? 0 : 1);
+  return [
+    order.id, order.user, order.outcome, order.side, R.termsType(terms), R.termsTimeInForce(terms),
+    R.termsSelfTradePrevention(terms), flag(R.FLAG_POST_ONLY), flag(R.FLAG_PAT), flag(R.FLAG_QUOTE),
+    order.price, order.quantity, order.remaining, order.status, order.reason, order.tied ? 1 : 0, order.priority,
+    order.expiresAt, order.createdAt, order.updatedAt, text.clientOrderId, text.builderCode,
+  ]; // biome-ignore format: one row
+}
+
+function compareOrders(db: Database.Database, record: Committed): void {
+  const count = db.prepare("SELECT count(*) FROM orders").pluck().get();
+  same(count, record.orders.size, "orders");
+  const changed = [...record.changedOrders];
+  record.changedOrders.clear();
+  const find = db.prepare(
+    `SELECT ${ORDER_COLUMNS} FROM (SELECT key AS place, value AS of FROM json_each(?))
+       CROSS JOIN current_orders ON current_orders.id = of ORDER BY place`,
+  );
+  const rows = find.raw().all(JSON.stringify(changed)) as Row[];
+  for (const [i, id] of changed.entries()) sameRow(rows[i]!, rowOf(record.orders.get(id)!), `order ${id}`);
+}
+
+const updateRow = ({ user, sequence, order, price, quantity, remaining, status, reason, fills, lastFill, at }: Update): Row => [
+  user, sequence, order, price, quantity, remaining, status, reason, fills, lastFill, at,
+]; // biome-ignore format: one row
+
+function compareAppended(db: Database.Database, record: Committed, compared: Compared): void {
+  const fills = db.prepare(
+    `SELECT id, match_id, user_id, order_id, outcome_id, side, price, quantity, role, match_type, fee, rebate,
+       balance_after, created_at FROM fills WHERE id > ? ORDER BY id`,
+  );
+  compared.fills = compareList(
+    fills.raw().all(lastId(record.fills, compared.fills)) as Row[],
+    record.fills,
+    compared.fills,
+    "fill",
+  );
+  const entries = db.prepare(
+    `SELECT id, user_id, type, amount, balance_after, market_id, outcome_id, reference, created_at FROM entries
+     WHERE id > ? ORDER BY id`,
+  );
+  const since = lastId(record.entries, compared.entries);
+  compared.entries = compareList(entries.raw().all(since) as Row[], record.entries, compared.entries, "entry");
+  const updates = db.prepare(
+    `SELECT user_id, sequence, order_id, price, quantity, remaining, status, reason, fills, last_fill_id, created_at
+     FROM order_updates WHERE id > ? ORDER BY id`,
+  );
+  const oldest = Number(db.prepare("SELECT coalesce(min(id), 1) FROM order_updates").pluck().get()) - 1;
+  const from = Math.max(compared.updates, oldest);
+  const rows = record.updates.slice(from).map(updateRow);
+  compareList(updates.raw().all(from) as Row[], rows, 0, "order update");
+  compared.updates = record.updates.length;
+}
+
+const lastId = (rows: readonly Row[], count: number): number => (count === 0 ? 0 : Number(rows[count - 1]![0]));
+
+/** Compares the rows after the first `from`; answers how many there are in all. */
+function compareList(actual: readonly Row[], expected: readonly Row[], from: number, what: string): number {
+  same(actual.length, expected.length - from, `rows: ${what}`);
+  actual.forEach((row, i) => {
+    sameRow(row, expected[from + i]!, `${what} ${String(row[0])}`);
+  });
+  return expected.length;
+}
+
+function compareMoney(db: Database.Database, record: Committed): void {
+  const accounts = db
+    .prepare("SELECT user_id, balance, activity_day, activity_used FROM accounts ORDER BY user_id")
+    .raw();
+  const expected = [...record.accounts].map(([user, { balance, day, used }]) => [user, balance, day, used]);
+  same(
+    accounts.all(),
+    expected.sort(([a], [b]) => a! - b!),
+    "accounts",
+  );
+  const positions = db
+    .prepare("SELECT * FROM positions WHERE quantity > 0 OR cost <> 0 OR realized_pnl <> 0")
+    .raw()
+    .all();
+  const holdings = [...record.accounts].flatMap(([user, account]) =>
+    [...account.holdings].map(([outcome, { quantity, cost, realized }]) => [user, outcome, quantity, cost, realized]),
+  );
+  const byKey = (a: readonly number[], b: readonly number[]): number => a[0]! - b[0]! || a[1]! - b[1]!;
+  const used = holdings.filter(([, , quantity, cost, realized]) => quantity! > 0 || cost !== 0 || realized !== 0);
+  same((positions as number[][]).sort(byKey), used.sort(byKey), "positions");
+  const markets = [...record.markets.values()].map(({ id, status, sets }) => [id, status, sets]);
+  same(db.prepare("SELECT id, status, sets FROM markets ORDER BY id").raw().all(), markets, "markets");
+  const outcomes = [...record.outcomes].map(([id, { lastPrice, volume, payout }]) => [id, lastPrice, volume, payout]);
+  same(db.prepare("SELECT id, last_price, volume, payout FROM outcomes ORDER BY id").raw().all(), outcomes, "outcomes");
+  const withdrawals = [...record.withdrawals].map(([id, { user, amount, status }]) => [id, user, amount, status]);
+  same(
+    db.prepare("SELECT id, user_id, amount, status FROM withdrawals ORDER BY id").raw().all(),
+    withdrawals,
+    "withdrawals",
+  );
+  const totals = db.prepare("SELECT last_entry_id, last_order_id, order_updates FROM totals").raw().get();
+  same(totals, [record.lastEntry, record.lastOrder, record.updates.length], "counters");
+}
+
+/** The gateway when nothing is on its way: it knows what is on record, and holds what live orders need. */
+export function compareGateway(life: Life, record: Committed): void {
+  const { ledger, store } = life.exchange;
+  const held = new Map<number, number>();
+  const heldShares = new Map<string, number>();
+  const activity = new Map<number, number>();
+  same(store.liveCount, record.live.size, "live orders");
+  for (const order of record.live.values()) {
+    const { id, user, outcome, side, price, remaining, status } = order;
+    const slot = store.find(id);
+    const known = [
+      store.users[slot],
+      store.prices[slot],
+      store.remaining[slot],
+      store.quantities[slot],
+      store.statuses[slot],
+    ];
+    same(known, [user, price, remaining, order.quantity, status], `the gateway's order ${id}`);
+    const n = notional(price, remaining);
+    if (side === Side.buy) add(held, user, n);
+    else add(heldShares, `${user} ${outcome}`, remaining);
+    add(activity, user, notional(store.activityPrices[slot]!, remaining));
+  }
+  for (const [user, account] of record.accounts) {
+    same(ledger.balance(user), account.balance, `the gateway's balance of user ${user}`);
+    same(ledger.held(user), (held.get(user) ?? 0) + account.setAside, `what is held of user ${user}`);
+    const day = account.day;
+    same(ledger.activity(user, day), account.used + (activity.get(user) ?? 0), `activity of user ${user}`);
+    same(life.exchange.userSequence(user), account.updates.length, `the last update of user ${user}`);
+    for (const [outcome, holding] of account.holdings) {
+      const position = ledger.findPosition(user, outcome);
+      const known =
+        position === 0 ? [0, 0, 0] : [ledger.quantity(position), ledger.cost(position), ledger.realizedPnl(position)];
+      same(known, [holding.quantity, holding.cost, holding.realized], `the gateway's position ${user} ${outcome}`);
+      const shares = position === 0 ? 0 : ledger.heldQuantity(position);
+      same(shares, heldShares.get(`${user} ${outcome}`) ?? 0, `shares held of ${user} ${outcome}`);
+    }
+  }
+  for (const { id, status } of record.markets.values()) {
+    same(life.exchange.registry.get(id)?.status, status, `the status of market ${id}`);
+  }
+}
+
+function add<K>(sums: Map<K, number>, key: K, amount: number): void {
+  sums.set(key, (sums.get(key) ?? 0) + amount);
+}
+
+/** The engines' books and the gateway's mirror of them are the reference's, and nothing in them would match. */
+export function compareBooks(life: Life, record: Committed): void {
+  for (const { executed, stage } of life.engines) {
+    executed.expectUncrossed();
+    executed.compareBooks(stage.matcher, (market) => life.canTrade(market));
+    for (const book of executed.books.values()) {
+      for (const outcome of book.outcomes) {
+        for (const side of [1, 2] as const) {
+          const levels = new Map<number, number>();
+          const queue = book.resting(outcome, side);
+          queue.forEach(({ terms, price, remaining }, i) => {
+            add(levels, price, remaining);
+            const before = queue[i - 1];
+            // Who rests at a price came in the order that is on record, also when it was a recovery that put them there.
+            const isInTurn =
+              before === undefined ||
+              before.price !== price ||
+              record.live.get(before.terms.id)!.priority < record.live.get(terms.id)!.priority;
+            ensure(isInTurn, `order ${before?.terms.id} stands before order ${terms.id}`);
+          });
+          const shown = life.exchange.registry.outcome(outcome)?.book?.levels(side, 10_000) ?? [];
+          same(shown, [...levels], `the gateway's book of ${outcome}`);
+        }
+      }
+    }
+  }
+}
+
+/** A client order id of a live order names it. */
+export function compareNames(life: Life, record: Committed): void {
+  for (const { id, user, text } of record.live.values()) {
+    if (text.clientOrderId === null) continue;
+    ensure(life.exchange.clientOrderIds.find(user, text.clientOrderId) === id, `order ${id} is found by its name`);
+  }
+}

@@ -1,0 +1,510 @@
+/**
+ * What must be on record: the exchange as of the last commit, from what was committed and nothing else. A plain ledger, all
+ * orders, all updates in every user's own numbering, all fills and entries. Written from section 2 of the contract; it
+ * never looks at the exchange's code or at its database. This is what a recovery is measured by.
+ */
+import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side } from "../../engine/constants.ts";
+import type { WriteReply, WriteRequest } from "../../engine/journal/journal.ts";
+import type { UserTerms } from "../../engine/journal/load.ts";
+import { type AccountWrite, HOUSE } from "../../engine/journal/writes.ts";
+import type { LedgerTotals } from "../../engine/ledger.ts";
+import * as R from "../../engine/records.ts";
+import { type EngineEvent, ensure } from "../engine/harness.ts";
+import { notional } from "../server/support/reference.ts";
+
+const MICRO_PER_SET = 1_000_000;
+const MS_PER_DAY = 86_400_000;
+
+export interface OrderText {
+  readonly clientOrderId: string | null;
+  readonly builderCode: string | null;
+}
+
+export interface CommittedOrder {
+  readonly id: number;
+  readonly user: number;
+  readonly market: number;
+  readonly outcome: number;
+  readonly side: number;
+  readonly terms: number;
+  readonly flags: number;
+  readonly expiresAt: number;
+  readonly createdAt: number;
+  readonly text: OrderText;
+  tied: boolean;
+  price: number;
+  quantity: number;
+  remaining: number;
+  status: number;
+  reason: number;
+  /** Its place among those of its price: its own number, or the one that an amend gave it. */
+  priority: number;
+  updatedAt: number;
+  /** Fills that no update has told of. */
+  untold: number;
+  lastFill: number;
+}
+
+/** What an order.updated says. */
+export interface Update {
+  readonly user: number;
+  readonly sequence: number;
+  readonly order: number;
+  readonly price: number;
+  readonly quantity: number;
+  readonly remaining: number;
+  readonly status: number;
+  readonly reason: number;
+  readonly fills: number;
+  readonly lastFill: number;
+  readonly at: number;
+}
+
+export interface CommittedMarket {
+  readonly id: number;
+  readonly first: number;
+  readonly count: number;
+  status: number;
+  sets: number;
+}
+
+interface Holding {
+  quantity: number;
+  cost: number;
+  realized: number;
+}
+
+interface Account {
+  balance: number;
+  day: number;
+  used: number;
+  readonly holdings: Map<number, Holding>;
+  readonly updates: Update[];
+  /** micro-USDC that a pending withdrawal keeps. */
+  setAside: number;
+  terms: UserTerms | null;
+}
+
+interface Leg {
+  readonly event: EngineEvent;
+  readonly order: CommittedOrder;
+}
+
+export class Committed {
+  readonly accounts = new Map<number, Account>();
+  readonly markets = new Map<number, CommittedMarket>();
+  readonly marketOf: number[] = [];
+  readonly orders = new Map<number, CommittedOrder>();
+  readonly live = new Map<number, CommittedOrder>();
+  /** Orders that are not what they were when their rows were last compared. */
+  readonly changedOrders = new Set<number>();
+  readonly updates: Update[] = [];
+  /** Rows as the tables have them: columns in the order of checks.ts. */
+  readonly fills: number[][] = [];
+  readonly entries: (number | string | null)[][] = [];
+  readonly outcomes = new Map<number, { lastPrice: number | null; volume: number; payout: number | null }>();
+  readonly withdrawals = new Map<number, { user: number; amount: number; status: string }>();
+  /** By user, "user:text": the order that a client order id names. */
+  readonly references = new Map<string, { user: number; amount: number }>();
+  readonly texts = new Map<number, OrderText>();
+  deposits = 0;
+  paidOut = 0;
+  house = 0;
+  usersTotal = 0;
+  collateral = 0;
+  lastEntry = 0;
+  lastOrder = 0;
+  private lastOutcome = 0;
+  private readonly legs = new Map<number, Leg[]>();
+
+  account(user: number): Account {
+    const found = this.accounts.get(user);
+    if (found !== undefined) return found;
+    const account: Account = {
+      balance: 0,
+      day: 0,
+      used: 0,
+      holdings: new Map(),
+      updates: [],
+      setAside: 0,
+      terms: null,
+    };
+    this.accounts.set(user, account);
+    return account;
+  }
+
+  holding(user: number, outcome: number): Holding {
+    const { holdings } = this.account(user);
+    let found = holdings.get(outcome);
+    if (found === undefined) {
+      found = { quantity: 0, cost: 0, realized: 0 };
+      holdings.set(outcome, found);
+    }
+    return found;
+  }
+
+  private move(user: number, amount: number): void {
+    const account = this.account(user);
+    account.balance += amount;
+    this.usersTotal += amount;
+    ensure(account.balance >= 0, `user ${user} has a balance below zero`);
+  }
+
+  // ---------------------------------------------------------------- engine events
+
+  /** Takes a committed event in; `fillId` and `sequence` as the journal numbered them. @param ring that it came by */
+  event(event: EngineEvent, ring: number, fillId: number, sequence: number): void {
+    switch (event.kind) {
+      case "orderPlaced":
+        return this.placed(event, sequence);
+      case "orderFilled":
+        return this.filled(event, ring, fillId, sequence);
+      case "orderReduced":
+        return this.changed(event, event.role === "maker", sequence);
+      case "orderAmended":
+        return this.changed(event, true, sequence);
+      case "orderCanceled": {
+        const order = this.liveOrder(event.orderId);
+        this.setState(order, event);
+        order.reason = R.reasonOf(event.packed);
+        return this.tell(order, order.untold, event.at, sequence);
+      }
+      case "marketChanged":
+        (this.markets.get(event.slot) as CommittedMarket).status = R.statusOf(event.packed);
+        return;
+      case "setsSplit":
+      case "setsMerged":
+        return this.setsChanged(event, fillId);
+      default:
+        return;
+    }
+  }
+
+  private liveOrder(id: number): CommittedOrder {
+    const order = this.live.get(id);
+    ensure(order !== undefined, `an event of order ${id}, which isn't live`);
+    return order;
+  }
+
+  private setState(order: CommittedOrder, event: EngineEvent): void {
+    order.remaining = event.remaining;
+    order.status = R.statusOf(event.packed);
+    order.reason = 0;
+    order.updatedAt = event.at;
+    this.changedOrders.add(order.id);
+    if (isFinal(order.status)) this.live.delete(order.id);
+  }
+
+  private placed(event: EngineEvent, sequence: number): void {
+    const { orderId: id, user, outcome, price, quantity, at, packed } = event;
+    ensure(!this.orders.has(id), `order ${id} is placed once`);
+    const order: CommittedOrder = {
+      id,
+      user,
+      market: this.marketOf[outcome]!,
+      outcome,
+      side: R.sideOf(packed),
+      terms: event.reference,
+      flags: packed & R.ORDER_FLAGS,
+      expiresAt: event.detail,
+      createdAt: at,
+      text: this.texts.get(id) ?? { clientOrderId: null, builderCode: null },
+      tied: (packed & R.FLAG_TIED) !== 0,
+      price,
+      quantity,
+      remaining: quantity,
+      status: OrderStatus.queued,
+      reason: 0,
+      priority: id,
+      updatedAt: at,
+      untold: 0,
+      lastFill: 0,
+    };
+    this.orders.set(id, order);
+    this.live.set(id, order);
+    this.lastOrder = Math.max(this.lastOrder, id);
+    this.setState(order, event);
+    order.reason = R.reasonOf(packed);
+    if (order.status !== OrderStatus.queued) this.tell(order, 0, at, sequence);
+  }
+
+  private changed(event: EngineEvent, tells: boolean, sequence: number): void {
+    const order = this.liveOrder(event.orderId);
+    order.price = event.price;
+    order.quantity = event.quantity;
+    if (event.kind === "orderAmended" && (event.packed & R.FLAG_LOST_PRIORITY) !== 0) order.priority = event.detail;
+    this.setState(order, event);
+    if (tells) this.tell(order, 0, event.at, sequence);
+  }
+
+  private filled(event: EngineEvent, ring: number, fillId: number, sequence: number): void {
+    const order = this.liveOrder(event.orderId);
+    ensure(fillId === ++this.lastEntry, `fill ${fillId} is not number ${this.lastEntry}`);
+    let legs = this.legs.get(ring);
+    if (legs === undefined) {
+      legs = [];
+      this.legs.set(ring, legs);
+    }
+    legs.push({ event, order });
+    this.settle(event, order, fillId, fillId - legs.length + 1);
+    this.setState(order, event);
+    order.lastFill = fillId;
+    order.untold++;
+    if (event.role === "maker") return this.tell(order, order.untold, event.at, sequence);
+    legs.length = 0;
+    if ((event.packed & R.FLAG_UPDATE_END) !== 0) this.tell(order, order.untold, event.at, sequence);
+  }
+
+  /** The money and the shares of one side of a match. */
+  private settle(event: EngineEvent, order: CommittedOrder, id: number, match: number): void {
+    const { user, outcome, side, market } = order;
+    const { price, quantity, at } = event;
+    const n = notional(price, quantity);
+    const account = this.account(user);
+    const pat = (order.flags & R.FLAG_PAT) !== 0;
+    const isMaker = event.role === "maker";
+    const fee = side === Side.buy ? 0 : part(n, account.terms?.tradingFee ?? 150, true);
+    const rebateBps = pat ? (account.terms?.patRebate ?? 10) : (account.terms?.makerRebate ?? 5);
+    const rebate = isMaker ? part(n, rebateBps, false) : 0;
+    const holding = this.holding(user, outcome);
+    if (side === Side.buy) {
+      holding.quantity += quantity;
+      holding.cost += n;
+    } else this.dispose(holding, quantity, n - fee);
+    holding.realized += rebate;
+    const change = (side === Side.buy ? -n : n - fee) + rebate;
+    this.move(user, change);
+    this.house -= change;
+    const type = R.matchTypeOf(event.packed);
+    if (!isMaker) {
+      const sets = type === MatchType.mint ? quantity : type === MatchType.merge ? -quantity : 0;
+      this.changeSets(market, sets);
+      this.house -= sets * MICRO_PER_SET;
+      const seen = this.outcomes.get(outcome)!;
+      seen.lastPrice = price;
+      seen.volume += quantity;
+    }
+    const day = Math.floor(at / MS_PER_DAY);
+    if (day > account.day) {
+      account.day = day;
+      account.used = 0;
+    }
+    if (day === account.day) account.used += n;
+    const role = isMaker ? Role.maker : Role.taker;
+    this.fills.push([
+      id, match, user, order.id, outcome, side, price, quantity, role, type, fee, rebate, account.balance, at,
+    ]); // biome-ignore format: one row
+  }
+
+  private changeSets(market: number, sets: number): void {
+    this.markets.get(market)!.sets += sets;
+    this.collateral += sets * MICRO_PER_SET;
+  }
+
+  private dispose(holding: Holding, quantity: number, proceeds: number): void {
+    const removed = Number((BigInt(holding.cost) * BigInt(quantity)) / BigInt(holding.quantity));
+    holding.quantity -= quantity;
+    holding.cost -= removed;
+    holding.realized += proceeds - removed;
+    ensure(holding.quantity >= 0, "no more is sold than there was");
+  }
+
+  private setsChanged(event: EngineEvent, id: number): void {
+    const { user, slot: market, quantity, at } = event;
+    ensure(id === ++this.lastEntry, `entry ${id} is not number ${this.lastEntry}`);
+    const { first, count } = this.markets.get(market)!;
+    const amount = quantity * MICRO_PER_SET;
+    const isSplit = event.kind === "setsSplit";
+    this.move(user, isSplit ? -amount : amount);
+    this.changeSets(market, isSplit ? quantity : -quantity);
+    for (let i = 0; i < count; i++) {
+      const share = Math.floor(amount / count) + (i < amount % count ? 1 : 0);
+      const holding = this.holding(user, first + i);
+      if (isSplit) {
+        holding.quantity += quantity;
+        holding.cost += share;
+      } else this.dispose(holding, quantity, share);
+    }
+    this.enter(id, user, isSplit ? "split" : "merge", isSplit ? -amount : amount, market, null, null, at);
+  }
+
+  private enter(
+    id: number,
+    user: number,
+    type: string,
+    amount: number,
+    market: number | null,
+    outcome: number | null,
+    reference: string | null,
+    at: number,
+  ): void {
+    const balance = user === HOUSE ? this.house : this.account(user).balance;
+    this.entries.push([id, user, type, amount, balance, market, outcome, reference, at]);
+  }
+
+  /** The next order.updated of the order's owner. */
+  private tell(order: CommittedOrder, fills: number, at: number, sequence: number): void {
+    const { id, user, price, quantity, remaining, status, reason } = order;
+    const { updates } = this.account(user);
+    ensure(sequence === updates.length + 1, `user ${user}: update ${sequence} after ${updates.length}`);
+    const lastFill = fills === 0 ? 0 : order.lastFill;
+    const update = { user, sequence, order: id, price, quantity, remaining, status, reason, fills, lastFill, at };
+    updates.push(update);
+    this.updates.push(update);
+    order.untold = 0;
+  }
+
+  // ---------------------------------------------------------------- account writes
+
+  /** Takes a committed request in. @param reply null where the journal died before it gave one */
+  writes(request: WriteRequest, reply: WriteReply | null): void {
+    for (const [i, write] of request.writes.entries()) {
+      const fate = this.fateOf(write);
+      const isAsAnswered = reply === null || (fate === "refused") === "refused" in reply;
+      ensure(isAsAnswered, `${write.kind} is ${fate}: ${JSON.stringify(reply)}`);
+      if (fate === "refused") return;
+      if (reply !== null && "results" in reply) {
+        const { id, created, firstOutcomeId } = reply.results[i]!;
+        ensure(created === (fate === "new"), `${write.kind} is ${fate}, and answered as created: ${created}`);
+        const expected = this.nextIdOf(write);
+        if (expected !== null && created) ensure(id === expected, `${write.kind}: row ${id}, not ${expected}`);
+        if (firstOutcomeId !== undefined) ensure(firstOutcomeId === this.lastOutcome + 1, "outcomes follow each other");
+      }
+      if (fate === "new") this.write(write);
+    }
+  }
+
+  /** What must become of a write. */
+  private fateOf(write: AccountWrite): "new" | "there" | "refused" {
+    if (write.kind !== "deposit" && write.kind !== "withdrawFromHouse") return "new";
+    const [user, amount] = write.kind === "deposit" ? [write.userId, write.amount] : [HOUSE, -write.amount];
+    const known = this.references.get(write.reference);
+    if (known !== undefined) return known.user === user && known.amount === amount ? "there" : "refused";
+    return write.kind === "withdrawFromHouse" && write.amount > this.house ? "refused" : "new";
+  }
+
+  /** The id of the row that a write makes, null where it makes none. */
+  private nextIdOf(write: AccountWrite): number | null {
+    if (write.kind === "createUser") return this.accounts.size + 1;
+    if (write.kind === "createMarket") return this.markets.size + 1;
+    return write.kind === "insert" ? this.withdrawals.size + 1 : null;
+  }
+
+  private write(write: AccountWrite): void {
+    switch (write.kind) {
+      case "createUser":
+        this.account(this.accounts.size + 1);
+        return;
+      case "createMarket":
+        return this.addMarket(write.outcomes.length);
+      case "deposit":
+      case "withdrawFromHouse":
+        return this.pay(write);
+      case "insert":
+        if (write.table === "withdrawals") {
+          const { userId, amount } = write.row as { userId: number; amount: number };
+          this.account(userId).setAside += amount;
+          this.withdrawals.set(this.withdrawals.size + 1, { user: userId, amount, status: "pending" });
+        }
+        return;
+      case "update":
+        if (write.table === "orders") this.tie(write.id, write.set.tied === 1);
+        if (write.table === "withdrawals") this.endWithdrawal(write.id, String(write.set.status));
+        return;
+      case "payWithdrawal":
+        this.endWithdrawal(write.id, "paid");
+        this.move(write.userId, -write.amount);
+        this.paidOut += write.amount;
+        return this.enter(++this.lastEntry, write.userId, "withdrawal", -write.amount, null, null, null, write.at);
+      case "setTerms":
+        this.account(write.userId).terms = write;
+        return;
+      case "settleMarket":
+        return this.settleMarket(write);
+      default:
+        ensure(false, `the simulation knows no ${write.kind}`);
+    }
+  }
+
+  private tie(id: number, tied: boolean): void {
+    this.orders.get(id)!.tied = tied;
+    this.changedOrders.add(id);
+  }
+
+  private endWithdrawal(id: number, status: string): void {
+    const withdrawal = this.withdrawals.get(id)!;
+    ensure(withdrawal.status === "pending", "a withdrawal ends once");
+    withdrawal.status = status;
+    this.account(withdrawal.user).setAside -= withdrawal.amount;
+  }
+
+  private pay(write: AccountWrite & { kind: "deposit" | "withdrawFromHouse" }): void {
+    const { reference, at } = write;
+    const user = write.kind === "deposit" ? write.userId : HOUSE;
+    const amount = write.kind === "deposit" ? write.amount : -write.amount;
+    this.references.set(reference, { user, amount });
+    if (user === HOUSE) this.house += amount;
+    else this.move(user, amount);
+    if (amount > 0) this.deposits += amount;
+    else this.paidOut -= amount;
+    const type = amount > 0 ? "deposit" : "withdrawal";
+    this.enter(++this.lastEntry, user, type, amount, null, null, reference, at);
+  }
+
+  private addMarket(count: number): void {
+    const id = this.markets.size + 1;
+    const first = this.lastOutcome + 1;
+    this.lastOutcome += count;
+    this.markets.set(id, { id, first, count, status: MarketStatus.open, sets: 0 });
+    for (let i = 0; i < count; i++) {
+      this.marketOf[first + i] = id;
+      this.outcomes.set(first + i, { lastPrice: null, volume: 0, payout: null });
+    }
+  }
+
+  private settleMarket({ marketId, payouts, status, at }: AccountWrite & { kind: "settleMarket" }): void {
+    const market = this.markets.get(marketId)!;
+    ensure(market.status === MarketStatus.closed, "only a closed market is settled");
+    for (const user of [...this.accounts.keys()].sort((a, b) => a - b)) {
+      for (let i = 0; i < market.count; i++) {
+        const outcome = market.first + i;
+        const holding = this.account(user).holdings.get(outcome);
+        if (holding === undefined || holding.quantity === 0) continue;
+        const amount = notional(payouts[i]!, holding.quantity);
+        holding.realized += amount - holding.cost;
+        holding.quantity = 0;
+        holding.cost = 0;
+        this.move(user, amount);
+        this.house -= amount;
+        this.enter(++this.lastEntry, user, "settlement", amount, marketId, outcome, null, at);
+      }
+    }
+    this.house += market.sets * MICRO_PER_SET;
+    this.changeSets(marketId, -market.sets);
+    market.status = status;
+    payouts.forEach((payout, i) => {
+      this.outcomes.get(market.first + i)!.payout = payout;
+    });
+  }
+
+  /** All that there is comes to what came in, less what went out. @param isTold the exchange's own sums say so too */
+  expectBalanced(totals: LedgerTotals, isTold: boolean): void {
+    const { deposits, paidOut, usersTotal, collateral, house } = this;
+    ensure(deposits - paidOut === usersTotal + collateral + house, "the reference balances");
+    if (!isTold) return;
+    const isSame =
+      totals.deposits === deposits &&
+      totals.withdrawals === paidOut &&
+      totals.usersTotal === usersTotal &&
+      totals.collateral === collateral &&
+      totals.house === house;
+    const expected = { deposits, withdrawals: paidOut, usersTotal, collateral, house };
+    ensure(isSame, `sums: the exchange says ${JSON.stringify(totals)}, the reference ${JSON.stringify(expected)}`);
+  }
+}
+
+/** So many BPS of an amount, rounded up or down. */
+function part(amount: number, bps: number, up: boolean): number {
+  const product = BigInt(amount) * BigInt(bps);
+  return Number(up ? (product + 9_999n) / 10_000n : product / 10_000n);
+}

@@ -1,0 +1,461 @@
+/**
+ * One life of the exchange, from its start to its stop or crash: the gateway's trading core, the engines and the journal,
+ * all real, in one thread. Nothing here moves by itself: whoever drives it says who is next. A crash drops all of it.
+ *
+ * What the engines publish is read on the way (executed.ts), and what the journal commits goes into what must be on record
+ * (committed.ts) before the gateway can see it.
+ */
+import type Database from "better-sqlite3";
+import { MarketStatus } from "../../engine/constants.ts";
+import { EngineStage } from "../../engine/engine-stage.ts";
+import { createHistogram } from "../../engine/histogram.ts";
+import { emptyWal, openDatabase } from "../../engine/journal/database.ts";
+import {
+  Journal,
+  type JournalMessage,
+  type JournalReply,
+  type WriteReply,
+  type WriteRequest,
+} from "../../engine/journal/journal.ts";
+import { loadAccounts, loadApprovals, loadPendingWithdrawals, loadUpdateSequences } from "../../engine/journal/load.ts";
+import { bringOrdersForward } from "../../engine/journal/order-states.ts";
+import { CommittedTotals } from "../../engine/journal/totals.ts";
+import { MAX_ENDED_SESSIONS } from "../../engine/limits.ts";
+import * as R from "../../engine/records.ts";
+import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer, Waker } from "../../engine/ring.ts";
+import { AccountWriter, type Mailbox } from "../../server/account-writer.ts";
+import { Accounts } from "../../server/accounts.ts";
+import { Approvals } from "../../server/approvals.ts";
+import { ClientOrderIds } from "../../server/client-order-ids.ts";
+import { Counters } from "../../server/counters.ts";
+import { overloaded } from "../../server/errors.ts";
+import { type Audience, Exchange } from "../../server/exchange.ts";
+import type { GatewayLoop } from "../../server/gateway-loop.ts";
+import { MarketLife, type MarketLifeOptions } from "../../server/market-life.ts";
+import { type EndedOrder, OrderEntry } from "../../server/order-entry.ts";
+import { OrderStore } from "../../server/order-store.ts";
+import { OrderTimes } from "../../server/order-times.ts";
+import { loadExchange, restoreTrading } from "../../server/recovery.ts";
+import { decodeEvent, type EngineEvent, ensure } from "../engine/harness.ts";
+import type { Committed } from "./committed.ts";
+import { FaultyConnection } from "./disk.ts";
+import { Executed } from "./executed.ts";
+
+/** Sizes of one world. */
+export interface Shape {
+  readonly engines: number;
+  readonly commandRecords: number;
+  readonly eventRecords: number;
+  readonly reservedCommands: number;
+  readonly longestChain: number;
+  /** Slots of live orders. */
+  readonly capacity: number;
+  readonly largestId: number;
+  readonly activeBooks: number;
+  readonly keepUpdatesMs: number;
+  /** Order updates that the rows of orders need not tell of. */
+  readonly maxUntold: number;
+}
+
+/** The world's clock, ms since the epoch; it goes on over crashes. */
+export interface Clock {
+  now: number;
+}
+
+/** Nothing that should come to an end takes more turns than this. */
+export const PATIENCE = 20_000;
+const COUNT_BOUNDS = [1, 10, 100];
+
+/** The gateway's event loop, turned by hand. */
+class HandLoop implements GatewayLoop {
+  private readonly clock: Clock;
+  private due: (() => void)[] = [];
+  private sleeper: { readonly hasEvents: () => boolean; readonly callback: () => void } | null = null;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  now(): number {
+    return this.clock.now;
+  }
+
+  elapsed(): number {
+    return this.clock.now;
+  }
+
+  soon(callback: () => void): void {
+    this.due.push(callback);
+  }
+
+  sleep(hasEvents: () => boolean, callback: () => void): void {
+    ensure(this.sleeper === null, "one sleep at a time");
+    this.sleeper = { hasEvents, callback };
+  }
+
+  turn(): void {
+    const { due } = this;
+    this.due = [];
+    for (const callback of due) callback();
+    const { sleeper } = this;
+    if (sleeper === null || !sleeper.hasEvents()) return;
+    this.sleeper = null;
+    sleeper.callback();
+  }
+}
+
+/** Both ends of the journal's mailbox. */
+class HandMailbox implements Mailbox {
+  posted: JournalMessage[] = [];
+  replies: JournalReply[] = [];
+  private receive: (reply: JournalReply) => void = () => {};
+
+  post(message: JournalMessage): void {
+    this.posted.push(message);
+  }
+
+  listen(receive: (reply: JournalReply) => void): void {
+    this.receive = receive;
+  }
+
+  take(): JournalReply[] {
+    return this.replies.splice(0);
+  }
+
+  /** Gives the gateway the oldest reply; false where there is none. */
+  deliver(): boolean {
+    const reply = this.replies.shift();
+    if (reply === undefined) return false;
+    this.receive(reply);
+    return true;
+  }
+}
+
+interface Engine {
+  readonly stage: EngineStage;
+  readonly executed: Executed;
+  /** Readers beside the real ones: of the commands that the engine takes, of the events that it publishes. */
+  readonly commands: RingGate;
+  readonly events: RingGate;
+  /** Published and not yet committed. */
+  readonly published: { readonly event: EngineEvent; readonly index: number }[];
+  isRunning: boolean;
+}
+
+interface Lookup {
+  readonly orderId: number;
+  readonly resolve: (found: EndedOrder | null) => void;
+}
+
+/** What the world hears while a life goes on. */
+export interface Witness {
+  committed(events: number, writes: number): void;
+  event(event: EngineEvent, fillId: number, sequence: number): void;
+  /** An engine waits in the middle of a command; others go on until `hasRoom` holds. */
+  ringIsFull(engine: number, hasRoom: () => boolean): void;
+}
+
+export class Life {
+  readonly loop: HandLoop;
+  readonly mailbox = new HandMailbox();
+  readonly connection: FaultyConnection;
+  readonly journal: Journal;
+  readonly engines: Engine[] = [];
+  readonly totals = new CommittedTotals();
+  readonly exchange: Exchange;
+  readonly entry: OrderEntry;
+  readonly writer: AccountWriter;
+  readonly markets: MarketLife;
+  /** Live orders and markets are back. */
+  isReady = false;
+  /** The journal has failed: nothing moves any more but what was committed before. */
+  hasFailed = false;
+  readonly restored: Promise<number>;
+  /** Puts on record what the journal committed in its last moment; null where there is no such thing. */
+  unheard: (() => void) | null = null;
+  checkpointIsWanted: (() => void) | null = null;
+  private readonly lookups: Lookup[] = [];
+  private readonly record: Committed;
+  private readonly witness: Witness;
+  private readonly path: string;
+  private readonly reader: Database.Database;
+  private readonly findEnded: Database.Statement;
+
+  constructor(path: string, shape: Shape, clock: Clock, record: Committed, audience: Audience, witness: Witness) {
+    this.record = record;
+    this.witness = witness;
+    this.path = path;
+    this.loop = new HandLoop(clock);
+    const db = openDatabase(path, "full");
+    this.reader = db;
+    bringOrdersForward(db);
+    emptyWal(db);
+    const { state, ledger, registry } = loadExchange(db);
+    const accounts = new Accounts(() => {});
+    accounts.load(loadAccounts(db, clock.now, MAX_ENDED_SESSIONS));
+    const store = new OrderStore(shape.capacity);
+    const clientOrderIds = new ClientOrderIds(clock.now);
+    const micro = (): number => clock.now * 1_000;
+    const rings = Array.from({ length: shape.engines }, () => {
+      return { commands: createRing(shape.commandRecords), events: createRing(shape.eventRecords) };
+    });
+    rings.forEach((memory, i) => {
+      this.engines.push(this.openEngine(i, memory, shape, micro));
+    });
+    this.connection = new FaultyConnection(path);
+    emptyWal(this.connection.db);
+    this.journal = new Journal({
+      db: this.connection.db,
+      gates: rings.map(({ events }) => new RingGate(events)),
+      texts: store.texts,
+      totals: this.totals,
+      now: () => clock.now,
+      clock: micro,
+      onCommit: () => {},
+      requestCheckpoint: () => void this.mailbox.replies.push("checkpoint"),
+      keepUpdatesMs: shape.keepUpdatesMs,
+      maxUntold: shape.maxUntold,
+      capacity: shape.capacity,
+      largestId: shape.largestId,
+    });
+    this.exchange = new Exchange({
+      links: rings.map(({ commands, events }) => {
+        return { commands: new RingProducer(commands), events: new RingConsumer(events, true), waker: new Waker() };
+      }),
+      loop: this.loop,
+      store,
+      ledger,
+      registry,
+      clientOrderIds,
+      lastOrderId: state.lastOrderId,
+      userSequences: loadUpdateSequences(db),
+      counters: new Counters(),
+      times: new OrderTimes(micro, shape.capacity),
+      reservedCommands: shape.reservedCommands,
+    });
+    this.exchange.setAudience(audience);
+    this.findEnded = db.prepare(
+      `SELECT user_id AS userId, fingerprint, created_at AS createdAt,
+         (SELECT code FROM builders WHERE builders.id = builder_id) AS builderCode FROM orders WHERE id = ?`,
+    );
+    this.entry = new OrderEntry({
+      exchange: this.exchange,
+      findEnded: (orderId) => new Promise((resolve) => this.lookups.push({ orderId, resolve })),
+      tie: (orderIds, tied) =>
+        this.writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
+    });
+    this.writer = new AccountWriter({
+      mailbox: this.mailbox,
+      exchange: this.exchange,
+      accounts,
+      checkpoint: () => new Promise((resolve) => (this.checkpointIsWanted = resolve)),
+    });
+    const approvals = new Approvals(this.writer, accounts, new Set(), loadApprovals(db));
+    const { exchange, writer } = this;
+    this.markets = new MarketLife({ exchange, writer, approvals, accounts } as unknown as MarketLifeOptions);
+    for (const { userId, amount } of loadPendingWithdrawals(db)) exchange.setAside(userId, amount);
+    this.restored = restoreTrading(exchange, db, clock.now);
+  }
+
+  private openEngine(
+    i: number,
+    memory: { commands: RingMemory; events: RingMemory },
+    shape: Shape,
+    clock: () => number,
+  ) {
+    const { capacity, activeBooks, largestId, longestChain } = shape;
+    const engine: Engine = {
+      stage: new EngineStage({
+        ...memory,
+        capacity,
+        activeBooks,
+        largestId,
+        longestChain,
+        clock,
+        batchCommands: createHistogram(COUNT_BOUNDS),
+        waitForRoom: (hasRoom) => {
+          this.readPublished(engine);
+          this.witness.ringIsFull(i, hasRoom);
+        },
+      }),
+      executed: new Executed(),
+      commands: new RingGate(memory.commands),
+      events: new RingGate(memory.events),
+      published: [],
+      isRunning: false,
+    };
+    return engine;
+  }
+
+  // ---------------------------------------------------------------- who is next
+
+  /** Lets an engine take a batch of so many commands; answers how many it took. */
+  runEngine(i: number, most: number): number {
+    const engine = this.engines[i]!;
+    if (engine.isRunning) return 0;
+    if (!this.isReady) engine.executed.foresee(engine.commands);
+    engine.isRunning = true;
+    const count = engine.stage.run(most);
+    engine.isRunning = false;
+    if (count === 0) return 0;
+    this.readPublished(engine);
+    engine.executed.ran(engine.commands, count, engine.stage.matcher);
+    return count;
+  }
+
+  private readPublished(engine: Engine): void {
+    const { events, published, executed } = engine;
+    const count = events.available();
+    const read: EngineEvent[] = [];
+    for (let i = 0; i < count; i++) {
+      const index = events.tail & events.mask;
+      const event = decodeEvent(events.words, events.doubles, index);
+      published.push({ event, index });
+      read.push(event);
+      events.tail = (events.tail + 1) | 0;
+    }
+    executed.read(read);
+  }
+
+  /** One pass of the journal; false where there was nothing to commit. Throws what the disk or a crash throws. */
+  commit(): boolean {
+    const counts = this.engines.map(({ published }) => published.length);
+    const commits = this.connection.commits;
+    let requests: WriteRequest[] = [];
+    const receive = (): WriteRequest[] => {
+      const posted = this.mailbox.posted.splice(0);
+      requests = posted.filter((message) => message !== "checkpointed");
+      if (requests.length < posted.length) this.journal.finishCheckpoint();
+      return requests;
+    };
+    let replies: WriteReply[] | null = null;
+    try {
+      replies = this.journal.commit(receive);
+    } catch (error) {
+      // The database has it, and nobody can have been told: whether it lasts is the disk's affair.
+      if (this.connection.commits > commits) this.unheard = () => this.keep(requests, null, counts);
+      throw error;
+    }
+    if (replies === null) return false;
+    this.keep(requests, replies, counts);
+    for (const reply of replies) this.mailbox.replies.push(reply);
+    return true;
+  }
+
+  /** Puts what was committed on record. @param replies null: the journal died before it answered */
+  private keep(
+    requests: readonly WriteRequest[],
+    replies: readonly WriteReply[] | null,
+    counts: readonly number[],
+  ): void {
+    const { record, witness } = this;
+    requests.forEach((request, i) => {
+      record.writes(request, replies === null ? null : replies[i]!);
+    });
+    let events = 0;
+    this.engines.forEach(({ events: view, published }, ring) => {
+      for (const { event, index } of published.splice(0, counts[ring])) {
+        const d = index * R.RECORD_DOUBLES;
+        const [fillId, sequence] = [view.doubles[d + R.D_FILL_ID]!, view.doubles[d + R.D_USER_SEQUENCE]!];
+        record.event(event, ring, fillId, sequence);
+        witness.event(event, fillId, sequence);
+        events++;
+      }
+    });
+    record.expectBalanced(this.totals.read(), replies !== null);
+    witness.committed(events, requests.length);
+  }
+
+  idle(): boolean {
+    return this.journal.idle();
+  }
+
+  /** Another connection moves the log into the database, as the journal asked. */
+  checkpoint(): boolean {
+    const done = this.checkpointIsWanted;
+    if (done === null) return false;
+    this.checkpointIsWanted = null;
+    const other = openDatabase(this.path, "full");
+    other.pragma("wal_checkpoint(PASSIVE)");
+    other.close();
+    done();
+    return true;
+  }
+
+  /** A reading thread answers a look-up of an order that has ended. */
+  lookUp(): boolean {
+    const lookup = this.lookups.shift();
+    if (lookup === undefined) return false;
+    lookup.resolve((this.findEnded.get(lookup.orderId) as EndedOrder | undefined) ?? null);
+    return true;
+  }
+
+  get hasLookups(): boolean {
+    return this.lookups.length > 0;
+  }
+
+  /** The journal threw: what main.ts does then. */
+  fail(): void {
+    this.hasFailed = true;
+    const refusal = overloaded("trading has stopped");
+    this.exchange.refuse(refusal);
+    this.exchange.failPending(refusal);
+    this.writer.refuse(refusal);
+  }
+
+  /** Every command and every write has been answered, and nothing is on its way. */
+  get isQuiet(): boolean {
+    const { exchange, writer, mailbox, engines } = this;
+    return (
+      exchange.pendingCount === 0 &&
+      writer.pendingCount === 0 &&
+      mailbox.posted.length === 0 &&
+      mailbox.replies.length === 0 &&
+      this.lookups.length === 0 &&
+      !exchange.cancels.isBusy &&
+      engines.every(({ published, commands }) => published.length === 0 && commands.available() === 0) &&
+      exchange.links.links.every(({ commands, events }) => commands.depth() === 0 && events.depth() === 0)
+    );
+  }
+
+  /** Lets all that is on its way come to its end; nobody asks for more meanwhile. */
+  async becomeQuiet(): Promise<void> {
+    for (let turns = 0, quiet = 0; quiet < 2; turns++) {
+      ensure(turns < PATIENCE, "what is on its way comes to its end");
+      while (this.mailbox.deliver());
+      while (this.lookUp());
+      this.checkpoint();
+      this.loop.turn();
+      for (let i = 0; i < this.engines.length; i++) this.runEngine(i, 1_000);
+      this.commit();
+      this.loop.turn();
+      await microtasks();
+      quiet = this.isQuiet ? quiet + 1 : 0;
+    }
+  }
+
+  /** May have orders in its books. */
+  canTrade(market: number): boolean {
+    const status = this.exchange.registry.get(market)?.status;
+    return status === MarketStatus.open || status === MarketStatus.halted;
+  }
+
+  get database(): Database.Database {
+    return this.reader;
+  }
+
+  /** As a process that is no more: its connections are gone, nothing is finished. */
+  end(): void {
+    this.connection.abandon();
+    try {
+      this.reader.close();
+    } catch {
+      // A recovery that a crash interrupted was still reading: the collector closes it.
+    }
+  }
+}
+
+/** Lets all promises that can be kept be kept. */
+export function microtasks(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,57 @@
+/**
+ * `npm run simulate -- --seed N --steps M`: worlds one after the other, each with a seed of its own from the first one, until
+ * there were so many steps. Prints what was covered; ends with 1 at the first difference between the exchange and its
+ * references, told with the seed and the steps that repeat it, with 2 where the arguments make no sense.
+ */
+import { parseArgs } from "node:util";
+import { Progress } from "../../bench/support/progress.ts";
+import { runWorlds, Simulated } from "./run.ts";
+import { Tally } from "./tally.ts";
+
+const DEFAULT_STEPS = 1_000_000;
+
+function readArguments(): { seed: number; steps: number } {
+  const options = { seed: { type: "string" }, steps: { type: "string" } } as const;
+  const { values } = parseArgs({ options });
+  const number = (name: "seed" | "steps", usual: number, least: number): number => {
+    const text = values[name];
+    if (text === undefined) return usual;
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < least || value > 2 ** 31) {
+      throw new Error(`--${name} ${text}: a whole number from ${least} to ${2 ** 31}`);
+    }
+    return value;
+  };
+  return { seed: number("seed", Date.now() % 1_000_000_007, 0), steps: number("steps", DEFAULT_STEPS, 1) };
+}
+
+async function main(): Promise<void> {
+  let wish: { seed: number; steps: number };
+  try {
+    wish = readArguments();
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}; simulate [--seed N] [--steps M]\n`);
+    process.exit(2);
+  }
+  const { seed, steps } = wish;
+  process.stdout.write(`seed ${seed}, ${steps} steps\n`);
+  const tally = new Tally();
+  const progress = new Progress("steps", steps);
+  const [began, used] = [performance.now(), process.cpuUsage()];
+  try {
+    const { hash, worlds } = await runWorlds(seed, steps, tally, (done) => progress.update(done));
+    progress.end();
+    const { user, system } = process.cpuUsage(used);
+    const rate = (ms: number): string => `${Math.round((steps / ms) * 60_000).toLocaleString("en")} steps a minute`;
+    for (const line of tally.lines()) process.stdout.write(`  ${line}\n`);
+    process.stdout.write(`${worlds} worlds without a difference, hash ${hash.toString(16)}\n`);
+    process.stdout.write(`${rate(performance.now() - began)}, ${rate((user + system) / 1_000)} of processor time\n`);
+  } catch (error) {
+    progress.end();
+    const found = error instanceof Simulated ? error.message : String((error as Error).stack);
+    process.stdout.write(`${found}\nagain: npm run simulate -- --seed ${seed} --steps ${steps}\n`);
+    process.exit(1);
+  }
+}
+
+await main();

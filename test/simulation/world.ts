@@ -1,0 +1,449 @@
+/**
+ * One exchange from its first user to its last stop: a disk, a clock, its clients and one life after the other. One random
+ * source decides who is next and when the world ends for whoever lives in it. The same seed makes the same world, step by
+ * step; a difference between the exchange and its references ends it with an error.
+ */
+import Database from "better-sqlite3";
+import { ensure } from "../engine/harness.ts";
+import { Random } from "../server/support/random.ts";
+import { type Compared, compareBooks, compareDatabase, compareGateway, compareNames, verify } from "./checks.ts";
+import { Clients, Hash, MAX_MARKETS, type Mood, SOME_DAYS_MS } from "./clients.ts";
+import { Committed } from "./committed.ts";
+import { Crash, Disk, type Strike } from "./disk.ts";
+import { type Clock, Life, microtasks, PATIENCE, type Shape } from "./life.ts";
+import type { Tally } from "./tally.ts";
+
+const BEGIN_MS = Date.UTC(2026, 0, 5, 23, 30);
+const LATEST_STEPS = 40;
+/** All invariants in SQL take longer than a recovery: so often at its start, and always at a world's end. */
+const THOROUGH = 0.25;
+
+/** How likely each thing is to be next, and how the clients behave, for some hundred steps. */
+interface Weather {
+  readonly name: string;
+  readonly act: number;
+  readonly gateway: number;
+  readonly engine: number;
+  readonly journal: number;
+  readonly mood: Mood;
+}
+
+const CALM = { most: 40, sweeps: 0, focuses: false };
+const USUAL: Weather = {
+  name: "usual",
+  act: 50,
+  gateway: 18,
+  engine: 18,
+  journal: 10,
+  mood: { ...CALM, gap: 20, depth: 6, cancels: 1 },
+};
+/** Books grow, so that the next weather has something to take in one command. */
+const BUILDING: Weather = {
+  name: "building",
+  act: 60,
+  gateway: 18,
+  engine: 18,
+  journal: 6,
+  mood: { gap: 300, depth: 40, cancels: 0, most: 4, sweeps: 0, focuses: true },
+};
+const SWEEPING: Weather = {
+  name: "sweeping",
+  act: 40,
+  gateway: 14,
+  engine: 20,
+  journal: 0.6,
+  mood: { gap: 20, depth: 6, cancels: 0.3, most: 10, sweeps: 0.08, focuses: true },
+};
+const WEATHERS: readonly Weather[] = [
+  USUAL,
+  BUILDING,
+  {
+    name: "crossing",
+    act: 50,
+    gateway: 18,
+    engine: 18,
+    journal: 10,
+    mood: { ...CALM, gap: -200, depth: 6, cancels: 0.5 },
+  },
+  {
+    name: "slow journal",
+    act: 56,
+    gateway: 18,
+    engine: 24,
+    journal: 0.4,
+    mood: { ...CALM, gap: 60, depth: 12, cancels: 0.5 },
+  },
+  { name: "slow engine", act: 70, gateway: 20, engine: 1, journal: 4, mood: { ...CALM, gap: 0, depth: 6, cancels: 1 } },
+  {
+    name: "slow gateway",
+    act: 56,
+    gateway: 1,
+    engine: 24,
+    journal: 12,
+    mood: { ...CALM, gap: -40, depth: 6, cancels: 1 },
+  },
+];
+
+/** The ways in which a life ends. */
+const ENDS = ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop"] as const;
+type End = (typeof ENDS)[number] | "in the middle of a command";
+
+export class World {
+  readonly hash = new Hash();
+  steps = 0;
+  /** What was done last, for whoever looks into a failure. */
+  readonly latest: string[] = [];
+  private readonly random: Random;
+  private readonly tally: Tally;
+  private readonly shape: Shape;
+  private readonly disk: Disk;
+  private readonly clock: Clock = { now: BEGIN_MS };
+  private readonly record = new Committed();
+  private readonly clients: Clients;
+  private readonly compared: Compared = { fills: 0, entries: 0, updates: 0 };
+  private weather = USUAL;
+  private life!: Life;
+  /** Steps until the weather changes, until all is compared, and until this life ends. */
+  private untilWeather = 0;
+  private untilCheck = 0;
+  private untilEnd = 0;
+  private end: End = "stop";
+  private isArmed = false;
+
+  constructor(seed: number, template: Buffer, tally: Tally) {
+    this.random = new Random(seed);
+    this.tally = tally;
+    this.shape = this.makeShape();
+    this.disk = new Disk(template, this.random);
+    this.clients = new Clients(this.random, this.clock, this.record, tally, this.hash);
+  }
+
+  private makeShape(): Shape {
+    const { random } = this;
+    return {
+      engines: random.integer(1, 3),
+      commandRecords: random.pick([32, 64, 256]),
+      eventRecords: random.pick([512, 512, 1_024]),
+      longestChain: 16,
+      reservedCommands: random.integer(4, 10),
+      capacity: random.pick([150, 1_000, 1_500]),
+      largestId: MAX_MARKETS * 4 + 4,
+      activeBooks: 32,
+      keepUpdatesMs: random.pick([60_000, 8 * 86_400_000]),
+      maxUntold: random.pick([0, 20, 1_000]),
+    };
+  }
+
+  /** Lives through so many steps, and then to a stop in good order. @throws at the first difference */
+  async run(steps: number): Promise<void> {
+    try {
+      await this.begin();
+      while (this.steps < steps) await this.step();
+      await this.stopAtLast();
+      this.compareAll();
+    } finally {
+      this.life?.end();
+      this.disk.remove();
+    }
+  }
+
+  private note(step: string): void {
+    this.steps++;
+    this.latest.push(step);
+    if (this.latest.length > LATEST_STEPS) this.latest.shift();
+    this.tally.add("step", step);
+    this.hash.text(this.clock.now, step);
+  }
+
+  // ---------------------------------------------------------------- lives
+
+  /** A life begins on what the disk has, and takes up its trade. */
+  private async begin(): Promise<void> {
+    this.disk.tidy();
+    this.chooseEnd();
+    for (;;) {
+      this.compareRecord(this.random.chance(THOROUGH));
+      this.life = new Life(this.disk.path, this.shape, this.clock, this.record, this.clients, {
+        committed: (events, writes) => this.hash.add(events * 64 + writes),
+        event: (event, fillId, sequence) => {
+          this.hash.add(event.packed ^ (event.orderId * 31));
+          this.hash.add(fillId * 7 + sequence * 13 + event.remaining);
+          if (event.kind === "orderFilled" && event.role === "taker") this.tally.add("match", event.matchType);
+          if (event.reason !== null && event.kind !== "orderFilled") this.tally.add("reason", event.reason);
+        },
+        ringIsFull: (engine, hasRoom) => this.waitForRoom(engine, hasRoom),
+      });
+      this.clients.begin(this.life);
+      if (await this.recover()) break;
+    }
+    if (this.record.accounts.size === 0) this.clients.found(this.random.integer(5, 12));
+  }
+
+  /** Before a life begins, the files are what is on record. @param isThorough all invariants in SQL as well */
+  private compareRecord(isThorough: boolean): void {
+    const db = new Database(this.disk.path);
+    compareDatabase(db, this.record, this.compared);
+    if (isThorough) verify(db);
+    db.close();
+  }
+
+  /** Puts books and holds back; false where this life ended on the way. */
+  private async recover(): Promise<boolean> {
+    const { random } = this;
+    let isDone = false;
+    const diesEarly = random.chance(0.15) && this.record.live.size > 0;
+    let left = diesEarly ? random.integer(1, 40) : Number.POSITIVE_INFINITY;
+    this.life.restored.then(
+      () => {
+        isDone = true;
+      },
+      (error) => {
+        this.clients.failed ??= error;
+        isDone = true;
+      },
+    );
+    for (let turns = 0; !isDone; turns++) {
+      ensure(turns < PATIENCE, "a recovery comes to its end");
+      this.note("recovery");
+      if (left-- <= 0) {
+        this.tally.add("end", "during recovery");
+        this.crashNow();
+        return false;
+      }
+      const kind = random.next();
+      if (kind < 0.4) this.life.loop.turn();
+      else if (kind < 0.75) this.life.runEngine(random.integer(0, this.shape.engines - 1), random.integer(1, 40));
+      else this.life.commit();
+      await microtasks();
+    }
+    if (this.clients.failed !== null) throw this.clients.failed;
+    await this.life.becomeQuiet();
+    this.life.isReady = true;
+    this.compareMemory();
+    return true;
+  }
+
+  private chooseEnd(): void {
+    const { random } = this;
+    this.end = random.pick(ENDS);
+    this.untilEnd = random.integer(300, 5_000);
+  }
+
+  /** The files as they are go on; everything else is gone. */
+  private crashNow(torn: { readonly from: number; readonly to: number } | null = null): void {
+    const { life } = this;
+    const isWhole = this.disk.crash(torn);
+    if (isWhole) life.unheard?.();
+    life.end();
+    this.isArmed = false;
+  }
+
+  /** This life is to end; where it ends at the journal's next statements, that is armed. */
+  private async endLife(): Promise<void> {
+    const { random, life } = this;
+    const strikes: Partial<Record<End, Strike>> = {
+      "at a statement": "crash",
+      "after COMMIT": "crash after",
+      "torn log": "crash after",
+      "failing disk": random.pick(["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC"] as const),
+    };
+    const strike = strikes[this.end];
+    if (strike !== undefined) {
+      if (!this.isArmed) life.connection.arm(random.integer(1, random.pick([3, 12, 40])), strike);
+      this.isArmed = true;
+      return;
+    }
+    this.tally.add("end", this.end);
+    if (this.end === "stop") await this.stop();
+    else this.crashNow();
+    await this.begin();
+  }
+
+  /** What was thrown in this step: the end of a life, or a finding. */
+  private async survive(error: unknown): Promise<void> {
+    const { life } = this;
+    if (error instanceof Crash) {
+      this.tally.add("end", this.end);
+      this.crashNow(this.end === "torn log" ? life.connection.torn : null);
+    } else if (error instanceof Database.SqliteError && this.isArmed && error.message.startsWith("simulated")) {
+      this.tally.add("end", this.end);
+      await this.endure();
+      this.crashNow();
+    } else throw error;
+    await this.begin();
+  }
+
+  /** The disk has failed: everybody is told so, nothing else happens any more. */
+  private async endure(): Promise<void> {
+    const { life } = this;
+    life.fail();
+    const orders = life.exchange.store.liveCount;
+    for (let i = 0; i < 10; i++) {
+      this.note("after failure");
+      this.clients.act();
+      life.loop.turn();
+      while (life.lookUp());
+      await microtasks();
+    }
+    this.clients.expectAnswered();
+    ensure(life.exchange.store.liveCount <= orders, "nothing is placed after the disk has failed");
+  }
+
+  /** The last stop, whatever end had been prepared for the life that was going on. */
+  private async stopAtLast(): Promise<void> {
+    for (;;) {
+      try {
+        return await this.stop();
+      } catch (error) {
+        await this.survive(error);
+      }
+    }
+  }
+
+  /** A stop in good order: what is on its way comes to its end, then the engines and the journal. */
+  private async stop(): Promise<void> {
+    const { life } = this;
+    await this.life.becomeQuiet();
+    this.clients.expectAnswered();
+    this.clients.expectAllTold();
+    this.compareMemory();
+    life.exchange.stopEngines();
+    for (let turns = 0; !life.journal.stopped; turns++) {
+      ensure(turns < PATIENCE, "a stop comes to its end");
+      for (let i = 0; i < this.shape.engines; i++) if (!life.engines[i]!.stage.stopped) life.runEngine(i, 1_000);
+      life.commit();
+    }
+    life.journal.close();
+    life.end();
+  }
+
+  // ---------------------------------------------------------------- steps
+
+  private async step(): Promise<void> {
+    try {
+      if (this.untilEnd-- <= 0) await this.endLife();
+      if (this.untilCheck-- <= 0) await this.check();
+      if (this.untilWeather-- <= 0) this.changeWeather();
+      if (this.next()) await microtasks();
+    } catch (error) {
+      await this.survive(error);
+    }
+    if (this.clients.failed !== null) throw this.clients.failed;
+  }
+
+  private changeWeather(): void {
+    const { random } = this;
+    this.weather = this.weather === BUILDING ? SWEEPING : random.pick(WEATHERS);
+    this.untilWeather = this.weather === BUILDING ? random.integer(800, 2_000) : random.integer(100, 700);
+    this.clients.mood = this.weather.mood;
+    this.tally.add("weather", this.weather.name);
+  }
+
+  /** Decides who is next; true where promises may have been kept. */
+  private next(): boolean {
+    const { random, weather, life } = this;
+    let kind = random.next() * (weather.act + weather.gateway + weather.engine + weather.journal + 5);
+    if ((kind -= weather.act) < 0) {
+      this.note("client");
+      this.clients.act();
+      return false;
+    }
+    if ((kind -= weather.gateway) < 0) return this.turnGateway();
+    if ((kind -= weather.engine) < 0) {
+      this.note("engine");
+      const count = life.runEngine(
+        random.integer(0, this.shape.engines - 1),
+        random.integer(1, random.pick([1, 8, 60])),
+      );
+      if (count > 0) this.tally.add("batch", count === 1 ? "of one" : count < 8 ? "of some" : "of many");
+      return false;
+    }
+    if ((kind -= weather.journal) < 0) {
+      this.note("journal");
+      life.commit();
+      return false;
+    }
+    return this.other();
+  }
+
+  private turnGateway(): boolean {
+    const { random, life } = this;
+    this.note("gateway");
+    if (random.chance(0.7)) life.mailbox.deliver();
+    if (life.hasLookups && random.chance(0.6)) life.lookUp();
+    life.loop.turn();
+    return true;
+  }
+
+  /** What is rarer. */
+  private other(): boolean {
+    const { random, life, clock } = this;
+    const kind = random.next();
+    if (kind < 0.55) {
+      this.note("clock");
+      clock.now += random.chance(0.008) ? random.integer(0, SOME_DAYS_MS) : random.integer(0, 60);
+    } else if (kind < 0.8) {
+      this.note("tick");
+      life.exchange.tick(clock.now);
+      life.markets.closeDue(clock.now);
+      return true;
+    } else if (kind < 0.92) {
+      this.note("idle");
+      life.idle();
+    } else if (kind < 0.97) {
+      this.note("checkpoint");
+      life.checkpoint();
+      return true;
+    } else {
+      this.note("fund");
+      const { markets, accounts } = this.record;
+      if (markets.size < 2 && accounts.size > 0) this.clients.createMarket();
+      if (accounts.size > 0) this.clients.deposit();
+    }
+    return false;
+  }
+
+  /** An engine waits in the middle of a command: everybody else goes on until there is room, or it ends here. */
+  private waitForRoom(engine: number, hasRoom: () => boolean): void {
+    const { random, life } = this;
+    this.tally.add("full", "event ring");
+    for (let turns = 0; !hasRoom(); turns++) {
+      ensure(turns < PATIENCE, "a full event ring finds room");
+      if (random.chance(0.04)) {
+        this.end = "in the middle of a command";
+        throw new Crash("crash in the middle of a command");
+      }
+      const kind = random.next();
+      this.note("in between");
+      if (kind < 0.3) life.commit();
+      else if (kind < 0.6) life.loop.turn();
+      else if (kind < 0.7) life.runEngine((engine + 1) % this.shape.engines, 8);
+      else if (life.isReady) this.clients.act();
+    }
+  }
+
+  // ---------------------------------------------------------------- looks at the whole
+
+  private async check(): Promise<void> {
+    this.untilCheck = this.random.integer(1_000, 3_000);
+    this.note("check");
+    await this.life.becomeQuiet();
+    this.clients.expectAnswered();
+    this.clients.expectAllTold();
+    this.compareMemory();
+  }
+
+  private compareMemory(): void {
+    compareGateway(this.life, this.record);
+    compareBooks(this.life, this.record);
+    compareNames(this.life, this.record);
+  }
+
+  /** After the last stop: in some worlds every row once more, whenever it was compared before. */
+  private compareAll(): void {
+    if (!this.random.chance(THOROUGH)) return this.compareRecord(true);
+    Object.assign(this.compared, { fills: 0, entries: 0, updates: 0 });
+    for (const id of this.record.orders.keys()) this.record.changedOrders.add(id);
+    this.compareRecord(true);
+  }
+}
