@@ -48,13 +48,14 @@ export interface Goal {
   readonly figure: string;
   readonly needed: number;
   readonly measured: number;
+  /** Measured may not be more than needed, instead of less. */
+  readonly isBound: boolean;
   readonly reached: boolean;
 }
 
-/** @param isBound measured may not be more than needed, instead of less */
 export function goal(figure: string, needed: number, measured: number, isBound = false): Goal {
   const rounded = measured >= 1_000 ? Math.round(measured) : Number(measured.toPrecision(3));
-  return { figure, needed, measured: rounded, reached: isBound ? measured <= needed : measured >= needed };
+  return { figure, needed, measured: rounded, isBound, reached: isBound ? measured <= needed : measured >= needed };
 }
 
 /** The last line that a bench prints. A list `goals` in it comes into the table that ends the run. */
