@@ -9,7 +9,16 @@ export interface ExchangeOptions {
   readonly dataDir: string;
   /** As SEED_FILE holds it; without one the exchange takes its sample markets. */
   readonly seed?: object;
+  /** Of its environment, beside what this process has. */
+  readonly settings?: Readonly<Partial<Record<Setting, string>>>;
+  /** Options of Node itself. */
+  readonly nodeOptions?: readonly string[];
 }
+
+const SETTINGS = ["ENGINE_THREADS", "DURABILITY"] as const;
+type Setting = (typeof SETTINGS)[number];
+/** Clock ticks a second, as /proc counts them (USER_HZ). */
+const TICKS_PER_SECOND = 100;
 
 /** The line of its log that says that it trades. */
 interface Ready {
@@ -34,19 +43,21 @@ export class ExchangeProcess {
   }
 
   /**
-   * Resolves when it trades. Rate limits are off; ENGINE_THREADS and DURABILITY are as this process's environment has
-   * them, else FULL. @throws Error that says why it doesn't
+   * Resolves when it trades. Rate limits are off; ENGINE_THREADS and DURABILITY are as the options or this process's
+   * environment have them, else FULL. @throws Error that says why it doesn't
    */
-  static async start({ dataDir, seed }: ExchangeOptions): Promise<ExchangeProcess> {
+  static async start({ dataDir, seed, settings = {}, nodeOptions = [] }: ExchangeOptions): Promise<ExchangeProcess> {
     const env: NodeJS.ProcessEnv = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, RATE_LIMITS: "off" };
-    for (const name of ["ENGINE_THREADS", "DURABILITY"])
-      if (process.env[name] !== undefined) env[name] = process.env[name];
+    for (const name of SETTINGS) {
+      const value = settings[name] ?? process.env[name];
+      if (value !== undefined) env[name] = value;
+    }
     if (seed !== undefined) {
       env["SEED_FILE"] = join(dataDir, "seed.json");
       writeFileSync(env["SEED_FILE"], JSON.stringify(seed), { mode: 0o600 });
     }
     const start = performance.now();
-    const child = new Child("the exchange", "main.js", [], env);
+    const child = new Child("the exchange", "main.js", [], env, nodeOptions);
     const ready = await child.line((line) => {
       const entry = JSON.parse(line) as Ready;
       return entry.msg === "ready" ? entry : undefined;
@@ -66,7 +77,11 @@ export class ExchangeProcess {
     return Number(line[1]) * 1024;
   }
 
-  /** Processor time that the process has used so far, in clock ticks. */
+  /** Processor time, user and system, that the process has used so far: other processes disturb it less than a rate. */
+  processorSeconds(): number {
+    return this.processorTicks() / TICKS_PER_SECOND;
+  }
+
   private processorTicks(): number {
     const fields = readFileSync(`/proc/${this.child.pid}/stat`, "utf8").split(") ")[1]!.split(" ");
     return Number(fields[11]) + Number(fields[12]);
