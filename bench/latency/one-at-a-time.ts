@@ -46,7 +46,7 @@ const percentiles = (values: readonly number[]): Percentiles => ({
 });
 
 /** One connection that sends the orders in turn. */
-class Sender {
+export class Sender {
   private readonly connection: HttpConnection;
   private readonly bytes: readonly Buffer[];
   private next = 0;
@@ -75,6 +75,28 @@ class Sender {
     return times;
   }
 
+  /** Where the time of these orders goes; the path must ask for timestamps. */
+  async stages(count: number): Promise<OneAtATime["stages"]> {
+    const stages = {
+      matched: [] as number[],
+      durable: [] as number[],
+      sent: [] as number[],
+      elsewhere: [] as number[],
+    };
+    await this.send(count, (body, ms) => {
+      const { timestamps } = (JSON.parse(body.toString()) as { data: { timestamps: Record<string, number> } }).data;
+      const [received, matched, durable, sent] = ["received", "matched", "durable", "sent"].map(
+        (at) => timestamps[at]!,
+      );
+      stages.matched.push(matched! - received!);
+      stages.durable.push(durable! - matched!);
+      stages.sent.push(sent! - durable!);
+      stages.elsewhere.push(ms * 1_000 - (sent! - received!));
+    });
+    const medians = Object.entries(stages).map(([stage, micros]) => [stage, Math.round(median(micros))]);
+    return Object.fromEntries(medians) as OneAtATime["stages"];
+  }
+
   close(): void {
     this.connection.close();
   }
@@ -100,26 +122,13 @@ export async function measureOneAtATime(setup: Setup): Promise<OneAtATime> {
     all.bare.push(...times.bare);
     all.commit.push(...commit);
   }
-  const stages = await measureStages(new Sender(exchange.url, `${PATH}?timestamps=true`, requests), ordersEach);
+  const stamped = new Sender(exchange.url, `${PATH}?timestamps=true`, requests);
+  const stages = await stamped.stages(ordersEach);
+  stamped.close();
   commits.close();
   ours.close();
   theirs.close();
   await bare.stop();
   const [exchangeMs, bareMs, commitMs] = [all.exchange, all.bare, all.commit].map(percentiles) as Percentiles[];
   return { exchange: exchangeMs!, bare: bareMs!, commit: commitMs!, ratios, stages };
-}
-
-async function measureStages(sender: Sender, count: number): Promise<OneAtATime["stages"]> {
-  const stages = { matched: [] as number[], durable: [] as number[], sent: [] as number[], elsewhere: [] as number[] };
-  await sender.send(count, (body, ms) => {
-    const { timestamps } = (JSON.parse(body.toString()) as { data: { timestamps: Record<string, number> } }).data;
-    const [received, matched, durable, sent] = ["received", "matched", "durable", "sent"].map((at) => timestamps[at]!);
-    stages.matched.push(matched! - received!);
-    stages.durable.push(durable! - matched!);
-    stages.sent.push(sent! - durable!);
-    stages.elsewhere.push(ms * 1_000 - (sent! - received!));
-  });
-  sender.close();
-  const medians = Object.entries(stages).map(([stage, micros]) => [stage, Math.round(median(micros))]);
-  return Object.fromEntries(medians) as OneAtATime["stages"];
 }

@@ -22,9 +22,8 @@ const LEVELS = 20;
 const DEEP_BID = LEVELS + 1;
 const DEEP_ASK = DEEP_BID + 1;
 const MAX_QUANTITY = 10;
-/** Shares of each deep order and complete sets of the sender, over all markets, and in one at least. */
-const ALL_SHARES = 2_000_000;
-const MIN_SHARES = 500;
+/** Shares of the deep orders of a side and complete sets of the sender, over all markets: what a day's activity allows. */
+const ALL_SHARES = 1_000_000;
 /** Orders that rest from the start belong to users who have no more than this each. */
 const ORDERS_OF_HOLDER = 10_000;
 const BATCH_ORDERS = 50;
@@ -36,7 +35,7 @@ const OWNER = "owner";
 const indices = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 const tokenOf = (name: string): string => `pm_pat_matrix-${name.padStart(36, "0")}`;
 const slugOf = (market: number): string => `matrix-${market}-market`;
-const sharesIn = (markets: number): number => Math.max(MIN_SHARES, Math.ceil(ALL_SHARES / markets));
+const sharesIn = (markets: number): number => Math.ceil(ALL_SHARES / markets);
 const holdersOf = (live: number): number => Math.ceil(live / ORDERS_OF_HOLDER);
 const holderName = (holder: number): string => `holder-${holder}`;
 
@@ -53,7 +52,7 @@ export function seedOf({ markets, live }: Size): object {
     users: names.map((name) => ({
       email: `${name}@example.com`,
       kyc_tier: 2,
-      deposit: 4 * markets * sharesIn(markets) * MICRO_PER_SHARE,
+      deposit: 4 * Math.max(markets * sharesIn(markets), ORDERS_OF_HOLDER) * MICRO_PER_SHARE,
       pats: [{ name: "bench", scopes: ["orders:write", "portfolio:read"], token: tokenOf(name) }],
     })),
     markets: indices(markets).map((market) => ({

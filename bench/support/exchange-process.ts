@@ -82,9 +82,15 @@ export class ExchangeProcess {
     return this.processorTicks() / TICKS_PER_SECOND;
   }
 
+  /** The same of its main thread, which is the gateway, and of all others together. */
+  threadSeconds(): { main: number; others: number } {
+    const { pid } = this.child;
+    const main = readTicks(`/proc/${pid}/task/${pid}/stat`) / TICKS_PER_SECOND;
+    return { main, others: this.processorSeconds() - main };
+  }
+
   private processorTicks(): number {
-    const fields = readFileSync(`/proc/${this.child.pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-    return Number(fields[11]) + Number(fields[12]);
+    return readTicks(`/proc/${this.child.pid}/stat`);
   }
 
   /** Resolves when the exchange has nothing left to do (or after 10 s): what comes next is measured without it. */
@@ -112,4 +118,10 @@ export class ExchangeProcess {
     this.child.process.kill("SIGKILL");
     await this.ended;
   }
+}
+
+/** User and system time that a stat file of /proc tells. */
+function readTicks(path: string): number {
+  const fields = readFileSync(path, "utf8").split(") ")[1]!.split(" ");
+  return Number(fields[11]) + Number(fields[12]);
 }
