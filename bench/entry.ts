@@ -299,7 +299,7 @@ function goalsOf(batched: readonly Turn[], bare: readonly Turn[]): Goal[] {
   const rate = median(batched.map(({ perSecond }) => perSecond));
   const ratio = median(batched.map(({ perSecond }, i) => perSecond / bare[i]!.perSecond));
   return [
-    goal("WebSocket batches, orders/s (or the next)", NEEDED_BATCHES.perSecond, rate),
-    goal("WebSocket batches, of the bare handler (or the last)", NEEDED_BATCHES.timesBare, ratio),
+    goal("WebSocket batches, orders/s (this or the next)", NEEDED_BATCHES.perSecond, rate),
+    goal("WebSocket batches, times the bare handler", NEEDED_BATCHES.timesBare, ratio),
   ];
 }

@@ -106,12 +106,14 @@ export class MatrixWorkload {
     const shares = sharesIn(size.markets);
     const holders = holdersOf(size.live);
     const splits = [
-      ...indices(size.markets).flatMap((market) => [[SENDER, market] as const, [OWNER, market] as const]),
-      ...indices(holders).map((holder) => [holderName(holder), holder % size.markets] as const),
+      ...markets.flatMap(({ id }) => [SENDER, OWNER].map((name) => ({ name, market_id: id, quantity: shares }))),
+      ...indices(holders).map((holder) => {
+        const market_id = markets[holder % size.markets]!.id;
+        return { name: holderName(holder), market_id, quantity: ORDERS_OF_HOLDER };
+      }),
     ];
     await api.each(splits.length, async (i, send) => {
-      const [name, market] = splits[i]!;
-      const body = { market_id: markets[market]!.id, quantity: shares };
+      const { name, ...body } = splits[i]!;
       dataOf("/wallet/split", await send(api.bytes("POST", "/wallet/split", tokenOf(name), body)));
     });
     const deep = markets.flatMap((market) => [
