@@ -21,7 +21,7 @@ import { missingPackages, RIVALS } from "./support/on-demand.ts";
 import { type Operations, SocketLoad } from "./support/socket-load.ts";
 
 const smoke = process.argv.includes("--smoke");
-const ROUNDS = smoke ? 1 : 7;
+const ROUNDS = smoke ? 1 : 5;
 const HTTP_CONNECTIONS = 64;
 const HTTP_SECONDS = smoke ? 1 : 4;
 /** Orders of one turn over a WebSocket: about what comes over HTTP in its turn. */
