@@ -8,11 +8,13 @@ import { parentPort, Worker, workerData } from "node:worker_threads";
 import { build, type Histogram } from "hdr-histogram-js";
 import type { OpenLoad, OpenLoaded } from "./latency/open-loop.ts";
 import { HttpConnection, requestBytes } from "./support/http-connection.ts";
+import { comeFirst } from "./support/priority.ts";
 
 const { url, path, connections, seconds, requests, perSecond } = workerData as OpenLoad;
 const DRAIN_DEADLINE_MS = 15_000;
 const root = new URL(url);
 const prepared = requests.map(({ token, body }) => requestBytes(root, "POST", path, token, body));
+comeFirst();
 const histogram = (): Histogram => build({ lowestDiscernibleValue: 1, highestTrackableValue: 120_000_000 });
 const latency = histogram();
 const lag = histogram();

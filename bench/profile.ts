@@ -117,7 +117,8 @@ function print(title: string, { threads, orders, stages, processorMicros }: Prof
   console.log(
     `    by its timestamps: received to matched ${matched} µs, to durable ${durable}, to sent ${sent}; ${elsewhere} elsewhere`,
   );
-  return { threads_us: results, processor_us: processorMicros, stages_us: stages };
+  const processor = { gateway: +gateway.toFixed(2), others: +others.toFixed(2) };
+  return { threads_us: results, processor_us: processor, stages_us: stages };
 }
 
 printHead("profile", `orders under --cpu-prof, a sample each ${SAMPLE_MICROS} µs, which itself takes some time; FULL`);

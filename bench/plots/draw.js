@@ -57,6 +57,10 @@ function draw(name, { title, caption, xAxis, yAxis, series }) {
 
 function drawLoads({ machine, open_loop }) {
   const points = open_loop.points.filter(({ left_out }) => left_out === null);
+  if (points.length < 2) {
+    console.log("plots: too few points of latency are left to draw");
+    return;
+  }
   const caption = [
     `POST /orders, durable at FULL, ${open_loop.connections} connections, open loop: orders leave at a fixed rate,`,
     `latency counts from when each was to be sent. ${machine}`,

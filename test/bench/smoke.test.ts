@@ -37,6 +37,7 @@ test.skipIf(!existsSync(join(PLOTS, "node_modules")))(
     const point = { offered_per_s: 100, achieved_per_s: 99, p50_ms: 1, p90_ms: 2, p99_ms: 3, p999_ms: 4, max_ms: 5 };
     const points = [
       { ...point, left_out: null },
+      { ...point, offered_per_s: 200, left_out: null },
       { ...point, offered_per_s: 7_000, left_out: "the client came late" },
     ];
     const results = { latency: { machine: "a machine; commit 1234567", open_loop: { connections: 1, points } } };
