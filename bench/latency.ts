@@ -11,10 +11,10 @@ import { ExchangeProcess } from "./support/exchange-process.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
 
 const smoke = process.argv.includes("--smoke");
-const ALONE = smoke ? { rounds: 1, ordersEach: 100 } : { rounds: 9, ordersEach: 400 };
+const ALONE = smoke ? { rounds: 1, ordersEach: 50 } : { rounds: 9, ordersEach: 400 };
 const CONNECTIONS = smoke ? 32 : 256;
-const SECONDS = smoke ? 0.5 : 4;
-const WARM_UP_SECONDS = smoke ? 0.3 : 4;
+const SECONDS = smoke ? 0.3 : 4;
+const WARM_UP_SECONDS = smoke ? 0.1 : 4;
 const CAPACITY_ROUNDS = smoke ? 1 : 3;
 /** Shares of the capacity. */
 const LOADS = smoke ? [0.5, 1.2] : [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2];
