@@ -29,10 +29,13 @@ const BATCHES = [MAX_BATCH_COMMANDS, 256, 64];
 
 const folder = makeFolder("bench-journal");
 const path = join(folder, "exchange.db");
-// The WAL is checkpointed from another thread, as the server does it.
+// The WAL is checkpointed from another thread, as the server does it. It starts when it is first needed: until the rig
+// has made the database there are no tables to look at.
 const pool = new Piscina({
   filename: new URL("../history-worker.js", import.meta.url).href,
+  minThreads: 0,
   maxThreads: 1,
+  idleTimeout: Number.POSITIVE_INFINITY,
   workerData: { path },
 });
 const file = openSync(path, "a");
