@@ -43,7 +43,22 @@ export function printHead(name: string, workload: string): void {
   console.log(`  ${machineLine()}`);
 }
 
-/** The last line that a bench prints. */
+/** What a figure has to come to, and what it came to. */
+export interface Goal {
+  readonly figure: string;
+  readonly needed: number;
+  readonly measured: number;
+  /** Measured may not be more than needed, instead of less. */
+  readonly isBound: boolean;
+  readonly reached: boolean;
+}
+
+export function goal(figure: string, needed: number, measured: number, isBound = false): Goal {
+  const rounded = measured >= 1_000 ? Math.round(measured) : Number(measured.toPrecision(3));
+  return { figure, needed, measured: rounded, isBound, reached: isBound ? measured <= needed : measured >= needed };
+}
+
+/** The last line that a bench prints. A list `goals` in it comes into the table that ends the run. */
 export function printResult(result: Record<string, unknown>): void {
   console.log(JSON.stringify(result));
 }

@@ -1,9 +1,12 @@
 /**
- * `npm run bench`: each figure in a process of its own, one after the other. Names pick some (`npm run bench -- book`),
- * `--smoke` runs all of them in seconds, so that a test can tell that none has rotted.
+ * `npm run bench`: each figure in a process of its own, one after the other, and at the end a table of what they had to
+ * come to. Names pick some (`npm run bench -- book`), `--smoke` runs all of them in seconds, so that a test can tell that
+ * none has rotted, `--record` keeps the results in docs/figures and draws the plots anew.
  */
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { fail, type Goal, grouped } from "./report.ts";
+import { drawPlots, keepResult } from "./support/figures.ts";
 
 /** In the order of an order's way. */
 const BENCHES = [
@@ -12,6 +15,9 @@ const BENCHES = [
   "parts",
   "journal",
   "http",
+  "latency",
+  "matrix",
+  "profile",
   "memory",
   "entry",
   "live",
@@ -20,22 +26,64 @@ const BENCHES = [
   "settle",
 ] as const;
 
+type Result = { readonly goals?: readonly Goal[] } & Record<string, unknown>;
+
+/** Runs one bench and passes on what it says; null where it failed. */
+async function run(name: string, options: readonly string[]): Promise<Result | null> {
+  const file = fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+  const child = spawn(process.execPath, [file, ...options], { stdio: ["inherit", "pipe", "inherit"] });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    process.stdout.write(chunk);
+    output += chunk.toString();
+  });
+  const status = await new Promise((resolve) => child.once("close", resolve));
+  return status === 0 ? (JSON.parse(output.trimEnd().split("\n").at(-1)!) as Result) : null;
+}
+
+function printGoals(goals: readonly Goal[]): void {
+  const number = (value: number): string => (value < 1_000 ? String(value) : grouped(value));
+  const rows = goals.map(({ figure, needed, measured, isBound, reached }) => [
+    figure,
+    `${isBound ? "at most " : ""}${number(needed)}`,
+    number(measured),
+    reached ? "reached" : "not reached",
+  ]);
+  const lines = [["figure", "needed", "measured", ""], ...rows];
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+  for (const line of lines) {
+    const [figure, needed, measured, word] = line.map((cell, column) =>
+      column === 1 || column === 2 ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
+    );
+    console.log(`${figure}  ${needed}  ${measured}  ${word}`.trimEnd());
+  }
+}
+
 const args = process.argv.slice(2);
-const options = args.filter((arg) => arg.startsWith("--"));
+const options = args.filter((arg) => arg.startsWith("--") && arg !== "--record");
 const names = args.filter((arg) => !arg.startsWith("--"));
-const unknown = names.filter((name) => !(BENCHES as readonly string[]).includes(name));
+const records = args.includes("--record");
+const smoke = options.includes("--smoke");
+const unknown = names.filter((name) => name !== "plot" && !(BENCHES as readonly string[]).includes(name));
 if (unknown.length > 0) {
-  console.error(`no bench ${unknown.join(", ")}: there are ${BENCHES.join(", ")}`);
+  console.error(`no bench ${unknown.join(", ")}: there are ${BENCHES.join(", ")}, and plot`);
   process.exit(2);
 }
+if (records && smoke) fail("what --smoke measures is no result to --record");
+const goals: Goal[] = [];
 let failed = 0;
-for (const name of names.length > 0 ? names : BENCHES) {
-  const file = fileURLToPath(new URL(`./${name}.js`, import.meta.url));
-  const { status } = spawnSync(process.execPath, [file, ...options], { stdio: "inherit" });
-  if (status !== 0) {
+for (const name of names.length > 0 ? names.filter((name) => name !== "plot") : BENCHES) {
+  const result = await run(name, options);
+  if (result === null) {
     console.error(`bench ${name} failed`);
     failed++;
+  } else {
+    goals.push(...(result.goals ?? []));
+    if (records) keepResult(name, result);
   }
   console.log();
 }
+// What one bench prints alone ends with its line for machines.
+if (goals.length > 0 && names.length !== 1) printGoals(goals);
+if (records || names.includes("plot")) drawPlots();
 process.exit(failed === 0 ? 0 : 1);

@@ -1,39 +1,28 @@
-/**
- * The fastest order book on npm with the operations of the book bench, in a process of its own. It is no dependency of
- * the exchange: bench/rivals has its own lock file and is installed on demand.
- */
+/** Order books from npm with the operations of the book bench, each in a process of its own. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { TimeInForce } from "../../engine/constants.ts";
 import * as R from "../../engine/records.ts";
+import { RIVALS } from "../support/on-demand.ts";
 import type { Workload } from "./workload.ts";
 
-/** From dist/bench or dist/chunks. */
-const FOLDER = fileURLToPath(new URL("../../bench/rivals", import.meta.url));
-const INSTALL_DEADLINE_MS = 120_000;
 const KIND = { place: 1, immediate: 2, cancel: 3 } as const;
 const WORDS = 5;
 
-/** Operations a second, or why there is no figure. @param mayInstall fetches the package where it isn't there */
-export function runRival(workload: Workload, mayInstall: boolean): number | string {
-  try {
-    if (!existsSync(join(FOLDER, "node_modules"))) {
-      if (!mayInstall) return "not installed";
-      const args = ["ci", "--prefix", FOLDER, "--ignore-scripts", "--no-audit", "--no-fund"];
-      execFileSync("npm", args, { stdio: "pipe", timeout: INSTALL_DEADLINE_MS });
-    }
-  } catch (error) {
-    return `npm ci failed: ${(error as Error).message.split("\n", 1)[0]}`;
-  }
+/** Operations a second of each package, by its name. They must be installed. */
+export function runRivals(workload: Workload, packages: readonly string[]): Map<string, number> {
   const folder = mkdtempSync(join(tmpdir(), "book-bench-"));
   try {
     const file = join(folder, "operations");
     writeFileSync(file, encode(workload));
-    const output = execFileSync(process.execPath, [join(FOLDER, "nodejs-order-book.js"), file], { encoding: "utf8" });
-    return workload.operations / (JSON.parse(output) as { seconds: number }).seconds;
+    const script = join(RIVALS, "order-book.js");
+    const run = (name: string): number => {
+      const output = execFileSync(process.execPath, [script, name, file], { encoding: "utf8" });
+      return workload.operations / (JSON.parse(output) as { seconds: number }).seconds;
+    };
+    return new Map(packages.map((name) => [name, run(name)]));
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -75,6 +75,8 @@ export class Workload {
   private readonly api: Api;
   private readonly templates: readonly Template[];
   private namedSoFar = 0;
+  /** How long the answer to an order was. */
+  answerBytes = 0;
 
   private constructor(api: Api, markets: readonly ListedMarket[]) {
     this.api = api;
@@ -161,7 +163,9 @@ export class Workload {
   private async post(path: string, posts: readonly Post[]): Promise<void> {
     await this.api.each(posts.length, async (i, send) => {
       const [name, body] = posts[i]!;
-      dataOf(path, await send(this.api.bytes("POST", path, tokenOf(name), body)));
+      const answer = await send(this.api.bytes("POST", path, tokenOf(name), body));
+      dataOf(path, answer);
+      this.answerBytes = JSON.stringify(answer).length;
     });
   }
 

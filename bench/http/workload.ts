@@ -1,5 +1,5 @@
 /**
- * The orders that the HTTP bench sends, the same for every client and both servers: of a hundred, 45 buys and 45 sells
+ * The orders that the HTTP bench sends, the same for every client and server: of a hundred, 45 buys and 45 sells
  * that rest, and 5 of each that take the best order of the other side. Users and markets are many, notionals small, so
  * that no account runs out of money, shares or daily activity. One outcome of each market is traded: cheap sells of
  * both would merge.
@@ -15,7 +15,6 @@ const ORDERS = 20_000;
 /** A user sells in one market only, and has so many sets of it. */
 const SETS = 200_000;
 const HELPERS = 16;
-const random = randomFrom(20_241_120);
 
 const tokenOf = (user: number): string => `pm_pat_bench-${String(user).padStart(37, "0")}`;
 const slugOf = (market: number): string => `bench-${market}-market`;
@@ -48,7 +47,8 @@ export async function prepare(root: string): Promise<{ requests: OrderRequest[];
     const body = { market_id: markets[user % MARKETS]!.id, quantity: SETS };
     dataOf("/wallet/split", await send(api.bytes("POST", "/wallet/split", tokenOf(user), body)));
   });
-  const requests = Array.from({ length: ORDERS }, (_, i) => makeOrder(i, markets));
+  const random = randomFrom(20_241_120);
+  const requests = Array.from({ length: ORDERS }, (_, i) => makeOrder(i, markets, random));
   let answerBytes = 0;
   await api.each(1, async (_, send) => {
     const { token, body } = requests[0]!;
@@ -60,7 +60,7 @@ export async function prepare(root: string): Promise<{ requests: OrderRequest[];
   return { requests, answerBytes };
 }
 
-function makeOrder(index: number, markets: readonly ListedMarket[]): OrderRequest {
+function makeOrder(index: number, markets: readonly ListedMarket[], random: () => number): OrderRequest {
   const upTo = (count: number): number => Math.floor(random() * count);
   const user = upTo(USERS);
   const side = index % 2 === 0 ? Side.buy : Side.sell;

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { ROOT } from "./root.ts";
 
 const START_DEADLINE_MS = 120_000;
 /** What of this process's environment a child is started with. */
@@ -22,13 +23,18 @@ export class Child {
   private readonly name: string;
   private errors = "";
 
-  /** @param script below dist/ */
-  constructor(name: string, script: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+  /** @param script below dist/ @param nodeOptions of Node itself */
+  constructor(
+    name: string,
+    script: string,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    nodeOptions: readonly string[] = [],
+  ) {
     this.name = name;
-    // Benches are bundled into dist/bench or dist/chunks.
-    const path = fileURLToPath(new URL(`../${script}`, import.meta.url));
+    const path = fileURLToPath(new URL(`dist/${script}`, ROOT));
     for (const name of PASSED_ON) if (process.env[name] !== undefined) env[name] = process.env[name];
-    this.process = spawn(process.execPath, [path, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+    this.process = spawn(process.execPath, [...nodeOptions, path, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
     running.add(this.process);
     this.process.stderr!.on("data", (chunk: Buffer) => {
       this.errors = (this.errors + chunk.toString()).slice(-4_000);

@@ -9,10 +9,21 @@ export interface ExchangeOptions {
   readonly dataDir: string;
   /** As SEED_FILE holds it; without one the exchange takes its sample markets. */
   readonly seed?: object;
+  /** Of its environment, beside what this process has. */
+  readonly settings?: Readonly<Partial<Record<Setting, string>>>;
+  /** Options of Node itself. */
+  readonly nodeOptions?: readonly string[];
 }
 
 /** From this level on a line of the log tells of trouble. */
 const ERROR_LEVEL = 50;
+
+const SETTINGS = ["ENGINE_THREADS", "DURABILITY"] as const;
+type Setting = (typeof SETTINGS)[number];
+/** How long it must be quiet; what `--smoke` measures doesn't count. */
+const QUIET_MS = process.argv.includes("--smoke") ? 30 : 300;
+/** Clock ticks a second, as /proc counts them (USER_HZ). */
+const TICKS_PER_SECOND = 100;
 
 /** The line of its log that says that it trades. */
 interface Ready {
@@ -41,19 +52,21 @@ export class ExchangeProcess {
   }
 
   /**
-   * Resolves when it trades. Rate limits are off; ENGINE_THREADS and DURABILITY are as this process's environment has
-   * them, else FULL. @throws Error that says why it doesn't
+   * Resolves when it trades. Rate limits are off; ENGINE_THREADS and DURABILITY are as the options or this process's
+   * environment have them, else FULL. @throws Error that says why it doesn't
    */
-  static async start({ dataDir, seed }: ExchangeOptions): Promise<ExchangeProcess> {
+  static async start({ dataDir, seed, settings = {}, nodeOptions = [] }: ExchangeOptions): Promise<ExchangeProcess> {
     const env: NodeJS.ProcessEnv = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, RATE_LIMITS: "off" };
-    for (const name of ["ENGINE_THREADS", "DURABILITY"])
-      if (process.env[name] !== undefined) env[name] = process.env[name];
+    for (const name of SETTINGS) {
+      const value = settings[name] ?? process.env[name];
+      if (value !== undefined) env[name] = value;
+    }
     if (seed !== undefined) {
       env["SEED_FILE"] = join(dataDir, "seed.json");
       writeFileSync(env["SEED_FILE"], JSON.stringify(seed), { mode: 0o600 });
     }
     const start = performance.now();
-    const child = new Child("the exchange", "main.js", [], env);
+    const child = new Child("the exchange", "main.js", [], env, nodeOptions);
     const trouble: string[] = [];
     const ready = await child.line((line) => {
       const entry = JSON.parse(line) as Ready;
@@ -75,16 +88,26 @@ export class ExchangeProcess {
     return Number(line[1]) * 1024;
   }
 
-  /** Processor time that the process has used so far, in clock ticks. */
+  /** Processor time, user and system, that the process has used so far: other processes disturb it less than a rate. */
+  processorSeconds(): number {
+    return this.processorTicks() / TICKS_PER_SECOND;
+  }
+
+  /** The same of its main thread, which is the gateway, and of all others together. */
+  threadSeconds(): { main: number; others: number } {
+    const { pid } = this.child;
+    const main = readTicks(`/proc/${pid}/task/${pid}/stat`) / TICKS_PER_SECOND;
+    return { main, others: this.processorSeconds() - main };
+  }
+
   private processorTicks(): number {
-    const fields = readFileSync(`/proc/${this.child.pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-    return Number(fields[11]) + Number(fields[12]);
+    return readTicks(`/proc/${this.child.pid}/stat`);
   }
 
   /** Resolves when the exchange has nothing left to do (or after 10 s): what comes next is measured without it. */
   async quiet(): Promise<void> {
     for (let i = 0, before = this.processorTicks(); i < 33; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
       const now = this.processorTicks();
       if (now - before <= 2) return;
       before = now;
@@ -106,4 +129,10 @@ export class ExchangeProcess {
     this.child.process.kill("SIGKILL");
     await this.ended;
   }
+}
+
+/** User and system time that a stat file of /proc tells. */
+function readTicks(path: string): number {
+  const fields = readFileSync(path, "utf8").split(") ")[1]!.split(" ");
+  return Number(fields[11]) + Number(fields[12]);
 }

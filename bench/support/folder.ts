@@ -7,9 +7,9 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ROOT } from "./root.ts";
 
-// Benches are bundled into dist/bench or dist/chunks.
-const DATA = fileURLToPath(new URL("../../data", import.meta.url));
+const DATA = fileURLToPath(new URL("data", ROOT));
 const folders = new Set<string>();
 
 process.once("exit", () => {

@@ -1,6 +1,8 @@
 /**
- * Runs the book bench's operations through nodejs-order-book and prints the seconds that they took, as JSON. Reads
+ * Runs the book bench's operations through a package's OrderBook and prints the seconds that they took, as JSON. Reads
  * them from a file of int32: how many fill the book, then five words each: kind, side, id, price, quantity.
+ * nodejs-order-book and hft-limit-order-book have the same methods. Their ids are text, made before the clock starts;
+ * both know immediate-or-cancel; neither has levels or events to publish, which are not asked of them.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,7 +12,7 @@ const CANCEL = 3;
 const IMMEDIATE = 2;
 const WORDS = 5;
 
-const bytes = readFileSync(process.argv[2]);
+const bytes = readFileSync(process.argv[3]);
 const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
 const prefill = words[0];
 const count = (words.length - 1) / WORDS;
