@@ -56,7 +56,7 @@ export class AnswerPolicy {
   allowLines(origin: string, open: readonly string[], own: readonly string[]): string {
     const isOwn = origin !== "" && origin === this.origin;
     const methods = isOwn ? [...open, ...own] : open;
-    const allow = [...open, ...own, "OPTIONS"].join(", ");
+    const allow = [...open, ...own].join(", ");
     const lines = methods.length === 0 ? [] : this.forOrigin(isOwn ? origin : "*");
     if (methods.length > 0) {
       lines.push(`Access-Control-Allow-Methods: ${methods.join(", ")}`);

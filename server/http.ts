@@ -323,7 +323,7 @@ interface PathMethods {
   readonly own: string[];
 }
 
-/** Registers every route of the table, OPTIONS of their paths, 405 for other methods and 404 for the rest. */
+/** Registers every route of the table, preflights of their paths, 405 for other methods and 404 for the rest. */
 export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute[], options: HttpOptions): void {
   const methodsOf = new Map<string, PathMethods>();
   for (const compiled of routes) {
@@ -354,8 +354,10 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
   for (const [path, { open, own }] of methodsOf) {
     const names = [...open, ...own].join(", ");
     const error = new ApiError(ErrorKind.methodNotAllowed, `this path takes ${names}`);
-    app.any(path, (res, req) => refuse(res, req, error, `${names}, OPTIONS`));
+    app.any(path, (res, req) => refuse(res, req, error, names));
     app.options(path, (res, req) => {
+      // Without it nobody asks what a page may send: a method as any other.
+      if (req.getHeader("access-control-request-method") === "") return refuse(res, req, error, names);
       const { reply } = replyWithoutRoute(res, req, options);
       if (head.fault !== null) reply.error(badRequest(head.fault));
       else reply.allowed(options.policy.allowLines(head.origin, open, own));
