@@ -40,7 +40,7 @@ describe("the matcher and the reference book agree after every command", () => {
         fc.property(fc.commands([one], { maxCommands: 120, size: "max" }), (commands) => {
           pool.run(outcomeCounts, (model) => fc.modelRun(() => ({ model, real: model }), commands));
         }),
-        { numRuns: 300 * effort, seed },
+        { numRuns: 200 * effort, seed },
       );
     });
   }
@@ -54,7 +54,7 @@ describe("the matcher and the reference book agree after every command", () => {
           model.compareEveryPrice();
         });
       }),
-      { numRuns: 100 * effort, seed },
+      { numRuns: 70 * effort, seed },
     );
   });
 

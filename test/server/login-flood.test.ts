@@ -21,7 +21,7 @@ import { expectRetryAfter } from "./support/rates.ts";
 import { BUY, terms } from "./support/terms.ts";
 import { type TestMarket, World } from "./support/world.ts";
 
-const TOTAL = Number(process.env["TEST_LOGINS"] ?? 20_000);
+const TOTAL = Number(process.env["TEST_LOGINS"] ?? 10_000);
 const VICTIMS = 40;
 const PEOPLE = 8;
 const PLACEMENTS_PER_SECOND = 200;
@@ -278,9 +278,9 @@ interface Wave {
 /** Of refusals by the limit, at 2,000 a second: four waves come to the whole, in one lap. */
 const FAST = { connections: 64, requests: Math.ceil(TOTAL * 0.25), maxMs: 20_000 };
 /** Each of these costs a hash, so that few are answered in the time. */
-const SLOW = { connections: 64, requests: 5_000, maxMs: 4_000 };
+const SLOW = { connections: 64, requests: 5_000, maxMs: 2_500 };
 /** More than may wait for a hash at one address: most are refused. */
-const CROWD = { connections: 512, requests: 5_000, maxMs: 9_000 };
+const CROWD = { connections: 512, requests: 5_000, maxMs: 5_000 };
 const WAVES: readonly Wave[] = [
   { what: "one account, many addresses", at: "one", from: null, ...FAST },
   { what: "one account, one address", at: "one", from: ONE_ADDRESS, ...FAST },
