@@ -116,7 +116,8 @@ async function measureRounds(batch: number): Promise<Batches> {
 function measureUpdates(updatesPerBatch: number): { written: number; pruned: number } {
   const db = openDatabase(join(folder, "updates.db"), "off");
   migrate(db);
-  const updates = new Updates(db, new Chains(db), 0, KEEP_UPDATES_MS);
+  const chains = new Chains(db);
+  const updates = new Updates(db, chains, 0, KEEP_UPDATES_MS);
   const random = randomFrom(20_261_121);
   const times: Record<"written" | "pruned", number[]> = { written: [], pruned: [] };
   for (const what of ["written", "pruned"] as const) {
@@ -126,14 +127,17 @@ function measureUpdates(updatesPerBatch: number): { written: number; pruned: num
       for (let i = 0; i < updatesPerBatch; i++) {
         const user = 1 + Math.floor(random() * USERS);
         updates.add(user, i + 1, 5_000, 100, 100, OrderStatus.open, 0, 0, START_MS);
-        if (what === "pruned" && updates.isPruningDue)
-          updates.prune(START_MS + 2 * KEEP_UPDATES_MS, Number.POSITIVE_INFINITY);
+        if (what === "pruned" && updates.isPruningDue) updates.prune(START_MS + 2 * KEEP_UPDATES_MS, updates.count);
       }
       updates.flush();
+      // None goes before the tables of newest rows tell of it.
+      chains.write({ order: 0, fill: 0, update: updates.count }, what === "pruned");
       db.exec("COMMIT");
       times[what].push(((performance.now() - start) * 1_000) / updatesPerBatch);
     }
   }
+  const left = db.prepare("SELECT count(*) FROM order_updates").pluck().get() as number;
+  check(left < (ROUNDS + 2) * updatesPerBatch, `old updates were taken away, ${left} are left`);
   db.close();
   return { written: median(times.written), pruned: median(times.pruned) };
 }
