@@ -653,8 +653,8 @@ export class Journal {
   private flush(): void {
     this.begin();
     const { touches } = this;
-    if (this.hasUntold()) this.states.writeAll(this.lastNumbers());
-    for (let i = 0; i < touches; i++) this.flushOrder(i);
+    for (let i = 0; i < touches; i++) if (this.touchTold[i] === 1) this.flushOrder(i);
+    this.flushUntold();
     this.ordersSinceLook += touches;
     this.touches = 0;
     this.orderRows.flush();
@@ -720,10 +720,14 @@ export class Journal {
     if (isTold) this.states.add(id, remaining, this.touchState[touch]!, at, fill);
   }
 
-  /** True when a pass ends in the middle of an order's matching: what it came to is in no update yet. */
-  private hasUntold(): boolean {
-    for (let i = 0; i < this.touches; i++) if (this.touchTold[i] === 0) return true;
-    return false;
+  /**
+   * A pass may end in the middle of an order's matching: what that order came to is in no update yet. Its row must not be
+   * taken for older than its last update, so that first all that updates tell is written, this pass's too.
+   */
+  private flushUntold(): void {
+    if (this.touchTold.subarray(0, this.touches).indexOf(0) < 0) return;
+    this.states.writeAll(this.lastNumbers());
+    for (let i = 0; i < this.touches; i++) if (this.touchTold[i] === 0) this.flushOrder(i);
   }
 
   private insertOrder(
