@@ -148,8 +148,6 @@ export class Journal {
   /** By slot of an order since the start: its builder, 0 without one; and by order for those that were there before. */
   private readonly builderOf: Int32Array;
   private readonly builderOfRestored: ReadonlyMap<number, number>;
-  /** Orders that `resting_orders` may list and that have ended since. */
-  private ended: number[] = [];
   private commitsSinceLook = 0;
   private ordersSinceLook = 0;
   private readonly requestCheckpoint: () => void;
@@ -221,7 +219,7 @@ export class Journal {
     this.chains = new Chains(db);
     this.updates = new Updates(db, this.chains, state.orderUpdates, options.keepUpdatesMs ?? KEEP_UPDATES_MS);
     const onEnded = (id: number): void => {
-      if (id <= this.ordersListed) this.ended.push(id);
+      if (id <= this.ordersListed) this.statements.unlistOrder.run(id);
     };
     this.states = new OrderStates(db, this.lastNumbers(), onEnded, options.maxUntold);
     this.takerFills = new Int32Array(this.gates.length);
@@ -312,13 +310,12 @@ export class Journal {
       isPruning ||
       this.states.isBehind(this.lastNumbers()) ||
       this.unlisted() > 0 ||
-      this.ended.length > 0 ||
       this.chains.hasUnwritten() ||
       this.candles.hasUnwritten()
     ) {
       this.begin();
       this.states.write(this.lastNumbers(), this.now(), true);
-      if (this.unlisted() > 0 || this.ended.length > 0) this.list(LIST_SLICE);
+      if (this.unlisted() > 0) this.list(LIST_SLICE);
       this.chains.write(this.lastNumbers(), true);
       if (isPruning) this.updates.prune(this.now(), this.states.told);
       this.candles.write(this.lastEntryId, true);
@@ -843,7 +840,6 @@ export class Journal {
     const last = Math.min(this.states.listable, this.ordersListed + orders);
     statements.listOrders.run(this.ordersListed, last, OrderStatus.filled);
     this.ordersListed = last;
-    for (const id of this.ended.splice(-orders)) statements.unlistOrder.run(id);
     statements.setListed.run(this.ordersListed);
   }
 
