@@ -306,30 +306,38 @@ export class Journal {
 
   /** A slice of what is written in arrears, and of old updates taken away; false where there is nothing. */
   private writeArrears(isPruning: boolean): boolean {
-    if (
-      isPruning ||
-      this.states.isBehind(this.lastNumbers()) ||
-      this.unlisted() > 0 ||
-      this.chains.hasUnwritten() ||
-      this.candles.hasUnwritten()
-    ) {
-      this.begin();
-      this.states.write(this.lastNumbers(), this.now(), true);
-      if (this.unlisted() > 0) this.list(LIST_SLICE);
-      this.chains.write(this.lastNumbers(), true);
-      if (isPruning) this.updates.prune(this.now(), this.states.told);
-      this.candles.write(this.lastEntryId, true);
-      this.commitStatement.run();
-      this.inTransaction = false;
-      return true;
-    }
-    return false;
+    if (!isPruning && !this.hasArrears()) return false;
+    this.begin();
+    this.writeSlice();
+    if (isPruning) this.updates.prune(this.now(), this.states.told);
+    this.commitStatement.run();
+    this.inTransaction = false;
+    return true;
+  }
+
+  private hasArrears(): boolean {
+    const { states, chains, candles } = this;
+    return (
+      states.isBehind(this.lastNumbers()) || this.unlisted() > 0 || chains.hasUnwritten() || candles.hasUnwritten()
+    );
+  }
+
+  /** Inside a transaction. */
+  private writeSlice(): void {
+    this.states.write(this.lastNumbers(), this.now(), true);
+    if (this.unlisted() > 0) this.list(LIST_SLICE);
+    this.chains.write(this.lastNumbers(), true);
+    this.candles.write(this.lastEntryId, true);
   }
 
   /** Writes what is in arrears and empties the WAL; then the database can be closed. */
   close(): void {
+    // In one commit: hundreds of slices would each wait for the disk, and a stop has seconds.
     // Old updates can wait for the next start: there may be days of them.
-    while (this.writeArrears(false));
+    this.begin();
+    while (this.hasArrears()) this.writeSlice();
+    this.commitStatement.run();
+    this.inTransaction = false;
     emptyWal(this.db);
     this.db.close();
   }
