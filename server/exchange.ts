@@ -419,8 +419,11 @@ export class Exchange {
 
   // ---------------------------------------------------------------- recovery
 
-  /** Puts a live order of the database back: slot, hold, activity and its place in the book. False: the ring is full. */
-  restore(row: LiveOrderRow): boolean {
+  /**
+   * Puts a live order of the database back: slot, hold, activity and its place in the book. False: the ring is full.
+   * @param firstNamed from this id on the client order ids of the last 24 hours come by themselves
+   */
+  restore(row: LiveOrderRow, firstNamed: number): boolean {
     const [id, user, outcome, side, type, tif, stp, postOnly, pat, price, quantity, remaining, status, ...rest] = row;
     const [expiresAt, clientOrderId, createdAt, updatedAt, fingerprint, builderCode, quote, tied, priority] = rest;
     const market = this.registry.ofOutcome(outcome)!;
@@ -451,8 +454,7 @@ export class Exchange {
       updatedAt,
     });
     if ((flags & R.FLAG_TEXT) !== 0) store.texts.write(slot, clientOrderId, builderCode, fingerprint ?? 0);
-    // The ids of the last 24 hours come by themselves, of orders in any state.
-    if (clientOrderId !== null && this.clientOrderIds.isForgotten(createdAt)) {
+    if (clientOrderId !== null && (id < firstNamed || this.clientOrderIds.isForgotten(createdAt))) {
       this.clientOrderIds.add(user, clientOrderId, id, createdAt);
     }
     this.lastOrderId = Math.max(this.lastOrderId, priority ?? 0);

@@ -4,7 +4,14 @@
  */
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../engine/constants.ts";
-import { type LedgerState, loadClientOrders, loadEvents, loadLedger, loadLiveOrders } from "../engine/journal/load.ts";
+import {
+  firstIdSince,
+  type LedgerState,
+  loadClientOrders,
+  loadEvents,
+  loadLedger,
+  loadLiveOrders,
+} from "../engine/journal/load.ts";
 import { Ledger } from "../engine/ledger.ts";
 import { CLIENT_ORDER_ID_MS } from "../engine/limits.ts";
 import type { Exchange } from "./exchange.ts";
@@ -41,12 +48,15 @@ export async function restoreTrading(exchange: Exchange, db: Database.Database, 
     exchange.openMarket(market);
     if (market.status === MarketStatus.halted) exchange.changeMarket(market, "halt", now, IGNORED);
   }
+  const since = now - CLIENT_ORDER_ID_MS;
+  // Of those before it only the live ones are named: nearly always, but not after each step of the clock, the older ones.
+  const firstNamed = firstIdSince(db, "orders", since);
   let restored = 0;
   for (const row of loadLiveOrders(db)) {
-    while (!exchange.restore(row)) await exchange.roomForCommands();
+    while (!exchange.restore(row, firstNamed)) await exchange.roomForCommands();
     restored++;
   }
-  for (const [id, userId, clientOrderId, at] of loadClientOrders(db, now - CLIENT_ORDER_ID_MS)) {
+  for (const [id, userId, clientOrderId, at] of loadClientOrders(db, firstNamed, since)) {
     clientOrderIds.add(userId, clientOrderId, id, at);
   }
   await exchange.endRestore();

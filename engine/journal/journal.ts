@@ -148,8 +148,6 @@ export class Journal {
   /** By slot of an order since the start: its builder, 0 without one; and by order for those that were there before. */
   private readonly builderOf: Int32Array;
   private readonly builderOfRestored: ReadonlyMap<number, number>;
-  /** Orders that `resting_orders` may list and that have ended since. */
-  private ended: number[] = [];
   private commitsSinceLook = 0;
   private ordersSinceLook = 0;
   private readonly requestCheckpoint: () => void;
@@ -221,7 +219,7 @@ export class Journal {
     this.chains = new Chains(db);
     this.updates = new Updates(db, this.chains, state.orderUpdates, options.keepUpdatesMs ?? KEEP_UPDATES_MS);
     const onEnded = (id: number): void => {
-      if (id <= this.ordersListed) this.ended.push(id);
+      if (id <= this.ordersListed) this.statements.unlistOrder.run(id);
     };
     this.states = new OrderStates(db, this.lastNumbers(), onEnded, options.maxUntold);
     this.takerFills = new Int32Array(this.gates.length);
@@ -308,31 +306,38 @@ export class Journal {
 
   /** A slice of what is written in arrears, and of old updates taken away; false where there is nothing. */
   private writeArrears(isPruning: boolean): boolean {
-    if (
-      isPruning ||
-      this.states.isBehind(this.lastNumbers()) ||
-      this.unlisted() > 0 ||
-      this.ended.length > 0 ||
-      this.chains.hasUnwritten() ||
-      this.candles.hasUnwritten()
-    ) {
-      this.begin();
-      this.states.write(this.lastNumbers(), this.now(), true);
-      if (this.unlisted() > 0 || this.ended.length > 0) this.list(LIST_SLICE);
-      this.chains.write(this.lastNumbers(), true);
-      if (isPruning) this.updates.prune(this.now(), this.states.told);
-      this.candles.write(this.lastEntryId, true);
-      this.commitStatement.run();
-      this.inTransaction = false;
-      return true;
-    }
-    return false;
+    if (!isPruning && !this.hasArrears()) return false;
+    this.begin();
+    this.writeSlice();
+    if (isPruning) this.updates.prune(this.now(), this.states.told);
+    this.commitStatement.run();
+    this.inTransaction = false;
+    return true;
+  }
+
+  private hasArrears(): boolean {
+    const { states, chains, candles } = this;
+    return (
+      states.isBehind(this.lastNumbers()) || this.unlisted() > 0 || chains.hasUnwritten() || candles.hasUnwritten()
+    );
+  }
+
+  /** Inside a transaction. */
+  private writeSlice(): void {
+    this.states.write(this.lastNumbers(), this.now(), true);
+    if (this.unlisted() > 0) this.list(LIST_SLICE);
+    this.chains.write(this.lastNumbers(), true);
+    this.candles.write(this.lastEntryId, true);
   }
 
   /** Writes what is in arrears and empties the WAL; then the database can be closed. */
   close(): void {
+    // In one commit: hundreds of slices would each wait for the disk, and a stop has seconds.
     // Old updates can wait for the next start: there may be days of them.
-    while (this.writeArrears(false));
+    this.begin();
+    while (this.hasArrears()) this.writeSlice();
+    this.commitStatement.run();
+    this.inTransaction = false;
     emptyWal(this.db);
     this.db.close();
   }
@@ -653,8 +658,8 @@ export class Journal {
   private flush(): void {
     this.begin();
     const { touches } = this;
-    if (this.hasUntold()) this.states.writeAll(this.lastNumbers());
-    for (let i = 0; i < touches; i++) this.flushOrder(i);
+    for (let i = 0; i < touches; i++) if (this.touchTold[i] === 1) this.flushOrder(i);
+    this.flushUntold();
     this.ordersSinceLook += touches;
     this.touches = 0;
     this.orderRows.flush();
@@ -720,10 +725,14 @@ export class Journal {
     if (isTold) this.states.add(id, remaining, this.touchState[touch]!, at, fill);
   }
 
-  /** True when a pass ends in the middle of an order's matching: what it came to is in no update yet. */
-  private hasUntold(): boolean {
-    for (let i = 0; i < this.touches; i++) if (this.touchTold[i] === 0) return true;
-    return false;
+  /**
+   * A pass may end in the middle of an order's matching: what that order came to is in no update yet. Its row must not be
+   * taken for older than its last update, so that first all that updates tell is written, this pass's too.
+   */
+  private flushUntold(): void {
+    if (this.touchTold.subarray(0, this.touches).indexOf(0) < 0) return;
+    this.states.writeAll(this.lastNumbers());
+    for (let i = 0; i < this.touches; i++) if (this.touchTold[i] === 0) this.flushOrder(i);
   }
 
   private insertOrder(
@@ -839,7 +848,6 @@ export class Journal {
     const last = Math.min(this.states.listable, this.ordersListed + orders);
     statements.listOrders.run(this.ordersListed, last, OrderStatus.filled);
     this.ordersListed = last;
-    for (const id of this.ended.splice(-orders)) statements.unlistOrder.run(id);
     statements.setListed.run(this.ordersListed);
   }
 

@@ -465,9 +465,10 @@ export function firstIdSince(db: Database.Database, table: "orders" | "fills", s
   return low;
 }
 
-/** Orders with a client order id that were placed at or after `since` (ms), oldest first. */
+/** Orders from `first` on with a client order id that were placed at or after `since` (ms), oldest first. */
 export function loadClientOrders(
   db: Database.Database,
+  first: number,
   since: number,
 ): IterableIterator<[id: number, userId: number, clientOrderId: string, createdAt: number]> {
   return db
@@ -476,7 +477,7 @@ export function loadClientOrders(
        WHERE id >= ? AND client_order_id IS NOT NULL AND created_at >= ? ORDER BY id`,
     )
     .raw()
-    .iterate(firstIdSince(db, "orders", since), since) as IterableIterator<[number, number, string, number]>;
+    .iterate(first, since) as IterableIterator<[number, number, string, number]>;
 }
 
 /**

@@ -9,7 +9,7 @@
  */
 import type Database from "better-sqlite3";
 import { check } from "../check.ts";
-import { isFinal } from "../constants.ts";
+import { isFinal, OrderStatus } from "../constants.ts";
 import { NumberMap } from "../number-map.ts";
 import { withIndex } from "../typed-arrays.ts";
 
@@ -184,7 +184,10 @@ function prepareStatements(db: Database.Database) {
   };
 }
 
-/** Brings the rows of all orders forward to what the updates tell: before anything is loaded. Not inside a transaction. */
+/**
+ * Brings the rows of all orders forward to what the updates tell, and the list of resting ones: before anything is loaded.
+ * Not inside a transaction.
+ */
 export function bringOrdersForward(db: Database.Database): void {
   db.transaction(() => {
     db.exec(`
@@ -194,6 +197,8 @@ export function bringOrdersForward(db: Database.Database): void {
             WHERE id > (SELECT value FROM meta WHERE key = 'orders_told') GROUP BY order_id) n
         CROSS JOIN order_updates u ON u.id = n.update_id
       WHERE orders.id = +n.order_id;
+      DELETE FROM resting_orders WHERE order_id IN (SELECT order_id FROM order_updates
+        WHERE id > (SELECT value FROM meta WHERE key = 'orders_told') AND status >= ${OrderStatus.filled});
       UPDATE meta SET value = (SELECT order_updates FROM totals) WHERE key = 'orders_told'`);
   }).immediate();
 }

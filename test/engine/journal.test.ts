@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { createRig, type Rig } from "../../bench/journal/rig.ts";
+import { openDatabase } from "../../engine/journal/database.ts";
 import { verifyDatabase } from "../../engine/journal/verify.ts";
 import { MAX_BATCH_COMMANDS } from "../../engine/limits.ts";
 
@@ -53,4 +54,27 @@ test("after batches of every size the database is sound", () => {
   }
   expect(verifyDatabase(rig.db).filter(({ ok }) => !ok)).toEqual([]);
   rig.journal.close();
+});
+
+test("a journal that is closed under load writes all that waits in few commits: a stop has seconds", () => {
+  const rig = makeRig();
+  for (let i = 0; i < 20; i++) {
+    rig.traffic.makeBatch(2_000);
+    rig.runBatch(2_000);
+  }
+  const other = openDatabase(join(folder, "exchange.db"), "off");
+  const read = (sql: string): number => Number(other.prepare(sql).pluck().get());
+  expect(read("SELECT order_updates - value FROM totals, meta WHERE key = 'orders_told'")).toBeGreaterThan(10_000);
+  const { commitStatement } = rig.journal as unknown as { commitStatement: { run(): unknown } };
+  const run = commitStatement.run.bind(commitStatement);
+  let commits = 0;
+  commitStatement.run = () => {
+    commits++;
+    return run();
+  };
+  rig.journal.close();
+  expect(commits).toBeLessThan(10);
+  expect(read("SELECT order_updates - value FROM totals, meta WHERE key = 'orders_told'")).toBe(0);
+  expect(verifyDatabase(other).filter(({ ok }) => !ok)).toEqual([]);
+  other.close();
 });

@@ -40,6 +40,9 @@ const different = (db: Database.Database): number => {
   return rowsOf(db, "orders").filter((row, i) => JSON.stringify(row) !== JSON.stringify(current[i])).length;
 };
 
+/** Orders that have ended by their rows and are listed as resting. */
+const STALE = "SELECT count(*) FROM resting_orders JOIN orders ON id = order_id WHERE status >= 5";
+
 /** A journal under load that has had no quiet moment: many rows are behind. */
 function makeRig(): { rig: Rig; path: string } {
   folder = mkdtempSync(join(tmpdir(), "order-states-test-"));
@@ -71,6 +74,25 @@ test("a start on what a crash left brings every row to what its updates tell, an
   expect(rig.db.prepare("SELECT value - order_updates FROM meta, totals WHERE key = 'orders_told'").pluck().get()).toBe(
     0,
   );
+  rig.journal.close();
+});
+
+test("no crash leaves orders that have ended on the list of resting ones", () => {
+  const { rig, path } = makeRig();
+  while (rig.journal.idle());
+  expect(rig.db.prepare(STALE).pluck().get()).toBe(0);
+  rig.traffic.makeBatch(2_000);
+  rig.runBatch(2_000);
+  const copy = join(folder, "copy.db");
+  for (const end of ["", "-wal"]) cpSync(path + end, copy + end);
+  const crashed = openDatabase(copy, "off");
+  const listed = crashed.prepare("SELECT count(*) FROM resting_orders").pluck();
+  const before = Number(listed.get());
+  bringOrdersForward(crashed);
+  expect(Number(listed.get())).toBeLessThan(before);
+  expect(crashed.prepare(STALE).pluck().get()).toBe(0);
+  expect(verifyDatabase(crashed).filter(({ ok }) => !ok)).toEqual([]);
+  crashed.close();
   rig.journal.close();
 });
 

@@ -108,3 +108,64 @@ test.for([
   compareDatabase(life.database, record, { fills: 0, entries: 0, updates: 0 });
   verify(life.database);
 });
+
+test.for([
+  ["cancels its owner's asks", SelfTradePrevention.cancelMaker],
+  ["takes from its owner's asks", SelfTradePrevention.decrement],
+] as const)("what was told before an order that %s was caught in it outlasts the crash", async ([, prevention]) => {
+  const random = new Random(1);
+  const disk = new Disk(Disk.template(), random);
+  const record = new Committed();
+  const clients = new Clients(random, CLOCK, record, new Tally(), new Hash());
+  const begin = (ringIsFull: () => void): Life => {
+    const life = new Life(disk.path, SHAPE, CLOCK, record, clients, { committed() {}, event() {}, ringIsFull });
+    clients.begin(life);
+    return life;
+  };
+  let life = begin(() => {
+    life.commit();
+    throw new Crash("in the middle of a command");
+  });
+  onTestFinished(() => {
+    life.end();
+    disk.remove();
+  });
+  const { entry } = life;
+  const trader = { userId: 1, dailyLimit: Number.MAX_SAFE_INTEGER, pat: false };
+  const place = (wish: Placement): void => {
+    entry.place(trader, { connection: null, builderCode: null }, wish, CLOCK.now, UNHEARD);
+  };
+  await life.becomeQuiet();
+  life.isReady = true;
+  clients.found(1);
+  await life.becomeQuiet();
+  const at = CLOCK.now;
+  const texts = { slug: "m", question: "?", description: null, category: null, eventId: null, proposedBy: null };
+  void life.writer.write([{ kind: "deposit", userId: 1, amount: 1e12, reference: "bank-1", at }]);
+  void life.writer.write([
+    { kind: "createMarket", ...texts, outcomes: ["Yes", "No"], opensAt: at, closesAt: null, at },
+  ]);
+  await life.becomeQuiet();
+  entry.changeSets(trader, 1, BIDS, true, CLOCK.now, UNHEARD, () => {});
+  await life.becomeQuiet();
+  for (let i = 0; i < BIDS; i++) {
+    place(order(1, Side.sell, 5_000 + i, 1));
+    if (i % 50 === 0) await life.becomeQuiet();
+  }
+  await life.becomeQuiet();
+  place({ ...order(1, Side.buy, 9_000, BIDS), selfTradePrevention: prevention });
+  await expect(life.becomeQuiet()).rejects.toThrow(Crash);
+  const canceled = [...record.orders.values()].filter(({ status }) => status === OrderStatus.canceled).length;
+  expect(canceled).toBeGreaterThan(10);
+  verify(life.database);
+
+  disk.crash(null);
+  life.end();
+  life = begin(() => expect.unreachable("few events"));
+  await life.becomeQuiet();
+  await life.restored;
+  compareBooks(life, record);
+  compareGateway(life, record);
+  compareDatabase(life.database, record, { fills: 0, entries: 0, updates: 0 });
+  verify(life.database);
+});
