@@ -581,6 +581,8 @@ export class SocketHub implements Audience {
   };
 
   private flush(): void {
+    // Answers come before the messages about what they answer, and reads before the news of what came after them.
+    this.options.turn.release();
     for (const connection of this.waiting) connection.flush();
     this.waiting.clear();
   }
