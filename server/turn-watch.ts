@@ -11,9 +11,9 @@ export class TurnWatch {
   private began = 0;
   private readonly held: (() => void)[] = [];
 
-  /** To be asked with each thing that comes. @param now ms */
-  isLong(now: number): boolean {
-    if (this.began !== 0) return now - this.began > MAX_TURN_MS;
+  /** To be asked with each thing that comes. @param now ms @param most ms that are not long */
+  isLong(now: number, most = MAX_TURN_MS): boolean {
+    if (this.began !== 0) return now - this.began > most;
     this.began = now;
     this.number++;
     setImmediate(this.end);
