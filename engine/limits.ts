@@ -173,6 +173,8 @@ export const MAX_SOCKET_TICKETS = 50_000;
  * answer is cut off, and so is a socket that sent more messages in it than makers have under way.
  */
 export const MAX_TURN_MS = 20;
+/** For the sockets of users: a maker who cancels each of thousands of orders at once is no flood. */
+export const MAX_TURN_OF_USER_MS = 200;
 export const MAX_MESSAGES_PER_LONG_TURN = 1_000;
 /** Connections at one time; what each costs is in docs/performance.md. */
 export const MAX_WS_CONNECTIONS = 100_000;

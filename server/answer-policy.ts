@@ -20,9 +20,9 @@ const PREFLIGHT_AGE_S = 7_200;
 const HTTPS_ONLY_S = 31_536_000;
 const NO_STORE = "no-store";
 
-/** Routes that take a session and nothing else, or that lead to one. */
+/** Routes that take a session and nothing else, or that lead to one; and metrics, which only a network's border guards. */
 export function isForOwnPages({ access, tokens, path }: Route): boolean {
-  if (access === "public") return path.startsWith("/auth/");
+  if (access === "public") return path.startsWith("/auth/") || path === "/metrics";
   return access === "operator" || !tokens.includes("pat");
 }
 

@@ -210,7 +210,7 @@ export class Reply implements Responder {
     const writeOut = (): void => {
       if (!this.isAborted) this.res.cork(give);
     };
-    if (this.isHeldBack) setImmediate(writeOut);
+    if (this.isHeldBack) this.options.turn.hold(writeOut);
     else writeOut();
   }
 

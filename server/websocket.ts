@@ -11,6 +11,8 @@ import {
   MAX_BEGINNING_AHEAD_BYTES,
   MAX_CHARACTERS_PER_TURN,
   MAX_MESSAGES_PER_LONG_TURN,
+  MAX_TURN_MS,
+  MAX_TURN_OF_USER_MS,
   MAX_WS_BACKPRESSURE_BYTES,
   MAX_WS_CONNECTIONS,
   MAX_WS_MESSAGE_BYTES,
@@ -366,7 +368,7 @@ export class SocketHub implements Audience {
   /** Cuts a connection off that sends so much that all others wait: for a farewell one would have to go on reading. */
   private endIfFlooding(connection: SocketConnection): boolean {
     const { turn } = this.options;
-    const isLong = turn.isLong(Date.now());
+    const isLong = turn.isLong(Date.now(), connection.principal === null ? MAX_TURN_MS : MAX_TURN_OF_USER_MS);
     if (connection.countIn(turn.number) <= MAX_MESSAGES_PER_LONG_TURN || !isLong) return false;
     connection.socket?.close();
     return true;
@@ -581,6 +583,8 @@ export class SocketHub implements Audience {
   };
 
   private flush(): void {
+    // Answers come before the messages about what they answer, and reads before the news of what came after them.
+    this.options.turn.release();
     for (const connection of this.waiting) connection.flush();
     this.waiting.clear();
   }

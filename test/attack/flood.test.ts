@@ -7,16 +7,20 @@ import { expectEndsWell } from "../server/support/checks.ts";
 import type { Client } from "../server/support/client.ts";
 import { BUY, terms } from "../server/support/terms.ts";
 import { head, Wire } from "../server/support/wire.ts";
-import { type TestMarket, World } from "../server/support/world.ts";
+import { type TestMarket, tokenOf, World } from "../server/support/world.ts";
 import { frame } from "./fuzz/messages.ts";
 
 /** Some tens of ms each as a rule; for ever, where nobody is cut off. */
 const SLOWEST_ORDER_MS = 4_000;
 const CONNECTIONS = 4;
-const UPGRADE = head("GET", "/ws", null, [
-  ...["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
-  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-]);
+const upgrade = (path: string): string =>
+  head("GET", path, null, [
+    ...["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  ]);
+
+const UPGRADE = upgrade("/ws");
+const UPGRADE_OF_USER = upgrade(`/ws?token=${tokenOf("user0")}`);
 
 let world: World;
 let user: Client;
@@ -46,6 +50,7 @@ const message = (text: string): Buffer => frame(1, Buffer.from(text));
 test.for([
   ["messages that are no operation", UPGRADE, message("{}")],
   ["operations", UPGRADE, message('{"op":"ping","id":1}')],
+  ["operations of a user", UPGRADE_OF_USER, message('{"op":"ping","id":1}')],
   ["pings", UPGRADE, frame(9, Buffer.alloc(0))],
   ["reads in one piece", "", Buffer.from(head("GET", "/time", null))],
   ["paths that are none", "", Buffer.from(head("GET", "/nothing", null))],

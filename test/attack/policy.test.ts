@@ -83,7 +83,7 @@ describe("preflights", () => {
   const paths = new Map<string, Route[]>();
   for (const route of ROUTES) paths.set(withPrefix(route), [...(paths.get(withPrefix(route)) ?? []), route]);
   const isForOwnPages = ({ access, tokens, path }: Route): boolean => {
-    return access === "operator" || tokens.join() === "session" || path.startsWith("/auth/");
+    return access === "operator" || tokens.join() === "session" || /^\/auth\/|^\/metrics$/.test(path);
   };
   const methodsIn = (text: unknown): string[] => (text === undefined ? [] : String(text).split(", ").sort());
 
@@ -145,6 +145,12 @@ describe("pages of other sites", () => {
     const host = `127.0.0.1:${world.server.port}`;
     const headers: readonly Record<string, string>[] = [{ Origin: OWN }, { Origin: `http://${host}`, Host: host }, {}];
     for (const each of headers) expect((await send("POST", "/api/v1/auth/login", each, signIn)).status).toBe(200);
+  });
+
+  test("may not read metrics through the browser of somebody inside the network", async () => {
+    const raw = await send("GET", "/metrics", { Origin: FOREIGN });
+    expect([raw.status, raw.headers["access-control-allow-origin"]]).toEqual([403, OWN]);
+    expect(raw.body.toString()).not.toMatch(/exchange_money/);
   });
 
   test("may read market data and trade with a token of their own", async () => {

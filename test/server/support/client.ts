@@ -117,7 +117,9 @@ export function expectPolicy(route: Route | undefined, raw: RawAnswer): void {
   expectThat(headers["cache-control"] === kept, `Cache-Control is ${kept}`, raw);
   const readers = headers["access-control-allow-origin"];
   const isSessions =
-    route?.access === "operator" || route?.tokens.join() === "session" || /^\/auth\//.test(route?.path ?? "");
+    route?.access === "operator" ||
+    route?.tokens.join() === "session" ||
+    /^\/auth\/|^\/metrics$/.test(route?.path ?? "");
   if (isSessions) expectThat(/^https?:\/\/[^*]+$/.test(String(readers)), "no page of another origin may read it", raw);
   else expectThat(readers === "*", "pages of all origins may read it", raw);
   expectThat(headers["access-control-allow-credentials"] === undefined, "nobody's cookies", raw);
