@@ -386,12 +386,18 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "every fill of an order is told in one update",
     of: ["orders", "order_updates"],
-    sql: `SELECT o.id FROM current_orders o JOIN (SELECT order_id, sum(fills) AS told, max(last_fill_id) AS newest FROM order_updates
-       GROUP BY order_id) u ON u.order_id = o.id
-     LEFT JOIN (SELECT order_id, count(*) AS filled, max(id) AS newest FROM fills GROUP BY order_id) f ON f.order_id = o.id
-     WHERE o.status <> 2 AND o.created_at >
-         (SELECT min(created_at) + CASE min(id) WHEN 1 THEN 0 ELSE 60000 END FROM order_updates)
-       AND (told, u.newest) IS NOT (coalesce(filled, 0), coalesce(f.newest, 0))`,
+    // Of an order whose first updates may have been taken away: what came after the first that is kept and tells of fills.
+    sql: `WITH kept AS (
+       SELECT *, CASE (SELECT min(id) FROM order_updates) WHEN 1 THEN 0
+         ELSE min(CASE WHEN fills > 0 THEN id END) OVER (PARTITION BY order_id) END AS first FROM order_updates),
+     told AS MATERIALIZED (
+       SELECT order_id, sum(CASE WHEN id > first THEN fills ELSE 0 END) AS fills, max(last_fill_id) AS newest,
+         max(CASE WHEN id = first THEN last_fill_id ELSE 0 END) AS since
+       FROM kept WHERE first IS NOT NULL GROUP BY order_id)
+     SELECT t.order_id FROM told t JOIN current_orders o ON o.id = t.order_id
+     LEFT JOIN (SELECT f.order_id, count(*) AS filled, max(f.id) AS newest FROM fills f
+       JOIN told ON told.order_id = f.order_id AND f.id > told.since GROUP BY f.order_id) f ON f.order_id = t.order_id
+     WHERE o.status <> 2 AND (t.fills <> coalesce(filled, 0) OR t.newest <> coalesce(f.newest, t.newest))`,
   },
   {
     name: "each builder's sums are those of its orders and fills",

@@ -382,6 +382,8 @@ export class World {
     if (kind < 0.55) {
       this.note("clock");
       clock.now += random.chance(0.008) ? random.integer(0, SOME_DAYS_MS) : random.integer(0, 60);
+      // Somebody sets the machine's clock.
+      if (random.chance(0.002)) clock.now -= random.integer(0, random.chance(0.8) ? 5_000 : SOME_DAYS_MS);
     } else if (kind < 0.8) {
       this.note("tick");
       life.exchange.tick(clock.now);
