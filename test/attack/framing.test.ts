@@ -152,8 +152,8 @@ describe("where a body ends", () => {
 });
 
 describe("a request within a body", () => {
-  const carrying = (line: string, token: string): (() => string) => {
-    return () => lines(line, "Host: x", `Authorization: Bearer ${token}`, length(smuggled()), "", smuggled());
+  const carrying = (line: string, token: string, ...more: string[]): (() => string) => {
+    return () => lines(line, "Host: x", `Authorization: Bearer ${token}`, ...more, length(smuggled()), "", smuggled());
   };
   holds([
     ["of a read", carrying("GET /api/v1/time HTTP/1.1", "x"), "200"],
@@ -162,7 +162,7 @@ describe("a request within a body", () => {
     ["of one that may not place", carrying("POST /api/v1/orders HTTP/1.1", "nobody"), "401"],
     ["of no path", carrying("POST /api/v1/nothing HTTP/1.1", "x"), "404"],
     ["of another method", carrying("POST /api/v1/time HTTP/1.1", "x"), "405"],
-    ["of a preflight", carrying("OPTIONS /api/v1/orders HTTP/1.1", "x"), "204"],
+    ["of a preflight", carrying("OPTIONS /api/v1/orders HTTP/1.1", "x", "Access-Control-Request-Method: POST"), "204"],
     ["of a HEAD", carrying("HEAD /api/v1/time HTTP/1.1", "x"), "405"],
     ["of one that is too long", () => placing(["Content-Length: 70000"], smuggled().repeat(300)), "413"],
     [
