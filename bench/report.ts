@@ -15,7 +15,10 @@ export function machineLine(): string {
 function commit(): string {
   try {
     const git = (...args: string[]) => execFileSync("git", args, { encoding: "utf8", stdio: "pipe" }).trim();
-    return git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain", "-uno") === "" ? "" : " with changes");
+    return (
+      git("rev-parse", "--short", "HEAD") +
+      (git("status", "--porcelain", "-uno", "--", ".", ":!docs/figures") === "" ? "" : " with changes")
+    );
   } catch {
     return "unknown";
   }

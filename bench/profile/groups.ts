@@ -20,14 +20,17 @@ const RULES: readonly Rule[] = [
   {
     group: "answer: status, headers, text into the socket",
     file: /^server\/http\.ts$/,
-    name: /^(write|writeHead|flush|end)$/,
+    name: /^(write|writeHead|writeOut|finish|encode|give|flush|end)$/,
   },
   {
     group: "answer: status, headers, text into the socket",
-    file: /^server\/(socket-connection|frames|messages|replay)\.ts$/,
+    file: /^server\/(answer-policy|socket-connection|frames|messages|replay)\.ts$/,
   },
   { group: "answer: its text", file: /^server\/(order-json|views|envelope|waiting-answers|gathered-answer)\.ts$/ },
-  { group: "request: line, headers, body", file: /^server\/(http|websocket|route|client-address|deprecation)\.ts$/ },
+  {
+    group: "request: line, headers, body",
+    file: /^server\/(http|request-head|turn-watch|websocket|route|client-address|deprecation)\.ts$/,
+  },
   { group: "parse", file: /^server\/(parse-json|msgpack)\.ts$/ },
   { group: "validate", file: /^server\/(validate|schemas|[a-z]+-schemas)\.ts$|typebox/ },
   { group: "validate", file: /^$/, name: /^RegExp/ },
@@ -48,10 +51,13 @@ const RULES: readonly Rule[] = [
   { group: "committed events", file: /^server\/(exchange|followers|counters|cancel-jobs)\.ts$/ },
   {
     group: "match",
-    file: /^engine\/(matcher|engine-thread|batch-stamp|book-layout)\.ts$/,
+    file: /^engine\/(matcher|engine-stage|engine-thread|batch-stamp|book-layout)\.ts$/,
   },
   { group: "COMMIT, the wait for the disk included", file: /^engine\/journal\/journal\.ts$/, name: /^flush$/ },
-  { group: "rows into SQLite", file: /^engine\/journal\/(row-inserter|updates|chains|candles|builders)\.ts$/ },
+  {
+    group: "rows into SQLite",
+    file: /^engine\/journal\/(row-inserter|updates|order-states|chains|candles|builders)\.ts$/,
+  },
   { group: "rows into SQLite", file: /^engine\/journal\/journal\.ts$/, name: /^(flush|insert|list|begin|write)/ },
   { group: "checkpoint, beside the commits", file: /^server\/history-worker\.ts$/ },
   { group: "journal's own state", file: /^engine\/journal\// },
