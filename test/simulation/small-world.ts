@@ -1,0 +1,112 @@
+/** One market, a few rich users and no weather: an exchange of the simulation's parts for tests that know what they want. */
+import { expect, onTestFinished } from "vitest";
+import { OrderType, SelfTradePrevention, TimeInForce } from "../../engine/constants.ts";
+import type { Placement } from "../../server/order-entry.ts";
+import { Random } from "../server/support/random.ts";
+import { compareBooks, compareDatabase, compareGateway, verify } from "./checks.ts";
+import { Clients, Hash } from "./clients.ts";
+import { Committed } from "./committed.ts";
+import { Disk } from "./disk.ts";
+import { Life } from "./life.ts";
+import { Tally } from "./tally.ts";
+
+const SHAPE = {
+  engines: 1,
+  commandRecords: 512,
+  eventRecords: 512,
+  reservedCommands: 4,
+  longestChain: 16,
+  capacity: 400,
+  largestId: 10,
+  activeBooks: 8,
+  keepUpdatesMs: 86_400_000,
+  maxUntold: 1_000,
+};
+const UNHEARD = { data(): void {}, error(): void {} };
+const USUAL = {
+  marketId: 1,
+  type: OrderType.limit,
+  timeInForce: TimeInForce.gtc,
+  selfTradePrevention: SelfTradePrevention.cancelTaker,
+  postOnly: false,
+  timestamps: false,
+  clientOrderId: null,
+  expiresAt: null,
+  validUntil: null,
+};
+
+/** What an order says beside the usual. */
+type Wish = Pick<Placement, "outcomeId" | "side" | "price" | "quantity"> & Partial<Placement>;
+
+export class SmallWorld {
+  readonly clock = { now: Date.UTC(2026, 0, 10) };
+  readonly record = new Committed();
+  /** The one at hand, once `begin` was called. */
+  life!: Life;
+  private readonly disk: Disk;
+  private readonly clients: Clients;
+
+  constructor() {
+    const random = new Random(1);
+    this.disk = new Disk(Disk.template(), random);
+    this.clients = new Clients(random, this.clock, this.record, new Tally(), new Hash());
+    onTestFinished(() => {
+      this.life.end();
+      this.disk.remove();
+    });
+  }
+
+  /** Starts on what is on the disk. @param ringIsFull what happens in the middle of a command */
+  async begin(ringIsFull: () => void = () => expect.unreachable("few events")): Promise<void> {
+    const { disk, clock, record, clients } = this;
+    this.life = new Life(disk.path, SHAPE, clock, record, clients, { committed() {}, event() {}, ringIsFull });
+    clients.begin(this.life);
+    await this.life.becomeQuiet();
+    await this.life.restored;
+    this.life.isReady = true;
+  }
+
+  /** Makes users, with money, and the market. */
+  async found(users: number): Promise<void> {
+    const { life, clock } = this;
+    this.clients.found(users);
+    await life.becomeQuiet();
+    const at = clock.now;
+    for (let userId = 1; userId <= users; userId++) {
+      void life.writer.write([{ kind: "deposit", userId, amount: 1e12, reference: `bank-${userId}`, at }]);
+    }
+    const texts = { slug: "m", question: "?", description: null, category: null, eventId: null, proposedBy: null };
+    const terms = { outcomes: ["Yes", "No"], opensAt: at, closesAt: null, at };
+    void life.writer.write([{ kind: "createMarket", ...texts, ...terms }]);
+    await life.becomeQuiet();
+  }
+
+  private trader(userId: number) {
+    return { userId, dailyLimit: Number.MAX_SAFE_INTEGER, pat: false };
+  }
+
+  async split(userId: number, sets: number): Promise<void> {
+    this.life.entry.changeSets(this.trader(userId), 1, sets, true, this.clock.now, UNHEARD, () => {});
+    await this.life.becomeQuiet();
+  }
+
+  /** Hands an order over; nothing moves yet. */
+  place(userId: number, wish: Wish): void {
+    const order = { ...USUAL, ...wish };
+    this.life.entry.place(this.trader(userId), { connection: null, builderCode: null }, order, this.clock.now, UNHEARD);
+  }
+
+  /** The process is gone. */
+  crash(): void {
+    this.disk.crash(null);
+    this.life.end();
+  }
+
+  /** Books, gateway and database are what is on record. */
+  compareAll(): void {
+    compareBooks(this.life, this.record);
+    compareGateway(this.life, this.record);
+    compareDatabase(this.life.database, this.record, { fills: 0, entries: 0, updates: 0 });
+    verify(this.life.database);
+  }
+}
