@@ -77,7 +77,7 @@ export async function clockAt(time: number): Promise<void> {
 const EVENTUALLY_MS = 20_000;
 
 /** Asks again, as fast as the answers come, until the expectation holds; fails with the last reason. */
-export async function eventually(expectation: () => Promise<void>): Promise<void> {
+export async function eventually<T>(expectation: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + EVENTUALLY_MS;
   for (;;) {
     try {
