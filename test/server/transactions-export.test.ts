@@ -285,7 +285,10 @@ describe("a long past", () => {
     return eventually(async () => {
       const reader = new SlowReader(token);
       await reader.read(1);
-      if (reader.status !== 200) reader.goAway();
+      if (reader.status !== 200) {
+        reader.goAway();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
       expect(reader.status).toBe(200);
       return reader;
     });
