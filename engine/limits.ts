@@ -173,9 +173,10 @@ export const MAX_SOCKET_TICKETS = 50_000;
  * answer is cut off, and so is a socket that sent more messages in it than makers have under way.
  */
 export const MAX_TURN_MS = 20;
-/** For the sockets of users: a maker who cancels each of thousands of orders at once is no flood. */
-export const MAX_TURN_OF_USER_MS = 200;
 export const MAX_MESSAGES_PER_LONG_TURN = 1_000;
+/** The same of the sockets of users: a maker who cancels each of thousands of orders at once is no flood on a slow machine either. */
+export const MAX_TURN_OF_USER_MS = 200;
+export const MAX_MESSAGES_OF_USER_PER_LONG_TURN = 20_000;
 /** Connections at one time; what each costs is in docs/performance.md. */
 export const MAX_WS_CONNECTIONS = 100_000;
 export const HEARTBEAT_MS = 5_000;

@@ -25,6 +25,9 @@ export interface SocketData {
   readonly connection: SocketConnection;
 }
 
+/** Up to here a message counts as one in its turn of the event loop. */
+const USUAL_MESSAGE_BYTES = 1_024;
+
 /** Of those that have nothing to begin; never added to. */
 const NO_TOPICS: Topic[] = [];
 
@@ -70,11 +73,12 @@ export class SocketConnection {
     this.outbox.length = 0;
   }
 
-  /** Counts a message: answers how many came in this turn of the event loop. */
-  countIn(turn: number): number {
+  /** Counts a message, a long one as several: answers how many came in this turn of the event loop. */
+  countIn(turn: number, bytes: number): number {
     if (turn !== this.turn) this.inTurn = 0;
     this.turn = turn;
-    return ++this.inTurn;
+    this.inTurn += 1 + Math.floor(bytes / USUAL_MESSAGE_BYTES);
+    return this.inTurn;
   }
 
   /** Counts what it wants begun. @param now ms @throws ApiError 42900 where that is more than it may have by now */

@@ -10,6 +10,7 @@ import {
   HEARTBEAT_MS,
   MAX_BEGINNING_AHEAD_BYTES,
   MAX_CHARACTERS_PER_TURN,
+  MAX_MESSAGES_OF_USER_PER_LONG_TURN,
   MAX_MESSAGES_PER_LONG_TURN,
   MAX_TURN_MS,
   MAX_TURN_OF_USER_MS,
@@ -229,8 +230,8 @@ export class SocketHub implements Audience {
       upgrade: (res, req, context) => this.upgrade(res, req, context),
       open: (socket) => this.open(socket),
       message: (socket, message, isBinary) => this.receive(socket.getUserData().connection, message, isBinary),
-      ping: (socket) => void this.endIfFlooding(socket.getUserData().connection),
-      pong: (socket) => void this.endIfFlooding(socket.getUserData().connection),
+      ping: (socket) => void this.endIfFlooding(socket.getUserData().connection, 0),
+      pong: (socket) => void this.endIfFlooding(socket.getUserData().connection, 0),
       drain: (socket) => this.drained(socket.getUserData().connection),
       dropped: (socket) => void this.slow.add(socket.getUserData().connection),
       close: (socket) => this.close(socket.getUserData().connection),
@@ -366,16 +367,18 @@ export class SocketHub implements Audience {
   }
 
   /** Cuts a connection off that sends so much that all others wait: for a farewell one would have to go on reading. */
-  private endIfFlooding(connection: SocketConnection): boolean {
+  private endIfFlooding(connection: SocketConnection, bytes: number): boolean {
     const { turn } = this.options;
-    const isLong = turn.isLong(Date.now(), connection.principal === null ? MAX_TURN_MS : MAX_TURN_OF_USER_MS);
-    if (connection.countIn(turn.number) <= MAX_MESSAGES_PER_LONG_TURN || !isLong) return false;
+    const isUser = connection.principal !== null;
+    const isLong = turn.isLong(Date.now(), isUser ? MAX_TURN_OF_USER_MS : MAX_TURN_MS);
+    const most = isUser ? MAX_MESSAGES_OF_USER_PER_LONG_TURN : MAX_MESSAGES_PER_LONG_TURN;
+    if (connection.countIn(turn.number, bytes) <= most || !isLong) return false;
     connection.socket?.close();
     return true;
   }
 
   private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
-    if (this.endIfFlooding(connection)) return;
+    if (this.endIfFlooding(connection, message.byteLength)) return;
     const reply = new OperationReply(this, connection);
     const { webSocket } = this.options.counters;
     webSocket.requests++;

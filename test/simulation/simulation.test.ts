@@ -10,10 +10,11 @@ import { Random } from "../server/support/random.ts";
 
 const run = promisify(execFile);
 const SIMULATE = fileURLToPath(new URL("../../dist/test/simulation/simulate-run.js", import.meta.url));
-const FIXED_SEED = 20_261_122;
+/** With this one a run comes across all that is listed below: whoever changes the course looks for another that does. */
+const FIXED_SEED = 20_261_121;
 const STEPS = 60_000;
 
-/** What must have been come across, by the lines of the command's report. */
+/** What the fixed seed must come across, by the lines of the command's report. */
 const COVERED: Record<string, readonly string[]> = {
   step: ["client", "gateway", "engine", "journal", "clock", "tick", "idle", "checkpoint", "recovery", "check", "in between"],
   end: ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop", "during recovery", "in the middle of a command"],
@@ -49,11 +50,10 @@ test("no difference to the references, from a fixed and from a fresh seed", { ti
   const { seed } = Random.printed(`simulation, and the fixed seed ${FIXED_SEED}`);
   const reports = [await simulate(FIXED_SEED, STEPS), await simulate(seed, STEPS)];
   for (const report of reports) expect(report).toContain("without a difference");
-  const counts = reports.map(countsOf);
-  const missing = Object.entries(COVERED).flatMap(([kind, names]) => {
-    const keys = names.map((name) => `${kind}: ${name}`);
-    return keys.filter((key) => counts.every((count) => !count.has(key)));
-  });
+  const counts = countsOf(reports[0]!);
+  const missing = Object.entries(COVERED).flatMap(([kind, names]) =>
+    names.map((name) => `${kind}: ${name}`).filter((key) => !counts.has(key)),
+  );
   expect(missing).toEqual([]);
 });
 
