@@ -5,8 +5,10 @@
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { fail, type Goal, grouped } from "./report.ts";
 import { drawPlots, keepResult } from "./support/figures.ts";
+import { orUsage } from "./support/usage.ts";
 
 /** In the order of an order's way. */
 const BENCHES = [
@@ -59,31 +61,33 @@ function printGoals(goals: readonly Goal[]): void {
   }
 }
 
-const args = process.argv.slice(2);
-const options = args.filter((arg) => arg.startsWith("--") && arg !== "--record");
-const names = args.filter((arg) => !arg.startsWith("--"));
-const records = args.includes("--record");
-const smoke = options.includes("--smoke");
+function readArguments() {
+  const flag = { type: "boolean", default: false } as const;
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { smoke: flag, record: flag } });
+  return { ...values, names: positionals };
+}
+
+const { smoke, record, names } = orUsage("bench [--smoke | --record] [NAME...]", readArguments);
 const unknown = names.filter((name) => name !== "plot" && !(BENCHES as readonly string[]).includes(name));
 if (unknown.length > 0) {
   console.error(`no bench ${unknown.join(", ")}: there are ${BENCHES.join(", ")}, and plot`);
   process.exit(2);
 }
-if (records && smoke) fail("what --smoke measures is no result to --record");
+if (record && smoke) fail("what --smoke measures is no result to --record");
 const goals: Goal[] = [];
 let failed = 0;
 for (const name of names.length > 0 ? names.filter((name) => name !== "plot") : BENCHES) {
-  const result = await run(name, options);
+  const result = await run(name, smoke ? ["--smoke"] : []);
   if (result === null) {
     console.error(`bench ${name} failed`);
     failed++;
   } else {
     goals.push(...(result.goals ?? []));
-    if (records) keepResult(name, result);
+    if (record) keepResult(name, result);
   }
   console.log();
 }
 // What one bench prints alone ends with its line for machines.
 if (goals.length > 0 && names.length !== 1) printGoals(goals);
-if (records || names.includes("plot")) drawPlots();
+if (record || names.includes("plot")) drawPlots();
 process.exit(failed === 0 ? 0 : 1);

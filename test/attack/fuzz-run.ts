@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ExchangeProcess } from "../../bench/support/exchange-process.ts";
 import { makeFolder } from "../../bench/support/folder.ts";
+import { freshSeed, orUsage, wholeNumber } from "../../bench/support/usage.ts";
 import { openReadOnly } from "../../engine/journal/database.ts";
 import { verifyDatabase } from "../../engine/journal/verify.ts";
 import { Random } from "../server/support/random.ts";
@@ -29,22 +30,21 @@ const MAX_ANSWER_MS = 8_000;
 /** After so many the users get new tokens, and what they left behind is canceled. */
 const RENEW_AFTER = 500;
 
-const { values: args } = parseArgs({
-  options: {
-    seed: { type: "string" },
-    seconds: { type: "string" },
-    only: { type: "string" },
-    case: { type: "string" },
-  },
-});
-const seed = Number(args.seed ?? Date.now() % 1_000_000_007);
-const seconds = Number(args.seconds ?? 10);
-const kinds = args.only === undefined ? KINDS : KINDS.filter((kind) => kind === args.only);
-if (!Number.isSafeInteger(seed) || !(seconds > 0) || kinds.length === 0) {
-  console.error(`--seed a whole number, --seconds above 0, --only ${KINDS.join("|")}`);
-  process.exit(2);
+function readArguments() {
+  const text = { type: "string" } as const;
+  const { values } = parseArgs({ options: { seed: text, seconds: text, only: text, case: text } });
+  const kinds = values.only === undefined ? KINDS : KINDS.filter((kind) => kind === values.only);
+  if (kinds.length === 0) throw new Error(`--only ${values.only}: one of ${KINDS.join(", ")}`);
+  return {
+    seed: wholeNumber("seed", values.seed ?? String(freshSeed()), 0, 2 ** 31),
+    seconds: wholeNumber("seconds", values.seconds ?? "10", 1, 1e6),
+    kinds,
+    onlyCase: values.case === undefined ? null : wholeNumber("case", values.case, 0, 2 ** 31),
+  };
 }
-const onlyCase = args.case === undefined ? null : Number(args.case);
+
+const USAGE = `fuzz [--seed N] [--seconds S] [--only ${KINDS.join("|")}] [--case K]`;
+const { seed, seconds, kinds, onlyCase } = orUsage(USAGE, readArguments);
 
 /** Its own choices for each case, so that one can be repeated without those before it. */
 const randomOf = (kind: Kind, index: number): Random => {
@@ -247,7 +247,7 @@ function report(sentinel: Sentinel, grownMiB: number): void {
   );
 }
 
-console.log(`fuzz: --seed ${seed} --seconds ${seconds}${args.only === undefined ? "" : ` --only ${args.only}`}`);
+console.log(`fuzz: --seed ${seed} --seconds ${seconds}${kinds.length === 1 ? ` --only ${kinds[0]}` : ""}`);
 try {
   await main();
 } catch (error) {

@@ -5,35 +5,20 @@
  */
 import { parseArgs } from "node:util";
 import { Progress } from "../../bench/support/progress.ts";
+import { freshSeed, orUsage, wholeNumber } from "../../bench/support/usage.ts";
 import { runWorlds, Simulated } from "./run.ts";
 import { Tally } from "./tally.ts";
 
 const DEFAULT_STEPS = 1_000_000;
 
 function readArguments(): { seed: number; steps: number } {
-  const options = { seed: { type: "string" }, steps: { type: "string" } } as const;
-  const { values } = parseArgs({ options });
-  const number = (name: "seed" | "steps", usual: number, least: number): number => {
-    const text = values[name];
-    if (text === undefined) return usual;
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value < least || value > 2 ** 31) {
-      throw new Error(`--${name} ${text}: a whole number from ${least} to ${2 ** 31}`);
-    }
-    return value;
-  };
-  return { seed: number("seed", Date.now() % 1_000_000_007, 0), steps: number("steps", DEFAULT_STEPS, 1) };
+  const { values } = parseArgs({ options: { seed: { type: "string" }, steps: { type: "string" } } });
+  const seed = wholeNumber("seed", values.seed ?? String(freshSeed()), 0, 2 ** 31);
+  return { seed, steps: wholeNumber("steps", values.steps ?? String(DEFAULT_STEPS), 1, 2 ** 31) };
 }
 
 async function main(): Promise<void> {
-  let wish: { seed: number; steps: number };
-  try {
-    wish = readArguments();
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}; simulate [--seed N] [--steps M]\n`);
-    process.exit(2);
-  }
-  const { seed, steps } = wish;
+  const { seed, steps } = orUsage("simulate [--seed N] [--steps M]", readArguments);
   process.stdout.write(`seed ${seed}, ${steps} steps\n`);
   const tally = new Tally();
   const progress = new Progress("steps", steps);

@@ -63,15 +63,3 @@ test("the same seed makes the same run", { timeout: 120_000 }, async () => {
   expect(first).toMatch(/hash [0-9a-f]+/);
   expect(second).toBe(first);
 });
-
-test.each([
-  ["--seed", "x"],
-  ["--steps", "0"],
-  ["--nonsense", "1"],
-])("%s %s is one clear line", async (...wrong) => {
-  const failure = await run(process.execPath, [SIMULATE, ...wrong]).catch(
-    (error: { code: number; stderr: string }) => error,
-  );
-  expect(failure).toMatchObject({ code: 2 });
-  expect(failure.stderr.trim().split("\n")).toHaveLength(1);
-});

@@ -1,0 +1,19 @@
+/** What `read` makes of the command's arguments; ends the process with 2 and one line where they make no sense. */
+export function orUsage<T>(usage: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message.replaceAll("\n", " ")}; ${usage}\n`);
+    process.exit(2);
+  }
+}
+
+/** @param max both ends included @throws Error naming the option */
+export function wholeNumber(option: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw new Error(`--${option} ${text}: a whole number from ${min} to ${max}`);
+}
+
+/** A seed nobody chose. */
+export const freshSeed = (): number => Date.now() % 1_000_000_007;
