@@ -14,7 +14,8 @@ const turn = new Int32Array(job.shared);
 const reading = new Float64Array(job.shared);
 const clock = createMicroClock(job.epoch);
 for (let round = 0; round < job.rounds; round++) {
-  Atomics.wait(turn, 0, 2 * round);
+  // The notice of the turn before may come only now.
+  while (Atomics.load(turn, 0) === 2 * round) Atomics.wait(turn, 0, 2 * round);
   reading[1] = clock();
   Atomics.store(turn, 0, 2 * round + 2);
   Atomics.notify(turn, 0);
