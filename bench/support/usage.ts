@@ -14,6 +14,3 @@ export function wholeNumber(option: string, text: string, min: number, max: numb
   if (/^\d+$/.test(text) && value >= min && value <= max) return value;
   throw new Error(`--${option} ${text}: a whole number from ${min} to ${max}`);
 }
-
-/** A seed nobody chose. */
-export const freshSeed = (): number => Date.now() % 1_000_000_007;

@@ -255,8 +255,7 @@ describe("a long past", () => {
   test("a client that takes nothing for long is given up, and its answer has no end", async () => {
     const readers = await startAll();
     // Room for so many again: each of the first was given up, whichever went last.
-    const others = await startAll();
-    for (const other of others) other.goAway();
+    for (const other of await startAll()) other.goAway();
     for (const reader of readers) {
       reader.readAll();
       await reader.ended;

@@ -1,5 +1,8 @@
 /** Random choices from one printed seed: the same seed makes the same choices. TEST_SEED=n repeats a run. */
 
+/** A seed nobody chose. */
+export const freshSeed = (): number => Date.now() % 1_000_000_007;
+
 export class Random {
   readonly seed: number;
   private state: number;
@@ -11,7 +14,7 @@ export class Random {
 
   /** From TEST_SEED or the clock; printed under `name`, so that a failure can be repeated. */
   static printed(name: string): Random {
-    const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 1_000_000_007);
+    const seed = Number(process.env["TEST_SEED"] ?? freshSeed());
     process.stdout.write(`${name}: TEST_SEED=${seed}\n`);
     return new Random(seed);
   }
