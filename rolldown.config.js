@@ -1,7 +1,9 @@
-// Bundles what runs outside the tests, one file a thread or command; `npm run build` runs this file.
+// Bundles what runs outside the tests, one file a thread or command, and the web page; `npm run build` runs this file.
 // Constants of other modules are inlined: the engine's hot path reads some forty, and that is worth half its speed.
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { build } from "rolldown";
+import { build as buildPage } from "vite";
 
 const entries = {
   main: "server/main.ts",
@@ -55,4 +57,24 @@ const bundle = (input, chunks) =>
       sourcemap: true,
     },
   });
-await Promise.all([bundle(entries, "chunks"), bundle(commands, "chunks/commands")]);
+
+/** The page, with its files compressed beside them as the server sends them. */
+async function bundlePage() {
+  const { output } = await buildPage({
+    root: "server/web",
+    base: "./",
+    configFile: false,
+    logLevel: "warn",
+    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    build: { outDir: "../../dist/web", emptyOutDir: true, target: "es2022", modulePreload: { polyfill: false } },
+  });
+  for (const { fileName } of output) {
+    const file = `dist/web/${fileName}`;
+    if (!/\.(js|css|svg)$/.test(fileName)) continue;
+    const bytes = readFileSync(file);
+    writeFileSync(`${file}.br`, brotliCompressSync(bytes));
+    writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
+  }
+}
+
+await Promise.all([bundle(entries, "chunks"), bundle(commands, "chunks/commands"), bundlePage()]);

@@ -23,6 +23,7 @@ import { type Logger, logInternal } from "./logger.ts";
 import { decodeMessage, encodeJson } from "./msgpack.ts";
 import type { Origin } from "./order-entry.ts";
 import type { OrderedReads } from "./ordered-reads.ts";
+import type { Page, PageAnswer } from "./page.ts";
 import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
 import { RequestHead } from "./request-head.ts";
@@ -35,6 +36,7 @@ const STATUS_LINES: Record<number, string> = {
   202: "202 Accepted",
   204: "204 No Content",
   302: "302 Found",
+  304: "304 Not Modified",
   400: "400 Bad Request",
   401: "401 Unauthorized",
   403: "403 Forbidden",
@@ -195,6 +197,17 @@ export class Reply implements Responder {
     });
   }
 
+  /** Answers with a file of the page, or, to HEAD, with its head alone. */
+  file({ status, lines, body }: PageAnswer, isHead: boolean): void {
+    this.finish(() => {
+      this.res.writeStatus(STATUS_LINES[status]!).writeHeader("Content-Type", lines);
+      this.res.writeHeader("X-Request-Id", this.requestId);
+      if (body === null || isHead) return this.endEmpty();
+      this.options.counters.http.sent(body);
+      this.res.end(body, this.isLast);
+    });
+  }
+
   /** With a length uWebSockets.js would leave the response open, and 204 has none. */
   private endEmpty(): void {
     if (this.isLast) this.res.end(undefined, true);
@@ -315,7 +328,10 @@ export interface HttpOptions {
   /** Null while the exchange is open; else what every route outside health is answered with. */
   readonly closed: () => ApiError | null;
   readonly reads: OrderedReads;
+  readonly page: Page;
 }
+
+const PAGE_METHODS = "GET, HEAD";
 
 /** Methods of a path: for pages of any origin, and for those of PUBLIC_URL only. */
 interface PathMethods {
@@ -364,7 +380,22 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     });
   }
   const error = new ApiError(ErrorKind.notFound, "no such path");
-  app.any("/*", (res, req) => refuse(res, req, error, null));
+  const pageMethods = new ApiError(ErrorKind.methodNotAllowed, `this path takes ${PAGE_METHODS}`);
+  app.any("/*", (res, req) => {
+    const method = req.getMethod();
+    const found = options.page.answer({
+      path: req.getUrl(),
+      accept: req.getHeader("accept"),
+      acceptEncoding: req.getHeader("accept-encoding"),
+      ifNoneMatch: req.getHeader("if-none-match"),
+    });
+    const isAsked = method === "get" || method === "head";
+    if (found === null || (found.status === 404 && !isAsked)) return refuse(res, req, error, null);
+    if (!isAsked) return refuse(res, req, pageMethods, PAGE_METHODS);
+    const { reply } = replyWithoutRoute(res, req, options);
+    if (head.fault !== null) reply.error(badRequest(head.fault), null, method === "head");
+    else reply.file(found, method === "head");
+  });
 }
 
 /** For what no route answers. */

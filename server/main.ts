@@ -69,6 +69,7 @@ import { createOperations } from "./operations.ts";
 import { OrderEntry } from "./order-entry.ts";
 import { OrderStore } from "./order-store.ts";
 import { OrderTimes } from "./order-times.ts";
+import { Page } from "./page.ts";
 import { Passwords } from "./passwords.ts";
 import { Pats } from "./pats.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -423,6 +424,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     hasProxies,
     closed,
     reads: exchange.reads,
+    page: new Page(fileURLToPath(new URL("./web", import.meta.url)), () => publicUrl),
   };
   const hub = new SocketHub({ exchange, entry, history, routes, tickets, app, startedAt, ...access });
   exchange.setAudience(hub);
@@ -431,6 +433,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const listenSocket = config.network ? await listen(config, uws, app) : null;
   const port = listenSocket === null ? 0 : uws.us_socket_local_port(listenSocket);
   publicUrl = publicUrl.replace(/:0$/, `:${port}`);
+  access.page.load();
   keys.setAudience(publicUrl, audience());
 
   const restored = await restoreTrading(exchange, db, startedAt);

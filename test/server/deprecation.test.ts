@@ -17,6 +17,7 @@ import { type ApiError, ErrorKind, overloaded } from "../../server/errors.ts";
 import { registerRoutes } from "../../server/http.ts";
 import { createLogger } from "../../server/logger.ts";
 import type { OrderedReads } from "../../server/ordered-reads.ts";
+import { Page } from "../../server/page.ts";
 import { DEFAULT_RATE_LIMITS, RateLimiter } from "../../server/rate-limiter.ts";
 import { type Route, route } from "../../server/route.ts";
 import * as S from "../../server/schemas.ts";
@@ -74,6 +75,7 @@ beforeAll(async () => {
     closed: () => closing,
     // Asked for by routes that read a user's own state, of which none is called.
     reads: null as unknown as OrderedReads,
+    page: new Page("/nowhere", () => PUBLIC_URL),
   });
   socket = await new Promise((resolve) => app.listen("127.0.0.1", 0, (listening) => resolve(listening || fail())));
   base = `http://127.0.0.1:${uws.us_socket_local_port(socket)}${API_BASE}`;

@@ -1,0 +1,90 @@
+/**
+ * The REST API as the page calls it. Owns nothing: the session (session.ts) gives the token and renews it.
+ */
+import { base } from "./router.ts";
+
+export const API = `${base}api/v1`;
+
+/** A refusal of the exchange, or no answer at all (status 0). */
+export class ApiError extends Error {
+  readonly status: number;
+  /** Of the API's table of errors; 0 where there was no answer. */
+  readonly code: number;
+  /** Seconds, null where nothing says so. */
+  readonly retryAfter: number | null;
+  /** To be quoted when the fault is the exchange's own. */
+  readonly traceId: string | null;
+
+  constructor(status: number, code: number, msg: string, retryAfter: number | null, traceId: string | null) {
+    super(msg);
+    this.status = status;
+    this.code = code;
+    this.retryAfter = retryAfter;
+    this.traceId = traceId;
+  }
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+export interface CallOptions {
+  readonly query?: Query;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  readonly token?: string | null;
+  readonly signal?: AbortSignal;
+  /** Goes on where the page is left meanwhile. */
+  readonly keepalive?: boolean;
+  readonly accept?: string;
+}
+
+interface Envelope {
+  readonly code: number;
+  readonly msg: string;
+  readonly data: unknown;
+  readonly trace_id?: string;
+}
+
+/** @param query those that are null, undefined or "" are left out */
+export function withQuery(path: string, query: Query = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  if (given.length === 0) return path;
+  return `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+}
+
+/** The bare answer. @throws ApiError where none came */
+export async function send(method: string, path: string, options: CallOptions = {}): Promise<Response> {
+  const headers: Record<string, string> = {};
+  if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
+  if (options.body !== undefined) headers["Content-Type"] = "application/json";
+  if (options.accept !== undefined) headers["Accept"] = options.accept;
+  try {
+    return await fetch(API + withQuery(path, options.query), {
+      method,
+      headers,
+      body: options.body === undefined ? null : JSON.stringify(options.body),
+      signal: options.signal ?? null,
+      keepalive: options.keepalive ?? false,
+    });
+  } catch (error) {
+    if ((error as Error).name === "AbortError") throw error;
+    throw new ApiError(0, 0, "no answer", null, null);
+  }
+}
+
+/** The data of a success. @throws ApiError */
+export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
+  const response = await send(method, path, options);
+  if (!response.ok) throw await errorOf(response);
+  return ((await response.json()) as Envelope).data as T;
+}
+
+export async function errorOf(response: Response): Promise<ApiError> {
+  const wait = Number(response.headers.get("Retry-After"));
+  const retryAfter = wait > 0 ? wait : null;
+  try {
+    const { code, msg, trace_id = null } = (await response.json()) as Envelope;
+    return new ApiError(response.status, code, msg, retryAfter, trace_id);
+  } catch {
+    return new ApiError(response.status, 0, response.statusText, retryAfter, null);
+  }
+}

@@ -1,0 +1,14 @@
+/** The page's beginning: what runs as long as it is open, and what is shown. */
+import { render } from "preact";
+import "./styles.css";
+import { startAccountState } from "./account-state.ts";
+import { App } from "./app.tsx";
+import { startLive } from "./live.ts";
+import { startRouter } from "./router.ts";
+import { startSession } from "./session.ts";
+
+startRouter();
+render(<App />, document.getElementById("page")!);
+startAccountState();
+startLive();
+void startSession();

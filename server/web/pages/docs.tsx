@@ -1,0 +1,5 @@
+import { Empty } from "../ui/parts.tsx";
+
+export default function Page() {
+  return <Empty>docs</Empty>;
+}

@@ -1,0 +1,50 @@
+/** The paths that the page has, for its own router and for the server, which answers any other with 404. */
+export const PAGE_PATHS = [
+  "/",
+  "/markets/:market",
+  "/events/:event",
+  "/portfolio",
+  "/wallet",
+  "/propose",
+  "/sign-in",
+  "/sign-in/done",
+  "/sign-up",
+  "/verify-email",
+  "/forgot-password",
+  "/reset-password",
+  "/account",
+  "/account/tokens",
+  "/account/apps",
+  "/account/sessions",
+  "/consent",
+  "/desk",
+  "/desk/:section",
+  "/docs",
+  "/docs/:document",
+] as const;
+export type PagePath = (typeof PAGE_PATHS)[number];
+
+const PATTERNS = PAGE_PATHS.map((path) => ({
+  path,
+  pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "([^/]+)")}$`),
+}));
+
+export interface FoundPath {
+  readonly path: PagePath;
+  /** As text, decoded. */
+  readonly param: string;
+}
+
+/** The page of a path; null where there is none. */
+export function findPage(pathname: string): FoundPath | null {
+  for (const { path, pattern } of PATTERNS) {
+    const match = pattern.exec(pathname);
+    if (match === null) continue;
+    try {
+      return { path, param: decodeURIComponent(match[1] ?? "") };
+    } catch {
+      return null;
+    }
+  }
+  return null;
+}

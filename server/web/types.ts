@@ -1,0 +1,50 @@
+/** What the API answers, as its own schemas have it. Types alone: nothing of the server is in the page. */
+import type { Static } from "typebox";
+import type * as M from "../market-schemas.ts";
+import type * as O from "../operator-schemas.ts";
+import type * as S from "../schemas.ts";
+import type * as W from "../wallet-schemas.ts";
+
+export type User = Static<typeof S.User>;
+export type Market = Static<typeof S.MarketSchema>;
+export type Outcome = Market["outcomes"][number];
+export type MarketEvent = Static<typeof S.EventSchema>;
+export type Feed = Static<typeof S.Feed>;
+export type FeedItem = Feed["items"][number];
+export type Trade = Static<typeof S.Trade>;
+export type OutcomeBook = Static<typeof S.OutcomeBook>;
+export type MarketBook = Static<typeof S.MarketBook>;
+export type Candles = Static<typeof S.Candles>;
+export type Ticker = Static<typeof S.Ticker>;
+export type Order = Static<typeof S.Order>;
+export type PlaceOrder = Static<typeof S.PlaceOrder>;
+export type Balance = Static<typeof S.Balance>;
+export type Position = Static<typeof S.Position>;
+export type Transaction = Static<typeof S.Transaction>;
+export type OwnFill = Static<typeof S.OwnFill>;
+export type Limits = Static<typeof S.Limits>;
+export type Pat = Static<typeof S.Pat>;
+export type CreatedPat = Static<typeof S.CreatedPat>;
+export type Session = Static<typeof S.Session>;
+export type OAuthClient = Static<typeof S.OAuthClient>;
+export type CreatedOAuthClient = Static<typeof S.CreatedOAuthClient>;
+export type OAuthGrant = Static<typeof S.OAuthGrant>;
+export type IdentityApplication = Static<typeof S.IdentityApplication>;
+export type Heartbeat = Static<typeof S.Heartbeat>;
+export type Subscriptions = Static<typeof S.Subscriptions>;
+export type Deposit = Static<typeof W.OwnDeposit>;
+export type Withdrawal = Static<typeof W.OwnWithdrawal>;
+export type Settlement = Static<typeof W.Settlement>;
+export type Approval = Static<typeof W.Approval>;
+export type OperatorWithdrawal = Static<typeof W.Withdrawal>;
+export type MarketRecord = Static<typeof M.MarketRecord>;
+export type Proposals = Static<typeof M.Proposals>;
+export type OperatorUser = Static<typeof O.OperatorUser>;
+export type OperatorApplication = Static<typeof O.OperatorApplication>;
+export type AuditLine = Static<typeof O.AuditLine>;
+
+/** A page of a list that goes by cursor. */
+export interface Page<T> {
+  readonly items: T[];
+  readonly next_cursor: string | null;
+}

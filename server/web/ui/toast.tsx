@@ -1,0 +1,38 @@
+/** Short messages that come and go by themselves, read aloud where somebody listens. */
+import { signal } from "@preact/signals";
+
+interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+const SHOWN_MS = 7_000;
+const MAX_TOASTS = 4;
+const toasts = signal<readonly Toast[]>([]);
+let lastId = 0;
+
+export function toast(text: string, isError = false): void {
+  const id = ++lastId;
+  toasts.value = [...toasts.peek(), { id, text, isError }].slice(-MAX_TOASTS);
+  setTimeout(() => dismiss(id), SHOWN_MS);
+}
+
+const dismiss = (id: number): void => {
+  toasts.value = toasts.peek().filter((each) => each.id !== id);
+};
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {toasts.value.map(({ id, text, isError }) => (
+        <div key={id} class={isError ? "toast bad" : "toast"}>
+          <span>{text}</span>
+          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(id)}>
+            ×
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}

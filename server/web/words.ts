@@ -1,0 +1,48 @@
+/** What went wrong, in words for a person: what happened, and what to do. */
+import { ApiError } from "./api.ts";
+import { words } from "./format.ts";
+
+export function explain(error: unknown): string {
+  if (!(error instanceof ApiError)) return "Something went wrong on this page. Reload it and try again.";
+  const { status, code, message, retryAfter, traceId } = error;
+  const soon = retryAfter === null ? "in a moment" : `in ${retryAfter} s`;
+  if (status === 0)
+    return "The exchange can't be reached. Check your connection; nothing was changed that you haven't seen confirmed.";
+  if (code === 42900 && /daily activity/i.test(message)) {
+    return "That would go over your daily limit. It is raised by verifying your identity, and starts anew at 00:00 UTC.";
+  }
+  if (code === 42900) return `That was too often. Try again ${soon}.`;
+  if (code === 42201) return "Your available balance isn't enough for this.";
+  if (code === 42202) return "You don't have that many shares free to sell. Open sell orders hold theirs.";
+  if (code === 42203) return "This market isn't open for trading at the moment.";
+  if (code === 2002) return "Your session has expired. Sign in again.";
+  if (code === 50300) return `The exchange is busy or starting. Nothing was done; try again ${soon}.`;
+  if (status >= 500)
+    return `The exchange made a mistake.${traceId === null ? "" : ` Quote ${traceId} when you report it.`}`;
+  // The rest says itself which field and which bound.
+  return sentence(message);
+}
+
+/** "quantity: must be >= 1" as a sentence. */
+function sentence(message: string): string {
+  const text = message.replace(/^([a-z_.]+):/, (_, field: string) => `${words(field)}:`);
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  user: "canceled by you",
+  post_only_would_cross: "post-only, and it would have traded at once",
+  fok_unfillable: "it couldn't be filled whole",
+  ioc_remainder: "the rest found no counterpart",
+  self_trade: "it would have traded with an order of yours",
+  market_closed: "the market closed",
+  market_halted: "the market is halted",
+  cancel_on_disconnect: "its connection closed",
+  operator: "canceled by an operator",
+  too_late: "it came too late",
+  expired: "its time was over",
+};
+
+/** Why an order ended. */
+export const reason = (name: string | null): string => (name === null ? "" : (REASONS[name] ?? words(name)));
