@@ -88,6 +88,7 @@ export class Crowd {
     const listed = await this.readMarkets();
     for (const market of this.markets) await Promise.all(this.makers.map((maker) => maker.refill(market)));
     if (listed.every(({ volume }) => volume === 0)) await this.tradeHistory();
+    else await this.quoteAll();
   }
 
   /** Trades until it is told to stop. */
@@ -145,11 +146,13 @@ export class Crowd {
         }),
       );
     }
+    // Quotes that met another's of a moment ago were refused; the second time there are none of those.
+    await this.quoteAll();
     await this.quoteAll();
   }
 
   private async quoteAll(): Promise<void> {
-    for (const maker of this.makers) await Promise.all(this.markets.map((market) => this.quote(maker, market)));
+    for (const maker of this.makers) await Promise.all(this.markets.map((market) => this.quote(maker, market, true)));
   }
 
   /** The values move, and markets come and go. */
@@ -193,8 +196,8 @@ export class Crowd {
     }
   }
 
-  private async quote(maker: Maker, market: Trading): Promise<void> {
-    const reply = await maker.quote(market);
+  private async quote(maker: Maker, market: Trading, always = false): Promise<void> {
+    const reply = await maker.quote(market, always);
     if (reply !== null) this.look(maker.api, "PUT /quotes", reply);
   }
 

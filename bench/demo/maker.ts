@@ -55,11 +55,11 @@ export class Maker {
     this.random = random;
   }
 
-  /** Replaces its quotes in the market where they are to be others. Answers null where nothing was sent. */
-  async quote(market: Trading): Promise<Reply<unknown> | null> {
+  /** Replaces its quotes in the market where they are to be others, or always. Answers null where nothing was sent. */
+  async quote(market: Trading, always: boolean): Promise<Reply<unknown> | null> {
     const quotes = this.quotes(market);
     const text = JSON.stringify(quotes);
-    if (text === this.sent.get(market.id) && this.random() > PUT_BACK_SHARE) return null;
+    if (!always && text === this.sent.get(market.id) && this.random() > PUT_BACK_SHARE) return null;
     this.sent.set(market.id, text);
     const reply = await this.api.call("PUT", `/quotes/${market.id}`, { quotes });
     if (reply.code === SHARES_LACKING) await this.refill(market);
