@@ -142,7 +142,7 @@ export class Crowd {
         this.markets.map(async (market) => {
           market.fair.advance(HISTORY_STEP_S);
           await this.quote(pick(this.makers, random), market);
-          await this.trade(pick(this.takers, random), market);
+          await this.trade(pick(this.takers, random), market, false);
         }),
       );
     }
@@ -192,7 +192,7 @@ export class Crowd {
     while (!this.isStopping) {
       await pause(-Math.log(1 - random()) * TAKER_WAIT_MS, this.stopping.signal);
       const market = pickWeighted(this.markets, random);
-      if (!this.isStopping && market !== null) await this.trade(taker, market);
+      if (!this.isStopping && market !== null) await this.trade(taker, market, true);
     }
   }
 
@@ -201,8 +201,8 @@ export class Crowd {
     if (reply !== null) this.look(maker.api, "PUT /quotes", reply);
   }
 
-  private async trade(taker: Taker, market: Trading): Promise<void> {
-    this.look(taker.api, "POST /orders", await taker.trade(market));
+  private async trade(taker: Taker, market: Trading, mayRest: boolean): Promise<void> {
+    this.look(taker.api, "POST /orders", await taker.trade(market, mayRest));
   }
 
   private look({ name }: Api, what: string, { code, msg }: Reply<unknown>): void {

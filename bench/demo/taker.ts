@@ -13,7 +13,9 @@ const MAX_PRICE = 9_999;
 /** BPS that it pays beyond the value. */
 const SLIPPAGE = 350;
 const RESTING_SHARE = 0.15;
-const REST_MS = { least: 15_000, range: 60_000 };
+/** Short, and far from the value: makers only add to a book, and cannot quote past an order that the value has left. */
+const REST_MS = { least: 8_000, range: 25_000 };
+const REST_DISTANCE = { least: 60, range: 120 };
 /** Shares of one outcome from which on it rather sells. */
 const PLENTY = 800;
 /** Orders of its own after which it looks up what it holds. */
@@ -30,7 +32,8 @@ export class Taker {
     this.random = random;
   }
 
-  async trade({ id, outcomes, fair }: Trading): Promise<Reply<unknown>> {
+  /** @param mayRest else what isn't filled at once goes */
+  async trade({ id, outcomes, fair }: Trading, mayRest: boolean): Promise<Reply<unknown>> {
     if (this.orders++ % LOOK_EVERY === 0) await this.look();
     const { random } = this;
     const at = Math.floor(random() * outcomes.length);
@@ -39,9 +42,9 @@ export class Taker {
     const held = this.held.get(outcome_id) ?? 0;
     const wanted = 5 + Math.floor(150 * random() ** 2);
     const isSale = held > 0 && random() < (held > PLENTY ? 0.9 : 0.45);
-    const rests = random() < RESTING_SHARE;
+    const rests = mayRest && random() < RESTING_SHARE;
     // One that rests is better than the value for its owner, the others cross.
-    const distance = rests ? -20 - 40 * random() : SLIPPAGE;
+    const distance = rests ? -REST_DISTANCE.least - REST_DISTANCE.range * random() : SLIPPAGE;
     const price = Math.round(isSale ? value - distance : value + distance);
     const order = {
       market_id: id,
