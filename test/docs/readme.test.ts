@@ -111,6 +111,24 @@ test("every link of the documents leads to a file", () => {
   expect(broken).toEqual([]);
 });
 
+test("every command of the documents is one", async () => {
+  const { scripts } = JSON.parse(readDocument("package.json")) as { scripts: Record<string, string> };
+  const help = await new Running(process.execPath, [pathOf("dist/admin.js"), "help"], pathOf("")).finished();
+  const unknown: string[] = [];
+  for (const document of ["README.md", ...filesIn("docs").filter((name) => name.endsWith(".md"))]) {
+    const text = readDocument(document);
+    for (const [call, script] of text.matchAll(/npm run (?:-s )?([a-z]+)/g)) {
+      if (!(script! in scripts)) unknown.push(`${document}: ${call}`);
+    }
+    for (const [call, command] of text.matchAll(/(?:npm run admin --|dist\/admin\.js)\s+([a-z]+(?: [a-z]+)?)/g)) {
+      const [first] = command!.split(" ");
+      if (first !== "help" && !help.includes(`\n  ${first} `) && !help.includes(`\n  ${first}\n`))
+        unknown.push(`${document}: ${call}`);
+    }
+  }
+  expect(unknown).toEqual([]);
+});
+
 function filesIn(folder: string): string[] {
   return readdirSync(pathOf(folder)).map((name) => join(folder, name));
 }
