@@ -174,7 +174,7 @@ export const TransactionsQuery = closed({
   ...page,
   type: Type.Optional(names(TRANSACTION_TYPES)),
   from: Type.Optional(about(Time, "ms since the Unix epoch: at that time or later")),
-  to: Type.Optional(about(Time, "ms since the Unix epoch: before that time")),
+  to: Type.Optional(about(Time, "ms since the Unix epoch: at that time or before")),
 });
 export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
 const LIST_SORTS = ["created_at", "volume", "closes_at"] as const;
