@@ -40,7 +40,7 @@ export const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 /** The same schema in words of its own. */
-export function about<T extends TSchema>(schema: T, description: string): T {
+function about<T extends TSchema>(schema: T, description: string): T {
   const clone = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as T;
   return Object.assign(clone, { description });
 }

@@ -114,7 +114,7 @@ export const order: Static<typeof S.Order> = {
   updated_at: THEN,
   trades: [],
 };
-export const fill: Static<typeof S.Fill> = {
+const fill: Static<typeof S.Fill> = {
   id: 9_001,
   match_id: 501,
   price: 4_200,
