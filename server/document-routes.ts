@@ -1,8 +1,9 @@
 /**
- * The API's own documents, at the root: made when first asked for, and the same text from then on. They say nothing that
- * is not in the route table and the schemas.
+ * The API's own documents, at the root: made when first asked for, a few milliseconds a turn of the event loop, and the
+ * same text from then on. They say nothing that is not in the route table and the schemas.
  */
 import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import packageJson from "../package.json" with { type: "json" };
 import { asyncApi } from "./reference/asyncapi.ts";
 import type { JsonObject } from "./reference/components.ts";
@@ -19,12 +20,15 @@ interface DocumentText {
   readonly tag: string;
 }
 
-type Make = (routes: readonly Route[], publicUrl: string, version: string) => JsonObject;
+/** Begins a document that is made in steps. */
+type Make = (routes: readonly Route[], publicUrl: string, version: string) => Generator<undefined, JsonObject>;
+/** Longer than that nobody waits for a document at a time. */
+const TURN_MS = 2;
 
 /** @param routes the whole table @param publicUrl known once the server listens */
 export function createDocumentRoutes(publicUrl: () => string, routes: () => readonly Route[]): Route[] {
   const document = (path: string, summary: string, make: Make): Route => {
-    let made: DocumentText | null = null;
+    let made: Promise<DocumentText> | null = null;
     return route({
       method: "GET",
       path,
@@ -36,11 +40,14 @@ export function createDocumentRoutes(publicUrl: () => string, routes: () => read
       enveloped: false,
       contentType: JSON_TYPE,
       cache: REVALIDATED,
-      handler({ headers, reply }) {
+      async handler({ headers, reply }) {
         made ??= textOf(make(routes(), publicUrl(), packageJson.version));
-        reply.header("ETag", made.tag);
-        const isKnown = (headers["if-none-match"] ?? "").split(",").some((tag) => tag.trim() === made!.tag);
-        reply.plain(isKnown ? 304 : 200, isKnown ? "" : made.text);
+        const { text, tag } = await made;
+        reply.header("ETag", tag);
+        const isKnown = (headers["if-none-match"] ?? "")
+          .split(",")
+          .some((each) => each.trim().replace(/^W\//, "") === tag);
+        reply.plain(isKnown ? 304 : 200, isKnown ? "" : text);
         return undefined;
       },
     });
@@ -51,7 +58,18 @@ export function createDocumentRoutes(publicUrl: () => string, routes: () => read
   ];
 }
 
-function textOf(document: JsonObject): DocumentText {
-  const text = JSON.stringify(document);
+async function textOf(steps: Generator<undefined, JsonObject>): Promise<DocumentText> {
+  const text = JSON.stringify(await inTurns(steps));
   return { text, tag: `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"` };
+}
+
+async function inTurns<T>(steps: Generator<undefined, T>): Promise<T> {
+  for (;;) {
+    const end = performance.now() + TURN_MS;
+    do {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    } while (performance.now() < end);
+    await setImmediate();
+  }
 }

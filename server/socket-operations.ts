@@ -43,7 +43,7 @@ export const CONNECTION_OPERATIONS = {
   },
   ping: { summary: "Answers with the server's clock, behind all that was sent before", request: S.Ping, answer: S.Now },
   cancel_on_disconnect: {
-    summary: "Tie the orders that the connection places from now on to it: they are canceled when it closes",
+    summary: "Tie the orders that come over the connection to it: they are canceled when it closes",
     request: S.CancelOnDisconnect,
     answer: S.Tied,
   },

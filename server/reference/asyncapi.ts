@@ -22,8 +22,15 @@ interface Operation {
   readonly answer: TSchema;
 }
 
-/** @param publicUrl without a slash in the end @param version of the exchange */
-export function asyncApi(routes: readonly Route[], publicUrl: string, version: string): JsonObject {
+/**
+ * Makes the document, a step for each message.
+ * @param publicUrl without a slash in the end @param version of the exchange
+ */
+export function* asyncApi(
+  routes: readonly Route[],
+  publicUrl: string,
+  version: string,
+): Generator<undefined, JsonObject> {
   const asked = operationsOf(routes);
   const messages: Record<string, Json> = {};
   const operations: Record<string, Json> = {};
@@ -32,6 +39,7 @@ export function asyncApi(routes: readonly Route[], publicUrl: string, version: s
     const key = keyOf(op);
     messages[key] = request(operation);
     messages[`${key}Answer`] = answer(operation);
+    yield;
     operations[key] = {
       action: "receive",
       channel: CHANNEL,

@@ -33,9 +33,16 @@ const MESSAGE_PACK = "application/msgpack";
 const FORM = "application/x-www-form-urlencoded";
 const CSV = "text/csv";
 
-/** @param publicUrl without a slash in the end @param version of the exchange */
-export function openApi(routes: readonly Route[], publicUrl: string, version: string): JsonObject {
-  const paths = pathsOf(routes, publicUrl);
+/**
+ * Makes the document, a step for each route: all of it at once would keep trading waiting.
+ * @param publicUrl without a slash in the end @param version of the exchange
+ */
+export function* openApi(
+  routes: readonly Route[],
+  publicUrl: string,
+  version: string,
+): Generator<undefined, JsonObject> {
+  const paths = yield* pathsOf(routes, publicUrl);
   const components = {
     securitySchemes: securitySchemes(publicUrl),
     parameters: PARAMETERS,
@@ -43,6 +50,7 @@ export function openApi(routes: readonly Route[], publicUrl: string, version: st
     responses: errorResponses(),
   };
   const schemas = { Error: ERROR, OAuthError: OAUTH_ERROR, ...definitionsFor([paths]) };
+  yield;
   return {
     openapi: "3.1.0",
     info: {
@@ -84,12 +92,13 @@ ${ERROR_TABLE}`;
 // ---------------------------------------------------------------- paths
 
 /** A path that is served at the root too is one path with two servers. */
-function pathsOf(routes: readonly Route[], publicUrl: string): JsonObject {
+function* pathsOf(routes: readonly Route[], publicUrl: string): Generator<undefined, JsonObject> {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
     const item = (paths[path] ??= {});
     item[route.method.toLowerCase()] ??= operation(route);
+    yield;
     if (!route.unversioned) continue;
     const isVersioned = routes.some((other) => other.path === route.path && !other.unversioned);
     const versioned = isVersioned ? [{ url: publicUrl + API_BASE, description: "With the API" }] : [];

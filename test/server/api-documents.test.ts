@@ -165,6 +165,17 @@ describe("OpenAPI", () => {
     expect(count).toBeGreaterThan(operations.length * 5);
   });
 
+  test("a route that will go is said to", () => {
+    const deprecated = { since: "2027-01-31", sunset: "2027-03-31" };
+    const routes = ROUTES.map((route) => (route.path === "/time" ? { ...route, deprecated } : route));
+    const { get } = openApiOf(PUBLIC_URL, routes).paths["/time"];
+    expect([get.deprecated, Object.keys(get.responses[200].headers)]).toEqual([
+      true,
+      expect.arrayContaining(["Deprecation", "Sunset"]),
+    ]);
+    expect(JSON.stringify(OPEN_API)).not.toContain('"deprecated"');
+  });
+
   test("a value that is not of its schema is found out", () => {
     const order = OPEN_API.paths["/orders"].post.responses[202].content["application/json"];
     const wrong = { ...order.example, data: { ...order.example.data, price: 10_000 } };

@@ -10,10 +10,16 @@ import { ROUTES } from "./client.ts";
 export type Node = any;
 
 /** Both documents as they must be served. */
-export const openApiOf = (publicUrl: string): Node => plain(openApi(ROUTES, publicUrl, packageJson.version));
-export const asyncApiOf = (publicUrl: string): Node => plain(asyncApi(ROUTES, publicUrl, packageJson.version));
+export const openApiOf = (publicUrl: string, routes = ROUTES): Node =>
+  made(openApi(routes, publicUrl, packageJson.version));
+export const asyncApiOf = (publicUrl: string): Node => made(asyncApi(ROUTES, publicUrl, packageJson.version));
 
-const plain = (value: object): Node => JSON.parse(JSON.stringify(value));
+/** All steps at once. */
+function made(steps: Generator<undefined, object>): Node {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return JSON.parse(JSON.stringify(step.value));
+}
 
 /** What a reference names; anything else is itself. */
 export function resolved(document: Node, value: Node): Node {
