@@ -103,13 +103,8 @@ export const PlaceOrder = closed({
   valid_until: Type.Optional(nullable(ValidUntil)),
 });
 
-export const PlaceQuery = closed({
-  timestamps: Type.Optional(
-    Type.Boolean({
-      description: "the answer and the order's updates carry when they were received, matched, durable, sent",
-    }),
-  ),
-});
+const TIMESTAMPS_WORDS = "the answer and the order's updates carry when they were received, matched, durable, sent";
+export const PlaceQuery = closed({ timestamps: Type.Optional(Type.Boolean({ description: TIMESTAMPS_WORDS })) });
 
 /** The new price, the new total quantity (what is filled included), or both. */
 const amendment = {
@@ -557,7 +552,16 @@ export const BuilderStats = closed({
 });
 
 /** A frame of the private stream. */
-export const OrderEvent = closed({ event: Type.Literal("order.updated"), sequence: Sequence, ts: Time, data: Order });
+const FrameSequence = about(
+  Sequence,
+  "rises by exactly 1 a message and key; of balances and positions the last order.updated that they reflect",
+);
+export const OrderEvent = closed({
+  event: Type.Literal("order.updated"),
+  sequence: FrameSequence,
+  ts: Time,
+  data: Order,
+});
 export const OwnFill = closed({
   ...Fill.properties,
   order_id: Id,
@@ -798,7 +802,7 @@ export const BookChange = closed({
 export const Shutdown = Type.Null();
 /** Every message that the server sends unasked. @param data of the event */
 export function frameOf(event: string, data: TSchema) {
-  return closed({ event: Type.Literal(event), sequence: Sequence, ts: Time, data });
+  return closed({ event: Type.Literal(event), sequence: FrameSequence, ts: Time, data });
 }
 /** The answer to an operation. @param data of its success */
 export function acknowledgementOf(data: TSchema) {
@@ -815,8 +819,7 @@ export function acknowledgementOf(data: TSchema) {
 export const RouteOperation = closed({
   op: Type.String(),
   data: Type.Optional(Type.Object({})),
-  builder_code: Type.Optional(nullable(Type.String())),
-  /** Of order.place: its query parameter of that name. */
-  timestamps: Type.Optional(Type.Boolean()),
+  builder_code: Type.Optional(about(nullable(Type.String()), "the integration that the fills are credited to")),
+  timestamps: Type.Optional(about(Type.Boolean(), TIMESTAMPS_WORDS)),
   id,
 });

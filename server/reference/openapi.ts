@@ -449,7 +449,7 @@ const OAUTH_ERROR: Json = {
 function errorResponses(): JsonObject {
   const found: Record<string, Json> = {};
   for (const [status, { name, description, examples }] of Object.entries(RESPONSES)) {
-    const trace = Number(status) >= 500 ? { trace_id: "3f2a9c01b7d4-1c" } : {};
+    const trace = Number(status) >= 500 ? { trace_id: "example" } : {};
     const shown = Object.entries(examples).map(([code, msg]) => {
       return [code, { value: { code: Number(code), msg, data: null, ...trace } }];
     });
