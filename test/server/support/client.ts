@@ -6,6 +6,7 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
+import { errorStatuses } from "../../../server/reference/openapi.ts";
 import type { Route } from "../../../server/route.ts";
 import { createRoutes, type RouteContext } from "../../../server/routes.ts";
 import * as S from "../../../server/schemas.ts";
@@ -131,6 +132,8 @@ export function checkAnswer(method: string, url: string, requestId: string | nul
   const matched = CHECKED_ROUTES.find(({ route, pattern }) => route.method === method && pattern.test(path));
   const { status, headers } = raw;
   expectPolicy(matched?.route, raw);
+  const isDocumented = matched === undefined || status < 400 || errorStatuses(matched.route).includes(status);
+  expectThat(isDocumented, `the API document has ${status} for ${method} ${matched?.route.path}`, raw);
   const type = status < 400 ? (matched?.route.contentType ?? null) : null;
   expectThat(headers["content-type"] === (type ?? "application/json"), "Content-Type", raw);
   if (requestId === null) expectThat(/^[\x21-\x7e]+$/.test(String(headers["x-request-id"])), "X-Request-Id", raw);
@@ -142,8 +145,9 @@ export function checkAnswer(method: string, url: string, requestId: string | nul
   }
   if (type !== null) {
     const text = raw.body.toString();
-    matched!.envelope(text);
-    return { status, code: 0, msg: "", data: text, headers };
+    const data: unknown = type === "application/json" ? JSON.parse(text) : text;
+    matched!.envelope(data);
+    return { status, code: 0, msg: "", data, headers };
   }
   const body = JSON.parse(raw.body.toString()) as Record<string, unknown>;
   if (matched?.route.oauth === true && status >= 400) {
