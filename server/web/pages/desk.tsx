@@ -1,6 +1,6 @@
 /** The operators' desk: what waits for them, and all that they decide. Each section is a module of desk/. */
 import type { ComponentType } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { href } from "../router.ts";
 import { isOperator } from "../session.ts";
 import { Empty, Tabs } from "../ui/parts.tsx";
@@ -38,6 +38,8 @@ const SECTIONS: readonly Section[] = [
   { name: "users", title: "Users", Content: Users },
   { name: "audit", title: "Audit log", Content: AuditLog },
 ];
+/** Pixels before the present tab, so that one sees that there are others. */
+const TAB_MARGIN = 48;
 const COUNT_INTERVAL_MS = 60_000;
 const addressOf = (name: string): string => href(name === "" ? "/desk" : `/desk/${name}`);
 
@@ -72,13 +74,19 @@ function Desk({ section }: { section: Section | null }) {
     const timer = setInterval(() => document.visibilityState === "visible" && void readWaiting(), COUNT_INTERVAL_MS);
     return () => clearInterval(timer);
   }, []);
+  const frame = useRef<HTMLDivElement>(null);
+  // On a phone the tabs don't fit beside each other.
+  useEffect(() => {
+    const tab = frame.current!.querySelector<HTMLElement>(".tabs [aria-current]");
+    if (tab !== null) tab.parentElement!.scrollLeft = tab.offsetLeft - tab.parentElement!.offsetLeft - TAB_MARGIN;
+  }, [section]);
   const counts = waiting.value;
   const tabs = SECTIONS.map(({ name, title, count }): [string, string] => {
     const waits = count === undefined || counts === null ? null : counts[count];
     return [addressOf(name), waits === null || waits.count === 0 ? title : `${title} (${waitingText(waits)})`];
   });
   return (
-    <div class="desk">
+    <div class="desk" ref={frame}>
       <Tabs label="Sections of the desk" tabs={tabs} current={addressOf(section?.name ?? "none")} />
       {section === null ? (
         <>

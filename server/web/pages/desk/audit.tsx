@@ -46,7 +46,7 @@ export function AuditLog() {
 function Details({ line: { id, details, request_id, address } }: { line: AuditLine }) {
   return (
     <details>
-      <summary aria-label={`Details of line ${id}`}>{summaryOf(details)}</summary>
+      <summary>{summaryOf(details)}</summary>
       {details !== null && <pre>{JSON.stringify(details, null, 2)}</pre>}
       <p class="faint">
         Line {id}

@@ -7,7 +7,7 @@ import { request } from "../../session.ts";
 import type { Approval, Market, MarketChanges, MarketRecord } from "../../types.ts";
 import { categoryProblem, descriptionProblem, given } from "../../ui/checks.ts";
 import { useLoaded } from "../../ui/data.ts";
-import { ErrorNotice, Field, Loading, Notice, Table, TextArea } from "../../ui/parts.tsx";
+import { type Column, ErrorNotice, Field, Loading, Notice, Table, TextArea } from "../../ui/parts.tsx";
 import { EndDialog, type Ending } from "./market-end.tsx";
 import { DecisionDialog, Facts, Heading, isOwnApproval, StatusBadge, TakeBackDialog, UserLink } from "./parts.tsx";
 
@@ -93,11 +93,7 @@ function Record({ market, open }: { market: MarketRecord; open: (opened: Opened)
               { title: "Bid", isNumber: true, show: ({ best_bid }) => cents(best_bid) },
               { title: "Ask", isNumber: true, show: ({ best_ask }) => cents(best_ask) },
               { title: "Last", isNumber: true, show: ({ last_price }) => cents(last_price) },
-              {
-                title: "Paid",
-                isNumber: true,
-                show: ({ index }) => percent(market.resolution?.payouts[index] ?? null),
-              },
+              ...(market.resolution === null ? [] : [paidColumn(market.resolution.payouts)]),
             ]}
           />
           <p class="faint">
@@ -115,6 +111,12 @@ function Record({ market, open }: { market: MarketRecord; open: (opened: Opened)
     </>
   );
 }
+
+const paidColumn = (payouts: readonly number[]): Column<Market["outcomes"][number]> => ({
+  title: "Paid",
+  isNumber: true,
+  show: ({ index }) => percent(payouts[index] ?? null),
+});
 
 const STEP_BUTTONS: Readonly<Record<string, readonly (readonly [Step, string])[]>> = {
   proposed: [["open", "Approve and open"]],
