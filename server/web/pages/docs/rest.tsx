@@ -18,7 +18,7 @@ import {
 import { type Entry, EntryLink, type Group, Method, Reference, SchemaPage, Title } from "./frame.tsx";
 import { inline, Markdown } from "./markdown.tsx";
 import { exampleTarget, parametersOf, sampleOf } from "./samples.ts";
-import { SchemaView } from "./schema.tsx";
+import { Line, SchemaView } from "./schema.tsx";
 
 const PAGE = "rest";
 
@@ -145,16 +145,17 @@ function Parameters({ operation, document }: { operation: RestOperation; documen
     <section class="panel">
       <h2>Parameters</h2>
       <ul class="fields">
-        {parameters.map(({ name = "", in: place, required = false, description, schema = {}, example }) => (
+        {parameters.map(({ name = "", in: place = "request", required = false, description, schema = {}, example }) => (
           <li key={`${place} ${name}`}>
-            <div class="line">
-              <code class="name">{name}</code>
-              <span class="type">in the {place}</span>
-              <span class={required ? "need" : "faint"}>{required ? "required" : "optional"}</span>
-              {example !== undefined && <span class="bound">such as {String(example)}</span>}
-            </div>
-            {description !== undefined && <p class="faint">{inline(description)}</p>}
-            <SchemaView schema={schema} document={document} page={PAGE} />
+            <Line
+              name={name}
+              schema={description === undefined ? schema : { ...schema, description }}
+              isRequired={required}
+              place={place}
+              document={document}
+              page={PAGE}
+            />
+            {example !== undefined && <p class="bound">such as {String(example)}</p>}
           </li>
         ))}
       </ul>

@@ -87,7 +87,7 @@ const indented = (text: string, by: number): string => text.replaceAll("\n", `\n
 
 function node({ method, url, needsToken: isOwn, body, bodyType, isJson }: Parts): string {
   const headers: string[] = [];
-  if (isOwn) headers.push("Authorization: `Bearer ${process.env.TOKEN}`");
+  if (isOwn) headers.push(`Authorization: "Bearer " + process.env.TOKEN`);
   if (body !== null && bodyType !== FORM) headers.push(`"Content-Type": ${JSON.stringify(bodyType)}`);
   const options: string[] = [];
   if (method !== "GET") options.push(`method: ${JSON.stringify(method)}`);

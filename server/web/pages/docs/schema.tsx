@@ -5,6 +5,9 @@ import type { Children } from "../../ui/data.ts";
 import { type Document, type Json, nameOf, resolve, type Schema } from "./document.ts";
 import { inline } from "./markdown.tsx";
 
+/** What one came for in an answer's envelope. */
+const DATA = "data";
+
 /** @param page of the document, below /docs */
 export function SchemaView({ schema, document, page }: { schema: Schema; document: Document; page: string }) {
   const whole = resolve(document, schema);
@@ -53,10 +56,12 @@ function Fields({ schema, document, page }: { schema: Schema; document: Document
   return <Line name="" schema={schema} isRequired={null} document={document} page={page} />;
 }
 
-function Line({
+/** One field, or one parameter. */
+export function Line({
   name,
   schema,
   isRequired,
+  place,
   document,
   page,
 }: {
@@ -64,6 +69,8 @@ function Line({
   schema: Schema;
   /** Null where that says nothing. */
   isRequired: boolean | null;
+  /** Such as query, of a parameter. */
+  place?: string;
   document: Document;
   page: string;
 }) {
@@ -77,6 +84,7 @@ function Line({
         <span class="type">
           <TypeText schema={schema} page={page} />
         </span>
+        {place !== undefined && <span class="bound">in the {place}</span>}
         {isRequired !== null && (
           <span class={isRequired ? "need" : "faint"}>{isRequired ? "required" : "optional"}</span>
         )}
@@ -89,7 +97,7 @@ function Line({
       <Values schema={coreOf(schema)} />
       {description !== undefined && <p class="faint">{inline(description)}</p>}
       {nested !== null && (
-        <Nested label={name === "" || isRequired === null ? "Fields" : `Fields of ${name}`}>
+        <Nested label={name === "" || isRequired === null ? "Fields" : `Fields of ${name}`} isOpenFirst={name === DATA}>
           {() => <Fields schema={nested} document={document} page={page} />}
         </Nested>
       )}
@@ -98,10 +106,10 @@ function Line({
 }
 
 /** Drawn when it is opened: schemas may contain themselves. */
-function Nested({ label, children }: { label: string; children: () => Children }) {
-  const [isOpen, setOpen] = useState(false);
+function Nested({ label, isOpenFirst, children }: { label: string; isOpenFirst: boolean; children: () => Children }) {
+  const [isOpen, setOpen] = useState(isOpenFirst);
   return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{label}</summary>
       {isOpen && children()}
     </details>

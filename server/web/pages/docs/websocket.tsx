@@ -83,6 +83,7 @@ function Introduction({
       <Code label="Address" text={`${protocol}://${host}${pathname}/ws?token=TOKEN`} />
       {document.info?.description !== undefined && (
         <section class="panel">
+          <h2>What holds everywhere</h2>
           <Markdown text={document.info.description} />
         </section>
       )}
