@@ -19,7 +19,7 @@ export function lineProblem(text: string, min: number, max: number): string | nu
 }
 
 /** @param text without blanks around it */
-export function textProblem(text: string, max: number): string | null {
+function textProblem(text: string, max: number): string | null {
   const length = lengthOf(text);
   if (length > max) return `At most ${max} characters; these are ${length}.`;
   return CONTROL_IN_TEXT.test(text) ? "It has characters that can't be shown." : null;

@@ -206,7 +206,10 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     ref.current!.showModal();
-    return () => before?.focus?.();
+    return () => {
+      // Unless who closed it has taken the focus elsewhere.
+      if (document.activeElement === document.body) before?.focus?.();
+    };
   }, []);
   return (
     <dialog ref={ref} aria-labelledby={id} onClose={onClose} onCancel={onClose}>

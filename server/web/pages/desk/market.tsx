@@ -195,7 +195,8 @@ function FirstApproval({
     <Notice kind="warn">
       <p>
         {isOwnApproval(approval) ? "You have" : `${approval.approved_by} has`} asked {dateTime(approval.created_at)}{" "}
-        that it be {status}: {pays}; note: {note ?? "none"}. Another operator must ask for the same.
+        that it be {status}: {pays}, {note === null ? "without a note" : `with the note “${note}”`}. Another operator
+        must ask for the same.
       </p>
       <div class="row">
         {!isOwnApproval(approval) && (

@@ -56,7 +56,7 @@ interface Body extends Reference {
   readonly content?: Content;
 }
 
-export interface OperationObject {
+interface OperationObject {
   readonly operationId?: string;
   readonly tags?: readonly string[];
   readonly summary?: string;

@@ -1,6 +1,6 @@
 /** What both references have in common: the list of what there is beside what is shown, and schemas by themselves. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { href, navigate } from "../../router.ts";
+import { href, navigate, search } from "../../router.ts";
 import type { Children } from "../../ui/data.ts";
 import { Empty } from "../../ui/parts.tsx";
 import type { Document } from "./document.ts";
@@ -34,6 +34,17 @@ export function Reference({
   children: Children;
 }) {
   const [text, setText] = useState("");
+  const frame = useRef<HTMLDivElement>(null);
+  const shown = `${search.value.get("schema")} ${current}`;
+  const before = useRef(shown);
+  useEffect(() => {
+    if (before.current === shown) return;
+    before.current = shown;
+    window.scrollTo(0, 0);
+    // Who goes through the choices by keyboard stays there.
+    if (document.activeElement?.tagName !== "SELECT")
+      frame.current!.querySelector("h1")?.focus({ preventScroll: true });
+  }, [shown]);
   const wanted = text.trim().toLowerCase().split(/\s+/);
   const found = groups
     .map((group) => ({ ...group, entries: group.entries.filter((entry) => fits(entry, wanted)) }))
@@ -83,7 +94,9 @@ export function Reference({
           ))}
         </select>
       </aside>
-      <div class="shown">{children}</div>
+      <div class="shown" ref={frame}>
+        {children}
+      </div>
     </div>
   );
 }
@@ -110,21 +123,9 @@ export function Method({ method }: { method: string }) {
   return <span class={`method ${method.toLowerCase()}`}>{method}</span>;
 }
 
-/** What is shown now: one who went there by a link is taken to its beginning. */
-export function Title({ id, children }: { id: string; children: Children }) {
-  const heading = useRef<HTMLHeadingElement>(null);
-  const before = useRef(id);
-  useEffect(() => {
-    if (before.current === id) return;
-    before.current = id;
-    window.scrollTo(0, 0);
-    heading.current!.focus({ preventScroll: true });
-  }, [id]);
-  return (
-    <h1 ref={heading} tabIndex={-1}>
-      {children}
-    </h1>
-  );
+/** What is shown now; takes the focus when that changes. */
+export function Title({ children }: { children: Children }) {
+  return <h1 tabIndex={-1}>{children}</h1>;
 }
 
 /** A schema of the document by its name. */
@@ -132,7 +133,7 @@ export function SchemaPage({ name, document, page }: { name: string; document: D
   const isKnown = document.components?.schemas?.[name] !== undefined;
   return (
     <>
-      <Title id={`schema ${name}`}>{name}</Title>
+      <Title>{name}</Title>
       {isKnown ? (
         <section class="panel">
           <SchemaView schema={{ $ref: `#/components/schemas/${name}` }} document={document} page={page} />

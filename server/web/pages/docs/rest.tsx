@@ -58,7 +58,7 @@ function entryOf({ id, method, path, object: { summary = "" } }: RestOperation):
 function Index({ groups, isUnknown }: { groups: readonly Group[]; isUnknown: boolean }) {
   return (
     <>
-      <Title id="">REST</Title>
+      <Title>REST</Title>
       {isUnknown && <p class="notice warn">There is no such operation. These are all that there are.</p>}
       {groups.map(({ name, description, entries }) => (
         <section key={name} class="panel">
@@ -78,13 +78,13 @@ function Index({ groups, isUnknown }: { groups: readonly Group[]; isUnknown: boo
 }
 
 function OperationView({ operation, document }: { operation: RestOperation; document: RestDocument }) {
-  const { id, method, path, object } = operation;
+  const { method, path, object } = operation;
   const { summary, description, deprecated, requestBody, responses = {} } = object;
   const statuses = Object.keys(responses);
   const body = requestBody === undefined ? null : mediaOf(resolve(document, requestBody).content);
   return (
     <>
-      <Title id={id}>{summary ?? path}</Title>
+      <Title>{summary ?? path}</Title>
       <p class="path">
         <Method method={method} /> <code>{path}</code>
         {deprecated === true && <Badge text="will go" tone="warn" />}

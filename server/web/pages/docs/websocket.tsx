@@ -78,7 +78,7 @@ function Introduction({
   } = Object.values(document.servers ?? {})[0] ?? {};
   return (
     <>
-      <Title id="">WebSocket</Title>
+      <Title>WebSocket</Title>
       {isUnknown && <p class="notice warn">There is no such operation. These are all that there are.</p>}
       <Code label="Address" text={`${protocol}://${host}${pathname}/ws?token=TOKEN`} />
       {document.info?.description !== undefined && (
@@ -104,10 +104,10 @@ function Introduction({
 }
 
 function OperationView({ operation, document }: { operation: Operation; document: SocketDocument }) {
-  const { id, name, summary, description, isSent, messages, answers } = operation;
+  const { name, summary, description, isSent, messages, answers } = operation;
   return (
     <>
-      <Title id={id}>{name}</Title>
+      <Title>{name}</Title>
       <p>{summary}</p>
       {description !== undefined && <Markdown text={description} />}
       {messages.map((message, i) => (
