@@ -270,13 +270,17 @@ function compare({ subscriptions, orders }: Heartbeat): void {
   orderSequence ??= orders;
 }
 
-/** @param code of the close, 0 where the page closes it */
-function lost(code: number): void {
+function disconnect(): void {
   const gone = socket;
   socket = null;
   isAuthenticated = false;
   waiting.clear();
   gone?.close();
+}
+
+/** @param code of the close, 0 where the page closes it */
+function lost(code: number): void {
+  disconnect();
   liveState.value = "stale";
   if (code === CLOSE_UNAUTHENTICATED) renew().catch(() => {});
   // Not all pages at one time.
@@ -304,8 +308,10 @@ export function startLive(): void {
   onToken((token) => {
     if (token === null) {
       orderSequence = null;
-      // What comes from now on is for nobody in particular.
-      if (isAuthenticated) lost(0);
+      // A connection has one user: what comes from now on is for nobody in particular.
+      if (!isAuthenticated) return;
+      disconnect();
+      connect();
     } else if (socket?.readyState === WebSocket.OPEN) authenticate(token);
   });
   connect();
