@@ -2,7 +2,6 @@
  * Every bound of the exchange, in one place, with the relations between them asserted when the process starts.
  * Nothing elsewhere repeats these numbers.
  */
-import assert from "node:assert";
 
 /** A share pays 1 USDC = 10 000 basis points = 1 000 000 micro-USDC. */
 export const FULL_PRICE_BPS = 10_000;
@@ -222,6 +221,11 @@ export const METRICS_INTERVAL_MS = 100;
 
 /** KYC tier to micro-USDC of activity a UTC day; tier 0 cannot trade. */
 export const DAILY_ACTIVITY_LIMIT_MICRO: readonly number[] = [0, 100_000_000, 10_000_000_000];
+
+/** Not node:assert, which the web page, which knows some of the bounds too, doesn't have. */
+function assert(isTrue: boolean, relation = "bounds contradict each other"): void {
+  if (!isTrue) throw new Error(relation);
+}
 
 /** Throws when two bounds contradict each other. Called once at start. */
 export function assertLimits(): void {
