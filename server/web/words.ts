@@ -19,8 +19,21 @@ export function explain(error: unknown): string {
   if (code === 50300) return `The exchange is busy or starting. Nothing was done; try again ${soon}.`;
   if (status >= 500)
     return `The exchange made a mistake.${traceId === null ? "" : ` Quote ${traceId} when you report it.`}`;
+  if (code === 40300 && /KYC tier 2/.test(message))
+    return "Your identity must be verified first, on your account page.";
+  if (code === 40300 && /KYC tier/.test(message)) {
+    return "Your e-mail address and phone number must be verified first, on your account page.";
+  }
+  if (code === 40300 && /suspended/.test(message))
+    return "This account is suspended. Ask the operator of the exchange.";
   // The rest says itself which field and which bound.
   return sentence(message);
+}
+
+/** What the exchange says of one field of a form; null where the error is about something else. */
+export function explainField(error: unknown, field: string): string | null {
+  if (!(error instanceof ApiError) || !error.message.startsWith(`${field}:`)) return null;
+  return sentence(error.message.slice(field.length + 1).trim());
 }
 
 /** "quantity: must be >= 1" as a sentence. */
