@@ -19,7 +19,7 @@ function below(pathname: string): string {
 
 /** The path below the base, with its query: what `navigate` takes. */
 export function here(): string {
-  const { pathname, search: query } = url.peek();
+  const { pathname, search: query } = url.value;
   return below(pathname) + query;
 }
 

@@ -18,7 +18,7 @@ export const SCOPES: readonly ScopeWords[] = [
     means: "Place, change and cancel orders with your money, up to your daily limit. Can't withdraw.",
   },
   { scope: "markets:read", title: "See markets", means: "Prices, order books and trades, which are public anyway." },
-  { scope: "markets:propose", title: "Propose markets", means: "In your name. An operator decides on each." },
+  { scope: "markets:propose", title: "Propose markets", means: "As yours. An operator decides on each." },
 ];
 
 /** Null of one that the exchange doesn't know. */

@@ -307,31 +307,36 @@ const WHOSE: Readonly<Record<string, string>> = {
   identifier: "your e-mail address",
 };
 
+/** Those of which something was used, or all. */
 function RateLimits({ limits, reload }: { limits: readonly RateLimit[]; reload: () => void }) {
-  const sorted = [...limits].sort((a, b) => a.remaining / a.limit - b.remaining / b.limit);
+  const [isWhole, setWhole] = useState(false);
+  const used = limits.filter(({ remaining, limit }) => remaining < limit);
+  const rows = [...(isWhole ? limits : used)].sort((a, b) => a.remaining / a.limit - b.remaining / b.limit);
   return (
     <details>
-      <summary>Rate limits of the API ({limits.length})</summary>
+      <summary>Rate limits of the API</summary>
       <div class="stack">
-        <p class="row between">
-          <span class="faint">Requests a minute; the most used first.</span>
+        <p>Each route has a limit of its own, of requests a minute. The most used come first.</p>
+        <div class="row">
           <button type="button" class="small" onClick={reload}>
             Refresh
           </button>
-        </p>
-        <div class="rates">
-          <Table
-            caption="Rate limits"
-            rows={sorted}
-            keyOf={({ route, scope }) => `${route} ${scope}`}
-            empty="No rate limits are in force."
-            columns={[
-              { title: "Route", show: ({ route }) => <code class="break">{route}</code> },
-              { title: "Counted by", show: ({ scope }) => WHOSE[scope] ?? scope },
-              { title: "Left", isNumber: true, show: ({ remaining, limit }) => `${remaining} of ${limit}` },
-            ]}
-          />
+          <button type="button" class="small" aria-pressed={isWhole} onClick={() => setWhole(!isWhole)}>
+            Show all {limits.length}
+          </button>
         </div>
+        <Table
+          caption="Rate limits"
+          rows={rows}
+          keyOf={({ route, scope }) => `${route} ${scope}`}
+          empty="Nothing was used in the last minute."
+          columns={[
+            { title: "Route", show: ({ route }) => <code class="break">{route}</code> },
+            { title: "Counted by", show: ({ scope }) => WHOSE[scope] ?? scope },
+            { title: "Left", isNumber: true, show: ({ remaining, limit }) => `${remaining} of ${limit}` },
+            { title: "Whole again", isNumber: true, show: ({ reset }) => (reset === 0 ? "–" : `in ${reset} s`) },
+          ]}
+        />
       </div>
     </details>
   );

@@ -23,7 +23,7 @@ export default function Welcome() {
   return (
     <section class="narrow wide">
       <h1 ref={heading} tabIndex={-1}>
-        {isReady ? "You may trade" : "Two steps before you trade"}
+        {isReady ? "You may trade" : `${email_verified || phone_verified ? "One step" : "Two steps"} before you trade`}
       </h1>
       <ol class="steps">
         <Step title="Confirm your e-mail address" isDone={email_verified}>

@@ -63,7 +63,9 @@ export function NewPasswordField({ label, value, onInput, problem = null }: Pass
         <Asked isMet={length >= MIN_PASSWORD_LENGTH}>
           {MIN_PASSWORD_LENGTH} characters or more{length > 0 && length < MIN_PASSWORD_LENGTH && `: ${length} so far`}
         </Asked>
-        <Asked isMet={length > 0 && !looksCommon(value)}>not a common one: a few words of your own are best</Asked>
+        <Asked isMet={length >= MIN_PASSWORD_LENGTH && !looksCommon(value)}>
+          not a common one: a few words of your own are best
+        </Asked>
       </ul>
     </div>
   );
