@@ -38,6 +38,7 @@ const MAX_AHEAD_MS = 30_000;
 /** When a page that nobody touches renews its token, so that its stream goes on. */
 const IDLE_RENEWAL = { at: 0.75, spread: 0.1 } as const;
 const LOCK = "renew-session";
+const OTHER_USER = "Another account has signed in in this browser, and so here too.";
 
 interface Tokens {
   readonly access_token: string;
@@ -70,7 +71,7 @@ function take(text: string): void {
   const [, payload = ""] = text.split(".");
   const { sub, iat, exp } = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as Claims;
   // Somebody else signed in in another tab: nothing that is shown here is theirs.
-  if (user.peek() !== null && user.peek()!.id !== Number(sub)) forget();
+  if (user.peek() !== null && user.peek()!.id !== Number(sub)) forget(OTHER_USER);
   token = text;
   // By this machine's clock, whatever that shows.
   const lifeMs = (exp - iat) * 1_000;
@@ -166,8 +167,8 @@ async function findSession(): Promise<void> {
       const seconds = retryAfter ?? wait;
       sessionTrouble.value =
         status === 429
-          ? `Too many sign-ins from your network: you are signed in again in ${seconds} s.`
-          : "The exchange doesn't answer: trying to sign you in again.";
+          ? `Too many sign-ins from your network: you are signed in again in ${seconds} s`
+          : "The exchange doesn't answer: trying to sign you in again";
       await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
     }
   }
@@ -245,7 +246,7 @@ tabs.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
     return;
   }
   if (user.peek()?.id === data.signedIn) return;
-  if (user.peek() !== null) forget("Somebody else has signed in in this browser, and so here too.");
+  if (user.peek() !== null) forget(OTHER_USER);
   localStorage.setItem(HINT, "1");
   sessionState.value = "unknown";
   void startSession();

@@ -5,7 +5,7 @@ import { words } from "./format.ts";
 export function explain(error: unknown): string {
   if (!(error instanceof ApiError)) return "Something went wrong on this page. Reload it and try again.";
   const { status, code, message, retryAfter, traceId } = error;
-  const soon = retryAfter === null ? "in a moment" : `in ${retryAfter} s`;
+  const soon = retryAfter === null ? "in a moment" : wait(retryAfter);
   if (status === 0)
     return "The exchange can't be reached. Check your connection; nothing was changed that you haven't seen confirmed.";
   if (code === 42900 && /daily activity/i.test(message)) {
@@ -29,6 +29,9 @@ export function explain(error: unknown): string {
   // The rest says itself which field and which bound.
   return sentence(message);
 }
+
+/** Seconds until it may be tried again. */
+const wait = (seconds: number): string => (seconds < 120 ? `in ${seconds} s` : `in ${Math.ceil(seconds / 60)} minutes`);
 
 /** What the exchange says of one field of a form; null where the error is about something else. */
 export function explainField(error: unknown, field: string): string | null {

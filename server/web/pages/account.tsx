@@ -87,7 +87,7 @@ function PhonePanel() {
   const isAsking = !phone_verified || isChanging;
   return (
     <Panel id="phone" title="Phone" badge={verified(phone_verified)}>
-      {phone_verified && <p class="number">{phone}</p>}
+      {phone_verified && phone !== null && <p class="number">{phone}</p>}
       {!phone_verified && <p>A verified number is what you need to trade, beside your verified e-mail address.</p>}
       {isChanging && <p>The number above counts until the new one is verified.</p>}
       {isAsking && (

@@ -56,6 +56,8 @@ export function PasswordField({
 /** A password that is being chosen, with what is asked of it. */
 export function NewPasswordField({ label, value, onInput, problem = null }: PasswordProps) {
   const length = [...value].length;
+  // The exchange knows more common ones than this page.
+  const isCommon = looksCommon(value) || (problem?.startsWith("Too common") ?? false);
   return (
     <div class="stack small-gap">
       <PasswordField label={label} value={value} onInput={onInput} problem={problem} autoComplete="new-password" />
@@ -63,7 +65,7 @@ export function NewPasswordField({ label, value, onInput, problem = null }: Pass
         <Asked isMet={length >= MIN_PASSWORD_LENGTH}>
           {MIN_PASSWORD_LENGTH} characters or more{length > 0 && length < MIN_PASSWORD_LENGTH && `: ${length} so far`}
         </Asked>
-        <Asked isMet={length >= MIN_PASSWORD_LENGTH && !looksCommon(value)}>
+        <Asked isMet={length >= MIN_PASSWORD_LENGTH && !isCommon}>
           not a common one: a few words of your own are best
         </Asked>
       </ul>
