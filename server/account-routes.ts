@@ -189,7 +189,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       response: S.SocialProviders,
       handler({ query }) {
         const { jurisdiction = null } = query as Static<typeof S.JurisdictionQuery>;
-        return JSON.stringify({ providers: social.offered(jurisdiction) });
+        return JSON.stringify({ providers: social.offered(jurisdiction), jurisdictions: social.jurisdictions() });
       },
     }),
     route({
@@ -416,6 +416,21 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
     route({
       ...OWN_SESSION,
       method: "DELETE",
+      path: "/me/sessions",
+      summary: "End the caller's other sessions at once, with their sockets; what third parties were given stays",
+      response: S.Nothing,
+      async handler(request) {
+        const principal = request.principal!;
+        const others = accounts.sessions
+          .of(principal.userId)
+          .filter((session) => session.grant === null && session !== principal.credential);
+        await sessions.end(others, "ended_by_user", actorOf(principal), contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "DELETE",
       path: "/me/sessions/:id",
       summary: "End a session at once, with its sockets",
       response: S.Nothing,
@@ -550,6 +565,19 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       async handler(request) {
         await oauth.removeClient(request.principal!, pathId(request.params[0], "client"), contextOf(request));
         return "null";
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/oauth/clients/:client_id",
+      summary: "A third-party client as the consent page shows it to whoever is to decide",
+      response: S.AskingClient,
+      handler({ params }) {
+        const client = accounts.clientByName(params[0]);
+        if (client === undefined) throw notFound("client");
+        const { clientId: client_id, name, createdAt: created_at } = client.row;
+        return JSON.stringify({ client_id, name, redirect_uris: client.redirectUris, created_at });
       },
     }),
     route({

@@ -337,7 +337,10 @@ const tokens = {
 };
 export const Tokens = closed(tokens);
 export const SignIn = closed({ ...tokens, user: User });
-export const SocialProviders = closed({ providers: Type.Array(Type.String()) });
+export const SocialProviders = closed({
+  providers: Type.Array(Type.String()),
+  jurisdictions: Type.Array(Country, { description: "those in which more are offered than everywhere" }),
+});
 export const IdentityApplication = closed({
   id: Id,
   document_type: names(DOCUMENT_TYPES),
@@ -381,6 +384,13 @@ export const OAuthClient = closed(oauthClient);
 export const CreatedOAuthClient = closed({
   ...oauthClient,
   client_secret: nullable(Type.String({ description: "shown once; null of a public client" })),
+});
+/** What anybody who is asked for consent may know of a client. */
+export const AskingClient = closed({
+  client_id: Type.String(),
+  name: Type.String(),
+  redirect_uris: Type.Array(Type.String()),
+  created_at: Time,
 });
 export const OAuthGrant = closed({
   id: Id,

@@ -187,6 +187,12 @@ export class SocialSignIn {
       .map(({ name }) => name);
   }
 
+  /** Where some are offered that aren't offered everywhere, in the order of their codes. */
+  jurisdictions(): string[] {
+    const named = [...this.providers.values()].flatMap(({ jurisdictions }) => jurisdictions ?? []);
+    return [...new Set(named)].sort();
+  }
+
   /**
    * Begins a sign-in, which is to be finished within ten minutes.
    * @param jurisdiction as in the provider's list, in capitals, or null where it is unknown

@@ -10,7 +10,8 @@ import { here, href, location, navigate } from "./router.ts";
 import { isOperator, sessionState, sessionTrouble, signOut, user } from "./session.ts";
 import { useAction } from "./ui/data.ts";
 import { Empty, ErrorNotice, Loading } from "./ui/parts.tsx";
-import { Toasts } from "./ui/toast.tsx";
+import { Toasts, toast } from "./ui/toast.tsx";
+import { explain } from "./words.ts";
 
 /** A page gets the path's parameter, "" where it has none. */
 export type PageComponent = ComponentType<{ param: string }>;
@@ -27,6 +28,7 @@ const PAGES: Readonly<Record<Exclude<PagePath, "/">, Loader>> = {
   "/sign-in/done": () => import("./pages/sign-in-done.tsx"),
   "/sign-up": () => import("./pages/sign-up.tsx"),
   "/verify-email": () => import("./pages/verify-email.tsx"),
+  "/welcome": () => import("./pages/welcome.tsx"),
   "/forgot-password": () => import("./pages/forgot-password.tsx"),
   "/reset-password": () => import("./pages/reset-password.tsx"),
   "/account": () => import("./pages/account.tsx"),
@@ -41,7 +43,7 @@ const PAGES: Readonly<Record<Exclude<PagePath, "/">, Loader>> = {
 };
 /** Pages that show what is the caller's own: who isn't signed in is asked to. */
 const OWN_PAGES: ReadonlySet<PagePath> = new Set([
-  ...(["/portfolio", "/wallet", "/propose", "/consent", "/desk", "/desk/:section"] as const),
+  ...(["/portfolio", "/wallet", "/propose", "/consent", "/desk", "/desk/:section", "/welcome"] as const),
   ...(["/account", "/account/tokens", "/account/apps", "/account/sessions"] as const),
 ]);
 
@@ -168,8 +170,12 @@ function SignedOut() {
 
 function SignedIn() {
   const { run, isBusy } = useAction(async () => {
-    await signOut();
-    navigate("/");
+    try {
+      await signOut();
+      navigate("/");
+    } catch (error) {
+      toast(`You are still signed in. ${explain(error)}`, true);
+    }
   });
   return (
     <>

@@ -10,6 +10,7 @@ export const PAGE_PATHS = [
   "/sign-in/done",
   "/sign-up",
   "/verify-email",
+  "/welcome",
   "/forgot-password",
   "/reset-password",
   "/account",

@@ -19,12 +19,22 @@ function below(pathname: string): string {
 
 /** The path below the base, with its query: what `navigate` takes. */
 export function here(): string {
-  const { pathname, search: query } = url.peek();
+  const { pathname, search: query } = url.value;
   return below(pathname) + query;
 }
 
 /** The address of a path of the page. @param path begins with a slash */
 export const href = (path: string): string => base + path.slice(1);
+
+const OWN_PATH = /^\/(?![/\\])/;
+
+/** The path of the page that a parameter names; "/" where it names none, or another site. */
+export function ownPath(text: string | null): string {
+  if (text === null || !OWN_PATH.test(text)) return "/";
+  const { origin, pathname, search: query, hash: fragment } = new URL(href(text), window.location.href);
+  const path = below(pathname) + query + fragment;
+  return origin === window.location.origin && OWN_PATH.test(path) ? path : "/";
+}
 
 /** @param path below the base @param replace the present entry of the history */
 export function navigate(path: string, replace = false): void {

@@ -6,6 +6,7 @@
 import { computed, signal } from "@preact/signals";
 import { ApiError, type CallOptions, call, errorOf, send } from "./api.ts";
 import type { User } from "./types.ts";
+import { toast } from "./ui/toast.tsx";
 
 /** unknown: it is being found out. */
 export const sessionState = signal<"unknown" | "in" | "out">("unknown");
@@ -17,15 +18,27 @@ export const sessionTrouble = signal<string | null>(null);
 let token: string | null = null;
 /** ms since the epoch. */
 let expiresAt = 0;
+/** Renewed so long before it expires, ms. */
+let aheadMs = 0;
 let renewing: Promise<boolean> | null = null;
+let starting: Promise<void> | null = null;
+let renewsItself: ReturnType<typeof setTimeout> | undefined;
+/** Rises where a session ends here: what was asked for before it is nobody's any more. */
+let generation = 0;
 const listeners = new Set<(token: string | null) => void>();
+
+/** What tabs tell each other: whose session began, or that it ended. */
+type TabMessage = { readonly signedIn: number } | "out";
 const tabs = new BroadcastChannel("session");
+const tell = (message: TabMessage): void => tabs.postMessage(message);
 
 /** Says that there is a cookie to ask for: the page can't see it. */
 const HINT = "signed-in";
-/** Renewed so long before it expires. */
-const AHEAD_MS = 30_000;
+const MAX_AHEAD_MS = 30_000;
+/** When a page that nobody touches renews its token, so that its stream goes on. */
+const IDLE_RENEWAL = { at: 0.75, spread: 0.1 } as const;
 const LOCK = "renew-session";
+const OTHER_USER = "Another account has signed in in this browser, and so here too.";
 
 interface Tokens {
   readonly access_token: string;
@@ -37,27 +50,45 @@ export function onToken(listener: (token: string | null) => void): void {
   listeners.add(listener);
 }
 
-/** The token that is good for a while yet, null where nobody is signed in. */
+/** The token that is good for a while yet, null where nobody is signed in. @throws ApiError */
 export async function accessToken(): Promise<string | null> {
-  if (token === null || Date.now() < expiresAt - AHEAD_MS) return token;
-  await renew();
+  if (token === null || Date.now() < expiresAt - aheadMs) return token;
+  try {
+    await renew();
+  } catch (error) {
+    if (Date.now() >= expiresAt) throw error;
+  }
   return token;
 }
 
+interface Claims {
+  readonly sub: string;
+  readonly iat: number;
+  readonly exp: number;
+}
+
 function take(text: string): void {
-  token = text;
   const [, payload = ""] = text.split(".");
-  const { iat, exp } = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as {
-    iat: number;
-    exp: number;
-  };
+  const { sub, iat, exp } = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as Claims;
+  // Somebody else signed in in another tab: nothing that is shown here is theirs.
+  if (user.peek() !== null && user.peek()!.id !== Number(sub)) forget(OTHER_USER);
+  token = text;
   // By this machine's clock, whatever that shows.
-  expiresAt = Date.now() + (exp - iat) * 1_000;
+  const lifeMs = (exp - iat) * 1_000;
+  expiresAt = Date.now() + lifeMs;
+  aheadMs = Math.min(MAX_AHEAD_MS, lifeMs / 5);
+  clearTimeout(renewsItself);
+  const { at, spread } = IDLE_RENEWAL;
+  renewsItself = setTimeout(() => void renew().catch(() => {}), lifeMs * (at + spread * Math.random()));
   localStorage.setItem(HINT, "1");
   for (const listener of listeners) listener(token);
 }
 
-function forget(): void {
+/** @param why told to whoever was signed in and didn't end it here */
+function forget(why: string | null = null): void {
+  if (why !== null) toast(why, true);
+  generation++;
+  clearTimeout(renewsItself);
   token = null;
   expiresAt = 0;
   user.value = null;
@@ -67,7 +98,7 @@ function forget(): void {
   for (const listener of listeners) listener(null);
 }
 
-/** True where there is a good token afterwards. */
+/** True where there is a good token afterwards, and its user is known. @throws ApiError where nobody could say */
 export function renew(): Promise<boolean> {
   renewing ??= renewAlone().finally(() => {
     renewing = null;
@@ -76,79 +107,109 @@ export function renew(): Promise<boolean> {
 }
 
 async function renewAlone(): Promise<boolean> {
-  const ask = async (): Promise<boolean> => {
+  const asked = generation;
+  const ask = async (): Promise<void> => {
     try {
       // It may go on when the page is left: the cookie that it brings is the only one that counts then.
-      take((await call<Tokens>("POST", "/auth/refresh", { body: {}, keepalive: true })).access_token);
-      return true;
+      const { access_token } = await call<Tokens>("POST", "/auth/refresh", { body: {}, keepalive: true });
+      // Unless they signed out meanwhile.
+      if (generation === asked) take(access_token);
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status === 0 || error.status === 429 || error.status >= 500)
-        throw error;
-      forget();
-      return false;
+      if (!isRefusal(error)) throw error;
+      if (generation === asked) forget(whyEnded(error));
     }
   };
   // Where the page isn't served over HTTPS or from the machine itself browsers have no locks.
-  return navigator.locks === undefined ? ask() : navigator.locks.request(LOCK, ask);
+  await (navigator.locks === undefined ? ask() : navigator.locks.request(LOCK, ask));
+  if (token !== null && user.peek() === null) enter(await call<User>("GET", "/me", { token }));
+  return token !== null;
+}
+
+function enter(found: User): void {
+  user.value = found;
+  sessionState.value = "in";
+  sessionTrouble.value = null;
+}
+
+/** The session is over, other than where the exchange didn't answer or asks to wait. */
+function isRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status !== 0 && error.status !== 429 && error.status < 500;
+}
+
+function whyEnded({ status, message }: ApiError): string | null {
+  if (status === 403) return `You are signed out: ${message}.`;
+  return user.peek() === null ? null : "Your session has ended: it was ended elsewhere, or its time was over.";
 }
 
 /** Finds out who is signed in: at start, and when another tab signed in. */
-export async function startSession(): Promise<void> {
-  if (localStorage.getItem(HINT) === null) {
-    sessionState.value = "out";
-    return;
-  }
+export function startSession(): Promise<void> {
+  starting ??= findSession().finally(() => {
+    starting = null;
+  });
+  return starting;
+}
+
+async function findSession(): Promise<void> {
   for (let wait = 1; ; wait = Math.min(2 * wait, 30)) {
+    if (localStorage.getItem(HINT) === null) {
+      forget();
+      return;
+    }
     try {
-      if (await renew()) await loadUser();
-      sessionTrouble.value = null;
+      await renew();
       return;
     } catch (error) {
+      if (isRefusal(error)) {
+        forget(whyEnded(error));
+        return;
+      }
       const { status = 0, retryAfter = null } = error instanceof ApiError ? error : {};
       const seconds = retryAfter ?? wait;
       sessionTrouble.value =
         status === 429
-          ? `Too many sign-ins from your network: you are signed in again in ${seconds} s.`
-          : "The exchange doesn't answer: trying to sign you in again.";
+          ? `Too many sign-ins from your network: you are signed in again in ${seconds} s`
+          : "The exchange doesn't answer: trying to sign you in again";
       await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
     }
   }
 }
 
-/** @throws ApiError */
+/** Reads the caller's account anew. @throws ApiError */
 export async function loadUser(): Promise<void> {
-  user.value = await request<User>("GET", "/me");
-  sessionState.value = "in";
+  enter(await request<User>("GET", "/me"));
 }
 
 /** @throws ApiError */
-export async function signIn(email: string, password: string): Promise<void> {
+export async function signIn(email: string, password: string): Promise<User> {
+  // The cookie of an answer that is under way would come after the new one.
+  await renewing?.catch(() => {});
   const answer = await call<Tokens & { user: User }>("POST", "/auth/login", {
     body: { email, password, cookie: true },
   });
   take(answer.access_token);
-  user.value = answer.user;
-  sessionState.value = "in";
-  tabs.postMessage("in");
+  enter(answer.user);
+  tell({ signedIn: answer.user.id });
+  return answer.user;
 }
 
-/** After a sign-in that left the page: the cookie is there. @throws ApiError */
-export async function signedInElsewhere(): Promise<boolean> {
-  if (!(await renew())) return false;
-  await loadUser();
-  tabs.postMessage("in");
-  return true;
+/** After a sign-in that left the page: the cookie is there. Null where it isn't. @throws ApiError */
+export async function signedInElsewhere(): Promise<User | null> {
+  if (!(await renew())) return null;
+  const found = user.peek()!;
+  tell({ signedIn: found.id });
+  return found;
 }
 
+/** @throws ApiError where the session may live on */
 export async function signOut(): Promise<void> {
   try {
-    await call("POST", "/auth/logout", { token });
+    await request("POST", "/auth/logout");
   } catch (error) {
     // One that has ended already is no mistake.
-    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    if (!(error instanceof ApiError) || (error.status !== 401 && error.status !== 403)) throw error;
   }
   forget();
-  tabs.postMessage("out");
+  tell("out");
 }
 
 /** As `call`, as whoever is signed in. @throws ApiError */
@@ -159,21 +220,39 @@ export async function request<T>(method: string, path: string, options: CallOpti
 
 /** The answer itself, of a success. @throws ApiError */
 export async function requestRaw(method: string, path: string, options: CallOptions = {}): Promise<Response> {
-  const first = await send(method, path, { ...options, token: await accessToken() });
+  const asked = generation;
+  const used = await accessToken();
+  expectSame(asked);
+  const first = await send(method, path, { ...options, token: used });
   if (first.ok) return first;
   const error = await errorOf(first);
-  if (error.status !== 401 || token === null || !(await renew())) throw error;
+  if (error.status !== 401 || used === null) throw error;
+  // Another request may have brought a new token meanwhile.
+  if (token === used && !(await renew())) throw error;
+  expectSame(asked);
   const second = await send(method, path, { ...options, token });
   if (!second.ok) throw await errorOf(second);
   return second;
 }
 
-tabs.addEventListener("message", ({ data }) => {
-  if (data === "out" && sessionState.peek() === "in") forget();
-  if (data === "in" && sessionState.peek() !== "in") void signedInByOtherTab();
+/** What one user asked for is never done as another. @throws ApiError */
+function expectSame(asked: number): void {
+  if (generation !== asked) throw new ApiError(401, 40100, "you were signed out meanwhile", null, null);
+}
+
+tabs.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
+  if (data === "out") {
+    if (token !== null) forget();
+    return;
+  }
+  if (user.peek()?.id === data.signedIn) return;
+  if (user.peek() !== null) forget(OTHER_USER);
+  localStorage.setItem(HINT, "1");
+  sessionState.value = "unknown";
+  void startSession();
 });
 
-async function signedInByOtherTab(): Promise<void> {
-  localStorage.setItem(HINT, "1");
-  await startSession();
-}
+// A page that comes back from the browser's memory heard nothing of other tabs.
+window.addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) void startSession();
+});

@@ -5,7 +5,7 @@ import { words } from "./format.ts";
 export function explain(error: unknown): string {
   if (!(error instanceof ApiError)) return "Something went wrong on this page. Reload it and try again.";
   const { status, code, message, retryAfter, traceId } = error;
-  const soon = retryAfter === null ? "in a moment" : `in ${retryAfter} s`;
+  const soon = retryAfter === null ? "in a moment" : wait(retryAfter);
   if (status === 0)
     return "The exchange can't be reached. Check your connection; nothing was changed that you haven't seen confirmed.";
   if (code === 42900 && /daily activity/i.test(message)) {
@@ -21,6 +21,13 @@ export function explain(error: unknown): string {
   if (status >= 500)
     return `The exchange made a mistake.${traceId === null ? "" : ` Quote ${traceId} when you report it.`}`;
   if (code === 40900) return conflict(message);
+  if (code === 40300 && /KYC tier 2/.test(message))
+    return "Your identity must be verified first, on your account page.";
+  if (code === 40300 && /KYC tier/.test(message)) {
+    return "Your e-mail address and phone number must be verified first, on your account page.";
+  }
+  if (code === 40300 && /suspended/.test(message))
+    return "This account is suspended. Ask the operator of the exchange.";
   // The rest says itself which field and which bound.
   return sentence(message);
 }
@@ -35,6 +42,15 @@ function conflict(message: string): string {
   const [, operator] = /^(.+) asked for something else/.exec(message) ?? [];
   if (operator === undefined) return sentence(message);
   return `Another operator (${operator}) has asked for something else. Ask for exactly the same, or have that taken back first.`;
+}
+
+/** Seconds until it may be tried again. */
+const wait = (seconds: number): string => (seconds < 120 ? `in ${seconds} s` : `in ${Math.ceil(seconds / 60)} minutes`);
+
+/** What the exchange says of one field of a form; null where the error is about something else. */
+export function explainField(error: unknown, field: string): string | null {
+  if (!(error instanceof ApiError) || !error.message.startsWith(`${field}:`)) return null;
+  return sentence(error.message.slice(field.length + 1).trim());
 }
 
 /** "quantity: must be >= 1" as a sentence. */

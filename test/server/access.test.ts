@@ -116,6 +116,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   // Sessions.
   ["POST /auth/logout", "session only", 0],
   ["GET /me/sessions", "session only", 0],
+  ["DELETE /me/sessions", "session only", 0],
   ["DELETE /me/sessions/:id", "session only", 0],
   // Password, phone and identity; tier 2 comes after tier 1.
   ["POST /me/password", "session only", 0],
@@ -134,6 +135,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /me/oauth-clients/:id", "session only", 0],
   ["POST /me/oauth-clients", "session only", 0],
   ["DELETE /me/oauth-clients/:id", "session only", 0],
+  ["GET /oauth/clients/:client_id", "session only", 0],
   ["POST /oauth/authorize", "session only", 0],
   // Proposals: "markets:propose for proposals", of those who may trade.
   ["POST /markets/proposals", "markets:propose", 1],
@@ -288,6 +290,9 @@ const LET_IN: Readonly<Record<string, number>> = {
   "GET /me/identity": 4040, // no application
   "GET /auth/social/:provider/callback": 40100, // no sign-in of which it is the end
 };
+
+/** Done by who may do it, they would end tokens of other tests. */
+const ENDS_SESSIONS: readonly string[] = ["POST /auth/logout", "DELETE /me/sessions"];
 
 /** What a body lacks is told before what its path doesn't name, except to whoever may not know either. */
 function probeOf(route: Route): Probe {
@@ -525,9 +530,9 @@ describe.each([
   });
 
   test.each(CALLERS)("%s", async (caller, what) => {
-    // A session that may log out would be gone.
+    // A session that may log out would be gone, and so would others of the user.
     const isSession = "kind" in what && what.kind === "session";
-    const probes = PROBES.filter(({ name }) => !(isSession && name === "POST /auth/logout"));
+    const probes = PROBES.filter(({ name }) => !(isSession && ENDS_SESSIONS.includes(name)));
     const answers = await ask(world.server, caller, probes);
     const found: unknown[] = [];
     const expected: unknown[] = [];
@@ -633,6 +638,7 @@ describe.each([
     ];
     const others: Attempt[] = [
       ["POST", "/auth/logout"],
+      ["DELETE", "/me/sessions"],
       ["POST", "/me/personal-access-tokens", { name: "more", scopes: ALL_SCOPES }],
       ["POST", "/me/oauth-clients", { name: "more", redirect_uris: [CALLBACK], confidential: false }],
       ["POST", "/me/password", { current: PASSWORD, new: "another quiet harbour" }],

@@ -531,6 +531,19 @@ describe("authorization endpoint", () => {
     await expectRefused(visit({ ...params, redirect_uri: "http://127.0.0.1:51005/cb" }), 400, 40000);
   });
 
+  test("whoever is to decide sees which client asks, and where its answers may go", async () => {
+    const { clientId } = party;
+    const path = `/oauth/clients/${clientId}`;
+    const { data } = await ask(world, bob.accessToken, "GET", path);
+    const client = { client_id: clientId, name: expect.any(String), redirect_uris: [CALLBACK] };
+    expect(data).toEqual({ ...client, created_at: expect.any(Number) });
+    await expectRefused(ask(world, tokenOf("alice"), "GET", path), 403, 40300);
+    await expectRefused(ask(world, null, "GET", path), 401, 40100);
+    for (const wrong of ["nobody", "1", "__proto__", "%00"]) {
+      await expectRefused(ask(world, bob.accessToken, "GET", `/oauth/clients/${wrong}`), 404, 4040);
+    }
+  });
+
   test("only the user's own sign-in approves, and an operator's is one", async () => {
     const { params } = party.request();
     const body = { ...params, decision: "approve" };

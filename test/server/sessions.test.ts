@@ -76,7 +76,20 @@ async function isCurrent(client: Client, token: string): Promise<void> {
 const endOf = (token: string): number => decodeJwt(token).exp! * 1_000;
 
 const NAMES = [
-  ["shape", "wrong", "rotating", "racing", "garbage", "leaving", "ending", "other", "listing", "described", "sockets"],
+  [
+    "shape",
+    "wrong",
+    "rotating",
+    "racing",
+    "garbage",
+    "leaving",
+    "ending",
+    "crowded",
+    "other",
+    "listing",
+    "described",
+    "sockets",
+  ],
   ["crossing"],
 ].flat();
 let world: World;
@@ -330,6 +343,32 @@ describe("the end of a session", () => {
     await expectEnded(sockets[0]!);
     await expectRefused(refresh(server, one.refreshToken), 401, 40100);
     expect((await askMe(stranger.client)).code).toBe(0);
+  });
+
+  test("an owner ends all others at once, with their sockets, and nobody else's", async () => {
+    const { server } = world;
+    const [kept, ...others] = [
+      await enter(world, "crowded"),
+      await enter(world, "crowded"),
+      await enter(world, "crowded"),
+    ];
+    const stranger = await enter(world, "other");
+    const [keptSocket, ...sockets] = await Promise.all(
+      [kept!, ...others].map(({ accessToken }) => Socket.open(server, accessToken)),
+    );
+    expect(await sessionsOf(kept!.client)).toHaveLength(3);
+
+    expect(await kept!.client.request("DELETE", "/me/sessions")).toMatchObject({ status: 200, code: 0, data: null });
+    for (const { client, refreshToken } of others) {
+      await isGone(client);
+      await expectRefused(refresh(server, refreshToken), 401, 40100);
+    }
+    for (const socket of sockets) await expectEnded(socket);
+    expect((await sessionsOf(kept!.client)).map(({ current }) => current)).toEqual([true]);
+    await keptSocket!.settled();
+    expect((await askMe(stranger.client)).code).toBe(0);
+    expect((await kept!.client.request("DELETE", "/me/sessions")).code).toBe(0);
+    expect((await askMe(kept!.client)).code).toBe(0);
   });
 });
 

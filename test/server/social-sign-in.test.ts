@@ -163,8 +163,8 @@ afterAll(async () => {
 
 describe("providers", () => {
   test("are offered by jurisdiction", async () => {
-    const everywhere = { providers: ["one", "other", "gone"] };
-    const here = { providers: ["one", "local", "other", "gone"] };
+    const everywhere = { providers: ["one", "other", "gone"], jurisdictions: ["DE", "FR"] };
+    const here = { ...everywhere, providers: ["one", "local", "other", "gone"] };
     const client = clientOf(null);
     expect(await client.get("/auth/social")).toEqual(everywhere);
     expect(await client.get("/auth/social?jurisdiction=US")).toEqual(everywhere);

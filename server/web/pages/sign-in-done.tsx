@@ -1,5 +1,40 @@
-import { Empty } from "../ui/parts.tsx";
+/** Where a sign-in at an identity provider comes back to: the session is in the cookie, and is taken up. */
+import { useEffect, useState } from "preact/hooks";
+import { href, navigate, ownPath, search } from "../router.ts";
+import { signedInElsewhere } from "../session.ts";
+import { useAction } from "../ui/data.ts";
+import { ErrorNotice, Loading } from "../ui/parts.tsx";
+import { afterSignIn, keepReturn, keptReturn } from "./after-sign-in.ts";
 
-export default function Page() {
-  return <Empty>sign-in-done</Empty>;
+export default function SignInDone() {
+  const [isMissing, setMissing] = useState(false);
+  const { run, error } = useAction(async () => {
+    const found = await signedInElsewhere();
+    if (found === null) {
+      setMissing(true);
+      return;
+    }
+    const to = ownPath(keptReturn() ?? search.peek().get("to"));
+    keepReturn(null);
+    navigate(afterSignIn(found, to), true);
+  });
+  useEffect(() => {
+    document.title = "Signing in · Prediction Exchange";
+    void run();
+  }, []);
+  if (error !== null) return <ErrorNotice error={error} retry={() => void run()} />;
+  if (!isMissing) return <Loading what="Signing you in" />;
+  return (
+    <section class="narrow">
+      <h1>You are not signed in</h1>
+      <p role="alert">
+        Your browser kept no session for this page. Cookies must be allowed for this site; then try again.
+      </p>
+      <p>
+        <a class="button primary" href={href("/sign-in")}>
+          Sign in
+        </a>
+      </p>
+    </section>
+  );
 }

@@ -1,5 +1,173 @@
-import { Empty } from "../ui/parts.tsx";
+/** Signs in, with a password or through an identity provider, and leads back to where one came from. */
+import { useEffect, useState } from "preact/hooks";
+import { MAX_RETURN_TO_LENGTH } from "../../../engine/limits.ts";
+import { API, ApiError, call, withQuery } from "../api.ts";
+import { countryName } from "../countries.ts";
+import { href, navigate, ownPath, search } from "../router.ts";
+import { sessionState, signIn, user } from "../session.ts";
+import type { SocialProviders } from "../types.ts";
+import { useAction, useLoaded } from "../ui/data.ts";
+import { emailProblem, useChecked } from "../ui/form.ts";
+import { ErrorNotice, Field, Loading, Select } from "../ui/parts.tsx";
+import { PasswordField } from "../ui/password.tsx";
+import { explain } from "../words.ts";
+import { afterSignIn, keepReturn } from "./after-sign-in.ts";
+import "./account.css";
 
-export default function Page() {
-  return <Empty>sign-in</Empty>;
+export default function SignIn() {
+  const to = ownPath(search.value.get("to"));
+  const state = sessionState.value;
+  useEffect(() => {
+    document.title = "Sign in · Prediction Exchange";
+  }, []);
+  useEffect(() => {
+    if (state === "in") navigate(afterSignIn(user.peek()!, to), true);
+  }, [state]);
+  if (state === "in") return <Loading what="You are signed in" />;
+  const query = search.value.get("to") === null ? "" : `?to=${encodeURIComponent(to)}`;
+  return (
+    <section class="narrow">
+      <h1>Sign in</h1>
+      <SocialFault />
+      <PasswordForm />
+      <Providers to={to} />
+      <p>
+        New here? <a href={href(`/sign-up${query}`)}>Create an account</a>.
+      </p>
+    </section>
+  );
 }
+
+function PasswordForm() {
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const { form, shown, submit } = useChecked({
+    email: emailProblem(email),
+    password: password === "" ? "Enter your password." : null,
+  });
+  const { run, isBusy, error } = useAction(async () => {
+    await signIn(email.trim(), password);
+  });
+  return (
+    <form ref={form} noValidate onSubmit={submit(() => void run())}>
+      <Field
+        label="E-mail"
+        type="email"
+        inputMode="email"
+        autoComplete="username"
+        maxLength={254}
+        value={email}
+        problem={shown.email}
+        onInput={setEmail}
+      />
+      <PasswordField label="Password" value={password} problem={shown.password} onInput={setPassword} />
+      <Refusal error={error} />
+      <div class="row between">
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? "Signing in…" : "Sign in"}
+        </button>
+        <a href={href(withQuery("/forgot-password", { email: email.trim() }))}>Forgot your password?</a>
+      </div>
+    </form>
+  );
+}
+
+function Refusal({ error }: { error: unknown }) {
+  if (!(error instanceof ApiError) || error.status !== 401) return <ErrorNotice error={error} />;
+  return (
+    <div class="notice bad" role="alert">
+      E-mail and password don't belong together. Upper and lower case count in the password.
+    </div>
+  );
+}
+
+/** What the exchange says of a sign-in at a provider that failed, never the words of the address itself. */
+const FAULTS: readonly (readonly [pattern: RegExp, text: string])[] = [
+  [/suspended/, "This account is suspended. Ask the operator of the exchange."],
+  [
+    /vouch/,
+    "The provider doesn't say that your e-mail address is verified. Verify it there, or sign up with a password.",
+  ],
+  [/no such sign-in/, "That sign-in was begun in another browser, or more than ten minutes ago. Try again."],
+  [/not offered/, "This provider isn't offered where you are."],
+];
+const CODES: Readonly<Record<string, string>> = {
+  "40100": "The provider didn't sign you in: it was canceled there, or something went wrong. Try again.",
+  "50300": "The provider can't be reached at the moment. Try again, or sign in with your password.",
+};
+
+function SocialFault() {
+  const query = search.value;
+  const code = query.get("error");
+  if (code === null) return null;
+  const message = query.get("message") ?? "";
+  const found = FAULTS.find(([pattern]) => pattern.test(message))?.[1];
+  return (
+    <div class="notice bad" role="alert">
+      {found ?? CODES[code] ?? "The sign-in through the provider failed. Try again, or sign in with your password."}
+    </div>
+  );
+}
+
+const REMEMBERED = "jurisdiction";
+const ELSEWHERE = "";
+
+function Providers({ to }: { to: string }) {
+  const [chosen, setChosen] = useState(() => localStorage.getItem(REMEMBERED) ?? ELSEWHERE);
+  const { data, error, reload } = useLoaded(
+    (signal) => call<SocialProviders>("GET", "/auth/social", { query: { jurisdiction: chosen }, signal }),
+    chosen,
+  );
+  const [jurisdictions, setJurisdictions] = useState<readonly string[]>([]);
+  useEffect(() => {
+    if (data === null) return;
+    setJurisdictions(data.jurisdictions);
+    // What was remembered may be offered no more.
+    if (chosen !== ELSEWHERE && !data.jurisdictions.includes(chosen)) choose(ELSEWHERE);
+  }, [data]);
+  const choose = (code: string): void => {
+    setChosen(code);
+    localStorage.setItem(REMEMBERED, code);
+  };
+  if (error !== null) {
+    return (
+      <div class="notice" role="status">
+        <span>Other ways to sign in couldn't be loaded. {explain(error)}</span>
+        <button type="button" onClick={reload}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  const offered = data?.providers ?? [];
+  if (offered.length === 0 && jurisdictions.length === 0) return null;
+  const isLong = to.length > MAX_RETURN_TO_LENGTH;
+  const query = { jurisdiction: chosen, return_to: isLong ? "/" : to };
+  const named = jurisdictions.map((code) => [code, countryName(code)] as const);
+  return (
+    <div class="stack social">
+      <h2>Or with an account elsewhere</h2>
+      {named.length > 0 && (
+        <Select
+          label="Where you live"
+          value={chosen}
+          options={[[ELSEWHERE, "Elsewhere"], ...named.sort(([, a], [, b]) => a.localeCompare(b))]}
+          onChange={choose}
+        />
+      )}
+      {offered.map((name) => (
+        <a
+          key={name}
+          class="button"
+          href={`${API}${withQuery(`/auth/social/${name}`, query)}`}
+          onClick={() => keepReturn(isLong ? to : null)}
+        >
+          Continue with {capitalized(name)}
+        </a>
+      ))}
+      {data !== null && offered.length === 0 && <p class="faint">None is offered there.</p>}
+    </div>
+  );
+}
+
+const capitalized = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);

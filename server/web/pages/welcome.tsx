@@ -1,0 +1,80 @@
+/** What is left to do before one may trade, step by step: the mailed link, then the phone. */
+import { useEffect, useRef } from "preact/hooks";
+import { money } from "../format.ts";
+import { href, ownPath, search } from "../router.ts";
+import { user } from "../session.ts";
+import type { Children } from "../ui/data.ts";
+import { useFreshUser } from "../ui/fresh-user.ts";
+import { MailAgain } from "../ui/mail-again.tsx";
+import { Badge } from "../ui/parts.tsx";
+import { PhoneSteps } from "../ui/phone.tsx";
+import { Tiers } from "../ui/tiers.tsx";
+import "./account.css";
+
+export default function Welcome() {
+  useFreshUser();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = "Welcome · Prediction Exchange";
+  }, []);
+  const { email, email_verified, phone, phone_verified, kyc_tier, daily_activity } = user.value!;
+  const to = ownPath(search.value.get("to"));
+  const isReady = kyc_tier > 0;
+  return (
+    <section class="narrow wide">
+      <h1 ref={heading} tabIndex={-1}>
+        {isReady ? "You may trade" : `${email_verified || phone_verified ? "One step" : "Two steps"} before you trade`}
+      </h1>
+      <ol class="steps">
+        <Step title="Confirm your e-mail address" isDone={email_verified}>
+          {email_verified ? (
+            <p class="faint">{email}</p>
+          ) : (
+            <>
+              <p>
+                Open the link that we sent to <strong>{email}</strong>. This page notices when you come back to it.
+              </p>
+              <MailAgain path="/auth/resend-verification" email={email} label="Send the link again" />
+            </>
+          )}
+        </Step>
+        <Step title="Verify your phone number" isDone={phone_verified}>
+          {phone_verified ? (
+            <p class="faint number">{phone}</p>
+          ) : (
+            <PhoneSteps onVerified={() => heading.current!.focus()} />
+          )}
+        </Step>
+        <Step title="Trade" isDone={isReady}>
+          {isReady ? (
+            <p>
+              Your account has tier {kyc_tier}: up to {money(daily_activity.limit)} USDC of orders and trades a day.
+            </p>
+          ) : (
+            <p class="faint">Comes by itself with the other two.</p>
+          )}
+        </Step>
+      </ol>
+      <p class="row">
+        <a class={isReady ? "button primary" : "button"} href={href(to)}>
+          {isReady ? (to === "/" ? "Go to the markets" : "Go on") : "Later: look around first"}
+        </a>
+        {isReady && kyc_tier < 2 && <a href={href("/account")}>Verify your identity for more</a>}
+      </p>
+      <h2>What each tier allows</h2>
+      <Tiers tier={kyc_tier} />
+    </section>
+  );
+}
+
+function Step({ title, isDone, children }: { title: string; isDone: boolean; children: Children }) {
+  return (
+    <li class={isDone ? "panel done" : "panel"}>
+      <div class="row between">
+        <h2>{title}</h2>
+        <Badge text={isDone ? "Done" : "To do"} tone={isDone ? "good" : ""} />
+      </div>
+      {children}
+    </li>
+  );
+}

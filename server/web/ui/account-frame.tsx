@@ -1,0 +1,36 @@
+/** The account pages' common beginning: heading, title, and the way from one to the other. */
+import { useEffect } from "preact/hooks";
+import { href } from "../router.ts";
+import type { Children } from "./data.ts";
+import { Tabs } from "./parts.tsx";
+
+const TABS = [
+  ["/account", "Account"],
+  ["/account/tokens", "Access tokens"],
+  ["/account/apps", "Connected apps"],
+  ["/account/sessions", "Sessions"],
+] as const;
+
+interface FrameProps {
+  path: (typeof TABS)[number][0];
+  children: Children;
+}
+
+export function AccountFrame({ path, children }: FrameProps) {
+  const title = TABS.find(([each]) => each === path)![1];
+  useEffect(() => {
+    document.title = `${title} · Prediction Exchange`;
+  }, []);
+  return (
+    <>
+      <h1>{title}</h1>
+      <Tabs label="Your account" tabs={TABS.map(([each, text]) => [href(each), text])} current={href(path)} />
+      {children}
+    </>
+  );
+}
+
+/** A heading that focus can go to when what had it is gone. */
+export function focusHeading(id: string): void {
+  requestAnimationFrame(() => document.getElementById(id)?.focus());
+}

@@ -1,0 +1,33 @@
+/** Asks before a step that can't be taken back: says what will happen, does it, and stays where that fails. */
+import { type Children, useAction } from "./data.ts";
+import { Dialog, ErrorNotice } from "./parts.tsx";
+
+interface ConfirmProps {
+  title: string;
+  /** What will happen. */
+  children: Children;
+  /** The button that does it, such as "Revoke". */
+  act: string;
+  onAct: () => Promise<void>;
+  onClose: () => void;
+}
+
+export function Confirm({ title, children, act, onAct, onClose }: ConfirmProps) {
+  const { run, isBusy, error } = useAction(onAct);
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="stack">
+        <div>{children}</div>
+        <ErrorNotice error={error} />
+        <div class="row">
+          <button type="button" class="danger" disabled={isBusy} onClick={() => void run()}>
+            {isBusy ? "One moment…" : act}
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,40 @@
+/** Asks for another mail, such as one with a link that was lost; not twice in a moment. */
+import { useEffect, useState } from "preact/hooks";
+import { call } from "../api.ts";
+import { useAction } from "./data.ts";
+import { ErrorNotice } from "./parts.tsx";
+
+const WAIT_S = 30;
+
+interface MailAgainProps {
+  /** Of the API: takes the address. */
+  path: "/auth/resend-verification" | "/auth/forgot-password";
+  email: string;
+  label: string;
+}
+
+export function MailAgain({ path, email, label }: MailAgainProps) {
+  const [waitS, setWaitS] = useState(0);
+  const [isSent, setSent] = useState(false);
+  useEffect(() => {
+    if (waitS === 0) return;
+    const timer = setTimeout(() => setWaitS(waitS - 1), 1_000);
+    return () => clearTimeout(timer);
+  }, [waitS]);
+  const { run, isBusy, error } = useAction(async () => {
+    await call("POST", path, { body: { email } });
+    setSent(true);
+    setWaitS(WAIT_S);
+  });
+  return (
+    <div class="stack small-gap">
+      <div class="row">
+        <button type="button" disabled={isBusy || waitS > 0} onClick={() => void run()}>
+          {waitS > 0 ? `Again in ${waitS} s` : label}
+        </button>
+        <span role="status">{isSent && waitS > 0 ? "On its way." : ""}</span>
+      </div>
+      <ErrorNotice error={error} />
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+/** Fields for passwords: what is typed can be shown, and a new one is judged while it is typed. */
+import { useId, useState } from "preact/hooks";
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from "../../../engine/limits.ts";
+import type { Children } from "./data.ts";
+
+interface PasswordProps {
+  label: string;
+  value: string;
+  onInput: (value: string) => void;
+  /** What is wrong with what was typed. */
+  problem?: string | null;
+}
+
+interface GivenProps extends PasswordProps {
+  hint?: Children;
+  autoComplete?: "current-password" | "new-password";
+}
+
+export function PasswordField({
+  label,
+  value,
+  onInput,
+  problem = null,
+  hint,
+  autoComplete = "current-password",
+}: GivenProps) {
+  const id = useId();
+  const [isShown, setShown] = useState(false);
+  const kind: object = { type: isShown ? "text" : "password" };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <div class="password">
+        <input
+          id={id}
+          {...kind}
+          value={value}
+          autoComplete={autoComplete}
+          autoCapitalize="none"
+          spellcheck={false}
+          aria-invalid={problem !== null}
+          aria-describedby={`${id}-hint`}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+        <button type="button" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
+          {isShown ? "Hide" : "Show"}
+        </button>
+      </div>
+      <div id={`${id}-hint`} class={problem === null ? "hint" : "hint bad"}>
+        {problem ?? hint}
+      </div>
+    </div>
+  );
+}
+
+/** A password that is being chosen, with what is asked of it. */
+export function NewPasswordField({ label, value, onInput, problem = null }: PasswordProps) {
+  const length = [...value].length;
+  // The exchange knows more common ones than this page.
+  const isCommon = looksCommon(value) || (problem?.startsWith("Too common") ?? false);
+  return (
+    <div class="stack small-gap">
+      <PasswordField label={label} value={value} onInput={onInput} problem={problem} autoComplete="new-password" />
+      <ul class="asked" aria-label="What is asked of it">
+        <Asked isMet={length >= MIN_PASSWORD_LENGTH}>
+          {MIN_PASSWORD_LENGTH} characters or more{length > 0 && length < MIN_PASSWORD_LENGTH && `: ${length} so far`}
+        </Asked>
+        <Asked isMet={length >= MIN_PASSWORD_LENGTH && !isCommon}>
+          not a common one: a few words of your own are best
+        </Asked>
+      </ul>
+    </div>
+  );
+}
+
+function Asked({ isMet, children }: { isMet: boolean; children: Children }) {
+  return (
+    <li class={isMet ? "met" : ""}>
+      <span aria-hidden="true">{isMet ? "✓" : "○"}</span> {children}
+      {isMet && <span class="hidden"> (met)</span>}
+    </li>
+  );
+}
+
+/** What is wrong with a password that is being chosen, null where nothing is. The exchange knows more common ones. */
+export function newPasswordProblem(password: string): string | null {
+  const length = [...password].length;
+  if (length === 0) return "Choose a password.";
+  if (length < MIN_PASSWORD_LENGTH) return `Too short: it needs ${MIN_PASSWORD_LENGTH} characters or more.`;
+  if (length > MAX_PASSWORD_LENGTH) return `Too long: it may have ${MAX_PASSWORD_LENGTH} characters.`;
+  return looksCommon(password) ? "Too common, and so easily guessed: choose another." : null;
+}
+
+/** What the most common ones begin with. */
+const STEMS = ["password", "passw0rd", "p@ssword", "qwerty", "letmein", "iloveyou", "welcome", "football", "1q2w3e4r"];
+
+function looksCommon(password: string): boolean {
+  const text = password.toLowerCase();
+  if (/^(.{1,3})\1*.?.?$/u.test(text) && text.length > 3) return true;
+  if ("01234567890123456789".includes(text) || "98765432109876543210".includes(text)) return true;
+  return STEMS.some((stem) => text.replace(/[^a-z]*$/, "") === stem || text.replace(/\d*$/, "") === stem);
+}
