@@ -94,6 +94,12 @@ export const MAX_KNOWN_TOKENS = 50_000;
 /** Signatures of unknown tokens that are looked at at one time; past it such requests are answered 50300. */
 export const MAX_VERIFICATIONS = 256;
 export const MAX_TOKEN_LENGTH = 4_096;
+/** Of the path on the web page to which a sign-in at an identity provider leads. */
+export const MAX_RETURN_TO_LENGTH = 500;
+/** How long a spent refresh token that comes again in a cookie is a browser's second request, and not a thief's. */
+export const REFRESH_LEEWAY_MS = 10_000;
+/** Refreshes by cookie that are remembered for that long; past it the oldest have no leeway. */
+export const MAX_RECENT_ROTATIONS = 20_000;
 /** How often the last use of a token is noted in the database. */
 export const LAST_USE_INTERVAL_MS = 60_000;
 export const MAX_EMAIL_LENGTH = 254;

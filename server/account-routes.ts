@@ -1,10 +1,12 @@
 /** The routes of accounts: sign-up and sign-in, the caller's own record, tokens, sessions and clients. */
 import type { Static } from "typebox";
+import { REFRESH_LEEWAY_MS } from "../engine/limits.ts";
 import { utcDay } from "../engine/money.ts";
 import type { Accounts, Grant, OAuthClient, Pat, Principal, Session, User } from "./accounts.ts";
 import { actorOf, contextOf, type RequestContext } from "./audit.ts";
-import type { Auth } from "./auth.ts";
-import { notFound } from "./errors.ts";
+import type { Auth, SignedIn } from "./auth.ts";
+import { cookieIn, setCookie } from "./cookies.ts";
+import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Kyc } from "./kyc.ts";
 import type { OAuth, Params } from "./oauth.ts";
@@ -13,8 +15,9 @@ import type { Pats } from "./pats.ts";
 import { readPhoneNumber } from "./phone-numbers.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
+import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
 import type { Sessions } from "./sessions.ts";
-import type { SocialSignIn } from "./social.ts";
+import { ATTEMPT_MS, type SocialSignIn } from "./social.ts";
 import { dailyLimitOf } from "./users.ts";
 
 export interface AccountRouteContext {
@@ -32,11 +35,9 @@ export interface AccountRouteContext {
 
 /** What only the user's own sign-in may do. */
 export const OWN_SESSION = { access: "user", tokens: ["session"] } as const;
-/** Sign-in with its browser cookie: the identity provider sends the browser back with a GET from its own site. */
-const COOKIE = "social_sign_in";
-const COOKIE_RULES = "HttpOnly; SameSite=Lax; Max-Age=600; Path=/";
-/** Over HTTPS neither another host nor plain HTTP can plant it. */
-const SECURE_PREFIX = "__Host-";
+/** Of a browser that was sent to an identity provider, which sends it back with a GET from its own site. */
+const ATTEMPT_COOKIE = "social_sign_in";
+const ATTEMPT_RULES = { sameSite: "Lax", maxAge: ATTEMPT_MS / 1_000 } as const;
 
 export function createAccountRoutes(context: AccountRouteContext): Route[] {
   return [...signInRoutes(context), ...ownRoutes(context), ...tokenRoutes(context), ...clientRoutes(context)];
@@ -45,13 +46,24 @@ export function createAccountRoutes(context: AccountRouteContext): Route[] {
 // ---------------------------------------------------------------- sign-up and sign-in
 
 function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext): Route[] {
-  const signedIn = (
-    request: RouteRequest,
-    found: { accessToken: string; refreshToken: string; user: User },
-  ): string => {
-    const { accessToken, refreshToken, user } = found;
-    const view = userView(user, exchange, request.now);
-    return JSON.stringify({ access_token: accessToken, refresh_token: refreshToken, user: view });
+  const cookie = new SessionCookie(publicUrl);
+  /** @param shown the refresh token, null where it is in the cookie */
+  const signedIn = ({ now }: RouteRequest, { accessToken, user }: SignedIn, shown: string | null): string => {
+    return JSON.stringify({ access_token: accessToken, refresh_token: shown, user: userView(user, exchange, now) });
+  };
+  const refreshByCookie = async (request: RouteRequest): Promise<string> => {
+    const { headers, now, reply } = request;
+    const kept = cookie.read(headers["cookie"]!);
+    if (kept === null) throw badRequest("refresh_token: required");
+    cookie.mayUse(headers);
+    try {
+      const tokens = await auth.refreshByCookie(kept, contextOf(request));
+      reply.header("Set-Cookie", cookie.keep(tokens, now));
+      return JSON.stringify({ access_token: tokens.accessToken, refresh_token: null });
+    } catch (error) {
+      if (isUnauthenticated(error)) reply.header("Set-Cookie", cookie.remove());
+      throw error;
+    }
   };
   const mailRoute = (path: string, summary: string, send: (email: string, context: RequestContext) => void): Route =>
     route({
@@ -104,25 +116,37 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
     route({
       method: "POST",
       path: "/auth/login",
-      summary: "Sign in with e-mail and password",
+      summary:
+        "Sign in with e-mail and password. With cookie: true the refresh token comes in an HttpOnly cookie that " +
+        "POST /auth/refresh takes, and refresh_token is null; the Content-Type must be application/json then",
       rateClass: "identifier",
-      headers: ["user-agent"],
+      headers: ["user-agent", ...COOKIE_GUARDS],
       body: S.Credentials,
       response: S.SignIn,
       async handler(request) {
-        const { email, password } = request.body as Static<typeof S.Credentials>;
-        return signedIn(request, await auth.login(email.toLowerCase(), password, contextOf(request)));
+        const { email, password, cookie: inCookie = false } = request.body as Static<typeof S.Credentials>;
+        // Or a page of another site could sign its visitors in as somebody else.
+        if (inCookie) cookie.mayUse(request.headers);
+        const found = await auth.login(email.toLowerCase(), password, contextOf(request));
+        if (!inCookie) return signedIn(request, found, found.refreshToken);
+        request.reply.header("Set-Cookie", cookie.keep(found, request.now));
+        return signedIn(request, found, null);
       },
     }),
     route({
       method: "POST",
       path: "/auth/refresh",
-      summary: "New tokens for a refresh token, which is spent; one that comes twice ends the session",
+      summary:
+        "New tokens for a refresh token, which is spent; one that comes twice ends the session. Without one in the body " +
+        "that of the cookie counts, and the next comes in the cookie, with refresh_token null; the one spent last is " +
+        `good for ${REFRESH_LEEWAY_MS / 1_000} s more there, for pages that load twice at once`,
       rateClass: "refresh",
+      headers: ["cookie", ...COOKIE_GUARDS],
       body: S.RefreshToken,
       response: S.Tokens,
       async handler(request) {
         const { refresh_token } = request.body as Static<typeof S.RefreshToken>;
+        if (refresh_token === undefined) return refreshByCookie(request);
         const { accessToken, refreshToken } = await auth.refresh(refresh_token, contextOf(request));
         return JSON.stringify({ access_token: accessToken, refresh_token: refreshToken });
       },
@@ -131,10 +155,12 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       ...OWN_SESSION,
       method: "POST",
       path: "/auth/logout",
-      summary: "End the session at once, with its sockets",
+      summary: "End the session at once, with its sockets; takes the cookie away",
+      headers: ["cookie"],
       response: S.Nothing,
       async handler(request) {
         await auth.logout(request.principal!, contextOf(request));
+        if (cookie.read(request.headers["cookie"]!) !== null) request.reply.header("Set-Cookie", cookie.remove());
         return "null";
       },
     }),
@@ -169,53 +195,65 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
     route({
       method: "GET",
       path: "/auth/social/:provider",
-      summary: "Sign in through an identity provider: sends the browser there",
-      query: S.JurisdictionQuery,
+      summary:
+        "Sign in through an identity provider: sends the browser there. With return_to, a path on the web page, the " +
+        "sign-in ends at the page, with the refresh token in the cookie; without it with JSON",
+      query: S.SocialStartQuery,
       response: S.Nothing,
       status: 302,
       async handler({ params, query, now, reply }) {
-        const { jurisdiction = null } = query as Static<typeof S.JurisdictionQuery>;
-        const { location, state, binding } = await social.start(params[0], jurisdiction, now);
-        reply.header("Location", location);
-        const isSecure = publicUrl().startsWith("https:");
-        const cookie = `${cookieName(state, isSecure)}=${binding}; ${COOKIE_RULES}`;
-        reply.header("Set-Cookie", isSecure ? `${cookie}; Secure` : cookie);
-        reply.plain(302, "");
+        const { jurisdiction = null, return_to = null } = query as Static<typeof S.SocialStartQuery>;
+        const { location, state, binding } = await social.start(params[0], jurisdiction, now, return_to);
+        reply.header("Set-Cookie", setCookie(attemptCookie(state), binding, ATTEMPT_RULES, publicUrl()));
+        reply.redirect(location);
         return undefined;
       },
     }),
     route({
       method: "GET",
       path: "/auth/social/:provider/callback",
-      summary: "Where the identity provider sends the browser back to: answers as a sign-in does",
+      summary:
+        "Where the identity provider sends the browser back to: answers as a sign-in does, or, where that began with " +
+        "return_to, sends the browser to /sign-in/done?to= of the web page, or to /sign-in?error=&message=",
       headers: ["user-agent", "cookie"],
       query: S.CallbackQuery,
       response: S.SignIn,
       async handler(request) {
-        const { params, query, now, headers } = request;
+        const { params, query, now, headers, reply } = request;
         const given = query as Record<string, string>;
-        const binding = cookieIn(
-          headers["cookie"] ?? "",
-          cookieName(given["state"] ?? "", publicUrl().startsWith("https:")),
-        );
-        const identity = await social.finish(params[0], new URLSearchParams(given).toString(), binding, now);
-        return signedIn(request, await auth.signInBy(params[0], identity, contextOf(request)));
+        const state = given["state"] ?? "";
+        const signIn = async (): Promise<SignedIn> => {
+          const binding = cookieIn(headers["cookie"]!, attemptCookie(state), publicUrl());
+          const identity = await social.finish(params[0], new URLSearchParams(given).toString(), binding, now);
+          return auth.signInBy(params[0], identity, contextOf(request));
+        };
+        const returnTo = social.returnTo(state);
+        if (returnTo === null) {
+          const found = await signIn();
+          return signedIn(request, found, found.refreshToken);
+        }
+        // No token stands in a URL: the page gets its own by the cookie.
+        try {
+          reply.header("Set-Cookie", cookie.keep(await signIn(), now));
+          reply.redirect(`${publicUrl()}/sign-in/done?to=${encodeURIComponent(returnTo)}`);
+        } catch (thrown) {
+          const error = asApiError(thrown);
+          const message = encodeURIComponent(error.message);
+          reply.redirect(`${publicUrl()}/sign-in?error=${error.kind.code}&message=${message}`, error);
+        }
+        return undefined;
       },
     }),
   ];
 }
 
 /** Each attempt has a cookie of its own, so that two tabs don't meet. */
-function cookieName(state: string, isSecure: boolean): string {
-  return `${isSecure ? SECURE_PREFIX : ""}${COOKIE}_${state.replaceAll(/[^A-Za-z0-9_-]/g, "").slice(0, 16)}`;
+function attemptCookie(state: string): string {
+  return `${ATTEMPT_COOKIE}_${state.replaceAll(/[^A-Za-z0-9_-]/g, "").slice(0, 16)}`;
 }
 
-function cookieIn(header: string, name: string): string | null {
-  for (const pair of header.split(";")) {
-    const at = pair.indexOf("=");
-    if (pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
-  }
-  return null;
+function isUnauthenticated(error: unknown): boolean {
+  return error instanceof ApiError && error.kind === ErrorKind.unauthenticated;
 }
 
 // ---------------------------------------------------------------- the caller

@@ -199,6 +199,11 @@ export class Auth {
     return sessions.rotate(await sessions.find(token, false, context), context);
   }
 
+  /** As `refresh`, of the token in the page's cookie. @throws ApiError 40100, 40300 */
+  refreshByCookie(token: string, context: RequestContext): Promise<Tokens> {
+    return this.options.sessions.rotateCookie(token, context);
+  }
+
   logout(principal: Principal, context: RequestContext): Promise<void> {
     return this.options.sessions.end([principal.credential as Session], "logout", actorOf(principal), context);
   }

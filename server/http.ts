@@ -152,6 +152,15 @@ export class Reply implements Responder {
     else if (!this.done) this.later(() => this.write(status, json));
   }
 
+  redirect(location: string, error?: ApiError): void {
+    if (error !== undefined) {
+      logInternal(this.options.logger, error, this.requestId);
+      this.options.counters.refused(error);
+    }
+    this.header("Location", location);
+    this.send(302, "");
+  }
+
   stream(type: string, fileName: string, pieces: AsyncIterable<string>): void {
     void this.writePieces(type, fileName, pieces);
   }

@@ -43,8 +43,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
         const { query, reply } = request;
         const params = query as Params;
         const back = await oauth.inspect(params, contextOf(request));
-        reply.header("Location", back ?? `${publicUrl()}/consent?${new URLSearchParams(params)}`);
-        reply.plain(302, "");
+        reply.redirect(back ?? `${publicUrl()}/consent?${new URLSearchParams(params)}`);
         return undefined;
       },
     }),

@@ -115,6 +115,10 @@ class ControlReply implements Responder {
     // There are none here.
   }
 
+  redirect(): void {
+    this.fail(new Error("no route for operators sends a browser anywhere"));
+  }
+
   stream(): void {
     this.fail(new Error("no route for operators answers in pieces"));
   }

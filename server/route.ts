@@ -6,7 +6,7 @@ import type { TSchema } from "typebox";
 import type { Principal, Scope, TokenKind } from "./accounts.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Deprecation } from "./deprecation.ts";
-import { notFound } from "./errors.ts";
+import { type ApiError, notFound } from "./errors.ts";
 import type { Answer } from "./exchange.ts";
 import type { Origin } from "./order-entry.ts";
 import type { RateClass } from "./rate-limiter.ts";
@@ -22,6 +22,8 @@ export interface Responder extends Answer {
    * as an error; after that the answer is cut short, which chunked encoding tells. @param type its Content-Type
    */
   stream(type: string, fileName: string, pieces: AsyncIterable<string>): void;
+  /** Sends a browser elsewhere, over HTTP. @param error why, where what it asked for failed: logged and counted as such */
+  redirect(location: string, error?: ApiError): void;
   /** Adds a header to the answer, over HTTP. */
   header(name: string, value: string): void;
   /** Answers whatever a handler threw. */

@@ -26,6 +26,7 @@ import {
   MAX_QUANTITY,
   MAX_QUOTES,
   MAX_REDIRECT_URIS,
+  MAX_RETURN_TO_LENGTH,
   MAX_SEARCH_LENGTH,
   MAX_TOKEN_LENGTH,
   MAX_WS_SUBSCRIPTIONS,
@@ -200,14 +201,30 @@ export const APPLICATION_STATUSES = ["pending", "approved", "refused"] as const;
 export const ROLES_OF_USERS = ["user", "operator"] as const;
 export const Nothing = Type.Null();
 
-export const Credentials = closed({ email: Email, password: GivenPassword });
+export const Credentials = closed({
+  email: Email,
+  password: GivenPassword,
+  cookie: Type.Optional(Type.Boolean({ description: "true: the refresh token comes in an HttpOnly cookie" })),
+});
 export const Registration = closed({ email: Email, password: NewPassword });
 export const EmailOnly = closed({ email: Email });
 export const MailedTokenOnly = closed({ token: MailedToken });
 export const PasswordReset = closed({ token: MailedToken, password: NewPassword });
 export const PasswordChange = closed({ current: GivenPassword, new: NewPassword });
-export const RefreshToken = closed({ refresh_token: Type.String({ minLength: 1, maxLength: MAX_TOKEN_LENGTH }) });
-export const JurisdictionQuery = closed({ jurisdiction: Type.Optional(Country) });
+export const RefreshToken = closed({
+  refresh_token: Type.Optional(
+    Type.String({ minLength: 1, maxLength: MAX_TOKEN_LENGTH, description: "missing: that of the cookie" }),
+  ),
+});
+const jurisdiction = { jurisdiction: Type.Optional(Country) };
+export const JurisdictionQuery = closed(jurisdiction);
+/** A path of the same host whichever way a browser reads it: of `//host` and `/\host` it makes another host. */
+const PagePath = Type.String({
+  maxLength: MAX_RETURN_TO_LENGTH,
+  pattern: "^/(?![/\\\\])[^\\p{Cc}]*$",
+  description: "path on the web page where the user goes after the sign-in; without it the callback answers JSON",
+});
+export const SocialStartQuery = closed({ ...jurisdiction, return_to: Type.Optional(PagePath) });
 /** What a provider adds is its own matter. */
 export const CallbackQuery = Type.Object({}, { additionalProperties: Type.String() });
 export const PhoneNumber = closed({ phone: Type.String({ minLength: 1, maxLength: 32, description: "E.164" }) });
@@ -255,7 +272,10 @@ export const user = {
 export const User = closed(user);
 /** As whoever asks may see it. */
 export const Account = closed({ ...user, email: nullable(Type.String()) });
-const tokens = { access_token: Type.String(), refresh_token: Type.String() };
+const tokens = {
+  access_token: Type.String(),
+  refresh_token: nullable(Type.String({ description: "null where it is in the cookie" })),
+};
 export const Tokens = closed(tokens);
 export const SignIn = closed({ ...tokens, user: User });
 export const SocialProviders = closed({ providers: Type.Array(Type.String()) });

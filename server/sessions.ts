@@ -3,7 +3,8 @@
  * a signed JWT that names its session; when the session ends, its tokens end at once.
  *
  * A refresh token is a family, the same over the session's life, and a secret that is good for one use. Whoever shows
- * the family with another secret has seen a spent token: it leaked, and the session ends. RFC 9700, section 4.14.
+ * the family with another secret has seen a spent token: it leaked, and the session ends. RFC 9700, section 4.14. Only
+ * where tokens come in a browser's cookie the one just spent has some seconds' leeway (refresh-leeway.ts).
  */
 import { randomBytes } from "node:crypto";
 import type { SessionRow } from "../engine/journal/load.ts";
@@ -14,6 +15,7 @@ import { type Accounts, type Grant, hashToken, isHashOf, SCOPES, type Session, t
 import { audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { ApiError, ErrorKind } from "./errors.ts";
+import { RefreshLeeway } from "./refresh-leeway.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 
 export interface Tokens {
@@ -47,6 +49,7 @@ export interface Refresh {
 
 export class Sessions {
   private readonly options: SessionOptions;
+  private readonly leeway = new RefreshLeeway();
 
   constructor(options: SessionOptions) {
     this.options = options;
@@ -121,10 +124,8 @@ export class Sessions {
    */
   async find(token: string, isOAuth: boolean, context: RequestContext): Promise<Refresh> {
     const found = this.ofFamily(token, context.now);
-    if (found === null || (found.session.grant !== null) !== isOAuth) {
-      throw new ApiError(ErrorKind.unauthenticated, "the refresh token is not valid");
-    }
-    await this.refuseReuse(found, context);
+    if (found === null || (found.session.grant !== null) !== isOAuth) throw notValid();
+    if (!isCurrent(found)) throw await this.endReused(found.session, context);
     return found;
   }
 
@@ -146,31 +147,73 @@ export class Sessions {
    * @throws ApiError 40100 where another request spent it first, 40300
    */
   async rotate(refresh: Refresh, context: RequestContext, fewer: readonly string[] | null = null): Promise<Tokens> {
-    const { writer, refreshTtlMs } = this.options;
     const { session } = refresh;
-    const { row } = session;
     if (session.isEnded) throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
-    await this.refuseReuse(refresh, context);
-    if (session.user.suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
-    // From here no other request can spend the same token.
+    if (!isCurrent(refresh)) throw await this.endReused(session, context);
+    const { refreshToken, durable } = this.spend(session, context);
+    // Its cookie, if it had one, was taken out of the browser.
+    this.leeway.forget(session);
+    return this.give(session, fewer ?? [...session.scopes], refreshToken, durable, context);
+  }
+
+  /**
+   * As `rotate`, for a user's own session whose token came in a browser's cookie: who brings the one that was spent last,
+   * seconds ago, gets the one that came after it, and nothing is spent.
+   * @throws ApiError 40100, 40300
+   */
+  async rotateCookie(token: string, context: RequestContext): Promise<Tokens> {
+    const found = this.ofFamily(token, context.now);
+    if (found === null || found.session.grant !== null) throw notValid();
+    const { session, secret } = found;
+    const recent = this.leeway.find(session, secret, context.now);
+    if (recent !== null) {
+      expectUnsuspended(session);
+      session.lastUsedAt = context.now;
+      return this.give(session, [...session.scopes], recent.refreshToken, recent.durable, context);
+    }
+    if (!isCurrent(found)) throw await this.endReused(session, context);
+    const spentHash = session.row.refreshHash;
+    const { refreshToken, durable } = this.spend(session, context);
+    this.leeway.note(session, { spentHash, refreshToken, durable, at: context.now });
+    return this.give(session, [...session.scopes], refreshToken, durable, context);
+  }
+
+  /**
+   * Puts another refresh token in the place of the session's: from here no other request can spend that one. The new one
+   * may be told when it is durable.
+   * @throws ApiError 40300
+   */
+  private spend(session: Session, { now }: RequestContext): { refreshToken: string; durable: Promise<unknown> } {
+    expectUnsuspended(session);
+    const { row } = session;
     const next = randomBytes(SECRET_BYTES).toString("base64url");
     row.refreshHash = hashToken(next);
-    row.expiresAt = context.now + refreshTtlMs;
-    session.lastUsedAt = context.now;
-    const set = { refreshHash: row.refreshHash, expiresAt: row.expiresAt, lastUsedAt: context.now };
-    const scopes = fewer ?? [...session.scopes];
-    const [accessToken] = await Promise.all([
-      this.sign(session, scopes, context.now),
-      writer.write([{ kind: "update", table: "sessions", id: row.id, set }]),
-    ]);
-    return { session, scopes, accessToken, refreshToken: REFRESH_PREFIX + row.family + next };
+    row.expiresAt = now + this.options.refreshTtlMs;
+    session.lastUsedAt = now;
+    const set = { refreshHash: row.refreshHash, expiresAt: row.expiresAt, lastUsedAt: now };
+    const durable = this.options.writer.write([{ kind: "update", table: "sessions", id: row.id, set }]);
+    return { refreshToken: REFRESH_PREFIX + row.family + next, durable };
+  }
+
+  private async give(
+    session: Session,
+    scopes: readonly string[],
+    refreshToken: string,
+    durable: Promise<unknown>,
+    { now }: RequestContext,
+  ): Promise<Tokens> {
+    const [accessToken] = await Promise.all([this.sign(session, scopes, now), durable]);
+    return { session, scopes, accessToken, refreshToken };
   }
 
   /** Ends sessions and all that hangs on them, at once; resolves when that is durable. */
   async end(sessions: readonly Session[], reason: string, actor: string, context: RequestContext): Promise<void> {
     const live = sessions.filter(({ isEnded }) => !isEnded);
     if (live.length === 0) return;
-    for (const session of live) this.options.accounts.endSession(session);
+    for (const session of live) {
+      this.options.accounts.endSession(session);
+      this.leeway.forget(session);
+    }
     const writes = live.map(({ id }): AccountWrite => {
       return { kind: "update", table: "sessions", id, set: { endedAt: context.now, endReason: reason } };
     });
@@ -189,11 +232,10 @@ export class Sessions {
     }
   }
 
-  private async refuseReuse(refresh: Refresh, context: RequestContext): Promise<void> {
-    if (isCurrent(refresh)) return;
-    const { session } = refresh;
+  /** @returns what whoever showed a spent token is told */
+  private async endReused(session: Session, context: RequestContext): Promise<ApiError> {
     await this.end([session], "refresh_token_reused", `user ${session.user.id}`, context);
-    throw new ApiError(ErrorKind.unauthenticated, "the refresh token was used before: the session has ended");
+    return new ApiError(ErrorKind.unauthenticated, "the refresh token was used before: the session has ended");
   }
 
   private async sign(session: Session, scopes: readonly string[], now: number): Promise<string> {
@@ -219,4 +261,10 @@ export class Sessions {
 
 function isCurrent({ session, secret }: Refresh): boolean {
   return isHashOf(session.row.refreshHash, secret);
+}
+
+const notValid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the refresh token is not valid");
+
+function expectUnsuspended({ user }: Session): void {
+  if (user.suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
 }

@@ -158,6 +158,7 @@ interface Attempt {
   readonly bindingHash: Buffer;
   readonly nonce: string;
   readonly codeVerifier: string;
+  readonly returnTo: string | null;
   readonly expiresAt: number;
 }
 
@@ -190,10 +191,16 @@ export class SocialSignIn {
    * Begins a sign-in, which is to be finished within ten minutes.
    * @param jurisdiction as in the provider's list, in capitals, or null where it is unknown
    * @param now milliseconds
+   * @param returnTo where in the web page whoever signs in wants to go then; null where no page asks
    * @throws ApiError 4040 for an unknown provider, 40000 where a jurisdiction is needed, 40300 where the provider is
    * not offered in it, 50300 where the provider cannot be reached
    */
-  async start(providerName: string, jurisdiction: string | null, now: number): Promise<SocialStart> {
+  async start(
+    providerName: string,
+    jurisdiction: string | null,
+    now: number,
+    returnTo: string | null = null,
+  ): Promise<SocialStart> {
     const provider = this.providers.get(providerName);
     if (provider === undefined) throw notFound("sign-in provider");
     if (!isOffered(provider.jurisdictions, jurisdiction)) {
@@ -211,8 +218,14 @@ export class SocialSignIn {
       code_challenge: await calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: "S256",
     });
-    this.remember(state, { provider, bindingHash: hash(binding), nonce, codeVerifier, expiresAt: now + ATTEMPT_MS });
+    const expiresAt = now + ATTEMPT_MS;
+    this.remember(state, { provider, bindingHash: hash(binding), nonce, codeVerifier, returnTo, expiresAt });
     return { location: location.href, state, binding };
+  }
+
+  /** What `start` was told of the page, until the sign-in is finished; null too where no such sign-in is known. */
+  returnTo(state: string): string | null {
+    return this.attempts.get(state)?.returnTo ?? null;
   }
 
   /**

@@ -96,6 +96,10 @@ class OperationReply implements Responder {
     this.data(json);
   }
 
+  redirect(): void {
+    throw new Error("no operation sends a browser anywhere");
+  }
+
   stream(): void {
     throw new Error("no operation answers in pieces");
   }

@@ -10,14 +10,13 @@ import type * as S from "../../server/schemas.ts";
 import { CLOSE_DEADLINE_MS, clockAt, expectEnded, expectEndsWell, expectUnlogged } from "./support/checks.ts";
 import { type Answer, API_BASE, askOnce, type Client } from "./support/client.ts";
 import { expectUnkept, withDatabase } from "./support/data-dir.ts";
-import { Guests, PASSWORD, type SignedIn, type SignInJson } from "./support/identity.ts";
+import { Guests, PASSWORD, type SignedIn, type SignInJson, type TokensJson } from "./support/identity.ts";
 import { type TestServer, within } from "./support/server.ts";
 import { refusedUpgrade, Socket } from "./support/socket.ts";
 import { BUY, expectRefused, terms } from "./support/trading.ts";
 import { ALL_SCOPES, PUBLIC_URL, type UserSpec, World, type WorldOptions } from "./support/world.ts";
 
 type SessionJson = Static<typeof S.Session>;
-type TokensJson = Static<typeof S.Tokens>;
 
 const MAX_SESSIONS = 100;
 

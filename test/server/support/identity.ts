@@ -15,7 +15,9 @@ import { ALL_SCOPES } from "./world.ts";
 export const PASSWORD = "a quiet harbour at dawn";
 
 export type UserJson = Static<typeof S.User>;
-export type SignInJson = Static<typeof S.SignIn>;
+/** Of a sign-in without a cookie. */
+export type SignInJson = Static<typeof S.SignIn> & TokensJson;
+export type TokensJson = Static<typeof S.Tokens> & { readonly refresh_token: string };
 export type CreatedPatJson = Static<typeof S.CreatedPat>;
 
 /** A signed-in user: a client with the access token, and the rest of what the sign-in gave. */
