@@ -287,6 +287,16 @@ export function Table<T>({
   );
 }
 
+/** What scrolls by itself, also by keyboard. */
+export function Scrolled({ label, children }: { label: string; children: Children }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls with the arrow keys
+    <section class="scrolled" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  );
+}
+
 export function More({ more }: { more: (() => void) | null }) {
   if (more === null) return null;
   return (
