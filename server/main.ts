@@ -19,8 +19,8 @@ import type { JournalSetup } from "../engine/journal/journal-stage.ts";
 import { loadAccounts, loadApprovals, loadPendingWithdrawals, loadUpdateSequences } from "../engine/journal/load.ts";
 import { bringOrdersForward } from "../engine/journal/order-states.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
+import { assertLimits } from "../engine/limit-relations.ts";
 import {
-  assertLimits,
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
   MAX_ENDED_SESSIONS,
