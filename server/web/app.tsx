@@ -132,7 +132,7 @@ function Header() {
   const isIn = sessionState.value === "in";
   return (
     <header class="top">
-      <a class="brand" href={href("/")}>
+      <a class="brand" href={href("/")} aria-label="Prediction Exchange">
         <img src="./favicon.svg" alt="" width="24" height="24" />
         <span>Prediction Exchange</span>
       </a>

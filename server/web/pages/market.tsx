@@ -100,9 +100,24 @@ function MarketView({ market: given }: { market: Market }) {
     <div class="market">
       <Head market={market} />
       <div class="market-columns">
-        <div class="main-column">
+        <div class="top-part">
           <Outcomes market={market} chosen={outcome.id} onChoose={choose} />
           <PriceChart market={given} outcome={outcome} />
+        </div>
+        <div class="book-part">
+          <OrderBook
+            name={outcome.name}
+            ladder={books.get(outcome.id) ?? null}
+            implied={books.size === outcomes.length ? implied : EMPTY_LADDER}
+            ownOrders={own.filter(({ outcome_id }) => outcome_id === outcome.id)}
+            onPick={(price) => {
+              change({ price: priceText(price), ...(draft.kind === "market" ? { kind: "limit" as const } : {}) });
+              toTicket();
+            }}
+          />
+          <RecentTrades market={given} />
+        </div>
+        <div class="own-part">
           {isIn && (
             <Own
               market={market}
@@ -116,21 +131,8 @@ function MarketView({ market: given }: { market: Market }) {
           )}
           <About market={market} />
         </div>
-        <div class="book-column">
-          <OrderBook
-            name={outcome.name}
-            ladder={books.get(outcome.id) ?? null}
-            implied={books.size === outcomes.length ? implied : EMPTY_LADDER}
-            ownOrders={own.filter(({ outcome_id }) => outcome_id === outcome.id)}
-            onPick={(price) => {
-              change({ price: priceText(price), ...(draft.kind === "market" ? { kind: "limit" as const } : {}) });
-              toTicket();
-            }}
-          />
-          <RecentTrades market={given} />
-        </div>
         {isWide && (
-          <aside class="panel ticket-column" aria-labelledby="ticket-title" ref={aside}>
+          <aside class="panel ticket-part" aria-labelledby="ticket-title" ref={aside}>
             <h2 id="ticket-title">Order ticket</h2>
             <Ticket {...ticket} />
           </aside>

@@ -1,6 +1,6 @@
 /** One outcome's order book, live: a level puts its price into the ticket; arrow keys go from level to level. */
 import { useMemo, useState } from "preact/hooks";
-import { percent, shares } from "../format.ts";
+import { fullPercent, percent, shares } from "../format.ts";
 import type { Order } from "../types.ts";
 import { Checkbox } from "../ui/parts.tsx";
 import { EMPTY_LADDER, type Ladder, type Offer, offersOf } from "./levels.ts";
@@ -108,16 +108,20 @@ function Levels({
             type="button"
             class="level"
             tabIndex={place === 0 ? 0 : -1}
-            aria-label={`${percent(price)}, ${shares(quantity)} shares, sum ${shares(sum)}${own > 0 ? `, yours ${shares(own)}` : ""}${implied > 0 ? `, by mint or merge ${shares(implied)}` : ""}`}
             onClick={() => onPick(price)}
             onKeyDown={moveFocus}
           >
             <i class="depth" style={{ width: `${(100 * sum) / most}%` }} />
-            <span class={isAsks ? "down" : "up"}>{percent(price)}</span>
+            <span class={isAsks ? "down" : "up"}>{fullPercent(price)}</span>
             <span>
               {own > 0 && <span class="mark">You {shares(own)}</span>}
-              {implied > 0 && <span class="mark">+</span>}
+              {implied > 0 && (
+                <span class="mark">
+                  +<span class="hidden"> with mint or merge, </span>
+                </span>
+              )}
               {shares(quantity)}
+              <span class="hidden"> shares, sum </span>
             </span>
             <span>{shares(sum)}</span>
           </button>

@@ -1,7 +1,7 @@
 /** What an outcome's price was, as a chart that goes on live; in words and as a table for who doesn't see it. */
 import type { IChartApi, ISeriesApi, UTCTimestamp } from "lightweight-charts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { date, dateTime, percent, shares } from "../format.ts";
+import { date, dateTime, fullPercent, percent, shares } from "../format.ts";
 import { subscribe } from "../live.ts";
 import { request } from "../session.ts";
 import type { Candles, Market, Outcome, Trade } from "../types.ts";
@@ -173,7 +173,7 @@ async function makeChart(frameNow: () => HTMLElement | null, shape: Shape, isDai
     autoSize: true,
     // Its logo brings a style of its own, which the page's policy forbids: a line below the chart names its maker.
     layout: { attributionLogo: false, fontFamily: getComputedStyle(document.body).fontFamily },
-    localization: { priceFormatter: percent, timeFormatter: (time: number) => timeOf(time * 1_000, isDaily) },
+    localization: { priceFormatter: fullPercent, timeFormatter: (time: number) => timeOf(time * 1_000, isDaily) },
     timeScale: {
       timeVisible: !isDaily,
       secondsVisible: false,
@@ -183,7 +183,7 @@ async function makeChart(frameNow: () => HTMLElement | null, shape: Shape, isDai
     handleScroll: { mouseWheel: false, vertTouchDrag: false },
     handleScale: { mouseWheel: false },
   });
-  const priceFormat = { type: "custom", minMove: 1, formatter: percent } as const;
+  const priceFormat = { type: "custom", minMove: 1, formatter: fullPercent } as const;
   const prices = chart.addSeries(shape === "candles" ? library.CandlestickSeries : library.AreaSeries, { priceFormat });
   const volumes = chart.addSeries(library.HistogramSeries, {
     priceFormat: { type: "volume" },

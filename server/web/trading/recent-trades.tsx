@@ -1,6 +1,6 @@
 /** What was traded last in a market, live. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { clock, date, percent, shares } from "../format.ts";
+import { clock, date, fullPercent, shares } from "../format.ts";
 import { subscribe } from "../live.ts";
 import { request } from "../session.ts";
 import type { Market, Page, Trade } from "../types.ts";
@@ -59,7 +59,7 @@ export function RecentTrades({ market }: { market: Market }) {
                     <span class={trade.side === 1 ? "up" : "down"}>{trade.side === 1 ? "Buy" : "Sell"}</span>{" "}
                     {outcomes.find((outcome) => outcome.id === trade.outcome_id)?.name}
                   </td>
-                  <td class="right number">{percent(trade.price)}</td>
+                  <td class="right number">{fullPercent(trade.price)}</td>
                   <td class="right number">{shares(trade.quantity)}</td>
                   <td class="right number faint">{timeOf(trade.created_at)}</td>
                 </tr>

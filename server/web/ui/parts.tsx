@@ -49,7 +49,7 @@ interface InputProps {
   unit?: string;
   value: string;
   onInput: (value: string) => void;
-  type?: "text" | "email" | "password" | "tel" | "url" | "search" | "datetime-local";
+  type?: "text" | "email" | "password" | "tel" | "url" | "search" | "date" | "datetime-local";
   inputMode?: "text" | "decimal" | "numeric" | "email" | "tel";
   autoComplete?: string;
   placeholder?: string;
