@@ -52,9 +52,14 @@ export function withTickers(market: Market, tickers: ReadonlyMap<number, Ticker>
   return { ...market, outcomes };
 }
 
-/** What an outcome is thought to be worth, BPS: the middle of its book, or its last price. */
+/** A book whose best prices are further apart says little: the last price says more. */
+const WIDE_SPREAD_BPS = 1_000;
+
+/** What an outcome is thought to be worth, BPS: the middle of its book where that is narrow, else its last price. */
 export function chance({ best_bid, best_ask, last_price }: Outcome): number | null {
-  if (best_bid !== null && best_ask !== null) return Math.round((best_bid + best_ask) / 2);
+  if (best_bid !== null && best_ask !== null) {
+    if (best_ask - best_bid <= WIDE_SPREAD_BPS || last_price === null) return Math.round((best_bid + best_ask) / 2);
+  }
   return last_price ?? best_bid ?? best_ask;
 }
 

@@ -64,7 +64,7 @@ function EventView({ event }: { event: MarketEvent }) {
         </p>
         <h1>{title}</h1>
         <p class="row faint">
-          <span>{shares(market_count)} markets</span>
+          <span>{market_count === 1 ? "1 market" : `${shares(market_count)} markets`}</span>
           <span>{compact(volume)} shares traded</span>
           <span>{compact(volume_24h)} in 24 h</span>
           {closes_at !== null && <span>closes {date(closes_at)}</span>}

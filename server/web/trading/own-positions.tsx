@@ -49,6 +49,24 @@ export function useLiveMarkets(markets: readonly Market[]): ReadonlyMap<number, 
   return new Map(markets.map((market) => [market.id, withTickers(market, tickers)]));
 }
 
+const separateProfits: readonly Column<ValuedPosition>[] = [
+  { title: "Open profit", isNumber: true, show: ({ unrealized_pnl }) => <Profit micro={unrealized_pnl} /> },
+  { title: "Realized", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
+];
+/** Where there is little room. */
+const bothProfits: Column<ValuedPosition> = {
+  title: "Profit",
+  isNumber: true,
+  show: ({ unrealized_pnl, realized_pnl }) => (
+    <span>
+      <Profit micro={unrealized_pnl} />
+      <small class="below faint">
+        realized <Profit micro={realized_pnl} />
+      </small>
+    </span>
+  ),
+};
+
 export function PositionsTable({
   caption,
   positions,
@@ -115,8 +133,7 @@ export function PositionsTable({
         </span>
       ),
     },
-    { title: "Open profit", isNumber: true, show: ({ unrealized_pnl }) => <Profit micro={unrealized_pnl} /> },
-    { title: "Realized", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
+    ...(isAlone ? [bothProfits] : separateProfits),
     {
       title: "Trade",
       isNumber: true,

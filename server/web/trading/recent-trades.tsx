@@ -47,9 +47,6 @@ export function RecentTrades({ market }: { market: Market }) {
                 <th scope="col" class="right">
                   Shares
                 </th>
-                <th scope="col" class="right">
-                  Time
-                </th>
               </tr>
             </thead>
             <tbody>
@@ -58,10 +55,10 @@ export function RecentTrades({ market }: { market: Market }) {
                   <td>
                     <span class={trade.side === 1 ? "up" : "down"}>{trade.side === 1 ? "Buy" : "Sell"}</span>{" "}
                     {outcomes.find((outcome) => outcome.id === trade.outcome_id)?.name}
+                    <small class="below faint number">{timeOf(trade.created_at)}</small>
                   </td>
                   <td class="right number">{fullPercent(trade.price)}</td>
                   <td class="right number">{shares(trade.quantity)}</td>
-                  <td class="right number faint">{timeOf(trade.created_at)}</td>
                 </tr>
               ))}
             </tbody>

@@ -422,7 +422,8 @@ function Placed({ order: given, outcome }: { order: Order; outcome: Outcome }) {
   }
   return (
     <p class={filled > 0 ? "notice good" : "notice warn"}>
-      {name} {words(status as string)}: {reason(order.reason as string)}.{" "}
+      {name}
+      {order.reason === "user" ? "" : ` ${words(status as string)}`}: {reason(order.reason as string)}.{" "}
       {filled > 0 ? `${shares(filled)} of ${shares(quantity)} shares were filled.` : `No ${outcome.name} was traded.`}
     </p>
   );
