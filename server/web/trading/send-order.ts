@@ -1,10 +1,11 @@
 /**
  * Sends an order so that it trades once at most: with an id of its own, under which it may be sent again until it is
- * answered. Owns nothing of the ticket.
+ * answered. Owns what is under way, which outlives the ticket that sent it.
  */
-import { addOrder } from "../account-state.ts";
+import { effect, signal } from "@preact/signals";
+import { addOrder, onOrder } from "../account-state.ts";
 import { ApiError } from "../api.ts";
-import { request } from "../session.ts";
+import { request, sessionState } from "../session.ts";
 import type { Order, PlaceOrder } from "../types.ts";
 
 const TIMEOUT_MS = 8_000;
@@ -12,15 +13,34 @@ const TRIES = 3;
 const PAUSE_MS = 1_000;
 const ID_BYTES = 12;
 
-/** Nobody answered: the order may be there or not. The same body can be sent again. */
-export class NoAnswer extends Error {
+/** An order that isn't answered yet; with isBusy false the exchange didn't answer at all, and it may be sent again. */
+interface Pending {
   readonly body: PlaceOrder;
-
-  constructor(body: PlaceOrder) {
-    super("no answer");
-    this.body = body;
-  }
+  readonly isBusy: boolean;
 }
+
+/** By market: one at a time, whichever ticket sent it. */
+export const pendingOrders = signal<ReadonlyMap<number, Pending>>(new Map());
+
+function setPending(marketId: number, pending: Pending | null): void {
+  const next = new Map(pendingOrders.peek());
+  if (pending === null) next.delete(marketId);
+  else next.set(marketId, pending);
+  pendingOrders.value = next;
+}
+
+// The stream may tell of it before anybody answers.
+onOrder(({ market_id, client_order_id }) => {
+  const pending = pendingOrders.peek().get(market_id);
+  if (pending !== undefined && !pending.isBusy && pending.body.client_order_id === client_order_id) {
+    setPending(market_id, null);
+  }
+});
+
+// Nobody sends what another user has begun.
+effect(() => {
+  if (sessionState.value === "out") pendingOrders.value = new Map();
+});
 
 /** Gives a new order its id. */
 export function newOrder(body: Omit<PlaceOrder, "client_order_id">): PlaceOrder {
@@ -29,19 +49,29 @@ export function newOrder(body: Omit<PlaceOrder, "client_order_id">): PlaceOrder 
   return { ...body, client_order_id: `page-${id}` };
 }
 
-/** @throws ApiError a refusal: there is no order @throws NoAnswer */
-export async function sendOrder(body: PlaceOrder): Promise<Order> {
-  for (let tries = 1; ; tries++) {
+/**
+ * Null where nobody answered: it is pending then, and may be there or not.
+ * @throws ApiError a refusal: there is no order
+ */
+export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
+  const marketId = body.market_id;
+  setPending(marketId, { body, isBusy: true });
+  for (let tries = 1; tries <= TRIES; tries++) {
     try {
       const order = await request<Order>("POST", "/orders", { body, signal: AbortSignal.timeout(TIMEOUT_MS) });
+      setPending(marketId, null);
       addOrder(order);
       return order;
     } catch (error) {
-      if (error instanceof ApiError && isRefusal(error)) throw error;
-      if (tries === TRIES) throw new NoAnswer(body);
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * tries));
+      if (error instanceof ApiError && isRefusal(error)) {
+        setPending(marketId, null);
+        throw error;
+      }
+      if (tries < TRIES) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * tries));
     }
   }
+  setPending(marketId, { body, isBusy: false });
+  return null;
 }
 
 /** Of what failed within the exchange it isn't known how far it came; where it is overloaded nothing was done. */

@@ -8,11 +8,12 @@ import { sessionState, user } from "../session.ts";
 import type { Limits, Market, Order, Outcome, PlaceOrder } from "../types.ts";
 import { type Loaded, useAction } from "../ui/data.ts";
 import { Choice, ErrorNotice, Field, Notice, Select } from "../ui/parts.tsx";
-import { reason } from "../words.ts";
+import { toast } from "../ui/toast.tsx";
+import { explain, reason } from "../words.ts";
 import { EMPTY_LADDER, impliedLadder, type Ladder, offersOf } from "./levels.ts";
 import { priceText } from "./own-orders.tsx";
 import { type Draft, freeShares, mostShares, type Plan, planOrder, type Summary, timeInForceOf } from "./plan.ts";
-import { NoAnswer, newOrder, sendOrder } from "./send-order.ts";
+import { newOrder, pendingOrders, sendOrder } from "./send-order.ts";
 
 export interface TicketProps {
   readonly market: Market;
@@ -59,18 +60,43 @@ export function Ticket(props: TicketProps) {
   const plan = planOrder(draft, around);
   const problem = (field: keyof Plan["problems"]): string | null =>
     plan.problems[field] ?? (hasTried ? plan.missing[field] : null);
-  const { run, isBusy, error } = useAction(async (body: PlaceOrder) => {
+  const heard = useRef(new Map<number, Order>());
+  const isThere = useRef(true);
+  useEffect(() => {
+    isThere.current = true;
+    const stop = onOrder((order) => {
+      if (order.market_id !== market.id) return;
+      heard.current.set(order.id, order);
+      setPlaced((before) => (before?.id === order.id ? order : before));
+    });
+    return () => {
+      isThere.current = false;
+      stop();
+    };
+  }, [market.id]);
+  const { run, error } = useAction(async (body: PlaceOrder) => {
     setPlaced(null);
-    setPlaced(await sendOrder(body));
-    setTried(false);
-    change({ quantity: "" });
+    heard.current.clear();
+    try {
+      const order = await sendOrder(body);
+      if (order === null) return;
+      // The stream may have been faster.
+      setPlaced(heard.current.get(order.id) ?? order);
+      setTried(false);
+      change({ quantity: "" });
+    } catch (thrown) {
+      if (!isThere.current) toast(explain(thrown), true);
+      throw thrown;
+    }
     limits.reload();
   });
   const shut = closedReason(market);
-  const unanswered = error instanceof NoAnswer ? error.body : null;
-  const isLocked = isBusy || unanswered !== null;
+  const pending = pendingOrders.value.get(market.id);
+  const isBusy = pending?.isBusy ?? false;
+  const unanswered = pending === undefined || pending.isBusy ? null : pending.body;
   const send = (event: Event): void => {
     event.preventDefault();
+    if (isBusy) return;
     setTried(true);
     if (unanswered !== null) void run(unanswered);
     else if (plan.body !== null && shut === null) void run(newOrder(plan.body));
@@ -80,7 +106,7 @@ export function Ticket(props: TicketProps) {
   return (
     <form class="ticket" noValidate onSubmit={send}>
       {shut !== null && <Notice kind="warn">{shut}</Notice>}
-      <fieldset class="plain" disabled={isLocked}>
+      <fieldset class="plain" disabled={pending !== undefined}>
         <legend class="hidden">Order</legend>
         <Choice
           label="Buy or sell"
@@ -151,7 +177,7 @@ export function Ticket(props: TicketProps) {
           the same order and can't trade twice.
         </Notice>
       )}
-      <div aria-live="polite">{placed !== null && <Placed order={placed} outcome={outcome} />}</div>
+      <div aria-live="polite">{placed !== null && <Placed order={placed} outcomes={market.outcomes} />}</div>
     </form>
   );
 }
@@ -388,14 +414,7 @@ function Submit({
 }
 
 /** What became of the last order, as far as it is known. */
-function Placed({ order: given, outcome }: { order: Order; outcome: Outcome }) {
-  const [order, setOrder] = useState(given);
-  const id = useRef(given.id);
-  id.current = given.id;
-  useEffect(() => {
-    setOrder(openOrders.peek()?.find((each) => each.id === given.id) ?? given);
-    return onOrder((each) => each.id === id.current && setOrder(each));
-  }, [given.id]);
+function Placed({ order, outcomes }: { order: Order; outcomes: readonly Outcome[] }) {
   const { status, filled, quantity, price } = order;
   const name = `Order ${order.id}`;
   if (status === "queued") return <p class="notice info">{name} is placed.</p>;
@@ -424,7 +443,9 @@ function Placed({ order: given, outcome }: { order: Order; outcome: Outcome }) {
     <p class={filled > 0 ? "notice good" : "notice warn"}>
       {name}
       {order.reason === "user" ? "" : ` ${words(status as string)}`}: {reason(order.reason as string)}.{" "}
-      {filled > 0 ? `${shares(filled)} of ${shares(quantity)} shares were filled.` : `No ${outcome.name} was traded.`}
+      {filled > 0
+        ? `${shares(filled)} of ${shares(quantity)} shares were filled.`
+        : `No shares of ${outcomes.find(({ id }) => id === order.outcome_id)?.name} were traded.`}
     </p>
   );
 }

@@ -321,8 +321,13 @@ export function Tabs({
   tabs: readonly (readonly [string, string])[];
   current: string;
 }) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone they don't all fit.
+    nav.current!.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav class="tabs" aria-label={label} ref={nav}>
       {tabs.map(([address, text]) => (
         <a key={address} href={address} aria-current={address === current ? "page" : undefined}>
           {text}
