@@ -7,6 +7,7 @@ import { addOrder, onOrder } from "../account-state.ts";
 import { ApiError } from "../api.ts";
 import { request, sessionState } from "../session.ts";
 import type { Order, PlaceOrder } from "../types.ts";
+import { toast } from "../ui/toast.tsx";
 
 const TIMEOUT_MS = 8_000;
 const TRIES = 3;
@@ -17,6 +18,8 @@ const ID_BYTES = 12;
 interface Pending {
   readonly body: PlaceOrder;
   readonly isBusy: boolean;
+  /** What the stream told of it meanwhile. */
+  readonly told: Order | null;
 }
 
 /** By market: one at a time, whichever ticket sent it. */
@@ -30,11 +33,12 @@ function setPending(marketId: number, pending: Pending | null): void {
 }
 
 // The stream may tell of it before anybody answers.
-onOrder(({ market_id, client_order_id }) => {
-  const pending = pendingOrders.peek().get(market_id);
-  if (pending !== undefined && !pending.isBusy && pending.body.client_order_id === client_order_id) {
-    setPending(market_id, null);
-  }
+onOrder((order) => {
+  const pending = pendingOrders.peek().get(order.market_id);
+  if (pending?.body.client_order_id !== order.client_order_id || pending === undefined) return;
+  if (pending.isBusy) return setPending(order.market_id, { ...pending, told: order });
+  setPending(order.market_id, null);
+  toast(`Order ${order.id} was placed: its answer was lost, nothing else.`);
 });
 
 // Nobody sends what another user has begun.
@@ -55,7 +59,7 @@ export function newOrder(body: Omit<PlaceOrder, "client_order_id">): PlaceOrder 
  */
 export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
   const marketId = body.market_id;
-  setPending(marketId, { body, isBusy: true });
+  setPending(marketId, { body, isBusy: true, told: null });
   for (let tries = 1; tries <= TRIES; tries++) {
     try {
       const order = await request<Order>("POST", "/orders", { body, signal: AbortSignal.timeout(TIMEOUT_MS) });
@@ -67,10 +71,15 @@ export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
         setPending(marketId, null);
         throw error;
       }
+      const told = pendingOrders.peek().get(marketId)?.told ?? null;
+      if (told !== null) {
+        setPending(marketId, null);
+        return told;
+      }
       if (tries < TRIES) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * tries));
     }
   }
-  setPending(marketId, { body, isBusy: false });
+  setPending(marketId, { body, isBusy: false, told: null });
   return null;
 }
 

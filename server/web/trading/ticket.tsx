@@ -25,6 +25,9 @@ export interface TicketProps {
   readonly onOutcome: (id: number) => void;
 }
 
+/** Updates of orders that may be of the last one, before its answer says which it is. */
+const MAX_HEARD = 200;
+
 /** Nobody can trade in it now, and why; null where one can. */
 export function closedReason({ status, closes_at }: Market): string | null {
   if (status === "halted") return "Trading is halted at the moment. Open orders rest on and can be canceled.";
@@ -76,12 +79,12 @@ export function Ticket(props: TicketProps) {
   }, [market.id]);
   const { run, error } = useAction(async (body: PlaceOrder) => {
     setPlaced(null);
-    heard.current.clear();
+    if (heard.current.size > MAX_HEARD) heard.current.clear();
     try {
       const order = await sendOrder(body);
       if (order === null) return;
       // The stream may have been faster.
-      setPlaced(heard.current.get(order.id) ?? order);
+      setPlaced(heard.current.get(order.id) ?? openOrders.peek()?.find(({ id }) => id === order.id) ?? order);
       setTried(false);
       change({ quantity: "" });
     } catch (thrown) {
