@@ -200,6 +200,7 @@ function Head({ market }: { market: Market }) {
     String(event_id),
   ).data;
   const status = market.status as keyof typeof TONES;
+  const isRunning = status === "open" || status === "halted";
   const volume = outcomes.reduce((sum, each) => sum + each.volume, 0);
   return (
     <header class="market-head">
@@ -221,11 +222,7 @@ function Head({ market }: { market: Market }) {
       <h1>{market.question}</h1>
       <p class="facts">
         <Badge text={words(status)} tone={TONES[status]} />
-        {market.closes_at !== null && (
-          <span>
-            {status === "open" || status === "halted" ? "Closes" : "Closed"} {dateTime(market.closes_at)}
-          </span>
-        )}
+        {market.closes_at !== null && isRunning && <span>Closes {dateTime(market.closes_at)}</span>}
         <span>
           <b class="number">{compact(volume)}</b> shares traded
         </span>

@@ -384,7 +384,7 @@ function Sets() {
           </button>
         )}
         <Field
-          label="Sets"
+          label="Number of sets"
           inputMode="numeric"
           autoComplete="off"
           value={text}

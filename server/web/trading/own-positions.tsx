@@ -117,19 +117,23 @@ export function PositionsTable({
       show: ({ average_price, cost }) => (
         <span>
           {average_price === null ? "–" : percent(Math.round(average_price))}
-          <small class="below faint">
-            <Money micro={cost} />
-          </small>
+          {cost > 0 && (
+            <small class="below faint">
+              <Money micro={cost} />
+            </small>
+          )}
         </span>
       ),
     },
     {
       title: "Worth",
       isNumber: true,
-      show: ({ price, market_value }) => (
+      show: ({ quantity, price, market_value }) => (
         <span>
           <Money micro={market_value} />
-          <small class="below faint">{price === null ? "no price yet" : `at ${percent(price)}`}</small>
+          {quantity > 0 && (
+            <small class="below faint">{price === null ? "no price yet" : `at ${percent(price)}`}</small>
+          )}
         </span>
       ),
     },
@@ -137,7 +141,8 @@ export function PositionsTable({
     {
       title: "Trade",
       isNumber: true,
-      show: ({ market_id, outcome_id }) => {
+      show: ({ market_id, outcome_id, quantity }) => {
+        if (quantity === 0) return "–";
         const market = markets.get(market_id);
         const label = `Sell ${outcomeName(market, outcome_id)}`;
         if (onSell !== undefined) {

@@ -109,7 +109,7 @@ export function Ticket(props: TicketProps) {
   return (
     <form class="ticket" noValidate onSubmit={send}>
       {shut !== null && <Notice kind="warn">{shut}</Notice>}
-      <fieldset class="plain" disabled={pending !== undefined}>
+      <fieldset class="plain" disabled={pending !== undefined || shut !== null}>
         <legend class="hidden">Order</legend>
         <Choice
           label="Buy or sell"
