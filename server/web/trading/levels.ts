@@ -27,7 +27,7 @@ export const EMPTY_LADDER: Ladder = { bids: [], asks: [] };
  * mint and asks to merge, and the smallest quantity among them.
  * @param others the books of the market's other outcomes
  */
-export function impliedLevels(others: readonly Ladder[], side: "bids" | "asks"): Level[] {
+function impliedLevels(others: readonly Ladder[], side: "bids" | "asks"): Level[] {
   const taken = others.map((ladder) => (side === "asks" ? ladder.bids : ladder.asks));
   const at = taken.map(() => 0);
   const left = taken.map((levels) => levels[0]?.[1] ?? 0);

@@ -8,7 +8,7 @@ import { money, percent, readPrice, shares } from "../format.ts";
 import type { Order, Outcome, PlaceOrder, Position } from "../types.ts";
 import { type Estimate, estimate, type Offer } from "./levels.ts";
 
-export type OrderKind = "limit" | "market" | "post_only";
+type OrderKind = "limit" | "market" | "post_only";
 export type TimeInForce = "gtc" | "gtd" | "ioc" | "fok";
 
 /** A ticket as it was filled in. */
@@ -49,7 +49,7 @@ export interface Surroundings {
   readonly now: number;
 }
 
-export interface Problems {
+interface Problems {
   readonly price: string | null;
   readonly quantity: string | null;
   readonly expires: string | null;
