@@ -60,13 +60,19 @@ export default function WalletPage() {
   );
 }
 
+const RELOAD_MS = 5_000;
+
 function Funds() {
-  // What was traded changes both.
-  const key = String(balance.value?.total ?? "");
   const limits = useLoaded<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
+  // What changes the balance changes the activity; a bot's orders do so many times a second.
   useEffect(() => {
-    if (limits.data !== null) limits.reload();
-  }, [key]);
+    let seen = balance.peek();
+    const timer = setInterval(() => {
+      if (balance.peek() !== seen) limits.reload();
+      seen = balance.peek();
+    }, RELOAD_MS);
+    return () => clearInterval(timer);
+  }, []);
   if (balance.value === null) return <Loading what="Loading your balance" />;
   const { available, held, total } = balance.value;
   const activity = limits.data?.daily_activity ?? null;
