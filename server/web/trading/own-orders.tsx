@@ -69,7 +69,10 @@ export function OwnOrders({
   const [amended, setAmended] = useState<number | null>(null);
   const [isAsked, setAsked] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
-  const canceled = (): void => heading.current?.focus();
+  /** Once the dialog is closed and the rows go away, what had the focus goes with them. */
+  const canceled = (): void => {
+    requestAnimationFrame(() => heading.current?.focus());
+  };
   const order = orders.find(({ id }) => id === amended);
   const columns: Column<Order>[] = [
     {
