@@ -1,6 +1,6 @@
 /**
- * Every bound of the exchange, in one place, with the relations between them asserted when the process starts.
- * Nothing elsewhere repeats these numbers.
+ * Every bound of the exchange, in one place: limit-relations.ts asserts how they stand to each other. Nothing elsewhere
+ * repeats these numbers. Imports nothing: the web page reads them too.
  */
 
 /** A share pays 1 USDC = 10 000 basis points = 1 000 000 micro-USDC. */
@@ -221,34 +221,3 @@ export const METRICS_INTERVAL_MS = 100;
 
 /** KYC tier to micro-USDC of activity a UTC day; tier 0 cannot trade. */
 export const DAILY_ACTIVITY_LIMIT_MICRO: readonly number[] = [0, 100_000_000, 10_000_000_000];
-
-/** Not node:assert, which the web page, which knows some of the bounds too, doesn't have. */
-function assert(isTrue: boolean, relation = "bounds contradict each other"): void {
-  if (!isTrue) throw new Error(relation);
-}
-
-/** Throws when two bounds contradict each other. Called once at start. */
-export function assertLimits(): void {
-  assert(MAX_PRICE_BPS === FULL_PRICE_BPS - 1);
-  assert(MAX_OWN_REBATE_BPS <= TRADING_FEE_BPS, "no trade with a seller who pays the usual fee costs the house");
-  assert(MAX_PRICE_BPS * MICRO_PER_BPS * MAX_QUANTITY <= MAX_MONEY_MICRO, "one order's hold is an exact integer");
-  assert(MAX_PRICE_BPS * MAX_QUANTITY * 3 < Number.MAX_SAFE_INTEGER, "the fee's product is an exact integer");
-  assert(MAX_QUANTITY <= 2 ** 31 - 1, "quantities fit an int32");
-  assert(MAX_USERS * 2 ** OUTCOME_ID_BITS < Number.MAX_SAFE_INTEGER, "a position's key is an exact integer");
-  assert(EVENT_RING_RECORDS >= 4 * MAX_BATCH_COMMANDS, "a batch's events fit the ring many times over");
-  assert(COMMAND_RING_RECORDS >= MAX_BATCH_COMMANDS);
-  assert(MAX_CHAIN_COMMANDS <= MAX_BATCH_COMMANDS, "a chain fits a batch, and so the command ring");
-  assert(2 * MAX_QUOTES <= MAX_CHAIN_COMMANDS, "all quotes of a market are replaced in one chain");
-  assert(4 * MAX_EVENTS_PER_STEP + 2 * MAX_CHAIN_COMMANDS <= EVENT_RING_RECORDS, "a chain finds room in an empty ring");
-  assert(MAX_LIVE_ORDERS < 2 ** 31);
-  assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
-  assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
-  assert(Math.min(MAX_USERS_WALKED, MAX_AUDIT_WALKED) > MAX_PAGE_LIMIT, "a list without a filter has full pages");
-  assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
-  assert(
-    MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_HELD_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,
-    "who reads a replay at its own pace is not taken for a slow consumer",
-  );
-  assert(KEEP_UPDATES_MS > 7 * 24 * 3_600_000, "order updates are kept for seven days at least");
-  assert(MAX_IDENTIFIER_RATE_BUCKETS >= 60 * SIGN_IN_REFUSALS_PER_SECOND, "none is evicted within its minute");
-}

@@ -3,8 +3,9 @@
  * which origins may read it. Text that never changes, made once and written as one header with lines of its own; knows no
  * sockets.
  *
- * Tokens travel in the Authorization header, never in cookies, so any page may call as whom it has a token of. Not so
- * where sessions are made and kept (`isForOwnPages`): there only pages of PUBLIC_URL have business.
+ * Tokens travel in the Authorization header, so any page may call as whom it has a token of. Not so where sessions are
+ * made and kept (`isForOwnPages`): there only pages of PUBLIC_URL have business, whose refresh token may be in a cookie
+ * (session-cookie.ts). No answer lets a page of another origin use cookies.
  */
 import type { Route } from "./route.ts";
 

@@ -193,7 +193,8 @@ export class Reply implements Responder {
     const type = status < 400 ? this.options.contentType : null;
     this.finish(() => {
       this.writeHead(status, type);
-      if (body === "") this.res.end(undefined, this.isLast);
+      if (status === 304) this.endEmpty();
+      else if (body === "") this.res.end(undefined, this.isLast);
       else this.res.end(this.encode(body, type), this.isLast);
     });
   }
@@ -217,7 +218,7 @@ export class Reply implements Responder {
     });
   }
 
-  /** With a length uWebSockets.js would leave the response open, and 204 has none. */
+  /** With a length uWebSockets.js would leave the response open; 204 has none, and that of a 304 is another answer's. */
   private endEmpty(): void {
     if (this.isLast) this.res.end(undefined, true);
     else this.res.endWithoutBody();

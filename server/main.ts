@@ -19,8 +19,8 @@ import type { JournalSetup } from "../engine/journal/journal-stage.ts";
 import { loadAccounts, loadApprovals, loadPendingWithdrawals, loadUpdateSequences } from "../engine/journal/load.ts";
 import { bringOrdersForward } from "../engine/journal/order-states.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
+import { assertLimits } from "../engine/limit-relations.ts";
 import {
-  assertLimits,
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
   MAX_ENDED_SESSIONS,
@@ -551,7 +551,7 @@ function greet(config: Config, port: number): void {
     `mails      ${config.smtpUrl === null ? join(config.dataDir, "outbox") : "by SMTP"}`,
   ];
   if (existsSync(token)) lines.push(`tokens     cat ${token}   (demo-token-2: a second user to trade with)`);
-  else lines.push('tokens     list users with their tokens in a SEED_FILE: README.md, "Configuration"');
+  else lines.push('tokens     list users with their tokens in a SEED_FILE: docs/operations.md, "Configuration"');
   process.stderr.write(`\n${lines.join("\n")}\n\n`);
 }
 

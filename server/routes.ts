@@ -13,6 +13,7 @@ import type { AccountWriter } from "./account-writer.ts";
 import type { Principal } from "./accounts.ts";
 import type { Approvals } from "./approvals.ts";
 import { type Operation, runBatch } from "./batch.ts";
+import { createDocumentRoutes } from "./document-routes.ts";
 import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 import { orderFrame } from "./frames.ts";
@@ -71,6 +72,7 @@ export function createRoutes(context: RouteContext): Route[] {
     ...createOperatorRoutes(context),
     ...serviceRoutes(context),
     limitsRoute(context, () => routes),
+    ...createDocumentRoutes(context.publicUrl, () => routes),
   ];
   return routes;
 }

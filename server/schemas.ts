@@ -40,6 +40,11 @@ import { CHANNELS } from "./channels.ts";
 export const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+/** The same schema in words of its own. */
+function about<T extends TSchema>(schema: T, description: string): T {
+  const clone = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as T;
+  return Object.assign(clone, { description });
+}
 export const names = (values: readonly (string | null)[]) => Type.Enum(values.filter((value) => value !== null));
 
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
@@ -50,10 +55,28 @@ export const Time = Type.Integer({
 });
 const Sequence = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 export const Money = Type.Integer({ description: "micro-USDC" });
+const money = (description: string) => Type.Integer({ description: `micro-USDC: ${description}` });
+const shares = (description: string) => Type.Integer({ minimum: 0, description: `shares: ${description}` });
 const Price = Type.Integer({ minimum: MIN_PRICE_BPS, maximum: MAX_PRICE_BPS, description: "basis points" });
 const Quantity = Type.Integer({ minimum: 1, maximum: MAX_QUANTITY, description: "whole shares" });
 const SideSchema = Type.Integer({ minimum: 1, maximum: 2, description: "1 = buy, 2 = sell" });
-const ClientOrderId = Type.String({ pattern: "^[A-Za-z0-9._:-]{1,64}$" });
+const ClientOrderId = Type.String({
+  pattern: "^[A-Za-z0-9._:-]{1,64}$",
+  description: "the caller's own name of the order",
+});
+const OutcomeId = about(Id, "of the market's outcomes; unique over all markets");
+const ORDER_TYPE_WORDS = "a market order never rests; without a price its bound is 9999 to buy, 1 to sell";
+const OrderTypeSchema = about(names(ORDER_TYPES), ORDER_TYPE_WORDS);
+const TIME_IN_FORCE_WORDS =
+  "gtc: rests until it is canceled; gtd: until expires_at; ioc: what doesn't match at once is canceled; fok: all at once or nothing";
+const TimeInForceSchema = about(names(TIMES_IN_FORCE), TIME_IN_FORCE_WORDS);
+const SELF_TRADE_WORDS = "what becomes of an order that would meet another one of its owner: the taker's choice rules";
+const SelfTradeSchema = about(names(SELF_TRADE_PREVENTIONS), SELF_TRADE_WORDS);
+const PostOnly = Type.Boolean({ description: "true: rejected (post_only_would_cross) where it would match at once" });
+const ValidUntil = about(
+  Time,
+  "ms since the Unix epoch: what reaches the engine later is rejected as too_late, so that a slow request cannot act any more",
+);
 const LevelSchema = Type.Array(Type.Integer(), { minItems: 2, maxItems: 2, description: "[price BPS, shares]" });
 const Levels = Type.Array(LevelSchema);
 
@@ -61,32 +84,36 @@ const Levels = Type.Array(LevelSchema);
 
 export const PlaceOrder = closed({
   market_id: Id,
-  outcome_id: Id,
+  outcome_id: OutcomeId,
   side: SideSchema,
-  price: Type.Optional(nullable(Price)),
+  price: Type.Optional(about(nullable(Price), "basis points; required for limit orders, the bound of market orders")),
   quantity: Quantity,
-  type: Type.Optional(names(ORDER_TYPES)),
-  time_in_force: Type.Optional(names(TIMES_IN_FORCE)),
-  post_only: Type.Optional(Type.Boolean()),
-  client_order_id: Type.Optional(nullable(ClientOrderId)),
-  self_trade_prevention: Type.Optional(names(SELF_TRADE_PREVENTIONS)),
-  expires_at: Type.Optional(nullable(Time)),
-  valid_until: Type.Optional(nullable(Time)),
+  type: Type.Optional(about(OrderTypeSchema, `limit by default; ${ORDER_TYPE_WORDS}`)),
+  time_in_force: Type.Optional(
+    about(TimeInForceSchema, `gtc by default, ioc for market orders; ${TIME_IN_FORCE_WORDS}`),
+  ),
+  post_only: Type.Optional(PostOnly),
+  client_order_id: Type.Optional(
+    about(
+      nullable(ClientOrderId),
+      "unique among the caller's live orders and those of the last 24 hours: the same body again is answered as at first and places nothing, another body is 40900",
+    ),
+  ),
+  self_trade_prevention: Type.Optional(about(SelfTradeSchema, `cancel_taker by default; ${SELF_TRADE_WORDS}`)),
+  expires_at: Type.Optional(about(nullable(Time), "ms since the Unix epoch; required for gtd, and for it alone")),
+  valid_until: Type.Optional(nullable(ValidUntil)),
 });
 
-export const PlaceQuery = closed({
-  timestamps: Type.Optional(
-    Type.Boolean({
-      description: "the answer and the order's updates carry when they were received, matched, durable, sent",
-    }),
-  ),
-});
+const TIMESTAMPS_WORDS = "the answer and the order's updates carry when they were received, matched, durable, sent";
+export const PlaceQuery = closed({ timestamps: Type.Optional(Type.Boolean({ description: TIMESTAMPS_WORDS })) });
 
 /** The new price, the new total quantity (what is filled included), or both. */
 const amendment = {
-  price: Type.Optional(nullable(Price)),
-  quantity: Type.Optional(nullable(Quantity)),
-  valid_until: Type.Optional(nullable(Time)),
+  price: Type.Optional(about(nullable(Price), "basis points; as it is where missing")),
+  quantity: Type.Optional(
+    about(nullable(Quantity), "whole shares: the new total, what is filled included; as it is where missing"),
+  ),
+  valid_until: Type.Optional(nullable(ValidUntil)),
 };
 export const AmendOrder = closed(amendment);
 export const Quotes = closed({
@@ -94,9 +121,10 @@ export const Quotes = closed({
     maxItems: MAX_QUOTES,
   }),
 });
-/** Each operation is checked by its own schema when its turn comes, so that one that is wrong doesn't spoil the others. */
+/** Each is checked by its own schema when its turn comes, so that one that is wrong doesn't spoil the others. */
+export const BatchOperation = Type.Object({});
 export const Batch = closed({
-  operations: Type.Array(Type.Object({}), { minItems: 1, maxItems: MAX_BATCH_OPERATIONS }),
+  operations: Type.Array(BatchOperation, { minItems: 1, maxItems: MAX_BATCH_OPERATIONS }),
 });
 /** Names an order by `id` or by `client_order_id`. */
 export const CancelOrder = closed({ id: Type.Optional(Id), client_order_id: Type.Optional(ClientOrderId) });
@@ -107,11 +135,15 @@ export const BatchOperations = {
   amend: closed({ op: Type.String(), id: Id, ...amendment }),
 };
 
-export const ChangeSets = closed({ market_id: Id, quantity: Quantity });
+export const ChangeSets = closed({ market_id: Id, quantity: about(Quantity, "complete sets, of 1 USDC each") });
 
 export const page = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT })),
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: "items of a page" }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: "next_cursor of the page before, as it was given" }),
+  ),
 };
 
 export const NoQuery = closed({});
@@ -126,16 +158,19 @@ export const CancelQuery = closed(orderFilters);
 export const OrdersQuery = closed({
   ...page,
   ...orderFilters,
-  status: Type.Optional(names(["active", "all"])),
+  status: Type.Optional(about(names(["active", "all"]), "active by default; all: finished ones too")),
 });
 export const FillsQuery = closed({ ...page, market_id: Type.Optional(Id), order_id: Type.Optional(Id) });
-export const EventsQuery = closed({ ...page, after: Type.Optional(Sequence) });
+export const EventsQuery = closed({
+  ...page,
+  after: Type.Optional(about(Sequence, "the sequence to go on behind; all that is kept where missing")),
+});
 const TRANSACTION_TYPES = ["deposit", "withdrawal", "trade", "fee", "rebate", "split", "merge", "settlement"] as const;
 export const TransactionsQuery = closed({
   ...page,
   type: Type.Optional(names(TRANSACTION_TYPES)),
-  from: Type.Optional(Time),
-  to: Type.Optional(Time),
+  from: Type.Optional(about(Time, "ms since the Unix epoch: at that time or later")),
+  to: Type.Optional(about(Time, "ms since the Unix epoch: at that time or before")),
 });
 export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
 const LIST_SORTS = ["created_at", "volume", "closes_at"] as const;
@@ -146,7 +181,7 @@ const sort = Type.Optional(
   }),
 );
 const listFilters = {
-  category: Type.Optional(Type.String({ maxLength: 200 })),
+  category: Type.Optional(Type.String({ maxLength: 200, description: "exactly this one" })),
   q: Type.Optional(
     Type.String({
       minLength: 1,
@@ -158,32 +193,38 @@ const listFilters = {
 export const MarketsQuery = closed({
   ...page,
   ...listFilters,
-  status: Type.Optional(names(MARKET_STATUSES)),
+  status: Type.Optional(about(names(MARKET_STATUSES), "open by default")),
   event_id: Type.Optional(Id),
   sort,
 });
 export const MarketEventsQuery = closed({ ...page, ...listFilters, sort });
 export const FeedQuery = closed({
   ...listFilters,
-  kind: Type.Optional(names(["market", "event"])),
+  kind: Type.Optional(about(names(["market", "event"]), "both by default")),
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
   size: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_FEED_SIZE, default: DEFAULT_FEED_SIZE })),
 });
 export const BookQuery = closed({
-  depth: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PRICE_BPS })),
-  implied: Type.Optional(Type.Boolean()),
+  depth: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_PRICE_BPS, description: "levels a side; all where missing" }),
+  ),
+  implied: Type.Optional(Type.Boolean({ description: "true: with what mint and merge offer beside the book's own" })),
 });
 const CANDLE_INTERVALS = Object.keys(CANDLE_MINUTES) as (keyof typeof CANDLE_MINUTES)[];
 export const CandlesQuery = closed({
-  outcome_id: Type.Optional(Id),
-  interval: Type.Optional(names(CANDLE_INTERVALS)),
-  from: Type.Optional(Time),
-  to: Type.Optional(Time),
+  outcome_id: Type.Optional(about(Id, "the market's first outcome where missing")),
+  interval: Type.Optional(about(names(CANDLE_INTERVALS), "1m by default")),
+  from: Type.Optional(about(Time, "ms since the Unix epoch; 500 intervals before `to` where missing, at most 1500")),
+  to: Type.Optional(about(Time, "ms since the Unix epoch; now where missing")),
 });
 
 // ---------------------------------------------------------------- accounts
 
-const Scopes = Type.Array(names(SCOPES), { minItems: 1, maxItems: SCOPES.length });
+const Scopes = Type.Array(names(SCOPES), {
+  minItems: 1,
+  maxItems: SCOPES.length,
+  description: "what the token may do",
+});
 /** ASCII, so that upper and lower case have one meaning; one mailbox, as mail programs understand it. */
 export const Email = Type.String({
   pattern:
@@ -191,10 +232,14 @@ export const Email = Type.String({
   maxLength: MAX_EMAIL_LENGTH,
   description: "e-mail address; upper and lower case are the same",
 });
-const NewPassword = Type.String({ minLength: MIN_PASSWORD_LENGTH, maxLength: MAX_PASSWORD_LENGTH });
+const NewPassword = Type.String({
+  minLength: MIN_PASSWORD_LENGTH,
+  maxLength: MAX_PASSWORD_LENGTH,
+  description: "hard to guess: one that is common or made of the address is refused",
+});
 /** One that exists may have been made under other rules. */
 const GivenPassword = Type.String({ minLength: 1, maxLength: 1_024 });
-const MailedToken = Type.String({ minLength: 1, maxLength: 200 });
+const MailedToken = Type.String({ minLength: 1, maxLength: 200, description: "of the mailed link" });
 const Country = Type.String({ pattern: "^[A-Z]{2}$", description: "ISO 3166-1 alpha-2" });
 const DOCUMENT_TYPES = ["passport", "id_card", "driving_license", "residence_permit"] as const;
 export const APPLICATION_STATUSES = ["pending", "approved", "refused"] as const;
@@ -226,9 +271,18 @@ const PagePath = Type.String({
 });
 export const SocialStartQuery = closed({ ...jurisdiction, return_to: Type.Optional(PagePath) });
 /** What a provider adds is its own matter. */
-export const CallbackQuery = Type.Object({}, { additionalProperties: Type.String() });
+export const CallbackQuery = Type.Object(
+  {
+    code: Type.Optional(Type.String()),
+    state: Type.Optional(Type.String()),
+    error: Type.Optional(Type.String()),
+  },
+  { additionalProperties: Type.String() },
+);
 export const PhoneNumber = closed({ phone: Type.String({ minLength: 1, maxLength: 32, description: "E.164" }) });
-export const PhoneCode = closed({ code: Type.String({ pattern: "^\\d{6}$" }) });
+export const PhoneCode = closed({
+  code: Type.String({ pattern: "^\\d{6}$", description: "six digits, of the message" }),
+});
 export const IdentityDocument = closed({
   document_type: names(DOCUMENT_TYPES),
   document_number: Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9 ./-]+$" }),
@@ -238,7 +292,7 @@ const Name = Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\p{Cc}\\p
 export const NewPat = closed({
   name: Name,
   scopes: Scopes,
-  expires_at: Type.Optional(nullable(Time)),
+  expires_at: Type.Optional(about(nullable(Time), "ms since the Unix epoch; never where it is missing or null")),
   allowed_ips: Type.Optional(
     nullable(
       Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
@@ -254,19 +308,24 @@ export const NewOAuthClient = closed({
   redirect_uris: Type.Array(Type.String({ minLength: 1, maxLength: 2_000 }), {
     minItems: 1,
     maxItems: MAX_REDIRECT_URIS,
+    description: "https, http on the user's own machine, or a scheme of an app's own; compared exactly",
   }),
-  confidential: Type.Boolean(),
+  confidential: Type.Boolean({ description: "true: it can keep a secret, and gets one" }),
 });
 
+const DailyActivity = closed({
+  used: money("notional of the fills of this UTC day and of the live orders"),
+  limit: money("what used may come to"),
+});
 export const user = {
   id: Id,
   email: Type.String(),
   email_verified: Type.Boolean(),
   phone: nullable(Type.String()),
   phone_verified: Type.Boolean(),
-  kyc_tier: Type.Integer({ minimum: 0, maximum: 2 }),
+  kyc_tier: Type.Integer({ minimum: 0, maximum: 2, description: "1: may trade; 2: may withdraw" }),
   role: names(ROLES_OF_USERS),
-  daily_activity: closed({ used: Money, limit: Money }),
+  daily_activity: DailyActivity,
   created_at: Time,
 };
 export const User = closed(user);
@@ -377,11 +436,19 @@ export const TokenOnlyForm = form({
 export const TokenAnswer = Type.Object({
   access_token: Type.String(),
   token_type: Type.Literal("Bearer"),
-  expires_in: Type.Integer(),
-  refresh_token: Type.String(),
-  scope: Type.String(),
+  expires_in: Type.Integer({ description: "seconds" }),
+  refresh_token: Type.String({ description: "good once: the answer has the next one" }),
+  scope: Type.String({ description: "scopes with spaces between" }),
 });
-export const Introspection = Type.Object({ active: Type.Boolean() });
+/** Of a token that is not active, or not this client's, nothing more is told. */
+export const Introspection = Type.Object({
+  active: Type.Boolean(),
+  scope: Type.Optional(Type.String()),
+  client_id: Type.Optional(Type.String()),
+  token_type: Type.Optional(Type.String()),
+  sub: Type.Optional(Type.String({ description: "the user's id" })),
+  exp: Type.Optional(Type.Integer({ description: "seconds since the Unix epoch" })),
+});
 export const Empty = closed({});
 export const Jwks = closed({
   keys: Type.Array(
@@ -395,19 +462,34 @@ export const Jwks = closed({
     }),
   ),
 });
-export const ServerMetadata = Type.Object({ issuer: Type.String() });
+export const ServerMetadata = Type.Object({
+  issuer: Type.String(),
+  authorization_endpoint: Type.String(),
+  token_endpoint: Type.String(),
+  revocation_endpoint: Type.String(),
+  introspection_endpoint: Type.String(),
+  jwks_uri: Type.String(),
+  scopes_supported: Type.Array(Type.String()),
+  response_types_supported: Type.Array(Type.String()),
+  grant_types_supported: Type.Array(Type.String()),
+  code_challenge_methods_supported: Type.Array(Type.String()),
+});
 
 // ---------------------------------------------------------------- answers
 
+const MatchTypeSchema = about(
+  names(MATCH_TYPES),
+  "direct: a buy and a sell of one outcome; mint: buys of all outcomes make sets; merge: sells of all outcomes dissolve them",
+);
 export const Fill = closed({
   id: Id,
-  match_id: Id,
-  price: Price,
+  match_id: about(Id, "one a match, shared by all of its fills: the id of its trade"),
+  price: about(Price, "basis points: what this order paid or got"),
   quantity: Quantity,
-  role: names(ROLES),
-  match_type: names(MATCH_TYPES),
-  fee: Money,
-  rebate: Money,
+  role: about(names(ROLES), "maker: it rested; taker: it came in and matched"),
+  match_type: MatchTypeSchema,
+  fee: money("taken from a seller's proceeds"),
+  rebate: money("given to the maker"),
   created_at: Time,
 });
 
@@ -428,39 +510,47 @@ export const Order = closed({
   id: Id,
   client_order_id: nullable(ClientOrderId),
   market_id: Id,
-  outcome_id: Id,
+  outcome_id: OutcomeId,
   side: SideSchema,
   price: Price,
   quantity: Quantity,
-  remaining: Type.Integer({ minimum: 0 }),
-  filled: Type.Integer({ minimum: 0 }),
-  type: names(ORDER_TYPES),
-  time_in_force: names(TIMES_IN_FORCE),
-  post_only: Type.Boolean(),
-  self_trade_prevention: names(SELF_TRADE_PREVENTIONS),
+  remaining: shares("not filled yet"),
+  filled: shares("filled so far"),
+  type: OrderTypeSchema,
+  time_in_force: TimeInForceSchema,
+  post_only: PostOnly,
+  self_trade_prevention: SelfTradeSchema,
   expires_at: nullable(Time),
-  status: names(ORDER_STATUSES),
-  reason: nullable(names(REASONS)),
-  builder_code: nullable(Type.String()),
+  status: about(
+    names(ORDER_STATUSES),
+    "queued, open, partially_filled, and in the end one of filled, canceled, expired, rejected",
+  ),
+  reason: about(nullable(names(REASONS)), "of canceled, expired and rejected, null otherwise"),
+  builder_code: about(nullable(Type.String()), "the integration that its fills are credited to"),
   created_at: Time,
   updated_at: Time,
-  trades: Type.Array(Fill),
-  /** In the answer to a placement that asked for it, and in what is told of the order then. */
-  timestamps: Type.Optional(Timestamps),
+  trades: Type.Array(Fill, {
+    description: "its fills; in order.updated those that the event reports; in the answer to a placement none, always",
+  }),
+  timestamps: Type.Optional(
+    about(Timestamps, "in the answer to a placement that asked for it, and in what is told of the order then"),
+  ),
 });
 
 /** One page of `item`, newest first. */
 export function pageOf<T extends TSchema>(item: T) {
-  return closed({ items: Type.Array(item), next_cursor: nullable(Type.String()) });
+  const NextCursor = Type.String({ description: "of the next page; null at the end" });
+  return closed({ items: Type.Array(item), next_cursor: nullable(NextCursor) });
 }
 
 /** What each operation of a batch, or each quote, came to. */
 export const Results = closed({
   results: Type.Array(
     closed({ code: Type.Integer(), msg: Type.String(), data: nullable(Order), trace_id: Type.Optional(Type.String()) }),
+    { description: "one for each operation or quote, in their order, each as the answer to it alone would be" },
   ),
 });
-export const Canceled = closed({ order_ids: Type.Array(Id) });
+export const Canceled = closed({ order_ids: Type.Array(Id, { description: "of the orders that it ended" }) });
 const rateState = {
   limit: Type.Integer({ minimum: 1, description: "requests a minute" }),
   remaining: Type.Integer({ minimum: 0 }),
@@ -469,7 +559,7 @@ const rateState = {
 export const Rate = closed(rateState);
 export const Limits = closed({
   kyc_tier: Type.Integer({ minimum: 0, maximum: 2 }),
-  daily_activity: closed({ used: Money, limit: Money }),
+  daily_activity: DailyActivity,
   fees: closed({
     trading_fee: Type.Integer({ minimum: 0, description: "BPS of the notional, of a seller" }),
     maker_rebate: Type.Integer({ minimum: 0, description: "BPS of the notional, of orders placed with this token" }),
@@ -492,37 +582,50 @@ export const BuilderStats = closed({
 });
 
 /** A frame of the private stream. */
-export const OrderEvent = closed({ event: Type.Literal("order.updated"), sequence: Sequence, ts: Time, data: Order });
+const FrameSequence = about(
+  Sequence,
+  "rises by exactly 1 a message and key; of balances and positions the last order.updated that they reflect",
+);
+export const OrderEvent = closed({
+  event: Type.Literal("order.updated"),
+  sequence: FrameSequence,
+  ts: Time,
+  data: Order,
+});
 export const OwnFill = closed({
   ...Fill.properties,
   order_id: Id,
   market_id: Id,
-  outcome_id: Id,
+  outcome_id: OutcomeId,
   side: SideSchema,
   builder_code: nullable(Type.String()),
 });
 
-export const Balance = closed({ available: Money, held: Money, total: Money });
-export const SetsChange = closed({ market_id: Id, quantity: Quantity });
+export const Balance = closed({
+  available: money("free to trade or to withdraw"),
+  held: money("by live buy orders and pending withdrawals"),
+  total: money("available + held"),
+});
+export const SetsChange = closed({ market_id: Id, quantity: about(Quantity, "complete sets") });
 export const Transaction = closed({
   id: Id,
   type: names(TRANSACTION_TYPES),
-  amount: Money,
-  balance_after: Money,
+  amount: money("what it changed the balance by, negative where it took"),
+  balance_after: money("the whole balance after it"),
   market_id: nullable(Id),
   outcome_id: nullable(Id),
   order_id: nullable(Id),
-  trade_id: nullable(Id),
+  trade_id: about(nullable(Id), "of the fill"),
   created_at: Time,
 });
 export const Position = closed({
   market_id: Id,
-  outcome_id: Id,
-  quantity: Type.Integer({ minimum: 0 }),
-  held: Type.Integer({ minimum: 0 }),
-  cost: Money,
-  average_price: nullable(Type.Number()),
-  realized_pnl: Money,
+  outcome_id: OutcomeId,
+  quantity: shares("all that the caller has"),
+  held: shares("of these, held by live sell orders"),
+  cost: money("what the shares cost"),
+  average_price: nullable(Type.Number({ description: "basis points a share, may be fractional; null without shares" })),
+  realized_pnl: money("profit of the shares that were sold, merged or paid out, negative for a loss"),
   market_value: nullable(
     Type.Integer({ minimum: 0, description: "micro-USDC, at the last price; null where there is none" }),
   ),
@@ -531,36 +634,42 @@ export const Position = closed({
 const OutcomeSchema = closed({
   id: Id,
   name: Type.String(),
-  index: Type.Integer({ minimum: 0 }),
-  last_price: nullable(Price),
-  best_bid: nullable(Price),
-  best_ask: nullable(Price),
-  volume: Type.Integer({ minimum: 0 }),
+  index: Type.Integer({ minimum: 0, description: "its place among the market's outcomes, from 0" }),
+  last_price: about(nullable(Price), "basis points: of its last trade"),
+  best_bid: about(nullable(Price), "basis points: the highest buy order's"),
+  best_ask: about(nullable(Price), "basis points: the lowest sell order's"),
+  volume: shares("traded so far"),
 });
 const Volume = Type.Integer({ minimum: 0, description: "shares" });
 const DayVolume = Type.Integer({ minimum: 0, description: "shares in the last 24 hours, to the hour" });
 const market = {
   id: Id,
-  slug: Type.String(),
+  slug: Type.String({ description: "names it in paths as the id does" }),
   question: Type.String(),
   description: nullable(Type.String()),
   category: nullable(Type.String()),
-  status: names(MARKET_STATUSES),
-  outcomes: Type.Array(OutcomeSchema),
-  event_id: nullable(Id),
-  opens_at: nullable(Time),
-  closes_at: nullable(Time),
+  status: about(
+    names(MARKET_STATUSES),
+    "proposed, open, halted (nothing matches), closed, and in the end resolved or voided; rejected: a proposal that was refused",
+  ),
+  outcomes: Type.Array(OutcomeSchema, { description: "2 to 32, of which exactly one pays" }),
+  event_id: about(nullable(Id), "of the event that groups it"),
+  opens_at: about(nullable(Time), "ms since the Unix epoch: when it was opened"),
+  closes_at: about(nullable(Time), "ms since the Unix epoch: when trading ends; null: when an operator ends it"),
   resolution: nullable(
     closed({
-      payouts: Type.Array(Type.Integer({ minimum: 0, maximum: 10_000 })),
-      outcome_id: nullable(Id),
+      payouts: Type.Array(Type.Integer({ minimum: 0, maximum: 10_000 }), {
+        description:
+          "basis points of 1 USDC that a share of each outcome pays, in the order of the outcomes: 10000 in all",
+      }),
+      outcome_id: about(nullable(Id), "of the one that pays all, null where there is none"),
       note: nullable(Type.String()),
       resolved_at: Time,
     }),
   ),
   volume: Volume,
   volume_24h: DayVolume,
-  open_interest: Type.Integer({ minimum: 0 }),
+  open_interest: shares("complete sets outstanding"),
   created_at: Time,
 };
 export const MarketSchema = closed(market);
@@ -577,25 +686,22 @@ const event = {
   markets: Type.Array(MarketSchema),
 };
 export const EventSchema = closed(event);
+export const FeedMarket = closed({ kind: Type.Literal("market"), ...market });
+export const FeedEvent = closed({ kind: Type.Literal("event"), ...event });
 export const Feed = closed({
-  items: Type.Array(
-    Type.Union([
-      closed({ kind: Type.Literal("market"), ...market }),
-      closed({ kind: Type.Literal("event"), ...event }),
-    ]),
-  ),
-  page: Type.Integer(),
-  size: Type.Integer(),
-  total: Type.Integer(),
+  items: Type.Array(Type.Union([FeedMarket, FeedEvent])),
+  page: Type.Integer({ description: "from 1" }),
+  size: Type.Integer({ description: "items of a page" }),
+  total: Type.Integer({ description: "items of all pages" }),
 });
 export const Trade = closed({
-  id: Id,
+  id: about(Id, "of the match: the match_id of its fills"),
   market_id: Id,
-  outcome_id: Id,
-  side: SideSchema,
-  price: Price,
+  outcome_id: about(Id, "of the taker's order"),
+  side: about(SideSchema, "of the taker: 1 = buy, 2 = sell"),
+  price: about(Price, "basis points: of the taker's fill"),
   quantity: Quantity,
-  match_type: names(MATCH_TYPES),
+  match_type: MatchTypeSchema,
   created_at: Time,
 });
 const implied = Type.Optional(
@@ -643,18 +749,20 @@ export const MarketBook = closed({
 });
 export const Now = closed({ now: Time });
 export const Solvency = closed({
-  deposits: Money,
-  withdrawals: Money,
-  users_total: Money,
-  collateral: Money,
-  house: Money,
-  balanced: Type.Boolean(),
-  sequence: Type.Integer(),
+  deposits: money("all that came in"),
+  withdrawals: money("all that was paid out"),
+  users_total: money("of all users' balances"),
+  collateral: money("of all markets: 1 USDC for each complete set outstanding"),
+  house: money("of the house account"),
+  balanced: Type.Boolean({ description: "deposits - withdrawals = users_total + collateral + house" }),
+  sequence: Type.Integer({ description: "of the committed transaction that these sums are of" }),
   at: Time,
 });
 /** A body that is no JSON. */
 export const Text = Type.String();
-export const Health = closed({ status: Type.String() });
+/** A document of another format that is JSON. */
+export const JsonDocument = Type.Object({}, { additionalProperties: true });
+export const Health = closed({ status: Type.String({ description: "ok, or why not" }) });
 export const SocketTicket = closed({
   ticket: Type.String({ description: "good for one connection" }),
   expires_at: Time,
@@ -667,7 +775,9 @@ export function envelopeOf(data: TSchema) {
 
 // ---------------------------------------------------------------- WebSocket
 
-const id = Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })));
+const id = Type.Optional(
+  about(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })), "comes back with the answer"),
+);
 /** Without a market: of the channel markets, all of them. Without an outcome: all of the market's. */
 export const Subscription = closed({
   op: Type.String(),
@@ -705,12 +815,41 @@ export const Ticker = closed({
 export const Resume = closed({ op: Type.String(), sequence: Sequence, id });
 export const Ping = closed({ op: Type.String(), id });
 export const CancelOnDisconnect = closed({ op: Type.String(), enabled: Type.Boolean(), id });
+/** Answers to operations of the connection. */
+export const Resumed = closed({
+  after: about(Sequence, "as asked for: what is told begins behind it"),
+  last: about(Sequence, "of the last order.updated so far"),
+});
+export const PresentedToken = closed({ user_id: Id, expires_at: about(nullable(Time), "of the token; null: never") });
+export const Tied = closed({ enabled: Type.Boolean() });
+/** What changed of a book. */
+export const BookChange = closed({
+  market_id: Id,
+  outcome_id: Id,
+  bids: about(Levels, "[price BPS, new quantity] of each level that changed; quantity 0: the level is gone"),
+  asks: about(Levels, "as bids"),
+});
+export const Shutdown = Type.Null();
+/** Every message that the server sends unasked. @param data of the event */
+export function frameOf(event: string, data: TSchema) {
+  return closed({ event: Type.Literal(event), sequence: FrameSequence, ts: Time, data });
+}
+/** The answer to an operation. @param data of its success */
+export function acknowledgementOf(data: TSchema) {
+  return closed({
+    id: nullable(Type.Integer()),
+    code: Type.Integer(),
+    msg: Type.String({ minLength: 1 }),
+    data: nullable(data),
+    trace_id: Type.Optional(Type.String({ minLength: 1 })),
+    rate_limit: Type.Optional(nullable(Rate)),
+  });
+}
 /** An operation of a route: `data` is checked by the route's own schemas. */
 export const RouteOperation = closed({
   op: Type.String(),
   data: Type.Optional(Type.Object({})),
-  builder_code: Type.Optional(nullable(Type.String())),
-  /** Of order.place: its query parameter of that name. */
-  timestamps: Type.Optional(Type.Boolean()),
+  builder_code: Type.Optional(about(nullable(Type.String()), "the integration that the fills are credited to")),
+  timestamps: Type.Optional(about(Type.Boolean(), TIMESTAMPS_WORDS)),
   id,
 });

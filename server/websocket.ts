@@ -51,6 +51,7 @@ import {
   SocketConnection,
   type SocketData,
 } from "./socket-connection.ts";
+import { CONNECTION_OPERATIONS, type OperationRoute, ROUTE_OPERATIONS } from "./socket-operations.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./socket-tickets.ts";
 import type { TurnWatch } from "./turn-watch.ts";
 import { compileSchema } from "./validate.ts";
@@ -135,29 +136,15 @@ interface RouteOperation {
   timestamps?: boolean;
 }
 
-const checkSubscription = compileSchema(S.Subscription);
-const checkPing = compileSchema(S.Ping);
-const checkTie = compileSchema(S.CancelOnDisconnect);
-const checkAuth = compileSchema(S.PresentToken);
-const checkResume = compileSchema(S.Resume);
+const { subscribe, ping, cancel_on_disconnect, auth, resume } = CONNECTION_OPERATIONS;
+const checkSubscription = compileSchema(subscribe.request);
+const checkPing = compileSchema(ping.request);
+const checkTie = compileSchema(cancel_on_disconnect.request);
+const checkAuth = compileSchema(auth.request);
+const checkResume = compileSchema(resume.request);
+const OTHER_OPERATIONS = Object.keys(CONNECTION_OPERATIONS);
 const checkRouteOperation = compileSchema(S.RouteOperation);
 const checkCancel = compileSchema(S.CancelOrder);
-
-/** An operation's route, and what of its data are path parameters; the rest is the route's query or body. */
-interface OperationRoute {
-  readonly template: string;
-  readonly param: string | null;
-}
-
-const ROUTE_OPERATIONS: ReadonlyMap<string, OperationRoute> = new Map([
-  ["order.place", { template: "POST /orders", param: null }],
-  ["order.cancel", { template: "DELETE /orders/:id", param: "id" }],
-  ["order.cancel_all", { template: "DELETE /orders", param: null }],
-  ["order.amend", { template: "PATCH /orders/:id", param: "id" }],
-  ["order.batch", { template: "POST /orders/batch", param: null }],
-  ["quotes.replace", { template: "PUT /quotes/:market_id", param: "market_id" }],
-]);
-const OTHER_OPERATIONS = ["subscribe", "unsubscribe", "ping", "cancel_on_disconnect", "resume", "auth"];
 
 export interface SocketOptions {
   readonly exchange: Exchange;

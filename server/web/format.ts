@@ -50,5 +50,20 @@ export const date = (at: number | null): string => (at === null ? "–" : DATE.f
 export const dateTime = (at: number | null): string => (at === null ? "–" : DATE_TIME.format(at));
 export const clock = (at: number): string => CLOCK.format(at);
 
+const MINUTE_MS = 60_000;
+
+/** What a field for date and time shows of a time, in the person's own zone: "2026-11-22T08:30"; "" of none. */
+export function localTime(at: number | null): string {
+  if (at === null) return "";
+  const shifted = new Date(at - new Date(at).getTimezoneOffset() * MINUTE_MS);
+  return shifted.toISOString().slice(0, "2026-11-22T08:30".length);
+}
+
+/** What such a field has, in ms; null where that is no time. */
+export function readLocalTime(text: string): number | null {
+  const at = text === "" ? Number.NaN : new Date(text).getTime();
+  return Number.isNaN(at) ? null : at;
+}
+
 /** "gtc" in words, "post_only_would_cross" too. */
 export const words = (name: string): string => name.replaceAll("_", " ");

@@ -12,6 +12,7 @@ export function explain(error: unknown): string {
     return "That would go over your daily limit. It is raised by verifying your identity, and starts anew at 00:00 UTC.";
   }
   if (code === 42900) return `That was too often. Try again ${soon}.`;
+  if (code === 42201 && /the house has/.test(message)) return "The house doesn't have that much.";
   if (code === 42201) return "Your available balance isn't enough for this.";
   if (code === 42202) return "You don't have that many shares free to sell. Open sell orders hold theirs.";
   if (code === 42203) return "This market isn't open for trading at the moment.";
@@ -26,6 +27,7 @@ export function explain(error: unknown): string {
   }
   if (code === 40300 && /suspended/.test(message))
     return "This account is suspended. Ask the operator of the exchange.";
+  if (code === 40900) return conflict(message);
   // The rest says itself which field and which bound.
   return sentence(message);
 }
@@ -37,6 +39,18 @@ const wait = (seconds: number): string => (seconds < 120 ? `in ${seconds} s` : `
 export function explainField(error: unknown, field: string): string | null {
   if (!(error instanceof ApiError) || !error.message.startsWith(`${field}:`)) return null;
   return sentence(error.message.slice(field.length + 1).trim());
+}
+
+const CHANGED = /^the (withdrawal|market|application|account) is /;
+
+/** Somebody was faster, or something of the same name is there. */
+function conflict(message: string): string {
+  if (CHANGED.test(message)) return `This isn't any more as it was shown: ${message}.`;
+  if (message === "reference: another one has it") return "This reference belongs to another payment.";
+  if (message === "slug: taken") return "This slug is taken: choose another one.";
+  const [, operator] = /^(.+) asked for something else/.exec(message) ?? [];
+  if (operator === undefined) return sentence(message);
+  return `Another operator (${operator}) has asked for something else. Ask for exactly the same, or have that taken back first.`;
 }
 
 /** "quantity: must be >= 1" as a sentence. */

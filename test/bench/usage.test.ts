@@ -10,6 +10,7 @@ const FILES: Readonly<Record<string, string>> = {
   crash: "test/crash/crash-run",
   fuzz: "test/attack/fuzz-run",
   bench: "bench/run",
+  demo: "bench/demo",
 };
 
 const CALLS: readonly (readonly [name: string, ...args: string[]])[] = [
@@ -29,6 +30,10 @@ const CALLS: readonly (readonly [name: string, ...args: string[]])[] = [
   ["fuzz", "http"],
   ["bench", "--nonsense"],
   ["bench", "--smoke=5"],
+  ["demo", "--nonsense"],
+  ["demo", "--seed", "x"],
+  ["demo", "--fresh=5"],
+  ["demo", "fresh"],
 ];
 
 test.each(CALLS)("%s %s %s", async (name, ...args) => {

@@ -6,7 +6,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { get } from "node:https";
+import { get, request } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -14,6 +14,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { eventually, expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
 import { Client, type MarketJson, type OrderJson } from "../server/support/client.ts";
+import { PASSWORD } from "../server/support/identity.ts";
 import { Random } from "../server/support/random.ts";
 import { TestServer, temporaryFolder, within } from "../server/support/server.ts";
 import { Socket } from "../server/support/socket.ts";
@@ -52,9 +53,10 @@ describe("what is wrong in the environment stops the start with one line that na
 test.skipIf(spawnSync("openssl", ["version"]).status !== 0)("with a certificate it speaks HTTPS and WSS", async () => {
   const folder = temporaryFolder();
   const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-  const request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-  execFileSync("openssl", [...request, "-subj", "/CN=localhost", "-keyout", key, "-out", cert], { stdio: "ignore" });
-  const server = await start({ seed: seedOf({}), env: { TLS_CERT: cert, TLS_KEY: key } });
+  const certify = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+  execFileSync("openssl", [...certify, "-subj", "/CN=localhost", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  const seed = seedOf({ users: 0, named: { owner: { password: PASSWORD } } });
+  const server = await start({ seed, env: { TLS_CERT: cert, TLS_KEY: key } });
   const ca = readFileSync(cert);
   const options = { host: "127.0.0.1", port: server.port, ca, servername: "localhost" };
   const status = await new Promise((resolve, reject) => {
@@ -63,6 +65,13 @@ test.skipIf(spawnSync("openssl", ["version"]).status !== 0)("with a certificate 
     }).on("error", reject);
   });
   expect(status).toBe(200);
+  const headers = { "Content-Type": "application/json", Origin: `https://127.0.0.1:${server.port}` };
+  const login = { ...options, path: "/api/v1/auth/login", method: "POST", agent: false, headers } as const;
+  const cookies = await new Promise((resolve, reject) => {
+    const asked = request(login, (response) => resolve(response.resume().headers["set-cookie"]));
+    asked.on("error", reject).end(JSON.stringify({ email: "owner@example.com", password: PASSWORD, cookie: true }));
+  });
+  expect(cookies).toEqual([expect.stringMatching(/^__Host-session=pm_ref_.*; Secure$/)]);
   const socket = new WebSocket(`wss://127.0.0.1:${server.port}/api/v1/ws`, { rejectUnauthorized: false });
   await once(socket, "open");
   await server.stop();

@@ -1,5 +1,101 @@
-import { Empty } from "../ui/parts.tsx";
+/** The operators' desk: what waits for them, and all that they decide. Each section is a module of desk/. */
+import type { ComponentType } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { href } from "../router.ts";
+import { isOperator } from "../session.ts";
+import { Empty, Tabs } from "../ui/parts.tsx";
+import { Approvals } from "./desk/approvals.tsx";
+import { AuditLog } from "./desk/audit.tsx";
+import { Deposits } from "./desk/deposits.tsx";
+import { House } from "./desk/house.tsx";
+import { Identity } from "./desk/identity.tsx";
+import { Markets } from "./desk/markets.tsx";
+import { Overview } from "./desk/overview.tsx";
+import { Proposals } from "./desk/proposals.tsx";
+import { Users } from "./desk/users.tsx";
+import { readWaiting, type Waiting, waiting, waitingText } from "./desk/waiting.ts";
+import { Withdrawals } from "./desk/withdrawals.tsx";
+import "./desk.css";
 
-export default function Page() {
-  return <Empty>desk</Empty>;
+interface Section {
+  /** Of the path below /desk, "" of the first. */
+  readonly name: string;
+  readonly title: string;
+  readonly Content: ComponentType;
+  /** Of what waits there. */
+  readonly count?: keyof Waiting;
+}
+
+const SECTIONS: readonly Section[] = [
+  { name: "", title: "Overview", Content: Overview },
+  { name: "proposals", title: "Proposals", Content: Proposals, count: "proposals" },
+  { name: "identity", title: "Identity", Content: Identity, count: "applications" },
+  { name: "withdrawals", title: "Withdrawals", Content: Withdrawals, count: "withdrawals" },
+  { name: "approvals", title: "Approvals", Content: Approvals, count: "approvals" },
+  { name: "deposits", title: "Deposits", Content: Deposits },
+  { name: "house", title: "House", Content: House },
+  { name: "markets", title: "Markets", Content: Markets },
+  { name: "users", title: "Users", Content: Users },
+  { name: "audit", title: "Audit log", Content: AuditLog },
+];
+/** Pixels before the present tab, so that one sees that there are others. */
+const TAB_MARGIN = 48;
+const COUNT_INTERVAL_MS = 60_000;
+const addressOf = (name: string): string => href(name === "" ? "/desk" : `/desk/${name}`);
+
+export default function Page({ param }: { param: string }) {
+  const section = SECTIONS.find(({ name }) => name === param);
+  useEffect(() => {
+    document.title = `${section?.title ?? "Nothing here"} – Desk – Prediction Exchange`;
+  }, [section]);
+  return isOperator.value ? <Desk section={section ?? null} /> : <NotForYou />;
+}
+
+function NotForYou() {
+  return (
+    <section class="narrow">
+      <h1>The operators' desk</h1>
+      <p>
+        This part is for the people who run the exchange. Your account isn't an operator's, so there is nothing here for
+        you, and the exchange would refuse what is asked for from here.
+      </p>
+      <p>
+        <a class="button" href={href("/")}>
+          Go to the markets
+        </a>
+      </p>
+    </section>
+  );
+}
+
+function Desk({ section }: { section: Section | null }) {
+  useEffect(() => {
+    void readWaiting();
+    const timer = setInterval(() => document.visibilityState === "visible" && void readWaiting(), COUNT_INTERVAL_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const frame = useRef<HTMLDivElement>(null);
+  // On a phone the tabs don't fit beside each other.
+  useEffect(() => {
+    const tab = frame.current!.querySelector<HTMLElement>(".tabs [aria-current]");
+    if (tab !== null) tab.parentElement!.scrollLeft = tab.offsetLeft - tab.parentElement!.offsetLeft - TAB_MARGIN;
+  }, [section]);
+  const counts = waiting.value;
+  const tabs = SECTIONS.map(({ name, title, count }): [string, string] => {
+    const waits = count === undefined || counts === null ? null : counts[count];
+    return [addressOf(name), waits === null || waits.count === 0 ? title : `${title} (${waitingText(waits)})`];
+  });
+  return (
+    <div class="desk" ref={frame}>
+      <Tabs label="Sections of the desk" tabs={tabs} current={addressOf(section?.name ?? "none")} />
+      {section === null ? (
+        <>
+          <h1>Nothing here</h1>
+          <Empty>The desk has no such section.</Empty>
+        </>
+      ) : (
+        <section.Content key={section.name} />
+      )}
+    </div>
+  );
 }

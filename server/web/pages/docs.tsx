@@ -1,5 +1,49 @@
-import { Empty } from "../ui/parts.tsx";
+/** The API reference, drawn from the documents that this exchange serves of itself. */
+import { useEffect } from "preact/hooks";
+import { href } from "../router.ts";
+import { useLoaded } from "../ui/data.ts";
+import { Empty, ErrorNotice, Loading, Tabs } from "../ui/parts.tsx";
+import { type Document, type RestDocument, readDocument, type SocketDocument } from "./docs/document.ts";
+import { Overview } from "./docs/overview.tsx";
+import { Rest } from "./docs/rest.tsx";
+import { WebSocketReference } from "./docs/websocket.tsx";
+import "./docs.css";
 
-export default function Page() {
-  return <Empty>docs</Empty>;
+const PAGES = [
+  ["", "Overview"],
+  ["rest", "REST"],
+  ["websocket", "WebSocket"],
+] as const;
+const addressOf = (name: string): string => href(name === "" ? "/docs" : `/docs/${name}`);
+
+export default function Page({ param }: { param: string }) {
+  const found = PAGES.find(([name]) => name === param);
+  const file = param === "websocket" ? "asyncapi.json" : "openapi.json";
+  const { data, error, reload } = useLoaded<Document>(
+    found === undefined ? null : (signal) => readDocument(file, signal),
+    file,
+  );
+  useEffect(() => {
+    document.title = `${found?.[1] ?? "Nothing here"} – API reference – Prediction Exchange`;
+  }, [found]);
+  return (
+    <div class="docs">
+      <Tabs
+        label="Parts of the reference"
+        tabs={PAGES.map(([name, title]): [string, string] => [addressOf(name), title])}
+        current={addressOf(found?.[0] ?? "none")}
+      />
+      {found === undefined && (
+        <>
+          <h1>Nothing here</h1>
+          <Empty>The reference has no such part.</Empty>
+        </>
+      )}
+      <ErrorNotice error={error} retry={reload} />
+      {found !== undefined && data === null && error === null && <Loading what="Reading the document" />}
+      {data !== null && param === "" && <Overview document={data as RestDocument} />}
+      {data !== null && param === "rest" && <Rest document={data as RestDocument} />}
+      {data !== null && param === "websocket" && <WebSocketReference document={data as SocketDocument} />}
+    </div>
+  );
 }

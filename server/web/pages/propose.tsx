@@ -1,5 +1,119 @@
-import { Empty } from "../ui/parts.tsx";
+/** A market that one would have opened: proposed to the operators, and what they said to those before. */
+import { useEffect, useState } from "preact/hooks";
+import { MAX_PENDING_PROPOSALS } from "../../../engine/limits.ts";
+import { dateTime } from "../format.ts";
+import { subscribe } from "../live.ts";
+import { href } from "../router.ts";
+import { request, user } from "../session.ts";
+import type { Market, Proposals } from "../types.ts";
+import { focusProblem } from "../ui/checks.ts";
+import { useAction, usePages } from "../ui/data.ts";
+import { emptyDraft, hasProblems, MarketFields, newMarketOf, problemsOf } from "../ui/market-form.tsx";
+import { Badge, Empty, ErrorNotice, Loading, More, Notice } from "../ui/parts.tsx";
+import "./propose.css";
+
+type Proposal = Proposals["items"][number];
 
 export default function Page() {
-  return <Empty>propose</Empty>;
+  const proposals = usePages<Proposal>("/markets/proposals");
+  useEffect(() => {
+    document.title = "Propose a market – Prediction Exchange";
+  }, []);
+  const { items, reload } = proposals;
+  const ids = items?.map(({ market }) => market.id).join() ?? "";
+  // What is approved is told to everybody; whose it is sees its state change.
+  useEffect(
+    () =>
+      subscribe(
+        "markets",
+        null,
+        null,
+        ({ data }) => ids.split(",").includes(String((data as Market).id)) && reload(),
+        reload,
+      ),
+    [ids, reload],
+  );
+  return (
+    <>
+      <h1>Propose a market</h1>
+      <div class="propose">
+        <ProposalForm onSent={(market) => proposals.set((before) => [{ market, decision: null }, ...before])} />
+        <section class="panel" aria-labelledby="own-proposals">
+          <h2 id="own-proposals">Your proposals</h2>
+          <ErrorNotice error={proposals.error} retry={reload} />
+          {items === null && proposals.error === null && <Loading />}
+          {items?.length === 0 && <Empty>You haven't proposed anything yet.</Empty>}
+          <ul class="proposals">
+            {items?.map((each) => (
+              <OwnProposal key={each.market.id} proposal={each} />
+            ))}
+          </ul>
+          <More more={proposals.more} />
+        </section>
+      </div>
+    </>
+  );
+}
+
+function ProposalForm({ onSent }: { onSent: (market: Market) => void }) {
+  const [draft, setDraft] = useState(emptyDraft);
+  const [isChecked, setChecked] = useState(false);
+  const [sent, setSent] = useState<Market | null>(null);
+  const problems = problemsOf(draft);
+  const { run, isBusy, error } = useAction(async () => {
+    const market = await request<Market>("POST", "/markets/proposals", { body: newMarketOf(draft) });
+    onSent(market);
+    setSent(market);
+    setChecked(false);
+    setDraft(emptyDraft());
+  });
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    setChecked(true);
+    setSent(null);
+    if (hasProblems(problems)) focusProblem(event.currentTarget as HTMLElement);
+    else void run();
+  };
+  const mayPropose = (user.value?.kyc_tier ?? 0) >= 1;
+  return (
+    <form class="panel" noValidate onSubmit={submit}>
+      <p>
+        An operator reads each proposal. You are told by mail how it was decided; an approved one is open for trading at
+        once. {MAX_PENDING_PROPOSALS} may wait at a time.
+      </p>
+      {!mayPropose && (
+        <Notice kind="warn">
+          Verify your e-mail address and phone first: <a href={href("/account")}>go to your account</a>.
+        </Notice>
+      )}
+      <MarketFields draft={draft} problems={isChecked ? problems : null} onChange={setDraft} />
+      <ErrorNotice error={error} />
+      {sent !== null && <Notice kind="good">Sent: “{sent.question}” waits for an operator's decision.</Notice>}
+      <button type="submit" class="primary" disabled={isBusy || !mayPropose}>
+        {isBusy ? "Sending…" : "Propose this market"}
+      </button>
+    </form>
+  );
+}
+
+function OwnProposal({ proposal: { market, decision } }: { proposal: Proposal }) {
+  const isWaiting = market.status === "proposed";
+  const isRefused = market.status === "rejected";
+  return (
+    <li>
+      <h3>
+        {isWaiting || isRefused ? market.question : <a href={href(`/markets/${market.slug}`)}>{market.question}</a>}
+      </h3>
+      <p class="row">
+        <Badge
+          text={isWaiting ? "waits for a decision" : isRefused ? "refused" : `approved, ${market.status}`}
+          tone={isWaiting ? "warn" : isRefused ? "bad" : "good"}
+        />
+        <span class="faint">proposed {dateTime(market.created_at)}</span>
+        {decision !== null && <span class="faint">decided {dateTime(decision.decided_at)}</span>}
+      </p>
+      <p class="faint">{market.outcomes.map(({ name }) => name).join(" · ")}</p>
+      {decision?.note != null && <blockquote>{decision.note}</blockquote>}
+    </li>
+  );
 }

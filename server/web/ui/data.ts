@@ -59,13 +59,19 @@ export function usePages<T>(path: string | null, query: Query = {}): Pages<T> {
   const first = useLoaded<Page<T>>(path === null ? null : (signal) => read(null, signal), key);
   const [error, setError] = useState<unknown>(null);
   const { data } = first;
+  const isReading = useRef(false);
   const more = async (): Promise<void> => {
+    // A second click must not show the same page twice.
+    if (isReading.current) return;
+    isReading.current = true;
     try {
       const next = await read(data!.next_cursor);
       first.set((before) => ({ items: [...before.items, ...next.items], next_cursor: next.next_cursor }));
       setError(null);
     } catch (thrown) {
       setError(thrown);
+    } finally {
+      isReading.current = false;
     }
   };
   return {

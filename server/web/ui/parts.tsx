@@ -83,6 +83,34 @@ export function Field({ label, hint, problem = null, unit, value, onInput, ...re
   );
 }
 
+/** A labelled text of several lines. */
+export function TextArea({
+  label,
+  hint,
+  problem = null,
+  value,
+  onInput,
+  rows = 3,
+}: Pick<InputProps, "label" | "hint" | "problem" | "value" | "onInput"> & { rows?: number }) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <textarea
+        id={id}
+        rows={rows}
+        value={value}
+        aria-invalid={problem !== null}
+        aria-describedby={`${id}-hint`}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <div id={`${id}-hint`} class={problem === null ? "hint" : "hint bad"}>
+        {problem ?? hint}
+      </div>
+    </div>
+  );
+}
+
 /** A labelled choice of few. */
 export function Select<T extends string>({
   label,
@@ -178,7 +206,10 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     ref.current!.showModal();
-    return () => before?.focus?.();
+    return () => {
+      // Unless who closed it has taken the focus elsewhere.
+      if (document.activeElement === document.body) before?.focus?.();
+    };
   }, []);
   return (
     <dialog ref={ref} aria-labelledby={id} onClose={onClose} onCancel={onClose}>

@@ -6,6 +6,7 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
+import { errorStatuses } from "../../../server/reference/openapi.ts";
 import type { Route } from "../../../server/route.ts";
 import { createRoutes, type RouteContext } from "../../../server/routes.ts";
 import * as S from "../../../server/schemas.ts";
@@ -56,6 +57,9 @@ export interface Answer<T = unknown> {
   readonly data: T;
   readonly headers: IncomingHttpHeaders;
 }
+
+/** Answers the page that asked for the sign-in with a redirect, and everybody else with JSON. */
+const CALLBACK = "/auth/social/:provider/callback";
 
 /** What browsers and caches are told with every answer. */
 const POLICY: Readonly<Record<string, string>> = {
@@ -131,19 +135,23 @@ export function checkAnswer(method: string, url: string, requestId: string | nul
   const matched = CHECKED_ROUTES.find(({ route, pattern }) => route.method === method && pattern.test(path));
   const { status, headers } = raw;
   expectPolicy(matched?.route, raw);
+  const isDocumented = matched === undefined || status < 400 || errorStatuses(matched.route).includes(status);
+  expectThat(isDocumented, `the API document has ${status} for ${method} ${matched?.route.path}`, raw);
   const type = status < 400 ? (matched?.route.contentType ?? null) : null;
   expectThat(headers["content-type"] === (type ?? "application/json"), "Content-Type", raw);
   if (requestId === null) expectThat(/^[\x21-\x7e]+$/.test(String(headers["x-request-id"])), "X-Request-Id", raw);
   else expectThat(headers["x-request-id"] === requestId, `X-Request-Id echoes ${requestId}`, raw);
   if (status === 302) {
-    expectThat(matched?.route.status === 302 && headers.location !== undefined, "a redirect of the route's", raw);
+    const redirects = matched?.route.status === 302 || matched?.route.path === CALLBACK;
+    expectThat(redirects && headers.location !== undefined, "a redirect of the route's", raw);
     expectThat(raw.body.length === 0, "a redirect has no body", raw);
     return { status, code: 0, msg: "", data: null, headers };
   }
   if (type !== null) {
     const text = raw.body.toString();
-    matched!.envelope(text);
-    return { status, code: 0, msg: "", data: text, headers };
+    const data: unknown = type === "application/json" ? JSON.parse(text) : text;
+    matched!.envelope(data);
+    return { status, code: 0, msg: "", data, headers };
   }
   const body = JSON.parse(raw.body.toString()) as Record<string, unknown>;
   if (matched?.route.oauth === true && status >= 400) {

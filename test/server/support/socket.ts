@@ -6,7 +6,8 @@
 import Type from "typebox";
 import { WebSocket } from "ws";
 import * as S from "../../../server/schemas.ts";
-import { type Answer, API_BASE, checkAnswer, checkerOf } from "./client.ts";
+import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS, SOCKET_EVENTS } from "../../../server/socket-operations.ts";
+import { type Answer, API_BASE, checkAnswer, checkerOf, ROUTES } from "./client.ts";
 import { pack, unpack } from "./packed.ts";
 import type { TestServer } from "./server.ts";
 
@@ -28,20 +29,21 @@ export interface Acknowledgement {
   readonly rate_limit?: { limit: number; remaining: number; reset: number } | null;
 }
 
-const Levels = S.OutcomeBook.properties.bids;
-const { market_id, outcome_id } = S.OutcomeBook.properties;
-const closed = { additionalProperties: false };
-const dataCheckers: Readonly<Record<string, (value: unknown) => void>> = {
-  "order.updated": checkerOf(S.Order, "order.updated"),
-  "balance.updated": checkerOf(S.Balance, "balance.updated"),
-  "position.updated": checkerOf(S.Position, "position.updated"),
-  "book.snapshot": checkerOf(S.OutcomeBook, "book.snapshot"),
-  "book.updated": checkerOf(Type.Object({ market_id, outcome_id, bids: Levels, asks: Levels }, closed), "book.updated"),
-  "trade.created": checkerOf(S.Trade, "trade.created"),
-  "ticker.updated": checkerOf(S.Ticker, "ticker.updated"),
-  "market.updated": checkerOf(S.MarketSchema, "market.updated"),
-  heartbeat: checkerOf(S.Heartbeat, "heartbeat"),
-};
+const frameCheckers = new Map(
+  Object.entries(SOCKET_EVENTS).map(([event, { data }]) => [event, checkerOf(S.frameOf(event, data), event)]),
+);
+/** By operation. */
+const answerCheckers = new Map(
+  [
+    ...Object.entries(CONNECTION_OPERATIONS).map(([op, { answer }]) => [op, answer] as const),
+    ...[...ROUTE_OPERATIONS].map(([op, { template }]) => {
+      return [op, ROUTES.find(({ method, path }) => `${method} ${path}` === template)!.response] as const;
+    }),
+  ].map(([op, answer]) => [op, checkerOf(S.acknowledgementOf(answer), `the answer to ${op}`)]),
+);
+const checkRefusal = checkerOf(S.acknowledgementOf(Type.Null()), "a refusal");
+/** To what was sent by other means than `post`. */
+const checkAnyAnswer = checkerOf(S.acknowledgementOf(Type.Any()), "an answer");
 /** What numbers a channel, by the events that it brings. */
 const channelOf: Readonly<Record<string, "book" | "trades" | "ticker" | "markets">> = {
   "book.snapshot": "book",
@@ -57,29 +59,6 @@ export interface SocketOptions {
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
-
-const checkFrame = checkerOf(
-  Type.Object(
-    { event: Type.String(), sequence: Type.Integer({ minimum: 0 }), ts: Type.Integer(), data: Type.Any() },
-    closed,
-  ),
-  "a frame",
-);
-const checkSubscriptions = checkerOf(S.Subscriptions, "the answer to subscribe");
-const checkAcknowledgement = checkerOf(
-  Type.Object(
-    {
-      id: Type.Union([Type.Integer(), Type.Null()]),
-      code: Type.Integer(),
-      msg: Type.String({ minLength: 1 }),
-      data: Type.Any(),
-      trace_id: Type.Optional(Type.String({ minLength: 1 })),
-      rate_limit: Type.Optional(Type.Union([S.Rate, Type.Null()])),
-    },
-    closed,
-  ),
-  "an acknowledgement",
-);
 
 interface HeartbeatData {
   readonly subscriptions: { channel: string; market_id: number | null; outcome_id: number | null; sequence: number }[];
@@ -100,6 +79,8 @@ export class Socket {
   /** By channel and outcome or market, and of "orders": the number that came last. */
   private readonly lastSequences = new Map<string, number>();
   private lastId = 0;
+  /** The operations that were posted, by id. */
+  private readonly asked = new Map<number, string>();
   private fault: Error | null = null;
   private watchers = new Set<() => void>();
   private readonly answers = new Map<number, Acknowledgement>();
@@ -188,6 +169,7 @@ export class Socket {
   post(operation: object): number {
     const id = ++this.lastId;
     const message = { ...operation, id };
+    this.asked.set(id, String((operation as { op?: unknown }).op));
     this.socket.send(this.packed ? pack(message) : JSON.stringify(message));
     return id;
   }
@@ -213,9 +195,8 @@ export class Socket {
   /** Subscribes and fails unless it is granted. */
   async subscribe(channel: string, marketId: number, outcomeId?: number): Promise<void> {
     const outcome = outcomeId === undefined ? {} : { outcome_id: outcomeId };
-    const { code, msg, data } = await this.ask({ op: "subscribe", channel, market_id: marketId, ...outcome });
+    const { code, msg } = await this.ask({ op: "subscribe", channel, market_id: marketId, ...outcome });
     if (code !== 0) throw new Error(`subscribe: ${code} ${msg}`);
-    checkSubscriptions(data);
   }
 
   /** Resolves when everything that the server had sent before is here: it answers a connection's messages in order. */
@@ -233,13 +214,17 @@ export class Socket {
       if (isBinary !== this.packed) throw new Error(`a ${isBinary ? "binary" : "text"} frame on the wrong connection`);
       const message = (isBinary ? unpack(bytes) : JSON.parse(bytes.toString())) as Frame | Acknowledgement;
       if ("event" in message) {
-        checkFrame(message);
-        dataCheckers[message.event]?.(message.data);
+        const check = frameCheckers.get(message.event);
+        if (check === undefined) throw new Error(`an unknown event: ${message.event}`);
+        check(message);
         if (message.event === "heartbeat") this.checkHeartbeat(message as Frame<HeartbeatData>);
         else this.take(message);
       } else {
         this.arrivals.push(message);
-        checkAcknowledgement(message);
+        const op = this.asked.get(message.id ?? 0) ?? "";
+        this.asked.delete(message.id ?? 0);
+        const check = message.code === 0 ? (answerCheckers.get(op) ?? checkAnyAnswer) : checkRefusal;
+        check(message);
         this.acknowledgements.push(message);
         if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);
         // What is told again begins behind the number that was asked for.

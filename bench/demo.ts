@@ -1,0 +1,67 @@
+/**
+ * `npm run demo`: the real exchange with sample markets and a dozen bots that trade in them, so that the page is alive.
+ * It has a database of its own that the next run goes on with, says where it is and how to sign in, and ends with
+ * Ctrl-C. The exit code is 0 then, 1 where the exchange doesn't start or ends by itself, 2 for wrong arguments.
+ */
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+import { keepToOwner } from "../server/data-folder.ts";
+import { BOTS, Crowd } from "./demo/crowd.ts";
+import { DemoExchange } from "./demo/exchange.ts";
+import { nameOf, OPERATOR, openFolder, PERSON } from "./demo/folder.ts";
+import { randomFrom } from "./support/random.ts";
+import { orUsage, wholeNumber } from "./support/usage.ts";
+
+const USAGE = "demo [--fresh] [--seed N]";
+const MAX_SEED = 2 ** 31;
+
+function readArguments(): { fresh: boolean; seed: number } {
+  const { values } = parseArgs({ options: { fresh: { type: "boolean", default: false }, seed: { type: "string" } } });
+  const seed = values.seed ?? String(randomInt(MAX_SEED));
+  return { fresh: values.fresh, seed: wholeNumber("seed", seed, 0, MAX_SEED) };
+}
+
+function fail(error: unknown): never {
+  process.stderr.write(`demo: ${(error as Error).message.replaceAll("\n", " ")}\n`);
+  process.exit(1);
+}
+
+const { fresh, seed } = orUsage(USAGE, readArguments);
+const asked = new Promise<void>((resolve) => {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => resolve());
+});
+
+async function run(): Promise<void> {
+  keepToOwner();
+  const folder = openFolder(process.env["DATA_DIR"] || "data/demo", fresh, BOTS);
+  const exchange = await DemoExchange.start(folder.path, folder.seedFile);
+  const crowd = new Crowd({
+    root: exchange.url,
+    tokens: folder.tokens,
+    operator: { email: OPERATOR, password: folder.operatorPassword },
+    random: randomFrom(seed),
+    warn: (line) => process.stderr.write(`demo: ${line}\n`),
+  });
+  let isAsked = false;
+  const lost = exchange.ended.then((how) => {
+    if (!isAsked) throw new Error(how);
+  });
+  const trading = async (): Promise<void> => {
+    await crowd.prepare();
+    const token = folder.tokens[nameOf(PERSON)];
+    process.stdout.write(
+      `The exchange is at ${exchange.url}/ — token ${token} — sign in as ${PERSON} / ${folder.password}\n` +
+        `The operator's desk: ${exchange.url}/desk — sign in as ${OPERATOR} / ${folder.operatorPassword}\n` +
+        `${BOTS.length} bots trade, seed ${seed}, data in ${folder.path} — Ctrl-C ends all\n`,
+    );
+    crowd.start();
+    await new Promise<never>(() => {});
+  };
+  await Promise.race([asked, lost, trading()]);
+  isAsked = true;
+  await crowd.stop();
+  if (!(await exchange.stop())) throw new Error(await exchange.ended);
+}
+
+await run().catch(fail);
+process.exit(0);

@@ -1,0 +1,76 @@
+/**
+ * One user's REST calls, as a bot makes them: waits where the exchange says so, asks again where a connection broke, and
+ * gives the answer's code back instead of throwing, since a demo goes on whatever an operator does to its users.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+
+export interface Reply<T> {
+  /** 0, or one of the table of errors. */
+  readonly code: number;
+  readonly msg: string;
+  /** Null where code isn't 0. */
+  readonly data: T | null;
+}
+
+/** "Rate limit" and "overloaded": nothing was done, the same may be asked again. */
+const WAIT_CODES = [42900, 50300];
+const MAX_TRIES = 5;
+const BROKEN: Reply<never> = { code: -1, msg: "the connection broke", data: null };
+
+export class Api {
+  readonly name: string;
+  private readonly base: string;
+  private readonly headers: Readonly<Record<string, string>>;
+  private readonly stop: AbortSignal;
+
+  /** @param root of the exchange, without a path @param stop ends what is waited for */
+  constructor(name: string, root: string, token: string | null, stop: AbortSignal) {
+    this.name = name;
+    this.base = `${root}/api/v1`;
+    this.stop = stop;
+    this.headers = {
+      "Content-Type": "application/json",
+      ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
+    };
+  }
+
+  async call<T>(method: string, path: string, body?: object): Promise<Reply<T>> {
+    let reply: Reply<T> = BROKEN;
+    for (let tries = 0; tries < MAX_TRIES && !this.stop.aborted; tries++) {
+      let waitMs = 100;
+      try {
+        const answer = await fetch(this.base + path, {
+          method,
+          headers: this.headers,
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        reply = (await answer.json()) as Reply<T>;
+        if (!WAIT_CODES.includes(reply.code)) return reply;
+        waitMs = 1_000 * Number(answer.headers.get("retry-after") ?? 1);
+      } catch {
+        reply = BROKEN;
+      }
+      await pause(waitMs, this.stop);
+    }
+    return reply;
+  }
+
+  /** Every item of a list that goes by cursor; what was had so far where an answer is none. */
+  async all<T>(path: string): Promise<T[]> {
+    const items: T[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const page: Reply<{ items: T[]; next_cursor: string | null }> = await this.call(
+        "GET",
+        `${path}?limit=200${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`,
+      );
+      items.push(...(page.data?.items ?? []));
+      cursor = page.data?.next_cursor ?? null;
+    }
+    return items;
+  }
+}
+
+/** Resolves after so long, or at once when it is to stop. */
+export async function pause(ms: number, stop: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal: stop }).catch(() => {});
+}

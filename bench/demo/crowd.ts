@@ -1,0 +1,252 @@
+/**
+ * All the demo's bots in all open markets, those too that an operator opens meanwhile: sets them up, trades a first
+ * history at once, then at the pace of people until it is told to stop. One random source decides, so that a seed
+ * repeats the choices, though not the timing.
+ */
+import { setMaxListeners } from "node:events";
+import { Api, pause, type Reply } from "./api.ts";
+import { MARKETS } from "./catalog.ts";
+import { FairValues } from "./fair-values.ts";
+import { emailOf } from "./folder.ts";
+import { Maker, type MakerStyle } from "./maker.ts";
+import { Taker } from "./taker.ts";
+
+const MAKERS: readonly (readonly [name: string, style: MakerStyle])[] = [
+  ["maker-1", "both"],
+  ["maker-2", "both"],
+  ["maker-3", "bids"],
+  ["maker-4", "asks"],
+];
+const TAKERS = ["taker-1", "taker-2", "taker-3", "taker-4", "taker-5", "taker-6", "taker-7", "taker-8"];
+export const BOTS: readonly string[] = [...MAKERS.map(([name]) => name), ...TAKERS];
+
+/** What bots may do beyond what people may: micro-USDC a day, and requests a minute. */
+const BOT_TERMS = { daily_limit: 1_000_000_000_000_000, rate_limit_factor: 1_000 };
+/** Rounds of the first history, in each of which every market is traded once, as if so many seconds lay between them. */
+const HISTORY_ROUNDS = 30;
+const HISTORY_STEP_S = 12;
+const VALUE_TICK_MS = 1_000;
+/** How often a maker looks at each market, and how long a taker waits on average. */
+const MAKER_ROUND_MS = 6_000;
+const TAKER_WAIT_MS = 5_000;
+const MARKETS_EVERY_MS = 15_000;
+const REFILL_EVERY_MS = 30_000;
+const MAX_BPS = 10_000;
+
+/** No balance, no shares, a market that isn't open: what happens to traders. */
+const USUAL = [0, 42201, 42202, 42203];
+
+/** A market as bots know it. */
+export interface Trading {
+  readonly id: number;
+  readonly outcomes: readonly number[];
+  readonly fair: FairValues;
+  readonly weight: number;
+}
+
+interface ListedMarket {
+  readonly id: number;
+  readonly slug: string;
+  readonly outcomes: readonly { readonly id: number; readonly name: string; readonly last_price: number | null }[];
+  readonly volume: number;
+}
+
+export interface CrowdOptions {
+  readonly root: string;
+  readonly tokens: Readonly<Record<string, string>>;
+  readonly operator: { readonly email: string; readonly password: string };
+  readonly random: () => number;
+  /** Gets a line about what the exchange refused that bots don't expect; each kind of refusal once. */
+  readonly warn: (line: string) => void;
+}
+
+export class Crowd {
+  private readonly options: CrowdOptions;
+  private readonly stopping = new AbortController();
+  private readonly makers: readonly Maker[];
+  private readonly takers: readonly Taker[];
+  private readonly reader: Api;
+  private readonly known = new Map<number, Trading>();
+  private markets: readonly Trading[] = [];
+  private readonly warned = new Set<string>();
+  private running: Promise<unknown> = Promise.resolve();
+
+  constructor(options: CrowdOptions) {
+    this.options = options;
+    // Each bot waits on it, in several places.
+    setMaxListeners(0, this.stopping.signal);
+    const { tokens, random } = options;
+    const api = (name: string): Api => new Api(name, options.root, tokens[name]!, this.stopping.signal);
+    this.makers = MAKERS.map(([name, style]) => new Maker(api(name), style, random));
+    this.takers = TAKERS.map((name) => new Taker(api(name), random));
+    this.reader = this.takers[0]!.api;
+  }
+
+  /** Where nothing was ever traded it trades a history first. @throws Error where the exchange refuses what bots need */
+  async prepare(): Promise<void> {
+    await this.setTerms();
+    const listed = await this.readMarkets();
+    for (const market of this.markets) await Promise.all(this.makers.map((maker) => maker.refill(market)));
+    if (listed.every(({ volume }) => volume === 0)) await this.tradeHistory();
+    else await this.quoteAll();
+  }
+
+  /** Trades until it is told to stop. */
+  start(): void {
+    this.running = Promise.all([
+      this.walk(),
+      ...this.makers.map((maker) => this.make(maker)),
+      ...this.makers.map((maker) => this.keepSets(maker)),
+      ...this.takers.map((taker) => this.take(taker)),
+    ]);
+  }
+
+  /** Resolves when nothing of it is under way any more. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  /** Bots trade more than a KYC tier and the rate limits of people allow: an operator says so, as for any market maker. */
+  private async setTerms(): Promise<void> {
+    const { root, operator } = this.options;
+    const { signal } = this.stopping;
+    const visitor = new Api("operator", root, null, signal);
+    const login = required(await visitor.call<{ access_token: string }>("POST", "/auth/login", operator), "sign-in");
+    const desk = new Api("operator", root, login.access_token, signal);
+    for (const name of BOTS) {
+      type Users = { items: { id: number; terms: typeof BOT_TERMS }[] };
+      const found = await desk.call<Users>("GET", `/admin/users?email=${encodeURIComponent(emailOf(name))}`);
+      const user = required(found, name).items[0];
+      if (user === undefined) throw new Error(`${name}: the exchange doesn't know this user`);
+      if (user.terms.daily_limit === BOT_TERMS.daily_limit) continue;
+      required(await desk.call("PATCH", `/admin/users/${user.id}/terms`, BOT_TERMS), `${name}'s terms`);
+    }
+  }
+
+  private async readMarkets(): Promise<ListedMarket[]> {
+    const listed = await this.reader.all<ListedMarket>("/markets");
+    this.markets = listed.map((market) => {
+      const trading = this.known.get(market.id) ?? tradingOf(market, this.options.random);
+      this.known.set(market.id, trading);
+      return trading;
+    });
+    return listed;
+  }
+
+  private async tradeHistory(): Promise<void> {
+    const { random } = this.options;
+    await this.quoteAll();
+    for (let round = 0; round < HISTORY_ROUNDS && !this.isStopping; round++) {
+      await Promise.all(
+        this.markets.map(async (market) => {
+          market.fair.advance(HISTORY_STEP_S);
+          await this.quote(pick(this.makers, random), market);
+          await this.trade(pick(this.takers, random), market, false);
+        }),
+      );
+    }
+    // Quotes that met another's of a moment ago were refused; the second time there are none of those.
+    await this.quoteAll();
+    await this.quoteAll();
+  }
+
+  private async quoteAll(): Promise<void> {
+    for (const maker of this.makers) await Promise.all(this.markets.map((market) => this.quote(maker, market, true)));
+  }
+
+  /** The values move, and markets come and go. */
+  private async walk(): Promise<void> {
+    let lastLook = performance.now();
+    for (let last = performance.now(); !this.isStopping; ) {
+      await pause(VALUE_TICK_MS, this.stopping.signal);
+      const now = performance.now();
+      for (const { fair } of this.markets) fair.advance((now - last) / 1_000);
+      last = now;
+      if (now - lastLook < MARKETS_EVERY_MS) continue;
+      lastLook = now;
+      await this.readMarkets();
+    }
+  }
+
+  private async make(maker: Maker): Promise<void> {
+    while (!this.isStopping) {
+      for (const market of this.markets) {
+        await this.rest(MAKER_ROUND_MS / this.markets.length);
+        if (this.isStopping) return;
+        await this.quote(maker, market);
+      }
+      if (this.markets.length === 0) await this.rest(MAKER_ROUND_MS);
+    }
+  }
+
+  private async keepSets(maker: Maker): Promise<void> {
+    while (!this.isStopping) {
+      await this.rest(REFILL_EVERY_MS);
+      for (const market of this.markets) if (!this.isStopping) await maker.refill(market);
+    }
+  }
+
+  private async take(taker: Taker): Promise<void> {
+    const { random } = this.options;
+    while (!this.isStopping) {
+      await pause(-Math.log(1 - random()) * TAKER_WAIT_MS, this.stopping.signal);
+      const market = pickWeighted(this.markets, random);
+      if (!this.isStopping && market !== null) await this.trade(taker, market, true);
+    }
+  }
+
+  private async quote(maker: Maker, market: Trading, always = false): Promise<void> {
+    const reply = await maker.quote(market, always);
+    if (reply !== null) this.look(maker.api, "PUT /quotes", reply);
+  }
+
+  private async trade(taker: Taker, market: Trading, mayRest: boolean): Promise<void> {
+    this.look(taker.api, "POST /orders", await taker.trade(market, mayRest));
+  }
+
+  private look({ name }: Api, what: string, { code, msg }: Reply<unknown>): void {
+    const kind = `${what} ${code}`;
+    if (USUAL.includes(code) || this.isStopping || this.warned.has(kind)) return;
+    this.warned.add(kind);
+    this.options.warn(`${name}: ${what}: ${code} ${msg}`);
+  }
+
+  /** So long, more or less. */
+  private async rest(ms: number): Promise<void> {
+    await pause(ms * (0.5 + this.options.random()), this.stopping.signal);
+  }
+
+  private get isStopping(): boolean {
+    return this.stopping.signal.aborted;
+  }
+}
+
+/** Values begin at the last prices, so that a restart doesn't tear the charts, else where the catalog has them. */
+function tradingOf({ id, slug, outcomes }: ListedMarket, random: () => number): Trading {
+  const known = MARKETS.find((market) => market.slug === slug);
+  const equal = MAX_BPS / outcomes.length;
+  const chances = outcomes.map(({ name }) => known?.outcomes[name] ?? equal);
+  const last = outcomes.map(({ last_price }) => last_price ?? 0);
+  const from = last.includes(0) ? chances : last;
+  const fair = new FairValues(chances, from, random);
+  return { id, outcomes: outcomes.map((outcome) => outcome.id), fair, weight: known?.weight ?? 1 };
+}
+
+function required<T>({ code, msg, data }: Reply<T>, what: string): T {
+  if (code !== 0 || data === null) throw new Error(`${what}: ${code} ${msg}`);
+  return data;
+}
+
+function pick<T>(items: readonly T[], random: () => number): T {
+  return items[Math.floor(random() * items.length)]!;
+}
+
+function pickWeighted(markets: readonly Trading[], random: () => number): Trading | null {
+  let left = random() * markets.reduce((sum, { weight }) => sum + weight, 0);
+  for (const market of markets) {
+    left -= market.weight;
+    if (left < 0) return market;
+  }
+  return markets.at(-1) ?? null;
+}

@@ -1,0 +1,86 @@
+/**
+ * The real exchange as a child process, with this process's environment and what a demo needs beside it. It has a
+ * channel to this process and stops by itself when that ends, however it ends; Ctrl-C of the terminal doesn't reach it.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { ROOT } from "../support/root.ts";
+
+const START_DEADLINE_MS = 120_000;
+const STOP_DEADLINE_MS = 15_000;
+/** From this level on a line of the log tells of trouble. */
+const ERROR_LEVEL = 50;
+/** Bots have factors of their own; what is counted by address is one address for all of them and the page. */
+const RATE_LIMITS = JSON.stringify({ address: 2_000, order_address: 100_000 });
+const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
+
+export class DemoExchange {
+  /** Without a path. */
+  readonly url: string;
+  private readonly child: ChildProcess;
+  /** Resolves when it has ended, in words that say how. */
+  readonly ended: Promise<string>;
+
+  private constructor(child: ChildProcess, ended: Promise<string>, url: string) {
+    this.child = child;
+    this.ended = ended;
+    this.url = url;
+  }
+
+  /** Resolves when it trades. @throws Error in one line that says why it doesn't */
+  static async start(dataDir: string, seedFile: string): Promise<DemoExchange> {
+    const { TLS_CERT: _cert, TLS_KEY: _key, ...rest } = process.env;
+    const own = { DATA_DIR: dataDir, SEED_FILE: seedFile, LOG_LEVEL: "info", NETWORK: "on" };
+    const env = { RATE_LIMITS, ...rest, ...own };
+    const child = spawn(process.execPath, [fileURLToPath(new URL("dist/main.js", ROOT))], {
+      env,
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      detached: true,
+    });
+    let errors = "";
+    child.stderr!.on("data", (chunk: Buffer) => {
+      errors = (errors + chunk.toString()).slice(-4_000);
+    });
+    const ended = new Promise<string>((resolve) => {
+      child.once("close", (code, signal) => {
+        const why = errors.split("\n").find((line) => line.startsWith("cannot start")) ?? "";
+        resolve(`the exchange ended (${signal ?? `exit code ${code}`}) ${why}`.trim());
+      });
+    });
+    const host = process.env["HOST"] || "127.0.0.1";
+    const port = await readyPort(child, ended);
+    return new DemoExchange(child, ended, `http://${WILDCARDS[host] ?? host}:${port}`);
+  }
+
+  /** Asks it to end as an operator would; answers whether it did so well and in time. */
+  async stop(): Promise<boolean> {
+    this.child.kill("SIGTERM");
+    const timer = setTimeout(() => this.child.kill("SIGKILL"), STOP_DEADLINE_MS);
+    await this.ended;
+    clearTimeout(timer);
+    return this.child.exitCode === 0;
+  }
+}
+
+/** The port that its log tells when it is ready; what it tells of trouble, then and later, goes to stderr. */
+async function readyPort(child: ChildProcess, ended: Promise<string>): Promise<number> {
+  let timer: NodeJS.Timeout | undefined;
+  const ready = new Promise<number>((resolve, reject) => {
+    timer = setTimeout(() => reject(new Error("the exchange is not ready after two minutes")), START_DEADLINE_MS);
+    createInterface({ input: child.stdout! }).on("line", (line) => {
+      const { level, msg, port } = JSON.parse(line) as { level: number; msg: string; port?: number };
+      if (msg === "ready") resolve(port!);
+      if (level >= ERROR_LEVEL) process.stderr.write(`${line}\n`);
+    });
+    void ended.then((how) => reject(new Error(how)));
+  });
+  try {
+    return await ready;
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}

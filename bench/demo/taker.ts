@@ -1,0 +1,69 @@
+/**
+ * A trader of the demo: comes at random intervals, buys or sells some shares of an outcome at what is on offer, as far
+ * as it isn't much worse than the value, and now and then leaves an order for a while. Sells what it holds.
+ */
+import { randomUUID } from "node:crypto";
+import type { Api, Reply } from "./api.ts";
+import type { Trading } from "./crowd.ts";
+import type { Position } from "./maker.ts";
+
+const BUY = 1;
+const SELL = 2;
+const MAX_PRICE = 9_999;
+/** BPS that it pays beyond the value. */
+const SLIPPAGE = 350;
+const RESTING_SHARE = 0.15;
+/** Short, and far from the value: makers only add to a book, and cannot quote past an order that the value has left. */
+const REST_MS = { least: 8_000, range: 25_000 };
+const REST_DISTANCE = { least: 60, range: 120 };
+/** Shares of one outcome from which on it rather sells. */
+const PLENTY = 800;
+/** Orders of its own after which it looks up what it holds. */
+const LOOK_EVERY = 6;
+
+export class Taker {
+  readonly api: Api;
+  private readonly random: () => number;
+  private held = new Map<number, number>();
+  private orders = 0;
+
+  constructor(api: Api, random: () => number) {
+    this.api = api;
+    this.random = random;
+  }
+
+  /** @param mayRest else what isn't filled at once goes */
+  async trade({ id, outcomes, fair }: Trading, mayRest: boolean): Promise<Reply<unknown>> {
+    if (this.orders++ % LOOK_EVERY === 0) await this.look();
+    const { random } = this;
+    const at = Math.floor(random() * outcomes.length);
+    const outcome_id = outcomes[at]!;
+    const value = fair.prices()[at]!;
+    const held = this.held.get(outcome_id) ?? 0;
+    const wanted = 5 + Math.floor(150 * random() ** 2);
+    const isSale = held > 0 && random() < (held > PLENTY ? 0.9 : 0.45);
+    const rests = mayRest && random() < RESTING_SHARE;
+    // One that rests is better than the value for its owner, the others cross.
+    const distance = rests ? -REST_DISTANCE.least - REST_DISTANCE.range * random() : SLIPPAGE;
+    const price = Math.round(isSale ? value - distance : value + distance);
+    const order = {
+      market_id: id,
+      outcome_id,
+      side: isSale ? SELL : BUY,
+      price: Math.min(MAX_PRICE, Math.max(1, price)),
+      quantity: isSale ? Math.min(held, wanted) : wanted,
+      // The same order is placed once, however often it has to be asked.
+      client_order_id: randomUUID(),
+      ...(rests
+        ? { time_in_force: "gtd", expires_at: Date.now() + Math.round(REST_MS.least + REST_MS.range * random()) }
+        : { time_in_force: "ioc" }),
+    };
+    if (isSale) this.held.set(outcome_id, held - order.quantity);
+    return this.api.call("POST", "/orders", order);
+  }
+
+  private async look(): Promise<void> {
+    const positions = await this.api.all<Position>("/me/positions");
+    this.held = new Map(positions.map(({ outcome_id, quantity, held }) => [outcome_id, quantity - held]));
+  }
+}

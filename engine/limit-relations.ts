@@ -1,0 +1,60 @@
+/** How the bounds of the exchange stand to each other: asserted when the process starts. */
+import assert from "node:assert";
+import {
+  COMMAND_RING_RECORDS,
+  EVENT_RING_RECORDS,
+  FULL_PRICE_BPS,
+  HEARTBEAT_MS,
+  KEEP_UPDATES_MS,
+  MAX_AUDIT_WALKED,
+  MAX_BATCH_COMMANDS,
+  MAX_CHAIN_COMMANDS,
+  MAX_EVENTS_PER_STEP,
+  MAX_HELD_UPDATE_BYTES,
+  MAX_IDENTIFIER_RATE_BUCKETS,
+  MAX_LIVE_ORDERS,
+  MAX_MONEY_MICRO,
+  MAX_OWN_REBATE_BPS,
+  MAX_PAGE_LIMIT,
+  MAX_PRICE_BPS,
+  MAX_QUANTITY,
+  MAX_QUOTES,
+  MAX_RECENT_TRADES,
+  MAX_REPLAY_AHEAD_BYTES,
+  MAX_TRADES_WALKED,
+  MAX_USERS,
+  MAX_USERS_WALKED,
+  MAX_WS_BACKPRESSURE_BYTES,
+  MICRO_PER_BPS,
+  OUTCOME_ID_BITS,
+  REPLAY_SLICE_BYTES,
+  SIGN_IN_REFUSALS_PER_SECOND,
+  SOCKET_TICK_MS,
+  TRADING_FEE_BPS,
+} from "./limits.ts";
+
+/** Throws when two bounds contradict each other. Called once at start. */
+export function assertLimits(): void {
+  assert(MAX_PRICE_BPS === FULL_PRICE_BPS - 1);
+  assert(MAX_OWN_REBATE_BPS <= TRADING_FEE_BPS, "no trade with a seller who pays the usual fee costs the house");
+  assert(MAX_PRICE_BPS * MICRO_PER_BPS * MAX_QUANTITY <= MAX_MONEY_MICRO, "one order's hold is an exact integer");
+  assert(MAX_PRICE_BPS * MAX_QUANTITY * 3 < Number.MAX_SAFE_INTEGER, "the fee's product is an exact integer");
+  assert(MAX_QUANTITY <= 2 ** 31 - 1, "quantities fit an int32");
+  assert(MAX_USERS * 2 ** OUTCOME_ID_BITS < Number.MAX_SAFE_INTEGER, "a position's key is an exact integer");
+  assert(EVENT_RING_RECORDS >= 4 * MAX_BATCH_COMMANDS, "a batch's events fit the ring many times over");
+  assert(COMMAND_RING_RECORDS >= MAX_BATCH_COMMANDS);
+  assert(MAX_CHAIN_COMMANDS <= MAX_BATCH_COMMANDS, "a chain fits a batch, and so the command ring");
+  assert(2 * MAX_QUOTES <= MAX_CHAIN_COMMANDS, "all quotes of a market are replaced in one chain");
+  assert(4 * MAX_EVENTS_PER_STEP + 2 * MAX_CHAIN_COMMANDS <= EVENT_RING_RECORDS, "a chain finds room in an empty ring");
+  assert(MAX_LIVE_ORDERS < 2 ** 31);
+  assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
+  assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
+  assert(Math.min(MAX_USERS_WALKED, MAX_AUDIT_WALKED) > MAX_PAGE_LIMIT, "a list without a filter has full pages");
+  assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
+  assert(
+    MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_HELD_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,
+    "who reads a replay at its own pace is not taken for a slow consumer",
+  );
+  assert(KEEP_UPDATES_MS > 7 * 24 * 3_600_000, "order updates are kept for seven days at least");
+  assert(MAX_IDENTIFIER_RATE_BUCKETS >= 60 * SIGN_IN_REFUSALS_PER_SECOND, "none is evicted within its minute");
+}

@@ -1,0 +1,75 @@
+/**
+ * The API's own documents, at the root: made when first asked for, a few milliseconds a turn of the event loop, and the
+ * same text from then on. They say nothing that is not in the route table and the schemas.
+ */
+import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import packageJson from "../package.json" with { type: "json" };
+import { asyncApi } from "./reference/asyncapi.ts";
+import type { JsonObject } from "./reference/components.ts";
+import { openApi } from "./reference/openapi.ts";
+import { type Route, route } from "./route.ts";
+import * as S from "./schemas.ts";
+
+const JSON_TYPE = "application/json";
+/** To be kept, and asked about each time. */
+const REVALIDATED = "public, no-cache";
+
+interface DocumentText {
+  readonly text: string;
+  readonly tag: string;
+}
+
+/** Begins a document that is made in steps. */
+type Make = (routes: readonly Route[], publicUrl: string, version: string) => Generator<undefined, JsonObject>;
+/** Longer than that nobody waits for a document at a time. */
+const TURN_MS = 2;
+
+/** @param routes the whole table @param publicUrl known once the server listens */
+export function createDocumentRoutes(publicUrl: () => string, routes: () => readonly Route[]): Route[] {
+  const document = (path: string, summary: string, make: Make): Route => {
+    let made: Promise<DocumentText> | null = null;
+    return route({
+      method: "GET",
+      path,
+      unversioned: true,
+      summary,
+      rateClass: "none",
+      headers: ["if-none-match"],
+      response: S.JsonDocument,
+      enveloped: false,
+      contentType: JSON_TYPE,
+      cache: REVALIDATED,
+      async handler({ headers, reply }) {
+        made ??= textOf(make(routes(), publicUrl(), packageJson.version));
+        const { text, tag } = await made;
+        reply.header("ETag", tag);
+        const isKnown = (headers["if-none-match"] ?? "")
+          .split(",")
+          .some((each) => each.trim().replace(/^W\//, "") === tag);
+        reply.plain(isKnown ? 304 : 200, isKnown ? "" : text);
+        return undefined;
+      },
+    });
+  };
+  return [
+    document("/openapi.json", "This document: the REST API in OpenAPI 3.1", openApi),
+    document("/asyncapi.json", "The WebSocket in AsyncAPI 3.0", asyncApi),
+  ];
+}
+
+async function textOf(steps: Generator<undefined, JsonObject>): Promise<DocumentText> {
+  const text = JSON.stringify(await inTurns(steps));
+  return { text, tag: `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"` };
+}
+
+async function inTurns<T>(steps: Generator<undefined, T>): Promise<T> {
+  for (;;) {
+    const end = performance.now() + TURN_MS;
+    do {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    } while (performance.now() < end);
+    await setImmediate();
+  }
+}

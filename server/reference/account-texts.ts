@@ -1,0 +1,386 @@
+/** The documentation of accounts, sign-in, OAuth and the wallet. */
+import type { Static } from "typebox";
+import type * as S from "../schemas.ts";
+import type * as W from "../wallet-schemas.ts";
+import type { OperationText, OperationTexts } from "./operation-text.ts";
+import * as example from "./samples.ts";
+
+const EMAIL = example.user.email;
+const PAGE = { limit: 10 } satisfies Static<typeof S.PageQuery>;
+/** RFC 7636, appendix B. */
+const VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const AUTHORIZATION = {
+  client_id: example.oauthClient.client_id,
+  redirect_uri: "https://client.example/callback",
+  response_type: "code",
+  scope: "portfolio:read",
+  state: "af0ifjsldkj",
+  code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+  code_challenge_method: "S256",
+} satisfies Static<typeof S.AuthorizeQuery>;
+const CREDENTIALS = { client_id: example.oauthClient.client_id, client_secret: example.CLIENT_SECRET };
+const AUTHENTICATION =
+  "A confidential client shows its secret in the form or with HTTP Basic; a public one names itself by `client_id`.";
+
+export const SIGN_IN_TEXTS: OperationTexts = {
+  "POST /auth/register": {
+    id: "register",
+    tag: "Sign-in",
+    description: "The account has KYC tier 0 until e-mail and phone are verified.",
+    errors: [409],
+    body: { email: EMAIL, password: example.PASSWORD } satisfies Static<typeof S.Registration>,
+    response: example.newUser,
+  },
+  "POST /auth/verify-email": {
+    id: "verifyEmail",
+    tag: "Sign-in",
+    body: { token: example.MAILED_TOKEN } satisfies Static<typeof S.MailedTokenOnly>,
+    response: { ...example.newUser, email_verified: true },
+  },
+  "POST /auth/resend-verification": {
+    id: "resendVerification",
+    tag: "Sign-in",
+    body: { email: EMAIL } satisfies Static<typeof S.EmailOnly>,
+    response: null,
+  },
+  "POST /auth/login": {
+    id: "login",
+    tag: "Sign-in",
+    description: "The access token is good for 15 minutes unless the exchange is set up otherwise.",
+    errors: [401],
+    body: { email: EMAIL, password: example.PASSWORD } satisfies Static<typeof S.Credentials>,
+    response: {
+      access_token: example.ACCESS_TOKEN,
+      refresh_token: example.REFRESH_TOKEN,
+      user: example.user,
+    } satisfies Static<typeof S.SignIn>,
+  },
+  "POST /auth/refresh": {
+    id: "refresh",
+    tag: "Sign-in",
+    description: "Called on 401 with code 2002. Keep the refresh token of the answer: the one that was sent is spent.",
+    errors: [401],
+    body: { refresh_token: example.REFRESH_TOKEN } satisfies Static<typeof S.RefreshToken>,
+    response: { access_token: example.ACCESS_TOKEN, refresh_token: "pm_ref_9Kq1examplexx" } satisfies Static<
+      typeof S.Tokens
+    >,
+  },
+  "POST /auth/logout": { id: "logout", tag: "Sign-in", response: null },
+  "POST /auth/forgot-password": {
+    id: "forgotPassword",
+    tag: "Sign-in",
+    body: { email: EMAIL } satisfies Static<typeof S.EmailOnly>,
+    response: null,
+  },
+  "POST /auth/reset-password": {
+    id: "resetPassword",
+    tag: "Sign-in",
+    body: { token: example.MAILED_TOKEN, password: example.NEW_PASSWORD } satisfies Static<typeof S.PasswordReset>,
+    response: null,
+  },
+  "GET /auth/social": {
+    id: "listProviders",
+    tag: "Sign-in",
+    query: { jurisdiction: "DE" } satisfies Static<typeof S.JurisdictionQuery>,
+    response: { providers: ["example"] } satisfies Static<typeof S.SocialProviders>,
+  },
+  "GET /auth/social/:provider": {
+    id: "startSocialSignIn",
+    tag: "Sign-in",
+    description: "For a browser to go to, not for a page to fetch.",
+    params: { provider: "example" },
+    query: { jurisdiction: "DE" } satisfies Static<typeof S.JurisdictionQuery>,
+    response: null,
+  },
+  "GET /auth/social/:provider/callback": {
+    id: "finishSocialSignIn",
+    tag: "Sign-in",
+    description: "Needs the cookie that the start of this sign-in set.",
+    errors: [401, 409],
+    params: { provider: "example" },
+    query: { code: "SplxlOBeZQQYbYS6WxSbIA", state: "af0ifjsldkj" },
+    response: { access_token: example.ACCESS_TOKEN, refresh_token: example.REFRESH_TOKEN, user: example.user },
+  },
+};
+
+export const OAUTH_TEXTS: OperationTexts = {
+  "GET /oauth/authorize": {
+    id: "authorize",
+    tag: "OAuth",
+    description:
+      "For a browser to go to. Where client or redirect URI are wrong it is not sent back, and answered 40000.",
+    query: AUTHORIZATION,
+    response: null,
+  },
+  "POST /oauth/authorize": {
+    id: "decideAuthorization",
+    tag: "OAuth",
+    description: "What the consent page calls: approve or deny.",
+    errors: [409],
+    body: { ...AUTHORIZATION, decision: "approve" } satisfies Static<typeof S.AuthorizeDecision>,
+    response: {
+      redirect_to: "https://client.example/callback?code=SplxlOBeZQQYbYS6WxSbIA&state=af0ifjsldkj",
+    } satisfies Static<typeof S.RedirectTo>,
+  },
+  "POST /oauth/token": {
+    id: "requestToken",
+    tag: "OAuth",
+    description: `${AUTHENTICATION} A code that comes twice revokes what it opened; so does a refresh token.`,
+    body: {
+      ...CREDENTIALS,
+      grant_type: "authorization_code",
+      code: "SplxlOBeZQQYbYS6WxSbIA",
+      redirect_uri: AUTHORIZATION.redirect_uri,
+      code_verifier: VERIFIER,
+    } satisfies Static<typeof S.TokenForm>,
+    response: {
+      access_token: example.ACCESS_TOKEN,
+      token_type: "Bearer",
+      expires_in: 900,
+      refresh_token: example.REFRESH_TOKEN,
+      scope: "portfolio:read",
+    } satisfies Static<typeof S.TokenAnswer>,
+  },
+  "POST /oauth/revoke": {
+    id: "revokeToken",
+    tag: "OAuth",
+    description: `${AUTHENTICATION} A token that is unknown is no error.`,
+    body: { ...CREDENTIALS, token: example.REFRESH_TOKEN } satisfies Static<typeof S.TokenOnlyForm>,
+    response: {},
+  },
+  "POST /oauth/introspect": {
+    id: "introspectToken",
+    tag: "OAuth",
+    body: { ...CREDENTIALS, token: example.ACCESS_TOKEN } satisfies Static<typeof S.TokenOnlyForm>,
+    response: {
+      active: true,
+      scope: "portfolio:read",
+      client_id: example.oauthClient.client_id,
+      token_type: "Bearer",
+      sub: "3",
+      exp: 1_763_770_500,
+    } satisfies Static<typeof S.Introspection>,
+  },
+  "GET /.well-known/jwks.json": {
+    id: "getKeys",
+    tag: "OAuth",
+    response: {
+      keys: [
+        {
+          kty: "RSA",
+          n: "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc",
+          e: "AQAB",
+          kid: "k1",
+          alg: "RS256",
+          use: "sig",
+        },
+      ],
+    } satisfies Static<typeof S.Jwks>,
+  },
+  "GET /.well-known/oauth-authorization-server": {
+    id: "getOAuthMetadata",
+    tag: "OAuth",
+    response: {
+      issuer: "https://exchange.example",
+      authorization_endpoint: "https://exchange.example/api/v1/oauth/authorize",
+      token_endpoint: "https://exchange.example/api/v1/oauth/token",
+      revocation_endpoint: "https://exchange.example/api/v1/oauth/revoke",
+      introspection_endpoint: "https://exchange.example/api/v1/oauth/introspect",
+      jwks_uri: "https://exchange.example/api/v1/.well-known/jwks.json",
+      scopes_supported: ["markets:read", "markets:propose", "orders:write", "portfolio:read"],
+      response_types_supported: ["code"],
+      grant_types_supported: ["authorization_code", "refresh_token"],
+      code_challenge_methods_supported: ["S256"],
+    } satisfies Static<typeof S.ServerMetadata>,
+  },
+};
+
+export const ACCOUNT_TEXTS: OperationTexts = {
+  "GET /me": { id: "getAccount", tag: "Account", response: example.user },
+  "POST /me/password": {
+    id: "changePassword",
+    tag: "Account",
+    errors: [409],
+    body: { current: example.PASSWORD, new: example.NEW_PASSWORD } satisfies Static<typeof S.PasswordChange>,
+    response: null,
+  },
+  "POST /me/phone": {
+    id: "sendPhoneCode",
+    tag: "Account",
+    errors: [409],
+    body: { phone: "+14155552671" } satisfies Static<typeof S.PhoneNumber>,
+    response: null,
+  },
+  "POST /me/phone/verify": {
+    id: "verifyPhone",
+    tag: "Account",
+    errors: [409],
+    body: { code: "123456" } satisfies Static<typeof S.PhoneCode>,
+    response: example.user,
+  },
+  "POST /me/identity": {
+    id: "applyForTier2",
+    tag: "Account",
+    errors: [409],
+    body: { document_type: "passport", document_number: "C01X00T47", country: "DE" } satisfies Static<
+      typeof S.IdentityDocument
+    >,
+    response: example.identityApplication,
+  },
+  "GET /me/identity": {
+    id: "getIdentityApplication",
+    tag: "Account",
+    errors: [404],
+    response: example.identityApplication,
+  },
+  "GET /me/sessions": { id: "listSessions", tag: "Account", query: PAGE, response: example.pageOf(example.session) },
+  "DELETE /me/sessions/:id": { id: "endSession", tag: "Account", params: { id: 5 }, response: null },
+  "GET /me/personal-access-tokens": {
+    id: "listPersonalAccessTokens",
+    tag: "Account",
+    query: PAGE,
+    response: example.pageOf(example.pat),
+  },
+  "POST /me/personal-access-tokens": {
+    id: "createPersonalAccessToken",
+    tag: "Account",
+    description: "For bots: it outlives sessions, and its maker rebate is 10 BPS instead of 5.",
+    errors: [409],
+    body: {
+      name: "quoting bot",
+      scopes: ["orders:write", "portfolio:read"],
+      expires_at: example.FAR_OFF,
+      allowed_ips: ["203.0.113.7", "2001:db8::/32"],
+    } satisfies Static<typeof S.NewPat>,
+    response: { ...example.pat, token: "pm_pat_Zm9vexampleexampleexampleexampleexample" } satisfies Static<
+      typeof S.CreatedPat
+    >,
+  },
+  "DELETE /me/personal-access-tokens/:id": {
+    id: "revokePersonalAccessToken",
+    tag: "Account",
+    params: { id: 4 },
+    response: null,
+  },
+  "GET /me/oauth-grants": {
+    id: "listOAuthGrants",
+    tag: "Account",
+    query: PAGE,
+    response: example.pageOf(example.oauthGrant),
+  },
+  "DELETE /me/oauth-grants/:id": { id: "revokeOAuthGrant", tag: "Account", params: { id: 8 }, response: null },
+  "GET /me/oauth-clients": {
+    id: "listOAuthClients",
+    tag: "Account",
+    query: PAGE,
+    response: example.pageOf(example.oauthClient),
+  },
+  "GET /me/oauth-clients/:id": {
+    id: "getOAuthClient",
+    tag: "Account",
+    params: { id: 6 },
+    response: example.oauthClient,
+  },
+  "POST /me/oauth-clients": {
+    id: "createOAuthClient",
+    tag: "Account",
+    errors: [409],
+    body: {
+      name: "Portfolio tracker",
+      redirect_uris: ["https://client.example/callback"],
+      confidential: true,
+    } satisfies Static<typeof S.NewOAuthClient>,
+    response: { ...example.oauthClient, client_secret: example.CLIENT_SECRET } satisfies Static<
+      typeof S.CreatedOAuthClient
+    >,
+  },
+  "DELETE /me/oauth-clients/:id": { id: "removeOAuthClient", tag: "Account", params: { id: 6 }, response: null },
+  "GET /me/limits": {
+    id: "getLimits",
+    tag: "Account",
+    response: {
+      kyc_tier: 1,
+      daily_activity: { used: 42_000_000, limit: 100_000_000 },
+      fees: { trading_fee: 150, maker_rebate: 10 },
+      rate_limits: [{ route: "POST /orders", scope: "user", limit: 30, remaining: 29, reset: 60 }],
+    } satisfies Static<typeof S.Limits>,
+  },
+  "POST /ws-tickets": {
+    id: "createSocketTicket",
+    tag: "Account",
+    response: { ticket: "ws_t1ck3texample", expires_at: example.THEN + 60_000 } satisfies Static<typeof S.SocketTicket>,
+  },
+};
+
+const balanceText = (id: string): OperationText => ({ id, tag: "Wallet", response: example.balance });
+
+export const WALLET_TEXTS: OperationTexts = {
+  "GET /wallet/balance": balanceText("getBalance"),
+  "GET /me/balance": balanceText("getMyBalance"),
+  "GET /users/me/balance": balanceText("getUserBalance"),
+  "POST /wallet/split": {
+    id: "splitSets",
+    tag: "Wallet",
+    errors: [404, 422],
+    body: { market_id: 1, quantity: 100 } satisfies Static<typeof S.ChangeSets>,
+    response: { market_id: 1, quantity: 100 } satisfies Static<typeof S.SetsChange>,
+  },
+  "POST /wallet/merge": {
+    id: "mergeSets",
+    tag: "Wallet",
+    errors: [404, 422],
+    body: { market_id: 1, quantity: 40 } satisfies Static<typeof S.ChangeSets>,
+    response: { market_id: 1, quantity: 40 } satisfies Static<typeof S.SetsChange>,
+  },
+  "GET /me/positions": {
+    id: "listPositions",
+    tag: "Wallet",
+    query: { market_id: 1, limit: 10 } satisfies Static<typeof S.PositionsQuery>,
+    response: example.pageOf(example.position),
+  },
+  "GET /wallet/transactions": {
+    id: "listTransactions",
+    tag: "Wallet",
+    query: { type: "trade", from: 1_700_000_000_000 } satisfies Static<typeof S.TransactionsQuery>,
+    response: example.pageOf(example.transaction),
+    csv: "id,type,amount,balance_after,market_id,outcome_id,order_id,trade_id,created_at\n12001,trade,-16800000,9983200000,1,1,7001,9001,1763769660000\n",
+  },
+  "GET /wallet/deposits": {
+    id: "listDeposits",
+    tag: "Wallet",
+    query: PAGE,
+    response: example.pageOf(example.ownDeposit),
+  },
+  "GET /wallet/settlements": {
+    id: "listSettlements",
+    tag: "Wallet",
+    query: { market_id: 1 } satisfies Static<typeof W.SettlementsQuery>,
+    response: example.pageOf(example.settlement),
+  },
+  "POST /wallet/withdrawals": {
+    id: "requestWithdrawal",
+    tag: "Wallet",
+    errors: [409, 422],
+    body: { amount: 25_000_000, address: example.ownWithdrawal.address } satisfies Static<typeof W.NewWithdrawal>,
+    response: example.ownWithdrawal,
+  },
+  "GET /wallet/withdrawals": {
+    id: "listWithdrawals",
+    tag: "Wallet",
+    query: { status: "pending" } satisfies Static<typeof W.WithdrawalsQuery>,
+    response: example.pageOf(example.ownWithdrawal),
+  },
+  "GET /wallet/withdrawals/:id": {
+    id: "getWithdrawal",
+    tag: "Wallet",
+    params: { id: 11 },
+    response: example.ownWithdrawal,
+  },
+  "DELETE /wallet/withdrawals/:id": {
+    id: "cancelWithdrawal",
+    tag: "Wallet",
+    errors: [409],
+    params: { id: 11 },
+    response: { ...example.ownWithdrawal, status: "canceled", decided_at: example.THEN },
+  },
+};

@@ -1,0 +1,182 @@
+/**
+ * The AsyncAPI 3.0 document of the WebSocket, made of the tables of its operations and events, of the routes that some of
+ * them run, and of the examples beside it. Pure: a document for a public URL.
+ */
+import type { TProperties, TSchema } from "typebox";
+import { API_BASE } from "../envelope.ts";
+import type { Route } from "../route.ts";
+import * as S from "../schemas.ts";
+import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS, SOCKET_EVENTS } from "../socket-operations.ts";
+import { definitionsFor, documented, type Json, type JsonObject, withOperation } from "./components.ts";
+import { CONVENTIONS, ERROR_TABLE, LICENSE } from "./convention-text.ts";
+import { EVENT_EXAMPLES, OPERATION_EXAMPLES } from "./socket-examples.ts";
+
+const CHANNEL = { $ref: "#/channels/socket" };
+const MESSAGE_PREFIX = "#/channels/socket/messages/";
+
+/** An operation that a client may ask for. */
+interface Operation {
+  readonly op: string;
+  readonly summary: string;
+  readonly request: TSchema;
+  readonly answer: TSchema;
+}
+
+/**
+ * Makes the document, a step for each message.
+ * @param publicUrl without a slash in the end @param version of the exchange
+ */
+export function* asyncApi(
+  routes: readonly Route[],
+  publicUrl: string,
+  version: string,
+): Generator<undefined, JsonObject> {
+  const asked = operationsOf(routes);
+  const messages: Record<string, Json> = {};
+  const operations: Record<string, Json> = {};
+  for (const operation of asked) {
+    const { op, summary } = operation;
+    const key = keyOf(op);
+    messages[key] = request(operation);
+    messages[`${key}Answer`] = answer(operation);
+    yield;
+    operations[key] = {
+      action: "receive",
+      channel: CHANNEL,
+      summary,
+      messages: [{ $ref: MESSAGE_PREFIX + key }],
+      reply: { channel: CHANNEL, messages: [{ $ref: `${MESSAGE_PREFIX}${key}Answer` }] },
+    };
+  }
+  for (const [event, { summary, channel, data }] of Object.entries(SOCKET_EVENTS)) {
+    const key = keyOf(event);
+    const payload = documented(S.frameOf(event, data));
+    const { [event]: example } = EVENT_EXAMPLES;
+    messages[key] = {
+      name: event,
+      title: event,
+      summary: channel === null ? summary : `Channel ${channel}: ${summary}`,
+      payload,
+      examples: [{ payload: example as unknown as Json }],
+    };
+    operations[`${key}Event`] = {
+      action: "send",
+      channel: CHANNEL,
+      summary,
+      messages: [{ $ref: MESSAGE_PREFIX + key }],
+    };
+  }
+  const { host, protocol, pathname } = new URL(publicUrl);
+  const path = pathname === "/" ? API_BASE : pathname + API_BASE;
+  return {
+    asyncapi: "3.0.0",
+    info: { title: "Prediction exchange: WebSocket", version, description: description(publicUrl), license: license() },
+    defaultContentType: "application/json",
+    servers: {
+      exchange: { host, protocol: protocol === "https:" ? "wss" : "ws", pathname: path, description: "This exchange" },
+    },
+    channels: { socket: socketChannel(messages) },
+    operations,
+    components: {
+      schemas: definitionsFor([messages]),
+      securitySchemes: {
+        token: {
+          type: "httpApiKey",
+          name: "token",
+          in: "query",
+          description: "An access token, a personal access token, or a ticket of POST /ws-tickets.",
+        },
+      },
+    },
+  };
+}
+
+const license = (): JsonObject => ({ name: LICENSE.name, url: "https://www.apache.org/licenses/LICENSE-2.0" });
+
+function description(publicUrl: string): string {
+  return `Connect to \`/ws?token=TOKEN\`, or without a token for public channels alone. A bad token is refused before the upgrade with
+401 and the REST API's error envelope; \`POST /ws-tickets\` gives a ticket for one connection, so that no token stands in a URL.
+Text frames carry JSON; with the subprotocol \`msgpack\` binary frames carry the same objects.
+
+${CONVENTIONS}
+- **Operations** are answered by \`{id, code, msg, data}\` with the id that they came with; those of routes, and \`resume\`, count
+  among the same rate limits as over HTTP and say what is left in \`rate_limit\`.
+- **Events** are \`{event, sequence, ts, data}\`. \`sequence\` rises by exactly 1 a message: for each outcome of \`book\` and \`ticker\`, each
+  market of \`trades\` and \`markets\`, each user for \`order.updated\`. A \`heartbeat\` every 5 s carries the last of each.
+- **Orders**: \`order.updated\` comes without subscribing. The answer to a placement comes before its first \`order.updated\`.
+  \`resume\` tells again what came after a sequence, for 7 days, over restarts.
+- **Closes**: 4401 when the token is revoked, logged out or expired (present a fresh one with \`auth\` before), 4408 where more than
+  1 MiB piles up unread, 1001 when the exchange goes down.
+
+The REST API is described in [openapi.json](${publicUrl}/openapi.json).
+
+### Errors
+
+${ERROR_TABLE}`;
+}
+
+function socketChannel(messages: JsonObject): JsonObject {
+  return {
+    address: "/ws",
+    title: "WebSocket",
+    description: "One connection for everything: operations go up, answers and events come down.",
+    messages,
+    bindings: {
+      ws: {
+        method: "GET",
+        query: {
+          type: "object",
+          properties: { token: { type: "string", description: "access token, personal access token, or ticket" } },
+        },
+      },
+    },
+  };
+}
+
+// ---------------------------------------------------------------- messages
+
+function operationsOf(routes: readonly Route[]): Operation[] {
+  const own = Object.entries(CONNECTION_OPERATIONS).map(([op, { summary, request, answer }]) => {
+    return { op, summary, request: withOperation(request, op), answer };
+  });
+  const ofRoutes = [...ROUTE_OPERATIONS].map(([op, { template, param }]) => {
+    const route = routes.find(({ method, path }) => `${method} ${path}` === template)!;
+    return { op, summary: route.summary, request: requestOf(op, route, param), answer: route.response };
+  });
+  return [...own, ...ofRoutes];
+}
+
+/** A message that runs a route: its body or query under `data`, with what HTTP has in the path. */
+function requestOf(op: string, route: Route, param: string | null): TSchema {
+  const { data: _, builder_code, timestamps, ...rest } = S.RouteOperation.properties;
+  const properties: TProperties = { ...rest, data: dataOf(route, param) };
+  if (route.credited) properties["builder_code"] = builder_code;
+  if (route.query === S.PlaceQuery) properties["timestamps"] = timestamps;
+  return withOperation(S.closed(properties), op);
+}
+
+function dataOf(route: Route, param: string | null): TSchema {
+  if (route.method === "DELETE" && param !== null) return S.CancelOrder;
+  const schema = route.body ?? route.query;
+  if (param === null) return schema;
+  const { properties } = schema as unknown as { properties: TProperties };
+  return S.closed({ [param]: S.Id, ...properties });
+}
+
+function request({ op, summary, request }: Operation): JsonObject {
+  const examples = (OPERATION_EXAMPLES[op] ?? []).map(({ request }) => ({ payload: request as Json }));
+  return { name: op, title: op, summary, payload: documented(request), examples };
+}
+
+function answer({ op, answer }: Operation): JsonObject {
+  const examples = (OPERATION_EXAMPLES[op] ?? []).map(({ answer }) => ({ payload: answer as unknown as Json }));
+  return {
+    name: `${op} answer`,
+    title: `Answer to ${op}`,
+    payload: documented(S.acknowledgementOf(answer)),
+    examples,
+  };
+}
+
+/** `order.cancel_all` becomes orderCancelAll. */
+const keyOf = (name: string): string => name.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase());

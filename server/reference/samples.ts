@@ -1,0 +1,295 @@
+/** Objects that the examples of the API documents are made of, in the shapes of the schemas. They tell of one small world. */
+import type { Static } from "typebox";
+import type * as MS from "../market-schemas.ts";
+import type * as O from "../operator-schemas.ts";
+import type * as S from "../schemas.ts";
+import type * as W from "../wallet-schemas.ts";
+
+/** When things happened, and a time that is far off; ms. */
+export const THEN = 1_763_769_600_000;
+export const FAR_OFF = 4_070_908_800_000;
+const MINUTE_MS = 60_000;
+
+/** A page with these items, and no more behind it. */
+export const pageOf = <T>(...items: T[]): { items: T[]; next_cursor: null } => ({ items, next_cursor: null });
+
+export const market: Static<typeof S.MarketSchema> = {
+  id: 1,
+  slug: "fed-cut-by-june",
+  question: "Will the Federal Reserve cut its target rate by 30 June?",
+  description: "Pays on Yes if the upper bound of the target range is lower on 30 June than on 1 January.",
+  category: "economics",
+  status: "open",
+  outcomes: [
+    { id: 1, name: "Yes", index: 0, last_price: 4_200, best_bid: 4_150, best_ask: 4_250, volume: 1_300 },
+    { id: 2, name: "No", index: 1, last_price: 5_800, best_bid: 5_750, best_ask: 5_850, volume: 700 },
+  ],
+  event_id: 1,
+  opens_at: THEN,
+  closes_at: FAR_OFF,
+  resolution: null,
+  volume: 2_000,
+  volume_24h: 450,
+  open_interest: 1_000,
+  created_at: THEN,
+};
+export const closedMarket = { ...market, status: "closed" };
+export const resolvedMarket: Static<typeof S.MarketSchema> = {
+  ...market,
+  status: "resolved",
+  outcomes: market.outcomes.map((outcome) => ({ ...outcome, best_bid: null, best_ask: null })),
+  resolution: { payouts: [10_000, 0], outcome_id: 1, note: "The range was lowered on 17 March.", resolved_at: FAR_OFF },
+  open_interest: 0,
+};
+export const proposedMarket: Static<typeof S.MarketSchema> = {
+  ...market,
+  id: 2,
+  slug: "ecb-cut-by-june",
+  question: "Will the ECB cut its deposit rate by 30 June?",
+  description: null,
+  status: "proposed",
+  outcomes: [
+    { id: 3, name: "Yes", index: 0, last_price: null, best_bid: null, best_ask: null, volume: 0 },
+    { id: 4, name: "No", index: 1, last_price: null, best_bid: null, best_ask: null, volume: 0 },
+  ],
+  event_id: null,
+  opens_at: null,
+  volume: 0,
+  volume_24h: 0,
+  open_interest: 0,
+};
+export const event: Static<typeof S.EventSchema> = {
+  id: 1,
+  slug: "fed-decisions",
+  title: "Decisions of the Federal Reserve",
+  category: "economics",
+  closes_at: FAR_OFF,
+  created_at: THEN,
+  volume: 2_000,
+  volume_24h: 450,
+  market_count: 1,
+  markets: [market],
+};
+export const trade: Static<typeof S.Trade> = {
+  id: 501,
+  market_id: 1,
+  outcome_id: 1,
+  side: 1,
+  price: 4_200,
+  quantity: 40,
+  match_type: "direct",
+  created_at: THEN + MINUTE_MS,
+};
+export const book: Static<typeof S.OutcomeBook> = {
+  market_id: 1,
+  outcome_id: 1,
+  sequence: 88,
+  ts: THEN + MINUTE_MS,
+  bids: [
+    [4_150, 300],
+    [4_100, 1_000],
+  ],
+  asks: [[4_250, 250]],
+};
+
+export const order: Static<typeof S.Order> = {
+  id: 7_001,
+  client_order_id: "mm-1-0001",
+  market_id: 1,
+  outcome_id: 1,
+  side: 1,
+  price: 4_200,
+  quantity: 100,
+  remaining: 100,
+  filled: 0,
+  type: "limit",
+  time_in_force: "gtc",
+  post_only: false,
+  self_trade_prevention: "cancel_taker",
+  expires_at: null,
+  status: "queued",
+  reason: null,
+  builder_code: null,
+  created_at: THEN,
+  updated_at: THEN,
+  trades: [],
+};
+const fill: Static<typeof S.Fill> = {
+  id: 9_001,
+  match_id: 501,
+  price: 4_200,
+  quantity: 40,
+  role: "maker",
+  match_type: "direct",
+  fee: 0,
+  rebate: 16_800,
+  created_at: THEN + MINUTE_MS,
+};
+export const filledOrder: Static<typeof S.Order> = {
+  ...order,
+  remaining: 60,
+  filled: 40,
+  status: "partially_filled",
+  updated_at: fill.created_at,
+  trades: [fill],
+};
+export const restingOrder: Static<typeof S.Order> = { ...order, status: "open" };
+export const ownFill: Static<typeof S.OwnFill> = {
+  ...fill,
+  order_id: order.id,
+  market_id: 1,
+  outcome_id: 1,
+  side: 1,
+  builder_code: null,
+};
+export const balance: Static<typeof S.Balance> = { available: 9_958_000_000, held: 42_000_000, total: 10_000_000_000 };
+export const position: Static<typeof S.Position> = {
+  market_id: 1,
+  outcome_id: 1,
+  quantity: 40,
+  held: 0,
+  cost: 16_800_000,
+  average_price: 4_200,
+  realized_pnl: 0,
+  market_value: 16_800_000,
+  unrealized_pnl: 0,
+};
+export const transaction: Static<typeof S.Transaction> = {
+  id: 12_001,
+  type: "trade",
+  amount: -16_800_000,
+  balance_after: 9_983_200_000,
+  market_id: 1,
+  outcome_id: 1,
+  order_id: order.id,
+  trade_id: fill.id,
+  created_at: fill.created_at,
+};
+
+export const user: Static<typeof S.User> = {
+  id: 3,
+  email: "maker@example.com",
+  email_verified: true,
+  phone: "+14155552671",
+  phone_verified: true,
+  kyc_tier: 1,
+  role: "user",
+  daily_activity: { used: 42_000_000, limit: 100_000_000 },
+  created_at: THEN,
+};
+export const newUser: Static<typeof S.User> = {
+  ...user,
+  email_verified: false,
+  phone: null,
+  phone_verified: false,
+  kyc_tier: 0,
+  daily_activity: { used: 0, limit: 0 },
+};
+/** Cut short. */
+export const ACCESS_TOKEN = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.eyJzdWIiOiIzIn0.c2lnbmF0dXJl";
+export const REFRESH_TOKEN = "pm_ref_3Jx0examplexx";
+export const MAILED_TOKEN = "mK7Xexamplexx";
+export const PASSWORD = "a quiet harbour at dawn";
+export const NEW_PASSWORD = "a loud harbour at noon";
+export const session: Static<typeof S.Session> = {
+  id: 5,
+  method: "password",
+  current: true,
+  user_agent: "Mozilla/5.0",
+  address: "203.0.113.7",
+  created_at: THEN,
+  last_used_at: THEN,
+  expires_at: THEN + 30 * 86_400_000,
+};
+export const pat: Static<typeof S.Pat> = {
+  id: 4,
+  name: "quoting bot",
+  scopes: ["orders:write", "portfolio:read"],
+  prefix: "pm_pat_Zm9v",
+  allowed_ips: ["203.0.113.7", "2001:db8::/32"],
+  created_at: THEN,
+  last_used_at: null,
+  expires_at: FAR_OFF,
+};
+export const identityApplication: Static<typeof S.IdentityApplication> = {
+  id: 2,
+  document_type: "passport",
+  country: "DE",
+  status: "pending",
+  note: null,
+  created_at: THEN,
+  decided_at: null,
+};
+export const oauthClient: Static<typeof S.OAuthClient> = {
+  id: 6,
+  client_id: "c1f0example",
+  name: "Portfolio tracker",
+  redirect_uris: ["https://client.example/callback"],
+  confidential: true,
+  created_at: THEN,
+};
+export const CLIENT_SECRET = "s3cretexample";
+export const oauthGrant: Static<typeof S.OAuthGrant> = {
+  id: 8,
+  client_id: oauthClient.client_id,
+  client_name: oauthClient.name,
+  scopes: ["portfolio:read"],
+  created_at: THEN,
+  last_used_at: null,
+};
+
+export const ownDeposit: Static<typeof W.OwnDeposit> = {
+  id: 10,
+  amount: 250_000_000,
+  reference: "wire 2026-11-22 0001",
+  created_at: THEN,
+};
+export const deposit: Static<typeof W.Deposit> = { ...ownDeposit, user_id: user.id };
+export const ownWithdrawal: Static<typeof W.OwnWithdrawal> = {
+  id: 11,
+  amount: 25_000_000,
+  address: "0x52908400098527886E0F7030069857D2E4169EE7",
+  status: "pending",
+  reference: null,
+  note: null,
+  created_at: THEN,
+  decided_at: null,
+};
+export const withdrawal: Static<typeof W.Withdrawal> = { ...ownWithdrawal, user_id: user.id, email: user.email };
+export const approval: Static<typeof W.Approval> = {
+  id: 9,
+  action: "withdrawal.pay",
+  subject: withdrawal.id,
+  details: { reference: null, note: null },
+  approved_by: "operator 1",
+  created_at: THEN,
+};
+export const settlement: Static<typeof W.Settlement> = {
+  id: 20,
+  market_id: 1,
+  outcome_id: 1,
+  quantity: 40,
+  payout: 10_000,
+  amount: 40_000_000,
+  cost: 16_800_000,
+  realized_pnl: 23_200_000,
+  created_at: FAR_OFF,
+};
+export const marketRecord: Static<typeof MS.MarketRecord> = {
+  ...proposedMarket,
+  proposed_by: user.id,
+  decision: null,
+  approval: null,
+};
+export const operatorUser: Static<typeof O.OperatorUser> = {
+  ...user,
+  suspended_at: null,
+  balance,
+  terms: { daily_limit: null, trading_fee: null, maker_rebate: null, pat_rebate: null, rate_limit_factor: null },
+};
+export const operatorApplication: Static<typeof O.OperatorApplication> = {
+  ...identityApplication,
+  user_id: user.id,
+  email: user.email,
+  document_number: "C01X00T47",
+};

@@ -1,0 +1,129 @@
+/** Examples of what goes over the WebSocket: by operation, requests with their answers; by event, what is told. */
+import type { JsonObject } from "./components.ts";
+import * as example from "./samples.ts";
+
+interface OperationExample {
+  readonly request: JsonObject;
+  readonly answer: object;
+}
+
+const answered = (id: number, data: unknown): object => ({ id, code: 0, msg: "ok", data });
+const RATE = { limit: 30, remaining: 29, reset: 60 };
+const limited = (id: number, data: unknown): object => ({ ...answered(id, data), rate_limit: RATE });
+const BOOK_SUBSCRIPTION = { channel: "book", market_id: 1, outcome_id: 1, sequence: 88 };
+
+export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExample[]>> = {
+  subscribe: [
+    {
+      request: { op: "subscribe", channel: "book", market_id: 1, outcome_id: 1, id: 1 },
+      answer: answered(1, { subscriptions: [BOOK_SUBSCRIPTION] }),
+    },
+    {
+      request: { op: "subscribe", channel: "trades", market_ids: [1], id: 2 },
+      answer: answered(2, { subscriptions: [{ channel: "trades", market_id: 1, outcome_id: null, sequence: 12 }] }),
+    },
+    {
+      request: { op: "subscribe", channel: "markets", id: 3 },
+      answer: answered(3, {
+        subscriptions: [{ channel: "markets", market_id: null, outcome_id: null, sequence: example.THEN }],
+      }),
+    },
+    {
+      request: { op: "subscribe", channel: "ticker", market_id: 1, outcome_id: 1, id: 4 },
+      answer: answered(4, { subscriptions: [{ ...BOOK_SUBSCRIPTION, channel: "ticker", sequence: example.THEN }] }),
+    },
+  ],
+  unsubscribe: [
+    {
+      request: { op: "unsubscribe", channel: "book", market_id: 1, outcome_id: 1, id: 5 },
+      answer: answered(5, { subscriptions: [BOOK_SUBSCRIPTION] }),
+    },
+  ],
+  ping: [{ request: { op: "ping", id: 6 }, answer: answered(6, { now: example.THEN }) }],
+  cancel_on_disconnect: [
+    { request: { op: "cancel_on_disconnect", enabled: true, id: 7 }, answer: answered(7, { enabled: true }) },
+  ],
+  resume: [
+    {
+      request: { op: "resume", sequence: 0, id: 8 },
+      answer: { ...answered(8, { after: 0, last: 3 }), rate_limit: { limit: 100, remaining: 99, reset: 60 } },
+    },
+  ],
+  auth: [
+    {
+      request: { op: "auth", token: "pm_pat_Zm9vexampleexampleexampleexampleexample", id: 9 },
+      answer: answered(9, { user_id: 3, expires_at: example.FAR_OFF }),
+    },
+  ],
+  "order.place": [
+    {
+      request: {
+        op: "order.place",
+        data: { market_id: 1, outcome_id: 1, side: 1, price: 4_200, quantity: 100, client_order_id: "mm-1-0001" },
+        builder_code: "acme-terminal",
+        id: 10,
+      },
+      answer: limited(10, { ...example.order, builder_code: "acme-terminal" }),
+    },
+  ],
+  "order.amend": [
+    {
+      request: { op: "order.amend", data: { id: 7_001, quantity: 80 }, id: 11 },
+      answer: limited(11, { ...example.restingOrder, quantity: 80, remaining: 80 }),
+    },
+  ],
+  "order.cancel": [
+    {
+      request: { op: "order.cancel", data: { client_order_id: "mm-1-0001" }, id: 12 },
+      answer: limited(12, example.restingOrder),
+    },
+  ],
+  "order.cancel_all": [
+    {
+      request: { op: "order.cancel_all", data: { market_id: 1 }, id: 13 },
+      answer: limited(13, { order_ids: [7_001] }),
+    },
+  ],
+  "order.batch": [
+    {
+      request: {
+        op: "order.batch",
+        data: { operations: [{ op: "place", market_id: 1, outcome_id: 1, side: 1, price: 4_100, quantity: 50 }] },
+        id: 14,
+      },
+      answer: limited(14, { results: [{ code: 0, msg: "ok", data: { ...example.order, client_order_id: null } }] }),
+    },
+  ],
+  "quotes.replace": [
+    {
+      request: {
+        op: "quotes.replace",
+        data: { market_id: 1, quotes: [{ outcome_id: 1, side: 1, price: 4_100, quantity: 100 }] },
+        id: 15,
+      },
+      answer: limited(15, { results: [{ code: 0, msg: "ok", data: { ...example.order, post_only: true } }] }),
+    },
+  ],
+};
+
+const told = (event: string, sequence: number, data: unknown): object => ({ event, sequence, ts: example.THEN, data });
+
+export const EVENT_EXAMPLES: Readonly<Record<string, object>> = {
+  "order.updated": told("order.updated", 3, example.filledOrder),
+  "balance.updated": told("balance.updated", 3, example.balance),
+  "position.updated": told("position.updated", 3, example.position),
+  "book.snapshot": told("book.snapshot", 88, example.book),
+  "book.updated": told("book.updated", 89, { market_id: 1, outcome_id: 1, bids: [[4_150, 200]], asks: [[4_250, 0]] }),
+  "trade.created": told("trade.created", 13, example.trade),
+  "ticker.updated": told("ticker.updated", example.THEN + 1, {
+    market_id: 1,
+    outcome_id: 1,
+    last_price: 4_200,
+    best_bid: 4_150,
+    best_ask: 4_250,
+    volume: 1_340,
+  }),
+  "market.updated": told("market.updated", example.THEN + 1, { ...example.market, status: "halted" }),
+  heartbeat: told("heartbeat", 4, { subscriptions: [BOOK_SUBSCRIPTION], orders: 3 }),
+  "system.shutdown": told("system.shutdown", 0, null),
+};

@@ -1,0 +1,237 @@
+/** The documentation of orders, market data and proposals. */
+import type { Static } from "typebox";
+import type * as MS from "../market-schemas.ts";
+import type * as S from "../schemas.ts";
+import type { OperationTexts } from "./operation-text.ts";
+import * as example from "./samples.ts";
+
+const REFUSED_LATER =
+  "What only the book can know (a post-only order that would cross, a FOK that cannot fill, a self-trade) is no HTTP error: " +
+  "the order ends `canceled` or `rejected` with a `reason`, in `order.updated`.";
+
+export const ORDER_TEXTS: OperationTexts = {
+  "POST /orders": {
+    id: "placeOrder",
+    tag: "Orders",
+    description: `Answered with 202 once the order is durable: after a crash every order answered with 202 exists. The answer is the order as \`queued\` with \`trades\` empty, always; what becomes of it comes as \`order.updated\` over the WebSocket. ${REFUSED_LATER} A buy holds price × 100 × quantity micro-USDC, a sell holds the shares.`,
+    errors: [404, 409, 422],
+    query: { timestamps: false } satisfies Static<typeof S.PlaceQuery>,
+    body: {
+      market_id: 1,
+      outcome_id: 1,
+      side: 1,
+      price: 4_200,
+      quantity: 100,
+      client_order_id: "mm-1-0001",
+    } satisfies Static<typeof S.PlaceOrder>,
+    response: example.order,
+  },
+  "GET /orders": {
+    id: "listOrders",
+    tag: "Orders",
+    query: { market_id: 1, side: 1, status: "active", limit: 10 } satisfies Static<typeof S.OrdersQuery>,
+    response: example.pageOf(example.restingOrder),
+  },
+  "DELETE /orders": {
+    id: "cancelOrders",
+    tag: "Orders",
+    description: "Each order's end arrives as `order.updated`. Works in a halted market.",
+    query: { market_id: 1, side: 1 } satisfies Static<typeof S.CancelQuery>,
+    response: { order_ids: [7_001] } satisfies Static<typeof S.Canceled>,
+  },
+  "POST /orders/batch": {
+    id: "runBatch",
+    tag: "Orders",
+    description: "One request to the rate limits. An operation that is refused doesn't spoil the others.",
+    body: {
+      operations: [
+        { op: "place", market_id: 1, outcome_id: 1, side: 1, price: 4_100, quantity: 50 },
+        { op: "amend", id: 7_001, quantity: 80 },
+        { op: "cancel", client_order_id: "mm-1-0001" },
+      ],
+    },
+    response: {
+      results: [
+        {
+          code: 0,
+          msg: "ok",
+          data: { ...example.order, id: 7_002, client_order_id: null, price: 4_100, quantity: 50 },
+        },
+        { code: 0, msg: "ok", data: { ...example.restingOrder, quantity: 80, remaining: 80 } },
+        { code: 40900, msg: "the order is finished", data: null },
+      ],
+    } satisfies Static<typeof S.Results>,
+  },
+  "GET /orders/:id": { id: "getOrder", tag: "Orders", params: { id: 7_001 }, response: example.filledOrder },
+  "DELETE /orders/:id": {
+    id: "cancelOrder",
+    tag: "Orders",
+    description: "Answers with the order as it stands. Another user's order is 4040. Works in a halted market.",
+    errors: [409],
+    params: { id: 7_001 },
+    response: example.restingOrder,
+  },
+  "PATCH /orders/:id": {
+    id: "amendOrder",
+    tag: "Orders",
+    description:
+      "The id stays. Anything but a smaller quantity at the same price loses the time priority. Needs the funds that the worst crossing with fills in flight can cost.",
+    errors: [409, 422],
+    params: { id: 7_001 },
+    body: { price: 4_200, quantity: 80 } satisfies Static<typeof S.AmendOrder>,
+    response: { ...example.restingOrder, quantity: 80, remaining: 80 },
+  },
+  "PUT /quotes/:market_id": {
+    id: "replaceQuotes",
+    tag: "Orders",
+    description:
+      "A quote is an order that this placed. No other order is matched between the removal of the old ones and the entry of the new; an empty list removes all.",
+    errors: [409, 422],
+    params: { market_id: 1 },
+    body: {
+      quotes: [
+        { outcome_id: 1, side: 1, price: 4_100, quantity: 100 },
+        { outcome_id: 2, side: 1, price: 5_700, quantity: 100 },
+      ],
+    } satisfies Static<typeof S.Quotes>,
+    response: {
+      results: [
+        { code: 0, msg: "ok", data: { ...example.order, client_order_id: null, price: 4_100, post_only: true } },
+        {
+          code: 0,
+          msg: "ok",
+          data: { ...example.order, id: 7_002, client_order_id: null, outcome_id: 2, price: 5_700, post_only: true },
+        },
+      ],
+    } satisfies Static<typeof S.Results>,
+  },
+  "GET /me/fills": {
+    id: "listFills",
+    tag: "Orders",
+    query: { market_id: 1, limit: 10 } satisfies Static<typeof S.FillsQuery>,
+    response: example.pageOf(example.ownFill),
+  },
+  "GET /me/events": {
+    id: "listOrderEvents",
+    tag: "Orders",
+    description: "The same sequences with the same data as over the WebSocket, over restarts and crashes too.",
+    errors: [404],
+    query: { after: 0, limit: 10 } satisfies Static<typeof S.EventsQuery>,
+    response: example.pageOf<Static<typeof S.OrderEvent>>({
+      event: "order.updated",
+      sequence: 1,
+      ts: example.filledOrder.updated_at,
+      data: example.filledOrder,
+    }),
+  },
+  "GET /builders/:code/stats": {
+    id: "getBuilderStats",
+    tag: "Orders",
+    params: { code: "acme-terminal" },
+    response: {
+      code: "acme-terminal",
+      orders: 12,
+      fills: 9,
+      volume: 360,
+      notional: 151_200_000,
+      fees: 2_268_000,
+    } satisfies Static<typeof S.BuilderStats>,
+  },
+};
+
+export const PROPOSAL_TEXTS: OperationTexts = {
+  "POST /markets/proposals": {
+    id: "proposeMarket",
+    tag: "Proposals",
+    errors: [404, 409],
+    body: {
+      question: "Will the ECB cut its deposit rate by 30 June?",
+      outcomes: ["Yes", "No"],
+      category: "economics",
+      closes_at: example.FAR_OFF,
+      slug: "ecb-cut-by-june",
+    } satisfies Static<typeof MS.NewMarket>,
+    response: example.proposedMarket,
+  },
+  "GET /markets/proposals": {
+    id: "listProposals",
+    tag: "Proposals",
+    query: { limit: 10 } satisfies Static<typeof S.PageQuery>,
+    response: example.pageOf({ market: example.proposedMarket, decision: null }) satisfies Static<typeof MS.Proposals>,
+  },
+};
+
+export const MARKET_TEXTS: OperationTexts = {
+  "GET /markets": {
+    id: "listMarkets",
+    tag: "Markets",
+    query: { status: "open", sort: "volume", limit: 10 } satisfies Static<typeof S.MarketsQuery>,
+    response: example.pageOf(example.market),
+  },
+  "GET /markets/:id": { id: "getMarket", tag: "Markets", params: { id: 1 }, response: example.market },
+  "GET /markets/:id/trades": {
+    id: "listTrades",
+    tag: "Markets",
+    params: { id: 1 },
+    query: { limit: 10 } satisfies Static<typeof S.PageQuery>,
+    response: example.pageOf(example.trade),
+  },
+  "GET /markets/:id/candles": {
+    id: "listCandles",
+    tag: "Markets",
+    params: { id: 1 },
+    query: {
+      outcome_id: 1,
+      interval: "1h",
+      from: example.THEN,
+      to: example.THEN + 3_600_000,
+    } satisfies Static<typeof S.CandlesQuery>,
+    response: {
+      market_id: 1,
+      outcome_id: 1,
+      interval: "1h",
+      items: [
+        [example.THEN, 4_200, 4_250, 4_150, 4_200, 340],
+        [example.THEN + 3_600_000, 4_200, 4_200, 4_200, 4_200, 0],
+      ],
+    } satisfies Static<typeof S.Candles>,
+  },
+  "GET /markets/:id/orderbook": {
+    id: "getMarketBook",
+    tag: "Markets",
+    params: { id: 1 },
+    query: { depth: 2 } satisfies Static<typeof S.BookQuery>,
+    response: {
+      market_id: 1,
+      ts: example.book.ts,
+      outcomes: [
+        { outcome_id: 1, sequence: 88, bids: example.book.bids, asks: example.book.asks },
+        { outcome_id: 2, sequence: 41, bids: [[5_750, 250]], asks: [[5_850, 300]] },
+      ],
+    } satisfies Static<typeof S.MarketBook>,
+  },
+  "GET /orderbook/:market_id/:outcome_id": {
+    id: "getBook",
+    tag: "Markets",
+    description:
+      "Best prices first. `book.updated` of the WebSocket applied to this, from its sequence on, gives the book at any later one.",
+    params: { market_id: 1, outcome_id: 1 },
+    query: { depth: 2, implied: true } satisfies Static<typeof S.BookQuery>,
+    response: { ...example.book, implied: { bids: [[4_150, 300]], asks: [[4_250, 250]] } },
+  },
+  "GET /events": {
+    id: "listEvents",
+    tag: "Markets",
+    query: { limit: 10 } satisfies Static<typeof S.MarketEventsQuery>,
+    response: example.pageOf(example.event),
+  },
+  "GET /events/:id": { id: "getEvent", tag: "Markets", params: { id: 1 }, response: example.event },
+  "GET /feed": {
+    id: "getFeed",
+    tag: "Markets",
+    query: { kind: "market", page: 1, size: 10 } satisfies Static<typeof S.FeedQuery>,
+    response: { items: [{ kind: "market", ...example.market }], page: 1, size: 10, total: 1 } satisfies Static<
+      typeof S.Feed
+    >,
+  },
+};

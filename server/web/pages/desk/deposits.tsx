@@ -1,0 +1,150 @@
+/** What came in for users: credited once for each reference. */
+import { useState } from "preact/hooks";
+import { dateTime, money, readMoney } from "../../format.ts";
+import { search, setSearch } from "../../router.ts";
+import { request } from "../../session.ts";
+import type { OperatorDeposit, OperatorUser, Page } from "../../types.ts";
+import { focusProblem } from "../../ui/checks.ts";
+import { usePages } from "../../ui/data.ts";
+import { Field, Money, Table } from "../../ui/parts.tsx";
+import {
+  amountProblem,
+  DecisionDialog,
+  Facts,
+  Heading,
+  List,
+  referenceProblem,
+  UserFilter,
+  UserLink,
+  UserSearch,
+} from "./parts.tsx";
+
+export function Deposits() {
+  const userId = search.value.get("user_id") ?? "";
+  const pages = usePages<OperatorDeposit>("/admin/deposits", { user_id: userId });
+  return (
+    <>
+      <Heading>Deposits</Heading>
+      <Credit onDone={pages.reload} />
+      <section class="stack" aria-labelledby="desk-deposits">
+        <h2 id="desk-deposits">What was credited</h2>
+        <UserFilter userId={userId} onChange={(value) => setSearch({ user_id: value })} />
+        <List pages={pages}>
+          {(items) => (
+            <Table
+              caption="Deposits"
+              rows={items}
+              keyOf={({ id }) => id}
+              empty="Nothing was credited yet."
+              columns={[
+                { title: "No.", show: ({ id }) => id },
+                { title: "To", show: ({ user_id }) => (user_id === null ? "the house" : <UserLink id={user_id} />) },
+                { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+                { title: "Reference", show: ({ reference }) => <span class="mono wide">{reference}</span> },
+                { title: "Credited", show: ({ created_at }) => dateTime(created_at) },
+              ]}
+            />
+          )}
+        </List>
+      </section>
+    </>
+  );
+}
+
+function Credit({ onDone }: { onDone: () => void }) {
+  const [found, setFound] = useState<OperatorUser | null>(null);
+  const [amount, setAmount] = useState("");
+  const [reference, setReference] = useState("");
+  const [isChecked, setChecked] = useState(false);
+  const [isAsking, setAsking] = useState(false);
+  const amountWrong = amountProblem(amount);
+  const referenceWrong = referenceProblem(reference.trim());
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    setChecked(true);
+    if (amountWrong === null && referenceWrong === null) setAsking(true);
+    else focusProblem(event.currentTarget as HTMLElement);
+  };
+  return (
+    <section class="panel" aria-labelledby="desk-credit">
+      <h2 id="desk-credit">Credit a user</h2>
+      {found === null ? (
+        <UserSearch label="User" onFound={setFound} />
+      ) : (
+        <form noValidate onSubmit={submit}>
+          <Facts
+            facts={[
+              ["User", <UserLink key="user" id={found.id} email={found.email} />],
+              ["Balance", `${money(found.balance.total)} USDC`],
+              ...(found.suspended_at === null ? [] : [["State", "suspended"] as const]),
+            ]}
+          />
+          <Field
+            label="Amount"
+            unit="USDC"
+            inputMode="decimal"
+            value={amount}
+            onInput={setAmount}
+            problem={isChecked ? amountWrong : null}
+          />
+          <Field
+            label="Reference"
+            value={reference}
+            onInput={setReference}
+            problem={isChecked ? referenceWrong : null}
+            hint="What the payment is known by elsewhere. The same reference counts once, whoever sends it again."
+          />
+          <div class="row">
+            <button type="submit" class="primary">
+              Credit…
+            </button>
+            <button type="button" onClick={() => setFound(null)}>
+              Another user
+            </button>
+          </div>
+        </form>
+      )}
+      {isAsking && found !== null && (
+        <DecisionDialog
+          title="Credit the user"
+          confirm={`Credit ${money(readMoney(amount)!)} USDC`}
+          noteHint={null}
+          act={async () => {
+            const text = await credit(found, readMoney(amount)!, reference.trim());
+            setFound(null);
+            setAmount("");
+            setReference("");
+            setChecked(false);
+            return text;
+          }}
+          onClose={() => setAsking(false)}
+          onDone={onDone}
+        >
+          <Facts
+            facts={[
+              ["User", found.email],
+              ["Amount", `${money(readMoney(amount)!)} USDC`],
+              [
+                "Reference",
+                <span key="reference" class="mono wide">
+                  {reference.trim()}
+                </span>,
+              ],
+            ]}
+          />
+          <p>The user can trade with it at once. A deposit can't be taken back here.</p>
+        </DecisionDialog>
+      )}
+    </section>
+  );
+}
+
+/** @returns what happened, in words: the reference may have been credited before */
+async function credit({ id, email }: OperatorUser, amount: number, reference: string): Promise<string> {
+  const before = await request<Page<OperatorDeposit>>("GET", "/admin/deposits", { query: { limit: 1 } });
+  const body = { user_id: id, amount, reference };
+  const made = await request<OperatorDeposit>("POST", "/admin/deposits", { body });
+  const isOld = made.id <= (before.items[0]?.id ?? 0);
+  if (isOld) return `This reference was credited before, ${dateTime(made.created_at)}: nothing was added.`;
+  return `${money(made.amount)} USDC are credited to ${email}.`;
+}

@@ -1,0 +1,128 @@
+/** All markets by their state, with search; one of them where the address names it; new ones. */
+import { useEffect, useState } from "preact/hooks";
+import { compact, dateTime } from "../../format.ts";
+import { subscribe } from "../../live.ts";
+import { href, search, setSearch } from "../../router.ts";
+import type { Market } from "../../types.ts";
+import { usePages } from "../../ui/data.ts";
+import { Select, Table } from "../../ui/parts.tsx";
+import { MarketDesk } from "./market.tsx";
+import { NewEventForm, NewMarketForm } from "./new-market.tsx";
+import { Heading, List, MarketLink, StatusBadge } from "./parts.tsx";
+
+const STATUSES = [
+  ["open", "Open"],
+  ["halted", "Halted"],
+  ["closed", "Closed, to be resolved"],
+  ["resolved", "Resolved"],
+  ["voided", "Voided"],
+] as const;
+const SORTS = [
+  ["created_at", "Newest first"],
+  ["closes_at", "Soonest to end first"],
+  ["volume", "Most traded first"],
+] as const;
+const TYPING_MS = 250;
+
+export function Markets() {
+  const query = search.value;
+  const market = query.get("market");
+  const make = query.get("new");
+  if (market !== null) return <MarketDesk key={market} id={market} />;
+  if (make === "market") return <NewMarketForm />;
+  if (make === "event") return <NewEventForm />;
+  return <MarketList />;
+}
+
+function MarketList() {
+  const query = search.value;
+  const status = query.get("status") ?? "open";
+  const sort = query.get("sort") ?? "created_at";
+  const q = query.get("q") ?? "";
+  const pages = usePages<Market>("/markets", { status, sort, q });
+  const { set, reload } = pages;
+  useEffect(
+    () =>
+      subscribe(
+        "markets",
+        null,
+        null,
+        ({ data }) => {
+          const changed = data as Market;
+          set((items) => items.map((each) => (each.id === changed.id ? changed : each)));
+        },
+        reload,
+      ),
+    [status, sort, q],
+  );
+  return (
+    <>
+      <div class="row spread">
+        <Heading>Markets</Heading>
+        <span class="row">
+          <a class="button primary" href={href("/desk/markets?new=market")}>
+            New market
+          </a>
+          <a class="button" href={href("/desk/markets?new=event")}>
+            New event
+          </a>
+        </span>
+      </div>
+      <div class="filters">
+        <Select
+          label="State"
+          value={status}
+          options={STATUSES}
+          onChange={(value) => setSearch({ status: value === "open" ? null : value })}
+        />
+        <Select
+          label="Order"
+          value={sort}
+          options={SORTS}
+          onChange={(value) => setSearch({ sort: value === "created_at" ? null : value })}
+        />
+        <SearchField value={q} />
+      </div>
+      <List pages={pages}>
+        {(items) => (
+          <Table
+            caption="Markets"
+            rows={items}
+            keyOf={({ id }) => id}
+            empty={q === "" ? "There is none in this state." : "Nothing fits. Try other words."}
+            columns={[
+              { title: "No.", show: ({ id }) => id },
+              { title: "Question", show: ({ id, question }) => <MarketLink id={id} text={question} /> },
+              { title: "State", show: (each) => <StatusBadge status={each.status} /> },
+              { title: "Trading ends", show: ({ closes_at }) => dateTime(closes_at) },
+              { title: "Traded", isNumber: true, show: ({ volume }) => compact(volume) },
+              { title: "Sets out", isNumber: true, show: ({ open_interest }) => compact(open_interest) },
+            ]}
+          />
+        )}
+      </List>
+    </>
+  );
+}
+
+function SearchField({ value }: { value: string }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text.trim() === value) return;
+    const timer = setTimeout(() => setSearch({ q: text.trim() }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text, value]);
+  return (
+    <search class="field">
+      <label for="desk-market-search">Words</label>
+      <input
+        id="desk-market-search"
+        type="search"
+        maxLength={200}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+    </search>
+  );
+}

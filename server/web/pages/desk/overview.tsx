@@ -1,0 +1,123 @@
+/** What waits, whether the books are balanced, whether the exchange trades. */
+import { call } from "../../api.ts";
+import { dateTime } from "../../format.ts";
+import { base, href } from "../../router.ts";
+import type { Solvency } from "../../types.ts";
+import { useLoaded } from "../../ui/data.ts";
+import { Badge, ErrorNotice, Loading, Money } from "../../ui/parts.tsx";
+import { Facts, Heading } from "./parts.tsx";
+import { readWaiting, type Waiting, waiting, waitingError, waitingText } from "./waiting.ts";
+
+const CARDS: readonly (readonly [keyof Waiting, string, string])[] = [
+  ["proposals", "Proposals to decide", "/desk/proposals"],
+  ["applications", "Identity applications", "/desk/identity"],
+  ["withdrawals", "Withdrawals to pay", "/desk/withdrawals"],
+  ["approvals", "Second approvals", "/desk/approvals"],
+];
+
+export function Overview() {
+  const solvency = useLoaded((signal) => call<Solvency>("GET", "/solvency", { signal }), "solvency");
+  const health = useLoaded(readHealth, "health");
+  const reload = (): void => {
+    void readWaiting();
+    solvency.reload();
+    health.reload();
+  };
+  return (
+    <>
+      <div class="row spread">
+        <Heading>Overview</Heading>
+        <button type="button" onClick={reload}>
+          Read anew
+        </button>
+      </div>
+      <section aria-labelledby="desk-waiting" class="stack">
+        <h2 id="desk-waiting">Waiting for an operator</h2>
+        <WaitingCards />
+      </section>
+      <div class="two-panels">
+        <section class="panel" aria-labelledby="desk-solvency">
+          <h2 id="desk-solvency">Solvency</h2>
+          <ErrorNotice error={solvency.error} retry={solvency.reload} />
+          {solvency.data === null ? solvency.error === null && <Loading /> : <Sums solvency={solvency.data} />}
+        </section>
+        <section class="panel" aria-labelledby="desk-health">
+          <h2 id="desk-health">The exchange itself</h2>
+          <ErrorNotice error={health.error} retry={health.reload} />
+          {health.data === null ? health.error === null && <Loading /> : <Health status={health.data} />}
+          <p>
+            <a href={`${base}metrics`} target="_blank" rel="noreferrer">
+              Its metrics
+            </a>{" "}
+            <span class="faint">in Prometheus' text format</span>
+          </p>
+        </section>
+      </div>
+    </>
+  );
+}
+
+function WaitingCards() {
+  const counts = waiting.value;
+  if (counts === null) {
+    const error = waitingError.value;
+    return error === null ? <Loading /> : <ErrorNotice error={error} retry={() => void readWaiting()} />;
+  }
+  return (
+    <ul class="counts">
+      {CARDS.map(([name, title, path]) => (
+        <li key={name}>
+          <a class="panel" href={href(path)}>
+            <strong class="number">{waitingText(counts[name])}</strong>
+            <span>{title}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Sums({ solvency }: { solvency: Solvency }) {
+  const { deposits, withdrawals, users_total, collateral, house, balanced, sequence, at } = solvency;
+  return (
+    <>
+      <p>
+        {balanced ? (
+          <Badge text="balanced to the micro-USDC" tone="good" />
+        ) : (
+          <Badge text="NOT balanced: stop trading and run the verification" tone="bad" />
+        )}
+      </p>
+      <Facts
+        facts={[
+          ["Deposits", <Money key="d" micro={deposits} />],
+          ["− Withdrawals", <Money key="w" micro={withdrawals} />],
+          ["= Balances of users", <Money key="u" micro={users_total} />],
+          ["+ Collateral of markets", <Money key="c" micro={collateral} />],
+          ["+ House", <Money key="h" micro={house} />],
+        ]}
+      />
+      <p class="faint">
+        In USDC, as of transaction {sequence}, {dateTime(at)}.
+      </p>
+    </>
+  );
+}
+
+/** What GET /readyz says: "ok", or why the exchange doesn't trade. It stands beside the API, outside its envelope. */
+async function readHealth(signal: AbortSignal): Promise<string> {
+  const response = await fetch(`${base}readyz`, { signal });
+  return ((await response.json()) as { status: string }).status;
+}
+
+function Health({ status }: { status: string }) {
+  return (
+    <p class="row">
+      {status === "ok" ? (
+        <Badge text="ready: it trades" tone="good" />
+      ) : (
+        <Badge text={`not ready: ${status}`} tone="bad" />
+      )}
+    </p>
+  );
+}

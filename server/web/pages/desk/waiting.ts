@@ -1,0 +1,41 @@
+/** How much waits for operators: read when the desk opens, each minute, and after each decision. */
+import { signal } from "@preact/signals";
+import { request } from "../../session.ts";
+import type { Page } from "../../types.ts";
+
+interface Count {
+  readonly count: number;
+  /** There are more than one page has. */
+  readonly isMore: boolean;
+}
+export type Waiting = Readonly<Record<"proposals" | "applications" | "withdrawals" | "approvals", Count>>;
+
+/** Null until it is read. */
+export const waiting = signal<Waiting | null>(null);
+/** Why it couldn't be read; null where it could. */
+export const waitingError = signal<unknown>(null);
+
+const PAGE = 200;
+
+export async function readWaiting(): Promise<void> {
+  try {
+    const [proposals, applications, withdrawals, approvals] = await Promise.all([
+      count("/admin/proposals", "proposed"),
+      count("/admin/identity-applications", "pending"),
+      count("/admin/withdrawals", "pending"),
+      count("/admin/approvals", null),
+    ]);
+    waiting.value = { proposals, applications, withdrawals, approvals };
+    waitingError.value = null;
+  } catch (error) {
+    waitingError.value = error;
+  }
+}
+
+async function count(path: string, status: string | null): Promise<Count> {
+  const { items, next_cursor } = await request<Page<unknown>>("GET", path, { query: { status, limit: PAGE } });
+  return { count: items.length, isMore: next_cursor !== null };
+}
+
+/** "12", "200+". */
+export const waitingText = ({ count: waits, isMore }: Count): string => (isMore ? `${waits}+` : String(waits));

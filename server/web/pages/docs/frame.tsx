@@ -1,0 +1,146 @@
+/** What both references have in common: the list of what there is beside what is shown, and schemas by themselves. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { href, navigate, search } from "../../router.ts";
+import type { Children } from "../../ui/data.ts";
+import { Empty } from "../../ui/parts.tsx";
+import type { Document } from "./document.ts";
+import { SchemaView } from "./schema.tsx";
+
+export interface Entry {
+  readonly id: string;
+  /** Before its title, such as GET. */
+  readonly method: string | null;
+  readonly title: string;
+  /** Also found by. */
+  readonly words: string;
+}
+
+export interface Group {
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly entries: readonly Entry[];
+}
+
+/** @param page below /docs @param current id of what is shown, "" of none */
+export function Reference({
+  page,
+  groups,
+  current,
+  children,
+}: {
+  page: string;
+  groups: readonly Group[];
+  current: string;
+  children: Children;
+}) {
+  const [text, setText] = useState("");
+  const frame = useRef<HTMLDivElement>(null);
+  const shown = `${search.value.get("schema")} ${current}`;
+  const before = useRef(shown);
+  useEffect(() => {
+    if (before.current === shown) return;
+    before.current = shown;
+    window.scrollTo(0, 0);
+    // Who goes through the choices by keyboard stays there.
+    if (document.activeElement?.tagName !== "SELECT")
+      frame.current!.querySelector("h1")?.focus({ preventScroll: true });
+  }, [shown]);
+  const wanted = text.trim().toLowerCase().split(/\s+/);
+  const found = groups
+    .map((group) => ({ ...group, entries: group.entries.filter((entry) => fits(entry, wanted)) }))
+    .filter(({ entries }) => entries.length > 0);
+  return (
+    <div class="reference">
+      <aside>
+        <search>
+          <input
+            type="search"
+            aria-label="Filter the operations"
+            placeholder="Filter"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </search>
+        <nav class="operations" aria-label="Operations">
+          {found.length === 0 && <Empty>Nothing fits.</Empty>}
+          {found.map(({ name, entries }) => (
+            <section key={name}>
+              <h2>{name}</h2>
+              <ul>
+                {entries.map((entry) => (
+                  <li key={entry.id}>
+                    <EntryLink page={page} entry={entry} isCurrent={entry.id === current} />
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ))}
+        </nav>
+        <select
+          class="operations-select"
+          aria-label="Operation"
+          value={current}
+          onChange={(event) => navigate(addressOf(page, event.currentTarget.value))}
+        >
+          <option value="">All operations</option>
+          {found.map(({ name, entries }) => (
+            <optgroup key={name} label={name}>
+              {entries.map(({ id, method, title }) => (
+                <option key={id} value={id}>
+                  {method === null ? title : `${method} ${title}`}
+                </option>
+              ))}
+            </optgroup>
+          ))}
+        </select>
+      </aside>
+      <div class="shown" ref={frame}>
+        {children}
+      </div>
+    </div>
+  );
+}
+
+const addressOf = (page: string, id: string): string =>
+  id === "" ? `/docs/${page}` : `/docs/${page}?operation=${encodeURIComponent(id)}`;
+
+function fits({ method, title, words }: Entry, wanted: readonly string[]): boolean {
+  const text = `${method ?? ""} ${title} ${words}`.toLowerCase();
+  return wanted.every((word) => text.includes(word));
+}
+
+export function EntryLink({ page, entry, isCurrent }: { page: string; entry: Entry; isCurrent: boolean }) {
+  const { id, method, title } = entry;
+  return (
+    <a href={href(addressOf(page, id))} aria-current={isCurrent ? "page" : undefined}>
+      {method !== null && <Method method={method} />}
+      <span>{title}</span>
+    </a>
+  );
+}
+
+export function Method({ method }: { method: string }) {
+  return <span class={`method ${method.toLowerCase()}`}>{method}</span>;
+}
+
+/** What is shown now; takes the focus when that changes. */
+export function Title({ children }: { children: Children }) {
+  return <h1 tabIndex={-1}>{children}</h1>;
+}
+
+/** A schema of the document by its name. */
+export function SchemaPage({ name, document, page }: { name: string; document: Document; page: string }) {
+  const isKnown = document.components?.schemas?.[name] !== undefined;
+  return (
+    <>
+      <Title>{name}</Title>
+      {isKnown ? (
+        <section class="panel">
+          <SchemaView schema={{ $ref: `#/components/schemas/${name}` }} document={document} page={page} />
+        </section>
+      ) : (
+        <Empty>The document has no schema of this name.</Empty>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,254 @@
+/** The REST API, an operation at a time. */
+import { useState } from "preact/hooks";
+import { send } from "../../api.ts";
+import { search } from "../../router.ts";
+import { accessToken } from "../../session.ts";
+import { useAction } from "../../ui/data.ts";
+import { Badge, ErrorNotice, Field } from "../../ui/parts.tsx";
+import { Code, SampleTabs } from "./code.tsx";
+import {
+  type Document,
+  exampleOf,
+  mediaOf,
+  operationsOf,
+  type RestDocument,
+  type RestOperation,
+  resolve,
+} from "./document.ts";
+import { type Entry, EntryLink, type Group, Method, Reference, SchemaPage, Title } from "./frame.tsx";
+import { inline, Markdown } from "./markdown.tsx";
+import { exampleTarget, parametersOf, sampleOf } from "./samples.ts";
+import { Line, SchemaView } from "./schema.tsx";
+
+const PAGE = "rest";
+
+export function Rest({ document }: { document: RestDocument }) {
+  const operations = operationsOf(document);
+  const groups = groupsOf(document, operations);
+  const schema = search.value.get("schema");
+  const id = search.value.get("operation") ?? "";
+  const operation = operations.find((each) => each.id === id);
+  return (
+    <Reference page={PAGE} groups={groups} current={schema === null ? id : ""}>
+      {schema !== null ? (
+        <SchemaPage name={schema} document={document} page={PAGE} />
+      ) : operation === undefined ? (
+        <Index groups={groups} isUnknown={id !== ""} />
+      ) : (
+        <OperationView key={id} operation={operation} document={document} />
+      )}
+    </Reference>
+  );
+}
+
+function groupsOf({ tags = [] }: RestDocument, operations: readonly RestOperation[]): Group[] {
+  const names = [...new Set([...tags.map(({ name }) => name), ...operations.map(({ tag }) => tag)])];
+  return names.map((name) => ({
+    name,
+    description: tags.find((tag) => tag.name === name)?.description,
+    entries: operations.filter(({ tag }) => tag === name).map(entryOf),
+  }));
+}
+
+function entryOf({ id, method, path, object: { summary = "" } }: RestOperation): Entry {
+  return { id, method, title: path, words: `${summary} ${id}` };
+}
+
+/** All there is. */
+function Index({ groups, isUnknown }: { groups: readonly Group[]; isUnknown: boolean }) {
+  return (
+    <>
+      <Title>REST</Title>
+      {isUnknown && <p class="notice warn">There is no such operation. These are all that there are.</p>}
+      {groups.map(({ name, description, entries }) => (
+        <section key={name} class="panel">
+          <h2>{name}</h2>
+          {description !== undefined && <p class="faint">{inline(description)}</p>}
+          <ul class="index">
+            {entries.map((entry) => (
+              <li key={entry.id}>
+                <EntryLink page={PAGE} entry={entry} isCurrent={false} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </>
+  );
+}
+
+function OperationView({ operation, document }: { operation: RestOperation; document: RestDocument }) {
+  const { method, path, object } = operation;
+  const { summary, description, deprecated, requestBody, responses = {} } = object;
+  const statuses = Object.keys(responses);
+  const body = requestBody === undefined ? null : mediaOf(resolve(document, requestBody).content);
+  return (
+    <>
+      <Title>{summary ?? path}</Title>
+      <p class="path">
+        <Method method={method} /> <code>{path}</code>
+        {deprecated === true && <Badge text="will go" tone="warn" />}
+      </p>
+      <Access operation={operation} />
+      {description !== undefined && <Markdown text={description} />}
+      <Parameters operation={operation} document={document} />
+      {body?.media.schema !== undefined && (
+        <section class="panel">
+          <h2>Body</h2>
+          <p class="faint">{Object.keys(resolve(document, requestBody!).content ?? {}).join(", ")}</p>
+          <SchemaView schema={body.media.schema} document={document} page={PAGE} />
+        </section>
+      )}
+      <section class="panel">
+        <h2>Example</h2>
+        <SampleTabs sample={sampleOf(operation, document)} />
+        {method === "GET" && <TryIt operation={operation} document={document} />}
+      </section>
+      {statuses
+        .filter((status) => /^[123]/.test(status))
+        .map((status) => (
+          <Answer key={status} status={status} operation={operation} document={document} />
+        ))}
+      <Errors operation={operation} document={document} />
+    </>
+  );
+}
+
+/** Who may ask, with which tokens. */
+function Access({ operation: { object } }: { operation: RestOperation }) {
+  const kinds = object["x-token-kinds"] ?? [];
+  const scope = object["x-scope"] ?? null;
+  const tier = object["x-min-kyc-tier"] ?? 0;
+  const access = object["x-access"];
+  const isPublic = access === "public" || (access === undefined && (object.security ?? []).length === 0);
+  return (
+    <p class="row">
+      {isPublic ? <Badge text="public: no token needed" tone="good" /> : <Badge text="needs a token" />}
+      {access === "operator" && <Badge text="for operators" tone="warn" />}
+      {!isPublic && kinds.map((kind) => <Badge key={kind} text={TOKEN_KINDS[kind] ?? kind} />)}
+      {scope !== null && <Badge text={`scope ${scope}`} />}
+      {tier > 0 && <Badge text={`KYC tier ${tier} or more`} />}
+    </p>
+  );
+}
+
+const TOKEN_KINDS: Readonly<Record<string, string>> = {
+  session: "session",
+  oauth: "OAuth access token",
+  pat: "personal access token",
+};
+
+function Parameters({ operation, document }: { operation: RestOperation; document: Document }) {
+  const parameters = parametersOf(operation, document);
+  if (parameters.length === 0) return null;
+  return (
+    <section class="panel">
+      <h2>Parameters</h2>
+      <ul class="fields">
+        {parameters.map(({ name = "", in: place = "request", required = false, description, schema = {}, example }) => (
+          <li key={`${place} ${name}`}>
+            <Line
+              name={name}
+              schema={description === undefined ? schema : { ...schema, description }}
+              isRequired={required}
+              place={place}
+              document={document}
+              page={PAGE}
+            />
+            {example !== undefined && <p class="bound">such as {String(example)}</p>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Answer({ status, operation, document }: { status: string; operation: RestOperation; document: Document }) {
+  const answer = resolve(document, operation.object.responses![status]!);
+  const found = mediaOf(answer.content);
+  const example = found === null ? undefined : exampleOf(found.media);
+  return (
+    <section class="panel">
+      <h2>Answer {status}</h2>
+      {answer.description !== undefined && <p class="faint">{inline(answer.description)}</p>}
+      {found !== null && <p class="faint">{Object.keys(answer.content ?? {}).join(", ")}</p>}
+      {found?.media.schema !== undefined && <SchemaView schema={found.media.schema} document={document} page={PAGE} />}
+      {example !== undefined && (
+        <Code
+          label={`Example of answer ${status}`}
+          text={typeof example === "string" ? example : JSON.stringify(example, null, 2)}
+        />
+      )}
+    </section>
+  );
+}
+
+function Errors({ operation, document }: { operation: RestOperation; document: Document }) {
+  const errors = Object.entries(operation.object.responses ?? {}).filter(([status]) => /^[45]/.test(status));
+  if (errors.length === 0) return null;
+  return (
+    <section class="panel">
+      <h2>Errors</h2>
+      <ul class="fields">
+        {errors.map(([status, given]) => {
+          const { description = "", content } = resolve(document, given);
+          const examples = Object.values(mediaOf(content)?.media.examples ?? {});
+          return (
+            <li key={status}>
+              <p>
+                <code class="name">{status}</code> {inline(description)}
+              </p>
+              {examples.map(({ value }) => (
+                <p key={JSON.stringify(value)}>
+                  <code>{JSON.stringify(value)}</code>
+                </p>
+              ))}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+/** Sends the example, or what it was changed to, as whoever is signed in. */
+function TryIt({ operation, document }: { operation: RestOperation; document: Document }) {
+  const [target, setTarget] = useState(() => exampleTarget(operation, document));
+  const [answer, setAnswer] = useState<string | null>(null);
+  const { run, isBusy, error } = useAction(async () => {
+    const response = await send("GET", target, { token: await accessToken() });
+    const text = await response.text();
+    setAnswer(`${response.status} ${response.statusText}\n\n${pretty(text)}`);
+  });
+  const status = Object.keys(operation.object.responses ?? {}).find((each) => each.startsWith("2")) ?? "";
+  const content = resolve(document, operation.object.responses?.[status] ?? {}).content ?? {};
+  // What a browser is to be sent to, and what stands beside the API, is no call of a page's.
+  if (content["application/json"] === undefined || !operation.server.endsWith("/api/v1")) return null;
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    void run();
+  };
+  return (
+    <form class="try" noValidate onSubmit={submit}>
+      <Field
+        label="Try it"
+        value={target}
+        onInput={setTarget}
+        hint="Sent to this exchange, as whoever is signed in here."
+      />
+      <button type="submit" disabled={isBusy || !target.startsWith("/")}>
+        Send
+      </button>
+      <ErrorNotice error={error} />
+      <div aria-live="polite">{answer !== null && <Code label="What the exchange answered" text={answer} />}</div>
+    </form>
+  );
+}
+
+function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

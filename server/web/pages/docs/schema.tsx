@@ -1,0 +1,211 @@
+/** A schema as a list of its fields, each with its type and bounds; what is nested opens on demand. */
+import { useState } from "preact/hooks";
+import { href } from "../../router.ts";
+import type { Children } from "../../ui/data.ts";
+import { type Document, type Json, nameOf, resolve, type Schema } from "./document.ts";
+import { inline } from "./markdown.tsx";
+
+/** What one came for in an answer's envelope. */
+const DATA = "data";
+
+/** @param page of the document, below /docs */
+export function SchemaView({ schema, document, page }: { schema: Schema; document: Document; page: string }) {
+  const whole = resolve(document, schema);
+  const name = nameOf(schema);
+  return (
+    <div class="schema">
+      {name !== null && (
+        <p class="faint">
+          <TypeText schema={schema} page={page} />
+          {whole.description !== undefined && <> – {inline(whole.description)}</>}
+        </p>
+      )}
+      <Fields schema={whole} document={document} page={page} />
+    </div>
+  );
+}
+
+function Fields({ schema, document, page }: { schema: Schema; document: Document; page: string }) {
+  const { properties, required = [] } = schema;
+  if (properties !== undefined && Object.keys(properties).length > 0) {
+    return (
+      <ul class="fields">
+        {Object.entries(properties).map(([name, each]) => (
+          <li key={name}>
+            <Line name={name} schema={each} isRequired={required.includes(name)} document={document} page={page} />
+          </li>
+        ))}
+      </ul>
+    );
+  }
+  const choices = partsOf(schema);
+  if (choices.length > 1) {
+    return (
+      <ul class="fields">
+        {choices.map((each, i) => (
+          <li key={i}>
+            <Line name={`either ${i + 1}`} schema={each} isRequired={null} document={document} page={page} />
+          </li>
+        ))}
+      </ul>
+    );
+  }
+  if (schema.items !== undefined) {
+    return <Line name="each" schema={schema.items} isRequired={null} document={document} page={page} />;
+  }
+  return <Line name="" schema={schema} isRequired={null} document={document} page={page} />;
+}
+
+/** One field, or one parameter. */
+export function Line({
+  name,
+  schema,
+  isRequired,
+  place,
+  document,
+  page,
+}: {
+  name: string;
+  schema: Schema;
+  /** Null where that says nothing. */
+  isRequired: boolean | null;
+  /** Such as query, of a parameter. */
+  place?: string;
+  document: Document;
+  page: string;
+}) {
+  const bounds = boundsOf(schema);
+  const nested = nestedOf(schema, document);
+  const description = schema.description ?? coreOf(schema).description;
+  return (
+    <>
+      <div class="line">
+        {name !== "" && <code class="name">{name}</code>}
+        <span class="type">
+          <TypeText schema={schema} page={page} />
+        </span>
+        {place !== undefined && <span class="bound">in the {place}</span>}
+        {isRequired !== null && (
+          <span class={isRequired ? "need" : "faint"}>{isRequired ? "required" : "optional"}</span>
+        )}
+        {bounds.map((bound) => (
+          <span key={bound} class="bound">
+            {bound}
+          </span>
+        ))}
+      </div>
+      <Values schema={coreOf(schema)} />
+      {description !== undefined && <p class="faint">{inline(description)}</p>}
+      {nested !== null && (
+        <Nested label={name === "" || isRequired === null ? "Fields" : `Fields of ${name}`} isOpenFirst={name === DATA}>
+          {() => <Fields schema={nested} document={document} page={page} />}
+        </Nested>
+      )}
+    </>
+  );
+}
+
+/** Drawn when it is opened: schemas may contain themselves. */
+function Nested({ label, isOpenFirst, children }: { label: string; isOpenFirst: boolean; children: () => Children }) {
+  const [isOpen, setOpen] = useState(isOpenFirst);
+  return (
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{label}</summary>
+      {isOpen && children()}
+    </details>
+  );
+}
+
+function Values({ schema }: { schema: Schema }) {
+  if (schema.enum === undefined || schema.enum.length === 0) return null;
+  return (
+    <p class="values">
+      {schema.enum.map((value) => (
+        <code key={String(value)}>{JSON.stringify(value)}</code>
+      ))}
+    </p>
+  );
+}
+
+/** The parts of a union that aren't null. */
+function partsOf({ anyOf, oneOf }: Schema): readonly Schema[] {
+  return (anyOf ?? oneOf ?? []).filter(({ type }) => type !== "null");
+}
+
+function isNullable({ anyOf, oneOf, type }: Schema): boolean {
+  return (
+    [...(anyOf ?? oneOf ?? [])].some((each) => each.type === "null") || (Array.isArray(type) && type.includes("null"))
+  );
+}
+
+/** What a field is where it is there. */
+function coreOf(schema: Schema): Schema {
+  const parts = partsOf(schema);
+  return parts.length === 1 ? parts[0]! : schema;
+}
+
+/** What opens below it; null where there is nothing more to say. */
+function nestedOf(schema: Schema, document: Document): Schema | null {
+  const core = resolve(document, coreOf(schema));
+  if (core.properties !== undefined || partsOf(core).length > 1) return core;
+  if (core.items === undefined) return null;
+  const item = resolve(document, core.items);
+  return item.properties !== undefined || partsOf(item).length > 1 || item.items !== undefined ? item : null;
+}
+
+function TypeText({ schema, page }: { schema: Schema; page: string }) {
+  const nullable = isNullable(schema) ? " or null" : "";
+  const parts = partsOf(schema);
+  if (parts.length > 0) {
+    return (
+      <>
+        {parts.map((part, i) => (
+          <span key={i}>
+            {i > 0 && " or "}
+            <TypeText schema={part} page={page} />
+          </span>
+        ))}
+        {nullable}
+      </>
+    );
+  }
+  const name = nameOf(schema);
+  if (name !== null) return <a href={href(`/docs/${page}?schema=${encodeURIComponent(name)}`)}>{name}</a>;
+  if (schema.items !== undefined) {
+    return (
+      <>
+        list of <TypeText schema={schema.items} page={page} />
+      </>
+    );
+  }
+  if (schema.const !== undefined) return <code>{JSON.stringify(schema.const)}</code>;
+  const { type } = schema;
+  if (Array.isArray(type)) return <>{type.join(" or ")}</>;
+  return (
+    <>{(type as string | undefined) ?? (schema.enum === undefined ? "any" : typeOfValues(schema.enum)) + nullable}</>
+  );
+}
+
+const typeOfValues = (values: readonly Json[]): string =>
+  values.every((value) => typeof value === "number") ? "integer" : "string";
+
+/** Bounds in words. */
+function boundsOf(schema: Schema): string[] {
+  const core = coreOf(schema);
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern } = core;
+  const preset = schema.default ?? core.default;
+  return [
+    between(minimum, maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum, ""),
+    between(minLength, maxLength, " characters"),
+    between(minItems, maxItems, " items"),
+    pattern === undefined ? null : `matches ${pattern}`,
+    preset === undefined ? null : `default ${JSON.stringify(preset)}`,
+  ].filter((bound) => bound !== null);
+}
+
+function between(from: number | undefined, to: number | undefined, unit: string): string | null {
+  if (from === undefined && to === undefined) return null;
+  if (to === undefined) return `${from}${unit} or more`;
+  if (from === undefined) return `${to}${unit} at most`;
+  return from === to ? `${from}${unit}` : `${from} to ${to}${unit}`;
+}

@@ -1,0 +1,134 @@
+/**
+ * What a real browser makes of the session's cookie: scripts don't see it, reloads and tabs share it, other sites can't use
+ * it, and a sign-in at an identity provider of another site leaves it here. The pages are stubs, of a proxy before the
+ * server; what the server makes of cookies is test/server/cookie-sessions.test.ts.
+ */
+import { createServer, request, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectEndsWell } from "../server/support/checks.ts";
+import { API_BASE } from "../server/support/client.ts";
+import { PASSWORD } from "../server/support/identity.ts";
+import { type TestAccount, TestProvider } from "../server/support/oidc-provider.ts";
+import { World } from "../server/support/world.ts";
+import { describeInBrowser } from "./support/page.ts";
+
+const STUB = "<!doctype html><title>stub</title>";
+
+/** Status and body of a request of the page's own script. */
+function ask(page: Page, path: string, body: object): Promise<{ status: number; data: { refresh_token: unknown } }> {
+  const init = `{ method: "POST", headers: { "Content-Type": "application/json" }, body: ${JSON.stringify(JSON.stringify(body))} }`;
+  return page.evaluate(
+    `fetch("${API_BASE}${path}", ${init}).then(async (r) => ({ status: r.status, data: (await r.json()).data }))`,
+  );
+}
+
+/** What went through the proxy: with which cookies, and how it was answered. */
+type Passed = readonly [path: string, cookies: string | undefined, status: number];
+
+/** Answers the API from the server, and all else with a stub. */
+function proxyTo(serverPort: () => number, passed: Passed[]): Server {
+  return createServer((asked, answer) => {
+    const { method, url = "", headers } = asked;
+    if (!url.startsWith(API_BASE)) {
+      answer.setHeader("Content-Type", "text/html").end(STUB);
+      return;
+    }
+    const passing = request({ host: "127.0.0.1", port: serverPort(), path: url, method, headers }, (given) => {
+      passed.push([url, headers.cookie, given.statusCode!]);
+      answer.writeHead(given.statusCode!, given.headers);
+      given.pipe(answer);
+    });
+    passing.on("error", () => answer.destroy());
+    asked.pipe(passing);
+  });
+}
+
+describeInBrowser("the session's cookie in a browser", (openPage) => {
+  const people: Record<string, TestAccount> = {
+    ada: { sub: "ada", email: "ada@example.com", email_verified: true },
+  };
+  let provider: TestProvider;
+  let world: World;
+  const passed: Passed[] = [];
+  const proxy = proxyTo(() => world.server.port, passed);
+  /** Another site than the provider's, and than 127.0.0.1. */
+  let own: string;
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    own = `http://localhost:${(proxy.address() as AddressInfo).port}`;
+    provider = await TestProvider.start([`${own}${API_BASE}/auth/social/one/callback`], 0, people);
+    const { issuer, clientId, clientSecret } = provider;
+    const providers = { one: { issuer, client_id: clientId, client_secret: clientSecret } };
+    const env = { PUBLIC_URL: own, SOCIAL_PROVIDERS: JSON.stringify(providers) };
+    world = await World.start({ users: 0, named: { owner: { password: PASSWORD } }, markets: [], env });
+  });
+  afterAll(async () => {
+    proxy.closeAllConnections();
+    proxy.close();
+    await provider?.close();
+    if (world !== undefined) await expectEndsWell(world);
+  });
+
+  async function openStub(): Promise<Page> {
+    const page = await openPage({ baseURL: own });
+    await page.goto("/");
+    return page;
+  }
+
+  async function signIn(page: Page): Promise<void> {
+    const answer = await ask(page, "/auth/login", { email: "owner@example.com", password: PASSWORD, cookie: true });
+    expect([answer.status, answer.data.refresh_token]).toEqual([200, null]);
+  }
+
+  test("outlives reloads and serves two tabs at once, and no script sees it", async () => {
+    const page = await openStub();
+    await signIn(page);
+    expect(await page.evaluate("document.cookie")).toBe("");
+    await page.reload();
+    expect((await ask(page, "/auth/refresh", {})).status).toBe(200);
+    const tab = await page.context().newPage();
+    await tab.goto(`${own}/`);
+    for (let round = 0; round < 3; round++) {
+      const asked = [page, tab, page, tab].map((each) => ask(each, "/auth/refresh", {}));
+      expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    }
+    // Away before the answer is there.
+    await page.evaluate(`void fetch("${API_BASE}/auth/refresh", { method: "POST", body: "{}", headers: { "Content-Type": "application/json" } }).catch(() => {})`); // biome-ignore format: one line
+    await page.reload();
+    expect((await ask(page, "/auth/refresh", {})).status).toBe(200);
+  });
+
+  test("is of no use to a page of another site", async () => {
+    const page = await openStub();
+    await signIn(page);
+    const [before] = await page.context().cookies();
+    const foreign = await page.context().newPage();
+    await foreign.goto(`http://127.0.0.1:${new URL(own).port}/`);
+    passed.length = 0;
+    const url = `${own}${API_BASE}/auth/refresh`;
+    for (const type of ["text/plain", ""]) {
+      const body = `new Blob(["{}"], { type: "${type}" })`;
+      const init = `{ method: "POST", mode: "no-cors", credentials: "include", body: ${body} }`;
+      await foreign.evaluate(`fetch("${url}", ${init}).catch(() => null)`);
+    }
+    const form = `<form method=post enctype=text/plain action="${url}"><input name="{}" value=""></form>`;
+    await foreign.evaluate(`document.body.innerHTML = ${JSON.stringify(form)}`);
+    await Promise.all([foreign.waitForURL(url), foreign.evaluate("document.forms[0].submit()")]);
+    expect(passed).toEqual(Array(3).fill([`${API_BASE}/auth/refresh`, undefined, 403]));
+    expect((await page.context().cookies())[0]).toEqual(before);
+    expect((await ask(page, "/auth/refresh", {})).status).toBe(200);
+  });
+
+  test("is there after a sign-in at another site, with no token in the address", async () => {
+    const page = await openStub();
+    await page.setExtraHTTPHeaders({ "x-test-account": "ada" });
+    await page.goto(`${API_BASE}/auth/social/one?return_to=${encodeURIComponent("/markets?q=1")}`);
+    expect(page.url()).toBe(`${own}/sign-in/done?to=${encodeURIComponent("/markets?q=1")}`);
+    const kept = (await page.context().cookies(own)).find(({ name }) => name === "session");
+    expect(kept).toMatchObject({ httpOnly: true, sameSite: "Strict", path: "/" });
+    expect((await ask(page, "/auth/refresh", {})).status).toBe(200);
+  });
+});

@@ -1,0 +1,138 @@
+/** What README.md tells a newcomer to type works as it stands there: the first order, the first fill, the two bots. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Seed } from "../../server/seed.ts";
+import { eventually, expectQuiet, expectSoundDatabase } from "../server/support/checks.ts";
+import { API_BASE, Client, type MarketJson, type OrderJson, type PositionJson } from "../server/support/client.ts";
+import { TestServer, temporaryFolder } from "../server/support/server.ts";
+import { ALL_SCOPES, PUBLIC_URL, tokenOf, USDC } from "../server/support/world.ts";
+import { blockUnder, codeBlocks, putFile, pythonMissing, Running, readDocument } from "./code-blocks.ts";
+
+const BOT = "A bot in 30 lines";
+const MAX_BOT_LINES = 30;
+const BUY = 1;
+/** Taken of the page itself, by whoever changes it. */
+const DRAWN = "docs/figures/page.png";
+
+let server: TestServer;
+beforeAll(async () => {
+  const user = (name: string) => ({
+    email: `${name}@example.com`,
+    kyc_tier: 2,
+    deposit: 10_000 * USDC,
+    pats: [{ name, scopes: ALL_SCOPES, token: tokenOf(name) }],
+  });
+  const market = (name: string) => ({ slug: name, question: `${name}?`, outcomes: ["Yes", "No"] });
+  server = await TestServer.start({
+    seed: { users: ["node", "python", "other"].map(user), markets: [market("first")] } as Seed,
+    env: { PUBLIC_URL },
+  });
+});
+afterAll(async () => {
+  expectQuiet(server);
+  await server.stop();
+  expectSoundDatabase(server.dataDir);
+});
+
+test("first order, first fill", async () => {
+  // As after `npm start` in an empty folder.
+  const folder = temporaryFolder();
+  const fresh = await TestServer.start({ dataDir: join(folder, "data") });
+  const code = blockUnder("README.md", "First order, first fill", "sh").replaceAll("8080", String(fresh.port));
+  const output = await new Running("bash", ["-euc", code], folder).finished();
+  const answers = [...output.matchAll(/\{"code":\d+.*?\}(?=\{"code"|\s|$)/g)].map(([text]) => JSON.parse(text));
+  expect(answers.map((answer) => answer.code)).toEqual([0, 0, 0, 0, 0]);
+  expect(answers[2].data.bids).toEqual([[4200, 100]]);
+  const client = new Client(fresh, tokenIn(code, folder));
+  await eventually(async () => {
+    const [position] = await client.all<PositionJson>("/me/positions");
+    expect(position).toMatchObject({ market_id: 1, outcome_id: 1, quantity: 100, average_price: 4200 });
+  });
+  client.close();
+  await fresh.stop();
+});
+
+/** The token that the block reads from its file. */
+function tokenIn(code: string, folder: string): string {
+  const [, path] = /TOKEN=\$\(cat (\S+)\)/.exec(code)!;
+  return readFileSync(join(folder, path!), "utf8").trim();
+}
+
+test("the bots have no more lines than they say", () => {
+  const bots = codeBlocks("README.md").filter(({ heading }) => heading === BOT);
+  expect(bots.map(({ language }) => language)).toEqual(["js", "python"]);
+  for (const { code } of bots) expect(code.trimEnd().split("\n").length).toBeLessThanOrEqual(MAX_BOT_LINES);
+});
+
+const missing = pythonMissing();
+if (missing !== null) console.log(`README's bot in Python is not run: ${missing}`);
+
+test.each([
+  ["node", "js", "bot.mjs", process.execPath],
+  ["python", "python", "bot.py", "python3"],
+])("the bot in %s quotes, is filled, and leaves nothing", async (name, language, file, command) => {
+  if (name === "python" && missing !== null) return;
+  const folder = temporaryFolder();
+  putFile(folder, file, blockUnder("README.md", BOT, language));
+  const env = { BASE: server.root + API_BASE, TOKEN: tokenOf(name) };
+  const bot = new Running(command, [file], folder, env);
+  const [owner, other] = [new Client(server, tokenOf(name)), new Client(server, tokenOf("other"))];
+  const [market] = await other.all<MarketJson>("/markets");
+  const [yes, no] = market!.outcomes;
+  const quotes = await eventually(async () => {
+    const found = await owner.all<OrderJson>("/orders");
+    expect(found.filter(({ status }) => status === "open")).toHaveLength(2);
+    return found;
+  });
+  // Who bids the rest of 10,000 for No mints with the bot's bid for Yes.
+  const { price } = quotes.find(({ outcome_id }) => outcome_id === yes!.id)!;
+  const terms = { market_id: market!.id, outcome_id: no!.id, side: BUY, price: 10_000 - price, quantity: 20 };
+  await other.data("POST", "/orders", { ...terms, time_in_force: "ioc" });
+  await bot.wrote(new RegExp(`^filled 20 at ${price}$`, "m"));
+  bot.child.kill("SIGINT");
+  await bot.exited;
+  await eventually(async () => expect(await owner.all<OrderJson>("/orders")).toEqual([]));
+  owner.close();
+  other.close();
+});
+
+test("every link of the documents leads to a file", () => {
+  const documents = ["README.md", "CHANGELOG.md", ...filesIn("docs").filter((name) => name.endsWith(".md"))];
+  const broken: string[] = [];
+  for (const document of documents) {
+    for (const [, target] of readDocument(document).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      const path = join(dirname(document), target!);
+      if (/^[a-z]+:/.test(target!) || path === DRAWN || existsSync(pathOf(path))) continue;
+      broken.push(`${document}: ${target}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
+test("every command of the documents is one", async () => {
+  const { scripts } = JSON.parse(readDocument("package.json")) as { scripts: Record<string, string> };
+  const help = await new Running(process.execPath, [pathOf("dist/admin.js"), "help"], pathOf("")).finished();
+  const unknown: string[] = [];
+  for (const document of ["README.md", ...filesIn("docs").filter((name) => name.endsWith(".md"))]) {
+    const text = readDocument(document);
+    for (const [call, script] of text.matchAll(/npm run (?:-s )?([a-z]+)/g)) {
+      if (!(script! in scripts)) unknown.push(`${document}: ${call}`);
+    }
+    for (const [call, command] of text.matchAll(/(?:npm run admin --|dist\/admin\.js)\s+([a-z]+(?: [a-z]+)?)/g)) {
+      const [first] = command!.split(" ");
+      if (first !== "help" && !help.includes(`\n  ${first} `) && !help.includes(`\n  ${first}\n`))
+        unknown.push(`${document}: ${call}`);
+    }
+  }
+  expect(unknown).toEqual([]);
+});
+
+function filesIn(folder: string): string[] {
+  return readdirSync(pathOf(folder)).map((name) => join(folder, name));
+}
+
+function pathOf(name: string): string {
+  return fileURLToPath(new URL(`../../${name}`, import.meta.url));
+}

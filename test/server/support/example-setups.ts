@@ -1,0 +1,258 @@
+/**
+ * What must be there before a documented example can be sent as it stands: for each operation that names something, the
+ * thing is made, and its real id, secret or code takes the place of the example's.
+ */
+import type { Client, MarketJson, OrderJson } from "./client.ts";
+import {
+  freshEmail,
+  type Guests,
+  phoneCode,
+  register,
+  resetToken,
+  type SignedIn,
+  signIn,
+  signUp,
+  verificationToken,
+} from "./identity.ts";
+import { newMarket, take } from "./markets.ts";
+import { withdraw } from "./money.ts";
+import type { TestProvider } from "./oidc-provider.ts";
+import { BUY, SELL, terms } from "./terms.ts";
+import { codeIn } from "./third-party.ts";
+import type { World } from "./world.ts";
+
+/** What takes the place of parts of the example, and who asks where it isn't who usually would. */
+interface SetUp {
+  readonly client?: Client;
+  readonly params?: Readonly<Record<string, string | number>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Readonly<Record<string, unknown>>;
+}
+
+/** Who acts. */
+export interface Cast {
+  readonly world: World;
+  readonly guests: Guests;
+  /** With a personal access token, and with a session. */
+  readonly trader: Client;
+  readonly session: Client;
+  readonly operator: Client;
+  readonly provider: TestProvider;
+}
+
+export type SetUps = Readonly<Record<string, (cast: Cast, example: Example) => Promise<SetUp>>>;
+export interface Example {
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+interface Identified {
+  readonly id: number;
+}
+
+const idOf = async (made: Promise<Identified>): Promise<SetUp> => ({ params: { id: (await made).id } });
+let phones = 0;
+const freshPhone = (): string => `+1415555${2_000 + ++phones}`;
+
+/** An order that rests, of a market that no other example has. */
+const restingOrder = ({ world, trader }: Cast): Promise<OrderJson> =>
+  trader.place(terms(world.market(), 0, BUY, 4_200, 100, { client_order_id: `example-${++phones}` }));
+
+const marketIn = async ({ world, operator }: Cast, ...steps: string[]): Promise<SetUp> => {
+  const market = world.market();
+  for (const step of steps) await take(operator, market, step);
+  return { params: { id: market.id } };
+};
+const proposal = ({ trader }: Cast): Promise<SetUp> =>
+  idOf(trader.data<MarketJson>("POST", "/markets/proposals", newMarket()));
+const withdrawal = ({ session }: Cast): Promise<SetUp> => idOf(withdraw(session, 1_000_000));
+
+async function person({ world, guests }: Cast, tier: 0 | 1): Promise<SignedIn> {
+  return guests.keep(await signUp(world.server, freshEmail(), tier, freshPhone()));
+}
+
+const DOCUMENT = { document_type: "id_card", document_number: "L01X00T47", country: "DE" };
+async function application(cast: Cast): Promise<{ client: Client; id: number }> {
+  const { client } = await person(cast, 1);
+  const { id } = await client.data<Identified>("POST", "/me/identity", DOCUMENT);
+  return { client, id };
+}
+
+async function userOf(cast: Cast): Promise<number> {
+  return (await person(cast, 0)).user.id;
+}
+
+interface OAuthClient {
+  readonly id: number;
+  readonly client_id: string;
+  readonly client_secret: string;
+}
+const oauthClient = ({ session }: Cast): Promise<OAuthClient> =>
+  session.data("POST", "/me/oauth-clients", {
+    name: "third party",
+    redirect_uris: ["https://client.example/callback"],
+    confidential: true,
+  });
+
+/** A code that the example's own verifier redeems: it is of the challenge in the example of the authorization. */
+async function code(cast: Cast, authorization: object): Promise<Record<string, string>> {
+  const { client_id, client_secret } = await oauthClient(cast);
+  const body = { ...authorization, client_id, decision: "approve" };
+  const { redirect_to } = await cast.session.data<{ redirect_to: string }>("POST", "/oauth/authorize", body);
+  return { client_id, client_secret, code: codeIn(redirect_to) };
+}
+
+interface Granted extends Record<string, string> {
+  client_id: string;
+  client_secret: string;
+  access_token: string;
+  refresh_token: string;
+}
+async function tokens(cast: Cast, { authorization, redemption }: OAuthExamples): Promise<Granted> {
+  const own = await code(cast, authorization);
+  const { client_id, client_secret } = own as Granted;
+  const form = new URLSearchParams({ ...redemption, ...own }).toString();
+  const headers = { "Content-Type": "application/x-www-form-urlencoded" };
+  const { data } = await cast.world.anonymous().request<Granted>("POST", "/oauth/token", { body: form, headers });
+  return { ...data, client_id, client_secret };
+}
+
+/** The examples that one flow goes through. */
+export interface OAuthExamples {
+  readonly authorization: object;
+  readonly redemption: Record<string, string>;
+}
+
+export function setUpsWith(oauth: OAuthExamples): SetUps {
+  return {
+    // ---------------------------------------------------------------- orders
+    runBatch: async (cast, { body }) => {
+      const { id, market_id, outcome_id, client_order_id } = await restingOrder(cast);
+      const [place, amend, cancel] = body["operations"] as object[];
+      const operations = [
+        { ...place, market_id, outcome_id },
+        { ...amend, id },
+        { ...cancel, client_order_id },
+      ];
+      return { body: { operations } };
+    },
+    getOrder: (cast) => idOf(restingOrder(cast)),
+    cancelOrder: (cast) => idOf(restingOrder(cast)),
+    amendOrder: (cast) => idOf(restingOrder(cast)),
+    getBuilderStats: async ({ world, trader }) => {
+      const headers = { "X-Builder-Code": "acme-terminal" };
+      await trader.request("POST", "/orders", { headers, body: terms(world.market(), 0, BUY, 10, 1) });
+      return {};
+    },
+    listFills: async ({ world, trader }) => {
+      const market = world.markets[0]!;
+      const other = world.user();
+      await world.split(other, market, 10);
+      await trader.place(terms(market, 0, BUY, 9_000, 10));
+      await other.place(terms(market, 0, SELL, 9_000, 10));
+      return {};
+    },
+    mergeSets: async ({ world, trader }) => {
+      await world.split(trader, world.markets[0]!, 40);
+      return {};
+    },
+    // ---------------------------------------------------------------- money
+    getWithdrawal: withdrawal,
+    cancelWithdrawal: withdrawal,
+    getAnyWithdrawal: withdrawal,
+    payWithdrawal: withdrawal,
+    refuseWithdrawal: withdrawal,
+    withdrawFromHouse: async ({ operator }) => {
+      await operator.data("POST", "/admin/house/deposits", { amount: 2_000_000, reference: "for the example" });
+      return {};
+    },
+    takeBackApproval: async (cast) => {
+      const { params } = await withdrawal(cast);
+      const path = `/admin/withdrawals/${params!["id"]}/pay`;
+      return idOf(cast.operator.data<{ approval: Identified }>("POST", path, {}).then(({ approval }) => approval));
+    },
+    // ---------------------------------------------------------------- accounts
+    changePassword: async (cast) => ({ client: (await person(cast, 0)).client }),
+    sendPhoneCode: async (cast) => ({ client: (await person(cast, 0)).client, body: { phone: freshPhone() } }),
+    verifyPhone: async (cast) => {
+      const { client } = await person(cast, 0);
+      const phone = freshPhone();
+      await client.data("POST", "/me/phone", { phone });
+      return { client, body: { code: await phoneCode(cast.world.server, phone) } };
+    },
+    applyForTier2: async (cast) => ({ client: (await person(cast, 1)).client }),
+    getIdentityApplication: async (cast) => ({ client: (await application(cast)).client }),
+    endSession: async ({ world, guests, session }) => {
+      await guests.signIn(world.server, "trader@example.com");
+      const { items } = await session.get<{ items: (Identified & { current: boolean })[] }>("/me/sessions");
+      return { params: { id: items.find(({ current }) => !current)!.id } };
+    },
+    revokePersonalAccessToken: ({ session }) =>
+      idOf(session.data("POST", "/me/personal-access-tokens", { name: "old", scopes: ["portfolio:read"] })),
+    getOAuthClient: (cast) => idOf(oauthClient(cast)),
+    removeOAuthClient: (cast) => idOf(oauthClient(cast)),
+    revokeOAuthGrant: async (cast) => {
+      const { client_id } = await tokens(cast, oauth);
+      const { items } = await cast.session.get<{ items: (Identified & { client_id: string })[] }>("/me/oauth-grants");
+      return { params: { id: items.find((grant) => grant.client_id === client_id)!.id } };
+    },
+    // ---------------------------------------------------------------- sign-in
+    verifyEmail: async ({ world }) => {
+      const email = freshEmail();
+      await register(world.server, email);
+      return { body: { token: await verificationToken(world.server, email) } };
+    },
+    login: async () => ({ body: { email: "trader@example.com" } }),
+    refresh: async ({ world, guests }) => {
+      const { refreshToken } = await guests.signIn(world.server, "trader@example.com");
+      return { body: { refresh_token: refreshToken } };
+    },
+    logout: async ({ world, guests }) => ({ client: (await guests.signIn(world.server, "trader@example.com")).client }),
+    resetPassword: async (cast) => {
+      const { server } = cast.world;
+      const { user } = await person(cast, 0);
+      await cast.world.anonymous().data("POST", "/auth/forgot-password", { email: user.email });
+      return { body: { token: await resetToken(server, user.email) } };
+    },
+    finishSocialSignIn: async ({ world, provider }) => {
+      const { headers } = await world.anonymous().request("GET", "/auth/social/example");
+      const back = new URL(await provider.signInAt(headers.location!, "alice"));
+      const cookie = headers["set-cookie"]!.map((line) => line.split(";")[0]).join("; ");
+      return { query: Object.fromEntries(back.searchParams), headers: { Cookie: cookie } };
+    },
+    authorize: async (cast) => ({ query: { client_id: (await oauthClient(cast)).client_id } }),
+    decideAuthorization: async (cast) => ({ body: { client_id: (await oauthClient(cast)).client_id } }),
+    requestToken: async (cast) => ({ body: await code(cast, oauth.authorization) }),
+    revokeToken: async (cast) => {
+      const { client_id, client_secret, refresh_token } = await tokens(cast, oauth);
+      return { body: { client_id, client_secret, token: refresh_token } };
+    },
+    introspectToken: async (cast) => {
+      const { client_id, client_secret, access_token } = await tokens(cast, oauth);
+      return { body: { client_id, client_secret, token: access_token } };
+    },
+    // ---------------------------------------------------------------- operators
+    approveProposal: proposal,
+    refuseProposal: proposal,
+    openMarket: proposal,
+    getMarketRecord: proposal,
+    haltMarket: (cast) => marketIn(cast),
+    resumeMarket: (cast) => marketIn(cast, "halt"),
+    closeMarket: (cast) => marketIn(cast),
+    resolveMarket: (cast) => marketIn(cast, "close"),
+    voidMarket: (cast) => marketIn(cast, "close"),
+    suspendUser: async (cast) => ({ params: { id: await userOf(cast) } }),
+    restoreUser: async (cast) => {
+      const id = await userOf(cast);
+      await cast.operator.data("POST", `/admin/users/${id}/suspend`, {});
+      return { params: { id } };
+    },
+    approveIdentity: async (cast) => ({ params: { id: (await application(cast)).id } }),
+    refuseIdentity: async (cast) => ({ params: { id: (await application(cast)).id } }),
+  };
+}
+
+/** Signs in the seeded user. */
+export const sessionOf = async (world: World, guests: Guests, name: string): Promise<Client> =>
+  guests.keep(await signIn(world.server, `${name}@example.com`)).client;
