@@ -82,7 +82,7 @@ export const SIGN_IN_TEXTS: OperationTexts = {
     id: "listProviders",
     tag: "Sign-in",
     query: { jurisdiction: "DE" } satisfies Static<typeof S.JurisdictionQuery>,
-    response: { providers: ["example"] } satisfies Static<typeof S.SocialProviders>,
+    response: { providers: ["example"], jurisdictions: ["DE", "FR"] } satisfies Static<typeof S.SocialProviders>,
   },
   "GET /auth/social/:provider": {
     id: "startSocialSignIn",
@@ -111,6 +111,18 @@ export const OAUTH_TEXTS: OperationTexts = {
       "For a browser to go to. Where client or redirect URI are wrong it is not sent back, and answered 40000.",
     query: AUTHORIZATION,
     response: null,
+  },
+  "GET /oauth/clients/:client_id": {
+    id: "getAskingClient",
+    tag: "OAuth",
+    description: "What the consent page shows of who asks, to any user who is signed in.",
+    params: { client_id: example.oauthClient.client_id },
+    response: {
+      client_id: example.oauthClient.client_id,
+      name: example.oauthClient.name,
+      redirect_uris: example.oauthClient.redirect_uris,
+      created_at: example.oauthClient.created_at,
+    } satisfies Static<typeof S.AskingClient>,
   },
   "POST /oauth/authorize": {
     id: "decideAuthorization",
@@ -234,6 +246,7 @@ export const ACCOUNT_TEXTS: OperationTexts = {
     response: example.identityApplication,
   },
   "GET /me/sessions": { id: "listSessions", tag: "Account", query: PAGE, response: example.pageOf(example.session) },
+  "DELETE /me/sessions": { id: "endOtherSessions", tag: "Account", response: null },
   "DELETE /me/sessions/:id": { id: "endSession", tag: "Account", params: { id: 5 }, response: null },
   "GET /me/personal-access-tokens": {
     id: "listPersonalAccessTokens",

@@ -164,6 +164,7 @@ const ID_OR_SLUG: Json = {
 };
 const OTHER_PARAMETERS: JsonObject = {
   provider: { type: "string", minLength: 1 },
+  client_id: { type: "string", minLength: 1 },
   code: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
 };
 
