@@ -51,6 +51,8 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
   const signedIn = ({ now }: RouteRequest, { accessToken, user }: SignedIn, shown: string | null): string => {
     return JSON.stringify({ access_token: accessToken, refresh_token: shown, user: userView(user, exchange, now) });
   };
+  const failurePage = ({ kind, message }: ApiError): string =>
+    `${publicUrl()}/sign-in?error=${kind.code}&message=${encodeURIComponent(message)}`;
   const refreshByCookie = async (request: RouteRequest): Promise<string> => {
     const { headers, now, reply } = request;
     const kept = cookie.read(headers["cookie"]!);
@@ -201,6 +203,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       query: S.SocialStartQuery,
       response: S.Nothing,
       status: 302,
+      failurePage,
       async handler({ params, query, now, reply }) {
         const { jurisdiction = null, return_to = null } = query as Static<typeof S.SocialStartQuery>;
         const { location, state, binding } = await social.start(params[0], jurisdiction, now, return_to);
@@ -218,6 +221,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       headers: ["user-agent", "cookie"],
       query: S.CallbackQuery,
       response: S.SignIn,
+      failurePage,
       async handler(request) {
         const { params, query, now, headers, reply } = request;
         const given = query as Record<string, string>;
@@ -238,8 +242,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
           reply.redirect(`${publicUrl()}/sign-in/done?to=${encodeURIComponent(returnTo)}`);
         } catch (thrown) {
           const error = asApiError(thrown);
-          const message = encodeURIComponent(error.message);
-          reply.redirect(`${publicUrl()}/sign-in?error=${error.kind.code}&message=${message}`, error);
+          reply.redirect(failurePage(error), error);
         }
         return undefined;
       },

@@ -81,6 +81,8 @@ interface ReplyOptions {
   readonly oauth: boolean;
   /** Refusals leave at a bounded pace. */
   readonly pace: AnswerPace | null;
+  /** Where a browser is sent in place of an error; null where the error is answered. */
+  readonly failurePage: ((error: ApiError) => string) | null;
   /** Of every answer. */
   readonly headers: readonly Header[];
   readonly policy: AnswerPolicy;
@@ -99,6 +101,8 @@ export class Reply implements Responder {
   private readonly res: HttpResponse;
   private readonly options: ReplyOptions;
   private readonly packed: boolean;
+  /** A person is to read the answer. */
+  private readonly isShown: boolean;
   /** The connection ends with it. */
   private readonly isLast: boolean;
   /** Nothing that came behind its request is to be answered in this turn of the event loop. */
@@ -116,6 +120,7 @@ export class Reply implements Responder {
     this.isLast = isLast;
     this.isHeldBack = options.turn.isLong(Date.now()) || isLast;
     this.packed = accept !== "" && accept !== "*/*" && prefers(accept, MESSAGE_PACK);
+    this.isShown = options.failurePage !== null && prefers(accept, "text/html");
     options.counters.http.requests++;
     res.onAborted(() => {
       this.isAborted = true;
@@ -157,6 +162,10 @@ export class Reply implements Responder {
       logInternal(this.options.logger, error, this.requestId);
       this.options.counters.refused(error);
     }
+    this.sendTo(location);
+  }
+
+  private sendTo(location: string): void {
     this.header("Location", location);
     this.send(302, "");
   }
@@ -171,7 +180,8 @@ export class Reply implements Responder {
     if (this.done) return;
     this.options.counters.refused(error);
     if (error instanceof RateLimited) this.rate = error.rate;
-    if (this.options.pace === null) this.writeError(error, allow, isHead);
+    if (this.isShown) this.sendTo(this.options.failurePage!(error));
+    else if (this.options.pace === null) this.writeError(error, allow, isHead);
     else this.later(() => this.writeError(error, allow, isHead));
   }
 
@@ -360,8 +370,8 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     methods[isOwn ? "own" : "open"].push(route.method);
     methodsOf.set(path, methods);
     const { logger, counters, policy, turn, pace } = options;
-    const { status, contentType, oauth, cache } = route;
-    const own = { status, contentType, oauth, cache, headers: compiled.headers };
+    const { status, contentType, oauth, cache, failurePage } = route;
+    const own = { status, contentType, oauth, cache, failurePage, headers: compiled.headers };
     const answers = { logger, counters, policy, turn, isOwn, ...own, pace: signsIn(route) ? pace : null };
     const handler = (res: HttpResponse, req: HttpRequest): void => {
       head.read(req);
@@ -416,7 +426,8 @@ export function replyWithoutRoute(
 ): { reply: Reply; head: RequestHead } {
   head.read(req);
   const rest = { status: 200, contentType: null, oauth: false, pace: null, headers: [], isOwn: false, cache: null };
-  return { reply: new Reply(res, head, { logger, counters, policy, turn, ...rest }), head };
+  const answers = { logger, counters, policy, turn, failurePage: null, ...rest };
+  return { reply: new Reply(res, head, answers), head };
 }
 
 /**

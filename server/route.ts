@@ -75,6 +75,8 @@ export interface Route {
   readonly enveloped: boolean;
   /** Of a success that is neither JSON nor MessagePack, null otherwise. */
   readonly contentType: string | null;
+  /** Where a person whom a link led here reads what went wrong, in place of JSON; null where only programs come. */
+  readonly failurePage: ((error: ApiError) => string) | null;
   /** Cache-Control of a success; null where nobody may keep it. */
   readonly cache: string | null;
   /** It will go: each answer says so. */
@@ -97,6 +99,7 @@ type Optional =
   | "status"
   | "enveloped"
   | "contentType"
+  | "failurePage"
   | "cache"
   | "deprecated";
 type RouteInput = Omit<Route, Optional> & Partial<Pick<Route, Optional>>;
@@ -121,6 +124,7 @@ export function route(input: RouteInput): Route {
     status: 200,
     enveloped: true,
     contentType: null,
+    failurePage: null,
     cache: null,
     deprecated: null,
     ...input,

@@ -706,4 +706,26 @@ describe("sign-in at an identity provider", () => {
     const spoilt = callback.replace(/code=[^&]+/, "code=x");
     expect(expectFailed(page, await comeBack(page, spoilt), 40100)).toMatch(/failed/);
   });
+
+  test("shows a person its page where nothing is known of the sign-in, and programs JSON", async () => {
+    const browser = { Accept: "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Site": "cross-site" };
+    const faults = [
+      ["/auth/social/one/callback?state=unknown&code=x", 40100],
+      ["/auth/social/one/callback?state=a&state=b", 40000],
+      [`/auth/social/gone${returnTo("/x")}`, 50300],
+      [`/auth/social/none${returnTo("/x")}`, 4040],
+      [`/auth/social/one${returnTo("//evil.example")}`, 40000],
+    ] as const;
+    for (const [path, code] of faults) {
+      const page = new Page();
+      const { status, headers } = await page.request("GET", path, undefined, browser);
+      expect([path, status, headers["cache-control"]]).toEqual([path, 302, "no-store"]);
+      expectFailed(page, new URL(headers.location!), code);
+      expect(page.cookies.size).toBe(0);
+    }
+    for (const accept of ["application/json", "*/*", "text/html;q=0.1, application/json"]) {
+      const asked = new Page().request("GET", faults[0][0], undefined, { Accept: accept });
+      await expectRefused(asked, 401, 40100, /no such sign-in/);
+    }
+  });
 });

@@ -90,10 +90,13 @@ const FAULTS: readonly (readonly [pattern: RegExp, text: string])[] = [
   ],
   [/no such sign-in/, "That sign-in was begun in another browser, or more than ten minutes ago. Try again."],
   [/not offered/, "This provider isn't offered where you are."],
+  [/needs a jurisdiction/, "Choose where you live first: this provider isn't offered everywhere."],
+  [/cannot be reached/, "The provider can't be reached at the moment. Try again, or sign in with your password."],
 ];
 const CODES: Readonly<Record<string, string>> = {
   "40100": "The provider didn't sign you in: it was canceled there, or something went wrong. Try again.",
-  "50300": "The provider can't be reached at the moment. Try again, or sign in with your password.",
+  "42900": "That was too often from your network. Wait a minute and try again.",
+  "50300": "The exchange is busy or starting. Try again in a moment.",
 };
 
 function SocialFault() {
