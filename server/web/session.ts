@@ -22,7 +22,11 @@ let expiresAt = 0;
 let aheadMs = 0;
 let renewing: Promise<boolean> | null = null;
 let starting: Promise<void> | null = null;
+/** Whoever is signed in ends it here: being told of that by the exchange is no news. */
+let isLeaving = false;
 let renewsItself: ReturnType<typeof setTimeout> | undefined;
+/** How long after a renewal that fails the next one comes. */
+let againMs = 0;
 /** Rises where a session ends here: what was asked for before it is nobody's any more. */
 let generation = 0;
 const listeners = new Set<(token: string | null) => void>();
@@ -37,6 +41,10 @@ const HINT = "signed-in";
 const MAX_AHEAD_MS = 30_000;
 /** When a page that nobody touches renews its token, so that its stream goes on. */
 const IDLE_RENEWAL = { at: 0.75, spread: 0.1 } as const;
+/** After one that failed: soon, while the token just spent is still taken for the new one that didn't arrive. */
+const RENEWED_AGAIN = { firstMs: 2_000, mostMs: 60_000 } as const;
+/** Of requests that bring a cookie: a line that died must not keep all tabs waiting. */
+const TIMEOUT_MS = { renewal: 5_000, signIn: 20_000 } as const;
 const LOCK = "renew-session";
 const OTHER_USER = "Another account has signed in in this browser, and so here too.";
 
@@ -77,11 +85,22 @@ function take(text: string): void {
   const lifeMs = (exp - iat) * 1_000;
   expiresAt = Date.now() + lifeMs;
   aheadMs = Math.min(MAX_AHEAD_MS, lifeMs / 5);
-  clearTimeout(renewsItself);
   const { at, spread } = IDLE_RENEWAL;
-  renewsItself = setTimeout(() => void renew().catch(() => {}), lifeMs * (at + spread * Math.random()));
+  againMs = RENEWED_AGAIN.firstMs;
+  renewIn(lifeMs * (at + spread * Math.random()));
   localStorage.setItem(HINT, "1");
   for (const listener of listeners) listener(token);
+}
+
+function renewIn(waitMs: number): void {
+  clearTimeout(renewsItself);
+  renewsItself = setTimeout(() => void renew().catch(() => {}), waitMs);
+}
+
+function renewAgain(error: unknown): void {
+  const { retryAfter = null } = error instanceof ApiError ? error : {};
+  renewIn(retryAfter === null ? againMs : retryAfter * 1_000);
+  againMs = Math.min(2 * againMs, RENEWED_AGAIN.mostMs);
 }
 
 /** @param why told to whoever was signed in and didn't end it here */
@@ -100,28 +119,42 @@ function forget(why: string | null = null): void {
 
 /** True where there is a good token afterwards, and its user is known. @throws ApiError where nobody could say */
 export function renew(): Promise<boolean> {
-  renewing ??= renewAlone().finally(() => {
-    renewing = null;
-  });
+  renewing ??= renewAlone()
+    .catch((error) => {
+      if (token !== null) renewAgain(error);
+      throw error;
+    })
+    .finally(() => {
+      renewing = null;
+    });
   return renewing;
 }
 
+/** One tab at a time: the cookie of an answer that is under way would come after the new one. */
+function alone<T>(run: () => Promise<T>): Promise<T> {
+  // Where the page isn't served over HTTPS or from the machine itself browsers have no locks.
+  return navigator.locks === undefined ? run() : navigator.locks.request(LOCK, run);
+}
+
 async function renewAlone(): Promise<boolean> {
-  const asked = generation;
-  const ask = async (): Promise<void> => {
+  await alone(async () => {
+    const asked = generation;
     try {
       // It may go on when the page is left: the cookie that it brings is the only one that counts then.
-      const { access_token } = await call<Tokens>("POST", "/auth/refresh", { body: {}, keepalive: true });
+      const options = { body: {}, keepalive: true, signal: AbortSignal.timeout(TIMEOUT_MS.renewal) };
+      const { access_token } = await call<Tokens>("POST", "/auth/refresh", options);
       // Unless they signed out meanwhile.
       if (generation === asked) take(access_token);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       if (generation === asked) forget(whyEnded(error));
     }
-  };
-  // Where the page isn't served over HTTPS or from the machine itself browsers have no locks.
-  await (navigator.locks === undefined ? ask() : navigator.locks.request(LOCK, ask));
-  if (token !== null && user.peek() === null) enter(await call<User>("GET", "/me", { token }));
+  });
+  if (token !== null && user.peek() === null) {
+    const asked = generation;
+    const found = await call<User>("GET", "/me", { token });
+    if (generation === asked) enter(found);
+  }
   return token !== null;
 }
 
@@ -138,7 +171,9 @@ function isRefusal(error: unknown): error is ApiError {
 
 function whyEnded({ status, message }: ApiError): string | null {
   if (status === 403) return `You are signed out: ${message}.`;
-  return user.peek() === null ? null : "Your session has ended: it was ended elsewhere, or its time was over.";
+  return user.peek() === null || isLeaving
+    ? null
+    : "Your session has ended: it was ended elsewhere, or its time was over.";
 }
 
 /** Finds out who is signed in: at start, and when another tab signed in. */
@@ -157,7 +192,8 @@ async function findSession(): Promise<void> {
     }
     try {
       await renew();
-      return;
+      // Unless it was begun for whoever was here before.
+      if (sessionState.peek() !== "unknown") return;
     } catch (error) {
       if (isRefusal(error)) {
         forget(whyEnded(error));
@@ -181,11 +217,9 @@ export async function loadUser(): Promise<void> {
 
 /** @throws ApiError */
 export async function signIn(email: string, password: string): Promise<User> {
-  // The cookie of an answer that is under way would come after the new one.
   await renewing?.catch(() => {});
-  const answer = await call<Tokens & { user: User }>("POST", "/auth/login", {
-    body: { email, password, cookie: true },
-  });
+  const options = { body: { email, password, cookie: true }, signal: AbortSignal.timeout(TIMEOUT_MS.signIn) };
+  const answer = await alone(() => call<Tokens & { user: User }>("POST", "/auth/login", options));
   take(answer.access_token);
   enter(answer.user);
   tell({ signedIn: answer.user.id });
@@ -202,11 +236,14 @@ export async function signedInElsewhere(): Promise<User | null> {
 
 /** @throws ApiError where the session may live on */
 export async function signOut(): Promise<void> {
+  isLeaving = true;
   try {
     await request("POST", "/auth/logout");
   } catch (error) {
     // One that has ended already is no mistake.
     if (!(error instanceof ApiError) || (error.status !== 401 && error.status !== 403)) throw error;
+  } finally {
+    isLeaving = false;
   }
   forget();
   tell("out");
@@ -224,6 +261,8 @@ export async function requestRaw(method: string, path: string, options: CallOpti
   const used = await accessToken();
   expectSame(asked);
   const first = await send(method, path, { ...options, token: used });
+  // Nor is what one may see shown to another.
+  if (used !== null) expectSame(asked);
   if (first.ok) return first;
   const error = await errorOf(first);
   if (error.status !== 401 || used === null) throw error;
@@ -231,6 +270,7 @@ export async function requestRaw(method: string, path: string, options: CallOpti
   if (token === used && !(await renew())) throw error;
   expectSame(asked);
   const second = await send(method, path, { ...options, token });
+  expectSame(asked);
   if (!second.ok) throw await errorOf(second);
   return second;
 }
