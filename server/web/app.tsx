@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { balance } from "./account-state.ts";
 import { money } from "./format.ts";
 import { liveState } from "./live.ts";
+import { leadingBack } from "./pages/after-sign-in.ts";
 import { Feed } from "./pages/feed.tsx";
 import type { PagePath } from "./paths.ts";
 import { here, href, location, navigate } from "./router.ts";
@@ -88,10 +89,10 @@ function SignInFirst() {
       <h1>Sign in first</h1>
       <p>This page shows what is yours alone.</p>
       <p class="row">
-        <a class="button primary" href={href(`/sign-in?to=${encodeURIComponent(here())}`)}>
+        <a class="button primary" href={href(leadingBack("/sign-in"))}>
           Sign in
         </a>
-        <a class="button" href={href("/sign-up")}>
+        <a class="button" href={href(leadingBack("/sign-up"))}>
           Create an account
         </a>
       </p>
@@ -158,10 +159,10 @@ function SignedOut() {
   if (sessionState.value === "unknown") return <span class="faint">{sessionTrouble.value ?? "…"}</span>;
   return (
     <>
-      <a class="button" href={href("/sign-in")}>
+      <a class="button" href={href(leadingBack("/sign-in"))}>
         Sign in
       </a>
-      <a class="button primary" href={href("/sign-up")}>
+      <a class="button primary" href={href(leadingBack("/sign-up"))}>
         Sign up
       </a>
     </>

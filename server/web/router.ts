@@ -28,12 +28,12 @@ export const href = (path: string): string => base + path.slice(1);
 
 const OWN_PATH = /^\/(?![/\\])/;
 
-/** The path of the page that a parameter names; "/" where it names none, or another site. */
+/** The path that a parameter names; "/" where the page has none such, or it names another site. */
 export function ownPath(text: string | null): string {
   if (text === null || !OWN_PATH.test(text)) return "/";
   const { origin, pathname, search: query, hash: fragment } = new URL(href(text), window.location.href);
   const path = below(pathname) + query + fragment;
-  return origin === window.location.origin && OWN_PATH.test(path) ? path : "/";
+  return origin === window.location.origin && OWN_PATH.test(path) && findPage(below(pathname)) !== null ? path : "/";
 }
 
 /** @param path below the base @param replace the present entry of the history */

@@ -1,10 +1,10 @@
 /** Where a sign-in at an identity provider comes back to: the session is in the cookie, and is taken up. */
 import { useEffect, useState } from "preact/hooks";
-import { href, navigate, ownPath, search } from "../router.ts";
+import { href, navigate, search } from "../router.ts";
 import { signedInElsewhere } from "../session.ts";
 import { useAction } from "../ui/data.ts";
 import { ErrorNotice, Loading } from "../ui/parts.tsx";
-import { afterSignIn, keepReturn, keptReturn } from "./after-sign-in.ts";
+import { afterSignIn, keepReturn, keptReturn, returnPath } from "./after-sign-in.ts";
 
 export default function SignInDone() {
   const [isMissing, setMissing] = useState(false);
@@ -14,7 +14,7 @@ export default function SignInDone() {
       setMissing(true);
       return;
     }
-    const to = ownPath(keptReturn() ?? search.peek().get("to"));
+    const to = returnPath(keptReturn() ?? search.peek().get("to"));
     keepReturn(null);
     navigate(afterSignIn(found, to), true);
   });

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { MAX_RETURN_TO_LENGTH } from "../../../engine/limits.ts";
 import { API, ApiError, call, withQuery } from "../api.ts";
 import { countryName } from "../countries.ts";
-import { href, navigate, ownPath, search } from "../router.ts";
+import { href, navigate, search } from "../router.ts";
 import { sessionState, signIn, user } from "../session.ts";
 import type { SocialProviders } from "../types.ts";
 import { useAction, useLoaded } from "../ui/data.ts";
@@ -11,11 +11,12 @@ import { emailProblem, useChecked } from "../ui/form.ts";
 import { ErrorNotice, Field, Loading, Select } from "../ui/parts.tsx";
 import { PasswordField } from "../ui/password.tsx";
 import { explain } from "../words.ts";
-import { afterSignIn, keepReturn } from "./after-sign-in.ts";
+import { afterSignIn, keepReturn, keptReturn, leadingBack, returnPath } from "./after-sign-in.ts";
 import "./account.css";
 
 export default function SignIn() {
-  const to = ownPath(search.value.get("to"));
+  // Who comes back from a provider without success still wants to go there.
+  const to = returnPath(search.value.get("to") ?? (search.value.has("error") ? keptReturn() : null));
   const state = sessionState.value;
   useEffect(() => {
     document.title = "Sign in · Prediction Exchange";
@@ -24,7 +25,6 @@ export default function SignIn() {
     if (state === "in") navigate(afterSignIn(user.peek()!, to), true);
   }, [state]);
   if (state === "in") return <Loading what="You are signed in" />;
-  const query = search.value.get("to") === null ? "" : `?to=${encodeURIComponent(to)}`;
   return (
     <section class="narrow">
       <h1>Sign in</h1>
@@ -32,7 +32,7 @@ export default function SignIn() {
       <PasswordForm />
       <Providers to={to} />
       <p>
-        New here? <a href={href(`/sign-up${query}`)}>Create an account</a>.
+        New here? <a href={href(leadingBack("/sign-up", to))}>Create an account</a>.
       </p>
     </section>
   );
@@ -144,8 +144,8 @@ function Providers({ to }: { to: string }) {
   }
   const offered = data?.providers ?? [];
   if (offered.length === 0 && jurisdictions.length === 0) return null;
-  const isLong = to.length > MAX_RETURN_TO_LENGTH;
-  const query = { jurisdiction: chosen, return_to: isLong ? "/" : to };
+  // One that is too long to go along is kept here alone.
+  const query = { jurisdiction: chosen, return_to: to.length > MAX_RETURN_TO_LENGTH ? "/" : to };
   const named = jurisdictions.map((code) => [code, countryName(code)] as const);
   return (
     <div class="stack social">
@@ -163,7 +163,7 @@ function Providers({ to }: { to: string }) {
           key={name}
           class="button"
           href={`${API}${withQuery(`/auth/social/${name}`, query)}`}
-          onClick={() => keepReturn(isLong ? to : null)}
+          onClick={() => keepReturn(to)}
         >
           Continue with {capitalized(name)}
         </a>

@@ -9,6 +9,7 @@ import { MailAgain } from "../ui/mail-again.tsx";
 import { ErrorNotice, Field, Notice } from "../ui/parts.tsx";
 import { NewPasswordField, newPasswordProblem } from "../ui/password.tsx";
 import { explainField } from "../words.ts";
+import { leadingBack, returnPath } from "./after-sign-in.ts";
 import "./account.css";
 
 const TAKEN = 40900;
@@ -28,8 +29,7 @@ export default function SignUp() {
   if (isMade) return <LookIntoMail email={email.trim()} />;
   const isTaken = error instanceof ApiError && error.code === TAKEN;
   const told = { email: isTaken ? "This address has an account." : null, password: explainField(error, "password") };
-  const to = search.value.get("to");
-  const keep = to === null ? "" : `?to=${encodeURIComponent(to)}`;
+  const signIn = href(leadingBack("/sign-in", returnPath(search.value.get("to"))));
   return (
     <section class="narrow">
       <h1>Create an account</h1>
@@ -60,8 +60,7 @@ export default function SignUp() {
         />
         {isTaken && (
           <Notice kind="warn">
-            Is it yours? <a href={href(`/sign-in${keep}`)}>Sign in</a>, or{" "}
-            <a href={href("/forgot-password")}>set a new password</a>.
+            Is it yours? <a href={signIn}>Sign in</a>, or <a href={href("/forgot-password")}>set a new password</a>.
           </Notice>
         )}
         {!isTaken && told.password === null && <ErrorNotice error={error} />}
@@ -70,7 +69,7 @@ export default function SignUp() {
         </button>
       </form>
       <p>
-        You have an account? <a href={href(`/sign-in${keep}`)}>Sign in</a>.
+        You have an account? <a href={signIn}>Sign in</a>.
       </p>
     </section>
   );
@@ -91,7 +90,7 @@ function LookIntoMail({ email }: { email: string }) {
       <p>Nothing there after a few minutes? Look among the unwanted mails too.</p>
       <MailAgain path="/auth/resend-verification" email={email} label="Send the link again" />
       <p>
-        <a href={href("/sign-in")}>Sign in</a>
+        <a href={href(leadingBack("/sign-in", returnPath(search.value.get("to"))))}>Sign in</a>
       </p>
     </section>
   );

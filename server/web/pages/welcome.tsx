@@ -1,7 +1,7 @@
 /** What is left to do before one may trade, step by step: the mailed link, then the phone. */
 import { useEffect, useRef } from "preact/hooks";
 import { money } from "../format.ts";
-import { href, ownPath, search } from "../router.ts";
+import { href, search } from "../router.ts";
 import { user } from "../session.ts";
 import type { Children } from "../ui/data.ts";
 import { useFreshUser } from "../ui/fresh-user.ts";
@@ -9,6 +9,7 @@ import { MailAgain } from "../ui/mail-again.tsx";
 import { Badge } from "../ui/parts.tsx";
 import { PhoneSteps } from "../ui/phone.tsx";
 import { Tiers } from "../ui/tiers.tsx";
+import { returnPath } from "./after-sign-in.ts";
 import "./account.css";
 
 export default function Welcome() {
@@ -18,7 +19,7 @@ export default function Welcome() {
     document.title = "Welcome · Prediction Exchange";
   }, []);
   const { email, email_verified, phone, phone_verified, kyc_tier, daily_activity } = user.value!;
-  const to = ownPath(search.value.get("to"));
+  const to = returnPath(search.value.get("to"));
   const isReady = kyc_tier > 0;
   return (
     <section class="narrow wide">
@@ -32,7 +33,7 @@ export default function Welcome() {
           ) : (
             <>
               <p>
-                Open the link that we sent to <strong>{email}</strong>. This page notices when you come back to it.
+                Open the link that we sent to <strong>{email}</strong>. On any device: this page notices.
               </p>
               <MailAgain path="/auth/resend-verification" email={email} label="Send the link again" />
             </>

@@ -2,7 +2,9 @@
 import { useEffect } from "preact/hooks";
 import { loadUser } from "../session.ts";
 
-/** Reads it when the page opens and whenever it is looked at again. */
+const EVERY_MS = 15_000;
+
+/** Reads it when the page opens, whenever it is looked at again, and while it is. */
 export function useFreshUser(): void {
   useEffect(() => {
     const read = (): void => {
@@ -11,6 +13,10 @@ export function useFreshUser(): void {
     };
     read();
     document.addEventListener("visibilitychange", read);
-    return () => document.removeEventListener("visibilitychange", read);
+    const timer = setInterval(read, EVERY_MS);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", read);
+    };
   }, []);
 }
