@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
 import { href, search, setSearch } from "../router.ts";
 import { loadUser, sessionState, user } from "../session.ts";
+import type { User } from "../types.ts";
 import { useAction } from "../ui/data.ts";
 import { emailProblem, useChecked } from "../ui/form.ts";
 import { ErrorNotice, Field, Loading, Notice } from "../ui/parts.tsx";
@@ -10,10 +11,10 @@ import "./account.css";
 
 export default function VerifyEmail() {
   const [token] = useState(() => search.peek().get("token") ?? "");
-  const [isVerified, setVerified] = useState(false);
+  /** Whose address it was. */
+  const [verified, setVerified] = useState<User | null>(null);
   const { run, error } = useAction(async () => {
-    await call("POST", "/auth/verify-email", { body: { token } });
-    setVerified(true);
+    setVerified(await call<User>("POST", "/auth/verify-email", { body: { token } }));
     // It is used: a reload must not try it again.
     setSearch({ token: null });
     if (sessionState.peek() === "in") await loadUser().catch(() => {});
@@ -23,7 +24,8 @@ export default function VerifyEmail() {
     if (token !== "") void run();
   }, []);
   const isOver = error instanceof ApiError && error.status === 400;
-  if (isVerified || (token === "" && user.value?.email_verified === true)) return <Verified />;
+  if (verified !== null) return <Verified owner={verified} />;
+  if (token === "" && user.value?.email_verified === true) return <Verified owner={user.value} />;
   if (token === "" || isOver) return <AnotherLink isOver={isOver} />;
   return (
     <section class="narrow">
@@ -33,21 +35,28 @@ export default function VerifyEmail() {
   );
 }
 
-function Verified() {
-  const isIn = sessionState.value === "in";
+function Verified({ owner }: { owner: User }) {
+  const isOther = user.value !== null && user.value.id !== owner.id;
+  const isIn = user.value !== null && !isOther;
+  const rest = owner.phone_verified ? "You can trade." : "Your phone number is left: then you can trade.";
   return (
     <section class="narrow">
       <h1>Your e-mail address is confirmed</h1>
       <p role="status">
-        {isIn
-          ? "What is left is your phone number."
-          : "Sign in next, and verify your phone number: then you can trade."}
+        <strong class="break">{owner.email}</strong> is yours. {isIn ? rest : "Sign in next."}
       </p>
-      <p>
-        <a class="button primary" href={href(isIn ? "/welcome" : "/sign-in")}>
-          {isIn ? "Go on" : "Sign in"}
-        </a>
-      </p>
+      {isOther && (
+        <Notice kind="warn">
+          Here you are signed in as {user.value!.email}, another account. Sign out first to use the confirmed one.
+        </Notice>
+      )}
+      {!isOther && (
+        <p>
+          <a class="button primary" href={href(isIn ? "/welcome" : "/sign-in")}>
+            {isIn ? "Go on" : "Sign in"}
+          </a>
+        </p>
+      )}
     </section>
   );
 }
