@@ -303,8 +303,14 @@ export const NewPat = closed({
     ),
   ),
 });
+/** Users decide by it: nothing that can't be seen, turns the text around, or stacks marks over what stands beside it. */
+const ClientName = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: "^(?!\\s)(?!.*\\p{M}{4})[^\\p{C}\\p{Zl}\\p{Zp}]{1,100}(?<!\\s)$",
+});
 export const NewOAuthClient = closed({
-  name: Name,
+  name: ClientName,
   redirect_uris: Type.Array(Type.String({ minLength: 1, maxLength: 2_000 }), {
     minItems: 1,
     maxItems: MAX_REDIRECT_URIS,

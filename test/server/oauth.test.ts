@@ -149,6 +149,22 @@ describe("registration of clients", () => {
     await party.tokens(alice.client);
   });
 
+  test("a name that could pass for something else to whoever reads it is refused", async () => {
+    const wrong = [
+      ...["", " ", " Robot", "Robot ", "\u200b", "Robot\u202etobor", "Ro\u00adbot", "a\u2028b", "\u2066a", "\ufeffa"],
+      ...[`a${"\u0301".repeat(4)}`, "x".repeat(101), "\ue000", "a\nb"],
+    ];
+    const taken: string[] = [];
+    for (const name of wrong) if ((await create({ ...wish, name })).code !== 40000) taken.push(JSON.stringify(name));
+    expect(taken).toEqual([]);
+    for (const name of ["Rob-o-t 2 (beta)", "Größe & Söhne", "日本の取引", "رباط", "🤖"]) {
+      const { data } = await create({ ...wish, name });
+      expect(data.name).toBe(name);
+      secrets.add(data.client_secret!);
+      await owner.data("DELETE", `/me/oauth-clients/${data.id}`);
+    }
+  });
+
   test("redirect URIs that would give codes away are refused", async () => {
     const wrong = [
       "javascript:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "blob:https://client.example/1",

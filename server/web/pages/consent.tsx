@@ -43,8 +43,8 @@ export default function Consent() {
   if (!data.redirect_uris.includes(redirectUri) || placeOf(redirectUri) === null) {
     return (
       <Faulty>
-        The request says that it comes from "{data.name}", but would lead to an address that this app hasn't registered.
-        Somebody may be trying to get at your account. You aren't sent there.
+        The request says that it comes from "<bdi class="break">{data.name}</bdi>", but would lead to an address that
+        this app hasn't registered. Somebody may be trying to get at your account. You aren't sent there.
       </Faulty>
     );
   }
@@ -87,7 +87,9 @@ function Decision({ client }: { client: AskingClient }) {
   if (left !== null) return <Left name={client.name} address={left} />;
   return (
     <section class="narrow">
-      <h1 class="break">Let {client.name} use your account?</h1>
+      <h1 class="break">
+        Let "<bdi>{client.name}</bdi>" use your account?
+      </h1>
       <p>
         You are signed in as <strong class="break">{user.value!.email}</strong>. <OtherUser />
       </p>
@@ -112,8 +114,8 @@ function Decision({ client }: { client: AskingClient }) {
       </div>
       <Notice>
         You are led to <strong class="break">{place}</strong>. Anybody can register an app: allow only what you began
-        yourself. {client.name} was registered {date(client.created_at)}. You can revoke access at any time under
-        Connected apps.
+        yourself. "<bdi class="break">{client.name}</bdi>" was registered {date(client.created_at)}. You can revoke
+        access at any time under Connected apps.
       </Notice>
       <ErrorNotice error={error} />
       <div class="row">
@@ -147,7 +149,9 @@ function OtherUser() {
 function Left({ name, address }: { name: string; address: string }) {
   return (
     <section class="narrow">
-      <h1>Back to {name}</h1>
+      <h1 class="break">
+        Back to "<bdi>{name}</bdi>"
+      </h1>
       <p role="status">You can close this page once the app has opened.</p>
       <p>
         <a href={address}>It doesn't open</a>
