@@ -100,7 +100,9 @@ export class Kyc {
       found.wrong++;
       if (found.wrong >= MAX_WRONG_CODES) found.code = "";
       const left = MAX_WRONG_CODES - found.wrong;
-      throw badRequest(left === 0 ? "code: wrong, ask for a new one" : `code: wrong, ${left} more tries`);
+      throw badRequest(
+        left === 0 ? "code: wrong, ask for a new one" : `code: wrong, ${left} more ${left === 1 ? "try" : "tries"}`,
+      );
     }
     found.code = "";
     const write = changeUser(user, { phone: found.phone, phoneVerifiedAt: context.now });

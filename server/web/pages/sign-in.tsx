@@ -88,8 +88,8 @@ const FAULTS: readonly (readonly [pattern: RegExp, text: string])[] = [
     /vouch/,
     "The provider doesn't say that your e-mail address is verified. Verify it there, or sign up with a password.",
   ],
-  [/no such sign-in/, "That sign-in was begun in another browser, or more than ten minutes ago. Try again."],
-  [/not offered/, "This provider isn't offered where you are."],
+  [/no such sign-in has/, "That sign-in was begun in another browser, or more than ten minutes ago. Try again."],
+  [/not offered|no such sign-in provider/, "This provider isn't offered where you are."],
   [/needs a jurisdiction/, "Choose where you live first: this provider isn't offered everywhere."],
   [/cannot be reached/, "The provider can't be reached at the moment. Try again, or sign in with your password."],
 ];
