@@ -40,6 +40,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   CancelOrder: S.CancelOrder,
   Candles: S.Candles,
   ChangeSets: S.ChangeSets,
+  AskingClient: S.AskingClient,
   CreatedOAuthClient: S.CreatedOAuthClient,
   CreatedPersonalAccessToken: S.CreatedPat,
   Credentials: S.Credentials,

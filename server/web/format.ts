@@ -25,6 +25,9 @@ export function readMoney(text: string): number | null {
 /** "42 %", "42.5 %": a price as a probability. */
 export const percent = (bps: number | null): string => (bps === null ? "–" : `${bps / 100} %`);
 
+/** "42.50 %": where prices stand below each other. */
+export const fullPercent = (bps: number): string => `${(bps / 100).toFixed(2)} %`;
+
 /** "42.5¢" of a price: what a share costs. */
 export const cents = (bps: number | null): string => (bps === null ? "–" : `${bps / 100}¢`);
 

@@ -20,6 +20,7 @@ export function explain(error: unknown): string {
   if (code === 50300) return `The exchange is busy or starting. Nothing was done; try again ${soon}.`;
   if (status >= 500)
     return `The exchange made a mistake.${traceId === null ? "" : ` Quote ${traceId} when you report it.`}`;
+  if (code === 40900) return conflict(message);
   if (code === 40300 && /KYC tier 2/.test(message))
     return "Your identity must be verified first, on your account page.";
   if (code === 40300 && /KYC tier/.test(message)) {
@@ -27,18 +28,8 @@ export function explain(error: unknown): string {
   }
   if (code === 40300 && /suspended/.test(message))
     return "This account is suspended. Ask the operator of the exchange.";
-  if (code === 40900) return conflict(message);
   // The rest says itself which field and which bound.
   return sentence(message);
-}
-
-/** Seconds until it may be tried again. */
-const wait = (seconds: number): string => (seconds < 120 ? `in ${seconds} s` : `in ${Math.ceil(seconds / 60)} minutes`);
-
-/** What the exchange says of one field of a form; null where the error is about something else. */
-export function explainField(error: unknown, field: string): string | null {
-  if (!(error instanceof ApiError) || !error.message.startsWith(`${field}:`)) return null;
-  return sentence(error.message.slice(field.length + 1).trim());
 }
 
 const CHANGED = /^the (withdrawal|market|application|account) is /;
@@ -51,6 +42,15 @@ function conflict(message: string): string {
   const [, operator] = /^(.+) asked for something else/.exec(message) ?? [];
   if (operator === undefined) return sentence(message);
   return `Another operator (${operator}) has asked for something else. Ask for exactly the same, or have that taken back first.`;
+}
+
+/** Seconds until it may be tried again. */
+const wait = (seconds: number): string => (seconds < 120 ? `in ${seconds} s` : `in ${Math.ceil(seconds / 60)} minutes`);
+
+/** What the exchange says of one field of a form; null where the error is about something else. */
+export function explainField(error: unknown, field: string): string | null {
+  if (!(error instanceof ApiError) || !error.message.startsWith(`${field}:`)) return null;
+  return sentence(error.message.slice(field.length + 1).trim());
 }
 
 /** "quantity: must be >= 1" as a sentence. */

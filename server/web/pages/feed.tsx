@@ -2,9 +2,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api.ts";
 import { compact, date, percent } from "../format.ts";
-import { subscribe } from "../live.ts";
+import { chance, useInSight, useLiveMarket } from "../live-market.ts";
 import { href, search, setSearch } from "../router.ts";
-import type { FeedItem, Feed as FeedPage, Market, Ticker } from "../types.ts";
+import type { FeedItem, Feed as FeedPage, Market } from "../types.ts";
 import { useLoaded } from "../ui/data.ts";
 import { Choice, Empty, ErrorNotice, Loading } from "../ui/parts.tsx";
 
@@ -124,40 +124,13 @@ function Items({ feed, isFiltered }: { feed: FeedPage; isFiltered: boolean }) {
   );
 }
 
-/** The market with what its ticker says, live. */
-export function useLiveMarket(market: Market): Market {
-  const [tickers, setTickers] = useState<ReadonlyMap<number, Ticker>>(new Map());
-  useEffect(
-    () =>
-      subscribe("ticker", market.id, null, ({ data }) => {
-        const ticker = data as Ticker;
-        setTickers((before) => new Map(before).set(ticker.outcome_id, ticker));
-      }),
-    [market.id],
-  );
-  if (tickers.size === 0) return market;
-  const outcomes = market.outcomes.map((outcome) => ({ ...outcome, ...pricesOf(tickers.get(outcome.id)) }));
-  return { ...market, outcomes };
-}
-
-function pricesOf(ticker: Ticker | undefined): Partial<Market["outcomes"][number]> {
-  if (ticker === undefined) return {};
-  const { last_price, best_bid, best_ask, volume } = ticker;
-  return { last_price, best_bid, best_ask, volume };
-}
-
-/** What an outcome is thought to be worth, BPS: the middle of its book, or its last price. */
-export function chance({ best_bid, best_ask, last_price }: Market["outcomes"][number]): number | null {
-  if (best_bid !== null && best_ask !== null) return Math.round((best_bid + best_ask) / 2);
-  return last_price ?? best_bid ?? best_ask;
-}
-
 export function MarketCard({ market: given }: { market: Market }) {
-  const market = useLiveMarket(given);
+  const { ref, isInSight } = useInSight<HTMLElement>();
+  const market = useLiveMarket(given, isInSight);
   const shown = [...market.outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
   const isBinary = market.outcomes.length === 2;
   return (
-    <article class="card">
+    <article class="card" ref={ref}>
       <h2>
         <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
       </h2>
@@ -173,15 +146,16 @@ export function MarketCard({ market: given }: { market: Market }) {
 }
 
 function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
+  const { ref, isInSight } = useInSight<HTMLElement>();
   const more = event.market_count - Math.min(SHOWN_MARKETS, event.markets.length);
   return (
-    <article class="card event">
+    <article class="card event" ref={ref}>
       <h2>
         <a href={href(`/events/${event.slug}`)}>{event.title}</a>
       </h2>
       <ul class="chances">
         {event.markets.slice(0, SHOWN_MARKETS).map((market) => (
-          <EventMarket key={market.id} market={market} />
+          <EventMarket key={market.id} market={market} isShown={isInSight} />
         ))}
         {more > 0 && <li class="faint">and {more} more</li>}
       </ul>
@@ -190,8 +164,8 @@ function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
   );
 }
 
-function EventMarket({ market: given }: { market: Market }) {
-  const market = useLiveMarket(given);
+function EventMarket({ market: given, isShown }: { market: Market; isShown: boolean }) {
+  const market = useLiveMarket(given, isShown);
   const [best] = [...market.outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
   return (
     <li>

@@ -1,5 +1,450 @@
-import { Empty } from "../ui/parts.tsx";
+/** What the caller has: money, positions, orders, and what became of them. */
+import { useEffect, useState } from "preact/hooks";
+import "./market.css";
+import "./portfolio.css";
+import { MAX_QUANTITY, MICRO_PER_SHARE } from "../../../engine/limits.ts";
+import { balance, onOrder, openOrders, positions } from "../account-state.ts";
+import { dateTime, money, percent, shares, words } from "../format.ts";
+import { marketName, outcomeName, useMarkets } from "../markets.ts";
+import { href, search } from "../router.ts";
+import { request } from "../session.ts";
+import { OrderName, OwnOrders, terms } from "../trading/own-orders.tsx";
+import { PositionsTable, useLiveMarkets, valuePosition } from "../trading/own-positions.tsx";
+import { freeShares, readQuantity } from "../trading/plan.ts";
+import type { Market, Order, OwnFill, Position, Settlement } from "../types.ts";
+import { useAction, usePages } from "../ui/data.ts";
+import {
+  Badge,
+  Choice,
+  type Column,
+  ErrorNotice,
+  Field,
+  Loading,
+  Money,
+  More,
+  Profit,
+  Select,
+  Table,
+  Tabs,
+} from "../ui/parts.tsx";
+import { toast } from "../ui/toast.tsx";
+import { reason } from "../words.ts";
 
-export default function Page() {
-  return <Empty>portfolio</Empty>;
+const SECTIONS = [
+  ["positions", "Positions"],
+  ["orders", "Open orders"],
+  ["history", "Order history"],
+  ["fills", "Fills"],
+  ["settlements", "Settlements"],
+  ["sets", "Split and merge"],
+] as const;
+type Section = (typeof SECTIONS)[number][0];
+
+const addressOf = (section: Section): string =>
+  href(section === "positions" ? "/portfolio" : `/portfolio?show=${section}`);
+
+export default function PortfolioPage() {
+  useEffect(() => {
+    document.title = "Portfolio";
+  }, []);
+  const asked = search.value.get("show");
+  const section = SECTIONS.find(([name]) => name === asked)?.[0] ?? "positions";
+  return (
+    <>
+      <h1>Portfolio</h1>
+      <Totals />
+      <Tabs
+        label="Parts of the portfolio"
+        tabs={SECTIONS.map(([name, text]) => [addressOf(name), text] as const)}
+        current={addressOf(section)}
+      />
+      {section === "positions" && <Positions />}
+      {section === "orders" && <Orders />}
+      {section === "history" && <History />}
+      {section === "fills" && <Fills />}
+      {section === "settlements" && <Settlements />}
+      {section === "sets" && <Sets />}
+    </>
+  );
+}
+
+/** The caller's positions with their worth by the last prices, and the markets that they are in. */
+function useValued() {
+  const all = [...(positions.value?.values() ?? [])];
+  const markets = useMarkets(all.filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id));
+  const held = new Set(all.filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id));
+  const live = useLiveMarkets([...held].map((id) => markets.get(id)).filter((market) => market !== undefined));
+  const valued = all.map((position) => valuePosition(position, live.get(position.market_id)));
+  return { valued, markets: live };
+}
+
+const sumOf = (values: readonly (number | null)[]): number =>
+  values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+
+function Totals() {
+  const { valued } = useValued();
+  if (balance.value === null || positions.value === null) return <Loading what="Loading your portfolio" />;
+  const { available, held, total } = balance.value;
+  const worth = sumOf(valued.map(({ market_value }) => market_value));
+  const hasUnknown = valued.some(({ market_value }) => market_value === null);
+  return (
+    <dl class="totals">
+      <div>
+        <dt>Total value</dt>
+        <dd class="large">
+          {money(total + worth)} <small>USDC</small>
+        </dd>
+      </div>
+      <div>
+        <dt>Available</dt>
+        <dd>{money(available)}</dd>
+      </div>
+      <div>
+        <dt>Held by orders and withdrawals</dt>
+        <dd>{money(held)}</dd>
+      </div>
+      <div>
+        <dt>Positions{hasUnknown && ", those with a price"}</dt>
+        <dd>{money(worth)}</dd>
+      </div>
+      <div>
+        <dt>Open profit</dt>
+        <dd>
+          <Profit micro={sumOf(valued.map(({ unrealized_pnl }) => unrealized_pnl))} />
+        </dd>
+      </div>
+      <div>
+        <dt>Realized profit</dt>
+        <dd>
+          <Profit micro={sumOf(valued.map(({ realized_pnl }) => realized_pnl))} />
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+function Positions() {
+  const { valued, markets } = useValued();
+  if (positions.value === null) return <Loading />;
+  const open = valued.filter(({ quantity }) => quantity > 0);
+  open.sort((a, b) => (b.market_value ?? 0) - (a.market_value ?? 0) || a.outcome_id - b.outcome_id);
+  return (
+    <section class="panel" aria-labelledby="positions-title">
+      <h2 id="positions-title">Positions</h2>
+      <PositionsTable
+        caption="Your positions"
+        positions={open}
+        markets={markets}
+        empty="You have no shares yet: choose a market and buy some."
+      />
+      <p class="hint">
+        Worth is by the last prices and changes with them. A sale brings what the book offers, less the fee.
+      </p>
+    </section>
+  );
+}
+
+function Orders() {
+  const orders = openOrders.value;
+  const markets = useMarkets((orders ?? []).map(({ market_id }) => market_id));
+  if (orders === null) return <Loading />;
+  return <OwnOrders title="Open orders" orders={orders} markets={markets} />;
+}
+
+const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {
+  open: "good",
+  filled: "good",
+  partially_filled: "good",
+  rejected: "bad",
+};
+
+function History() {
+  const { items, error, more, reload, set } = usePages<Order>("/orders", { status: "all" });
+  useEffect(
+    () =>
+      onOrder((order) =>
+        set((before) => [order, ...before.filter(({ id }) => id !== order.id)].sort((a, b) => b.id - a.id)),
+      ),
+    [],
+  );
+  const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
+  const columns: Column<Order>[] = [
+    {
+      title: "Order",
+      show: (order) => <OrderName order={order} market={markets.get(order.market_id)} isAlone={false} />,
+    },
+    { title: "Price", isNumber: true, show: ({ price, type }) => (type === "market" ? "market" : percent(price)) },
+    { title: "Filled", isNumber: true, show: ({ filled, quantity }) => `${shares(filled)} of ${shares(quantity)}` },
+    { title: "Terms", show: terms },
+    {
+      title: "State",
+      show: ({ status, reason: why }) => (
+        <span>
+          <Badge text={words(status as string)} tone={STATUS_TONES[status as string] ?? ""} />
+          {why !== null && <small class="below faint">{reason(why as string)}</small>}
+        </span>
+      ),
+    },
+    { title: "Placed", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
+  ];
+  return (
+    <section class="panel" aria-labelledby="history-title">
+      <h2 id="history-title">Order history</h2>
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && <Loading />}
+      {items !== null && (
+        <Table
+          caption="All your orders"
+          columns={columns}
+          rows={items}
+          keyOf={({ id }) => id}
+          empty="You have placed no orders yet."
+        />
+      )}
+      <More more={more} />
+    </section>
+  );
+}
+
+function fillsOf({ id, market_id, outcome_id, side, builder_code, trades }: Order): OwnFill[] {
+  return trades.map((fill) => ({ ...fill, order_id: id, market_id, outcome_id, side, builder_code }));
+}
+
+function Fills() {
+  const { items, error, more, reload, set } = usePages<OwnFill>("/me/fills");
+  useEffect(
+    () =>
+      onOrder((order) => {
+        const heard = fillsOf(order);
+        if (heard.length === 0) return;
+        set((before) =>
+          [...new Map([...before, ...heard].map((fill) => [fill.id, fill])).values()].sort((a, b) => b.id - a.id),
+        );
+      }),
+    [],
+  );
+  const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
+  const columns: Column<OwnFill>[] = [
+    { title: "Fill", show: (fill) => <OrderName order={fill} market={markets.get(fill.market_id)} isAlone={false} /> },
+    { title: "Price", isNumber: true, show: ({ price }) => percent(price) },
+    { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
+    { title: "Kind", show: ({ match_type, role }) => `${words(match_type as string)}, ${words(role as string)}` },
+    {
+      title: "Fee and rebate",
+      isNumber: true,
+      show: ({ fee, rebate }) => (
+        <span>
+          {fee > 0 && <span>−{money(fee)}</span>}
+          {rebate > 0 && <span class="up"> +{money(rebate)}</span>}
+          {fee + rebate === 0 && "–"}
+        </span>
+      ),
+    },
+    { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
+  ];
+  return (
+    <section class="panel" aria-labelledby="fills-title">
+      <h2 id="fills-title">Fills</h2>
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && <Loading />}
+      {items !== null && (
+        <Table
+          caption="Your fills"
+          columns={columns}
+          rows={items}
+          keyOf={({ id }) => id}
+          empty="None of your orders was filled yet."
+        />
+      )}
+      <More more={more} />
+    </section>
+  );
+}
+
+function Settlements() {
+  const { items, error, more, reload } = usePages<Settlement>("/wallet/settlements");
+  const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
+  const columns: Column<Settlement>[] = [
+    {
+      title: "Outcome",
+      show: ({ market_id, outcome_id }) => (
+        <span class="order-name">
+          <a href={href(`/markets/${markets.get(market_id)?.slug ?? market_id}`)}>
+            {marketName(markets.get(market_id), market_id)}
+          </a>
+          <span>{outcomeName(markets.get(market_id), outcome_id)}</span>
+        </span>
+      ),
+    },
+    { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
+    { title: "Paid a share", isNumber: true, show: ({ payout }) => percent(payout) },
+    { title: "Received", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+    { title: "Cost", isNumber: true, show: ({ cost }) => <Money micro={cost} /> },
+    { title: "Profit", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
+    { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
+  ];
+  return (
+    <section class="panel" aria-labelledby="settlements-title">
+      <h2 id="settlements-title">Settlements</h2>
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && <Loading />}
+      {items !== null && (
+        <Table
+          caption="What resolved markets paid you"
+          columns={columns}
+          rows={items}
+          keyOf={({ id }) => id}
+          empty="None of your markets was resolved yet."
+        />
+      )}
+      <More more={more} />
+    </section>
+  );
+}
+
+/** Sets that the caller could dissolve: what is free of each outcome. */
+function setsOf(market: Market, held: ReadonlyMap<number, Position>): number {
+  return Math.min(...market.outcomes.map(({ id }) => freeShares(held.get(id))));
+}
+
+function Sets() {
+  const held = positions.value ?? new Map<number, Position>();
+  const markets = useMarkets(
+    [...held.values()].filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id),
+  );
+  const found = usePages<Market>("/markets", { limit: 200 });
+  const [kind, setKind] = useState<"split" | "merge">("split");
+  const [chosen, setChosen] = useState("");
+  const [text, setText] = useState("");
+  const [hasTried, setTried] = useState(false);
+  const open = found.items ?? [];
+  const choices =
+    kind === "split"
+      ? open
+      : [...markets.values()].filter((market) => setsOf(market, held) > 0 && market.status === "open");
+  const market = choices.find(({ id }) => String(id) === chosen);
+  const quantity = readQuantity(text);
+  const available = balance.value?.available ?? 0;
+  const most =
+    kind === "split"
+      ? Math.min(MAX_QUANTITY, Math.floor(available / MICRO_PER_SHARE))
+      : market === undefined
+        ? null
+        : setsOf(market, held);
+  const problem =
+    text === ""
+      ? hasTried
+        ? "Type how many sets."
+        : null
+      : quantity === null
+        ? "A whole number of sets."
+        : most !== null && quantity > most
+          ? kind === "split"
+            ? `Your available balance is enough for ${shares(most)} sets.`
+            : `You have ${shares(most)} complete sets free.`
+          : null;
+  const marketProblem = hasTried && market === undefined ? "Choose a market." : null;
+  const { run, isBusy, error } = useAction(async () => {
+    await request("POST", `/wallet/${kind}`, { body: { market_id: market!.id, quantity } });
+    toast(kind === "split" ? `${shares(quantity!)} sets split.` : `${shares(quantity!)} sets merged.`);
+    setText("");
+    setTried(false);
+  });
+  const isReady = market !== undefined && quantity !== null && problem === null;
+  return (
+    <section class="panel sets" aria-labelledby="sets-title">
+      <h2 id="sets-title">Split and merge complete sets</h2>
+      <p>
+        A complete set is one share of every outcome of a market. Exactly one of them pays, so a set is always worth 1
+        USDC: splitting turns 1 USDC into a set, merging turns a set back into 1 USDC. There is no fee. Split to offer
+        shares that nobody has yet; merge to free money before the market is resolved.
+      </p>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          setTried(true);
+          if (isReady) void run();
+        }}
+      >
+        <Choice
+          label="Split or merge"
+          value={kind}
+          options={[
+            ["split", "Split USDC"],
+            ["merge", "Merge sets"],
+          ]}
+          onChange={setKind}
+        />
+        <ErrorNotice error={found.error} retry={found.reload} />
+        <MarketChoice markets={choices} value={chosen} onChange={setChosen} problem={marketProblem} kind={kind} />
+        {kind === "split" && found.more !== null && (
+          <button type="button" class="small" onClick={found.more}>
+            More markets
+          </button>
+        )}
+        <Field
+          label="Number of sets"
+          inputMode="numeric"
+          autoComplete="off"
+          value={text}
+          onInput={setText}
+          problem={problem}
+          hint={
+            most === null ? undefined : (
+              <>
+                {shares(most)} at most.{" "}
+                <button type="button" class="link" onClick={() => setText(String(most))}>
+                  All
+                </button>
+              </>
+            )
+          }
+        />
+        {isReady && (
+          <p aria-live="polite">
+            {kind === "split"
+              ? `${money(quantity * MICRO_PER_SHARE)} USDC become ${shares(quantity)} shares of each of ${market.outcomes.map(({ name }) => name).join(", ")}.`
+              : `${shares(quantity)} shares of each outcome become ${money(quantity * MICRO_PER_SHARE)} USDC.`}
+          </p>
+        )}
+        <ErrorNotice error={error} />
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? "Working…" : kind === "split" ? "Split" : "Merge"}
+        </button>
+      </form>
+    </section>
+  );
+}
+
+function MarketChoice({
+  markets,
+  value,
+  onChange,
+  problem,
+  kind,
+}: {
+  markets: readonly Market[];
+  value: string;
+  onChange: (id: string) => void;
+  problem: string | null;
+  kind: "split" | "merge";
+}) {
+  const first =
+    markets.length > 0 ? "Choose a market" : kind === "split" ? "No market is open" : "You have no complete sets";
+  return (
+    <div>
+      <Select
+        label="Market"
+        value={markets.some((market) => String(market.id) === value) ? value : ""}
+        options={[["", first] as const, ...markets.map((market) => [String(market.id), market.question] as const)]}
+        onChange={onChange}
+      />
+      {problem !== null && (
+        <p class="hint bad" role="alert">
+          {problem}
+        </p>
+      )}
+    </div>
+  );
 }

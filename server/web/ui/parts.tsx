@@ -49,7 +49,7 @@ interface InputProps {
   unit?: string;
   value: string;
   onInput: (value: string) => void;
-  type?: "text" | "email" | "password" | "tel" | "url" | "search" | "datetime-local";
+  type?: "text" | "email" | "password" | "tel" | "url" | "search" | "date" | "datetime-local";
   inputMode?: "text" | "decimal" | "numeric" | "email" | "tel";
   autoComplete?: string;
   placeholder?: string;
@@ -320,6 +320,16 @@ export function Table<T>({
   );
 }
 
+/** What scrolls by itself, also by keyboard. */
+export function Scrolled({ label, children }: { label: string; children: Children }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls with the arrow keys
+    <section class="scrolled" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  );
+}
+
 export function More({ more }: { more: (() => void) | null }) {
   if (more === null) return null;
   return (
@@ -344,8 +354,13 @@ export function Tabs({
   tabs: readonly (readonly [string, string])[];
   current: string;
 }) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone they don't all fit.
+    nav.current!.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav class="tabs" aria-label={label} ref={nav}>
       {tabs.map(([address, text]) => (
         <a key={address} href={address} aria-current={address === current ? "page" : undefined}>
           {text}

@@ -183,6 +183,7 @@ export function setUpsWith(oauth: OAuthExamples): SetUps {
     },
     applyForTier2: async (cast) => ({ client: (await person(cast, 1)).client }),
     getIdentityApplication: async (cast) => ({ client: (await application(cast)).client }),
+    getAskingClient: async (cast) => ({ params: { client_id: (await oauthClient(cast)).client_id } }),
     endSession: async ({ world, guests, session }) => {
       await guests.signIn(world.server, "trader@example.com");
       const { items } = await session.get<{ items: (Identified & { current: boolean })[] }>("/me/sessions");

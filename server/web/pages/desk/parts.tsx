@@ -23,7 +23,7 @@ export function Heading({ children }: { children: Children }) {
   );
 }
 
-export function focusHeading(): void {
+function focusHeading(): void {
   requestAnimationFrame(() => document.getElementById(HEADING)?.focus());
 }
 
@@ -160,7 +160,7 @@ export function StatusBadge({ status }: { status: string }) {
 // ---------------------------------------------------------------- users
 
 /** By e-mail address, or by number. @throws ApiError */
-export async function findUser(text: string): Promise<OperatorUser | null> {
+async function findUser(text: string): Promise<OperatorUser | null> {
   if (/^\d+$/.test(text)) {
     try {
       return await request<OperatorUser>("GET", `/admin/users/${text}`);

@@ -21,6 +21,9 @@ export interface Group {
   readonly entries: readonly Entry[];
 }
 
+/** Pixels above the present entry. */
+const LIST_MARGIN = 80;
+
 /** @param page below /docs @param current id of what is shown, "" of none */
 export function Reference({
   page,
@@ -37,6 +40,12 @@ export function Reference({
   const frame = useRef<HTMLDivElement>(null);
   const shown = `${search.value.get("schema")} ${current}`;
   const before = useRef(shown);
+  const list = useRef<HTMLElement>(null);
+  // Who came by a link sees where in the list it stands.
+  useEffect(() => {
+    const link = list.current!.querySelector<HTMLElement>("[aria-current]");
+    if (link !== null) list.current!.scrollTop = link.offsetTop - LIST_MARGIN;
+  }, []);
   useEffect(() => {
     if (before.current === shown) return;
     before.current = shown;
@@ -61,7 +70,7 @@ export function Reference({
             onInput={(event) => setText(event.currentTarget.value)}
           />
         </search>
-        <nav class="operations" aria-label="Operations">
+        <nav class="operations" aria-label="Operations" ref={list}>
           {found.length === 0 && <Empty>Nothing fits.</Empty>}
           {found.map(({ name, entries }) => (
             <section key={name}>

@@ -46,7 +46,7 @@ export function exampleTarget(operation: RestOperation, document: Document): str
 }
 
 /** True where no call goes without one. */
-export function needsToken({ object: { security = [] } }: RestOperation): boolean {
+function needsToken({ object: { security = [] } }: RestOperation): boolean {
   return security.length > 0 && security.every((each) => Object.keys(each).length > 0);
 }
 

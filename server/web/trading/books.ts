@@ -1,0 +1,54 @@
+/** The live order books of a market's outcomes: a snapshot each, then what changes in them. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type LiveEvent, subscribe } from "../live.ts";
+import type { Market, OutcomeBook } from "../types.ts";
+import { useSoon } from "../ui/frames.ts";
+import { applyChanges, type Ladder, type Level } from "./levels.ts";
+
+interface Sides {
+  /** Quantities by price. */
+  readonly bids: Map<number, number>;
+  readonly asks: Map<number, number>;
+}
+
+/** By outcome; an outcome whose book isn't there yet is missing. */
+export function useBooks({ id, outcomes }: Market): ReadonlyMap<number, Ladder> {
+  const [ladders, setLadders] = useState<ReadonlyMap<number, Ladder>>(new Map());
+  const books = useRef(new Map<number, Sides>());
+  const changed = useRef(new Set<number>());
+  const show = useSoon(() => {
+    const ids = [...changed.current];
+    changed.current.clear();
+    setLadders((before) => {
+      const next = new Map(before);
+      for (const each of ids) next.set(each, ladderOf(books.current.get(each)!));
+      return next;
+    });
+  });
+  useEffect(() => {
+    books.current.clear();
+    changed.current.clear();
+    setLadders(new Map());
+    const hear = ({ event, data }: LiveEvent): void => {
+      const { outcome_id, bids, asks } = data as OutcomeBook;
+      if (event === "book.snapshot") books.current.set(outcome_id, { bids: new Map(), asks: new Map() });
+      const book = books.current.get(outcome_id);
+      if (book === undefined) return;
+      applyChanges(book.bids, bids);
+      applyChanges(book.asks, asks);
+      changed.current.add(outcome_id);
+      show();
+    };
+    const ends = outcomes.map((outcome) => subscribe("book", id, outcome.id, hear));
+    return () => {
+      for (const end of ends) end();
+    };
+  }, [id]);
+  return ladders;
+}
+
+function ladderOf({ bids, asks }: Sides): Ladder {
+  const sorted = (levels: Map<number, number>, sign: number): Level[] =>
+    [...levels].sort((a, b) => sign * (a[0] - b[0]));
+  return { bids: sorted(bids, -1), asks: sorted(asks, 1) };
+}

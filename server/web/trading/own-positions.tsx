@@ -1,0 +1,167 @@
+/** Positions with what they are worth by the last prices, live. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { FULL_PRICE_BPS } from "../../../engine/limits.ts";
+import { notionalMicro } from "../../../engine/money.ts";
+import { percent, shares } from "../format.ts";
+import { hearTickers, withTickers } from "../live-market.ts";
+import { marketName, outcomeName } from "../markets.ts";
+import { href } from "../router.ts";
+import type { Market, Position, Ticker } from "../types.ts";
+import { useSoon } from "../ui/frames.ts";
+import { type Column, Money, Profit, Table } from "../ui/parts.tsx";
+
+export interface ValuedPosition extends Position {
+  /** BPS; null where nothing tells. */
+  readonly price: number | null;
+}
+
+/** What a share is worth: its last price, or what the last prices of all others leave; BPS, null where nothing tells. */
+function worthOf({ outcomes }: Market, outcomeId: number): number | null {
+  const own = outcomes.find(({ id }) => id === outcomeId)?.last_price ?? null;
+  if (own !== null) return own;
+  const others = outcomes.filter(({ id }) => id !== outcomeId).map(({ last_price }) => last_price);
+  if (others.includes(null)) return null;
+  return Math.max(0, FULL_PRICE_BPS - others.reduce<number>((sum, price) => sum + price!, 0));
+}
+
+/** @param market undefined: not known yet, what the exchange said last holds */
+export function valuePosition(position: Position, market: Market | undefined): ValuedPosition {
+  if (market === undefined) return { ...position, price: null };
+  const price = worthOf(market, position.outcome_id);
+  const value = position.quantity === 0 ? 0 : price === null ? null : notionalMicro(price, position.quantity);
+  return { ...position, price, market_value: value, unrealized_pnl: value === null ? null : value - position.cost };
+}
+
+/** The markets as their tickers say, of as many as there is room for. */
+export function useLiveMarkets(markets: readonly Market[]): ReadonlyMap<number, Market> {
+  const [tickers, setTickers] = useState<ReadonlyMap<number, Ticker>>(new Map());
+  const latest = useRef(new Map<number, Ticker>());
+  const show = useSoon(() => setTickers(new Map(latest.current)));
+  const key = markets.map(({ id }) => id).join();
+  useEffect(
+    () =>
+      hearTickers(markets, (ticker) => {
+        latest.current.set(ticker.outcome_id, ticker);
+        show();
+      }),
+    [key],
+  );
+  return new Map(markets.map((market) => [market.id, withTickers(market, tickers)]));
+}
+
+const separateProfits: readonly Column<ValuedPosition>[] = [
+  { title: "Open profit", isNumber: true, show: ({ unrealized_pnl }) => <Profit micro={unrealized_pnl} /> },
+  { title: "Realized", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
+];
+/** Where there is little room. */
+const bothProfits: Column<ValuedPosition> = {
+  title: "Profit",
+  isNumber: true,
+  show: ({ unrealized_pnl, realized_pnl }) => (
+    <span>
+      <Profit micro={unrealized_pnl} />
+      <small class="below faint">
+        realized <Profit micro={realized_pnl} />
+      </small>
+    </span>
+  ),
+};
+
+export function PositionsTable({
+  caption,
+  positions,
+  markets,
+  isAlone = false,
+  onSell,
+  empty,
+}: {
+  caption: string;
+  positions: readonly ValuedPosition[];
+  markets: ReadonlyMap<number, Market>;
+  /** All are of one market. */
+  isAlone?: boolean;
+  /** Without: a link to the market's ticket. */
+  onSell?: (outcomeId: number) => void;
+  empty: string;
+}) {
+  const columns: Column<ValuedPosition>[] = [
+    {
+      title: "Outcome",
+      show: ({ market_id, outcome_id }) => {
+        const market = markets.get(market_id);
+        const name = outcomeName(market, outcome_id);
+        if (isAlone) return name;
+        return (
+          <span class="order-name">
+            <a href={href(`/markets/${market?.slug ?? market_id}?outcome=${outcome_id}`)}>
+              {marketName(market, market_id)}
+            </a>
+            <span>{name}</span>
+          </span>
+        );
+      },
+    },
+    {
+      title: "Shares",
+      isNumber: true,
+      show: ({ quantity, held }) => (
+        <span>
+          {shares(quantity)}
+          {held > 0 && <small class="below faint">{shares(held)} held by orders</small>}
+        </span>
+      ),
+    },
+    {
+      title: "Paid",
+      isNumber: true,
+      show: ({ average_price, cost }) => (
+        <span>
+          {average_price === null ? "–" : percent(Math.round(average_price))}
+          {cost > 0 && (
+            <small class="below faint">
+              <Money micro={cost} />
+            </small>
+          )}
+        </span>
+      ),
+    },
+    {
+      title: "Worth",
+      isNumber: true,
+      show: ({ quantity, price, market_value }) => (
+        <span>
+          <Money micro={market_value} />
+          {quantity > 0 && (
+            <small class="below faint">{price === null ? "no price yet" : `at ${percent(price)}`}</small>
+          )}
+        </span>
+      ),
+    },
+    ...(isAlone ? [bothProfits] : separateProfits),
+    {
+      title: "Trade",
+      isNumber: true,
+      show: ({ market_id, outcome_id, quantity }) => {
+        if (quantity === 0) return "–";
+        const market = markets.get(market_id);
+        const label = `Sell ${outcomeName(market, outcome_id)}`;
+        if (onSell !== undefined) {
+          return (
+            <button type="button" class="small" aria-label={label} onClick={() => onSell(outcome_id)}>
+              Sell
+            </button>
+          );
+        }
+        const path = `/markets/${market?.slug ?? market_id}?outcome=${outcome_id}&side=sell`;
+        return (
+          <a class="button small" aria-label={`${label}: ${marketName(market, market_id)}`} href={href(path)}>
+            Sell
+          </a>
+        );
+      },
+    },
+  ];
+  return (
+    <Table caption={caption} columns={columns} rows={positions} keyOf={({ outcome_id }) => outcome_id} empty={empty} />
+  );
+}

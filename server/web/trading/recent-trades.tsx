@@ -1,0 +1,72 @@
+/** What was traded last in a market, live. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { clock, date, fullPercent, shares } from "../format.ts";
+import { subscribe } from "../live.ts";
+import { request } from "../session.ts";
+import type { Market, Page, Trade } from "../types.ts";
+import { useLoaded } from "../ui/data.ts";
+import { useSoon } from "../ui/frames.ts";
+import { Empty, ErrorNotice, Loading, Scrolled } from "../ui/parts.tsx";
+
+const SHOWN = 30;
+const DAY_MS = 86_400_000;
+
+export function RecentTrades({ market }: { market: Market }) {
+  const { id, outcomes } = market;
+  const { data, error, reload } = useLoaded(
+    (signal) => request<Page<Trade>>("GET", `/markets/${id}/trades`, { query: { limit: SHOWN }, signal }),
+    String(id),
+  );
+  const heard = useRef<readonly Trade[]>([]);
+  const [live, setLive] = useState<readonly Trade[]>([]);
+  const show = useSoon(() => setLive(heard.current));
+  useEffect(() => {
+    const hear = ({ data: trade }: { data: Trade }): void => {
+      heard.current = [trade, ...heard.current].slice(0, SHOWN);
+      show();
+    };
+    return subscribe("trades", id, null, hear, reload);
+  }, [id]);
+  const byId = new Map([...(data?.items ?? []), ...live].map((trade) => [trade.id, trade]));
+  const trades = [...byId.values()].sort((a, b) => b.id - a.id).slice(0, SHOWN);
+  return (
+    <section class="panel trades" aria-labelledby="trades-title">
+      <h2 id="trades-title">Recent trades</h2>
+      <ErrorNotice error={error} retry={reload} />
+      {data === null && error === null && <Loading />}
+      {data !== null && trades.length === 0 && <Empty>Nothing was traded yet.</Empty>}
+      {trades.length > 0 && (
+        <Scrolled label="List of trades">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Outcome</th>
+                <th scope="col" class="right">
+                  Price
+                </th>
+                <th scope="col" class="right">
+                  Shares
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {trades.map((trade) => (
+                <tr key={trade.id}>
+                  <td>
+                    <span class={trade.side === 1 ? "up" : "down"}>{trade.side === 1 ? "Buy" : "Sell"}</span>{" "}
+                    {outcomes.find((outcome) => outcome.id === trade.outcome_id)?.name}
+                    <small class="below faint number">{timeOf(trade.created_at)}</small>
+                  </td>
+                  <td class="right number">{fullPercent(trade.price)}</td>
+                  <td class="right number">{shares(trade.quantity)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scrolled>
+      )}
+    </section>
+  );
+}
+
+const timeOf = (at: number): string => (Date.now() - at < DAY_MS ? clock(at) : date(at));

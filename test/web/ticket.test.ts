@@ -1,0 +1,164 @@
+/**
+ * What the page says of an order before it is sent: what it would trade against random books, as the reference of matching
+ * has it, in all three kinds of match; and which orders it doesn't let through.
+ */
+import { describe, expect, test } from "vitest";
+import { estimate, impliedLadder, type Ladder, type Level, offersOf } from "../../server/web/trading/levels.ts";
+import { type Draft, EMPTY_DRAFT, mostShares, planOrder, type Surroundings } from "../../server/web/trading/plan.ts";
+import { type Placement, ReferenceBook, type SideNumber } from "../engine/reference-book.ts";
+import { Random } from "../server/support/random.ts";
+
+const BUY = 1;
+const SELL = 2;
+
+describe("an estimate", () => {
+  function order(id: number, outcome: number, side: SideNumber, price: number, quantity: number): Placement {
+    const kind = { type: "limit", timeInForce: "gtc", prevention: "cancel_taker", postOnly: true } as const;
+    return { id, user: id, outcome, side, price, quantity, ...kind, pat: false, at: 1, expiresAt: 0, validUntil: 0 };
+  }
+
+  function restingMarket(random: Random, count: number): ReferenceBook {
+    const reference = new ReferenceBook(Array.from({ length: count }, (_, i) => i + 1));
+    const even = Math.floor(10_000 / count);
+    // Bids that come to far more than 10000 rest beside each other where one outcome has none.
+    const first = random.chance(0.4) ? 2 : 1;
+    for (let id = 1; id <= 15 * count; id++) {
+      const price = first === 2 ? random.integer(even, 9_999) : even + random.integer(-60, 60);
+      const side = random.pick([BUY, SELL]) as SideNumber;
+      reference.place(order(id, random.integer(first, count), side, price, random.integer(1, 9)));
+    }
+    return reference;
+  }
+
+  function laddersOf(reference: ReferenceBook): Map<number, Ladder> {
+    const levels = (outcome: number, side: SideNumber): Level[] => {
+      const byPrice = new Map<number, number>();
+      for (const { price, remaining } of reference.resting(outcome, side)) {
+        byPrice.set(price, (byPrice.get(price) ?? 0) + remaining);
+      }
+      return [...byPrice].sort((a, b) => (side === BUY ? b[0] - a[0] : a[0] - b[0]));
+    };
+    return new Map(reference.outcomes.map((each) => [each, { bids: levels(each, BUY), asks: levels(each, SELL) }]));
+  }
+
+  test.for([2, 3, 5])("is what the order trades: %i outcomes", (count) => {
+    const random = Random.printed(`estimates with ${count} outcomes`);
+    const kinds = new Set<string>();
+    for (let round = 0; round < 150; round++) {
+      const reference = restingMarket(random, count);
+      const books = laddersOf(reference);
+      const outcome = random.integer(1, count);
+      const side = random.pick([BUY, SELL]) as SideNumber;
+      const price = random.integer(1, 9_999);
+      const quantity = random.integer(1, 120);
+      const name = side === BUY ? "asks" : "bids";
+      const offers = offersOf(books.get(outcome)![name], impliedLadder(books, reference.outcomes, outcome)[name], name);
+      const said = estimate(offers, side === BUY, price, quantity, 0);
+      const from = reference.matches.length;
+      reference.place({ ...order(9_999, outcome, side, price, quantity), postOnly: false, timeInForce: "ioc" });
+      const matches = reference.matches.slice(from);
+      for (const { type } of matches) kinds.add(type);
+      expect(said).toMatchObject({
+        quantity: matches.reduce((sum, each) => sum + each.quantity, 0),
+        notional: matches.reduce((sum, each) => sum + 100 * each.price * each.quantity, 0),
+        worstPrice: matches.at(-1)?.price ?? null,
+        isImplied: matches.some(({ type }) => type !== "direct"),
+      });
+    }
+    expect([...kinds].sort()).toEqual(["direct", "merge", "mint"]);
+  });
+});
+
+describe("a plan", () => {
+  const outcome = { id: 5, name: "Yes", index: 0, last_price: null, best_bid: null, best_ask: null, volume: 0 };
+  const position = {
+    ...{ market_id: 3, outcome_id: 5, quantity: 100, held: 30, cost: 40_000_000, average_price: 4_000 },
+    ...{ realized_pnl: 0, market_value: null, unrealized_pnl: null },
+  };
+  const around: Surroundings = {
+    ...{ marketId: 3, outcome, available: 100_000_000, position, ownOrders: [], feeBps: 150, activity: null },
+    offers: [
+      { price: 4_000, quantity: 50, implied: 0 },
+      { price: 4_500, quantity: 50, implied: 20 },
+    ],
+    ...{ closesAt: 2_000_000_000_000, now: 1_000_000_000_000 },
+  };
+  const plan = (draft: Partial<Draft>, changed: Partial<Surroundings> = {}) =>
+    planOrder({ ...EMPTY_DRAFT, ...draft }, { ...around, ...changed });
+  const bids = [{ price: 6_000, quantity: 500, implied: 0 }];
+
+  test("says what a limit order to buy trades at once, what rests, and what is set aside", () => {
+    const { summary, body, warnings } = plan({ price: "45", quantity: "120" });
+    expect(summary).toMatchObject({
+      traded: { quantity: 100, notional: 42_500_000, fee: 0, worstPrice: 4_500, isImplied: true },
+      ...{ resting: 20, notional: 51_500_000, fee: 0, hold: 54_000_000, payout: 120_000_000, profit: 68_500_000 },
+    });
+    expect(warnings).toEqual([]);
+    expect(body).toEqual({
+      ...{ market_id: 3, outcome_id: 5, side: 1, price: 4_500, quantity: 120 },
+      ...{ type: "limit", time_in_force: "gtc", post_only: false },
+    });
+  });
+
+  test("takes the fee from what a sale brings, and measures it by what the shares cost", () => {
+    const { summary } = plan({ side: "sell", price: "60", quantity: "70" }, { offers: bids });
+    expect(summary).toMatchObject({ notional: 42_000_000, fee: 630_000, hold: 0, profit: 13_370_000 });
+  });
+
+  test("lets nothing through that can't work, and says why", () => {
+    const refused: [Partial<Draft>, Partial<Surroundings>, "price" | "quantity" | "expires", RegExp][] = [
+      [{ price: "100", quantity: "1" }, {}, "price", /between 0\.01 and 99\.99/],
+      [{ price: "4.001", quantity: "1" }, {}, "price", /two decimals/],
+      [{ price: "40", quantity: "1.5" }, {}, "quantity", /whole number/],
+      [{ price: "40", quantity: "1000000001" }, {}, "quantity", /1,000,000,000 at most/],
+      [{ price: "40", quantity: "251" }, {}, "quantity", /sets 100\.40 USDC aside, and 100\.00/],
+      [{ kind: "market", quantity: "101" }, {}, "quantity", /A worst price lowers/],
+      [{ side: "sell", price: "40", quantity: "71" }, {}, "quantity", /70 free shares of Yes/],
+      [{ side: "sell", price: "40", quantity: "1" }, { position: undefined }, "quantity", /no shares of Yes/],
+      [{ kind: "post_only", price: "40", quantity: "1" }, {}, "price", /below 40 %/],
+      [{ kind: "market", quantity: "10" }, { offers: [] }, "quantity", /Nobody sells at the moment/],
+      [{ price: "39", quantity: "10", timeInForce: "ioc" }, {}, "quantity", /the best is 40 %/],
+      [{ price: "45", quantity: "101", timeInForce: "fok" }, {}, "quantity", /Only 100 shares/],
+      [{ price: "40", quantity: "1", timeInForce: "gtd", expires: "2001-01-01T00:00" }, {}, "expires", /in the past/],
+      [{ price: "40", quantity: "1", timeInForce: "gtd", expires: "2040-01-01T00:00" }, {}, "expires", /closes before/],
+    ];
+    for (const [draft, changed, field, why] of refused) {
+      const { body, problems } = plan(draft, changed);
+      expect([body, problems[field]], JSON.stringify(draft)).toEqual([null, expect.stringMatching(why)]);
+    }
+    const empty = plan({ timeInForce: "gtd" });
+    expect(empty.body).toBeNull();
+    expect(Object.values(empty.problems)).toEqual([null, null, null]);
+    expect(Object.values(empty.missing)).not.toContain(null);
+  });
+
+  test("knows the most that can be ordered", () => {
+    const most = (draft: Partial<Draft>) => mostShares({ ...EMPTY_DRAFT, ...draft }, around);
+    expect(most({ price: "40" })).toBe(250);
+    expect(most({ kind: "market" })).toBe(100);
+    expect(most({ side: "sell" })).toBe(70);
+    expect(most({})).toBeNull();
+    expect(plan({ price: "40", quantity: "250" }).body).not.toBeNull();
+    expect(plan({ kind: "market", quantity: "100" }).body).toMatchObject({ price: null, time_in_force: "ioc" });
+  });
+
+  test("warns of what may come out other than meant", () => {
+    const own = { side: 2, outcome_id: 5, price: 4_500 } as Surroundings["ownOrders"][number];
+    expect(plan({ price: "45", quantity: "60" }, { ownOrders: [own] }).warnings).toEqual([
+      expect.stringMatching(/an order of your own/),
+    ]);
+    expect(plan({ price: "45", quantity: "50" }, { ownOrders: [own] }).warnings).toEqual([]);
+    const activity = { used: 90_000_000, limit: 100_000_000 };
+    expect(plan({ price: "45", quantity: "60" }, { activity }).warnings).toEqual([
+      expect.stringMatching(/10\.00 USDC left/),
+    ]);
+    const far = [...around.offers, { price: 5_100, quantity: 50, implied: 0 }];
+    const available = 1_000_000_000;
+    expect(plan({ kind: "market", quantity: "150" }, { offers: far, available }).warnings).toEqual([
+      expect.stringMatching(/far from the best/),
+    ]);
+    expect(plan({ kind: "market", quantity: "150" }, { available }).warnings).toEqual([
+      expect.stringMatching(/the other 50 are canceled/),
+    ]);
+  });
+});
