@@ -82,7 +82,7 @@ export const SIGN_IN_TEXTS: OperationTexts = {
     id: "listProviders",
     tag: "Sign-in",
     query: { jurisdiction: "DE" } satisfies Static<typeof S.JurisdictionQuery>,
-    response: { providers: ["example"], jurisdictions: ["DE", "FR"] } satisfies Static<typeof S.SocialProviders>,
+    response: { providers: ["example"], jurisdictions: ["DE"] } satisfies Static<typeof S.SocialProviders>,
   },
   "GET /auth/social/:provider": {
     id: "startSocialSignIn",
@@ -115,7 +115,7 @@ export const OAUTH_TEXTS: OperationTexts = {
   "GET /oauth/clients/:client_id": {
     id: "getAskingClient",
     tag: "OAuth",
-    description: "What the consent page shows of who asks, to any user who is signed in.",
+    description: "What the consent page shows of who asks.",
     params: { client_id: example.oauthClient.client_id },
     response: {
       client_id: example.oauthClient.client_id,
