@@ -75,7 +75,13 @@ function newToken(): string {
 }
 
 function readAccess(path: string): Access {
-  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as Access;
+  if (existsSync(path)) {
+    try {
+      return JSON.parse(readFileSync(path, "utf8")) as Access;
+    } catch {
+      throw new Error(`"${path}" is spoilt; --fresh begins anew`);
+    }
+  }
   const password = (): string => randomBytes(12).toString("base64url");
   return { password: password(), operatorPassword: password(), tokens: {} };
 }

@@ -207,6 +207,9 @@ test("a fresh demo forgets the earlier one, and another run keeps it", () => {
   expect(fresh.password).not.toBe(first.password);
   expect(fresh.tokens["demo"]).not.toBe(first.tokens["demo"]);
   expect(() => readFileSync(join(dataDir, "exchange.db"))).toThrow("ENOENT");
+  writeFileSync(join(dataDir, "demo.json"), "{");
+  expect(() => openFolder(dataDir, false, BOTS)).toThrow("is spoilt; --fresh begins anew");
+  openFolder(dataDir, true, BOTS);
 });
 
 test("a folder that was no demo's keeps what is in it, fresh or not", () => {
