@@ -15,11 +15,13 @@ export function money(micro: number): string {
 /** With its sign, as profit is shown. */
 export const signedMoney = (micro: number): string => (micro > 0 ? `+${money(micro)}` : money(micro));
 
-/** Text that a person typed, in micro-USDC; null where it is no amount. */
+/** Text that a person typed, in micro-USDC; null where it is no amount. A comma parts thousands, and nothing else. */
 export function readMoney(text: string): number | null {
-  const match = /^(\d{1,9})(?:\.(\d{0,6}))?$/.exec(text.trim().replaceAll(",", ""));
+  const match = /^(\d{1,10}|\d{1,3}(?:,\d{3})+)(?:\.(\d{0,6}))?$/.exec(text.trim());
   if (match === null) return null;
-  return Number(match[1]) * SHARE_MICRO + Number((match[2] ?? "").padEnd(MICRO_DIGITS, "0"));
+  const micro =
+    Number(match[1]!.replaceAll(",", "")) * SHARE_MICRO + Number((match[2] ?? "").padEnd(MICRO_DIGITS, "0"));
+  return Number.isSafeInteger(micro) ? micro : null;
 }
 
 /** "42 %", "42.5 %": a price as a probability. */
