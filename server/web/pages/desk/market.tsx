@@ -271,7 +271,9 @@ function StepDialog({ market, step, onClose, onDone }: DialogProps & { step: Ste
   );
 }
 
-function EditDialog({ market, onClose, onDone }: DialogProps) {
+function EditDialog({ market: current, onClose, onDone }: DialogProps) {
+  /** As it was opened: what another operator changes meanwhile, and this one doesn't touch, stays. */
+  const [market] = useState(current);
   const [description, setDescription] = useState(market.description ?? "");
   const [category, setCategory] = useState(market.category ?? "");
   const [closesAt, setClosesAt] = useState(localTime(market.closes_at));
