@@ -5,7 +5,7 @@ import { subscribe } from "../../live.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Approval, Market, MarketChanges, MarketRecord } from "../../types.ts";
-import { categoryProblem, descriptionProblem, given } from "../../ui/checks.ts";
+import { categoryProblem, descriptionProblem, given, timeProblem } from "../../ui/checks.ts";
 import { useLoaded } from "../../ui/data.ts";
 import { type Column, ErrorNotice, Field, Loading, Notice, Table, TextArea } from "../../ui/parts.tsx";
 import { EndDialog, type Ending } from "./market-end.tsx";
@@ -282,7 +282,7 @@ function EditDialog({ market: current, onClose, onDone }: DialogProps) {
   const problems = {
     description: descriptionProblem(description),
     category: categoryProblem(category),
-    closesAt: closesAt !== "" && readLocalTime(closesAt) === null ? "This is no date and time." : null,
+    closesAt: timeProblem(closesAt),
   };
   const isPast = changes.closes_at != null && changes.closes_at <= Date.now();
   return (
