@@ -1,4 +1,5 @@
 /** What the sections of the desk have in common: their headings, the dialog before a decision, links, filters, checks. */
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH, SEED_REFERENCE } from "../../../../engine/limits.ts";
 import { ApiError } from "../../api.ts";
@@ -118,15 +119,15 @@ export function List<T>({ pages, children }: { pages: Pages<T>; children: (items
   );
 }
 
-/** Names and values, beside each other where there is room. */
+/** Names and values, beside each other. */
 export function Facts({ facts }: { facts: readonly (readonly [string, Children])[] }) {
   return (
     <dl class="facts">
       {facts.map(([name, value]) => (
-        <div key={name}>
+        <Fragment key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
-        </div>
+        </Fragment>
       ))}
     </dl>
   );
