@@ -38,10 +38,20 @@ function letGo(): void {
   held = [];
 }
 
+/** What comes of the next orders: a refusal on the way to the exchange, or nothing of its answer. */
+const insteadOfAnswers: Response[] = [];
+const LOST = Response.error();
+let positionsMayCome = Promise.resolve();
+
 let world: World;
 let client: Client;
 let market: TestMarket;
 /** What is used of the page's modules, which are compiled for a browser. */
+let sending: {
+  newOrder(body: object): { client_order_id: string };
+  sendOrder(body: object): Promise<OrderJson | null>;
+  readonly pendingOrders: { peek(): ReadonlyMap<number, { isBusy: boolean }> };
+};
 let session: { signIn(email: string, password: string): Promise<unknown>; signOut(): Promise<void> };
 let account: {
   startAccountState(): void;
@@ -65,10 +75,22 @@ beforeAll(async () => {
     removeItem: (key: string) => stored.delete(key),
   });
   vi.stubGlobal("WebSocket", HoldingSocket);
-  vi.stubGlobal("fetch", (path: string, options: RequestInit) => fetch(new URL(path, address), options));
-  const load = (name: string) => import(`../../server/web/${name}.ts`);
+  vi.stubGlobal("fetch", async (path: string, options: RequestInit) => {
+    if (options.method !== "POST" || !path.endsWith("/orders")) {
+      const read = await fetch(new URL(path, address), options);
+      if (path.includes("/me/positions")) await positionsMayCome;
+      return read;
+    }
+    const instead = insteadOfAnswers.shift();
+    if (instead?.status === 429) return instead;
+    const answer = await fetch(new URL(path, address), options);
+    if (instead !== undefined) throw new TypeError("the connection broke");
+    return answer;
+  });
+  const load = (name: string) => import(new URL(`../../server/web/${name}.ts`, import.meta.url).href);
   session = await load("session");
   account = await load("account-state");
+  sending = await load("trading/send-order");
   const live: { startLive(): void } = await load("live");
   account.startAccountState();
   live.startLive();
@@ -80,16 +102,31 @@ afterAll(async () => {
   await world.stop();
 });
 
-const place = async (by: Client): Promise<number> => {
-  const body = { market_id: market.id, outcome_id: market.outcomes[0]!, side: BUY, price: 100, quantity: 1 };
-  return (await post(by, body)).data.id;
-};
+const bid = () => ({ market_id: market.id, outcome_id: market.outcomes[0]!, side: BUY, price: 100, quantity: 1 });
+const place = async (by: Client): Promise<number> => (await post(by, bid())).data.id;
 const openIds = (): number[] | undefined => account.openOrders.peek()?.map(({ id }) => id);
 
-test("what happened while the connection was away is told before what happens after", async () => {
+test("orders that come and go while all is read are shown as they are", async () => {
+  const initial = await place(client);
+  let come = (): void => {};
+  positionsMayCome = new Promise((resolve) => {
+    come = resolve;
+  });
+  const told: number[] = [];
+  const end = account.onOrder(({ id }) => told.push(id));
   await session.signIn("ann@example.com", PASSWORD);
+  await vi.waitFor(() => expect(sockets.at(-1)!.texts.some((text) => text.includes('"user_id"'))).toBe(true));
+  await client.data("DELETE", `/orders/${initial}`);
   const first = await place(client);
+  await vi.waitFor(() => expect(told).toContain(first));
+  end();
+  expect(openIds()).toBeUndefined();
+  come();
   await vi.waitFor(() => expect(openIds()).toEqual([first]));
+});
+
+test("what happened while the connection was away is told before what happens after", async () => {
+  const first = openIds()![0]!;
   const heard: number[] = [];
   const stop = account.onOrder(({ id }) => heard.push(id));
   heldText = '"resume"';
@@ -104,6 +141,23 @@ test("what happened while the connection was away is told before what happens af
   await vi.waitFor(() => expect(openIds()).toEqual([later, missed, first]));
   expect([...new Set(heard)]).toEqual([missed, later]);
   stop();
+});
+
+test("an order whose answer is lost is asked for again, whatever stops that, and stands once", async () => {
+  const before = openIds()!;
+  // Nobody tells of it meanwhile.
+  heldText = '"auth"';
+  sockets.at(-1)!.terminate();
+  await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
+  const refused = (): Response => new Response(JSON.stringify({ code: 42900, msg: "too often" }), { status: 429 });
+  insteadOfAnswers.push(LOST, refused(), refused());
+  const body = sending.newOrder(bid());
+  expect(await sending.sendOrder(body)).toBeNull();
+  expect(sending.pendingOrders.peek().get(market.id)).toMatchObject({ isBusy: false, body });
+  const order = await sending.sendOrder(body);
+  expect(sending.pendingOrders.peek().size).toBe(0);
+  letGo();
+  await vi.waitFor(() => expect(openIds()).toEqual([order!.id, ...before]));
 });
 
 test("a connection hears one user alone, also where the first one leaves before the exchange knew", async () => {
