@@ -110,6 +110,7 @@ describe("a plan", () => {
       [{ price: "100", quantity: "1" }, {}, "price", /between 0\.01 and 99\.99/],
       [{ price: "4.001", quantity: "1" }, {}, "price", /two decimals/],
       [{ price: "40", quantity: "1.5" }, {}, "quantity", /whole number/],
+      [{ price: "40", quantity: "1,5" }, {}, "quantity", /whole number/],
       [{ price: "40", quantity: "1000000001" }, {}, "quantity", /1,000,000,000 at most/],
       [{ price: "40", quantity: "251" }, {}, "quantity", /sets 100\.40 USDC aside, and 100\.00/],
       [{ kind: "market", quantity: "101" }, {}, "quantity", /A worst price lowers/],

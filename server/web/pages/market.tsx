@@ -39,7 +39,7 @@ export default function MarketPage({ param }: { param: string }) {
   useEffect(() => {
     if (data === null) return;
     const ends = [
-      subscribe("markets", data.id, null, ({ data: market }) => set(() => market as Market), reload),
+      subscribe("markets", data.id, null, ({ data: market }) => set(() => market as Market)),
       subscribe("trades", data.id, null, ({ data: trade }) => set((market) => withTrade(market, trade)), reload),
     ];
     return () => {

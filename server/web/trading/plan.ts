@@ -4,7 +4,7 @@
  */
 import { FULL_PRICE_BPS, MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
-import { money, percent, readPrice, shares } from "../format.ts";
+import { money, percent, readPrice, shares, ungrouped } from "../format.ts";
 import type { Order, Outcome, PlaceOrder, Position } from "../types.ts";
 import { type Estimate, estimate, type Offer } from "./levels.ts";
 
@@ -87,7 +87,7 @@ const FAR_BPS = 1_000;
 
 /** A quantity as it was typed; null where it is none. */
 export function readQuantity(text: string): number | null {
-  const digits = text.trim().replaceAll(/[, ]/g, "");
+  const digits = ungrouped(text);
   const quantity = /^\d{1,10}$/.test(digits) ? Number(digits) : 0;
   return quantity >= 1 && quantity <= MAX_QUANTITY ? quantity : null;
 }
