@@ -6,6 +6,7 @@ import { money, percent, shares, signedMoney, words } from "../format.ts";
 import { here, href } from "../router.ts";
 import { sessionState, user } from "../session.ts";
 import type { Limits, Market, Order, Outcome, PlaceOrder } from "../types.ts";
+import { focusProblem } from "../ui/checks.ts";
 import { type Loaded, useAction } from "../ui/data.ts";
 import { Choice, ErrorNotice, Field, Notice, Select } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
@@ -183,10 +184,6 @@ export function Ticket(props: TicketProps) {
       <div aria-live="polite">{placed !== null && <Placed order={placed} outcomes={market.outcomes} />}</div>
     </form>
   );
-}
-
-function focusProblem(form: HTMLElement): void {
-  requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
 }
 
 function PriceHint({

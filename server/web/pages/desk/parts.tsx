@@ -9,6 +9,7 @@ import { request, user } from "../../session.ts";
 import type { Approval, OperatorUser, Page } from "../../types.ts";
 import { focusProblem, given, noteProblem } from "../../ui/checks.ts";
 import { type Children, type Pages, useAction } from "../../ui/data.ts";
+import { useChecked } from "../../ui/form.ts";
 import { Badge, Dialog, ErrorNotice, Field, Loading, More, Notice, TextArea } from "../../ui/parts.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { readWaiting } from "./waiting.ts";
@@ -224,7 +225,7 @@ export function UserFilter({ userId, onChange }: { userId: string; onChange: (us
 // ---------------------------------------------------------------- money
 
 /** @param text that was typed */
-export function amountProblem(text: string): string | null {
+function amountProblem(text: string): string | null {
   const micro = readMoney(text);
   if (micro === null || micro === 0) return "An amount such as 250 or 99.50, with six decimals at most.";
   return micro > MAX_PAYMENT_MICRO ? `At most ${money(MAX_PAYMENT_MICRO)} at a time.` : null;
@@ -236,6 +237,61 @@ export function referenceProblem(text: string): string | null {
   if (!/^[!-~]+(?: [!-~]+)*$/.test(text)) return "Letters without accents, digits and signs, with single spaces.";
   return text.startsWith(SEED_REFERENCE) ? `It must not begin with ${SEED_REFERENCE}` : null;
 }
+
+export interface Payment {
+  /** micro-USDC */
+  readonly amount: number;
+  readonly reference: string;
+}
+
+/** Amount and reference of a payment that is to be booked, which is asked about next. */
+export function PaymentForm({
+  act,
+  hint,
+  other,
+  onAsk,
+  children,
+}: {
+  /** On the button. */
+  act: string;
+  /** Below the reference. */
+  hint: string;
+  /** Beside the button. */
+  other?: Children;
+  onAsk: (payment: Payment) => void;
+  /** Before the fields. */
+  children: Children;
+}) {
+  const [amount, setAmount] = useState("");
+  const [reference, setReference] = useState("");
+  const problems = { amount: amountProblem(amount), reference: referenceProblem(reference.trim()) };
+  const { form, shown, submit } = useChecked(problems);
+  const ask = (): void => onAsk({ amount: readMoney(amount)!, reference: reference.trim() });
+  return (
+    <form ref={form} noValidate onSubmit={submit(ask)}>
+      {children}
+      <Field label="Amount" unit="USDC" inputMode="decimal" value={amount} onInput={setAmount} problem={shown.amount} />
+      <Field label="Reference" value={reference} onInput={setReference} problem={shown.reference} hint={hint} />
+      <div class="row">
+        <button type="submit" class="primary">
+          {act}
+        </button>
+        {other}
+      </div>
+    </form>
+  );
+}
+
+/** What is about to be booked, for a dialog. */
+export const paymentFacts = ({ amount, reference }: Payment): readonly (readonly [string, Children])[] => [
+  ["Amount", `${money(amount)} USDC`],
+  [
+    "Reference",
+    <span key="reference" class="mono wide">
+      {reference}
+    </span>,
+  ],
+];
 
 // ---------------------------------------------------------------- approvals
 
