@@ -78,6 +78,11 @@ export function DecisionDialog({
     onDone();
     focusHeading();
   });
+  const close = (): void => {
+    onClose();
+    // What it was opened from may be gone.
+    if (isOther) focusHeading();
+  };
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     // Both are looked at, so that both say what is wrong.
@@ -86,7 +91,7 @@ export function DecisionDialog({
     else focusProblem(event.currentTarget as HTMLElement);
   };
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={close}>
       <form noValidate onSubmit={submit}>
         {children}
         {noteHint !== null && (
@@ -95,7 +100,7 @@ export function DecisionDialog({
         <ErrorNotice error={error} />
         {isOther && <Notice kind="warn">What is behind this dialog has been read anew.</Notice>}
         <div class="row ends">
-          <button type="button" onClick={onClose}>
+          <button type="button" onClick={close}>
             Cancel
           </button>
           <button type="submit" class={isDangerous ? "sell" : "primary"} disabled={isBusy}>
