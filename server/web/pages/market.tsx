@@ -20,6 +20,7 @@ import { RecentTrades } from "../trading/recent-trades.tsx";
 import { closedReason, Ticket, type TicketProps } from "../trading/ticket.tsx";
 import type { Limits, Market, MarketEvent, Outcome, Trade } from "../types.ts";
 import { useLoaded } from "../ui/data.ts";
+import { useTogether } from "../ui/frames.ts";
 import { Badge, Dialog, Empty, ErrorNotice, Loading, Notice } from "../ui/parts.tsx";
 
 /** From this width on the ticket stands beside the rest; below it is opened by a bar at the bottom. */
@@ -36,11 +37,12 @@ export default function MarketPage({ param }: { param: string }) {
     document.title = data.question;
     learnMarkets([data]);
   }, [data?.id]);
+  const add = useTogether((news: readonly News[]) => set((market) => news.reduce(withNews, market)));
   useEffect(() => {
     if (data === null) return;
     const ends = [
-      subscribe("markets", data.id, null, ({ data: market }) => set(() => market as Market)),
-      subscribe("trades", data.id, null, ({ data: trade }) => set((market) => withTrade(market, trade)), reload),
+      subscribe("markets", data.id, null, ({ data: market }) => add({ market })),
+      subscribe("trades", data.id, null, ({ data: trade }) => add({ trade }), reload),
     ];
     return () => {
       for (const end of ends) end();
@@ -65,9 +67,14 @@ export default function MarketPage({ param }: { param: string }) {
   );
 }
 
-/** Sets are made by mint and dissolved by merge. */
-function withTrade(market: Market, { match_type, quantity }: Trade): Market {
-  if (match_type === "direct") return market;
+type News = { readonly market: Market } | { readonly trade: Trade };
+
+/** What there is new of a market, or of the one that was shown before it. */
+function withNews(market: Market, news: News): Market {
+  if ("market" in news) return news.market.id === market.id ? news.market : market;
+  const { market_id, match_type, quantity } = news.trade;
+  // Sets are made by mint and dissolved by merge.
+  if (market_id !== market.id || match_type === "direct") return market;
   return { ...market, open_interest: market.open_interest + (match_type === "mint" ? quantity : -quantity) };
 }
 
