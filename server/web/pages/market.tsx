@@ -95,7 +95,12 @@ function MarketView({ market: given }: { market: Market }) {
   const [isOpen, setOpen] = useState(false);
   const isIn = sessionState.value === "in";
   const limits = useLoaded<Limits>(isIn ? (signal) => request("GET", "/me/limits", { signal }) : null, "limits");
-  const own = (openOrders.value ?? []).filter(({ market_id }) => market_id === market.id);
+  const open = openOrders.value;
+  const own = useMemo(() => (open ?? []).filter(({ market_id }) => market_id === market.id), [open, market.id]);
+  const ownOfOutcome = useMemo(() => own.filter(({ outcome_id }) => outcome_id === outcome.id), [own, outcome.id]);
+  // What hears of its changes itself isn't drawn anew with each price.
+  const chart = useMemo(() => <PriceChart market={given} outcome={outcome} />, [given.id, outcome.id]);
+  const trades = useMemo(() => <RecentTrades market={given} />, [given.id]);
   const ticket: TicketProps = { market, outcome, books, limits, draft, change, onOutcome: choose };
   const aside = useRef<HTMLElement>(null);
   /** To the ticket, wherever it is. */
@@ -109,20 +114,20 @@ function MarketView({ market: given }: { market: Market }) {
       <div class="market-columns">
         <div class="top-part">
           <Outcomes market={market} chosen={outcome.id} onChoose={choose} />
-          <PriceChart market={given} outcome={outcome} />
+          {chart}
         </div>
         <div class="book-part">
           <OrderBook
             name={outcome.name}
             ladder={books.get(outcome.id) ?? null}
             implied={books.size === outcomes.length ? implied : EMPTY_LADDER}
-            ownOrders={own.filter(({ outcome_id }) => outcome_id === outcome.id)}
+            ownOrders={ownOfOutcome}
             onPick={(price) => {
               change({ price: priceText(price), ...(draft.kind === "market" ? { kind: "limit" as const } : {}) });
               toTicket();
             }}
           />
-          <RecentTrades market={given} />
+          {trades}
         </div>
         <div class="own-part">
           {isIn && (
@@ -327,6 +332,10 @@ function Own({
   onSell: (outcomeId: number) => void;
 }) {
   const markets = new Map([[market.id, market]]);
+  const list = useMemo(
+    () => <OwnOrders title="Your open orders" orders={orders} markets={markets} marketId={market.id} />,
+    [orders, market.id],
+  );
   const held = [...(positions.value?.values() ?? [])].filter(({ market_id }) => market_id === market.id);
   const valued = held.map((position) => valuePosition(position, market)).sort((a, b) => a.outcome_id - b.outcome_id);
   return (
@@ -346,11 +355,7 @@ function Own({
           />
         )}
       </section>
-      {openOrders.value === null ? (
-        <Loading />
-      ) : (
-        <OwnOrders title="Your open orders" orders={orders} markets={markets} marketId={market.id} />
-      )}
+      {openOrders.value === null ? <Loading /> : list}
     </>
   );
 }
