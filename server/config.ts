@@ -77,7 +77,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const host = text("HOST", "127.0.0.1");
   const port = integer("PORT", 8080, 0, 65_535);
   const tls = text("TLS_CERT", "") !== "" || text("TLS_KEY", "") !== "";
-  const ownUrl = `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const ownUrl = urlOf(tls, host, port);
   if (!URL.canParse(ownUrl)) throw new ConfigError(`HOST must be a host name or an IP address, not "${host}"`);
   const url = (name: string, protocols: readonly string[]): string | null => {
     const value = text(name, "");
@@ -129,6 +129,11 @@ function readTwoPersonRule(value: string): ReadonlySet<TwoPersonAction> {
     throw new ConfigError(`TWO_PERSON_RULE must be any of ${TWO_PERSON_ACTIONS.join(",")}, not "${name}"`);
   }
   return new Set(names as TwoPersonAction[]);
+}
+
+/** Where a server that listens so is found. */
+export function urlOf(isTls: boolean, host: string, port: number): string {
+  return `${isTls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** Mails come from the service's own host, where it has a name. */

@@ -41,7 +41,7 @@ import { Auth } from "./auth.ts";
 import { Authenticator } from "./authenticator.ts";
 import { createAddressReader } from "./client-address.ts";
 import { ClientOrderIds } from "./client-order-ids.ts";
-import { type Config, ConfigError, readConfig } from "./config.ts";
+import { type Config, ConfigError, readConfig, urlOf } from "./config.ts";
 import { ControlSocket } from "./control.ts";
 import { Counters } from "./counters.ts";
 import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
@@ -533,7 +533,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   process.on("disconnect", () => void stop("disconnect"));
   phase = "ready";
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
-  if (config.network) greet(config, port);
+  if (config.network) greet(config, publicUrl, port);
 }
 
 /** It also stops when the process ends that started it with a channel between the two: reach-server.ts. */
@@ -541,10 +541,11 @@ const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const leave = (): void => process.exit(0);
 
 /** What is where, for whoever started this by hand; logs go to stdout as JSON lines, this to stderr. */
-function greet(config: Config, port: number): void {
-  const base = `${config.tls ? "https" : "http"}://${config.host}:${port}${API_BASE}`;
+function greet(config: Config, publicUrl: string, port: number): void {
+  const base = urlOf(config.tls !== null, config.host, port) + API_BASE;
   const token = join(config.dataDir, "demo-token-1");
   const lines = [
+    `page       ${publicUrl}/   (operators: ${publicUrl}/desk)`,
     `API        ${base}   (try ${base}/markets)`,
     `WebSocket  ${base.replace(/^http/, "ws")}/ws`,
     `data       ${config.dataDir}   durability ${config.durability}`,

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { urlOf } from "../../server/config.ts";
 import { ROOT } from "../support/root.ts";
 
 const START_DEADLINE_MS = 120_000;
@@ -13,7 +14,7 @@ const STOP_DEADLINE_MS = 15_000;
 const ERROR_LEVEL = 50;
 /** Bots have factors of their own; what is counted by address is one address for all of them and the page. */
 const RATE_LIMITS = JSON.stringify({ address: 2_000, order_address: 100_000 });
-const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
+const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
 export class DemoExchange {
   /** Without a path. */
@@ -50,7 +51,7 @@ export class DemoExchange {
     });
     const host = process.env["HOST"] || "127.0.0.1";
     const port = await readyPort(child, ended);
-    return new DemoExchange(child, ended, `http://${WILDCARDS[host] ?? host}:${port}`);
+    return new DemoExchange(child, ended, urlOf(false, WILDCARDS[host] ?? host, port));
   }
 
   /** Asks it to end as an operator would; answers whether it did so well and in time. */

@@ -21,7 +21,8 @@ const BOT_DEPOSIT = 5_000_000_000_000;
 const ACCESS_FILE = "demo.json";
 const SEED_FILE = "demo-seed.json";
 const DATABASE = "exchange.db";
-const OWN = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, "exchange.lock", "control.sock", "keys", "outbox"];
+/** What goes with a demo that is forgotten; the access file last, since the folder is the demo's as long as it is there. */
+const FORGOTTEN = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, "control.sock", "keys", "outbox", ACCESS_FILE];
 
 /** How the demo's users get in: passwords of people, tokens by the part of the e-mail before the @. */
 interface Access {
@@ -50,7 +51,7 @@ export function openFolder(dataDir: string, fresh: boolean, bots: readonly strin
   // Nobody else's, from here to the end of this function; the exchange takes it next.
   const lock = lockDataFolder(path);
   try {
-    if (fresh) for (const name of [...OWN.filter((name) => name !== "exchange.lock"), ACCESS_FILE]) remove(path, name);
+    if (fresh && existsSync(accessFile)) for (const name of FORGOTTEN) remove(path, name);
     const access = readAccess(accessFile);
     for (const name of [nameOf(PERSON), ...bots]) access.tokens[name] ??= newToken();
     writePrivate(accessFile, access);
@@ -74,7 +75,13 @@ function newToken(): string {
 }
 
 function readAccess(path: string): Access {
-  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as Access;
+  if (existsSync(path)) {
+    try {
+      return JSON.parse(readFileSync(path, "utf8")) as Access;
+    } catch {
+      throw new Error(`"${path}" is spoilt; --fresh begins anew`);
+    }
+  }
   const password = (): string => randomBytes(12).toString("base64url");
   return { password: password(), operatorPassword: password(), tokens: {} };
 }

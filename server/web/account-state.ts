@@ -2,7 +2,7 @@
  * The caller's balance, positions and live orders, as signals that the private stream keeps up to date: at most so often,
  * whatever a bot of the caller's does. Read whole after a sign-in and wherever messages may have been missed.
  */
-import { computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { ApiError } from "./api.ts";
 import { shares } from "./format.ts";
 import { onOwn, onOwnGap } from "./live.ts";
@@ -36,7 +36,7 @@ let account: Account | null = null;
 let heard: Account | null = null;
 let isShownSoon = false;
 let shownAt = 0;
-const PAUSE_MS = 100;
+const PAUSE_MS = 250;
 const RETRY_MS = 5_000;
 
 /** Ids of orders that the page placed begin so. */
@@ -81,9 +81,11 @@ function show(): void {
   isShownSoon = false;
   shownAt = performance.now();
   for (const [id, { status }] of account?.orders ?? []) if (FINAL.has(status)) account!.orders.delete(id);
-  balance.value = account?.balance ?? null;
-  positions.value = account === null ? null : new Map(account.positions);
-  orders.value = account === null ? null : new Map(account.orders);
+  batch(() => {
+    balance.value = account?.balance ?? null;
+    positions.value = account === null ? null : new Map(account.positions);
+    orders.value = account === null ? null : new Map(account.orders);
+  });
 }
 
 async function read(): Promise<void> {

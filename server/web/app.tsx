@@ -14,7 +14,7 @@ import { Toasts, toast } from "./ui/toast.tsx";
 import { explain } from "./words.ts";
 
 /** A page gets the path's parameter, "" where it has none. */
-export type PageComponent = ComponentType<{ param: string }>;
+type PageComponent = ComponentType<{ param: string }>;
 type Loader = () => Promise<{ default: PageComponent }>;
 
 /** The feed comes with the first load, the others when they are gone to. */
@@ -113,7 +113,7 @@ function Lazy({ load, param }: { load: Loader; param: string }) {
   return Component === null ? <Loading /> : <Component param={param} />;
 }
 
-export function NotFound() {
+function NotFound() {
   return (
     <section class="narrow">
       <h1>Nothing here</h1>

@@ -11,7 +11,6 @@ const url = signal(currentUrl());
 /** The page that is shown; null where there is none at this path. */
 export const location = computed<FoundPath | null>(() => findPage(below(url.value.pathname)));
 export const search = computed(() => url.value.searchParams);
-export const hash = computed(() => url.value.hash);
 
 function below(pathname: string): string {
   return pathname.startsWith(base) ? `/${pathname.slice(base.length)}` : pathname;

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -207,4 +207,18 @@ test("a fresh demo forgets the earlier one, and another run keeps it", () => {
   expect(fresh.password).not.toBe(first.password);
   expect(fresh.tokens["demo"]).not.toBe(first.tokens["demo"]);
   expect(() => readFileSync(join(dataDir, "exchange.db"))).toThrow("ENOENT");
+  writeFileSync(join(dataDir, "demo.json"), "{");
+  expect(() => openFolder(dataDir, false, BOTS)).toThrow("is spoilt; --fresh begins anew");
+  openFolder(dataDir, true, BOTS);
+});
+
+test("a folder that was no demo's keeps what is in it, fresh or not", () => {
+  const dataDir = temporaryFolder();
+  for (const name of ["keys", "outbox"]) {
+    mkdirSync(join(dataDir, name));
+    writeFileSync(join(dataDir, name, "mine"), "somebody else's");
+  }
+  openFolder(dataDir, true, BOTS);
+  for (const name of ["keys", "outbox"])
+    expect(readFileSync(join(dataDir, name, "mine"), "utf8")).toBe("somebody else's");
 });

@@ -10,8 +10,8 @@ import { AccountFrame, focusHeading } from "../ui/account-frame.tsx";
 import { Confirm } from "../ui/confirm.tsx";
 import { useAction, useLoaded, usePages } from "../ui/data.ts";
 import { useChecked } from "../ui/form.ts";
-import { Lines, linesOf } from "../ui/lines.tsx";
-import { Badge, Checkbox, ErrorNotice, Field, Loading, More } from "../ui/parts.tsx";
+import { linesOf } from "../ui/lines.ts";
+import { Badge, Checkbox, ErrorNotice, Field, Loading, More, TextArea } from "../ui/parts.tsx";
 import { SecretDialog } from "../ui/secret.tsx";
 import { toast } from "../ui/toast.tsx";
 import { explainField } from "../words.ts";
@@ -268,7 +268,7 @@ function NewClient({ onMade }: { onMade: (made: CreatedOAuthClient) => void }) {
             clear();
           }}
         />
-        <Lines
+        <TextArea
           label="Redirect URIs"
           placeholder="https://app.example.com/callback"
           hint="Where users come back to, one a line. Requests must name one of them exactly."

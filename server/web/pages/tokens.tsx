@@ -9,8 +9,8 @@ import { AccountFrame, focusHeading } from "../ui/account-frame.tsx";
 import { Confirm } from "../ui/confirm.tsx";
 import { useAction, usePages } from "../ui/data.ts";
 import { useChecked } from "../ui/form.ts";
-import { Lines, linesOf } from "../ui/lines.tsx";
-import { Badge, Checkbox, ErrorNotice, Field, Loading, More, Select } from "../ui/parts.tsx";
+import { linesOf } from "../ui/lines.ts";
+import { Badge, Checkbox, ErrorNotice, Field, Loading, More, Select, TextArea } from "../ui/parts.tsx";
 import { SecretDialog } from "../ui/secret.tsx";
 import { toast } from "../ui/toast.tsx";
 import { explainField } from "../words.ts";
@@ -248,7 +248,7 @@ function NewToken({ onMade }: { onMade: (made: CreatedPat) => void }) {
             onInput={setOwn}
           />
         )}
-        <Lines
+        <TextArea
           label="May be used from (optional)"
           placeholder={"203.0.113.7\n2001:db8::/32"}
           hint="IP addresses and ranges, one a line. Empty: from anywhere. A stolen token is of no use elsewhere."

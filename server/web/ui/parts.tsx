@@ -99,7 +99,8 @@ export function TextArea({
   value,
   onInput,
   rows = 3,
-}: Pick<InputProps, "label" | "hint" | "problem" | "value" | "onInput"> & { rows?: number }) {
+  placeholder,
+}: Pick<InputProps, "label" | "hint" | "problem" | "value" | "onInput" | "placeholder"> & { rows?: number }) {
   const id = useId();
   return (
     <div class="field">
@@ -108,6 +109,7 @@ export function TextArea({
         id={id}
         rows={rows}
         value={value}
+        placeholder={placeholder}
         aria-invalid={problem !== null}
         aria-describedby={`${id}-hint`}
         onInput={(event) => onInput(event.currentTarget.value)}
