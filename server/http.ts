@@ -152,9 +152,9 @@ export class Reply implements Responder {
   }
 
   /** A body that is not enveloped: health, redirects, and what standards fix. */
-  plain(status: number, json: string): void {
-    if (status < 400 || this.options.pace === null) this.send(status, json);
-    else if (!this.done) this.later(() => this.write(status, json));
+  plain(status: number, body: string | Uint8Array): void {
+    if (status < 400 || this.options.pace === null) this.send(status, body);
+    else if (!this.done) this.later(() => this.write(status, body));
   }
 
   redirect(location: string, error?: ApiError): void {
@@ -195,11 +195,11 @@ export class Reply implements Responder {
     this.options.pace!.pass(give);
   }
 
-  private send(status: number, body: string): void {
+  private send(status: number, body: string | Uint8Array): void {
     if (!this.done) this.write(status, body);
   }
 
-  private write(status: number, body: string): void {
+  private write(status: number, body: string | Uint8Array): void {
     const type = status < 400 ? this.options.contentType : null;
     this.finish(() => {
       this.writeHead(status, type);
@@ -292,8 +292,8 @@ export class Reply implements Responder {
   }
 
   /** The body as it goes out. @param type null where it is JSON text, to be sent as the client wants it */
-  private encode(body: string, type: string | null): string | Uint8Array {
-    const bytes = this.packed && type === null ? encodeJson(body) : body;
+  private encode(body: string | Uint8Array, type: string | null): string | Uint8Array {
+    const bytes = this.packed && type === null && typeof body === "string" ? encodeJson(body) : body;
     this.options.counters.http.sent(bytes);
     return bytes;
   }

@@ -60,7 +60,7 @@ export const Users = walkOf(OperatorUser, MAX_USERS_WALKED);
 
 export const ApplicationsQuery = S.closed({
   ...S.page,
-  status: Type.Optional(Type.Enum([...S.APPLICATION_STATUSES], { default: "pending" })),
+  status: Type.Optional(S.names(S.APPLICATION_STATUSES, { default: "pending" })),
   email: Type.Optional(S.Email),
 });
 export const OperatorApplication = S.closed({

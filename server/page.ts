@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, sep } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import { takesEncoding } from "./accept.ts";
 import { findPage } from "./web/paths.ts";
 
 /** What a browser may do with it: scripts, styles and connections of our own and nothing else, framed by nobody. */
@@ -147,17 +148,11 @@ export class Page {
   }
 }
 
-/** The smallest form that the client takes. RFC 9110, section 12.5.3. */
+/** The smallest form that the client takes. */
 function chooseVariant(file: PageFile, acceptEncoding: string): Variant {
-  const weights = new Map<string, number>();
-  for (const entry of acceptEncoding.toLowerCase().split(",")) {
-    const [name, quality] = entry.split(";q=").map((part) => part.trim());
-    if (name !== "") weights.set(name!, quality === undefined ? 1 : Number(quality) || 0);
-  }
   for (const encoding of ENCODINGS) {
     const variant = file.get(encoding);
-    if (variant === undefined) continue;
-    if (encoding === "identity" || (weights.get(encoding) ?? weights.get("*") ?? 0) > 0) return variant;
+    if (variant !== undefined && (encoding === "identity" || takesEncoding(acceptEncoding, encoding))) return variant;
   }
   throw new Error("a file of the page has no plain form");
 }

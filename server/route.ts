@@ -15,8 +15,8 @@ import * as S from "./schemas.ts";
 /** The way back to whoever asked. Only the first call does anything. */
 export interface Responder extends Answer {
   readonly requestId: string;
-  /** A body that is not enveloped. */
-  plain(status: number, json: string): void;
+  /** A body that is not enveloped: text, or, over HTTP and of a route with a `contentType`, bytes. */
+  plain(status: number, body: string | Uint8Array): void;
   /**
    * A success in pieces, over HTTP: the next is asked for when the one before has left. What they throw first is answered
    * as an error; after that the answer is cut short, which chunked encoding tells. @param type its Content-Type

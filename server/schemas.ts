@@ -2,7 +2,7 @@
  * The shapes of requests and answers, written once: the server validates with them, the tests check answers against
  * them, and the API document is made of them. Money is in micro-USDC, prices in BPS, times in ms since the epoch.
  */
-import Type, { type TProperties, type TSchema } from "typebox";
+import Type, { type TProperties, type TSchema, type TSchemaOptions } from "typebox";
 import {
   CANDLE_MINUTES,
   MARKET_STATUSES,
@@ -45,7 +45,12 @@ function about<T extends TSchema>(schema: T, description: string): T {
   const clone = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as T;
   return Object.assign(clone, { description });
 }
-export const names = (values: readonly (string | null)[]) => Type.Enum(values.filter((value) => value !== null));
+/** One of these words. Generators of clients want the type as well. */
+export const names = (values: readonly (string | null)[], options: TSchemaOptions = {}) =>
+  Type.Enum(
+    values.filter((value) => value !== null),
+    { type: "string", ...options },
+  );
 
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 export const Time = Type.Integer({
@@ -175,7 +180,7 @@ export const TransactionsQuery = closed({
 export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
 const LIST_SORTS = ["created_at", "volume", "closes_at"] as const;
 const sort = Type.Optional(
-  Type.Enum([...LIST_SORTS], {
+  names(LIST_SORTS, {
     description:
       "newest, largest or soonest first; a cursor is of one sort; what is traded while one pages by volume may rise past the page",
   }),

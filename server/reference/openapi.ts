@@ -292,6 +292,7 @@ const HEADERS: JsonObject = {
   RateLimitRemaining: { description: "What is left of them.", schema: { type: "integer" } },
   RateLimitReset: { description: "Seconds until the whole limit is free again.", schema: { type: "integer" } },
   RetryAfter: { description: "Seconds to wait before another try.", schema: { type: "integer", minimum: 1 } },
+  WWWAuthenticate: { description: "`Bearer`: what is wanted.", schema: { type: "string" } },
   Location: { description: "Where the browser is sent.", schema: { type: "string" } },
   ETag: { description: "Of this text.", schema: { type: "string" } },
 };
@@ -455,10 +456,10 @@ function errorResponses(): JsonObject {
       return [code, { value: { code: Number(code), msg, data: null, ...trace } }];
     });
     const waits = status === "429" || status === "503" ? { "Retry-After": headerRef("RetryAfter") } : {};
-    const rates = status === "429" ? RATE_HEADERS : {};
+    const asks = status === "401" ? { "WWW-Authenticate": headerRef("WWWAuthenticate") } : {};
     const schema = { $ref: "#/components/schemas/Error" };
     const content = { [JSON_TYPE]: { schema, examples: Object.fromEntries(shown) }, [MESSAGE_PACK]: { schema } };
-    found[name] = { description, headers: { ...REQUEST_ID, ...rates, ...waits }, content };
+    found[name] = { description, headers: { ...REQUEST_ID, ...RATE_HEADERS, ...asks, ...waits }, content };
   }
   const content = {
     [JSON_TYPE]: {

@@ -1,8 +1,9 @@
 /**
- * The caller's balance, positions and live orders, as signals that the private stream keeps up to date. Read whole after
- * a sign-in and wherever messages may have been missed.
+ * The caller's balance, positions and live orders, as signals that the private stream keeps up to date: at most so often,
+ * whatever a bot of the caller's does. Read whole after a sign-in and wherever messages may have been missed.
  */
-import { computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
+import { ApiError } from "./api.ts";
 import { shares } from "./format.ts";
 import { onOwn, onOwnGap } from "./live.ts";
 import { request, sessionState } from "./session.ts";
@@ -21,6 +22,25 @@ export const openOrders = computed(() =>
 /** Each update of an order, for who shows fills. */
 const listeners = new Set<(order: Order) => void>();
 
+/** What is known, by outcome and by id; the signals show it soon. */
+interface Account {
+  balance: Balance | null;
+  readonly positions: Map<number, Position>;
+  readonly orders: Map<number, Order>;
+}
+
+const emptyAccount = (): Account => ({ balance: null, positions: new Map(), orders: new Map() });
+/** Null until it is read. */
+let account: Account | null = null;
+/** What was told since the reading began that is under way: it is newer than what is read, or the newest is still told. */
+let heard: Account | null = null;
+let isShownSoon = false;
+let shownAt = 0;
+const PAUSE_MS = 250;
+const RETRY_MS = 5_000;
+
+/** Ids of orders that the page placed begin so. */
+export const PAGE_ORDER = "page-";
 const FINAL = new Set(["filled", "canceled", "expired", "rejected"]);
 
 export function onOrder(listener: (order: Order) => void): () => void {
@@ -39,42 +59,70 @@ export async function readAll<T>(path: string, most = 1_000): Promise<T[]> {
   return items;
 }
 
-/** Shows an order before its first update comes, unless that was faster. */
+/** Shows an order as it is now. */
 export function addOrder(order: Order): void {
-  if (orders.peek()?.has(order.id) === false && !ended.has(order.id)) putOrder(order);
+  change(({ orders: known }) => known.set(order.id, order));
 }
 
-/** Orders that ended while their answer was under way. */
-const ended = new Set<number>();
-let reading = 0;
+function change(apply: (known: Account) => unknown): void {
+  if (heard !== null) apply(heard);
+  if (account === null) return;
+  apply(account);
+  showSoon();
+}
+
+function showSoon(): void {
+  if (isShownSoon) return;
+  isShownSoon = true;
+  setTimeout(show, shownAt + PAUSE_MS - performance.now());
+}
+
+function show(): void {
+  isShownSoon = false;
+  shownAt = performance.now();
+  for (const [id, { status }] of account?.orders ?? []) if (FINAL.has(status)) account!.orders.delete(id);
+  batch(() => {
+    balance.value = account?.balance ?? null;
+    positions.value = account === null ? null : new Map(account.positions);
+    orders.value = account === null ? null : new Map(account.orders);
+  });
+}
 
 async function read(): Promise<void> {
-  const turn = ++reading;
-  const [foundBalance, foundPositions, foundOrders] = await Promise.all([
-    request<Balance>("GET", "/wallet/balance"),
-    readAll<Position>("/me/positions"),
-    readAll<Order>("/orders"),
-  ]);
-  if (turn !== reading || sessionState.peek() !== "in") return;
-  balance.value = foundBalance;
-  positions.value = new Map(foundPositions.map((position) => [position.outcome_id, position]));
-  orders.value = new Map(foundOrders.filter(({ id }) => !ended.has(id)).map((order) => [order.id, order]));
+  const told = emptyAccount();
+  heard = told;
+  try {
+    const [foundBalance, foundPositions, foundOrders] = await Promise.all([
+      request<Balance>("GET", "/wallet/balance"),
+      readAll<Position>("/me/positions"),
+      readAll<Order>("/orders"),
+    ]);
+    if (heard !== told) return;
+    account = {
+      balance: told.balance ?? foundBalance,
+      positions: new Map([...foundPositions.map((each) => [each.outcome_id, each] as const), ...told.positions]),
+      orders: new Map([...foundOrders.map((each) => [each.id, each] as const), ...told.orders]),
+    };
+    show();
+  } catch (error) {
+    if (heard !== told) return;
+    const seconds = error instanceof ApiError ? error.retryAfter : null;
+    setTimeout(readSoon, seconds === null ? RETRY_MS : 1_000 * seconds);
+  } finally {
+    if (heard === told) heard = null;
+  }
 }
 
-function putOrder(order: Order): void {
-  const next = new Map(orders.peek());
-  if (FINAL.has(order.status)) {
-    next.delete(order.id);
-    ended.add(order.id);
-  } else next.set(order.id, order);
-  orders.value = next;
+function readSoon(): void {
+  if (sessionState.peek() === "in") void read();
 }
 
 /** Of other amounts than a person would want to hear of one by one. */
 const MAX_TOLD_AGE_MS = 30_000;
 
+/** Of what the person ordered here: a bot's orders are its own business. */
 function tell(order: Order): void {
-  if (Date.now() - order.updated_at > MAX_TOLD_AGE_MS) return;
+  if (!order.client_order_id?.startsWith(PAGE_ORDER) || Date.now() - order.updated_at > MAX_TOLD_AGE_MS) return;
   const side = order.side === 1 ? "Buy" : "Sell";
   const filled = order.trades.reduce((sum, { quantity }) => sum + quantity, 0);
   if (filled > 0) toast(`${side} order ${order.id}: ${shares(filled)} of ${shares(order.quantity)} shares filled.`);
@@ -88,30 +136,26 @@ export function startAccountState(): void {
   onOwn("order.updated", ({ data }) => {
     const order = data as Order;
     tell(order);
-    putOrder(order);
+    addOrder(order);
     for (const listener of listeners) listener(order);
   });
   onOwn("balance.updated", ({ data }) => {
     const { available, held, total } = data as Balance;
-    balance.value = { available, held, total };
+    change((known) => {
+      known.balance = { available, held, total };
+    });
   });
   onOwn("position.updated", ({ data }) => {
     const position = data as Position;
-    positions.value = new Map(positions.peek()).set(position.outcome_id, position);
+    change((known) => known.positions.set(position.outcome_id, position));
   });
-  const readSoon = (): void => {
-    // Where it fails the stream is stale too, and the next one brings another try.
-    if (sessionState.peek() === "in") read().catch(() => {});
-  };
   onOwnGap(readSoon);
   effect(() => {
     if (sessionState.value === "in") readSoon();
     else if (sessionState.value === "out") {
-      reading++;
-      balance.value = null;
-      positions.value = null;
-      orders.value = null;
-      ended.clear();
+      account = null;
+      heard = null;
+      show();
     }
   });
 }

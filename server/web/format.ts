@@ -15,11 +15,18 @@ export function money(micro: number): string {
 /** With its sign, as profit is shown. */
 export const signedMoney = (micro: number): string => (micro > 0 ? `+${money(micro)}` : money(micro));
 
+const GROUPED = /^\d{1,3}(?:[, ]\d{3})+(?=\.|$)/;
+
+/** "1,234.5" and "1 234.5" as "1234.5". A comma elsewhere, as in "1,5", stays: who typed it meant something else. */
+export const ungrouped = (text: string): string =>
+  text.trim().replace(GROUPED, (whole) => whole.replaceAll(/[, ]/g, ""));
+
 /** Text that a person typed, in micro-USDC; null where it is no amount. */
 export function readMoney(text: string): number | null {
-  const match = /^(\d{1,9})(?:\.(\d{0,6}))?$/.exec(text.trim().replaceAll(",", ""));
+  const match = /^(\d{1,10})(?:\.(\d{0,6}))?$/.exec(ungrouped(text));
   if (match === null) return null;
-  return Number(match[1]) * SHARE_MICRO + Number((match[2] ?? "").padEnd(MICRO_DIGITS, "0"));
+  const micro = Number(match[1]) * SHARE_MICRO + Number((match[2] ?? "").padEnd(MICRO_DIGITS, "0"));
+  return Number.isSafeInteger(micro) ? micro : null;
 }
 
 /** "42 %", "42.5 %": a price as a probability. */

@@ -44,6 +44,8 @@ interface Topic {
   readonly subscribers: Set<Subscriber>;
   /** Of the last message; null until the subscription is acknowledged. */
   sequence: number | null;
+  /** The last ticker of each outcome, for who comes later. */
+  readonly tickers: Map<number, LiveEvent>;
 }
 
 const HEARTBEAT_MS = 5_000;
@@ -52,15 +54,22 @@ const SILENCE_MS = 2 * HEARTBEAT_MS + 2_000;
 const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 10_000;
 const CLOSE_UNAUTHENTICATED = 4401;
+/** Codes of the API's errors. */
+const UNAUTHENTICATED = 40100;
+const EXPIRED = 2002;
 
 const topics = new Map<string, Topic>();
 const ownListeners = new Map<string, Set<(event: LiveEvent) => void>>();
 const ownGapListeners = new Set<() => void>();
 const waiting = new Map<number, (message: Message) => void>();
 let socket: WebSocket | null = null;
+/** A token was presented on the connection, which is that user's from then on. */
+let isPresented = false;
 let isAuthenticated = false;
 /** Of the last order.updated; null where none was heard of yet. */
 let orderSequence: number | null = null;
+/** What came after it is asked for. */
+let isResuming = false;
 let lastId = 0;
 let lastHeard = 0;
 let waitMs = FIRST_WAIT_MS;
@@ -85,14 +94,15 @@ export function subscribe(
   const subscriber = { onEvent, onGap };
   let topic = topics.get(key);
   if (topic === undefined) {
-    topic = { channel, market_id: marketId, outcome_id: outcomeId, subscribers: new Set(), sequence: null };
+    const named = { channel, market_id: marketId, outcome_id: outcomeId };
+    topic = { ...named, subscribers: new Set([subscriber]), sequence: null, tickers: new Map() };
     topics.set(key, topic);
-    topic.subscribers.add(subscriber);
     ask("subscribe", topic);
   } else {
     topic.subscribers.add(subscriber);
     // For a snapshot of its own; nobody else minds another.
     if (channel === "book") renewTopic(topic);
+    for (const event of topic.tickers.values()) onEvent(event);
   }
   connect();
   return () => {
@@ -124,7 +134,7 @@ function operation(op: string, fields: object, answered: (message: Message) => v
   socket.send(JSON.stringify({ op, id: lastId, ...fields }));
 }
 
-function ask(op: "subscribe" | "unsubscribe", topic: Topic): void {
+function ask(op: "subscribe" | "unsubscribe", topic: Topic, answered = (): void => {}): void {
   const { channel, market_id, outcome_id } = topic;
   const named = {
     channel,
@@ -135,6 +145,7 @@ function ask(op: "subscribe" | "unsubscribe", topic: Topic): void {
     if (op !== "subscribe" || code !== 0) return;
     const { subscriptions } = data as { subscriptions: { sequence: number }[] };
     topic.sequence ??= subscriptions[0]?.sequence ?? null;
+    answered();
   });
 }
 
@@ -164,15 +175,17 @@ function connect(): void {
 async function greet(opened: WebSocket): Promise<void> {
   const token = await accessToken().catch(() => null);
   if (socket !== opened) return;
-  isAuthenticated = false;
   if (token !== null) authenticate(token);
   for (const topic of topics.values()) {
-    const isFirst = topic.sequence === null;
     topic.sequence = null;
-    ask("subscribe", topic);
-    if (!isFirst) for (const { onGap } of topic.subscribers) onGap?.();
+    // What happened before it is known to be heard may be in nothing that was read: that goes for the first time too.
+    ask("subscribe", topic, () => tellGap(topic));
   }
   if (token === null) live();
+}
+
+function tellGap({ subscribers }: Topic): void {
+  for (const { onGap } of subscribers) onGap?.();
 }
 
 function live(): void {
@@ -181,16 +194,28 @@ function live(): void {
 }
 
 function authenticate(token: string): void {
+  isPresented = true;
   operation("auth", { token }, ({ code }) => {
-    if (code !== 0) return;
+    // Nothing of the caller's own would come: another connection, in a while, and where that helps another token.
+    if (code !== 0) return lost(code === UNAUTHENTICATED || code === EXPIRED ? CLOSE_UNAUTHENTICATED : 0);
     live();
     if (isAuthenticated) return;
     isAuthenticated = true;
-    if (orderSequence !== null) {
-      operation("resume", { sequence: orderSequence }, (message) => {
-        if (message.code !== 0) tellOwnGap();
-      });
-    } else tellOwnGap();
+    if (orderSequence === null) tellOwnGap();
+    else resume();
+  });
+}
+
+/** Has everything after the last order update that was heard told again, in its turn. */
+function resume(): void {
+  if (isResuming) return;
+  isResuming = true;
+  operation("resume", { sequence: orderSequence }, ({ code }) => {
+    isResuming = false;
+    if (code === 0) return;
+    // It can't be told any more, or not now: all is read anew, and counted from what comes next.
+    orderSequence = null;
+    tellOwnGap();
   });
 }
 
@@ -215,8 +240,12 @@ function receive(message: Message): void {
 
 function receiveOwn(event: LiveEvent): void {
   if (event.event === "order.updated") {
-    // Said again after a resume.
-    if (orderSequence !== null && event.sequence <= orderSequence) return;
+    if (orderSequence !== null) {
+      // Said again after a resume.
+      if (event.sequence <= orderSequence) return;
+      // It went out between the sign-in and the resume, which brings it again behind what was missed before it.
+      if (event.sequence > orderSequence + 1) return resume();
+    }
     orderSequence = event.sequence;
   }
   for (const listener of ownListeners.get(event.event) ?? []) listener(event);
@@ -249,13 +278,14 @@ function receiveTopic(event: LiveEvent): void {
       continue;
     }
     topic.sequence = event.sequence;
+    if (channel === "ticker") topic.tickers.set(outcomeId!, event);
     for (const { onEvent } of topic.subscribers) onEvent(event);
   }
 }
 
 function missed(topic: Topic): void {
   renewTopic(topic);
-  for (const { onGap } of topic.subscribers) onGap?.();
+  tellGap(topic);
 }
 
 /** What the server has sent, against what was heard. */
@@ -266,14 +296,16 @@ function compare({ subscriptions, orders }: Heartbeat): void {
     if (topic.sequence < sequence) missed(topic);
   }
   if (orders === null) return;
-  if (orderSequence !== null && orderSequence < orders) operation("resume", { sequence: orderSequence });
+  if (orderSequence !== null && orderSequence < orders) resume();
   orderSequence ??= orders;
 }
 
 function disconnect(): void {
   const gone = socket;
   socket = null;
+  isPresented = false;
   isAuthenticated = false;
+  isResuming = false;
   waiting.clear();
   gone?.close();
 }
@@ -309,7 +341,7 @@ export function startLive(): void {
     if (token === null) {
       orderSequence = null;
       // A connection has one user: what comes from now on is for nobody in particular.
-      if (!isAuthenticated) return;
+      if (!isPresented) return;
       disconnect();
       connect();
     } else if (socket?.readyState === WebSocket.OPEN) authenticate(token);

@@ -7,7 +7,7 @@ export function explain(error: unknown): string {
   const { status, code, message, retryAfter, traceId } = error;
   const soon = retryAfter === null ? "in a moment" : wait(retryAfter);
   if (status === 0)
-    return "The exchange can't be reached. Check your connection; nothing was changed that you haven't seen confirmed.";
+    return "The exchange can't be reached. Check your connection, and before you send something again, whether it was done.";
   if (code === 42900 && /daily activity/i.test(message)) {
     return "That would go over your daily limit. It is raised by verifying your identity, and starts anew at 00:00 UTC.";
   }

@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
 import { Parser } from "@asyncapi/parser";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BatchOperations } from "../../server/schemas.ts";
@@ -46,6 +47,14 @@ describe("served", () => {
     expect(again.headers["content-length"]).toBeUndefined();
     const other = await client.send("GET", path, { "If-None-Match": '"other"' }, null);
     expect([other.status, other.body.length > 1_000]).toEqual([200, true]);
+    const zipped = await client.send("GET", path, { "Accept-Encoding": "br, gzip" }, null);
+    expect(JSON.parse(gunzipSync(zipped.body).toString())).toEqual(document);
+    expect([zipped.headers["content-encoding"], zipped.headers.vary]).toEqual(["gzip", "Accept-Encoding"]);
+    expect(zipped.headers.etag).not.toBe(headers.etag);
+    const known = { "Accept-Encoding": "gzip", "If-None-Match": zipped.headers.etag! };
+    expect((await client.send("GET", path, known, null)).status).toBe(304);
+    const refused = await client.send("GET", path, { "Accept-Encoding": "gzip;q=0, *" }, null);
+    expect([refused.headers["content-encoding"], refused.headers.vary]).toEqual([undefined, "Accept-Encoding"]);
   });
 });
 

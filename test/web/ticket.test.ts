@@ -110,6 +110,7 @@ describe("a plan", () => {
       [{ price: "100", quantity: "1" }, {}, "price", /between 0\.01 and 99\.99/],
       [{ price: "4.001", quantity: "1" }, {}, "price", /two decimals/],
       [{ price: "40", quantity: "1.5" }, {}, "quantity", /whole number/],
+      [{ price: "40", quantity: "1,5" }, {}, "quantity", /whole number/],
       [{ price: "40", quantity: "1000000001" }, {}, "quantity", /1,000,000,000 at most/],
       [{ price: "40", quantity: "251" }, {}, "quantity", /sets 100\.40 USDC aside, and 100\.00/],
       [{ kind: "market", quantity: "101" }, {}, "quantity", /A worst price lowers/],
@@ -132,6 +133,18 @@ describe("a plan", () => {
     expect(Object.values(empty.missing)).not.toContain(null);
   });
 
+  test("leaves to the exchange what only books say that aren't known", () => {
+    const drafts: Partial<Draft>[] = [
+      { kind: "market", quantity: "10" },
+      { kind: "post_only", price: "60", quantity: "10" },
+      { price: "39", quantity: "10", timeInForce: "fok" },
+    ];
+    for (const draft of drafts) {
+      const { body, warnings } = plan(draft, { offers: null });
+      expect([body?.quantity, warnings], JSON.stringify(draft)).toEqual([10, []]);
+    }
+  });
+
   test("knows the most that can be ordered", () => {
     const most = (draft: Partial<Draft>) => mostShares({ ...EMPTY_DRAFT, ...draft }, around);
     expect(most({ price: "40" })).toBe(250);
@@ -152,7 +165,7 @@ describe("a plan", () => {
     expect(plan({ price: "45", quantity: "60" }, { activity }).warnings).toEqual([
       expect.stringMatching(/10\.00 USDC left/),
     ]);
-    const far = [...around.offers, { price: 5_100, quantity: 50, implied: 0 }];
+    const far = [...around.offers!, { price: 5_100, quantity: 50, implied: 0 }];
     const available = 1_000_000_000;
     expect(plan({ kind: "market", quantity: "150" }, { offers: far, available }).warnings).toEqual([
       expect.stringMatching(/far from the best/),

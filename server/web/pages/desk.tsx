@@ -34,7 +34,7 @@ const SECTIONS: readonly Section[] = [
   { name: "approvals", title: "Approvals", Content: Approvals, count: "approvals" },
   { name: "deposits", title: "Deposits", Content: Deposits },
   { name: "house", title: "House", Content: House },
-  { name: "markets", title: "Markets", Content: Markets },
+  { name: "markets", title: "Markets", Content: Markets, count: "resolutions" },
   { name: "users", title: "Users", Content: Users },
   { name: "audit", title: "Audit log", Content: AuditLog },
 ];

@@ -23,9 +23,11 @@ export default function Page({ param }: { param: string }) {
     found === undefined ? null : (signal) => readDocument(file, signal),
     file,
   );
+  const title = found === undefined ? "Nothing here" : param === "" ? "Overview" : null;
+  // The others say themselves what of it they show.
   useEffect(() => {
-    document.title = `${found?.[1] ?? "Nothing here"} – API reference – Prediction Exchange`;
-  }, [found]);
+    if (title !== null) document.title = `${title} – API reference – Prediction Exchange`;
+  }, [title]);
   return (
     <div class="docs">
       <Tabs

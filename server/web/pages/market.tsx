@@ -20,6 +20,7 @@ import { RecentTrades } from "../trading/recent-trades.tsx";
 import { closedReason, Ticket, type TicketProps } from "../trading/ticket.tsx";
 import type { Limits, Market, MarketEvent, Outcome, Trade } from "../types.ts";
 import { useLoaded } from "../ui/data.ts";
+import { useTogether } from "../ui/frames.ts";
 import { Badge, Dialog, Empty, ErrorNotice, Loading, Notice } from "../ui/parts.tsx";
 
 /** From this width on the ticket stands beside the rest; below it is opened by a bar at the bottom. */
@@ -36,11 +37,12 @@ export default function MarketPage({ param }: { param: string }) {
     document.title = data.question;
     learnMarkets([data]);
   }, [data?.id]);
+  const add = useTogether((news: readonly News[]) => set((market) => news.reduce(withNews, market)));
   useEffect(() => {
     if (data === null) return;
     const ends = [
-      subscribe("markets", data.id, null, ({ data: market }) => set(() => market as Market), reload),
-      subscribe("trades", data.id, null, ({ data: trade }) => set((market) => withTrade(market, trade)), reload),
+      subscribe("markets", data.id, null, ({ data: market }) => add({ market })),
+      subscribe("trades", data.id, null, ({ data: trade }) => add({ trade }), reload),
     ];
     return () => {
       for (const end of ends) end();
@@ -65,9 +67,14 @@ export default function MarketPage({ param }: { param: string }) {
   );
 }
 
-/** Sets are made by mint and dissolved by merge. */
-function withTrade(market: Market, { match_type, quantity }: Trade): Market {
-  if (match_type === "direct") return market;
+type News = { readonly market: Market } | { readonly trade: Trade };
+
+/** What there is new of a market, or of the one that was shown before it. */
+function withNews(market: Market, news: News): Market {
+  if ("market" in news) return news.market.id === market.id ? news.market : market;
+  const { market_id, match_type, quantity } = news.trade;
+  // Sets are made by mint and dissolved by merge.
+  if (market_id !== market.id || match_type === "direct") return market;
   return { ...market, open_interest: market.open_interest + (match_type === "mint" ? quantity : -quantity) };
 }
 
@@ -88,7 +95,12 @@ function MarketView({ market: given }: { market: Market }) {
   const [isOpen, setOpen] = useState(false);
   const isIn = sessionState.value === "in";
   const limits = useLoaded<Limits>(isIn ? (signal) => request("GET", "/me/limits", { signal }) : null, "limits");
-  const own = (openOrders.value ?? []).filter(({ market_id }) => market_id === market.id);
+  const open = openOrders.value;
+  const own = useMemo(() => (open ?? []).filter(({ market_id }) => market_id === market.id), [open, market.id]);
+  const ownOfOutcome = useMemo(() => own.filter(({ outcome_id }) => outcome_id === outcome.id), [own, outcome.id]);
+  // What hears of its changes itself isn't drawn anew with each price.
+  const chart = useMemo(() => <PriceChart market={given} outcome={outcome} />, [given.id, outcome.id]);
+  const trades = useMemo(() => <RecentTrades market={given} />, [given.id]);
   const ticket: TicketProps = { market, outcome, books, limits, draft, change, onOutcome: choose };
   const aside = useRef<HTMLElement>(null);
   /** To the ticket, wherever it is. */
@@ -102,20 +114,20 @@ function MarketView({ market: given }: { market: Market }) {
       <div class="market-columns">
         <div class="top-part">
           <Outcomes market={market} chosen={outcome.id} onChoose={choose} />
-          <PriceChart market={given} outcome={outcome} />
+          {chart}
         </div>
         <div class="book-part">
           <OrderBook
             name={outcome.name}
             ladder={books.get(outcome.id) ?? null}
             implied={books.size === outcomes.length ? implied : EMPTY_LADDER}
-            ownOrders={own.filter(({ outcome_id }) => outcome_id === outcome.id)}
+            ownOrders={ownOfOutcome}
             onPick={(price) => {
               change({ price: priceText(price), ...(draft.kind === "market" ? { kind: "limit" as const } : {}) });
               toTicket();
             }}
           />
-          <RecentTrades market={given} />
+          {trades}
         </div>
         <div class="own-part">
           {isIn && (
@@ -320,6 +332,10 @@ function Own({
   onSell: (outcomeId: number) => void;
 }) {
   const markets = new Map([[market.id, market]]);
+  const list = useMemo(
+    () => <OwnOrders title="Your open orders" orders={orders} markets={markets} marketId={market.id} />,
+    [orders, market.id],
+  );
   const held = [...(positions.value?.values() ?? [])].filter(({ market_id }) => market_id === market.id);
   const valued = held.map((position) => valuePosition(position, market)).sort((a, b) => a.outcome_id - b.outcome_id);
   return (
@@ -339,11 +355,7 @@ function Own({
           />
         )}
       </section>
-      {openOrders.value === null ? (
-        <Loading />
-      ) : (
-        <OwnOrders title="Your open orders" orders={orders} markets={markets} marketId={market.id} />
-      )}
+      {openOrders.value === null ? <Loading /> : list}
     </>
   );
 }

@@ -1,9 +1,11 @@
 /** What the caller has: money, positions, orders, and what became of them. */
-import { useEffect, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import "./market.css";
 import "./portfolio.css";
 import { MAX_QUANTITY, MICRO_PER_SHARE } from "../../../engine/limits.ts";
 import { balance, onOrder, openOrders, positions } from "../account-state.ts";
+import type { Query } from "../api.ts";
 import { dateTime, money, percent, shares, words } from "../format.ts";
 import { marketName, outcomeName, useMarkets } from "../markets.ts";
 import { href, search } from "../router.ts";
@@ -12,7 +14,8 @@ import { OrderName, OwnOrders, terms } from "../trading/own-orders.tsx";
 import { PositionsTable, useLiveMarkets, valuePosition } from "../trading/own-positions.tsx";
 import { freeShares, readQuantity } from "../trading/plan.ts";
 import type { Market, Order, OwnFill, Position, Settlement } from "../types.ts";
-import { useAction, usePages } from "../ui/data.ts";
+import { type Pages, useAction, usePages } from "../ui/data.ts";
+import { useTogether } from "../ui/frames.ts";
 import {
   Badge,
   Choice,
@@ -22,6 +25,7 @@ import {
   Loading,
   Money,
   More,
+  Notice,
   Profit,
   Select,
   Table,
@@ -158,15 +162,56 @@ const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {
   rejected: "bad",
 };
 
-function History() {
-  const { items, error, more, reload, set } = usePages<Order>("/orders", { status: "all" });
-  useEffect(
-    () =>
-      onOrder((order) =>
-        set((before) => [order, ...before.filter(({ id }) => id !== order.id)].sort((a, b) => b.id - a.id)),
-      ),
-    [],
+/** So many are added to a list by themselves: a bot's would make it endless. */
+const MAX_ADDED = 200;
+
+/**
+ * A list by cursor, the newest first, that goes on with what updates of orders tell. From so many new ones on it only
+ * says that there are newer ones.
+ */
+function useGrowing<T extends { readonly id: number }>(
+  path: string,
+  query: Query,
+  itemsOf: (order: Order) => readonly T[],
+): Pages<T> & { readonly newer: ComponentChildren } {
+  const pages = usePages<T>(path, query);
+  const added = useRef(0);
+  const [hasNewer, setNewer] = useState(false);
+  const add = useTogether((orders: readonly Order[]) =>
+    pages.set((before) => {
+      const byId = new Map(before.map((item) => [item.id, item]));
+      // What is older than all that is shown comes with its own page.
+      const oldest = pages.more === null ? 0 : before.at(-1)!.id;
+      for (const item of orders.flatMap(itemsOf)) {
+        if (item.id < oldest) continue;
+        if (!byId.has(item.id) && added.current++ >= MAX_ADDED) setNewer(true);
+        else byId.set(item.id, item);
+      }
+      return [...byId.values()].sort((a, b) => b.id - a.id);
+    }),
   );
+  useEffect(() => onOrder(add), []);
+  const reload = (): void => {
+    added.current = 0;
+    setNewer(false);
+    pages.reload();
+  };
+  const newer = hasNewer && (
+    <Notice>
+      There are newer ones.{" "}
+      <button type="button" class="small" onClick={reload}>
+        Show them
+      </button>
+    </Notice>
+  );
+  return { ...pages, reload, newer };
+}
+
+const ALL = { status: "all" } as const;
+const itself = (order: Order): readonly Order[] => [order];
+
+function History() {
+  const { items, error, more, reload, newer } = useGrowing("/orders", ALL, itself);
   const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
   const columns: Column<Order>[] = [
     {
@@ -190,6 +235,7 @@ function History() {
   return (
     <section class="panel" aria-labelledby="history-title">
       <h2 id="history-title">Order history</h2>
+      {newer}
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
       {items !== null && (
@@ -211,18 +257,7 @@ function fillsOf({ id, market_id, outcome_id, side, builder_code, trades }: Orde
 }
 
 function Fills() {
-  const { items, error, more, reload, set } = usePages<OwnFill>("/me/fills");
-  useEffect(
-    () =>
-      onOrder((order) => {
-        const heard = fillsOf(order);
-        if (heard.length === 0) return;
-        set((before) =>
-          [...new Map([...before, ...heard].map((fill) => [fill.id, fill])).values()].sort((a, b) => b.id - a.id),
-        );
-      }),
-    [],
-  );
+  const { items, error, more, reload, newer } = useGrowing("/me/fills", {}, fillsOf);
   const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
   const columns: Column<OwnFill>[] = [
     { title: "Fill", show: (fill) => <OrderName order={fill} market={markets.get(fill.market_id)} isAlone={false} /> },
@@ -245,6 +280,7 @@ function Fills() {
   return (
     <section class="panel" aria-labelledby="fills-title">
       <h2 id="fills-title">Fills</h2>
+      {newer}
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
       {items !== null && (

@@ -2,9 +2,9 @@
  * What an order ticket says of an order before it is sent: what it costs or brings, and why it can't work. Pure: prices
  * in BPS, quantities in shares, money in micro-USDC, times in ms since the epoch.
  */
-import { FULL_PRICE_BPS, MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../../../engine/limits.ts";
+import { MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
-import { money, percent, readPrice, shares } from "../format.ts";
+import { money, percent, readPrice, shares, ungrouped } from "../format.ts";
 import type { Order, Outcome, PlaceOrder, Position } from "../types.ts";
 import { type Estimate, estimate, type Offer } from "./levels.ts";
 
@@ -35,8 +35,8 @@ export const EMPTY_DRAFT: Draft = {
 export interface Surroundings {
   readonly marketId: number;
   readonly outcome: Outcome;
-  /** What the order would meet, the best first. */
-  readonly offers: readonly Offer[];
+  /** What the order would meet, the best first; null where that isn't known now: only the exchange can say. */
+  readonly offers: readonly Offer[] | null;
   /** Null: nobody is signed in, or it isn't known yet. */
   readonly available: number | null;
   /** Undefined: none. */
@@ -87,7 +87,7 @@ const FAR_BPS = 1_000;
 
 /** A quantity as it was typed; null where it is none. */
 export function readQuantity(text: string): number | null {
-  const digits = text.trim().replaceAll(/[, ]/g, "");
+  const digits = ungrouped(text);
   const quantity = /^\d{1,10}$/.test(digits) ? Number(digits) : 0;
   return quantity >= 1 && quantity <= MAX_QUANTITY ? quantity : null;
 }
@@ -163,7 +163,7 @@ export function planOrder(draft: Draft, around: Surroundings): Plan {
 function summarize(draft: Draft, bound: number, quantity: number, around: Surroundings): Summary {
   const isBuy = draft.side === "buy";
   const feeBps = isBuy ? 0 : around.feeBps;
-  const traded = estimate(around.offers, isBuy, bound, quantity, feeBps);
+  const traded = estimate(around.offers ?? [], isBuy, bound, quantity, feeBps);
   const force = timeInForceOf(draft);
   const resting = force === "ioc" || force === "fok" ? 0 : quantity - traded.quantity;
   const counted = traded.quantity + resting;
@@ -190,7 +190,7 @@ function profitOfSale(sold: number, proceeds: number, position: Position | undef
 
 function priceProblem(draft: Draft, { offers }: Surroundings): string | null {
   const price = readPrice(draft.price);
-  const best = offers[0]?.price;
+  const best = offers?.[0]?.price;
   if (draft.kind !== "post_only" || price === null || best === undefined) return null;
   const crosses = draft.side === "buy" ? price >= best : price <= best;
   const next = draft.side === "buy" ? `below ${percent(best)}` : `above ${percent(best)}`;
@@ -215,7 +215,7 @@ function fundsProblem(draft: Draft, { quantity, hold }: Summary, around: Surroun
 /** What only the book can know, as it is now. */
 function bookProblem(draft: Draft, { traded, quantity }: Summary, { offers }: Surroundings): string | null {
   const force = timeInForceOf(draft);
-  if (force !== "ioc" && force !== "fok") return null;
+  if (offers === null || (force !== "ioc" && force !== "fok")) return null;
   const side = draft.side === "buy" ? "sells" : "buys";
   if (traded.quantity === 0) {
     const [best] = offers;
@@ -245,7 +245,7 @@ function warningsOf(draft: Draft, summary: Summary, around: Surroundings): strin
       `The books have ${shares(traded.quantity)} shares at that price: the other ${shares(left)} are canceled.`,
     );
   }
-  const [best] = offers;
+  const best = offers?.[0];
   if (best !== undefined && traded.worstPrice !== null && Math.abs(traded.worstPrice - best.price) >= FAR_BPS) {
     warnings.push(
       `The last shares would trade at ${percent(traded.worstPrice)}, far from the best ${percent(best.price)}.`,
@@ -258,7 +258,7 @@ function warningsOf(draft: Draft, summary: Summary, around: Surroundings): strin
     return (side === 1) !== isBuy && (isBuy ? price <= traded.worstPrice : price >= traded.worstPrice);
   });
   if (meetsOwn) warnings.push("This may meet an order of your own: what is left of the new order is then canceled.");
-  const counted = isBuy ? hold : notionalMicro(readPrice(draft.price) ?? FULL_PRICE_BPS, quantity);
+  const counted = isBuy ? hold : notionalMicro(readPrice(draft.price) ?? MAX_PRICE_BPS, quantity);
   if (activity !== null && activity.used + counted > activity.limit) {
     const rest = Math.max(0, activity.limit - activity.used);
     warnings.push(`Your daily limit has ${money(rest)} USDC left: the exchange may refuse this.`);

@@ -6,6 +6,7 @@ import { subscribe } from "../live.ts";
 import { request } from "../session.ts";
 import type { Candles, Market, Outcome, Trade } from "../types.ts";
 import { type Loaded, useLoaded } from "../ui/data.ts";
+import { useTogether } from "../ui/frames.ts";
 import { Choice, Empty, ErrorNotice, Loading, Scrolled } from "../ui/parts.tsx";
 
 type Interval = "1m" | "5m" | "1h" | "1d";
@@ -81,23 +82,31 @@ function useCandles(marketId: number, outcomeId: number, interval: Interval): Lo
     return items as unknown as Candle[];
   }, `${outcomeId} ${interval}`);
   const { set, reload } = loaded;
-  useEffect(() => {
-    const hear = ({ data: trade }: { data: Trade }): void => {
-      if (trade.outcome_id === outcomeId) set((before) => withTrade(before, trade, LENGTH_MS[interval]));
-    };
-    return subscribe("trades", marketId, null, hear, reload);
-  }, [marketId, outcomeId, interval]);
+  const add = useTogether((trades: readonly Trade[]) => {
+    const own = trades.filter(({ outcome_id }) => outcome_id === outcomeId);
+    if (own.length === 0) return;
+    set((before) => own.reduce((candles, trade) => withTrade(candles, trade, LENGTH_MS[interval]), before));
+  });
+  useEffect(
+    () => subscribe("trades", marketId, null, ({ data }) => add(data), reload),
+    [marketId, outcomeId, interval],
+  );
   return loaded;
 }
 
 /** @param length of a candle, ms */
-function withTrade(candles: readonly Candle[], { price, quantity, created_at }: Trade, length: number) {
+function withTrade(
+  candles: readonly Candle[],
+  { price, quantity, created_at }: Trade,
+  length: number,
+): readonly Candle[] {
   const at = created_at - (created_at % length);
   const last = candles.at(-1);
   if (last === undefined || at > last[0]) {
     const between: Candle[] = [];
     // Where nothing was traded the price stands.
-    for (let gap = (last?.[0] ?? at) + length; gap < at && last !== undefined; gap += length) {
+    const first = Math.max((last?.[0] ?? at) + length, at - COUNT * length);
+    for (let gap = first; gap < at && last !== undefined; gap += length) {
       between.push([gap, last[4], last[4], last[4], last[4], 0]);
     }
     return [...candles, ...between, [at, price, price, price, price, quantity] as const].slice(-COUNT);

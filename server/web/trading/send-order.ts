@@ -3,7 +3,7 @@
  * answered. Owns what is under way, which outlives the ticket that sent it.
  */
 import { effect, signal } from "@preact/signals";
-import { addOrder, onOrder } from "../account-state.ts";
+import { addOrder, onOrder, PAGE_ORDER } from "../account-state.ts";
 import { ApiError } from "../api.ts";
 import { request, sessionState } from "../session.ts";
 import type { Order, PlaceOrder } from "../types.ts";
@@ -50,7 +50,7 @@ effect(() => {
 export function newOrder(body: Omit<PlaceOrder, "client_order_id">): PlaceOrder {
   const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES));
   const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return { ...body, client_order_id: `page-${id}` };
+  return { ...body, client_order_id: PAGE_ORDER + id };
 }
 
 /**
@@ -59,31 +59,51 @@ export function newOrder(body: Omit<PlaceOrder, "client_order_id">): PlaceOrder 
  */
 export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
   const marketId = body.market_id;
+  const mine = (): Pending | undefined => {
+    const pending = pendingOrders.peek().get(marketId);
+    return pending?.body === body ? pending : undefined;
+  };
+  // An earlier try may have reached the exchange.
+  let mayStand = mine() !== undefined;
   setPending(marketId, { body, isBusy: true, told: null });
   for (let tries = 1; tries <= TRIES; tries++) {
+    // Who sent it has signed out.
+    if (mine() === undefined) return null;
     try {
       const order = await request<Order>("POST", "/orders", { body, signal: AbortSignal.timeout(TIMEOUT_MS) });
+      const told = mine()?.told ?? null;
+      if (mine() === undefined) return null;
       setPending(marketId, null);
-      addOrder(order);
-      return order;
+      if (told === null) addOrder(order);
+      return told ?? order;
     } catch (error) {
-      if (error instanceof ApiError && isRefusal(error)) {
-        setPending(marketId, null);
-        throw error;
-      }
-      const told = pendingOrders.peek().get(marketId)?.told ?? null;
+      if (mine() === undefined) return null;
+      const told = mine()!.told;
       if (told !== null) {
         setPending(marketId, null);
         return told;
       }
+      if (error instanceof ApiError && isRefusal(error, mayStand)) {
+        setPending(marketId, null);
+        throw error;
+      }
+      mayStand = true;
       if (tries < TRIES) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * tries));
     }
   }
-  setPending(marketId, { body, isBusy: false, told: null });
+  if (mine() !== undefined) setPending(marketId, { body, isBusy: false, told: null });
   return null;
 }
 
-/** Of what failed within the exchange it isn't known how far it came; where it is overloaded nothing was done. */
-function isRefusal({ status, code }: ApiError): boolean {
+/** What the exchange says of an order only once it has found none that was placed under the same id. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 404, 409, 422]);
+const DAILY_LIMIT = /daily activity/i;
+
+/**
+ * Of what failed within the exchange it isn't known how far it came; where it is overloaded nothing was done.
+ * @param mayStand an earlier try may have been placed: a limit that stopped this one says nothing of that
+ */
+function isRefusal({ status, code, message }: ApiError, mayStand: boolean): boolean {
+  if (mayStand) return REFUSALS.has(status) || (status === 429 && DAILY_LIMIT.test(message));
   return code === 50300 || (status >= 400 && status < 500);
 }

@@ -3,14 +3,16 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { MICRO_PER_BPS, TRADING_FEE_BPS } from "../../../engine/limits.ts";
 import { balance, onOrder, openOrders, positions } from "../account-state.ts";
 import { money, percent, shares, signedMoney, words } from "../format.ts";
+import { liveState } from "../live.ts";
 import { here, href } from "../router.ts";
 import { sessionState, user } from "../session.ts";
 import type { Limits, Market, Order, Outcome, PlaceOrder } from "../types.ts";
+import { focusProblem } from "../ui/checks.ts";
 import { type Loaded, useAction } from "../ui/data.ts";
 import { Choice, ErrorNotice, Field, Notice, Select } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 import { explain, reason } from "../words.ts";
-import { EMPTY_LADDER, impliedLadder, type Ladder, offersOf } from "./levels.ts";
+import { impliedLadder, type Ladder, offersOf } from "./levels.ts";
 import { priceText } from "./own-orders.tsx";
 import { type Draft, freeShares, mostShares, type Plan, planOrder, type Summary, timeInForceOf } from "./plan.ts";
 import { newOrder, pendingOrders, sendOrder } from "./send-order.ts";
@@ -29,9 +31,9 @@ export interface TicketProps {
 const MAX_HEARD = 200;
 
 /** Nobody can trade in it now, and why; null where one can. */
-export function closedReason({ status, closes_at }: Market): string | null {
+export function closedReason({ status }: Market): string | null {
+  if (status === "open") return null;
   if (status === "halted") return "Trading is halted at the moment. Open orders rest on and can be canceled.";
-  if (status === "open" && (closes_at === null || Date.now() < closes_at)) return null;
   if (status === "resolved" || status === "voided") return "This market is over: trading has ended.";
   return status === "proposed" ? "This market was proposed and isn't open yet." : "This market is closed for trading.";
 }
@@ -42,12 +44,14 @@ export function Ticket(props: TicketProps) {
   const [placed, setPlaced] = useState<Order | null>(null);
   const own = (openOrders.value ?? []).filter(({ market_id }) => market_id === market.id);
   const isBuy = draft.side === "buy";
+  const areBooksKnown = liveState.value === "live" && books.size === market.outcomes.length;
   const offers = useMemo(() => {
     const ids = market.outcomes.map(({ id }) => id);
     const side = isBuy ? "asks" : "bids";
-    const direct = books.get(outcome.id) ?? EMPTY_LADDER;
+    const direct = books.get(outcome.id);
+    if (direct === undefined || !areBooksKnown) return null;
     return offersOf(direct[side], impliedLadder(books, ids, outcome.id)[side], side);
-  }, [books, outcome.id, isBuy]);
+  }, [books, outcome.id, isBuy, areBooksKnown]);
   const around = {
     marketId: market.id,
     outcome,
@@ -145,7 +149,7 @@ export function Ticket(props: TicketProps) {
           value={draft.price}
           onInput={(price) => change({ price })}
           problem={problem("price")}
-          hint={<PriceHint draft={draft} best={offers[0]?.price ?? null} change={change} plan={plan} />}
+          hint={<PriceHint draft={draft} best={offers?.[0]?.price ?? null} change={change} plan={plan} />}
         />
         <Field
           label="Shares"
@@ -158,7 +162,10 @@ export function Ticket(props: TicketProps) {
         {sessionState.value === "in" && <Funds draft={draft} most={most} around={around} change={change} />}
         <More draft={draft} change={change} problem={problem("expires")} />
       </fieldset>
-      {plan.summary !== null && <Outlook draft={draft} summary={plan.summary} outcome={outcome} />}
+      {plan.summary !== null && offers === null && (
+        <p class="hint">The books aren't known at the moment: what it trades at once shows when it is placed.</p>
+      )}
+      {plan.summary !== null && offers !== null && <Outlook draft={draft} summary={plan.summary} outcome={outcome} />}
       {plan.warnings.map((text) => (
         <p key={text} class="warning">
           {text}
@@ -183,10 +190,6 @@ export function Ticket(props: TicketProps) {
       <div aria-live="polite">{placed !== null && <Placed order={placed} outcomes={market.outcomes} />}</div>
     </form>
   );
-}
-
-function focusProblem(form: HTMLElement): void {
-  requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
 }
 
 function PriceHint({

@@ -30,11 +30,13 @@ export const descriptionProblem = (text: string): string | null => textProblem(t
 export const categoryProblem = (text: string): string | null => lineProblem(text.trim(), 0, MAX_CATEGORY_LENGTH);
 
 /** Of a field for date and time that may be left empty. */
+export const timeProblem = (text: string): string | null =>
+  text !== "" && readLocalTime(text) === null ? "This is no whole date and time." : null;
+
+/** As `timeProblem`, of what is still to come. */
 export function futureProblem(text: string): string | null {
-  if (text === "") return null;
   const at = readLocalTime(text);
-  if (at === null) return "This is no date and time.";
-  return at <= Date.now() ? "This must lie in the future." : null;
+  return at !== null && at <= Date.now() ? "This must lie in the future." : timeProblem(text);
 }
 
 /** Text as it is sent: without blanks around it, null where none is left. */

@@ -51,34 +51,51 @@ export interface Pages<T> {
   readonly set: (change: (items: readonly T[]) => readonly T[]) => void;
 }
 
-/** A list by cursor, a page more at a time. */
+const PAGE_ITEMS = 50;
+const MAX_PAGE_ITEMS = 200;
+
+/** A list by cursor, a page more at a time. Read anew, it is as long as it was, as far as one page can be. */
 export function usePages<T>(path: string | null, query: Query = {}): Pages<T> {
   const key = JSON.stringify([path, query]);
-  const read = async (cursor: string | null, signal?: AbortSignal): Promise<Page<T>> =>
-    request("GET", path!, { query: { ...query, cursor }, ...(signal === undefined ? {} : { signal }) });
-  const first = useLoaded<Page<T>>(path === null ? null : (signal) => read(null, signal), key);
-  const [error, setError] = useState<unknown>(null);
+  const shown = useRef(0);
+  const read = (options: { query: Query; signal?: AbortSignal }): Promise<Page<T>> => request("GET", path!, options);
+  const readFirst = (signal: AbortSignal): Promise<Page<T>> => {
+    const limit = shown.current > PAGE_ITEMS ? { limit: Math.min(shown.current, MAX_PAGE_ITEMS) } : {};
+    return read({ query: { ...limit, ...query }, signal });
+  };
+  const first = useLoaded<Page<T>>(path === null ? null : readFirst, key);
   const { data } = first;
-  const isReading = useRef(false);
+  shown.current = data?.items.length ?? 0;
+  const from = `${key} ${data?.next_cursor}`;
+  /** Where the next page begins now: one that comes for another list, or twice, has no place. */
+  const wanted = useRef(from);
+  wanted.current = from;
+  const reading = useRef<string | null>(null);
+  const [failed, setFailed] = useState<{ from: string; error: unknown } | null>(null);
   const more = async (): Promise<void> => {
     // A second click must not show the same page twice.
-    if (isReading.current) return;
-    isReading.current = true;
+    if (reading.current === from) return;
+    reading.current = from;
+    setFailed(null);
     try {
-      const next = await read(data!.next_cursor);
+      const next = await read({ query: { ...query, cursor: data!.next_cursor } });
+      if (wanted.current !== from) return;
       first.set((before) => ({ items: [...before.items, ...next.items], next_cursor: next.next_cursor }));
-      setError(null);
-    } catch (thrown) {
-      setError(thrown);
+    } catch (error) {
+      setFailed({ from, error });
     } finally {
-      isReading.current = false;
+      if (reading.current === from) reading.current = null;
     }
   };
+  const reload = useCallback(() => {
+    setFailed(null);
+    first.reload();
+  }, [first.reload]);
   return {
     items: data?.items ?? null,
-    error: first.error ?? error,
+    error: first.error ?? (failed?.from === from ? failed.error : null),
     more: data === null || data.next_cursor === null ? null : () => void more(),
-    reload: first.reload,
+    reload,
     set: (change) => first.set((before) => ({ ...before, items: [...change(before.items)] })),
   };
 }

@@ -1,6 +1,7 @@
 /** Forms that say what is wrong beside the fields before anything is sent. */
 import type { RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { focusProblem } from "./checks.ts";
 
 interface Checked<P> {
   readonly form: RefObject<HTMLFormElement | null>;
@@ -21,7 +22,7 @@ export function useChecked<P extends Readonly<Record<string, string | null>>>(pr
     event.preventDefault();
     setTried(true);
     if (Object.values(problems).every((problem) => problem === null)) send();
-    else requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+    else focusProblem(form.current!);
   };
   return { form, shown: isTried ? problems : none, submit, restart: () => setTried(false) };
 }

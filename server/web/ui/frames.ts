@@ -30,3 +30,24 @@ export function useSoon(run: () => void): () => void {
   useEffect(() => timer.stop, [timer]);
   return timer.ask;
 }
+
+/** So many are handed over at once although nobody sees it. */
+const MAX_KEPT = 1_000;
+
+/** Answers what takes one thing at a time, and soon hands over what came together. */
+export function useTogether<T>(take: (all: readonly T[]) => void): (one: T) => void {
+  const kept = useRef<T[]>([]);
+  const latest = useRef(take);
+  latest.current = take;
+  const handOver = (): void => {
+    const all = kept.current;
+    kept.current = [];
+    latest.current(all);
+  };
+  const soon = useSoon(handOver);
+  return (one) => {
+    kept.current.push(one);
+    if (kept.current.length >= MAX_KEPT) handOver();
+    else soon();
+  };
+}

@@ -59,19 +59,27 @@ interface InputProps {
   disabled?: boolean;
 }
 
+/** What a field for a date has while only a part of it was typed; browsers say "", as of an empty one. */
+const HALF_TYPED = "half typed";
+
 /** A labelled text field. */
 export function Field({ label, hint, problem = null, unit, value, onInput, ...rest }: InputProps) {
   const id = useId();
+  const tell = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
+    const text = currentTarget.validity.badInput ? HALF_TYPED : currentTarget.value;
+    if (text !== value) onInput(text);
+  };
   return (
     <div class="field">
       <label for={id}>{label}</label>
       <div class="input">
         <input
           id={id}
-          value={value}
+          value={value === HALF_TYPED ? "" : value}
           aria-invalid={problem !== null}
           aria-describedby={`${id}-hint`}
-          onInput={(event) => onInput(event.currentTarget.value)}
+          onInput={tell}
+          onKeyUp={tell}
           {...(rest as object)}
         />
         {unit !== undefined && <span class="unit">{unit}</span>}

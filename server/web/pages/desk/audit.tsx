@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { dateTime, localTime, readLocalTime } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import type { AuditLine } from "../../types.ts";
-import { focusProblem } from "../../ui/checks.ts";
+import { focusProblem, timeProblem } from "../../ui/checks.ts";
 import { usePages } from "../../ui/data.ts";
 import { Field, Table } from "../../ui/parts.tsx";
 import { Heading, List, UserLink } from "./parts.tsx";
@@ -153,7 +153,7 @@ function problemsOf(typed: Filters): Record<keyof Filters, string | null> {
     user_id: /^([1-9]\d{0,14})?$/.test(typed.user_id.trim()) ? null : "A number.",
     actor: typed.actor.trim().length > 100 ? "At most 100 characters." : null,
     action: /^([a-z_]+(\.[a-z_]+)*\.?)?$/.test(typed.action.trim()) ? null : "Small letters, with a dot between them.",
-    from: null,
-    to: from !== null && to !== null && to < from ? "It lies before the beginning." : null,
+    from: timeProblem(typed.from),
+    to: timeProblem(typed.to) ?? (from !== null && to !== null && to < from ? "It lies before the beginning." : null),
   };
 }

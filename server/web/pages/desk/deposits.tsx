@@ -1,19 +1,19 @@
 /** What came in for users: credited once for each reference. */
 import { useState } from "preact/hooks";
-import { dateTime, money, readMoney } from "../../format.ts";
+import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { OperatorDeposit, OperatorUser, Page } from "../../types.ts";
-import { focusProblem } from "../../ui/checks.ts";
 import { usePages } from "../../ui/data.ts";
-import { Field, Money, Table } from "../../ui/parts.tsx";
+import { Money, Table } from "../../ui/parts.tsx";
 import {
-  amountProblem,
   DecisionDialog,
   Facts,
   Heading,
   List,
-  referenceProblem,
+  type Payment,
+  PaymentForm,
+  paymentFacts,
   UserFilter,
   UserLink,
   UserSearch,
@@ -53,25 +53,23 @@ export function Deposits() {
 
 function Credit({ onDone }: { onDone: () => void }) {
   const [found, setFound] = useState<OperatorUser | null>(null);
-  const [amount, setAmount] = useState("");
-  const [reference, setReference] = useState("");
-  const [isChecked, setChecked] = useState(false);
-  const [isAsking, setAsking] = useState(false);
-  const amountWrong = amountProblem(amount);
-  const referenceWrong = referenceProblem(reference.trim());
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    setChecked(true);
-    if (amountWrong === null && referenceWrong === null) setAsking(true);
-    else focusProblem(event.currentTarget as HTMLElement);
-  };
+  const [asked, setAsked] = useState<Payment | null>(null);
   return (
     <section class="panel" aria-labelledby="desk-credit">
       <h2 id="desk-credit">Credit a user</h2>
       {found === null ? (
         <UserSearch label="User" onFound={setFound} />
       ) : (
-        <form noValidate onSubmit={submit}>
+        <PaymentForm
+          act="Credit…"
+          hint="What the payment is known by elsewhere. The same reference counts once, whoever sends it again."
+          other={
+            <button type="button" onClick={() => setFound(null)}>
+              Another user
+            </button>
+          }
+          onAsk={setAsked}
+        >
           <Facts
             facts={[
               ["User", <UserLink key="user" id={found.id} email={found.email} />],
@@ -79,59 +77,22 @@ function Credit({ onDone }: { onDone: () => void }) {
               ...(found.suspended_at === null ? [] : [["State", "suspended"] as const]),
             ]}
           />
-          <Field
-            label="Amount"
-            unit="USDC"
-            inputMode="decimal"
-            value={amount}
-            onInput={setAmount}
-            problem={isChecked ? amountWrong : null}
-          />
-          <Field
-            label="Reference"
-            value={reference}
-            onInput={setReference}
-            problem={isChecked ? referenceWrong : null}
-            hint="What the payment is known by elsewhere. The same reference counts once, whoever sends it again."
-          />
-          <div class="row">
-            <button type="submit" class="primary">
-              Credit…
-            </button>
-            <button type="button" onClick={() => setFound(null)}>
-              Another user
-            </button>
-          </div>
-        </form>
+        </PaymentForm>
       )}
-      {isAsking && found !== null && (
+      {asked !== null && found !== null && (
         <DecisionDialog
           title="Credit the user"
-          confirm={`Credit ${money(readMoney(amount)!)} USDC`}
+          confirm={`Credit ${money(asked.amount)} USDC`}
           noteHint={null}
           act={async () => {
-            const text = await credit(found, readMoney(amount)!, reference.trim());
+            const text = await credit(found, asked);
             setFound(null);
-            setAmount("");
-            setReference("");
-            setChecked(false);
             return text;
           }}
-          onClose={() => setAsking(false)}
+          onClose={() => setAsked(null)}
           onDone={onDone}
         >
-          <Facts
-            facts={[
-              ["User", found.email],
-              ["Amount", `${money(readMoney(amount)!)} USDC`],
-              [
-                "Reference",
-                <span key="reference" class="mono wide">
-                  {reference.trim()}
-                </span>,
-              ],
-            ]}
-          />
+          <Facts facts={[["User", found.email], ...paymentFacts(asked)]} />
           <p>The user can trade with it at once. A deposit can't be taken back here.</p>
         </DecisionDialog>
       )}
@@ -140,7 +101,7 @@ function Credit({ onDone }: { onDone: () => void }) {
 }
 
 /** @returns what happened, in words: the reference may have been credited before */
-async function credit({ id, email }: OperatorUser, amount: number, reference: string): Promise<string> {
+async function credit({ id, email }: OperatorUser, { amount, reference }: Payment): Promise<string> {
   const before = await request<Page<OperatorDeposit>>("GET", "/admin/deposits", { query: { limit: 1 } });
   const body = { user_id: id, amount, reference };
   const made = await request<OperatorDeposit>("POST", "/admin/deposits", { body });

@@ -2,34 +2,31 @@
 import { useState } from "preact/hooks";
 import { readAll } from "../../account-state.ts";
 import { call } from "../../api.ts";
-import { dateTime, money, readMoney } from "../../format.ts";
+import { dateTime, money } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, HouseWithdrawal, OperatorDeposit, Solvency } from "../../types.ts";
-import { focusProblem } from "../../ui/checks.ts";
 import { useLoaded } from "../../ui/data.ts";
-import { Choice, ErrorNotice, Field, Loading, Money, Notice } from "../../ui/parts.tsx";
+import { Choice, ErrorNotice, Loading, Money, Notice } from "../../ui/parts.tsx";
 import {
-  amountProblem,
   DecisionDialog,
   Facts,
   Heading,
   isOwnApproval,
-  referenceProblem,
+  type Payment,
+  PaymentForm,
+  paymentFacts,
   TakeBackDialog,
 } from "./parts.tsx";
 
 type Direction = "in" | "out";
-interface Payment {
+interface HousePayment extends Payment {
   readonly direction: Direction;
-  /** micro-USDC */
-  readonly amount: number;
-  readonly reference: string;
 }
 
 export function House() {
   const solvency = useLoaded((signal) => call<Solvency>("GET", "/solvency", { signal }), "house");
   const approvals = useLoaded(() => readAll<Approval>("/admin/approvals"), "approvals");
-  const [asked, setAsked] = useState<Payment | null>(null);
+  const [asked, setAsked] = useState<HousePayment | null>(null);
   const [taken, setTaken] = useState<Approval | null>(null);
   /** Another form after each payment that was made. */
   const [turn, setTurn] = useState(0);
@@ -59,7 +56,7 @@ export function House() {
         </section>
       )}
       {first !== null && <First approval={first} repeat={setAsked} takeBack={() => setTaken(first)} />}
-      <PaymentForm key={turn} onAsk={setAsked} />
+      <HouseForm key={turn} onAsk={setAsked} />
       {asked !== null && (
         <PaymentDialog
           payment={asked}
@@ -79,7 +76,7 @@ function First({
   takeBack,
 }: {
   approval: Approval;
-  repeat: (payment: Payment) => void;
+  repeat: (payment: HousePayment) => void;
   takeBack: () => void;
 }) {
   const { amount, reference } = approval.details as { amount: number; reference: string };
@@ -103,64 +100,42 @@ function First({
   );
 }
 
-function PaymentForm({ onAsk }: { onAsk: (payment: Payment) => void }) {
+function HouseForm({ onAsk }: { onAsk: (payment: HousePayment) => void }) {
   const [direction, setDirection] = useState<Direction>("in");
-  const [amount, setAmount] = useState("");
-  const [reference, setReference] = useState("");
-  const [isChecked, setChecked] = useState(false);
-  const amountWrong = amountProblem(amount);
-  const referenceWrong = referenceProblem(reference.trim());
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    setChecked(true);
-    if (amountWrong !== null || referenceWrong !== null) focusProblem(event.currentTarget as HTMLElement);
-    else onAsk({ direction, amount: readMoney(amount)!, reference: reference.trim() });
-  };
   return (
-    <form class="panel" noValidate onSubmit={submit}>
-      <h2>Fund it, or take out</h2>
-      <Choice
-        label="What to do"
-        value={direction}
-        options={[
-          ["in", "Fund the house"],
-          ["out", "Take out"],
-        ]}
-        onChange={setDirection}
-      />
-      <Field
-        label="Amount"
-        unit="USDC"
-        inputMode="decimal"
-        value={amount}
-        onInput={setAmount}
-        problem={isChecked ? amountWrong : null}
-      />
-      <Field
-        label="Reference"
-        value={reference}
-        onInput={setReference}
-        problem={isChecked ? referenceWrong : null}
+    <section class="panel" aria-labelledby="desk-house">
+      <h2 id="desk-house">Fund it, or take out</h2>
+      <PaymentForm
+        act={direction === "in" ? "Fund…" : "Take out…"}
         hint="What the payment is known by elsewhere. The same reference counts once."
-      />
-      <button type="submit" class="primary">
-        {direction === "in" ? "Fund…" : "Take out…"}
-      </button>
-    </form>
+        onAsk={(payment) => onAsk({ ...payment, direction })}
+      >
+        <Choice
+          label="What to do"
+          value={direction}
+          options={[
+            ["in", "Fund the house"],
+            ["out", "Take out"],
+          ]}
+          onChange={setDirection}
+        />
+      </PaymentForm>
+    </section>
   );
 }
 
 function PaymentDialog({
-  payment: { direction, amount, reference },
+  payment,
   onClose,
   onDone,
   onPaid,
 }: {
-  payment: Payment;
+  payment: HousePayment;
   onClose: () => void;
   onDone: () => void;
   onPaid: () => void;
 }) {
+  const { direction, amount, reference } = payment;
   const isOut = direction === "out";
   const act = async (): Promise<string> => {
     const body = { amount, reference };
@@ -185,17 +160,7 @@ function PaymentDialog({
       onClose={onClose}
       onDone={onDone}
     >
-      <Facts
-        facts={[
-          ["Amount", `${money(amount)} USDC`],
-          [
-            "Reference",
-            <span key="reference" class="mono wide">
-              {reference}
-            </span>,
-          ],
-        ]}
-      />
+      <Facts facts={paymentFacts(payment)} />
       <p>
         {isOut
           ? "The house has so much less from then on. Where two operators must agree, this is the first approval or the second."

@@ -173,10 +173,10 @@ function ReviewDialog({ market, ending, payouts, onClose, onDone }: Props & { pa
           <tr>
             <th scope="col">Outcome</th>
             <th scope="col" class="right">
-              A share pays
+              A share pays, USDC
             </th>
             <th scope="col" class="right">
-              {shares(sets)} shares
+              {shares(sets)} shares, USDC
             </th>
           </tr>
         </thead>
@@ -184,8 +184,8 @@ function ReviewDialog({ market, ending, payouts, onClose, onDone }: Props & { pa
           {market.outcomes.map(({ id, name, index }) => (
             <tr key={id}>
               <th scope="row">{name}</th>
-              <td class="right number">{money(payouts[index]! * MICRO_PER_BPS)} USDC</td>
-              <td class="right number">{money(payouts[index]! * MICRO_PER_BPS * sets)} USDC</td>
+              <td class="right number">{money(payouts[index]! * MICRO_PER_BPS)}</td>
+              <td class="right number">{money(payouts[index]! * MICRO_PER_BPS * sets)}</td>
             </tr>
           ))}
         </tbody>

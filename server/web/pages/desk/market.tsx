@@ -5,7 +5,7 @@ import { subscribe } from "../../live.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Approval, Market, MarketChanges, MarketRecord } from "../../types.ts";
-import { categoryProblem, descriptionProblem, given } from "../../ui/checks.ts";
+import { categoryProblem, descriptionProblem, given, timeProblem } from "../../ui/checks.ts";
 import { useLoaded } from "../../ui/data.ts";
 import { type Column, ErrorNotice, Field, Loading, Notice, Table, TextArea } from "../../ui/parts.tsx";
 import { EndDialog, type Ending } from "./market-end.tsx";
@@ -271,7 +271,9 @@ function StepDialog({ market, step, onClose, onDone }: DialogProps & { step: Ste
   );
 }
 
-function EditDialog({ market, onClose, onDone }: DialogProps) {
+function EditDialog({ market: current, onClose, onDone }: DialogProps) {
+  /** As it was opened: what another operator changes meanwhile, and this one doesn't touch, stays. */
+  const [market] = useState(current);
   const [description, setDescription] = useState(market.description ?? "");
   const [category, setCategory] = useState(market.category ?? "");
   const [closesAt, setClosesAt] = useState(localTime(market.closes_at));
@@ -280,7 +282,7 @@ function EditDialog({ market, onClose, onDone }: DialogProps) {
   const problems = {
     description: descriptionProblem(description),
     category: categoryProblem(category),
-    closesAt: closesAt !== "" && readLocalTime(closesAt) === null ? "This is no date and time." : null,
+    closesAt: timeProblem(closesAt),
   };
   const isPast = changes.closes_at != null && changes.closes_at <= Date.now();
   return (

@@ -13,6 +13,7 @@ const CARDS: readonly (readonly [keyof Waiting, string, string])[] = [
   ["applications", "Identity applications", "/desk/identity"],
   ["withdrawals", "Withdrawals to pay", "/desk/withdrawals"],
   ["approvals", "Second approvals", "/desk/approvals"],
+  ["resolutions", "Markets to resolve", "/desk/markets?status=closed"],
 ];
 
 export function Overview() {

@@ -1,4 +1,5 @@
 /** What the sections of the desk have in common: their headings, the dialog before a decision, links, filters, checks. */
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH, SEED_REFERENCE } from "../../../../engine/limits.ts";
 import { ApiError } from "../../api.ts";
@@ -8,6 +9,7 @@ import { request, user } from "../../session.ts";
 import type { Approval, OperatorUser, Page } from "../../types.ts";
 import { focusProblem, given, noteProblem } from "../../ui/checks.ts";
 import { type Children, type Pages, useAction } from "../../ui/data.ts";
+import { useChecked } from "../../ui/form.ts";
 import { Badge, Dialog, ErrorNotice, Field, Loading, More, Notice, TextArea } from "../../ui/parts.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { readWaiting } from "./waiting.ts";
@@ -76,6 +78,11 @@ export function DecisionDialog({
     onDone();
     focusHeading();
   });
+  const close = (): void => {
+    onClose();
+    // What it was opened from may be gone.
+    if (isOther) focusHeading();
+  };
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     // Both are looked at, so that both say what is wrong.
@@ -84,7 +91,7 @@ export function DecisionDialog({
     else focusProblem(event.currentTarget as HTMLElement);
   };
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={close}>
       <form noValidate onSubmit={submit}>
         {children}
         {noteHint !== null && (
@@ -93,7 +100,7 @@ export function DecisionDialog({
         <ErrorNotice error={error} />
         {isOther && <Notice kind="warn">What is behind this dialog has been read anew.</Notice>}
         <div class="row ends">
-          <button type="button" onClick={onClose}>
+          <button type="button" onClick={close}>
             Cancel
           </button>
           <button type="submit" class={isDangerous ? "sell" : "primary"} disabled={isBusy}>
@@ -118,15 +125,15 @@ export function List<T>({ pages, children }: { pages: Pages<T>; children: (items
   );
 }
 
-/** Names and values, beside each other where there is room. */
+/** Names and values, beside each other. */
 export function Facts({ facts }: { facts: readonly (readonly [string, Children])[] }) {
   return (
     <dl class="facts">
       {facts.map(([name, value]) => (
-        <div key={name}>
+        <Fragment key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
-        </div>
+        </Fragment>
       ))}
     </dl>
   );
@@ -223,7 +230,7 @@ export function UserFilter({ userId, onChange }: { userId: string; onChange: (us
 // ---------------------------------------------------------------- money
 
 /** @param text that was typed */
-export function amountProblem(text: string): string | null {
+function amountProblem(text: string): string | null {
   const micro = readMoney(text);
   if (micro === null || micro === 0) return "An amount such as 250 or 99.50, with six decimals at most.";
   return micro > MAX_PAYMENT_MICRO ? `At most ${money(MAX_PAYMENT_MICRO)} at a time.` : null;
@@ -235,6 +242,61 @@ export function referenceProblem(text: string): string | null {
   if (!/^[!-~]+(?: [!-~]+)*$/.test(text)) return "Letters without accents, digits and signs, with single spaces.";
   return text.startsWith(SEED_REFERENCE) ? `It must not begin with ${SEED_REFERENCE}` : null;
 }
+
+export interface Payment {
+  /** micro-USDC */
+  readonly amount: number;
+  readonly reference: string;
+}
+
+/** Amount and reference of a payment that is to be booked, which is asked about next. */
+export function PaymentForm({
+  act,
+  hint,
+  other,
+  onAsk,
+  children,
+}: {
+  /** On the button. */
+  act: string;
+  /** Below the reference. */
+  hint: string;
+  /** Beside the button. */
+  other?: Children;
+  onAsk: (payment: Payment) => void;
+  /** Before the fields. */
+  children: Children;
+}) {
+  const [amount, setAmount] = useState("");
+  const [reference, setReference] = useState("");
+  const problems = { amount: amountProblem(amount), reference: referenceProblem(reference.trim()) };
+  const { form, shown, submit } = useChecked(problems);
+  const ask = (): void => onAsk({ amount: readMoney(amount)!, reference: reference.trim() });
+  return (
+    <form ref={form} noValidate onSubmit={submit(ask)}>
+      {children}
+      <Field label="Amount" unit="USDC" inputMode="decimal" value={amount} onInput={setAmount} problem={shown.amount} />
+      <Field label="Reference" value={reference} onInput={setReference} problem={shown.reference} hint={hint} />
+      <div class="row">
+        <button type="submit" class="primary">
+          {act}
+        </button>
+        {other}
+      </div>
+    </form>
+  );
+}
+
+/** What is about to be booked, for a dialog. */
+export const paymentFacts = ({ amount, reference }: Payment): readonly (readonly [string, Children])[] => [
+  ["Amount", `${money(amount)} USDC`],
+  [
+    "Reference",
+    <span key="reference" class="mono wide">
+      {reference}
+    </span>,
+  ],
+];
 
 // ---------------------------------------------------------------- approvals
 

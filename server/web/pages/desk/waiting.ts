@@ -8,7 +8,9 @@ interface Count {
   /** There are more than one page has. */
   readonly isMore: boolean;
 }
-export type Waiting = Readonly<Record<"proposals" | "applications" | "withdrawals" | "approvals", Count>>;
+export type Waiting = Readonly<
+  Record<"proposals" | "applications" | "withdrawals" | "approvals" | "resolutions", Count>
+>;
 
 /** Null until it is read. */
 export const waiting = signal<Waiting | null>(null);
@@ -19,13 +21,14 @@ const PAGE = 200;
 
 export async function readWaiting(): Promise<void> {
   try {
-    const [proposals, applications, withdrawals, approvals] = await Promise.all([
+    const [proposals, applications, withdrawals, approvals, resolutions] = await Promise.all([
       count("/admin/proposals", "proposed"),
       count("/admin/identity-applications", "pending"),
       count("/admin/withdrawals", "pending"),
       count("/admin/approvals", null),
+      count("/markets", "closed"),
     ]);
-    waiting.value = { proposals, applications, withdrawals, approvals };
+    waiting.value = { proposals, applications, withdrawals, approvals, resolutions };
     waitingError.value = null;
   } catch (error) {
     waitingError.value = error;

@@ -132,8 +132,11 @@ export function Method({ method }: { method: string }) {
   return <span class={`method ${method.toLowerCase()}`}>{method}</span>;
 }
 
-/** What is shown now; takes the focus when that changes. */
-export function Title({ children }: { children: Children }) {
+/** What is shown now, on the browser's tab too; takes the focus when that changes. */
+export function Title({ children }: { children: string }) {
+  useEffect(() => {
+    document.title = `${children} – API reference – Prediction Exchange`;
+  }, [children]);
   return <h1 tabIndex={-1}>{children}</h1>;
 }
 

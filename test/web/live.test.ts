@@ -1,0 +1,176 @@
+/**
+ * The page's stream against a real server: what a break of the connection must not lose. A browser is only what the
+ * modules take of it: its address, its storage, and sockets that can be cut and held up.
+ */
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { WebSocket } from "ws";
+import type { Client, OrderJson } from "../server/support/client.ts";
+import { BUY, post } from "../server/support/trading.ts";
+import { type TestMarket, World } from "../server/support/world.ts";
+
+const PASSWORD = "a-long-enough-password";
+const sockets: HoldingSocket[] = [];
+/** Sent texts that have it wait until they are let go. */
+let heldText = "";
+let held: (() => void)[] = [];
+
+class HoldingSocket extends WebSocket {
+  /** What came. */
+  readonly texts: string[] = [];
+
+  constructor(url: string) {
+    super(url);
+    sockets.push(this);
+    this.on("message", (data) => this.texts.push(String(data)));
+    this.on("error", () => {});
+  }
+
+  override send(text: string): void {
+    const send = (): void => super.send(text);
+    if (heldText !== "" && text.includes(heldText)) held.push(send);
+    else send();
+  }
+}
+
+function letGo(): void {
+  heldText = "";
+  for (const send of held) send();
+  held = [];
+}
+
+/** What comes of the next orders: a refusal on the way to the exchange, or nothing of its answer. */
+const insteadOfAnswers: Response[] = [];
+const LOST = Response.error();
+let positionsMayCome = Promise.resolve();
+
+let world: World;
+let client: Client;
+let market: TestMarket;
+/** What is used of the page's modules, which are compiled for a browser. */
+let sending: {
+  newOrder(body: object): { client_order_id: string };
+  sendOrder(body: object): Promise<OrderJson | null>;
+  readonly pendingOrders: { peek(): ReadonlyMap<number, { isBusy: boolean }> };
+};
+let session: { signIn(email: string, password: string): Promise<unknown>; signOut(): Promise<void> };
+let account: {
+  startAccountState(): void;
+  onOrder(listener: (order: OrderJson) => void): () => void;
+  readonly openOrders: { peek(): OrderJson[] | null };
+};
+
+beforeAll(async () => {
+  const named = { ann: { password: PASSWORD }, ben: { password: PASSWORD } };
+  world = await World.start({ users: 0, named, markets: [2] });
+  client = world.client("ann");
+  market = world.market();
+  const address = `http://127.0.0.1:${world.server.port}/`;
+  const stored = new Map<string, string>();
+  const { fetch } = globalThis;
+  vi.stubGlobal("window", Object.assign(new EventTarget(), { location: new URL(address) }));
+  vi.stubGlobal("document", { baseURI: address });
+  vi.stubGlobal("localStorage", {
+    getItem: (key: string) => stored.get(key) ?? null,
+    setItem: (key: string, value: string) => stored.set(key, value),
+    removeItem: (key: string) => stored.delete(key),
+  });
+  vi.stubGlobal("WebSocket", HoldingSocket);
+  vi.stubGlobal("fetch", async (path: string, options: RequestInit) => {
+    if (options.method !== "POST" || !path.endsWith("/orders")) {
+      const read = await fetch(new URL(path, address), options);
+      if (path.includes("/me/positions")) await positionsMayCome;
+      return read;
+    }
+    const instead = insteadOfAnswers.shift();
+    if (instead?.status === 429) return instead;
+    const answer = await fetch(new URL(path, address), options);
+    if (instead !== undefined) throw new TypeError("the connection broke");
+    return answer;
+  });
+  const load = (name: string) => import(new URL(`../../server/web/${name}.ts`, import.meta.url).href);
+  session = await load("session");
+  account = await load("account-state");
+  sending = await load("trading/send-order");
+  const live: { startLive(): void } = await load("live");
+  account.startAccountState();
+  live.startLive();
+});
+
+afterAll(async () => {
+  await session.signOut();
+  for (const socket of sockets) socket.terminate();
+  await world.stop();
+});
+
+const bid = () => ({ market_id: market.id, outcome_id: market.outcomes[0]!, side: BUY, price: 100, quantity: 1 });
+const place = async (by: Client): Promise<number> => (await post(by, bid())).data.id;
+const openIds = (): number[] | undefined => account.openOrders.peek()?.map(({ id }) => id);
+
+test("orders that come and go while all is read are shown as they are", async () => {
+  const initial = await place(client);
+  let come = (): void => {};
+  positionsMayCome = new Promise((resolve) => {
+    come = resolve;
+  });
+  const told: number[] = [];
+  const end = account.onOrder(({ id }) => told.push(id));
+  await session.signIn("ann@example.com", PASSWORD);
+  await vi.waitFor(() => expect(sockets.at(-1)!.texts.some((text) => text.includes('"user_id"'))).toBe(true));
+  await client.data("DELETE", `/orders/${initial}`);
+  const first = await place(client);
+  await vi.waitFor(() => expect(told).toContain(first));
+  end();
+  expect(openIds()).toBeUndefined();
+  come();
+  await vi.waitFor(() => expect(openIds()).toEqual([first]));
+});
+
+test("what happened while the connection was away is told before what happens after", async () => {
+  const first = openIds()![0]!;
+  const heard: number[] = [];
+  const stop = account.onOrder(({ id }) => heard.push(id));
+  heldText = '"resume"';
+  sockets.at(-1)!.terminate();
+  const missed = await place(client);
+  await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
+  // It comes by the new connection, ahead of what was missed.
+  const later = await place(client);
+  const isLater = (text: string): boolean => text.includes('"order.updated"') && text.includes(`"id":${later},`);
+  await vi.waitFor(() => expect(sockets.at(-1)!.texts.some(isLater)).toBe(true));
+  letGo();
+  await vi.waitFor(() => expect(openIds()).toEqual([later, missed, first]));
+  expect([...new Set(heard)]).toEqual([missed, later]);
+  stop();
+});
+
+test("an order whose answer is lost is asked for again, whatever stops that, and stands once", async () => {
+  const before = openIds()!;
+  // Nobody tells of it meanwhile.
+  heldText = '"auth"';
+  sockets.at(-1)!.terminate();
+  await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
+  const refused = (): Response => new Response(JSON.stringify({ code: 42900, msg: "too often" }), { status: 429 });
+  insteadOfAnswers.push(LOST, refused(), refused());
+  const body = sending.newOrder(bid());
+  expect(await sending.sendOrder(body)).toBeNull();
+  expect(sending.pendingOrders.peek().get(market.id)).toMatchObject({ isBusy: false, body });
+  const order = await sending.sendOrder(body);
+  expect(sending.pendingOrders.peek().size).toBe(0);
+  letGo();
+  await vi.waitFor(() => expect(openIds()).toEqual([order!.id, ...before]));
+});
+
+test("a connection hears one user alone, also where the first one leaves before the exchange knew", async () => {
+  heldText = '"auth"';
+  sockets.at(-1)!.terminate();
+  await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
+  const old = sockets.at(-1)!;
+  await session.signOut();
+  letGo();
+  await session.signIn("ben@example.com", PASSWORD);
+  const ben = world.client("ben");
+  await vi.waitFor(() => expect(openIds()).toEqual([]));
+  const order = await place(ben);
+  await vi.waitFor(() => expect(openIds()).toEqual([order]));
+  expect(sockets.at(-1)).not.toBe(old);
+});
