@@ -24,7 +24,7 @@ export async function signInTo(page: Page, path: string, email: string): Promise
 /** The page has its heading, and nothing on it is still being loaded. */
 export async function expectLoaded(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
-  await expect.poll(() => page.locator("main .loading").allTextContents(), PATIENTLY).toEqual([]);
+  await expect.poll(() => page.locator("main .loading:visible").allTextContents(), PATIENTLY).toEqual([]);
 }
 
 /** Beside the market, where the window is wide. */
