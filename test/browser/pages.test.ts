@@ -8,6 +8,8 @@ import { describeInBrowser, screenshotOnPhone } from "./support/page.ts";
 import { expectLoaded, signInTo } from "./support/person.ts";
 import { EVENT, type Scene, setScene } from "./support/scene.ts";
 
+/** For a test that looks at so many. */
+const LONG = { timeout: 240_000 };
 /** The narrowest phones that are still about. */
 const NARROW = { width: 360, height: 740 };
 
@@ -70,19 +72,19 @@ describeInBrowser("every page", (openPage) => {
     expect([...new Set(shown)].sort()).toEqual([...PAGE_PATHS].sort());
   });
 
-  test("has a heading and a title, no barriers, and needs no sideways scrolling: a stranger's", async () => {
+  test("has a heading and a title, no barriers, and needs no sideways scrolling: a stranger's", LONG, async () => {
     const expected = [/ 400 .*auth\/refresh/];
     await lookAtAll(await openPage({ baseURL: scene.world.server.root, expected }), "stranger", OF_STRANGERS);
   });
 
-  test("and a trader's", async () => {
+  test("and a trader's", LONG, async () => {
     // Who never asked for tier 2 has no application.
     const page = await openPage({ baseURL: scene.world.server.root, expected: [/ 404 .*me\/identity/] });
     await signInTo(page, "/portfolio", "trader@example.com");
     await lookAtAll(page, "trader", ofTraders(scene));
   });
 
-  test("and an operator's", async () => {
+  test("and an operator's", LONG, async () => {
     const page = await openPage({ baseURL: scene.world.server.root });
     await signInTo(page, "/desk", "operator@example.com");
     await lookAtAll(page, "operator", OF_OPERATORS);
