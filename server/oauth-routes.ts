@@ -1,8 +1,10 @@
 /** The routes that standards fix: the OAuth 2.0 endpoints for third parties, their metadata, and the key set. */
 import { AUTHORIZATION_CODE_MS } from "../engine/limits.ts";
+import { prefers } from "./accept.ts";
 import { SCOPES } from "./accounts.ts";
 import { contextOf } from "./audit.ts";
 import { API_BASE } from "./envelope.ts";
+import { ApiError, ErrorKind } from "./errors.ts";
 import type { OAuth, OAuthAnswer, Params } from "./oauth.ts";
 import { type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
@@ -15,6 +17,8 @@ export interface OAuthRouteContext {
   readonly publicUrl: () => string;
 }
 
+/** What browsers ask for where a person looks, and programs don't. */
+const HTML = "text/html";
 /** How long key sets may be kept: shorter than a retired key is listed. */
 const JWKS_CACHE = "public, max-age=300";
 
@@ -35,14 +39,19 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       method: "GET",
       path: "/oauth/authorize",
       summary: "Authorization endpoint: sends the browser to sign-in and consent, or back to the client with an error",
-      headers: ["user-agent"],
+      headers: ["user-agent", "accept"],
       query: S.AuthorizeQuery,
       response: S.Nothing,
       status: 302,
       async handler(request) {
-        const { query, reply } = request;
+        const { query, headers, reply } = request;
         const params = query as Params;
-        const back = await oauth.inspect(params, contextOf(request));
+        const back = await oauth.inspect(params, contextOf(request)).catch((error: unknown) => {
+          // A person is told by the consent page, in words, that this request leads nowhere.
+          if (error instanceof ApiError && error.kind === ErrorKind.badRequest && prefers(headers["accept"]!, HTML))
+            return null;
+          throw error;
+        });
         reply.redirect(back ?? `${publicUrl()}/consent?${new URLSearchParams(params)}`);
         return undefined;
       },

@@ -114,7 +114,12 @@ function Levels({
             <i class="depth" style={{ width: `${(100 * sum) / most}%` }} />
             <span class={isAsks ? "down" : "up"}>{fullPercent(price)}</span>
             <span>
-              {own > 0 && <span class="mark">You {shares(own)}</span>}
+              {own > 0 && (
+                <span class="mark">
+                  You {shares(own)}
+                  <span class="hidden"> of </span>
+                </span>
+              )}
               {implied > 0 && (
                 <span class="mark">
                   +<span class="hidden"> with mint or merge, </span>

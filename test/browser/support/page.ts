@@ -28,6 +28,8 @@ interface PageOptions {
    * fails the test too.
    */
   readonly expected?: readonly RegExp[];
+  /** As those, of which it is a matter of time whether they come. */
+  readonly possible?: readonly RegExp[];
 }
 
 /** Opens a page for the test that runs; closed when that is over. */
@@ -47,7 +49,10 @@ export function describeInBrowser(name: string, tests: (openPage: OpenPage) => v
   });
 }
 
-async function open(browser: Browser, { baseURL, phone = false, expected = [] }: PageOptions = {}): Promise<Page> {
+async function open(
+  browser: Browser,
+  { baseURL, phone = false, expected = [], possible = [] }: PageOptions = {},
+): Promise<Page> {
   const viewport = phone ? PHONE : DESKTOP;
   const context = await browser.newContext({
     ...(baseURL === undefined ? {} : { baseURL }),
@@ -59,7 +64,7 @@ async function open(browser: Browser, { baseURL, phone = false, expected = [] }:
     // What the page has said before comes before its answer; one that crashed gives none.
     await page.evaluate("0").catch(() => {});
     await context.close();
-    const isMeant = (trouble: string): boolean => expected.some((pattern) => pattern.test(trouble));
+    const isMeant = (trouble: string): boolean => [...expected, ...possible].some((pattern) => pattern.test(trouble));
     expect(troubles.filter((trouble) => !isMeant(trouble))).toEqual([]);
     const missing = expected.filter((pattern) => !troubles.some((trouble) => pattern.test(trouble)));
     expect(missing, "troubles that were expected").toEqual([]);

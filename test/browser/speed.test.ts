@@ -1,0 +1,83 @@
+/** How much the page's first load takes, and how long it is until one can trade: measured in a browser without a cache. */
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectEndsWell } from "../server/support/checks.ts";
+import { PASSWORD } from "../server/support/identity.ts";
+import { BUY, SELL, terms } from "../server/support/terms.ts";
+import { World } from "../server/support/world.ts";
+import { describeInBrowser } from "./support/page.ts";
+import { expectLoaded, signInTo } from "./support/person.ts";
+
+const MAX_BYTES = 250_000;
+const MAX_READY_MS = 1_000;
+/** The best counts: others may be at work on the machine. */
+const LOADS = 3;
+/** Of the page's own window: when its order ticket could be sent and its book was shown, ms since the navigation began. */
+const READY_AT = "readyAt";
+const WATCH = `(() => {
+  const look = () => {
+    const isReady = document.querySelector(".ticket button[type=submit]:enabled") && document.querySelector(".book .level");
+    if (isReady) globalThis.${READY_AT} = performance.now();
+    else requestAnimationFrame(look);
+  };
+  look();
+})()`;
+
+describeInBrowser("the page's speed", (openPage) => {
+  let world: World;
+  beforeAll(async () => {
+    world = await World.start({ users: 1, named: { trader: { password: PASSWORD } }, markets: [2, 3, 2, 4, 2] });
+    const maker = world.user();
+    const [market] = world.markets;
+    await world.split(maker, market!, 1_000);
+    for (let i = 0; i < 40; i++) {
+      await maker.place(terms(market!, 0, SELL, 5_000 + 10 * i, 20));
+      await maker.place(terms(market!, 0, BUY, 4_900 - 10 * i, 20));
+    }
+    await world.client("trader").place(terms(market!, 0, BUY, 5_000, 10));
+  });
+  afterAll(() => expectEndsWell(world));
+
+  test.for([
+    ["/", "main .feed li"],
+    ["/markets/market-0", "main canvas"],
+  ] as const)("a first load transfers little: %s", async ([path, last]) => {
+    const page = await openPage({ baseURL: world.server.root });
+    const transferred = await countBytes(page);
+    await page.goto(path);
+    await expectLoaded(page);
+    await page.locator(last).first().waitFor();
+    await page.waitForLoadState("networkidle");
+    const bytes = transferred();
+    console.log(`first load of ${path}: ${(bytes / 1_000).toFixed(1)} KB`);
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThan(MAX_BYTES);
+  });
+
+  test("whoever is signed in can trade at once", async () => {
+    const page = await openPage({ baseURL: world.server.root });
+    await signInTo(page, "/portfolio", "trader@example.com");
+    await page.addInitScript(WATCH);
+    const session = await page.context().newCDPSession(page);
+    await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+    const times: number[] = [];
+    for (let load = 0; load < LOADS; load++) {
+      await page.goto("/markets/market-0");
+      await expect.poll(() => page.evaluate(`typeof ${READY_AT}`), { timeout: 20_000 }).toBe("number");
+      times.push(await page.evaluate<number>(READY_AT));
+    }
+    console.log(`the market's page can be traded on after ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+    expect(Math.min(...times)).toBeLessThan(MAX_READY_MS);
+  });
+});
+
+/** Counts what comes over the wire from now on, heads and all; asked, it tells. */
+async function countBytes(page: Page): Promise<() => number> {
+  let bytes = 0;
+  const session = await page.context().newCDPSession(page);
+  session.on("Network.loadingFinished", ({ encodedDataLength }) => {
+    bytes += encodedDataLength;
+  });
+  await session.send("Network.enable");
+  return () => bytes;
+}
