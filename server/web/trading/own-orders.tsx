@@ -13,6 +13,9 @@ import { toast } from "../ui/toast.tsx";
 import { explain } from "../words.ts";
 import { readQuantity } from "./plan.ts";
 
+/** Then it may be asked for again, which does no harm: whoever wants an order gone can't wait for a lost answer. */
+const TIMEOUT_MS = 8_000;
+
 const sideName = (side: number) => <span class={side === 1 ? "up" : "down"}>{side === 1 ? "Buy" : "Sell"}</span>;
 
 /** A price as an amount that can be typed. */
@@ -143,7 +146,7 @@ export function OwnOrders({
 function CancelButton({ order, onDone }: { order: Order; onDone: () => void }) {
   const { run, isBusy } = useAction(async () => {
     try {
-      await request("DELETE", `/orders/${order.id}`);
+      await request("DELETE", `/orders/${order.id}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     } catch (error) {
       // One that has ended meanwhile is no mistake: the list says what became of it.
       if (!(error instanceof ApiError) || error.code !== 40900) toast(explain(error), true);
@@ -178,6 +181,7 @@ function CancelAllDialog({
   const { run, isBusy, error } = useAction(async () => {
     const { order_ids } = await request<{ order_ids: number[] }>("DELETE", "/orders", {
       query: { market_id: marketId },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     toast(`${shares(order_ids.length)} orders are canceled.`);
     onDone();
@@ -229,6 +233,7 @@ function AmendDialog({ order, market, onClose }: { order: Order; market: Market 
         ...(newPrice === order.price ? {} : { price: newPrice }),
         ...(newQuantity === order.quantity ? {} : { quantity: newQuantity }),
       },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     toast(`Order ${order.id} is amended.`);
     onClose();
