@@ -56,7 +56,7 @@ describeInBrowser("a third party", (openPage) => {
     return new URL(page.url()).searchParams;
   };
   const askedFor = (page: Page): Promise<void> =>
-    page.getByRole("heading", { level: 1, name: `Let ${NAME} use your account?` }).waitFor();
+    page.getByRole("heading", { level: 1, name: `Let "${NAME}" use your account?` }).waitFor();
 
   test("is registered on the page", async () => {
     const page = await openPage({ baseURL: world.server.root });
