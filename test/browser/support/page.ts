@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../server/support/server.ts";
 import { findBrowser, launch } from "./browser.ts";
@@ -58,8 +58,8 @@ async function open(
     ...(baseURL === undefined ? {} : { baseURL }),
     ...{ viewport, isMobile: phone, hasTouch: phone, reducedMotion: "reduce" },
   });
+  const troubles = await watch(context);
   const page = await context.newPage();
-  const troubles = await watch(page);
   onTestFinished(async () => {
     // What the page has said before comes before its answer; one that crashed gives none.
     await page.evaluate("0").catch(() => {});
@@ -72,16 +72,21 @@ async function open(
   return page;
 }
 
-/** What goes wrong in the page, in words, from now on; of a violation of its policy Chromium tells as well. */
-async function watch(page: Page): Promise<readonly string[]> {
+/**
+ * What goes wrong in any tab of the context, in words, from now on; of a violation of its policy Chromium tells as well.
+ */
+async function watch(context: BrowserContext): Promise<readonly string[]> {
   const troubles: string[] = [];
-  page.on("console", (message) => {
+  context.on("console", (message) => {
     if (message.type() === "error") troubles.push(`console: ${message.text()} (${message.location().url})`);
   });
-  page.on("pageerror", (error) => troubles.push(`uncaught: ${error.stack ?? error.message}`));
-  page.on("crash", () => troubles.push("the page crashed"));
-  await page.exposeFunction(REPORT, (violation: string) => void troubles.push(`policy: ${violation}`));
-  await page.addInitScript(LISTEN);
+  context.on("weberror", (event) => {
+    const error = event.error();
+    troubles.push(`uncaught: ${error.stack ?? error.message}`);
+  });
+  context.on("page", (page) => page.on("crash", () => troubles.push("a page crashed")));
+  await context.exposeFunction(REPORT, (violation: string) => void troubles.push(`policy: ${violation}`));
+  await context.addInitScript(LISTEN);
   return troubles;
 }
 
