@@ -1,7 +1,7 @@
 /**
  * Refresh tokens that were spent seconds ago: a browser that reloads, or has two tabs, while a refresh is under way comes
  * again with the cookie just spent, without anybody having stolen it. For a few seconds the last spent secret of a
- * session stands for the token that came after it, and is forgotten then. In memory only: nothing is rotated here.
+ * session stands for the token that came after it, which stays as it is so long, and is forgotten then. In memory only: nothing is rotated here.
  */
 import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../engine/limits.ts";
 import { isHashOf, type Session } from "./accounts.ts";
@@ -32,11 +32,16 @@ export class RefreshLeeway {
     setTimeout(forget, REFRESH_LEEWAY_MS).unref();
   }
 
-  /** The rotation that spent this secret of the session a moment ago; null where there was none. @param now ms */
+  /**
+   * The rotation that spent or made this secret of the session a moment ago; null where there was none. What it made isn't
+   * spent again meanwhile: of a crowd of requests the last could come with a secret that was spent two rotations ago.
+   * @param now ms
+   */
   find(session: Session, secret: string, now: number): Rotation | null {
     const rotation = this.rotations.get(session);
     if (rotation === undefined || now - rotation.at >= REFRESH_LEEWAY_MS) return null;
-    return isHashOf(rotation.spentHash, secret) ? rotation : null;
+    const isOfRotation = [rotation.spentHash, session.row.refreshHash].some((hash) => isHashOf(hash, secret));
+    return isOfRotation ? rotation : null;
   }
 
   forget(session: Session): void {

@@ -271,6 +271,7 @@ describe("a refresh by cookie", () => {
       expect(seen).not.toContain(page.token);
       seen.push(page.token);
       page.accessToken = accessToken;
+      await stepClock(page.user);
       const sessions = await page.user.all<SessionJson>("/me/sessions");
       expect(sessions.map(({ id, current }) => [id, current])).toEqual([[session!.id, true]]);
     }
@@ -331,6 +332,10 @@ describe("a browser that comes twice", () => {
       expect(await tab.me()).toBe(0);
     }
     const next = copyOf(page);
+    // In a crowd somebody could have one that was spent two rotations ago: nothing rotates again so soon.
+    await next.refreshed();
+    expect(next.token).toBe(page.token);
+    await stepClock(page.user);
     await next.refreshed();
     expect(next.token).not.toBe(page.token);
     // Now that one is the last spent.
@@ -367,11 +372,10 @@ describe("a browser that comes twice", () => {
       // Now and then the answer comes, but nobody reads it.
       if (round % 2 === 1) await once(socket, "readable");
       socket.destroy();
-      const before = page.token;
       await page.refreshed();
-      expect(page.token).not.toBe(before);
       expect(await page.me()).toBe(0);
     }
+    expect(await page.user.all<SessionJson>("/me/sessions")).toHaveLength(1);
   });
 
   test("ten seconds later is a thief, or was robbed: the session ends", async () => {
@@ -390,6 +394,7 @@ describe("a browser that comes twice", () => {
     const page = await Page.signIn("older");
     const [old, user] = [copyOf(page), page.user];
     await page.refreshed();
+    await stepClock(page.user);
     await page.refreshed();
     await expectOver(old);
     expect((await user.request("GET", "/me")).code).toBe(40100);

@@ -17,7 +17,15 @@ function sessionOf(id: number): Session {
     ...{ dailyLimit: null, tradingFee: null, makerRebate: null, patRebate: null },
   };
   const row = {
-    ...{ id, userId: 1, grantId: null, method: "password", scopes: "", family: `family ${id}`, refreshHash: "" },
+    ...{
+      id,
+      userId: 1,
+      grantId: null,
+      method: "password",
+      scopes: "",
+      family: `family ${id}`,
+      refreshHash: hashToken("now"),
+    },
     ...{ userAgent: null, address: null, createdAt: NOW, lastUsedAt: NOW, expiresAt: NOW + 1_000_000 },
   };
   return new Session(row, user, null);
@@ -27,13 +35,15 @@ function rotationOf(spent: string): Rotation {
   return { spentHash: hashToken(spent), refreshToken: `after ${spent}`, durable: Promise.resolve(), at: NOW };
 }
 
-test("the last spent secret of a session is known for ten seconds", () => {
+test("the last spent secret of a session and the one that followed are known for ten seconds", () => {
   const leeway = new RefreshLeeway();
   const [session, other] = [sessionOf(1), sessionOf(2)];
   const rotation = rotationOf("one");
   leeway.note(session, rotation);
-  for (const now of [NOW, NOW + REFRESH_LEEWAY_MS - 1]) expect(leeway.find(session, "one", now)).toBe(rotation);
-  expect(leeway.find(session, "one", NOW + REFRESH_LEEWAY_MS)).toBeNull();
+  for (const secret of ["one", "now"]) {
+    for (const now of [NOW, NOW + REFRESH_LEEWAY_MS - 1]) expect(leeway.find(session, secret, now)).toBe(rotation);
+    expect(leeway.find(session, secret, NOW + REFRESH_LEEWAY_MS)).toBeNull();
+  }
   expect(leeway.find(session, "two", NOW)).toBeNull();
   expect(leeway.find(other, "one", NOW)).toBeNull();
   leeway.note(session, rotationOf("two"));

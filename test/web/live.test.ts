@@ -69,6 +69,7 @@ beforeAll(async () => {
   const { fetch } = globalThis;
   vi.stubGlobal("window", Object.assign(new EventTarget(), { location: new URL(address) }));
   vi.stubGlobal("document", { baseURI: address });
+  vi.stubGlobal("navigator", {});
   vi.stubGlobal("localStorage", {
     getItem: (key: string) => stored.get(key) ?? null,
     setItem: (key: string, value: string) => stored.set(key, value),

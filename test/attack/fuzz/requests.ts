@@ -14,6 +14,7 @@ import { MARKETS_TO_TRADE, OUTCOMES_TO_TRADE, UNIMPORTANT_ID } from "./world.ts"
 
 const MESSAGE_PACK = "application/msgpack";
 const CSV = "text/csv; charset=utf-8";
+const HTML = "text/html; charset=utf-8";
 /** uWebSockets.js takes so much of a request's head. */
 const MAX_HEAD_BYTES = 4_096;
 
@@ -268,6 +269,8 @@ export function judge({ bytes, method, target, requestId }: FuzzRequest, answer:
   if (status === 500) throw new Error(`500: ${body.toString()}`);
   const type = headers["content-type"];
   if (type === CSV && status === 200) return;
+  // Who asks for a page is shown that there is none; never where a program looks.
+  if (type === HTML && status === 404 && !target.startsWith("/api/")) return;
   const isPacked = type === MESSAGE_PACK;
   const json = isPacked && body.length > 0 ? Buffer.from(JSON.stringify(unpack(body))) : body;
   const shown = isPacked ? { ...headers, "content-type": "application/json" } : headers;
