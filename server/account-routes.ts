@@ -423,11 +423,7 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
       summary: "End the caller's other sessions at once, with their sockets; what third parties were given stays",
       response: S.Nothing,
       async handler(request) {
-        const principal = request.principal!;
-        const others = accounts.sessions
-          .of(principal.userId)
-          .filter((session) => session.grant === null && session !== principal.credential);
-        await sessions.end(others, "ended_by_user", actorOf(principal), contextOf(request));
+        await sessions.endOthers(request.principal!, "ended_by_user", contextOf(request));
         return "null";
       },
     }),

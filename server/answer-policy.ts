@@ -7,6 +7,7 @@
  * made and kept (`isForOwnPages`): there only pages of PUBLIC_URL have business, whose refresh token may be in a cookie
  * (session-cookie.ts). No answer lets a page of another origin use cookies.
  */
+import { isSecure } from "./cookies.ts";
 import type { Route } from "./route.ts";
 
 /** What a page may read of an answer beside its body. */
@@ -25,6 +26,19 @@ const NO_STORE = "no-store";
 export function isForOwnPages({ access, tokens, path }: Route): boolean {
   if (access === "public") return path.startsWith("/auth/") || path === "/metrics";
   return access === "operator" || !tokens.includes("pat");
+}
+
+/** Header lines of every answer, those with the page's files too. */
+export function commonLines(publicUrl: string, cache: string, contentSecurityPolicy: string): string[] {
+  const lines = [
+    `Cache-Control: ${cache}`,
+    "X-Content-Type-Options: nosniff",
+    `Content-Security-Policy: ${contentSecurityPolicy}`,
+    "Referrer-Policy: no-referrer",
+    "Cross-Origin-Resource-Policy: same-origin",
+  ];
+  if (isSecure(publicUrl)) lines.push(`Strict-Transport-Security: max-age=${HTTPS_ONLY_S}`);
+  return lines;
 }
 
 export class AnswerPolicy {
@@ -78,15 +92,7 @@ export class AnswerPolicy {
   }
 
   private common(cache: string): string[] {
-    const lines = [
-      `Cache-Control: ${cache}`,
-      "X-Content-Type-Options: nosniff",
-      "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'",
-      "Referrer-Policy: no-referrer",
-      "Cross-Origin-Resource-Policy: same-origin",
-    ];
-    if (this.publicUrl().startsWith("https:")) lines.push(`Strict-Transport-Security: max-age=${HTTPS_ONLY_S}`);
-    return lines;
+    return commonLines(this.publicUrl(), cache, "default-src 'none'; frame-ancestors 'none'");
   }
 
   private forOrigin(origin: string): string[] {

@@ -239,7 +239,7 @@ export class Auth {
 
   /** Ends the user's other sessions. @throws ApiError 40100 for a wrong current password, 40000, 50300 */
   async changePassword(principal: Principal, current: string, next: string, context: RequestContext): Promise<void> {
-    const { accounts, passwords, sessions, messenger } = this.options;
+    const { passwords, sessions, messenger } = this.options;
     const { user } = principal.credential;
     const hash = user.passwordHash;
     if (!(await passwords.verify(hash, current, context.client))) {
@@ -251,9 +251,7 @@ export class Auth {
     }
     const writes = [...this.spendResetLinks(user, context.now), changeUser(user, { passwordHash })];
     const change = { action: "user.change_password", userId: user.id, subject: user.id };
-    const isOther = (session: Session): boolean => session !== principal.credential && session.grant === null;
-    const others = accounts.sessions.of(user.id).filter(isOther);
-    const ended = sessions.end(others, "password_changed", actorOf(principal), context);
+    const ended = sessions.endOthers(principal, "password_changed", context);
     await Promise.all([ended, this.save(writes, context, actorOf(principal), change)]);
     messenger.sendMail(passwordChangedMail(user.email));
   }

@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, sep } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { takesEncoding } from "./accept.ts";
+import { commonLines } from "./answer-policy.ts";
 import { findPage } from "./web/paths.ts";
 
 /** What a browser may do with it: scripts, styles and connections of our own and nothing else, framed by nobody. */
@@ -22,10 +23,11 @@ const CONTENT_SECURITY_POLICY = [
   "form-action 'self'",
   "frame-ancestors 'none'",
 ].join("; ");
-const HTTPS_ONLY_S = 31_536_000;
 /** Names of these files change with their content. */
 const ASSETS = "/assets/";
 const INDEX = "/index.html";
+/** There nothing is a page, whoever asks. */
+const API = "/api/";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -95,11 +97,12 @@ export class Page {
 
   /** Null where the page has no such path and nobody asks for a page. */
   answer({ path, accept, acceptEncoding, ifNoneMatch }: PageRequest): PageAnswer | null {
+    if (path.startsWith(API)) return null;
     const isPage = findPage(path) !== null;
     // A person who mistyped a path is shown a page, a program is told in JSON.
     const file =
       isPage || accept.includes("text/html") ? (this.files.get(path) ?? this.files.get(INDEX)) : this.files.get(path);
-    if (file === undefined || path.startsWith("/api/")) return null;
+    if (file === undefined) return null;
     const isFound = isPage || this.files.has(path);
     const { body, etag, lines } = chooseVariant(file, acceptEncoding);
     if (isFound && ifNoneMatch.includes(etag)) return { status: 304, lines, body: null };
@@ -133,18 +136,12 @@ export class Page {
   }
 
   private headerLines(cache: string): string[] {
-    const lines = [
-      `Cache-Control: ${cache}`,
+    return [
+      ...commonLines(this.publicUrl(), cache, CONTENT_SECURITY_POLICY),
       "Vary: Accept-Encoding",
-      "X-Content-Type-Options: nosniff",
-      `Content-Security-Policy: ${CONTENT_SECURITY_POLICY}`,
-      "Referrer-Policy: no-referrer",
       "Cross-Origin-Opener-Policy: same-origin",
-      "Cross-Origin-Resource-Policy: same-origin",
       "Permissions-Policy: camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     ];
-    if (this.publicUrl().startsWith("https:")) lines.push(`Strict-Transport-Security: max-age=${HTTPS_ONLY_S}`);
-    return lines;
   }
 }
 

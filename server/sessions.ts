@@ -11,8 +11,17 @@ import type { SessionRow } from "../engine/journal/load.ts";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
 import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { type Accounts, type Grant, hashToken, isHashOf, SCOPES, type Session, type User } from "./accounts.ts";
-import { audit, type RequestContext } from "./audit.ts";
+import {
+  type Accounts,
+  type Grant,
+  hashToken,
+  isHashOf,
+  type Principal,
+  SCOPES,
+  type Session,
+  type User,
+} from "./accounts.ts";
+import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { ApiError, ErrorKind } from "./errors.ts";
 import { RefreshLeeway } from "./refresh-leeway.ts";
@@ -158,7 +167,7 @@ export class Sessions {
 
   /**
    * As `rotate`, for a user's own session whose token came in a browser's cookie: who brings the one that was spent last,
-   * seconds ago, gets the one that came after it, and nothing is spent.
+   * seconds ago, or the one that came after it, gets the latter, and nothing is spent.
    * @throws ApiError 40100, 40300
    */
   async rotateCookie(token: string, context: RequestContext): Promise<Tokens> {
@@ -222,6 +231,13 @@ export class Sessions {
       return audit(context, actor, change);
     });
     await this.options.writer.write(writes, audits);
+  }
+
+  /** As `end`, the caller's own but the one that asks; what third parties were given stays. */
+  endOthers(principal: Principal, reason: string, context: RequestContext): Promise<void> {
+    const own = this.options.accounts.sessions.of(principal.userId).filter(({ grant }) => grant === null);
+    const others = own.filter((session) => session !== principal.credential);
+    return this.end(others, reason, actorOf(principal), context);
   }
 
   /** Forgets sessions of which no token is good any more. */
