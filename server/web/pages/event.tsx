@@ -7,7 +7,7 @@ import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, MarketEvent, Page } from "../types.ts";
 import { useAction, useLoaded } from "../ui/data.ts";
-import { Empty, ErrorNotice, Loading, More } from "../ui/parts.tsx";
+import { Empty, ErrorNotice, Loading, Missing, More } from "../ui/parts.tsx";
 import { MarketCard } from "./feed.tsx";
 
 export default function EventPage({ param }: { param: string }) {
@@ -20,16 +20,7 @@ export default function EventPage({ param }: { param: string }) {
     document.title = data.title;
     learnMarkets(data.markets);
   }, [data]);
-  if (error instanceof ApiError && error.status === 404) {
-    return (
-      <section class="narrow">
-        <h1>No such event</h1>
-        <Empty>
-          There is no event at this address. <a href={href("/")}>Go to the markets</a>.
-        </Empty>
-      </section>
-    );
-  }
+  if (error instanceof ApiError && error.status === 404) return <Missing what="event" />;
   return (
     <>
       <ErrorNotice error={error} retry={reload} />

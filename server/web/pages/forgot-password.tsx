@@ -1,11 +1,8 @@
 /** Asks for a link to set a password; what is answered doesn't tell whether the address has an account. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call } from "../api.ts";
 import { href, search } from "../router.ts";
-import { useAction } from "../ui/data.ts";
-import { emailProblem, useChecked } from "../ui/form.ts";
+import { MailForm } from "../ui/email.tsx";
 import { MailAgain } from "../ui/mail-again.tsx";
-import { ErrorNotice, Field } from "../ui/parts.tsx";
 import "./account.css";
 
 const PATH = "/auth/forgot-password";
@@ -13,35 +10,19 @@ const PATH = "/auth/forgot-password";
 export default function ForgotPassword() {
   const [email, setEmail] = useState(search.value.get("email") ?? "");
   const [isSent, setSent] = useState(false);
-  const { form, shown, submit } = useChecked({ email: emailProblem(email) });
   useEffect(() => {
     document.title = "Forgot password · Prediction Exchange";
   }, []);
-  const { run, isBusy, error } = useAction(async () => {
-    await call("POST", PATH, { body: { email: email.trim() } });
+  const sent = (to: string): void => {
+    setEmail(to);
     setSent(true);
-  });
-  if (isSent) return <Sent email={email.trim()} onOther={() => setSent(false)} />;
+  };
+  if (isSent) return <Sent email={email} onOther={() => setSent(false)} />;
   return (
     <section class="narrow">
       <h1>Set a new password</h1>
       <p>Tell us the address of your account: we mail you a link that is good for an hour.</p>
-      <form ref={form} noValidate onSubmit={submit(() => void run())}>
-        <Field
-          label="E-mail"
-          type="email"
-          inputMode="email"
-          autoComplete="username"
-          maxLength={254}
-          value={email}
-          problem={shown.email}
-          onInput={setEmail}
-        />
-        <ErrorNotice error={error} />
-        <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Sending…" : "Mail me a link"}
-        </button>
-      </form>
+      <MailForm path={PATH} given={email} onSent={sent} />
       <p>
         <a href={href("/sign-in")}>Back to sign-in</a>
       </p>

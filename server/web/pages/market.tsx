@@ -21,7 +21,7 @@ import { closedReason, Ticket, type TicketProps } from "../trading/ticket.tsx";
 import type { Limits, Market, MarketEvent, Outcome, Trade } from "../types.ts";
 import { useLoaded } from "../ui/data.ts";
 import { useTogether } from "../ui/frames.ts";
-import { Badge, Dialog, Empty, ErrorNotice, Loading, Notice } from "../ui/parts.tsx";
+import { Badge, Dialog, ErrorNotice, Loading, Missing, Notice } from "../ui/parts.tsx";
 
 /** From this width on the ticket stands beside the rest; below it is opened by a bar at the bottom. */
 const WIDE = "(min-width: 900px)";
@@ -48,16 +48,7 @@ export default function MarketPage({ param }: { param: string }) {
       for (const end of ends) end();
     };
   }, [data?.id]);
-  if (error instanceof ApiError && error.status === 404) {
-    return (
-      <section class="narrow">
-        <h1>No such market</h1>
-        <Empty>
-          There is no market at this address. <a href={href("/")}>Go to the markets</a>.
-        </Empty>
-      </section>
-    );
-  }
+  if (error instanceof ApiError && error.status === 404) return <Missing what="market" />;
   return (
     <>
       <ErrorNotice error={error} retry={reload} />

@@ -8,7 +8,7 @@ import { balance, onOrder, openOrders, positions } from "../account-state.ts";
 import type { Query } from "../api.ts";
 import { dateTime, money, percent, shares, words } from "../format.ts";
 import { marketName, outcomeName, useMarkets } from "../markets.ts";
-import { href, search } from "../router.ts";
+import { href } from "../router.ts";
 import { request } from "../session.ts";
 import { OrderName, OwnOrders, terms } from "../trading/own-orders.tsx";
 import { PositionsTable, useLiveMarkets, valuePosition } from "../trading/own-positions.tsx";
@@ -29,7 +29,7 @@ import {
   Profit,
   Select,
   Table,
-  Tabs,
+  useSections,
 } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 import { reason } from "../words.ts";
@@ -42,26 +42,17 @@ const SECTIONS = [
   ["settlements", "Settlements"],
   ["sets", "Split and merge"],
 ] as const;
-type Section = (typeof SECTIONS)[number][0];
-
-const addressOf = (section: Section): string =>
-  href(section === "positions" ? "/portfolio" : `/portfolio?show=${section}`);
 
 export default function PortfolioPage() {
   useEffect(() => {
     document.title = "Portfolio";
   }, []);
-  const asked = search.value.get("show");
-  const section = SECTIONS.find(([name]) => name === asked)?.[0] ?? "positions";
+  const { section, tabs } = useSections("/portfolio", "Parts of the portfolio", SECTIONS);
   return (
     <>
       <h1>Portfolio</h1>
       <Totals />
-      <Tabs
-        label="Parts of the portfolio"
-        tabs={SECTIONS.map(([name, text]) => [addressOf(name), text] as const)}
-        current={addressOf(section)}
-      />
+      {tabs}
       {section === "positions" && <Positions />}
       {section === "orders" && <Orders />}
       {section === "history" && <History />}

@@ -7,8 +7,9 @@ import { href, navigate, search } from "../router.ts";
 import { sessionState, signIn, user } from "../session.ts";
 import type { SocialProviders } from "../types.ts";
 import { useAction, useLoaded } from "../ui/data.ts";
+import { EmailField } from "../ui/email.tsx";
 import { emailProblem, useChecked } from "../ui/form.ts";
-import { ErrorNotice, Field, Loading, Select } from "../ui/parts.tsx";
+import { ErrorNotice, Loading, Select } from "../ui/parts.tsx";
 import { PasswordField } from "../ui/password.tsx";
 import { explain } from "../words.ts";
 import { afterSignIn, keepReturn, keptReturn, leadingBack, returnPath } from "./after-sign-in.ts";
@@ -50,16 +51,7 @@ function PasswordForm() {
   });
   return (
     <form ref={form} noValidate onSubmit={submit(() => void run())}>
-      <Field
-        label="E-mail"
-        type="email"
-        inputMode="email"
-        autoComplete="username"
-        maxLength={254}
-        value={email}
-        problem={shown.email}
-        onInput={setEmail}
-      />
+      <EmailField value={email} problem={shown.email} onInput={setEmail} />
       <PasswordField label="Password" value={password} problem={shown.password} onInput={setPassword} />
       <Refusal error={error} />
       <div class="row between">

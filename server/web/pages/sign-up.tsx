@@ -4,9 +4,10 @@ import { ApiError, call } from "../api.ts";
 import { href, search } from "../router.ts";
 import { sessionState } from "../session.ts";
 import { useAction } from "../ui/data.ts";
+import { EmailField } from "../ui/email.tsx";
 import { emailProblem, useChecked } from "../ui/form.ts";
 import { MailAgain } from "../ui/mail-again.tsx";
-import { ErrorNotice, Field, Notice } from "../ui/parts.tsx";
+import { ErrorNotice, Notice } from "../ui/parts.tsx";
 import { NewPasswordField, newPasswordProblem } from "../ui/password.tsx";
 import { explainField } from "../words.ts";
 import { leadingBack, returnPath } from "./after-sign-in.ts";
@@ -35,12 +36,7 @@ export default function SignUp() {
       <h1>Create an account</h1>
       {sessionState.value === "in" && <Notice>You are signed in already. This makes another account.</Notice>}
       <form ref={form} noValidate onSubmit={submit(() => void run())}>
-        <Field
-          label="E-mail"
-          type="email"
-          inputMode="email"
-          autoComplete="username"
-          maxLength={254}
+        <EmailField
           hint="We send a link there to see that it is yours."
           value={email}
           problem={shown.email ?? told.email}

@@ -5,8 +5,8 @@ import { href, search, setSearch } from "../router.ts";
 import { loadUser, sessionState, user } from "../session.ts";
 import type { User } from "../types.ts";
 import { useAction } from "../ui/data.ts";
-import { emailProblem, useChecked } from "../ui/form.ts";
-import { ErrorNotice, Field, Loading, Notice } from "../ui/parts.tsx";
+import { MailForm } from "../ui/email.tsx";
+import { ErrorNotice, Loading, Notice } from "../ui/parts.tsx";
 import "./account.css";
 
 export default function VerifyEmail() {
@@ -62,13 +62,7 @@ function Verified({ owner }: { owner: User }) {
 }
 
 function AnotherLink({ isOver }: { isOver: boolean }) {
-  const [email, setEmail] = useState(user.value?.email ?? "");
   const [sentTo, setSentTo] = useState<string | null>(null);
-  const { form, shown, submit } = useChecked({ email: emailProblem(email) });
-  const { run, isBusy, error } = useAction(async () => {
-    await call("POST", "/auth/resend-verification", { body: { email: email.trim() } });
-    setSentTo(email.trim());
-  });
   return (
     <section class="narrow">
       <h1>{isOver ? "This link doesn't work" : "Confirm your e-mail address"}</h1>
@@ -79,22 +73,7 @@ function AnotherLink({ isOver }: { isOver: boolean }) {
         </p>
       )}
       <p>We can mail you another link.</p>
-      <form ref={form} noValidate onSubmit={submit(() => void run())}>
-        <Field
-          label="E-mail"
-          type="email"
-          inputMode="email"
-          autoComplete="username"
-          maxLength={254}
-          value={email}
-          problem={shown.email}
-          onInput={setEmail}
-        />
-        <ErrorNotice error={error} />
-        <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Sending…" : "Mail me a link"}
-        </button>
-      </form>
+      <MailForm path="/auth/resend-verification" given={user.value?.email ?? ""} onSent={setSentTo} />
       {sentTo !== null && (
         <Notice kind="good">If {sentTo} has an account that waits for it, a link is on its way there.</Notice>
       )}

@@ -23,7 +23,7 @@ import {
   Notice,
   Select,
   Table,
-  Tabs,
+  useSections,
 } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 import { explain } from "../words.ts";
@@ -33,26 +33,17 @@ const SECTIONS = [
   ["deposits", "Deposits"],
   ["withdrawals", "Withdrawals"],
 ] as const;
-type Section = (typeof SECTIONS)[number][0];
-
-const addressOf = (section: Section): string =>
-  href(section === "transactions" ? "/wallet" : `/wallet?show=${section}`);
 
 export default function WalletPage() {
   useEffect(() => {
     document.title = "Wallet";
   }, []);
-  const asked = search.value.get("show");
-  const section = SECTIONS.find(([name]) => name === asked)?.[0] ?? "transactions";
+  const { section, tabs } = useSections("/wallet", "Parts of the wallet", SECTIONS);
   return (
     <>
       <h1>Wallet</h1>
       <Funds />
-      <Tabs
-        label="Parts of the wallet"
-        tabs={SECTIONS.map(([name, text]) => [addressOf(name), text] as const)}
-        current={addressOf(section)}
-      />
+      {tabs}
       {section === "transactions" && <Transactions />}
       {section === "deposits" && <Deposits />}
       {section === "withdrawals" && <Withdrawals />}

@@ -1,6 +1,7 @@
 /** The page's building blocks: notices, fields, dialogs, tables that stay readable on a phone. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { money, signedMoney } from "../format.ts";
+import { href, search } from "../router.ts";
 import { explain } from "../words.ts";
 import type { Children } from "./data.ts";
 
@@ -37,6 +38,18 @@ export function Loading({ what = "Loading" }: { what?: string }) {
 
 export function Empty({ children }: { children: Children }) {
   return <p class="empty">{children}</p>;
+}
+
+/** In place of the page of a thing that isn't there. @param what such as market */
+export function Missing({ what }: { what: string }) {
+  return (
+    <section class="narrow">
+      <h1>No such {what}</h1>
+      <Empty>
+        There is no {what} at this address. <a href={href("/")}>Go to the markets</a>.
+      </Empty>
+    </section>
+  );
 }
 
 interface InputProps {
@@ -350,6 +363,23 @@ export function More({ more }: { more: (() => void) | null }) {
 /** A state of a market, an order, an application: in words and in a colour. */
 export function Badge({ text, tone = "" }: { text: string; tone?: "" | "good" | "bad" | "warn" }) {
   return <span class={`badge ${tone}`}>{text}</span>;
+}
+
+/**
+ * The section that ?show= names, the first one where it names none, and the links to all of them.
+ * @param path of the page @param label of the links, for who hears the page
+ */
+export function useSections<T extends string>(
+  path: string,
+  label: string,
+  sections: readonly (readonly [name: T, text: string])[],
+): { section: T; tabs: Children } {
+  const [first] = sections[0]!;
+  const addressOf = (name: T): string => href(name === first ? path : `${path}?show=${name}`);
+  const asked = search.value.get("show");
+  const section = sections.find(([name]) => name === asked)?.[0] ?? first;
+  const links = sections.map(([name, text]) => [addressOf(name), text] as const);
+  return { section, tabs: <Tabs label={label} tabs={links} current={addressOf(section)} /> };
 }
 
 /** Sections of a page by links, the present one marked. */

@@ -118,7 +118,7 @@ function fits({ method, title, words }: Entry, wanted: readonly string[]): boole
   return wanted.every((word) => text.includes(word));
 }
 
-export function EntryLink({ page, entry, isCurrent }: { page: string; entry: Entry; isCurrent: boolean }) {
+function EntryLink({ page, entry, isCurrent }: { page: string; entry: Entry; isCurrent: boolean }) {
   const { id, method, title } = entry;
   return (
     <a href={href(addressOf(page, id))} aria-current={isCurrent ? "page" : undefined}>
@@ -133,6 +133,19 @@ export function Method({ method }: { method: string }) {
 }
 
 /** What is shown now, on the browser's tab too; takes the focus when that changes. */
+/** Entries of a part of a document, by name. */
+export function EntryList({ page, entries }: { page: string; entries: readonly Entry[] }) {
+  return (
+    <ul class="index">
+      {entries.map((entry) => (
+        <li key={entry.id}>
+          <EntryLink page={page} entry={entry} isCurrent={false} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 export function Title({ children }: { children: string }) {
   useEffect(() => {
     document.title = `${children} – API reference – Prediction Exchange`;

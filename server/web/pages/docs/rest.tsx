@@ -15,7 +15,7 @@ import {
   type RestOperation,
   resolve,
 } from "./document.ts";
-import { type Entry, EntryLink, type Group, Method, Reference, SchemaPage, Title } from "./frame.tsx";
+import { type Entry, EntryList, type Group, Method, Reference, SchemaPage, Title } from "./frame.tsx";
 import { inline, Markdown } from "./markdown.tsx";
 import { exampleTarget, parametersOf, sampleOf } from "./samples.ts";
 import { Line, SchemaView } from "./schema.tsx";
@@ -64,13 +64,7 @@ function Index({ groups, isUnknown }: { groups: readonly Group[]; isUnknown: boo
         <section key={name} class="panel">
           <h2>{name}</h2>
           {description !== undefined && <p class="faint">{inline(description)}</p>}
-          <ul class="index">
-            {entries.map((entry) => (
-              <li key={entry.id}>
-                <EntryLink page={PAGE} entry={entry} isCurrent={false} />
-              </li>
-            ))}
-          </ul>
+          <EntryList page={PAGE} entries={entries} />
         </section>
       ))}
     </>

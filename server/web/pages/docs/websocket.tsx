@@ -2,7 +2,7 @@
 import { search } from "../../router.ts";
 import { Code } from "./code.tsx";
 import { type Message, resolve, type SocketDocument } from "./document.ts";
-import { type Entry, EntryLink, type Group, Reference, SchemaPage, Title } from "./frame.tsx";
+import { type Entry, EntryList, type Group, Reference, SchemaPage, Title } from "./frame.tsx";
 import { Markdown } from "./markdown.tsx";
 import { SchemaView } from "./schema.tsx";
 
@@ -90,13 +90,7 @@ function Introduction({
       {groups.map(({ name, entries }) => (
         <section key={name} class="panel">
           <h2>{name}</h2>
-          <ul class="index">
-            {entries.map((entry) => (
-              <li key={entry.id}>
-                <EntryLink page={PAGE} entry={entry} isCurrent={false} />
-              </li>
-            ))}
-          </ul>
+          <EntryList page={PAGE} entries={entries} />
         </section>
       ))}
     </>

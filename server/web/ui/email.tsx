@@ -1,0 +1,43 @@
+/** A person's e-mail address: the field for it, and the form that has a link mailed there. */
+import { useState } from "preact/hooks";
+import { call } from "../api.ts";
+import { type Children, useAction } from "./data.ts";
+import { emailProblem, useChecked } from "./form.ts";
+import { ErrorNotice, Field } from "./parts.tsx";
+
+interface EmailFieldProps {
+  hint?: Children;
+  value: string;
+  problem: string | null;
+  onInput: (value: string) => void;
+}
+
+export function EmailField(props: EmailFieldProps) {
+  return <Field label="E-mail" type="email" inputMode="email" autoComplete="username" maxLength={254} {...props} />;
+}
+
+interface MailFormProps {
+  /** Of the API: takes the address. */
+  path: "/auth/resend-verification" | "/auth/forgot-password";
+  /** What is in the field at first. */
+  given: string;
+  onSent: (email: string) => void;
+}
+
+export function MailForm({ path, given, onSent }: MailFormProps) {
+  const [email, setEmail] = useState(given);
+  const { form, shown, submit } = useChecked({ email: emailProblem(email) });
+  const { run, isBusy, error } = useAction(async () => {
+    await call("POST", path, { body: { email: email.trim() } });
+    onSent(email.trim());
+  });
+  return (
+    <form ref={form} noValidate onSubmit={submit(() => void run())}>
+      <EmailField value={email} problem={shown.email} onInput={setEmail} />
+      <ErrorNotice error={error} />
+      <button type="submit" class="primary" disabled={isBusy}>
+        {isBusy ? "Sending…" : "Mail me a link"}
+      </button>
+    </form>
+  );
+}
