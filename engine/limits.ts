@@ -25,6 +25,10 @@ export const PAT_REBATE_BPS = 10;
 export const MAX_OWN_RATE_BPS = 1_000;
 export const MAX_OWN_REBATE_BPS = 150;
 export const MAX_RATE_LIMIT_FACTOR = 1_000;
+/** What merging a complete set may cost, in BPS of its 1 USDC. */
+export const MAX_MERGE_FEE_BPS = 1_000;
+/** Live orders that an operator may grant one account. */
+export const MAX_OWN_LIVE_ORDERS = 200_000;
 /** References of the deposits that a seed makes begin with this; an operator's don't. */
 export const SEED_REFERENCE = "seed:";
 /** Withdrawals of one user that wait for an operator. */

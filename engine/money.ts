@@ -32,6 +32,11 @@ export function makerRebateBps(
   return pat ? (patRebate ?? PAT_REBATE_BPS) : (makerRebate ?? MAKER_REBATE_BPS);
 }
 
+/** What a user pays for merging, BPS of 1 USDC a set: its own rate, or everybody's. */
+export function mergeFeeBps({ mergeFee }: { readonly mergeFee: number | null }, usual: number): number {
+  return mergeFee ?? usual;
+}
+
 /** ceil(n * fee / 10000), for a user whose fee is not the usual one. @param feeBps of the notional */
 export function ownFeeMicro(priceBps: number, quantity: number, feeBps: number): number {
   const hundredfold = priceBps * quantity;

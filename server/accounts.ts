@@ -214,6 +214,7 @@ export class Accounts {
   /** Ids have no gaps. */
   private lastUser = 0;
   private seeded: ReadonlySet<number> = new Set();
+  private seededTerms: ReadonlySet<number> = new Set();
   /** Told of each credential that ends. */
   private readonly onEnded: (credential: Credential) => void;
 
@@ -232,6 +233,7 @@ export class Accounts {
     for (const row of rows.socialIdentities) this.addIdentity(row);
     for (const family of rows.endedFamilies) this.noteEnded(sidOf(family));
     this.seeded = new Set(rows.seededUsers);
+    this.seededTerms = new Set(rows.seededTerms);
     this.lastSessionId = rows.lastSessionId;
   }
 
@@ -259,6 +261,11 @@ export class Accounts {
   /** True where a seed of an earlier start made the user. */
   isSeeded(userId: number): boolean {
     return this.seeded.has(userId);
+  }
+
+  /** True where a seed of an earlier start set the user's terms. */
+  hasSeededTerms(userId: number): boolean {
+    return this.seededTerms.has(userId);
   }
 
   identityApplication(userId: number): IdentityApplicationRow | undefined {

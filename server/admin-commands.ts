@@ -113,13 +113,15 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "terms",
     "PATCH /admin/users/:id/terms",
-    "set the user's own limit of activity a day, rates in BPS, and by what its rate limits are multiplied",
+    "set the user's own limit of activity a day, rates in BPS, by what its rate limits are multiplied, and its live orders",
     [USER],
     orDefault(field("AMOUNT", "daily_limit", "amount")),
     orDefault(field("BPS", "trading_fee", "integer")),
     orDefault(field("BPS", "maker_rebate", "integer")),
     orDefault(field("BPS", "pat_rebate", "integer")),
+    orDefault(field("BPS", "merge_fee", "integer")),
     orDefault(field("N", "rate_limit_factor", "integer")),
+    orDefault(field("N", "max_live_orders", "integer")),
   ),
   command(
     "identity list",

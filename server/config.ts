@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import type { Durability } from "../engine/journal/database.ts";
+import { MAX_MERGE_FEE_BPS } from "../engine/limits.ts";
 import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./approvals.ts";
 import { isAddressRange } from "./client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "./rate-limiter.ts";
@@ -23,6 +24,8 @@ export interface Config {
   /** Addresses and CIDR ranges whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   readonly seedFile: string | null;
+  /** What merging costs, BPS of the 1 USDC of each complete set. */
+  readonly mergeFeeBps: number;
   readonly smtpUrl: string | null;
   /** As in a mail's header. */
   readonly mailFrom: string;
@@ -110,6 +113,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     rateLimits: readRateLimits(text("RATE_LIMITS", "on")),
     trustedProxies: readTrustedProxies(text("TRUSTED_PROXIES", "")),
     seedFile: file("SEED_FILE"),
+    mergeFeeBps: integer("MERGE_FEE", 0, 0, MAX_MERGE_FEE_BPS),
     smtpUrl,
     mailFrom: text("MAIL_FROM", `Prediction Exchange <no-reply@${mailHost(publicUrl)}>`),
     smsWebhookUrl,

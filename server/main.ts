@@ -82,6 +82,7 @@ import { SocialSignIn } from "./social.ts";
 import { SocketTickets } from "./socket-tickets.ts";
 import { Suspensions } from "./suspensions.ts";
 import { TurnWatch } from "./turn-watch.ts";
+import { changeTerms } from "./users.ts";
 import { loadUws } from "./uws.ts";
 import { Watchdog, type Watched } from "./watchdog.ts";
 import { SocketHub } from "./websocket.ts";
@@ -405,6 +406,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     suspensions,
     tickets,
     limiter,
+    usualMergeFeeBps: config.mergeFeeBps,
     unready,
     metrics,
   };
@@ -448,6 +450,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
         write: (writes, audits) => writer.write(writes, audits),
         hasUser: (email) => accounts.userByEmail(email) !== undefined,
         isSeeded: (userId) => accounts.isSeeded(userId),
+        hasSeededTerms: (userId) => accounts.hasSeededTerms(userId),
+        setTerms: (userId, terms) => changeTerms(accounts.user(userId)!, terms),
         hashPassword: (password) => passwords.hashChosen(password),
       },
       startedAt,

@@ -1,6 +1,5 @@
 /** Operators' routes of users: their accounts, suspension, terms, identity applications; and the audit log. */
 import type { Static } from "typebox";
-import type { UserTerms } from "../engine/journal/load.ts";
 import { MAX_USERS_WALKED } from "../engine/limits.ts";
 import { userView } from "./account-routes.ts";
 import type { AccountWriter } from "./account-writer.ts";
@@ -16,6 +15,7 @@ import { checkSpan, pageJson, readPage } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import type { Suspensions } from "./suspensions.ts";
+import { TERM_FIELDS, TermsChange, termsIn, termsView } from "./terms.ts";
 import { NoteOnly } from "./text-schemas.ts";
 import { changeTerms } from "./users.ts";
 import { balanceView } from "./views.ts";
@@ -87,16 +87,15 @@ function userRoutes({ accounts, exchange, writer, suspensions }: OperatorRouteCo
       method: "PATCH",
       path: "/admin/users/:id/terms",
       summary: "Set the user's own daily limit, fees and rate limits; null: as for everybody again",
-      body: O.TermsChange,
+      body: TermsChange,
       response: O.OperatorUser,
       async handler(request) {
         const user = userIn(request);
-        const body = request.body as Static<typeof O.TermsChange>;
+        const body = request.body as TermsChange;
         if (user.id === operatorOf(request).userId) {
           throw new ApiError(ErrorKind.forbidden, "another operator must set one's own terms");
         }
-        if (Object.keys(body).length === 0)
-          throw badRequest(`${Object.keys(TERMS).join(", ")}: give one of them or more`);
+        if (Object.keys(body).length === 0) throw badRequest(`${TERM_FIELDS.join(", ")}: give one of them or more`);
         const change = { action: "user.set_terms", userId: user.id, subject: user.id, details: body };
         const line = audit(contextOf(request), operatorOf(request).actor, change);
         await writer.write([changeTerms(user, termsIn(body))], [line]);
@@ -106,25 +105,12 @@ function userRoutes({ accounts, exchange, writer, suspensions }: OperatorRouteCo
   ];
 }
 
-/** The API's names of the terms. */
-const TERMS = {
-  daily_limit: "dailyLimit",
-  trading_fee: "tradingFee",
-  maker_rebate: "makerRebate",
-  pat_rebate: "patRebate",
-  rate_limit_factor: "rateLimitFactor",
-} as const;
-
-function termsIn(body: Static<typeof O.TermsChange>): Partial<UserTerms> {
-  return Object.fromEntries(Object.entries(body).map(([name, value]) => [TERMS[name as keyof typeof TERMS], value]));
-}
-
 function operatorUserView(user: User, exchange: Exchange, now: number): object {
   return {
     ...userView(user, exchange, now),
     suspended_at: user.suspendedAt,
     balance: balanceView(exchange.ledger, user.id),
-    terms: Object.fromEntries(Object.entries(TERMS).map(([name, field]) => [name, user[field]])),
+    terms: termsView(user),
   };
 }
 

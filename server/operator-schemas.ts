@@ -1,14 +1,8 @@
 /** The shapes of operators' requests about users, identity applications and the audit log, and of the answers. */
 import Type, { type TSchema } from "typebox";
-import {
-  MAX_AUDIT_WALKED,
-  MAX_MONEY_MICRO,
-  MAX_OWN_RATE_BPS,
-  MAX_OWN_REBATE_BPS,
-  MAX_RATE_LIMIT_FACTOR,
-  MAX_USERS_WALKED,
-} from "../engine/limits.ts";
+import { MAX_AUDIT_WALKED, MAX_USERS_WALKED } from "../engine/limits.ts";
 import * as S from "./schemas.ts";
+import * as T from "./terms.ts";
 
 /** A page of a list whose filters may fit little of it. */
 function walkOf<T extends TSchema>(item: T, bound: number) {
@@ -26,33 +20,11 @@ export const UsersQuery = S.closed({
   suspended: Type.Optional(Type.Boolean()),
 });
 
-const rate = (maximum: number) => Type.Integer({ minimum: 0, maximum, description: "BPS of the notional" });
-const Fee = rate(MAX_OWN_RATE_BPS);
-const Rebate = rate(MAX_OWN_REBATE_BPS);
-const terms = {
-  daily_limit: S.nullable(
-    Type.Integer({ minimum: 0, maximum: MAX_MONEY_MICRO, description: "of activity a UTC day, micro-USDC" }),
-  ),
-  trading_fee: S.nullable(Fee),
-  maker_rebate: S.nullable(Rebate),
-  pat_rebate: S.nullable(Rebate),
-  rate_limit_factor: S.nullable(
-    Type.Integer({ minimum: 1, maximum: MAX_RATE_LIMIT_FACTOR, description: "multiplies the limits of the user" }),
-  ),
-};
-/** Null: as for everybody again. */
-export const TermsChange = S.closed({
-  daily_limit: Type.Optional(terms.daily_limit),
-  trading_fee: Type.Optional(terms.trading_fee),
-  maker_rebate: Type.Optional(terms.maker_rebate),
-  pat_rebate: Type.Optional(terms.pat_rebate),
-  rate_limit_factor: Type.Optional(terms.rate_limit_factor),
-});
 export const OperatorUser = S.closed({
   ...S.user,
   suspended_at: S.nullable(S.Time),
   balance: S.Balance,
-  terms: S.closed(terms),
+  terms: T.Terms,
 });
 export const Users = walkOf(OperatorUser, MAX_USERS_WALKED);
 

@@ -6,7 +6,7 @@ import type { Static } from "typebox";
 import { ORDER_TYPES, OrderType, SELF_TRADE_PREVENTIONS, TIMES_IN_FORCE, TimeInForce } from "../engine/constants.ts";
 import type { CommittedTotals } from "../engine/journal/totals.ts";
 import { DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
-import { makerRebateBps, tradingFeeBps, utcDay } from "../engine/money.ts";
+import { makerRebateBps, mergeFeeBps, tradingFeeBps, utcDay } from "../engine/money.ts";
 import { sideOf } from "../engine/records.ts";
 import { type AccountRouteContext, createAccountRoutes } from "./account-routes.ts";
 import type { AccountWriter } from "./account-writer.ts";
@@ -54,6 +54,8 @@ export interface RouteContext
   readonly tickets: SocketTickets;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
+  /** Of users without terms of their own. */
+  readonly usualMergeFeeBps: number;
   /** Null once everything works, else why not. */
   readonly unready: () => string | null;
   readonly metrics: Metrics;
@@ -299,7 +301,7 @@ function readAmendment(body: Static<typeof S.AmendOrder>): Amendment {
 }
 
 /** The caller's limits and what is left of them: of each route its rate limits. */
-function limitsRoute({ exchange, limiter }: RouteContext, routes: () => readonly Route[]): Route {
+function limitsRoute({ exchange, limiter, usualMergeFeeBps }: RouteContext, routes: () => readonly Route[]): Route {
   return route({
     method: "GET",
     path: "/me/limits",
@@ -318,7 +320,11 @@ function limitsRoute({ exchange, limiter }: RouteContext, routes: () => readonly
         return states.map((state) => ({ route: template, ...state }));
       });
       const used = exchange.ledger.activity(userId, utcDay(now));
-      const fees = { trading_fee: tradingFeeBps(user), maker_rebate: makerRebateBps(user, pat) };
+      const fees = {
+        trading_fee: tradingFeeBps(user),
+        maker_rebate: makerRebateBps(user, pat),
+        merge_fee: mergeFeeBps(user, usualMergeFeeBps),
+      };
       return JSON.stringify({ kyc_tier: kycTier, daily_activity: { used, limit }, fees, rate_limits: rates });
     },
   });

@@ -574,6 +574,7 @@ export const Limits = closed({
   fees: closed({
     trading_fee: Type.Integer({ minimum: 0, description: "BPS of the notional, of a seller" }),
     maker_rebate: Type.Integer({ minimum: 0, description: "BPS of the notional, of orders placed with this token" }),
+    merge_fee: Type.Integer({ minimum: 0, description: "BPS of 1 USDC for each complete set that is merged" }),
   }),
   rate_limits: Type.Array(
     closed({

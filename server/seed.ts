@@ -1,14 +1,16 @@
 /**
- * Reads a seed file and makes what it lists: users with passwords, deposits and tokens, events and markets. Taken once
+ * Reads a seed file and makes what it lists: users with passwords, deposits, terms and tokens, events and markets. Taken once
  * per e-mail and slug, so that a second start with the same file changes nothing.
  */
 import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
+import type { UserTerms } from "../engine/journal/load.ts";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
 import { MAX_EMAIL_LENGTH, MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../engine/limits.ts";
 import { hashToken, SCOPES, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
 import { ConfigError } from "./config.ts";
 import { ApiError } from "./errors.ts";
+import { TermsChange, termsIn, termsView } from "./terms.ts";
 import { compileSchema } from "./validate.ts";
 
 const closed = <T extends Parameters<typeof Type.Object>[0]>(properties: T) =>
@@ -26,6 +28,7 @@ const SeedSchema = closed({
         role: Type.Optional(Type.Enum(["user", "operator"])),
         kyc_tier: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
         deposit: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_MONEY_MICRO })),
+        terms: Type.Optional(TermsChange),
         pats: Type.Optional(
           Type.Array(
             closed({
@@ -73,6 +76,10 @@ export interface SeedTarget {
   hasUser(email: string): boolean;
   /** Whether a seed of an earlier start made the user. */
   isSeeded(userId: number): boolean;
+  /** Whether a seed of an earlier start set the user's terms: an operator may have changed them since. */
+  hasSeededTerms(userId: number): boolean;
+  /** Takes the terms into memory; returns the write that makes them durable. */
+  setTerms(userId: number, terms: Partial<UserTerms>): AccountWrite;
   hashPassword(password: string): Promise<string>;
 }
 
@@ -85,7 +92,7 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
   const eventWrites = events.map(({ slug, title, category = null }): AccountWrite => {
     return { kind: "createEvent", slug, title, category, closesAt: null, at: now };
   });
-  (await inChunks(target, eventWrites)).forEach(({ id }, i) => {
+  (await inChunks(target, eventWrites, now)).forEach(({ id }, i) => {
     eventIds.set(events[i]!.slug, id);
   });
 
@@ -98,6 +105,7 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
       const rest = { description, category, eventId, opensAt: now, closesAt: closes_at, at: now };
       return { kind: "createMarket", slug, question, outcomes, proposedBy: null, ...rest };
     }),
+    now,
   );
 
   const users = seed.users ?? [];
@@ -112,8 +120,9 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
     const rest = { role: String(role), kycTier: kyc_tier, passwordHash, ...verified, at: now };
     userWrites.push({ kind: "createUser", email: name, ...rest });
   }
-  const made = await inChunks(target, userWrites);
+  const made = await inChunks(target, userWrites, now);
   const more: AccountWrite[] = [];
+  const withTerms = new Set<number>();
   users.forEach((user, i) => {
     const { id: userId, created } = made[i]!;
     // Who registered the address has an account of their own, which gets nothing of this.
@@ -122,21 +131,29 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
       const reference = SEED_REFERENCE + user.email.toLowerCase();
       more.push({ kind: "deposit", userId, amount: user.deposit, reference, at: now });
     }
+    if (user.terms !== undefined && !target.hasSeededTerms(userId) && !withTerms.has(userId)) {
+      withTerms.add(userId);
+      more.push(target.setTerms(userId, termsIn(user.terms)));
+    }
     for (const { name, scopes, token } of user.pats ?? []) {
       const prefix = token.slice(0, Math.min(TOKEN_SHOWN_LENGTH, token.length >> 1));
       const rest = { tokenHash: hashToken(token), prefix, allowedAddresses: null, expiresAt: null, at: now };
       more.push({ kind: "createToken", userId, name, scopes: scopes as string[], ...rest });
     }
   });
-  await inChunks(target, more);
+  await inChunks(target, more, now);
 }
 
-async function inChunks(target: SeedTarget, writes: AccountWrite[]): Promise<{ id: number; created: boolean }[]> {
+async function inChunks(
+  target: SeedTarget,
+  writes: AccountWrite[],
+  now: number,
+): Promise<{ id: number; created: boolean }[]> {
   const results: { id: number; created: boolean }[] = [];
   try {
     for (let i = 0; i < writes.length; i += CHUNK) {
       // Each by itself, because each may be refused; those of a chunk are on their way together.
-      const chunk = writes.slice(i, i + CHUNK).map((write) => target.write([write], auditOf(write)));
+      const chunk = writes.slice(i, i + CHUNK).map((write) => target.write([write], auditOf(write, now)));
       for (const [result] of await Promise.all(chunk)) results.push(result!);
     }
   } catch (error) {
@@ -150,14 +167,20 @@ const AUDITED: Partial<Record<AccountWrite["kind"], string>> = {
   createUser: "user.create",
   createToken: "pat.create",
   deposit: "wallet.deposit",
+  setTerms: "user.set_terms",
 };
 
 /** What the audit log says of a seed's write: money and access only. */
-function auditOf(write: AccountWrite): AuditEntry[] {
+function auditOf(write: AccountWrite, at: number): AuditEntry[] {
   const action = AUDITED[write.kind];
-  if (action === undefined || !("at" in write)) return [];
+  if (action === undefined) return [];
   const userId = "userId" in write ? write.userId : "subject";
-  const details = write.kind === "deposit" ? { amount: write.amount, reference: write.reference } : null;
-  const rest = { subject: null, details, requestId: null, address: null };
-  return [{ at: write.at, action, actor: "seed", write: 0, userId, ...rest }];
+  const isTerms = write.kind === "setTerms";
+  const details = isTerms
+    ? termsView(write)
+    : write.kind === "deposit"
+      ? { amount: write.amount, reference: write.reference }
+      : null;
+  const rest = { subject: isTerms ? write.userId : null, details, requestId: null, address: null };
+  return [{ at, action, actor: "seed", write: 0, userId, ...rest }];
 }

@@ -2,7 +2,7 @@
  * Changes of a user's row: in memory at once, and the write that makes them durable. And what holds for a user: its own
  * terms where an operator set some, else what holds for everybody.
  */
-import type { UserTerms } from "../engine/journal/load.ts";
+import { TERM_NAMES, type UserTerms } from "../engine/journal/load.ts";
 import type { AccountWrite } from "../engine/journal/writes.ts";
 import { DAILY_ACTIVITY_LIMIT_MICRO } from "../engine/limits.ts";
 import type { User } from "./accounts.ts";
@@ -23,8 +23,8 @@ export function changeUser(user: User, changes: Changes): AccountWrite {
 /** Two requests that change different terms at one time both count: each writes all of them as they are now. */
 export function changeTerms(user: User, changes: Partial<UserTerms>): AccountWrite {
   Object.assign(user, changes);
-  const { id: userId, dailyLimit, tradingFee, makerRebate, patRebate, rateLimitFactor } = user;
-  return { kind: "setTerms", userId, dailyLimit, tradingFee, makerRebate, patRebate, rateLimitFactor };
+  const terms = Object.fromEntries(TERM_NAMES.map((name) => [name, user[name]])) as unknown as UserTerms;
+  return { kind: "setTerms", userId: user.id, ...terms };
 }
 
 /** What the user may trade on a UTC day, micro-USDC. */

@@ -133,8 +133,11 @@ export interface UserTerms {
   makerRebate: number | null;
   /** Of orders placed with a PAT. */
   patRebate: number | null;
+  /** BPS of the 1 USDC of each complete set that the user merges. */
+  mergeFee: number | null;
   /** By what each rate limit is multiplied. */
   rateLimitFactor: number | null;
+  maxLiveOrders: number | null;
 }
 
 /** As for everybody. */
@@ -143,8 +146,12 @@ export const USUAL_TERMS: UserTerms = {
   tradingFee: null,
   makerRebate: null,
   patRebate: null,
+  mergeFee: null,
   rateLimitFactor: null,
+  maxLiveOrders: null,
 };
+/** All terms by their names. */
+export const TERM_NAMES = Object.keys(USUAL_TERMS) as (keyof UserTerms)[];
 
 export interface UserRow extends UserTerms {
   id: number;
@@ -269,6 +276,8 @@ export interface AccountRows {
   readonly socialIdentities: SocialIdentityRow[];
   /** Users that a seed made. */
   readonly seededUsers: number[];
+  /** Users whose terms a seed set. */
+  readonly seededTerms: number[];
 }
 
 /** Withdrawals that hold their amounts, oldest first. */
@@ -291,13 +300,13 @@ export function loadApprovals(db: Database.Database): ApprovalRow[] {
     .all() as ApprovalRow[];
 }
 
-/** Fees and rebates of users who have their own. */
+/** The terms of users who have fees or rebates of their own. */
 export function loadUserRates(db: Database.Database): ({ id: number } & UserTerms)[] {
+  const terms = TERM_NAMES.map((name) => `${columnOf(name)} AS ${name}`);
   return db
     .prepare(
-      `SELECT id, daily_limit AS dailyLimit, trading_fee AS tradingFee, maker_rebate AS makerRebate,
-       pat_rebate AS patRebate, rate_limit_factor AS rateLimitFactor FROM users
-       WHERE coalesce(trading_fee, maker_rebate, pat_rebate) IS NOT NULL`,
+      `SELECT id, ${terms.join(", ")} FROM users
+       WHERE coalesce(trading_fee, maker_rebate, pat_rebate, merge_fee) IS NOT NULL`,
     )
     .all() as ({ id: number } & UserTerms)[];
 }
@@ -323,8 +332,7 @@ export function loadAccounts(db: Database.Database, since: number, ended: number
     // In the order in which they were made: which is the oldest matters.
     return db.prepare(`SELECT ${named.join(", ")} FROM ${table} ${rest} ORDER BY id`).all(...values) as T[];
   };
-  const terms = ["dailyLimit", "tradingFee", "makerRebate", "patRebate", "rateLimitFactor"] as const;
-  const user = ["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt", ...terms] as const;
+  const user = ["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt", ...TERM_NAMES] as const;
   const token = ["name", "tokenHash", "prefix", "scopes", "allowedAddresses", "lastUsedAt", "expiresAt"] as const;
   const session = ["grantId", "method", "scopes", "family", "refreshHash", "userAgent", "address"] as const;
   const client = ["clientId", "name", "redirectUris", "secretHash"] as const;
@@ -332,7 +340,7 @@ export function loadAccounts(db: Database.Database, since: number, ended: number
   const last = db
     .prepare("SELECT family FROM sessions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?")
     .pluck();
-  const seeded = db.prepare("SELECT subject FROM audit_log WHERE actor = 'seed' AND action = 'user.create'").pluck();
+  const seeded = db.prepare("SELECT subject FROM audit_log WHERE actor = 'seed' AND action = ?").pluck();
   return {
     users: rows<UserRow>("users", ["id", "email", "role", "kycTier", "createdAt", ...user], ""),
     tokens: rows<TokenRow>("personal_access_tokens", [...made, ...token], "WHERE revoked_at IS NULL"),
@@ -362,7 +370,8 @@ export function loadAccounts(db: Database.Database, since: number, ended: number
       "WHERE id IN (SELECT max(id) FROM identity_applications GROUP BY user_id)",
     ),
     socialIdentities: rows<SocialIdentityRow>("social_identities", ["userId", "issuer", "subject"], ""),
-    seededUsers: seeded.all() as number[],
+    seededUsers: seeded.all("user.create") as number[],
+    seededTerms: seeded.all("user.set_terms") as number[],
   };
 }
 

@@ -347,4 +347,10 @@ export const MIGRATIONS: readonly string[] = [
       max(o.last_fill_id, coalesce(n.fill_id, 0)) AS last_fill_id, o.fingerprint, o.builder_id, o.quote, o.tied
     FROM orders o LEFT JOIN newer n ON n.order_id = o.id LEFT JOIN order_updates u ON u.id = n.update_id;
   `,
+  `
+  -- What an operator set for one user (null: as for everybody): BPS of 1 USDC that merging a complete set costs, and how
+  -- many live orders the user may have.
+  ALTER TABLE users ADD COLUMN merge_fee INTEGER;
+  ALTER TABLE users ADD COLUMN max_live_orders INTEGER;
+  `,
 ];

@@ -24,6 +24,7 @@ import {
   type OAuthGrantRow,
   type SessionRow,
   type SocialIdentityRow,
+  TERM_NAMES,
   type UserTerms,
   type WithdrawalRow,
 } from "./load.ts";
@@ -254,8 +255,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
     "UPDATE withdrawals SET status = 'paid', reference = ?, note = ?, decided_at = ? WHERE id = ? AND status = 'pending'",
   );
   const setTerms = db.prepare(
-    `UPDATE users SET daily_limit = ?, trading_fee = ?, maker_rebate = ?, pat_rebate = ?, rate_limit_factor = ?
-     WHERE id = ?`,
+    `UPDATE users SET ${TERM_NAMES.map((name) => `${columnOf(name)} = ?`).join(", ")} WHERE id = ?`,
   );
   const eventBySlug = db.prepare("SELECT id FROM events WHERE slug = ?").pluck();
   const insertEvent = db.prepare(
@@ -430,8 +430,8 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         return { id, created: true };
       }
       case "setTerms": {
-        const { userId, dailyLimit, tradingFee, makerRebate, patRebate, rateLimitFactor } = write;
-        setTerms.run(dailyLimit, tradingFee, makerRebate, patRebate, rateLimitFactor, userId);
+        const { userId } = write;
+        setTerms.run(...TERM_NAMES.map((name) => write[name]), userId);
         context.setTerms(userId, write);
         return { id: userId, created: true };
       }

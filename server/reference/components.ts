@@ -6,6 +6,7 @@ import Type, { type TSchema } from "typebox";
 import * as MS from "../market-schemas.ts";
 import * as O from "../operator-schemas.ts";
 import * as S from "../schemas.ts";
+import { TermsChange } from "../terms.ts";
 import * as W from "../wallet-schemas.ts";
 
 /** Values of a document: what JSON has. */
@@ -97,7 +98,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   SocketTicket: S.SocketTicket,
   Solvency: S.Solvency,
   Subscriptions: S.Subscriptions,
-  TermsChange: O.TermsChange,
+  TermsChange,
   Ticker: S.Ticker,
   TokenAnswer: S.TokenAnswer,
   TokenForm: S.TokenForm,

@@ -3,6 +3,7 @@ import type { Static } from "typebox";
 import type * as MS from "../market-schemas.ts";
 import type * as O from "../operator-schemas.ts";
 import type * as S from "../schemas.ts";
+import type { TermsChange } from "../terms.ts";
 import type { NoteOnly } from "../text-schemas.ts";
 import type * as W from "../wallet-schemas.ts";
 import type { OperationText, OperationTexts } from "./operation-text.ts";
@@ -183,7 +184,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
   }),
   "PATCH /admin/users/:id/terms": text("setTerms", {
     params: { id: 3 },
-    body: { maker_rebate: 10, rate_limit_factor: 20 } satisfies Static<typeof O.TermsChange>,
+    body: { maker_rebate: 10, rate_limit_factor: 20 } satisfies TermsChange,
     response: {
       ...example.operatorUser,
       terms: { ...example.operatorUser.terms, maker_rebate: 10, rate_limit_factor: 20 },

@@ -1,8 +1,10 @@
 /** Objects that the examples of the API documents are made of, in the shapes of the schemas. They tell of one small world. */
 import type { Static } from "typebox";
+import { USUAL_TERMS } from "../../engine/journal/load.ts";
 import type * as MS from "../market-schemas.ts";
 import type * as O from "../operator-schemas.ts";
 import type * as S from "../schemas.ts";
+import { termsView } from "../terms.ts";
 import type * as W from "../wallet-schemas.ts";
 
 /** When things happened, and a time that is far off; ms. */
@@ -285,7 +287,7 @@ export const operatorUser: Static<typeof O.OperatorUser> = {
   ...user,
   suspended_at: null,
   balance,
-  terms: { daily_limit: null, trading_fee: null, maker_rebate: null, pat_rebate: null, rate_limit_factor: null },
+  terms: termsView(USUAL_TERMS),
 };
 export const operatorApplication: Static<typeof O.OperatorApplication> = {
   ...identityApplication,

@@ -48,7 +48,7 @@ export type MarketSettlement = Static<typeof M.Settlement>;
 export type MarketRecord = Static<typeof M.MarketRecord>;
 export type Proposals = Static<typeof M.Proposals>;
 export type OperatorUser = Static<typeof O.OperatorUser>;
-export type TermsChange = Static<typeof O.TermsChange>;
+export type { TermsChange } from "../terms.ts";
 export type OperatorApplication = Static<typeof O.OperatorApplication>;
 export type AuditLine = Static<typeof O.AuditLine>;
 

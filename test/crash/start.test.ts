@@ -15,6 +15,7 @@ import { WebSocket } from "ws";
 import { eventually, expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
 import { Client, type MarketJson, type OrderJson } from "../server/support/client.ts";
 import { PASSWORD } from "../server/support/identity.ts";
+import { operatorOf, setTerms, userNamed } from "../server/support/operator.ts";
 import { Random } from "../server/support/random.ts";
 import { TestServer, temporaryFolder, within } from "../server/support/server.ts";
 import { Socket } from "../server/support/socket.ts";
@@ -148,6 +149,54 @@ test("a seed taken twice changes nothing; what is new in it is made", async () =
   client.close();
   first.close();
   await server.stop();
+});
+
+test("a seed sets a user's terms once: what an operator changes later stays", async () => {
+  const terms = { daily_limit: 5 * USDC, trading_fee: 100, maker_rebate: 0, pat_rebate: 3, merge_fee: 20 };
+  const named = (more: object): Parameters<typeof seedOf>[0] => ({
+    ...{ users: 0, markets: [2] },
+    named: { operator: { role: "operator", password: PASSWORD }, maker: { terms: { ...terms, ...more } }, taker: {} },
+  });
+  let server = await start({ seed: seedOf(named({ rate_limit_factor: 7, max_live_orders: 900 })) });
+  const shown = async (): Promise<unknown[]> => {
+    const operator = await operatorOf(server);
+    const users = [await userNamed(operator, "maker"), await userNamed(operator, "taker")];
+    operator.close();
+    return users.map((user) => user.terms);
+  };
+  const all = { ...terms, rate_limit_factor: 7, max_live_orders: 900 };
+  const none = Object.fromEntries(Object.keys(all).map((name) => [name, null]));
+  expect(await shown()).toEqual([all, none]);
+  const maker = new Client(server, tokenOf("maker"));
+  expect(await maker.get("/me/limits")).toMatchObject({
+    daily_activity: { used: 0, limit: 5 * USDC },
+    fees: { trading_fee: 100, maker_rebate: 3, merge_fee: 20 },
+  });
+  maker.close();
+  const operator = await operatorOf(server);
+  await setTerms(operator, (await userNamed(operator, "maker")).id, { pat_rebate: null, rate_limit_factor: 9 });
+  operator.close();
+  const changed = { ...all, pat_rebate: null, rate_limit_factor: 9 };
+  await server.kill();
+  const other = named({ rate_limit_factor: 8 });
+  const later = { ...other, named: { ...other.named, taker: { terms: { merge_fee: 1 } } } };
+  for (let round = 0; round < 2; round++) {
+    server = await start({ dataDir: server.dataDir, seed: seedOf(later) });
+    // Terms that are new in the file are set; those that were set are not set again.
+    expect(await shown()).toEqual([changed, { ...none, merge_fee: 1 }]);
+    await server.stop();
+  }
+  const db = new Database(join(server.dataDir, "exchange.db"), { readonly: true });
+  const told = db
+    .prepare("SELECT actor, details FROM audit_log WHERE action = 'user.set_terms' ORDER BY id")
+    .raw()
+    .all();
+  db.close();
+  expect((told as [string, string][]).map(([actor, details]) => [actor, JSON.parse(details)])).toEqual([
+    ["seed", all],
+    [expect.stringMatching(/^operator \d+$/), { pat_rebate: null, rate_limit_factor: 9 }],
+    ["seed", { ...none, merge_fee: 1 }],
+  ]);
 });
 
 test("without a seed a new folder gets the sample markets and two tokens that only their owner can read", async () => {

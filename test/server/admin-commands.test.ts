@@ -40,11 +40,11 @@ test.each([
   ["users", { method: "GET", path: "/admin/users", query: "" }],
   ["users --role user --suspended true", { method: "GET", path: "/admin/users", query: "role=user&suspended=true" }],
   [
-    "terms 7 --daily-limit 12.5usdc --trading-fee default --rate-limit-factor=3",
+    "terms 7 --daily-limit 12.5usdc --trading-fee default --merge-fee 4 --rate-limit-factor=3 --max-live-orders 9",
     {
       method: "PATCH",
       path: "/admin/users/7/terms",
-      body: { daily_limit: 12_500_000, trading_fee: null, rate_limit_factor: 3 },
+      body: { daily_limit: 12_500_000, trading_fee: null, merge_fee: 4, rate_limit_factor: 3, max_live_orders: 9 },
     },
   ],
   [

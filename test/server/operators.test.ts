@@ -73,7 +73,15 @@ describe("users", () => {
       suspended_at: null,
       balance: { available: 68 * USDC, held: 2 * USDC, total: 70 * USDC },
       daily_activity: { used: 2 * USDC, limit: 10_000 * USDC },
-      terms: { daily_limit: null, trading_fee: null, maker_rebate: null, pat_rebate: null, rate_limit_factor: null },
+      terms: {
+        daily_limit: null,
+        trading_fee: null,
+        maker_rebate: null,
+        pat_rebate: null,
+        merge_fee: null,
+        rate_limit_factor: null,
+        max_live_orders: null,
+      },
       created_at: user.created_at,
     });
     expect(await operator.get(`/admin/users/${user.id}`)).toEqual(user);

@@ -342,7 +342,7 @@ describe("/me/limits", () => {
       expect(await limits(user)).toEqual({
         kyc_tier: 2,
         daily_activity: { used, limit: 10_000 * USDC },
-        fees: { trading_fee: 150, maker_rebate: 10 },
+        fees: { trading_fee: 150, maker_rebate: 10, merge_fee: 0 },
         rate_limits: [],
       });
     };

@@ -1,5 +1,6 @@
 /** The memory of refresh tokens that were just spent: what it finds, for how long, and how much it holds. */
 import { afterEach, expect, test, vi } from "vitest";
+import { USUAL_TERMS } from "../../engine/journal/load.ts";
 import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
 import { hashToken, Session } from "../../server/accounts.ts";
 import { RefreshLeeway, type Rotation } from "../../server/refresh-leeway.ts";
@@ -13,8 +14,7 @@ afterEach(() => {
 function sessionOf(id: number): Session {
   const user = {
     ...{ id: 1, email: "a@example.com", role: "user", kycTier: 0, createdAt: NOW, passwordHash: null, phone: null },
-    ...{ emailVerifiedAt: NOW, phoneVerifiedAt: null, suspendedAt: null, rateLimitFactor: null },
-    ...{ dailyLimit: null, tradingFee: null, makerRebate: null, patRebate: null },
+    ...{ emailVerifiedAt: NOW, phoneVerifiedAt: null, suspendedAt: null, ...USUAL_TERMS },
   };
   const row = {
     ...{

@@ -4,7 +4,14 @@
  */
 import { afterEach, describe, expect, test } from "vitest";
 import type { UserTerms } from "../../engine/journal/load.ts";
-import { MAX_MONEY_MICRO, MAX_OWN_RATE_BPS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "../../engine/limits.ts";
+import {
+  MAX_MERGE_FEE_BPS,
+  MAX_MONEY_MICRO,
+  MAX_OWN_LIVE_ORDERS,
+  MAX_OWN_RATE_BPS,
+  MAX_OWN_REBATE_BPS,
+  MAX_RATE_LIMIT_FACTOR,
+} from "../../engine/limits.ts";
 import { admin } from "./support/admin.ts";
 import { eventually, expectBalanced, expectEndsWell } from "./support/checks.ts";
 import { Client, type OrderJson, type OwnFillJson, type TransactionJson } from "./support/client.ts";
@@ -56,7 +63,9 @@ describe("setting terms", () => {
       trading_fee: 0,
       maker_rebate: 1,
       pat_rebate: MAX_OWN_REBATE_BPS,
+      merge_fee: 7,
       rate_limit_factor: 2,
+      max_live_orders: 30_000,
     };
     expect((await setTerms(operator, id, all)).terms).toEqual(all);
     expect((await setTerms(operator, id, { trading_fee: 3 })).terms).toEqual({ ...all, trading_fee: 3 });
@@ -76,7 +85,10 @@ describe("setting terms", () => {
     await start({ named: { maker: {} } });
     const id = await idOf("maker");
     for (const [body, message] of [
-      [{}, /^daily_limit, trading_fee, maker_rebate, pat_rebate, rate_limit_factor: give one of them or more/],
+      [
+        {},
+        /^daily_limit, trading_fee, maker_rebate, pat_rebate, merge_fee, rate_limit_factor, max_live_orders: give one of them or more/,
+      ],
       [{ daily_limit: -1 }, /^daily_limit: /],
       [{ daily_limit: MAX_MONEY_MICRO + 1 }, /^daily_limit: /],
       [{ daily_limit: 1.5 }, /^daily_limit: /],
@@ -84,6 +96,10 @@ describe("setting terms", () => {
       [{ maker_rebate: -1 }, /^maker_rebate: /],
       [{ maker_rebate: MAX_OWN_REBATE_BPS + 1 }, /^maker_rebate: /],
       [{ pat_rebate: "5" }, /^pat_rebate: /],
+      [{ merge_fee: -1 }, /^merge_fee: /],
+      [{ merge_fee: MAX_MERGE_FEE_BPS + 1 }, /^merge_fee: /],
+      [{ max_live_orders: 0 }, /^max_live_orders: /],
+      [{ max_live_orders: MAX_OWN_LIVE_ORDERS + 1 }, /^max_live_orders: /],
       [{ rate_limit_factor: 0 }, /^rate_limit_factor: /],
       [{ rate_limit_factor: MAX_RATE_LIMIT_FACTOR + 1 }, /^rate_limit_factor: /],
       [{ trading_fee: 1, fee: 1 }, /^fee: unknown field/],
@@ -98,7 +114,9 @@ describe("setting terms", () => {
       trading_fee: null,
       maker_rebate: null,
       pat_rebate: null,
+      merge_fee: null,
       rate_limit_factor: null,
+      max_live_orders: null,
     };
     expect((await userNamed(operator, "maker")).terms).toEqual(none);
     const own = await idOf("operator");
@@ -110,7 +128,9 @@ describe("setting terms", () => {
       trading_fee: MAX_OWN_RATE_BPS,
       maker_rebate: MAX_OWN_REBATE_BPS,
       pat_rebate: 0,
+      merge_fee: MAX_MERGE_FEE_BPS,
       rate_limit_factor: MAX_RATE_LIMIT_FACTOR,
+      max_live_orders: MAX_OWN_LIVE_ORDERS,
     };
     expect((await setTerms(operator, id, most)).terms).toEqual(most);
   });
@@ -119,11 +139,19 @@ describe("setting terms", () => {
     await start({ named: { maker: {} } });
     const id = await idOf("maker");
     for (let round = 1; round <= 20; round++) {
-      const wanted = { daily_limit: round, trading_fee: round, maker_rebate: round, rate_limit_factor: round };
+      const wanted = {
+        daily_limit: round,
+        trading_fee: round,
+        maker_rebate: round,
+        merge_fee: round,
+        rate_limit_factor: round,
+        max_live_orders: round,
+      };
       await Promise.all(Object.entries(wanted).map(([name, value]) => setTerms(operator, id, { [name]: value })));
       const { terms: shown } = await userNamed(operator, "maker");
       expect(shown).toEqual({ ...wanted, pat_rebate: null });
-      const columns = "daily_limit, trading_fee, maker_rebate, pat_rebate, rate_limit_factor";
+      const columns =
+        "daily_limit, trading_fee, maker_rebate, pat_rebate, merge_fee, rate_limit_factor, max_live_orders";
       expect(rowsOf(world.server.dataDir, `SELECT ${columns} FROM users WHERE id = ?`, id)).toEqual([shown]);
     }
   });

@@ -6,6 +6,7 @@ import { beforeAll, expect, test } from "vitest";
 import { openDatabase, openReadOnly } from "../../engine/journal/database.ts";
 import { INVARIANTS } from "../../engine/journal/invariants.ts";
 import { Journal } from "../../engine/journal/journal.ts";
+import { USUAL_TERMS } from "../../engine/journal/load.ts";
 import { CommittedTotals } from "../../engine/journal/totals.ts";
 import { verifyDatabase } from "../../engine/journal/verify.ts";
 import { type AccountWrite, HOUSE } from "../../engine/journal/writes.ts";
@@ -18,7 +19,6 @@ import { post } from "./support/trading.ts";
 import { USDC, World } from "./support/world.ts";
 
 const at = Date.now();
-const noTerms = { dailyLimit: null, tradingFee: null, makerRebate: null, patRebate: null, rateLimitFactor: null };
 const [ALICE, BOB] = [1, 2];
 const [RESOLVED, VOIDED] = [3, 4];
 const CLOSED_STATUS = 3;
@@ -37,7 +37,7 @@ function write(path: string, writes: readonly AccountWrite[]): CommittedTotals {
 }
 
 const before: readonly AccountWrite[] = [
-  { kind: "setTerms", userId: ALICE, ...noTerms, tradingFee: 33, makerRebate: 21, patRebate: 27 },
+  { kind: "setTerms", userId: ALICE, ...USUAL_TERMS, tradingFee: 33, makerRebate: 21, patRebate: 27 },
   { kind: "createEvent", slug: "event-1", title: "Event 1", category: null, closesAt: null, at },
   { kind: "deposit", userId: HOUSE, amount: 50 * USDC, reference: "loan", at },
 ];

@@ -643,7 +643,9 @@ export class Clients implements Audience {
       tradingFee: some(1_000),
       makerRebate: some(150),
       patRebate: some(150),
+      mergeFee: some(1_000),
       rateLimitFactor: null,
+      maxLiveOrders: null,
     };
     this.write("setTerms", [{ kind: "setTerms", userId: this.user(), ...terms }]);
   }

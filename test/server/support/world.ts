@@ -3,6 +3,7 @@
  * fresh ones, so that tests of one file share a server and not a state.
  */
 import type { Seed } from "../../../server/seed.ts";
+import type { TermsChange } from "../../../server/terms.ts";
 import { Client, type MarketJson } from "./client.ts";
 import { type ServerOptions, TestServer } from "./server.ts";
 import { Socket } from "./socket.ts";
@@ -21,6 +22,7 @@ export interface UserSpec {
   /** Without one nobody can sign in as this user. */
   readonly password?: string;
   readonly role?: "user" | "operator";
+  readonly terms?: TermsChange;
 }
 
 export interface WorldOptions extends Omit<ServerOptions, "seed"> {
@@ -44,12 +46,13 @@ export function seedOf({ users = 2, named = {}, markets = [2] }: WorldOptions): 
   const specs: [string, UserSpec][] = Object.entries(named);
   for (let i = 0; i < users; i++) specs.push([`user${i}`, {}]);
   return {
-    users: specs.map(([name, { tier = 2, deposit = 10_000 * USDC, scopes = [ALL_SCOPES], password, role }]) => ({
+    users: specs.map(([name, { tier = 2, deposit = 10_000 * USDC, scopes = [ALL_SCOPES], password, role, terms }]) => ({
       email: `${name}@example.com`,
       ...(password === undefined ? {} : { password }),
       ...(role === undefined ? {} : { role }),
       kyc_tier: tier,
       deposit,
+      ...(terms === undefined ? {} : { terms }),
       pats: scopes.map((list, i) => ({ name: `token ${i}`, scopes: [...list], token: tokenOf(name, i) })),
     })),
     events: [{ slug: "event-0", title: "Event 0" }],
