@@ -15,9 +15,10 @@ import {
   requestOf,
   UsageError,
 } from "./admin-commands.ts";
-import { backUp } from "./backup.ts";
+import { type Backup, backUp } from "./backup.ts";
 import { readConfig } from "./config.ts";
 import { keepToOwner, openExisting } from "./data-folder.ts";
+import { noteBackup } from "./last-backup.ts";
 import { type Call, withServer } from "./reach-server.ts";
 
 const PROGRAM = fileURLToPath(new URL("./main.js", import.meta.url));
@@ -31,7 +32,9 @@ async function main(argv: readonly string[]): Promise<number> {
   if (command.words === "verify") return verify(given[0]?.value);
   if (command.words === "backup") {
     const isOverwriting = given.some(({ field }) => field.field === "overwrite");
-    return print(await backUp(databaseFile(), String(given[0]!.value), isOverwriting));
+    const made = await backUp(databaseFile(), String(given[0]!.value), isOverwriting);
+    note(made);
+    return print(made);
   }
   const { dataDir } = readConfig(process.env);
   return print(await withServer(dataDir, PROGRAM, async (call) => call(requestOf(command, await lookUp(given, call)))));
@@ -48,6 +51,15 @@ function help(words: readonly string[]): number {
 }
 
 const databaseFile = (): string => join(readConfig(process.env).dataDir, "exchange.db");
+
+/** The copy is good even where this fails; the alert on the age of back-ups then tells. */
+function note(made: Backup): void {
+  try {
+    noteBackup(readConfig(process.env).dataDir, Date.now(), made);
+  } catch (error) {
+    process.stderr.write(`the metrics will not show this back-up: ${(error as Error).message}\n`);
+  }
+}
 
 function verify(file: unknown): number {
   const db = openExisting(file === undefined ? databaseFile() : resolve(String(file)));

@@ -2,7 +2,7 @@
  * What GET /metrics tells: the exchange's figures and prom-client's own of the process, in Prometheus' text format. Nothing
  * is counted here: each figure is read where it is kept when someone asks.
  */
-import { stat } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { collectDefaultMetrics, type Metric, type MetricType, Registry } from "prom-client";
 import { ORDER_STATUSES } from "../engine/constants.ts";
@@ -12,6 +12,7 @@ import { METRICS_INTERVAL_MS } from "../engine/limits.ts";
 import type { Counters } from "./counters.ts";
 import type { Exchange } from "./exchange.ts";
 import type { History } from "./history.ts";
+import { lastBackupAt } from "./last-backup.ts";
 
 /** Of text format 0.0.4. */
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -23,7 +24,10 @@ export interface MetricsOptions {
   readonly counters: Counters;
   readonly exchange: Exchange;
   readonly history: History;
+  readonly dataDir: string;
   readonly databasePath: string;
+  /** Why the exchange does not trade; null if it does. */
+  readonly unready: () => string | null;
   /** Of each engine thread: commands in its batches. */
   readonly batchCommands: readonly Histogram[];
   /** Of the journal's transactions: microseconds that each took, orders that it touched. */
@@ -87,6 +91,12 @@ async function sizeOf(path: string): Promise<number> {
   );
 }
 
+/** Bytes of the file system that holds `folder`, and those that the exchange may still fill. */
+async function diskOf(folder: string): Promise<{ size: number; free: number }> {
+  const { blocks, bavail, bsize } = await statfs(folder);
+  return { size: blocks * bsize, free: bavail * bsize };
+}
+
 export class Metrics {
   private readonly registry = new Registry();
   private readonly options: MetricsOptions;
@@ -98,6 +108,7 @@ export class Metrics {
     this.addTrading();
     this.addTransports();
     this.addPipeline();
+    this.addUpkeep();
     collectDefaultMetrics({ register: this.registry });
   }
 
@@ -193,7 +204,7 @@ export class Metrics {
   }
 
   private addPipeline(): void {
-    const { exchange, history, databasePath, batchCommands, commitTimes, commitOrders } = this.options;
+    const { exchange, history, batchCommands, commitTimes, commitOrders } = this.options;
     const { links } = exchange.links;
     const rings = (name: string, help: string, read: (link: (typeof links)[number]) => number): void =>
       this.add("gauge", name, help, () => links.map((link, i) => ({ labels: { engine: i + 1 }, value: read(link) })));
@@ -209,6 +220,27 @@ export class Metrics {
       samplesOf("commit_orders", commitOrders, 1),
     );
     this.gauge("history_queue", "Reads that wait for a thread of the history's pool", () => history.queued);
+  }
+
+  /** Whether it trades, and what an operator must see to: back-ups and the disk. */
+  private addUpkeep(): void {
+    const { dataDir, databasePath, unready } = this.options;
+    this.gauge("ready", "1 if the exchange trades, 0 while it starts or stops or when trading has stopped", () =>
+      unready() === null ? 1 : 0,
+    );
+    this.add(
+      "gauge",
+      "last_backup_timestamp_seconds",
+      "When the last back-up of the data folder ended, since the epoch; 0 if there was none",
+      async () => plain((await lastBackupAt(dataDir)) / 1_000),
+    );
+    this.add("gauge", "disk_bytes", "The file system that holds the data folder", async () => {
+      const { size, free } = await diskOf(dataDir);
+      return [
+        { labels: { state: "size" }, value: size },
+        { labels: { state: "free" }, value: free },
+      ];
+    });
     this.add("gauge", "database_bytes", "Size of the database's files", async () => [
       { labels: { file: "main" }, value: await sizeOf(databasePath) },
       { labels: { file: "wal" }, value: await sizeOf(`${databasePath}-wal`) },

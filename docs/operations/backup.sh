@@ -1,21 +1,46 @@
 #!/bin/sh
 # A back-up of the running exchange, to be called each hour: hourly copies are kept two days, one a day a month.
+# Each is three files of one name: .db, .keys.tar and .json. The .db appears last and whole. A back-up that fails leaves
+# nothing; what a killed one leaves, a later one deletes.
 set -eu
 umask 077
 export DATA_DIR="${DATA_DIR:-/var/lib/prediction-exchange}"
 to="${BACKUP_DIR:-/var/backups/exchange}"
 cd "${EXCHANGE:-/srv/exchange}"
+mkdir -p "$to/daily"
+
+# What a killed back-up left, and companions without their copy.
+find "$to" -type f -name '*.part' -mmin +60 -delete
+find "$to" -type f \( -name '[0-9]*.json' -o -name '[0-9]*.keys.tar' \) -mmin +60 | while read -r file; do
+  copy=${file%.json}
+  copy=${copy%.keys.tar}.db
+  if [ ! -e "$copy" ]; then rm -f "$file"; fi
+done
 
 name=$to/$(date -u +%Y%m%dT%H%M%SZ)
-mkdir -p "$to/daily"
-node dist/admin.js backup "$name.db" > "$name.json"
-tar -C "$DATA_DIR" -cf "$name.keys.tar" keys
 today=$to/daily/$(date -u +%Y%m%d)
+if [ -e "$name.keys.tar" ]; then
+  echo "exchange: another back-up began in this second" >&2
+  exit 1
+fi
+making=$name
+undo() {
+  if [ -n "$making" ]; then rm -f "$making.db" "$making.keys.tar" "$making.json" "$making".*.part; fi
+}
+trap undo EXIT
+trap 'exit 1' HUP INT TERM
+
+tar -C "$DATA_DIR" -cf "$name.keys.tar" keys
+node dist/admin.js backup "$name.db" > "$name.json"
+making=
+
 if [ ! -e "$today.db" ]; then
+  making=$today
   cp "$name.json" "$today.json"
   cp "$name.keys.tar" "$today.keys.tar"
-  cp "$name.db" "$today.part"
-  mv "$today.part" "$today.db"
+  cp "$name.db" "$today.db.part"
+  mv "$today.db.part" "$today.db"
+  making=
 fi
 find "$to" -maxdepth 1 -type f -name '[0-9]*' -mtime +2 -delete
 find "$to/daily" -type f -mtime +31 -delete

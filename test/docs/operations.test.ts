@@ -3,7 +3,7 @@
  * those that the server reads, scripts back up and verify a live database, the health check tells, the unit is one.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -12,13 +12,17 @@ import { expectEndsWell, expectSoundDatabase } from "../server/support/checks.ts
 import { type Scrape, scrape } from "../server/support/metrics.ts";
 import { TestServer, temporaryFolder } from "../server/support/server.ts";
 import { World } from "../server/support/world.ts";
-import { codeBlocks, Running, readDocument } from "./code-blocks.ts";
+import { codeBlocks, freePort, Running, readDocument } from "./code-blocks.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const FOLDER = "docs/operations";
 const PAGE = "docs/operations.md";
 /** Of other programs. */
 const FOREIGN = /^(up|node_filesystem_avail_bytes)$/;
+
+const isInstalled = (program: string): boolean => spawnSync(program, ["--version"]).error === undefined;
+const hasPrometheus = isInstalled("prometheus") && isInstalled("promtool");
+if (!hasPrometheus) console.log("the alerts are not run: prometheus and promtool are not installed");
 
 let world: World;
 let figures: Scrape;
@@ -29,6 +33,20 @@ beforeAll(async () => {
 afterAll(async () => {
   await expectEndsWell(world);
 });
+
+interface PrometheusRule {
+  readonly name: string;
+  readonly health: string;
+  readonly state: string;
+}
+interface PrometheusAnswer {
+  readonly status: string;
+  readonly error?: string;
+  readonly data: {
+    readonly result: readonly { readonly value: readonly [number, string] }[];
+    readonly groups: readonly { readonly rules: readonly PrometheusRule[] }[];
+  };
+}
 
 interface Panel {
   readonly title: string;
@@ -88,6 +106,52 @@ test("each figure that the page names is there, and each that is there is named"
   expect(named.toSorted()).toEqual(there.toSorted());
 });
 
+test.runIf(hasPrometheus)("promtool accepts the rules, and each fires when it should", () => {
+  const folder = temporaryFolder();
+  for (const name of ["alerts.yml", "prometheus.yml"])
+    writeFileSync(join(folder, name), readDocument(`${FOLDER}/${name}`));
+  writeFileSync(join(folder, "alerts.test.yml"), readDocument("test/docs/alerts.test.yml"));
+  for (const args of ["check config prometheus.yml", "test rules alerts.test.yml"]) {
+    const { status, stdout, stderr } = spawnSync("promtool", args.split(" "), { cwd: folder, encoding: "utf8" });
+    expect(status, stdout + stderr).toBe(0);
+  }
+});
+
+test.runIf(hasPrometheus)("Prometheus reads the exchange and evaluates every rule and every panel", async () => {
+  const folder = temporaryFolder();
+  const port = await freePort();
+  const config = readDocument(`${FOLDER}/prometheus.yml`)
+    .replace("127.0.0.1:8080", `127.0.0.1:${world.server.port}`)
+    .replaceAll("_interval: 10s", "_interval: 1s");
+  writeFileSync(join(folder, "prometheus.yml"), config);
+  writeFileSync(join(folder, "alerts.yml"), readDocument(`${FOLDER}/alerts.yml`));
+  const args = ["--config.file=prometheus.yml", "--storage.tsdb.path=data", `--web.listen-address=127.0.0.1:${port}`];
+  const prometheus = new Running("prometheus", args, folder);
+  const query = async (path: string): Promise<PrometheusAnswer> => {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
+    return (await response.json()) as PrometheusAnswer;
+  };
+  const value = async (expression: string): Promise<number | undefined> => {
+    const { status, error, data } = await query(`query?query=${encodeURIComponent(expression)}`);
+    expect([status, error], expression).toEqual(["success", undefined]);
+    return data.result[0] === undefined ? undefined : Number(data.result[0].value[1]);
+  };
+  await expect.poll(() => value("exchange_ready").catch(() => undefined), { timeout: 30_000 }).toBe(1);
+  for (const expression of dashboardQueries()) await value(expression);
+  const rules = async (): Promise<PrometheusRule[]> =>
+    (await query("rules")).data.groups.flatMap((group) => group.rules);
+  const health = async (): Promise<Set<string>> => new Set((await rules()).map((rule) => rule.health));
+  await expect.poll(health, { timeout: 30_000 }).toEqual(new Set(["ok"]));
+  expect((await rules()).length).toBe(alerts().length);
+  // There is no node_exporter here, and there has been no back-up yet.
+  const pending = async (): Promise<string[]> =>
+    (await rules()).filter((rule) => rule.state !== "inactive").map((rule) => rule.name);
+  await expect.poll(pending, { timeout: 30_000 }).toContain("ExchangeNodeExporterMissing");
+  expect(await pending()).not.toContain("ExchangeNotReady");
+  prometheus.child.kill("SIGTERM");
+  expect(await prometheus.exited).toBe(0);
+});
+
 test("each alert has its entry in the runbook, and the reverse", () => {
   const names = alerts().map(([name]) => name);
   expect(names.length).toBeGreaterThan(8);
@@ -113,19 +177,61 @@ test("the seed file of the page is one", async () => {
   expectSoundDatabase(server.dataDir);
 });
 
+/** Files below a folder, without the date that their names begin with. */
+const kindsIn = (folder: string): string[] =>
+  readdirSync(folder)
+    .filter((name) => name !== "daily")
+    .map((name) => name.replace(/^[\dTZ]+/, ""))
+    .toSorted();
+
+test("a back-up that fails leaves nothing behind", async () => {
+  const dataDir = temporaryFolder();
+  const backups = join(temporaryFolder(), "backups");
+  const env = { EXCHANGE: ROOT, DATA_DIR: dataDir, BACKUP_DIR: backups };
+  const run = (): Promise<number | string> => new Running(join(ROOT, FOLDER, "backup.sh"), [], ROOT, env).exited;
+  // First the keys are missing, then the database is.
+  for (const makeNext of [() => mkdirSync(join(dataDir, "keys")), () => {}]) {
+    expect(await run()).not.toBe(0);
+    expect([kindsIn(backups), kindsIn(join(backups, "daily"))]).toEqual([[], []]);
+    makeNext();
+  }
+  // What a killed one left is gone with the next.
+  const old = new Date(Date.now() - 2 * 3_600_000);
+  const left = ["20260101T000000Z.keys.tar", "20260101T000000Z.json", "20260101T000000Z.db.77.part"];
+  for (const name of left) {
+    writeFileSync(join(backups, name), "");
+    utimesSync(join(backups, name), old, old);
+  }
+  expect(await run()).not.toBe(0);
+  expect(kindsIn(backups)).toEqual([]);
+});
+
 test("the scripts back up a live exchange and check the copy", async () => {
   const env = { EXCHANGE: ROOT, DATA_DIR: world.server.dataDir, BACKUP_DIR: join(temporaryFolder(), "backups") };
   const run = (name: string): Running => new Running(join(ROOT, FOLDER, name), [], ROOT, env);
   const early = run("verify-backup.sh");
   expect(await early.exited).toBe(1);
+  const noted = async (): Promise<number> =>
+    (await scrape(world.server)).series.get("exchange_last_backup_timestamp_seconds")!;
+  expect(await noted()).toBe(0);
+  const began = Date.now();
   await run("backup.sh").finished();
+  expect(await noted()).toBeGreaterThanOrEqual(began / 1_000);
+  expect(await noted()).toBeLessThanOrEqual(Date.now() / 1_000);
   expect(await run("verify-backup.sh").finished()).toBe("");
   const [copy, ...others] = readdirSync(env.BACKUP_DIR).filter((name) => name.endsWith(".db"));
   expect(others).toEqual([]);
-  expect(readdirSync(join(env.BACKUP_DIR, "daily")).map((name) => name.replace(/^\d+/, ""))).toEqual(
-    [".db", ".json", ".keys.tar"].toSorted(),
-  );
+  expect(kindsIn(join(env.BACKUP_DIR, "daily"))).toEqual([".db", ".json", ".keys.tar"]);
   expect(statSync(join(env.BACKUP_DIR, copy!)).mode & 0o077).toBe(0);
+  // One that is too old does not pass, however sound it is.
+  const old = new Date(Date.now() - 4 * 3_600_000).toISOString().replaceAll(/[-:]|\.\d+/g, "");
+  renameSync(join(env.BACKUP_DIR, copy!), join(env.BACKUP_DIR, `${old}.db`));
+  const stale = run("verify-backup.sh");
+  expect(await stale.exited).toBe(1);
+  expect(stale.output).toContain("is TOO OLD");
+  const patient = new Running(join(ROOT, FOLDER, "verify-backup.sh"), [], ROOT, { ...env, MAX_AGE_MINUTES: "300" });
+  expect(await patient.finished()).toBe("");
+  renameSync(join(env.BACKUP_DIR, `${old}.db`), join(env.BACKUP_DIR, copy!));
   // A copy that was spoilt is found.
   writeFileSync(join(env.BACKUP_DIR, copy!), "no database");
   const late = run("verify-backup.sh");
