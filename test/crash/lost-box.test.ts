@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { expect, test } from "vitest";
-import { Running } from "../docs/code-blocks.ts";
+import { codeBlocks, Running } from "../docs/code-blocks.ts";
 import { expectSoundDatabase } from "../server/support/checks.ts";
 import type { OrderJson, SolvencyJson } from "../server/support/client.ts";
 import { TestServer, temporaryFolder } from "../server/support/server.ts";
@@ -34,10 +34,13 @@ test.runIf(isInstalled)(
     const replica = join(elsewhere, "replica");
     const config = join(elsewhere, "litestream.yml");
     const database = join(dataDir, "exchange.db");
-    writeFileSync(
-      config,
-      `dbs:\n  - path: ${database}\n    replicas:\n      - type: file\n        path: ${replica}\n        sync-interval: ${SYNC_INTERVAL}\n`,
-    );
+    const example = codeBlocks("docs/operations.md").find(({ language }) => language === "yaml")!.code;
+    const own = example
+      .replace("/var/lib/prediction-exchange/exchange.db", database)
+      .replace("s3://BUCKET/exchange", `file://${replica}`)
+      .replace("sync-interval: 1s", `sync-interval: ${SYNC_INTERVAL}`);
+    for (const text of [database, replica, `sync-interval: ${SYNC_INTERVAL}`]) expect(own).toContain(text);
+    writeFileSync(config, own);
     const litestream = new Running(LITESTREAM, ["replicate", "-config", config], elsewhere);
     await expect.poll(() => existsSync(join(replica, "generations")), { timeout: 20_000 }).toBe(true);
 
