@@ -101,12 +101,15 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
     route({
       method: "POST",
       path: "/auth/verify-email",
-      summary: "Verify the e-mail address with the token of the mailed link",
-      body: S.MailedTokenOnly,
+      summary:
+        "Verify the e-mail address with the token of the mailed link and the account's password, which the account's " +
+        "own session may leave out; ends all access from before, except that session",
+      knowsHolder: true,
+      body: S.EmailVerification,
       response: S.User,
       async handler(request) {
-        const { token } = request.body as Static<typeof S.MailedTokenOnly>;
-        const user = await auth.verifyEmail(token, contextOf(request));
+        const { token, password = null } = request.body as Static<typeof S.EmailVerification>;
+        const user = await auth.verifyEmail(token, password, request.principal, contextOf(request));
         return JSON.stringify(userView(user, exchange, request.now));
       },
     }),
@@ -174,7 +177,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
     route({
       method: "POST",
       path: "/auth/reset-password",
-      summary: "Set a password with the token of the mailed link; ends all sessions",
+      summary: "Set a password with the token of the mailed link; ends every session, personal access token and grant",
       body: S.PasswordReset,
       response: S.Nothing,
       async handler(request) {

@@ -213,8 +213,8 @@ export class Accounts {
   private lastSessionId = 0;
   /** Ids have no gaps. */
   private lastUser = 0;
-  private seeded: ReadonlySet<number> = new Set();
   private seededTerms: ReadonlySet<number> = new Set();
+  private seeded = new Set<number>();
   /** Told of each credential that ends. */
   private readonly onEnded: (credential: Credential) => void;
 
@@ -258,7 +258,7 @@ export class Accounts {
     return this.usersByEmail.get(email);
   }
 
-  /** True where a seed of an earlier start made the user. */
+  /** True where a seed made the user, and not a registration. */
   isSeeded(userId: number): boolean {
     return this.seeded.has(userId);
   }
@@ -266,6 +266,10 @@ export class Accounts {
   /** True where a seed of an earlier start set the user's terms. */
   hasSeededTerms(userId: number): boolean {
     return this.seededTerms.has(userId);
+  }
+
+  noteSeeded(userId: number): void {
+    this.seeded.add(userId);
   }
 
   identityApplication(userId: number): IdentityApplicationRow | undefined {

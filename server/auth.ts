@@ -42,6 +42,18 @@ export interface AuthOptions {
   readonly publicUrl: () => string;
 }
 
+type LinkPurpose = "verify_email" | "reset_password";
+
+/** What is taken away of an account. */
+interface Closing {
+  /** As the audit log says why sessions ended. */
+  readonly reason: "email_verified" | "email_claimed" | "password_reset";
+  /** "access" is sessions, tokens and grants; "everything" also the clients that it registered, with what others granted them. */
+  readonly ends: "sessions" | "access" | "everything";
+  /** The session that goes on. */
+  readonly keep?: Session | null;
+}
+
 const wrongCredentials = (): ApiError => new ApiError(ErrorKind.unauthenticated, "wrong e-mail or password");
 
 export class Auth {
@@ -86,20 +98,53 @@ export class Auth {
     });
   }
 
-  /** @throws ApiError 40000 for a link that is wrong, used or expired */
-  async verifyEmail(token: string, context: RequestContext): Promise<User> {
-    const { row, user } = this.findLink(token, "verify_email", context.now);
-    this.options.accounts.removeEmailToken(row);
+  /**
+   * The link shows that the address is the caller's, and the password, or a session of the account, that the account
+   * is: anybody can register any address. Ends all access from before, except the session that verifies.
+   * @param password null where the caller gave none
+   * @param principal who calls, which may be another account; null for nobody in particular
+   * @throws ApiError 40000 for a link that is wrong, used or expired, and for a missing password; 40100 for a wrong
+   * password, 40300 where it comes with the account's session; 50300
+   */
+  async verifyEmail(
+    token: string,
+    password: string | null,
+    principal: Principal | null,
+    context: RequestContext,
+  ): Promise<User> {
+    const { user } = this.findLink(token, "verify_email", context.now);
+    const session = ownSession(principal, user);
+    if (password !== null) await this.expectPassword(user, password, session !== null, context);
+    else if (session === null) throw badRequest("password: required unless you are signed in to the account");
+    // A sign-in through a provider or a reset may have come first, and taken the link and the session with it.
+    this.findLink(token, "verify_email", context.now);
+    if (session?.isEnded) throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
+    // From here it must succeed.
+    const actor = `user ${user.id}`;
+    // What an operator's seed gave an account of its own is nobody else's.
+    const ends = this.options.accounts.isSeeded(user.id) ? "sessions" : "everything";
+    const closed = this.closeAccess(user, { reason: "email_verified", ends, keep: session }, context);
+    const change = { action: "user.verify_email", userId: user.id, subject: user.id };
     const writes = [
-      spent(row, context.now),
       changeUser(user, { emailVerifiedAt: user.emailVerifiedAt ?? context.now }),
+      ...this.spendLinks(user, context.now, "verify_email"),
     ];
-    await this.save(writes, context, `user ${user.id}`, {
-      action: "user.verify_email",
-      userId: user.id,
-      subject: user.id,
-    });
+    await Promise.all([closed, this.save(writes, context, actor, change)]);
     return user;
+  }
+
+  /** @throws ApiError 40100, or 40300 for somebody who is signed in; 50300 */
+  private async expectPassword(
+    user: User,
+    password: string,
+    isSignedIn: boolean,
+    context: RequestContext,
+  ): Promise<void> {
+    const hash = user.passwordHash;
+    const isRight = await this.options.passwords.verify(hash, password, context.client);
+    // The password may have been changed while it was looked at.
+    if (isRight && user.passwordHash === hash) return;
+    throw new ApiError(isSignedIn ? ErrorKind.forbidden : ErrorKind.unauthenticated, "password: wrong");
   }
 
   // ---------------------------------------------------------------- sign-in
@@ -153,16 +198,22 @@ export class Auth {
     if (user.emailVerifiedAt !== null) return user;
     // Whoever registered the address never showed that it is theirs: what they set up must not open the account.
     const change = { action: "user.claim_email", userId: user.id, subject: user.id };
-    const closed = this.closeAccess(user, "email_claimed", context);
+    const closed = this.closeAccess(user, { reason: "email_claimed", ends: "everything" }, context);
     const write = changeUser(user, { passwordHash: null, ...claimed(context.now) });
-    await Promise.all([closed, this.save([write], context, `user ${user.id}`, change)]);
+    const writes = [write, ...this.spendLinks(user, context.now)];
+    await Promise.all([closed, this.save(writes, context, `user ${user.id}`, change)]);
     return user;
   }
 
-  /** Takes all away that opens the account, and what it opens to others, at once; resolves when that is durable. */
-  private async closeAccess(user: User, reason: string, context: RequestContext): Promise<void> {
+  /**
+   * Takes away at once all that opens the account: sessions, tokens, grants; resolves when that is durable. Call it
+   * before the change that it belongs to is saved, so that no crash comes between that change and this.
+   */
+  private async closeAccess(user: User, closing: Closing, context: RequestContext): Promise<void> {
     const { accounts, writer, sessions } = this.options;
-    const over = new Set(accounts.sessions.of(user.id));
+    const { reason, ends, keep = null } = closing;
+    const own = accounts.sessions.of(user.id).filter(({ grant }) => grant === null || ends !== "sessions");
+    const over = new Set(own.filter((session) => session !== keep));
     const set = { revokedAt: context.now };
     const writes: AccountWrite[] = [];
     const audits: AuditEntry[] = [];
@@ -171,26 +222,29 @@ export class Auth {
       audits.push(audit(context, `user ${user.id}`, change));
       writes.push(write);
     };
-    for (const pat of accounts.pats.of(user.id)) {
+    for (const pat of ends === "sessions" ? [] : accounts.pats.of(user.id)) {
       accounts.endPat(pat);
       end({ kind: "update", table: "personal_access_tokens", id: pat.id, set }, "pat.revoke");
     }
-    const isHis = ({ row, client }: Grant): boolean => row.userId === user.id || client.row.userId === user.id;
-    for (const grant of [...accounts.grants.values()].filter(isHis)) {
+    for (const grant of this.grantsOver(user, ends)) {
       for (const session of accounts.sessionsOfGrant(grant)) over.add(session);
       accounts.removeGrant(grant);
       end({ kind: "update", table: "oauth_grants", id: grant.row.id, set }, "grant.revoke");
     }
-    for (const client of accounts.clients.of(user.id)) {
+    for (const client of ends === "everything" ? accounts.clients.of(user.id) : []) {
       accounts.removeClient(client);
       const { id } = client.row;
       end({ kind: "update", table: "oauth_clients", id, set: { deletedAt: context.now } }, "client.remove");
     }
-    for (const row of accounts.emailTokens.of(user.id)) {
-      accounts.removeEmailToken(row);
-      writes.push(spent(row, context.now));
-    }
-    await Promise.all([writer.write(writes, audits), sessions.end([...over], reason, `user ${user.id}`, context)]);
+    const written = writes.length === 0 ? null : writer.write(writes, audits);
+    await Promise.all([written, sessions.end([...over], reason, `user ${user.id}`, context)]);
+  }
+
+  private grantsOver(user: User, ends: Closing["ends"]): Grant[] {
+    const { grants } = this.options.accounts;
+    if (ends === "sessions") return [];
+    if (ends === "access") return grants.of(user.id);
+    return [...grants.values()].filter(({ row, client }) => row.userId === user.id || client.row.userId === user.id);
   }
 
   /** @throws ApiError 40100, 40300 */
@@ -218,22 +272,21 @@ export class Auth {
     });
   }
 
-  /** Sets the password and ends all sessions, third parties' too; tokens and grants stay. @throws ApiError 40000, 50300 */
+  /** Sets the password and ends every session, token and grant. @throws ApiError 40000, 50300 */
   async resetPassword(token: string, password: string, context: RequestContext): Promise<void> {
-    const { accounts, passwords, sessions, messenger } = this.options;
+    const { passwords, messenger } = this.options;
     this.findLink(token, "reset_password", context.now);
     const passwordHash = await passwords.hash(password, context.client);
     // It may have been used meanwhile.
     const { user } = this.findLink(token, "reset_password", context.now);
     // Whoever set the account up didn't show that the address is theirs; the link came there.
     const isClaim = user.emailVerifiedAt === null;
-    const closed = isClaim ? this.closeAccess(user, "password_reset", context) : null;
+    const closed = this.closeAccess(user, { reason: "password_reset", ends: isClaim ? "everything" : "access" }, context);
     const changes = isClaim ? { passwordHash, ...claimed(context.now) } : { passwordHash };
-    const writes = [...this.spendResetLinks(user, context.now), changeUser(user, changes)];
-    const actor = `user ${user.id}`;
+    const links = isClaim ? this.spendLinks(user, context.now) : this.spendLinks(user, context.now, "reset_password");
     const change = { action: "user.reset_password", userId: user.id, subject: user.id };
-    const ended = sessions.end(accounts.sessions.of(user.id), "password_reset", actor, context);
-    await Promise.all([closed, ended, this.save(writes, context, actor, change)]);
+    const saved = this.save([changeUser(user, changes), ...links], context, `user ${user.id}`, change);
+    await Promise.all([closed, saved]);
     messenger.sendMail(passwordChangedMail(user.email));
   }
 
@@ -249,23 +302,26 @@ export class Auth {
     if (user.passwordHash !== hash || principal.credential.isEnded) {
       throw new ApiError(ErrorKind.conflict, "the password was changed by another request");
     }
-    const writes = [...this.spendResetLinks(user, context.now), changeUser(user, { passwordHash })];
+    const writes = [...this.spendLinks(user, context.now, "reset_password"), changeUser(user, { passwordHash })];
     const change = { action: "user.change_password", userId: user.id, subject: user.id };
     const ended = sessions.endOthers(principal, "password_changed", context);
     await Promise.all([ended, this.save(writes, context, actorOf(principal), change)]);
     messenger.sendMail(passwordChangedMail(user.email));
   }
 
-  private spendResetLinks(user: User, now: number): AccountWrite[] {
+  /** The user's mailed links are over: those for a purpose, or all. */
+  private spendLinks(user: User, now: number, purpose: LinkPurpose | null = null): AccountWrite[] {
     const { accounts } = this.options;
-    const links = accounts.emailTokens.of(user.id).filter(({ purpose }) => purpose === "reset_password");
+    const links = accounts.emailTokens.of(user.id).filter((row) => purpose === null || row.purpose === purpose);
     for (const row of links) accounts.removeEmailToken(row);
-    return links.map((row) => spent(row, now));
+    return links.map((row): AccountWrite => {
+      return { kind: "update", table: "email_tokens", id: row.id, set: { usedAt: now } };
+    });
   }
 
   // ---------------------------------------------------------------- mailed links
 
-  private async sendLink(user: User, purpose: string, context: RequestContext): Promise<void> {
+  private async sendLink(user: User, purpose: LinkPurpose, context: RequestContext): Promise<void> {
     const { accounts, messenger, writer, publicUrl } = this.options;
     const { now } = context;
     if (!this.mails.take(`${purpose} ${user.id}`, now)) return;
@@ -281,7 +337,7 @@ export class Auth {
     messenger.sendMail(mail(user.email, link, validMs));
   }
 
-  private findLink(token: string, purpose: string, now: number): { row: EmailTokenRow; user: User } {
+  private findLink(token: string, purpose: LinkPurpose, now: number): { row: EmailTokenRow; user: User } {
     const { accounts } = this.options;
     const row = accounts.emailTokenByHash(hashToken(token));
     if (row === undefined || row.purpose !== purpose || row.expiresAt <= now) {
@@ -312,11 +368,13 @@ export class Auth {
 const internal = (error: unknown): ApiError => new ApiError(ErrorKind.internal, "internal error", null, error);
 const emailTaken = (): ApiError => new ApiError(ErrorKind.conflict, "email: already registered");
 
+/** Null where it is another's, or no session but a token for a program. */
+function ownSession(principal: Principal | null, user: User): Session | null {
+  if (principal === null || principal.userId !== user.id || principal.kind !== "session") return null;
+  return principal.credential as Session;
+}
+
 /** Of an account that its address's owner takes over: what whoever made it has shown counts for nothing. */
 function claimed(now: number) {
   return { emailVerifiedAt: now, phone: null, phoneVerifiedAt: null, kycTier: 0 };
-}
-
-function spent(row: EmailTokenRow, now: number): AccountWrite {
-  return { kind: "update", table: "email_tokens", id: row.id, set: { usedAt: now } };
 }

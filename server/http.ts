@@ -652,8 +652,9 @@ function readCredentials(
   now: number,
 ): Credentials | Promise<Credentials> {
   const isPublic = route.access === "public";
-  // On a public route a token only says whose limit counts.
-  if (isPublic && (limiter === null || route.rateClass !== "default" || route.oauth)) return NOBODY;
+  // On most public routes a token only says whose limit counts.
+  const isAsked = route.knowsHolder || (limiter !== null && route.rateClass === "default" && !route.oauth);
+  if (isPublic && !isAsked) return NOBODY;
   const header = head.authorization;
   if (isPublic && header === "") return NOBODY;
   try {

@@ -454,6 +454,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
         isSeeded: (userId) => accounts.isSeeded(userId),
         hasSeededTerms: (userId) => accounts.hasSeededTerms(userId),
         setTerms: (userId, terms) => changeTerms(accounts.user(userId)!, terms),
+        noteSeeded: (userId) => accounts.noteSeeded(userId),
         hashPassword: (password) => passwords.hashChosen(password),
       },
       startedAt,

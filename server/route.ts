@@ -33,7 +33,7 @@ export interface Responder extends Answer {
 export interface RouteRequest {
   /** When it was whole. */
   now: number;
-  /** Null on public routes, where nothing asks for it. */
+  /** Null without a good token, and on public routes where nothing asks for it. */
   readonly principal: Principal | null;
   /** The client's; unknown on the hot paths where nothing is limited. */
   readonly address: ClientAddress;
@@ -55,6 +55,8 @@ export interface Route {
   readonly summary: string;
   /** For operators it is the same whether one asks over HTTP or from the machine's own shell (control.ts). */
   readonly access: "public" | "user" | "operator";
+  /** On a public route: the handler asks whose good token came with the request, if one did. */
+  readonly knowsHolder: boolean;
   readonly tokens: readonly TokenKind[];
   readonly scope: Scope | null;
   /** KYC tier that the caller must have. */
@@ -87,6 +89,7 @@ export interface Route {
 type Optional =
   | "unversioned"
   | "access"
+  | "knowsHolder"
   | "tokens"
   | "scope"
   | "minTier"
@@ -112,6 +115,7 @@ export function route(input: RouteInput): Route {
   return {
     unversioned: false,
     access: input.scope ? "user" : "public",
+    knowsHolder: false,
     tokens: ANY_TOKEN,
     scope: null,
     minTier: 0,

@@ -258,7 +258,10 @@ export const Credentials = closed({
 });
 export const Registration = closed({ email: Email, password: NewPassword });
 export const EmailOnly = closed({ email: Email });
-export const MailedTokenOnly = closed({ token: MailedToken });
+export const EmailVerification = closed({
+  token: MailedToken,
+  password: Type.Optional(GivenPassword),
+});
 export const PasswordReset = closed({ token: MailedToken, password: NewPassword });
 export const PasswordChange = closed({ current: GivenPassword, new: NewPassword });
 export const RefreshToken = closed({

@@ -74,12 +74,14 @@ export interface SeedTarget {
   /** Applies writes that depend on nothing but each other's order; answers their ids. */
   write(writes: readonly AccountWrite[], audits: readonly AuditEntry[]): Promise<{ id: number; created: boolean }[]>;
   hasUser(email: string): boolean;
-  /** Whether a seed of an earlier start made the user. */
+  /** Whether a seed made the user. */
   isSeeded(userId: number): boolean;
   /** Whether a seed of an earlier start set the user's terms: an operator may have changed them since. */
   hasSeededTerms(userId: number): boolean;
   /** Takes the terms into memory; returns the write that makes them durable. */
   setTerms(userId: number, terms: Partial<UserTerms>): AccountWrite;
+  /** This one did. */
+  noteSeeded(userId: number): void;
   hashPassword(password: string): Promise<string>;
 }
 
@@ -126,7 +128,8 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
   users.forEach((user, i) => {
     const { id: userId, created } = made[i]!;
     // Who registered the address has an account of their own, which gets nothing of this.
-    if (!created && !target.isSeeded(userId)) return;
+    if (created) target.noteSeeded(userId);
+    else if (!target.isSeeded(userId)) return;
     if (user.deposit !== undefined && user.deposit > 0) {
       const reference = SEED_REFERENCE + user.email.toLowerCase();
       more.push({ kind: "deposit", userId, amount: user.deposit, reference, at: now });

@@ -34,7 +34,13 @@ export const SIGN_IN_TEXTS: OperationTexts = {
   "POST /auth/verify-email": {
     id: "verifyEmail",
     tag: "Sign-in",
-    body: { token: example.MAILED_TOKEN } satisfies Static<typeof S.MailedTokenOnly>,
+    description:
+      "Anybody can register any address, so the link alone opens nothing: whoever got it because of another person's " +
+      "registration asks for `POST /auth/forgot-password`, and a reset takes the account over. A wrong password " +
+      "leaves the link as it is: 40100, or 40300 with the account's own session. A token that isn't good, or of another " +
+      "account, counts as none.",
+    errors: [401, 403],
+    body: { token: example.MAILED_TOKEN, password: example.PASSWORD } satisfies Static<typeof S.EmailVerification>,
     response: { ...example.newUser, email_verified: true },
   },
   "POST /auth/resend-verification": {
@@ -75,6 +81,9 @@ export const SIGN_IN_TEXTS: OperationTexts = {
   "POST /auth/reset-password": {
     id: "resetPassword",
     tag: "Sign-in",
+    description:
+      "Of an account whose address was never verified it also ends phone, KYC tier and third-party clients: whoever " +
+      "made it did not show that the address is theirs.",
     body: { token: example.MAILED_TOKEN, password: example.NEW_PASSWORD } satisfies Static<typeof S.PasswordReset>,
     response: null,
   },

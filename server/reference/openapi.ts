@@ -129,8 +129,9 @@ function operation(route: Route): JsonObject {
   };
 }
 
-function accessText({ access, tokens, scope, minTier, oauth }: Route): string {
+function accessText({ access, knowsHolder, tokens, scope, minTier, oauth }: Route): string {
   if (oauth) return "";
+  if (knowsHolder) return "Public; a session's token may be sent.";
   if (access === "public") return "Public: no credentials.";
   const kinds = tokens.length === 3 ? "Any token" : "A session's token only";
   const who = access === "operator" ? ", of an operator" : "";
@@ -244,8 +245,9 @@ function requestBody(route: Route, body: TSchema, { body: example = {} }: Operat
   };
 }
 
-function security({ access, scope, tokens, oauth }: Route): Json[] {
+function security({ access, knowsHolder, scope, tokens, oauth }: Route): Json[] {
   if (oauth) return [{ client: [] }, {}];
+  if (knowsHolder) return [{}, { bearer: [] }];
   if (access === "public") return [];
   const ways: Json[] = [{ bearer: [] }];
   if (tokens.includes("oauth")) ways.push({ oauth2: scope === null ? [] : [scope] });

@@ -21,7 +21,7 @@ const OF_STRANGERS: Addresses = {
   "/sign-in": ["/sign-in"],
   "/sign-in/done": ["/sign-in/done"],
   "/sign-up": ["/sign-up"],
-  "/verify-email": ["/verify-email"],
+  "/verify-email": ["/verify-email", "/verify-email?token=abc"],
   "/forgot-password": ["/forgot-password"],
   "/reset-password": ["/reset-password?token=abc"],
   "/docs": ["/docs"],

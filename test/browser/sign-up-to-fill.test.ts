@@ -9,7 +9,7 @@ import { freshEmail, messagesTo, PASSWORD, phoneCode, verificationToken } from "
 import { OPERATOR } from "../server/support/operator.ts";
 import { World } from "../server/support/world.ts";
 import { describeInBrowser, type OpenPage } from "./support/page.ts";
-import { fillInSignIn, fillInTicket, levelsOf, outlookOf, PATIENTLY, signInTo, ticketOf } from "./support/person.ts";
+import { fillInTicket, levelsOf, outlookOf, PATIENTLY, signInTo, ticketOf } from "./support/person.ts";
 
 /** Set in a page's window: gone where the page was loaded anew. */
 const MARK = "untouched";
@@ -41,7 +41,7 @@ describeInBrowser("two people", (openPage) => {
 
 /** From the sign-up to tier 1, at the page of the market. */
 async function newTrader(openPage: OpenPage, { server }: World, phone: string): Promise<{ page: Page; email: string }> {
-  const page = await openPage({ baseURL: server.root });
+  const page = await openPage({ baseURL: server.root, expected: [/ 401 .*auth\/verify-email/] });
   const main = page.getByRole("main");
   const email = freshEmail("trader");
   await page.goto("/");
@@ -51,9 +51,13 @@ async function newTrader(openPage: OpenPage, { server }: World, phone: string): 
   await main.getByRole("button", { name: "Sign up" }).click();
   await page.getByRole("heading", { name: "Look into your mail" }).waitFor();
   await page.goto(`/verify-email?token=${await verificationToken(server, email)}`);
+  await main.getByLabel("Password", { exact: true }).fill(PASSWORD.toUpperCase());
+  await main.getByRole("button", { name: "Confirm" }).click();
+  await main.getByText("Wrong password.").waitFor();
+  await main.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await main.getByRole("button", { name: "Confirm" }).click();
   await page.getByRole("heading", { name: "Your e-mail address is confirmed" }).waitFor();
-  await main.getByRole("link", { name: "Sign in" }).click();
-  await fillInSignIn(page, email);
+  await main.getByRole("link", { name: "Go on" }).click();
   await page.getByRole("heading", { name: "One step before you trade" }).waitFor();
   await main.getByLabel("Phone number").fill(phone);
   await main.getByRole("button", { name: "Send me a code" }).click();

@@ -7,6 +7,7 @@ import { clockAt, eventually, expectEnded, expectEndsWell, expectUnlogged } from
 import { type Answer, askOnce, type Client, type OrderJson } from "./support/client.ts";
 import { expectUnkept, rowsOf, withDatabase } from "./support/data-dir.ts";
 import {
+  createPat,
   freshAddress,
   freshEmail,
   Guests,
@@ -26,6 +27,7 @@ import {
 import { Random } from "./support/random.ts";
 import { HIGH_LIMITS } from "./support/rates.ts";
 import { Socket } from "./support/socket.ts";
+import { ThirdParty } from "./support/third-party.ts";
 import { BUY, expectRefused, terms } from "./support/trading.ts";
 import {
   ALL_SCOPES,
@@ -62,6 +64,7 @@ beforeAll(async () => {
       "early-phone": EARLY,
       secure: { password: PASSWORD },
       racing: { password: PASSWORD },
+      "reset-whole": { password: PASSWORD },
       ...Object.fromEntries(FLOODED.map((name): [string, UserSpec] => [name, { tier: 0 }])),
       resetting: { tier: 0, password: PASSWORD },
       applying: { tier: 1, password: PASSWORD },
@@ -284,7 +287,7 @@ describe("sign-up", () => {
       ["/auth/register", { email, password, kyc_tier: 2 }, "kyc_tier"],
       ["/auth/login", { email, password, remember: true }, "remember"],
       ["/auth/verify-email", {}, "token"],
-      ["/auth/verify-email", { token, email }, "email"],
+      ["/auth/verify-email", { token, password, email }, "email"],
       ["/auth/forgot-password", { email, password }, "password"],
       ["/auth/resend-verification", { email, token }, "token"],
       ["/auth/reset-password", { token }, "password"],
@@ -304,15 +307,16 @@ describe("mailed links", () => {
   test("a verification link works once, also for two at one time", async () => {
     const email = freshEmail("once");
     await register(world.server, email);
-    const { client } = kept(await signIn(world.server, email));
     const token = await verificationToken(world.server, email);
     secrets.add(token);
     const both = visitors();
-    const answers = await Promise.all([1, 2].map(() => post<UserJson>("/auth/verify-email", { token }, both)));
+    const body = { token, password: PASSWORD };
+    const answers = await Promise.all([1, 2].map(() => post<UserJson>("/auth/verify-email", body, both)));
     expect(statusesOf(answers)).toEqual([200, 400]);
     expect(answers.find(({ status }) => status === 200)!.data).toMatchObject({ email, email_verified: true });
+    const { client } = kept(await signIn(world.server, email));
     expect(await me(client)).toMatchObject({ email_verified: true, kyc_tier: 0 });
-    await expectRefused(post("/auth/verify-email", { token }), 400, 40000, /^token/);
+    await expectRefused(post("/auth/verify-email", body), 400, 40000, /^token/);
   });
 
   test("a token that is wrong or for something else is refused, and stays good for its own purpose", async () => {
@@ -338,7 +342,7 @@ describe("mailed links", () => {
       await expectRefused(post("/auth/reset-password", { token, password }), 400, 40000, /^token/);
     }
     expect((await login(world.server, email)).data.user.email_verified).toBe(false);
-    expect((await post("/auth/verify-email", { token: verification })).code).toBe(0);
+    expect((await post("/auth/verify-email", { token: verification, password: PASSWORD })).code).toBe(0);
     expect((await post("/auth/reset-password", { token: reset, password })).code).toBe(0);
   });
 
@@ -354,7 +358,11 @@ describe("mailed links", () => {
     for (const answer of answers) expect(sight(answer)).toEqual(sight(answers[0]!));
     expect(answers[0]!.headers["ratelimit-limit"]).toBeDefined();
     const second = await verificationToken(world.server, waiting, 2);
-    expect((await post<UserJson>("/auth/verify-email", { token: second })).data.email_verified).toBe(true);
+    const answer = await post<UserJson>("/auth/verify-email", { token: second, password: PASSWORD });
+    expect(answer.data.email_verified).toBe(true);
+    // The first link is over with it.
+    const first = { token: await verificationToken(world.server, waiting), password: PASSWORD };
+    await expectRefused(post("/auth/verify-email", first), 400, 40000, /^token/);
     await post(path, { email: waiting.toUpperCase() });
     mailsExpected.set(waiting, 2).set(verified, 0).set(unknown, 0);
   });
@@ -386,7 +394,117 @@ describe("mailed links", () => {
       if (i < MAX_MESSAGES_PER_HOUR) await verificationToken(world.server, email, i + 1);
     }
     mailsExpected.set(email, MAX_MESSAGES_PER_HOUR);
-    expect((await post("/auth/verify-email", { token: await verificationToken(world.server, email, 5) })).code).toBe(0);
+    const fifth = { token: await verificationToken(world.server, email, 5), password: PASSWORD };
+    expect((await post("/auth/verify-email", fifth)).code).toBe(0);
+  });
+});
+
+describe("an address that a stranger registered", () => {
+  /** With a password that the address's owner doesn't know, signed in twice. */
+  async function squat(name: string) {
+    const email = freshEmail(name);
+    await register(world.server, email);
+    const sessions = [kept(await signIn(world.server, email)), kept(await signIn(world.server, email))];
+    const sockets = await Promise.all(sessions.map(({ accessToken }) => Socket.open(world.server, accessToken)));
+    const token = await verificationToken(world.server, email);
+    secrets.add(token);
+    return { email, sessions, sockets, token };
+  }
+  const verify = (body: object, client = visitors()): Promise<Answer<UserJson>> =>
+    client.request("POST", "/auth/verify-email", { body });
+
+  test("isn't verified by the link alone, nor with a wrong password; a reset takes the account from the stranger", async () => {
+    const { email, sessions, sockets, token } = await squat("victim");
+    const [{ client }] = sessions as [SignedIn];
+    await expectRefused(verify({ token }), 400, 40000, /^password: required/);
+    for (const password of [NEW_PASSWORD, PASSWORD.toUpperCase(), "x"]) {
+      await expectRefused(verify({ token, password }), 401, 40100, /^password: wrong$/);
+    }
+    for (const password of ["", "x".repeat(1_025), null, 7]) {
+      await expectRefused(verify({ token, password }), 400, 40000, /^password/);
+    }
+    expect(await me(client)).toMatchObject({ email_verified: false });
+    const { ticket } = await client.data<{ ticket: string }>("POST", "/ws-tickets");
+
+    await post("/auth/forgot-password", { email });
+    const reset = await resetToken(world.server, email);
+    secrets.add(reset);
+    expect((await post("/auth/reset-password", { token: reset, password: NEW_PASSWORD })).code).toBe(0);
+    for (const socket of sockets) await expectEnded(socket);
+    for (const { client: old, refreshToken } of sessions) {
+      await me401(old);
+      await expectRefused(post("/auth/refresh", { refresh_token: refreshToken }), 401, 40100);
+    }
+    await expect(Socket.open(world.server, ticket)).rejects.toThrow("401");
+    await expectRefused(verify({ token, password: NEW_PASSWORD }), 400, 40000, /^token/);
+    expect((await login(world.server, email)).code).toBe(40100);
+    expect((await login(world.server, email, NEW_PASSWORD)).data.user).toMatchObject({ email_verified: true });
+  });
+
+  test("verified with the password: ends all sessions with their sockets", async () => {
+    const { email, sessions, sockets, token } = await squat("careless");
+    expect((await verify({ token, password: PASSWORD })).data).toMatchObject({ email, email_verified: true });
+    for (const socket of sockets) await expectEnded(socket);
+    for (const { client, refreshToken } of sessions) {
+      await me401(client);
+      await expectRefused(post("/auth/refresh", { refresh_token: refreshToken }), 401, 40100);
+    }
+    const { client } = kept(await signIn(world.server, email));
+    expect((await client.all("/me/sessions")).length).toBe(1);
+  });
+
+  test("verified by the account's own session: that one goes on with its socket, the others end", async () => {
+    const { sessions, sockets, token } = await squat("own");
+    const [own, other] = sessions as [SignedIn, SignedIn];
+    await expectRefused(verify({ token, password: NEW_PASSWORD }, own.client), 403, 40300, /^password: wrong$/);
+    expect((await verify({ token }, own.client)).data).toMatchObject({ email_verified: true });
+    await expectEnded(sockets[1]!);
+    await me401(other.client);
+    await expectAlive(sockets[0]!);
+    expect(await me(own.client)).toMatchObject({ email_verified: true });
+    expect((await post("/auth/refresh", { refresh_token: own.refreshToken })).code).toBe(0);
+    await sockets[0]!.close();
+  });
+
+  test("isn't verified by another account's session, by a token for programs or by one that isn't good", async () => {
+    const { sessions, sockets, token } = await squat("foreign");
+    const stranger = kept(await signUp(world.server, freshEmail("somebody"), 0));
+    const [own, other] = sessions as [SignedIn, SignedIn];
+    await other.client.data("POST", "/auth/logout");
+    const clients = [stranger.client, other.client, world.client("top"), guests.client(world.server, "pm_pat_none")];
+    for (const client of clients) {
+      await expectRefused(verify({ token }, client), 400, 40000, /^password: required/);
+      await expectRefused(verify({ token, password: NEW_PASSWORD }, client), 401, 40100, /^password: wrong$/);
+    }
+    expect(await me(own.client)).toMatchObject({ email_verified: false });
+    // With the password it doesn't matter which.
+    expect((await verify({ token, password: PASSWORD }, stranger.client)).code).toBe(0);
+    await me401(own.client);
+    await me(stranger.client);
+    await Promise.all(sockets.map((socket) => socket.closed));
+  });
+
+  test("amid sign-ins of the stranger: in whatever order they come, none of them outlives the reset", async () => {
+    for (let round = 0; round < 4; round++) {
+      const { email, sessions, token } = await squat("contested");
+      await post("/auth/forgot-password", { email });
+      const reset = await resetToken(world.server, email);
+      const crowd = visitors();
+      const race = [
+        ...Array.from({ length: 4 }, () => post<SignInJson>("/auth/login", { email, password: PASSWORD }, crowd)),
+        post("/auth/reset-password", { token: reset, password: NEW_PASSWORD }, crowd),
+        verify({ token, password: PASSWORD }, crowd),
+        ...Array.from({ length: 4 }, () => post<SignInJson>("/auth/login", { email, password: PASSWORD }, crowd)),
+      ] as Promise<Answer<SignInJson>>[];
+      const answers = await Promise.all(race);
+      expect(answers[4]!.code).toBe(0);
+      const tokens = [...answers.slice(0, 4), ...answers.slice(6)].flatMap(({ data }) => data?.access_token ?? []);
+      for (const each of [...tokens, ...sessions.map(({ accessToken }) => accessToken)]) {
+        await me401(guests.client(world.server, each));
+      }
+      expect((await login(world.server, email)).code).toBe(40100);
+      expect((await login(world.server, email, NEW_PASSWORD)).data.user.email_verified).toBe(true);
+    }
   });
 });
 
@@ -446,6 +564,42 @@ describe("a forgotten password", () => {
     expect(logins.map(({ code }) => code)).toEqual([40100, ...passwords.map((_, i) => (i === winner ? 0 : 40100))]);
     expect(logins[winner + 1]!.data.user.email_verified).toBe(true);
     await eventually(async () => expect(messagesTo(server, email).at(-1)).toContain("was changed"));
+  });
+});
+
+describe("a reset of a verified account", () => {
+  test("ends every session, token and grant with their sockets, and leaves what the account offers to others", async () => {
+    const { server } = world;
+    const email = "reset-whole@example.com";
+    const own = kept(await signIn(server, email));
+    const { token: pat } = await createPat(own.client);
+    const party = await ThirdParty.register(world, kept(await signIn(server, "top@example.com")).client);
+    const granted = await party.tokens(own.client);
+    const pending = await party.consent(own.client);
+    // A third-party client of the account itself, which somebody else uses.
+    const offered = await ThirdParty.register(world, own.client);
+    const user = kept(await signIn(server, "secure@example.com"));
+    const others = await offered.tokens(user.client);
+    const { ticket } = await own.client.data<{ ticket: string }>("POST", "/ws-tickets");
+    const dead = [own.accessToken, pat, granted.access_token];
+    for (const token of [...dead, granted.refresh_token, others.access_token, ticket]) secrets.add(token);
+    const sockets = await Promise.all(dead.map((token) => Socket.open(server, token)));
+
+    await post("/auth/forgot-password", { email });
+    const reset = await resetToken(server, email);
+    secrets.add(reset);
+    expect((await post("/auth/reset-password", { token: reset, password: NEW_PASSWORD })).code).toBe(0);
+    for (const socket of sockets) await expectEnded(socket);
+    for (const token of dead) await me401(guests.client(server, token));
+    await expectRefused(post("/auth/refresh", { refresh_token: own.refreshToken }), 401, 40100);
+    expect((await party.refresh(granted.refresh_token)).msg).toBe("invalid_grant");
+    expect((await party.exchange(pending)).msg).toBe("invalid_grant");
+    await expect(Socket.open(server, ticket)).rejects.toThrow("401");
+    await me(guests.client(server, others.access_token));
+    const { client, user: same } = kept(await signIn(server, email, NEW_PASSWORD));
+    expect(same).toEqual(own.user);
+    for (const path of ["/me/personal-access-tokens", "/me/oauth-grants"]) expect(await client.all(path)).toEqual([]);
+    expect(await client.all("/me/oauth-clients")).toHaveLength(1);
   });
 });
 
@@ -709,7 +863,7 @@ describe("the phone", () => {
       const verifyMail = async (): Promise<UserJson> => {
         await post("/auth/resend-verification", { email });
         const token = await verificationToken(server, email);
-        return (await post<UserJson>("/auth/verify-email", { token })).data;
+        return client.data<UserJson>("POST", "/auth/verify-email", { token });
       };
       const phone = freshPhone();
       const verifyPhone = async (): Promise<UserJson> => (await verify(client, await codeFor(client, phone))).data;
@@ -825,7 +979,7 @@ describe("what was answered is there", () => {
       const document = { document_type: "id_card", document_number: "77", country: "FR" };
       const answers = await Promise.all([
         register(old, "new@people.example"),
-        post("/auth/verify-email", { token: links[1] }, visitor),
+        post("/auth/verify-email", { token: links[1], password: PASSWORD }, visitor),
         post("/auth/reset-password", { token: resets[0], password: NEW_PASSWORD }, visitor),
         changing!.client.request("POST", "/me/password", { body: { current: PASSWORD, new: NEW_PASSWORD } }),
         dialing!.client.request("POST", "/me/phone/verify", { body: { code } }),
@@ -869,7 +1023,8 @@ describe("what was answered is there", () => {
       const late = applicant.client.request("POST", "/me/phone/verify", { body: { code: "123456" } });
       await expectRefused(late, 409, 40900);
       // A link of an account that was made before a crash works after it.
-      const spent = await post<UserJson>("/auth/verify-email", { token: links[0] }, visitors(own));
+      const body = { token: links[0], password: PASSWORD };
+      const spent = await post<UserJson>("/auth/verify-email", body, visitors(own));
       expect(spent.data).toMatchObject({ email: "unspent@people.example", email_verified: true });
 
       await own.server.stop();

@@ -251,7 +251,7 @@ const FLOWS: readonly Flow[] = [
       expect(lines("action = 'user.create' AND subject = ?", user.id)).toHaveLength(1);
       const token = secret("verification token", await verificationToken(world.server, email));
       const verified = { action: "user.verify_email", ...own(user), subject: user.id };
-      await visitor.change("POST", "/auth/verify-email", { token }, [verified]);
+      await visitor.change("POST", "/auth/verify-email", { token, password }, [verified]);
       const wrong = secret("wrong password", "not the password of anybody");
       for (const tried of [wrong, `${password} `]) {
         visitor.expectLines(await visitor.ask("POST", "/auth/login", { email, password: tried }), []);

@@ -30,7 +30,7 @@ export default function ResetPassword() {
   return (
     <section class="narrow">
       <h1>Set a new password</h1>
-      <p>Everywhere that you are signed in ends with it. Access tokens and connected apps stay.</p>
+      <p>It ends every session, access token and connected app of your account: bots need new tokens.</p>
       <form ref={form} noValidate onSubmit={submit(() => void run())}>
         <NewPasswordField
           label="New password"
@@ -72,7 +72,7 @@ function Done() {
       <h1 ref={heading} tabIndex={-1}>
         Your password is set
       </h1>
-      <p>Sign in with it. Wherever else you were signed in you are not any more.</p>
+      <p>Sign in with it. All earlier sessions, access tokens and connected apps have ended.</p>
       <p>
         <a class="button primary" href={href("/sign-in")}>
           Sign in
