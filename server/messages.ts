@@ -14,13 +14,15 @@ export function verificationMail(to: string, link: string, validMs: number): Mai
     subject: `Confirm your email address for ${EXCHANGE}`,
     text: `Welcome to ${EXCHANGE}.
 
-Open this link to confirm your email address:
+Open this link to confirm your email address, with the password that you
+chose when you signed up:
 
 ${link}
 
 The link is valid for ${wordDuration(validMs)}.
 
-If you did not sign up, ignore this mail: nothing happens without the link.
+If you did not sign up, ignore this mail: the account stays closed. To use
+your address yourself, choose "Forgot your password?" on the sign-in page.
 `,
   };
 }

@@ -5,11 +5,18 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBalanced, expectEndsWell } from "../server/support/checks.ts";
-import { freshEmail, messagesTo, PASSWORD, phoneCode, verificationToken } from "../server/support/identity.ts";
+import {
+  freshEmail,
+  messagesTo,
+  PASSWORD,
+  phoneCode,
+  register,
+  verificationToken,
+} from "../server/support/identity.ts";
 import { OPERATOR } from "../server/support/operator.ts";
 import { World } from "../server/support/world.ts";
 import { describeInBrowser, type OpenPage } from "./support/page.ts";
-import { fillInTicket, levelsOf, outlookOf, PATIENTLY, signInTo, ticketOf } from "./support/person.ts";
+import { fillInSignIn, fillInTicket, levelsOf, outlookOf, PATIENTLY, signInTo, ticketOf } from "./support/person.ts";
 
 /** Set in a page's window: gone where the page was loaded anew. */
 const MARK = "untouched";
@@ -36,6 +43,26 @@ describeInBrowser("two people", (openPage) => {
     await amendFillCancel(ada.page, bert.page);
     for (const { page } of [ada, bert]) expect(await page.evaluate(MARK)).toBe(true);
     await expectBalanced(world.anonymous());
+  });
+
+  test("confirm an address without the password where its account is signed in, and with it elsewhere", async () => {
+    const { server } = world;
+    const [ada, bert] = [freshEmail("ada"), freshEmail("bert")];
+    for (const email of [ada, bert]) expect((await register(server, email)).code).toBe(0);
+    const page = await openPage({ baseURL: server.root, expected: [/ 400 .*auth\/verify-email/] });
+    const main = page.getByRole("main");
+    await page.goto("/sign-in");
+    await fillInSignIn(page, ada);
+    await page.waitForURL(({ pathname }) => pathname === "/welcome");
+    const confirmed = page.getByRole("heading", { name: "Your e-mail address is confirmed" });
+    await page.goto(`/verify-email?token=${await verificationToken(server, bert)}`);
+    await main.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await main.getByRole("button", { name: "Confirm" }).click();
+    await confirmed.waitFor();
+    await main.getByText(`Here you are signed in as ${ada}, another account.`).waitFor();
+    await page.goto(`/verify-email?token=${await verificationToken(server, ada)}`);
+    await confirmed.waitFor();
+    await main.getByRole("link", { name: "Go on" }).waitFor();
   });
 });
 
