@@ -281,7 +281,8 @@ export class Auth {
     const { user } = this.findLink(token, "reset_password", context.now);
     // Whoever set the account up didn't show that the address is theirs; the link came there.
     const isClaim = user.emailVerifiedAt === null;
-    const closed = this.closeAccess(user, { reason: "password_reset", ends: isClaim ? "everything" : "access" }, context);
+    const ends = isClaim ? "everything" : "access";
+    const closed = this.closeAccess(user, { reason: "password_reset", ends }, context);
     const changes = isClaim ? { passwordHash, ...claimed(context.now) } : { passwordHash };
     const links = isClaim ? this.spendLinks(user, context.now) : this.spendLinks(user, context.now, "reset_password");
     const change = { action: "user.reset_password", userId: user.id, subject: user.id };
