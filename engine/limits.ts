@@ -34,6 +34,8 @@ export const SEED_REFERENCE = "seed:";
 /** Withdrawals of one user that wait for an operator. */
 export const MAX_PENDING_WITHDRAWALS = 20;
 export const MAX_WITHDRAWAL_MAILS_PER_HOUR = 20;
+/** First approvals that wait for a second operator. */
+export const MAX_OPEN_APPROVALS = 10_000;
 /** Characters of a payment's reference, and of the address that a withdrawal goes to. */
 export const MAX_REFERENCE_LENGTH = 128;
 export const MAX_ADDRESS_LENGTH = 128;

@@ -5,15 +5,16 @@
 import { check } from "../engine/check.ts";
 import type { ApprovalRow } from "../engine/journal/load.ts";
 import type { AccountWrite } from "../engine/journal/writes.ts";
+import { MAX_OPEN_APPROVALS } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { Alone } from "./alone.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { ApiError, ErrorKind, notFound } from "./errors.ts";
-import type { Operator } from "./operators.ts";
+import { checkNotOwn, type Operator } from "./operators.ts";
 
 /** What the rule can be switched on for. */
-export const TWO_PERSON_ACTIONS = ["withdrawals", "resolutions"] as const;
+export const TWO_PERSON_ACTIONS = ["withdrawals", "resolutions", "deposits", "terms"] as const;
 export type TwoPersonAction = (typeof TWO_PERSON_ACTIONS)[number];
 
 /** What shall be done, and on what. */
@@ -23,6 +24,8 @@ export interface Wish {
   readonly action: string;
   /** Id of what is acted on. */
   readonly subject: number;
+  /** Tells several of one subject apart: each has a first approval of its own. */
+  readonly reference?: string;
   /** All that the two must agree on. */
   readonly details: object;
   /** Whose money it is: this user is neither of the two. Null: nobody's in particular. */
@@ -43,10 +46,21 @@ export function approvalView({ id, action, subject, details, actor, createdAt }:
   return { id, action, subject, details: JSON.parse(details), approved_by: actor, created_at: createdAt };
 }
 
+/** What an audit line says of an action that a first approval preceded: who gave it, and when. */
+export function withFirst(details: object, first: ApprovalRow | null): object {
+  return first === null ? details : { ...details, approved_by: first.actor, approved_at: first.createdAt };
+}
+
 /** What became of a wish: it was done, or is the first of two. */
 export type Answer<T> =
   | { readonly approval: null; readonly result: T }
   | { readonly approval: ApprovalRow; readonly result: null };
+
+/** Does what was wished for. @see Approvals.ask */
+type Act<T> = (ending: readonly AccountWrite[], first: ApprovalRow | null) => Promise<T>;
+
+/** Operators decide by hand. */
+const RETRY_AFTER_S = 60;
 
 export class Approvals {
   private readonly writer: AccountWriter;
@@ -65,7 +79,7 @@ export class Approvals {
     this.writer = writer;
     this.accounts = accounts;
     this.rules = rules;
-    for (const row of rows) this.open.set(keyOf(row.action, row.subject), row);
+    for (const row of rows) this.open.set(keyOf(row), row);
   }
 
   /** First approvals whose second is awaited. */
@@ -73,8 +87,8 @@ export class Approvals {
     return [...this.open.values()].filter((row) => this.counts(row));
   }
 
-  find(action: string, subject: number): ApprovalRow | null {
-    const row = this.open.get(keyOf(action, subject));
+  find(action: string, subject: number, reference = ""): ApprovalRow | null {
+    const row = this.open.get(keyOf({ action, subject, reference }));
     return row !== undefined && this.counts(row) ? row : null;
   }
 
@@ -88,25 +102,19 @@ export class Approvals {
 
   /**
    * Does what is wished for, or keeps it as the first of two approvals until another operator wishes for the same.
-   * @param act does it; what it is given ends the first approval, and belongs into its transaction
-   * @throws ApiError 40300 for one's own money, 40900 where another operator asked for something else; what `act` throws
+   * @param act does it; `ending` ends the first approval and belongs in its transaction, `first` is that approval
+   * @throws ApiError 40300 for the operator's own account, 40900 where another operator asked for something else, 42900
+   *   where too many first approvals wait; what `act` throws
    */
-  async ask<T>(
-    wish: Wish,
-    operator: Operator,
-    context: RequestContext,
-    act: (ending: readonly AccountWrite[]) => Promise<T>,
-  ): Promise<Answer<T>> {
-    const { rule, action, subject, userId } = wish;
-    if (!this.rules.has(rule)) return { approval: null, result: await this.act(wish, context, act) };
-    if (userId !== null && userId === operator.userId) {
-      throw new ApiError(ErrorKind.forbidden, "two others must approve of what is one's own");
-    }
-    return this.alone.run(keyOf(action, subject), async () => {
+  async ask<T>(wish: Wish, operator: Operator, context: RequestContext, act: Act<T>): Promise<Answer<T>> {
+    const { rule, action, subject, reference, userId } = wish;
+    checkNotOwn(operator, userId);
+    if (!this.rules.has(rule)) return { approval: null, result: await this.act(wish, null, context, act) };
+    return this.alone.run(keyOf(wish), async () => {
       const details = JSON.stringify(wish.details);
-      const first = this.find(action, subject);
+      const first = this.find(action, subject, reference);
       if (first !== null && first.actor !== operator.actor) {
-        if (first.details === details) return { approval: null, result: await this.act(wish, context, act) };
+        if (first.details === details) return { approval: null, result: await this.act(wish, first, context, act) };
         throw new ApiError(ErrorKind.conflict, `${first.actor} asked for something else: ${first.details}`);
       }
       const approval = first?.details === details ? first : await this.keep(wish, details, operator, context);
@@ -114,32 +122,33 @@ export class Approvals {
     });
   }
 
-  private async act<T>(
-    { action, subject }: Wish,
-    context: RequestContext,
-    act: (ending: readonly AccountWrite[]) => Promise<T>,
-  ): Promise<T> {
-    const result = await act(this.endOf(action, subject, context.now));
-    this.forget({ action, subject });
+  private async act<T>(wish: Wish, first: ApprovalRow | null, context: RequestContext, act: Act<T>): Promise<T> {
+    const { action, subject, reference } = wish;
+    const result = await act(this.endOf(action, subject, context.now, reference), first);
+    this.forget(wish);
     return result;
   }
 
   /** Makes the first approval durable, in the place of one that counts no more or says something else. */
   private async keep(
-    { action, subject, userId, ...wish }: Wish,
+    { action, subject, reference = "", userId, ...wish }: Wish,
     details: string,
     operator: Operator,
     context: RequestContext,
   ): Promise<ApprovalRow> {
-    const row = { action, subject, details, actor: operator.actor, createdAt: context.now };
-    const ending = this.endOf(action, subject, context.now);
+    const row = { action, subject, reference, details, actor: operator.actor, createdAt: context.now };
+    const ending = this.endOf(action, subject, context.now, reference);
+    if (ending.length === 0 && this.open.size >= MAX_OPEN_APPROVALS) {
+      const text = `${MAX_OPEN_APPROVALS} first approvals wait for their second: give or take back some of them`;
+      throw new ApiError(ErrorKind.limitExceeded, text, RETRY_AFTER_S);
+    }
     const change = { action: `${action}.approve`, userId, subject, details: wish.details, write: ending.length };
     const line = audit(context, operator.actor, change);
     const results = await this.writer.write([...ending, { kind: "insert", table: "approvals", row }], [line]);
     const { id, created } = results.at(-1)!;
     check(created, "there is one first approval at a time");
     const approval = { ...row, id };
-    this.open.set(keyOf(action, subject), approval);
+    this.open.set(keyOf(row), approval);
     return approval;
   }
 
@@ -150,26 +159,27 @@ export class Approvals {
   async takeBack(id: number, operator: Operator, context: RequestContext): Promise<ApprovalRow> {
     const row = [...this.open.values()].find((each) => each.id === id);
     if (row === undefined) throw notFound("approval");
-    const { action, subject } = row;
-    await this.alone.run(keyOf(action, subject), async () => {
+    const { action, subject, reference } = row;
+    await this.alone.run(keyOf(row), async () => {
       const change = { action: `${action}.take_back`, userId: null, subject, details: JSON.parse(row.details) };
-      await this.writer.write(this.endOf(action, subject, context.now), [audit(context, operator.actor, change)]);
-      if (!this.open.delete(keyOf(action, subject))) throw new ApiError(ErrorKind.conflict, "it ended meanwhile");
+      const ending = this.endOf(action, subject, context.now, reference);
+      await this.writer.write(ending, [audit(context, operator.actor, change)]);
+      if (!this.open.delete(keyOf(row))) throw new ApiError(ErrorKind.conflict, "it ended meanwhile");
     });
     return row;
   }
 
   /** What ends a first approval in the database, for when its subject ends otherwise; `forget` ends it in memory. */
-  endOf(action: string, subject: number, now: number): AccountWrite[] {
-    const first = this.open.get(keyOf(action, subject));
+  endOf(action: string, subject: number, now: number, reference = ""): AccountWrite[] {
+    const first = this.open.get(keyOf({ action, subject, reference }));
     return first === undefined ? [] : [{ kind: "update", table: "approvals", id: first.id, set: { endedAt: now } }];
   }
 
-  forget({ action, subject }: Pick<Wish, "action" | "subject">): void {
-    this.open.delete(keyOf(action, subject));
+  forget(wish: Pick<Wish, "action" | "subject" | "reference">): void {
+    this.open.delete(keyOf(wish));
   }
 }
 
-function keyOf(action: string, subject: number): string {
-  return `${action} ${subject}`;
+function keyOf({ action, subject, reference = "" }: Pick<Wish, "action" | "subject" | "reference">): string {
+  return `${action} ${subject} ${reference}`;
 }

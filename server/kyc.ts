@@ -19,7 +19,7 @@ import { ApiError, badRequest, ErrorKind } from "./errors.ts";
 import { HourlyLimit } from "./hourly-limit.ts";
 import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "./messages.ts";
 import type { Messenger } from "./messenger.ts";
-import type { Operator } from "./operators.ts";
+import { checkNotOwn, type Operator } from "./operators.ts";
 import { changeUser } from "./users.ts";
 
 const CODE_DIGITS = 6;
@@ -151,8 +151,7 @@ export class Kyc {
    * @throws ApiError 40300 for the operator's own, 40900 unless it waits
    */
   async decide(user: User, id: number, decision: Decision, operator: Operator, context: RequestContext): Promise<void> {
-    if (user.id === operator.userId)
-      throw new ApiError(ErrorKind.forbidden, "another operator must decide on one's own");
+    checkNotOwn(operator, user.id);
     const application = this.accounts.identityApplication(user.id);
     // Those before the user's last one are decided.
     if (application?.id !== id || application.status !== "pending") {

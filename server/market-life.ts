@@ -10,7 +10,7 @@ import { FULL_PRICE_BPS } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { Alone } from "./alone.ts";
-import type { Approvals } from "./approvals.ts";
+import { type Approvals, withFirst } from "./approvals.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { Closings } from "./closings.ts";
 import { ApiError, badRequest, ErrorKind } from "./errors.ts";
@@ -69,7 +69,7 @@ export class MarketLife {
 
   // ---------------------------------------------------------------- proposals and texts
 
-  /** Opens a proposal for trading, or refuses it. @throws ApiError 40900 unless it waits */
+  /** Opens a proposal for trading, or refuses it. @throws ApiError 40300 for one's own, 40900 unless it waits */
   async decide(
     market: Market,
     isApproved: boolean,
@@ -78,6 +78,9 @@ export class MarketLife {
     context: RequestContext,
   ): Promise<void> {
     if (!isProposed(market)) throw wrongState(market);
+    if (market.proposedBy !== null && market.proposedBy === operator.userId) {
+      throw new ApiError(ErrorKind.forbidden, "the proposal is your own: another operator must decide on it");
+    }
     if (isApproved && isPastEnd(market, context.now)) {
       throw new ApiError(ErrorKind.conflict, "its closes_at is over: change that first");
     }
@@ -190,7 +193,10 @@ export class MarketLife {
     return this.settle(market, MarketStatus.voided, payouts, note, operator, context);
   }
 
-  /** Null once everybody is paid; the first approval where a second one is awaited. @throws ApiError 40900 unless closed */
+  /**
+   * Null once everybody is paid; the first approval where a second one is awaited.
+   * @throws ApiError 40300 where the operator proposed the market or holds shares of it, 40900 unless it is closed
+   */
   private async settle(
     market: Market,
     status: typeof MarketStatus.resolved | typeof MarketStatus.voided,
@@ -200,11 +206,12 @@ export class MarketLife {
     context: RequestContext,
   ): Promise<ApprovalRow | null> {
     if (market.status !== MarketStatus.closed) throw wrongState(market, canTrade(market) ? ": close it first" : "");
+    this.checkImpartial(market, operator);
     const details = { status: MARKET_STATUSES[status], payouts, note };
     const wish = { rule: "resolutions", action: SETTLEMENT, subject: market.id, details, userId: null } as const;
-    const pay = async (ending: readonly AccountWrite[]): Promise<void> => {
+    const pay = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<void> => {
       const action = status === MarketStatus.resolved ? "market.resolve" : "market.void";
-      const line = lineOf(market, action, { payouts, note }, operator.actor, context);
+      const line = lineOf(market, action, withFirst({ payouts, note }, first), operator.actor, context);
       const write = { kind: "settleMarket", marketId: market.id, status, payouts, note, at: context.now } as const;
       // No merge begins from here on; those under way end first.
       market.isSettling = true;
@@ -220,6 +227,19 @@ export class MarketLife {
       const { approval } = await this.approvals.ask(wish, operator, context, pay);
       return approval;
     });
+  }
+
+  /** Nobody decides what their own shares, or the market that they proposed, pay. @throws ApiError 40300 */
+  private checkImpartial(market: Market, { userId }: Operator): void {
+    if (userId === null) return;
+    const { ledger } = this.exchange;
+    const refuse = (why: string): never => {
+      throw new ApiError(ErrorKind.forbidden, `you ${why}: another operator must resolve it`);
+    };
+    if (market.proposedBy === userId) refuse("proposed this market");
+    if (market.outcomes.some(({ id }) => ledger.quantity(ledger.findPosition(userId, id)) > 0)) {
+      refuse("hold shares of this market");
+    }
   }
 
   /** The first of two approvals of the market's end, if there is one. */

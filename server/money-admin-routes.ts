@@ -1,16 +1,17 @@
 /** Operators' routes of money: deposits, the decision of withdrawals, the house, and first approvals. */
 import type { Static } from "typebox";
+import type { ApprovalRow } from "../engine/journal/load.ts";
 import type { CommittedTotals } from "../engine/journal/totals.ts";
 import { type AccountWrite, HOUSE } from "../engine/journal/writes.ts";
 import { SEED_REFERENCE } from "../engine/limits.ts";
 import { page } from "./account-routes.ts";
 import type { Accounts } from "./accounts.ts";
-import { type Approvals, approvalView } from "./approvals.ts";
+import { type Approvals, approvalView, withFirst } from "./approvals.ts";
 import { audit, contextOf } from "./audit.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import { historyPage } from "./history.ts";
 import type { Payment, Withdrawal } from "./ledger-reader.ts";
-import { noteOf, OPERATOR, operatorOf } from "./operators.ts";
+import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "./operators.ts";
 import { readPage } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
@@ -18,6 +19,8 @@ import { NoteOnly } from "./text-schemas.ts";
 import { ownPaymentView, ownWithdrawalView, type WalletRouteContext } from "./wallet-routes.ts";
 import * as W from "./wallet-schemas.ts";
 
+const DEPOSIT = "wallet.deposit";
+const DEPOSIT_TO_HOUSE = "house.deposit";
 const WITHDRAW_FROM_HOUSE = "house.withdraw";
 
 export interface MoneyAdminContext extends WalletRouteContext {
@@ -37,31 +40,47 @@ export function createMoneyAdminRoutes(context: MoneyAdminContext): Route[] {
 
 // ---------------------------------------------------------------- deposits
 
-function depositRoutes({ accounts, history, writer }: MoneyAdminContext): Route[] {
-  /** Once for a reference: whoever repeats it is answered as at first. */
+function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminContext): Route[] {
+  /**
+   * Once for a reference: whoever repeats it is answered as at first. Under the two-person rule an operator's first
+   * request is an approval, of this reference alone; whether it was credited is looked up before.
+   */
   const deposit = async (request: RouteRequest, userId: number, amount: number, reference: string): Promise<string> => {
     checkReference(reference);
-    const at = request.now;
-    const isHouse = userId === HOUSE;
-    const change = {
-      action: isHouse ? "house.deposit" : "wallet.deposit",
-      userId: isHouse ? null : userId,
-      details: { amount, reference },
+    const operator = operatorOf(request);
+    const context = contextOf(request);
+    const owner = userId === HOUSE ? null : userId;
+    checkNotOwn(operator, owner);
+    const before = await history.payment(reference);
+    if (before !== null) {
+      if (before.userId === userId && before.amount === amount) return JSON.stringify(depositView(before));
+      throw new ApiError(ErrorKind.conflict, "reference: another one has it");
+    }
+    const details = { amount, reference };
+    const action = owner === null ? DEPOSIT_TO_HOUSE : DEPOSIT;
+    const wish = { rule: "deposits", action, subject: userId, reference, details, userId: owner } as const;
+    const credit = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<Payment> => {
+      const at = context.now;
+      const write: AccountWrite = { kind: "deposit", userId, amount, reference, at };
+      const change = { action, userId: owner, details: withFirst(details, first) };
+      const [result] = await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
+      const { id, created } = result!;
+      return created ? { id, userId, amount, reference, createdAt: at } : (await history.payment(reference))!;
     };
-    const write: AccountWrite = { kind: "deposit", userId, amount, reference, at };
-    const [result] = await writer.write([write], [audit(contextOf(request), operatorOf(request).actor, change)]);
-    const { id, created } = result!;
-    const payment = created ? { id, userId, amount, reference, createdAt: at } : await history.payment(reference);
-    return JSON.stringify(depositView(payment!));
+    const { approval, result } = await approvals.ask(wish, operator, context, credit);
+    if (approval === null) return JSON.stringify(depositView(result));
+    const waiting = { id: null, amount, reference, created_at: null, user_id: owner };
+    return JSON.stringify({ ...waiting, approval: approvalView(approval) });
   };
   return [
     route({
       ...OPERATOR,
       method: "POST",
       path: "/admin/deposits",
-      summary: "Credit a user with what came in, once for each reference",
+      summary:
+        "Credit a user with what came in, once for each reference; two operators where the two-person rule covers deposits",
       body: W.NewDeposit,
-      response: W.Deposit,
+      response: W.NewDepositAnswer,
       status: 201,
       async handler(request) {
         const { user_id, amount, reference } = request.body as Static<typeof W.NewDeposit>;
@@ -78,16 +97,17 @@ function depositRoutes({ accounts, history, writer }: MoneyAdminContext): Route[
       response: S.pageOf(W.Deposit),
       handler({ query }) {
         const { user_id = null, ...rest } = query as Static<typeof W.UserQuery>;
-        return historyPage(history.deposits({ userId: user_id, ...readPage(rest) }), depositView);
+        return historyPage(history.deposits({ userId: user_id, ...readPage(rest) }), paymentView);
       },
     }),
     route({
       ...OPERATOR,
       method: "POST",
       path: "/admin/house/deposits",
-      summary: "Fund the house account, once for each reference",
+      summary:
+        "Fund the house account, once for each reference; two operators where the two-person rule covers deposits",
       body: W.HousePayment,
-      response: W.Deposit,
+      response: W.NewDepositAnswer,
       status: 201,
       handler(request) {
         const { amount, reference } = request.body as Static<typeof W.HousePayment>;
@@ -97,8 +117,13 @@ function depositRoutes({ accounts, history, writer }: MoneyAdminContext): Route[
   ];
 }
 
-function depositView(payment: Payment): object {
+function paymentView(payment: Payment): object {
   return { ...ownPaymentView(payment), user_id: payment.userId === HOUSE ? null : payment.userId };
+}
+
+/** A deposit that is credited: nothing waits. */
+function depositView(payment: Payment): object {
+  return { ...paymentView(payment), approval: null };
 }
 
 /** @throws ApiError 40000 for one that a seed may use */
@@ -136,9 +161,9 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
       const wish = { action: WITHDRAW_FROM_HOUSE, subject: HOUSE, details, userId: null };
       const context = contextOf(request);
       const operator = operatorOf(request);
-      const pay = async (ending: readonly AccountWrite[]): Promise<Payment> => {
+      const pay = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<Payment> => {
         const write: AccountWrite = { kind: "withdrawFromHouse", amount, reference, at: context.now };
-        const line = audit(context, operator.actor, { ...wish, subject: null });
+        const line = audit(context, operator.actor, { ...wish, subject: null, details: withFirst(details, first) });
         const [result] = await writer.write([write, ...ending], [line]);
         const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: context.now };
         return result!.created ? made : (await history.payment(reference))!;

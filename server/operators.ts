@@ -2,6 +2,7 @@
 
 import type { Static } from "typebox";
 import { actorOf } from "./audit.ts";
+import { ApiError, ErrorKind } from "./errors.ts";
 import type { RouteRequest } from "./route.ts";
 import type { NoteOnly } from "./text-schemas.ts";
 
@@ -20,6 +21,16 @@ const SHELL: Operator = { actor: "admin", userId: null };
 /** Whoever asks, on a route for operators. */
 export function operatorOf({ principal }: Pick<RouteRequest, "principal">): Operator {
   return principal === null ? SHELL : { actor: actorOf(principal), userId: principal.userId };
+}
+
+/**
+ * Nobody acts on an account of their own, alone or as one of two. The machine's shell has no account.
+ * @param userId whose account it is; null: nobody's in particular
+ * @throws ApiError 40300
+ */
+export function checkNotOwn(operator: Operator, userId: number | null): void {
+  if (userId === null || userId !== operator.userId) return;
+  throw new ApiError(ErrorKind.forbidden, "the account is your own: another operator must act on it");
 }
 
 /** What they note beside it. */

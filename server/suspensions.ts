@@ -4,7 +4,7 @@ import type { Accounts, Credential, User } from "./accounts.ts";
 import { Alone } from "./alone.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { ApiError, ErrorKind } from "./errors.ts";
-import type { Operator } from "./operators.ts";
+import { checkNotOwn, type Operator } from "./operators.ts";
 import { changeUser } from "./users.ts";
 
 const BEING_SUSPENDED = "the account is being suspended: try again";
@@ -27,10 +27,10 @@ export class Suspensions {
     this.options = options;
   }
 
-  /** @throws ApiError 40900 for the operator itself, or where it is so already */
+  /** @throws ApiError 40300 for the operator's own account, 40900 where it is so already */
   async suspend(user: User, note: string | null, operator: Operator, context: RequestContext): Promise<void> {
     const { accounts, writer, endSockets, cancelOrders } = this.options;
-    if (user.id === operator.userId) throw conflict("an operator cannot suspend itself");
+    checkNotOwn(operator, user.id);
     if (user.suspendedAt !== null) throw conflict("the account is suspended already");
     const write = changeUser(user, { suspendedAt: context.now });
     const canceled = cancelOrders(user.id);
@@ -42,8 +42,9 @@ export class Suspensions {
     });
   }
 
-  /** Canceled orders stay canceled. @throws ApiError 40900 unless the account is suspended */
+  /** Canceled orders stay canceled. @throws ApiError 40300 as above, 40900 unless the account is suspended */
   async restore(user: User, note: string | null, operator: Operator, context: RequestContext): Promise<void> {
+    checkNotOwn(operator, user.id);
     if (user.suspendedAt === null) throw conflict("the account is not suspended");
     if (this.beginning.has(user.id)) throw conflict(BEING_SUSPENDED);
     const write = changeUser(user, { suspendedAt: null });

@@ -63,6 +63,13 @@ export const Approval = closed({
   approved_by: Type.String(),
   created_at: Time,
 });
+/** What became of a request for a deposit: it is credited, or its first approval waits. */
+export const NewDepositAnswer = closed({
+  ...Deposit.properties,
+  id: nullable(Type.Integer({ minimum: 1, description: "null: not credited yet" })),
+  created_at: nullable(Time),
+  approval: nullable(Approval),
+});
 export const WithdrawalDecision = closed({
   withdrawal: Withdrawal,
   approval: nullable(Approval),

@@ -8,7 +8,7 @@ import { MAX_PENDING_WITHDRAWALS, MAX_WITHDRAWAL_MAILS_PER_HOUR } from "../engin
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, Principal } from "./accounts.ts";
 import { Alone } from "./alone.ts";
-import type { Approvals } from "./approvals.ts";
+import { type Approvals, withFirst } from "./approvals.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { ApiError, ErrorKind, notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
@@ -17,7 +17,7 @@ import { HourlyLimit } from "./hourly-limit.ts";
 import type { Withdrawal } from "./ledger-reader.ts";
 import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "./messages.ts";
 import type { Messenger } from "./messenger.ts";
-import type { Operator } from "./operators.ts";
+import { checkNotOwn, type Operator } from "./operators.ts";
 import { checkBalance } from "./order-entry.ts";
 
 const PAY = "withdrawal.pay";
@@ -95,10 +95,11 @@ export class Withdrawals {
     return this.deciding.run(found, () => this.end(found, "canceled", null, actorOf(principal), context));
   }
 
-  /** By an operator. @throws ApiError 4040, 40900 unless it is pending */
+  /** By an operator. @throws ApiError 4040, 40300 for the operator's own, 40900 unless it is pending */
   async refuse(id: number, note: string | null, operator: Operator, context: RequestContext): Promise<Withdrawal> {
     const found = this.pending.get(id);
     if (found === undefined) throw await this.whyNot(id, null);
+    checkNotOwn(operator, found.userId);
     return this.deciding.run(found, async () => {
       const refused = await this.end(found, "refused", note, operator.actor, context);
       this.options.messenger.sendMail(withdrawalRefusedMail(this.emailOf(found), found.amount));
@@ -132,12 +133,13 @@ export class Withdrawals {
   ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
     const { accounts, approvals, writer, messenger } = this.options;
     const { id, userId, amount, address } = found;
+    checkNotOwn(operator, userId);
     if (accounts.user(userId)!.suspendedAt !== null) throw conflict("the user is suspended");
     const details = { user_id: userId, amount, address, ...payout };
     const wish = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
-    const { approval } = await approvals.ask(wish, operator, context, async (ending) => {
+    const { approval } = await approvals.ask(wish, operator, context, async (ending, first) => {
       const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: context.now };
-      const change = { action: PAY, userId, subject: id, details };
+      const change = { action: PAY, userId, subject: id, details: withFirst(details, first) };
       await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
     });
     if (approval !== null) return { withdrawal: { ...found, ...UNDECIDED }, approval };

@@ -222,14 +222,17 @@ export const INVARIANTS: readonly Invariant[] = [
        OR (status <> 'paid' AND reference IS NOT NULL)`,
   },
   {
-    name: "each approval is of a withdrawal, a market or the house, and open only while that is undecided",
+    name: "each approval is of a withdrawal, a market, a user or the house, and open only while that is undecided",
     of: ["approvals"],
     sql: `SELECT a.id, action, subject FROM approvals a
-     LEFT JOIN withdrawals w ON w.id = subject LEFT JOIN markets m ON m.id = subject
+     LEFT JOIN withdrawals w ON w.id = subject LEFT JOIN markets m ON m.id = subject LEFT JOIN users u ON u.id = subject
+     LEFT JOIN entries e ON e.reference = a.reference AND e.user_id = subject AND e.type = 'deposit'
      WHERE NOT CASE substr(action, 1, instr(action, '.'))
        WHEN 'withdrawal.' THEN w.id IS NOT NULL AND (ended_at IS NOT NULL OR w.status = 'pending')
        WHEN 'market.' THEN m.id IS NOT NULL AND (ended_at IS NOT NULL OR m.status NOT IN (4, 5))
-       WHEN 'house.' THEN subject = 0 ELSE 0 END`,
+       WHEN 'wallet.' THEN u.id IS NOT NULL AND (ended_at IS NOT NULL OR e.id IS NULL)
+       WHEN 'user.' THEN u.id IS NOT NULL
+       WHEN 'house.' THEN subject = 0 AND (ended_at IS NOT NULL OR e.id IS NULL) ELSE 0 END`,
   },
   {
     name: "what an order filled = the sum of its fills",

@@ -250,6 +250,8 @@ export interface ApprovalRow {
   id: number;
   action: string;
   subject: number;
+  /** Tells several of one subject apart; "" where nothing needs to. */
+  reference: string;
   details: string;
   actor: string;
   createdAt: number;
@@ -294,7 +296,7 @@ export function loadPendingWithdrawals(db: Database.Database): WithdrawalRow[] {
 export function loadApprovals(db: Database.Database): ApprovalRow[] {
   return db
     .prepare(
-      `SELECT id, action, subject, details, actor, created_at AS createdAt FROM approvals
+      `SELECT id, action, subject, reference, details, actor, created_at AS createdAt FROM approvals
        WHERE ended_at IS NULL ORDER BY id`,
     )
     .all() as ApprovalRow[];

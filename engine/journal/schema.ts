@@ -352,5 +352,10 @@ export const MIGRATIONS: readonly string[] = [
   -- many live orders the user may have.
   ALTER TABLE users ADD COLUMN merge_fee INTEGER;
   ALTER TABLE users ADD COLUMN max_live_orders INTEGER;
+
+  -- approvals.reference: tells several of one subject apart, such as deposits to one user ('': nothing needs to).
+  ALTER TABLE approvals ADD COLUMN reference TEXT NOT NULL DEFAULT '';
+  DROP INDEX open_approvals;
+  CREATE UNIQUE INDEX open_approvals ON approvals (action, subject, reference) WHERE ended_at IS NULL;
   `,
 ];

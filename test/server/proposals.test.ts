@@ -16,7 +16,7 @@ import {
 } from "./support/markets.ts";
 import { Socket } from "./support/socket.ts";
 import { alone, BUY, expectRefused, post, restartWith, terms } from "./support/trading.ts";
-import { World } from "./support/world.ts";
+import { USDC, World } from "./support/world.ts";
 
 const propose = (user: Client, body: object = newMarket()) =>
   user.request<MarketJson>("POST", "/markets/proposals", { body });
@@ -36,6 +36,38 @@ describe("on one server", () => {
     await expectBalanced(world.anonymous());
     operator.close();
     await expectEndsWell(world);
+  });
+
+  test("nobody decides on a proposal of their own, nor what it or their shares pay: another operator does", async () => {
+    const second = await asOperator(world, "second");
+    const { id } = (await propose(operator)).data;
+    const path = `/admin/markets/${id}`;
+    const text = /^the proposal is your own: another operator/;
+    for (const decision of ["approve", "refuse"] as const) {
+      await expectRefused(decide(operator, id, decision), 403, 40300, text);
+    }
+    await expectRefused(operator.request("POST", `${path}/open`, { body: {} }), 403, 40300, text);
+    const { outcomes } = (await decide(second, id, "approve")).data;
+    await second.data("POST", "/admin/deposits", { user_id: 1, amount: USDC, reference: "for a share" });
+    await operator.data("POST", "/wallet/split", { market_id: id, quantity: 1 });
+    // Its life is no matter of money.
+    for (const step of ["halt", "resume", "close"]) await take(operator, { id }, step);
+    const resolution = { outcome_id: outcomes[0]!.id };
+    const resolve = (by: Client) => by.request("POST", `${path}/resolve`, { body: resolution });
+    await expectRefused(resolve(operator), 403, 40300, /^you proposed this market: another operator/);
+    expect((await resolve(second)).code).toBe(0);
+    const market = world.market();
+    await operator.data("POST", "/wallet/split", { market_id: market.id, quantity: 1 });
+    await take(operator, market, "close");
+    for (const [end, body] of [
+      ["resolve", { payouts: [10_000, 0] }],
+      ["void", {}],
+    ] as const) {
+      const asked = operator.request("POST", `/admin/markets/${market.id}/${end}`, { body });
+      await expectRefused(asked, 403, 40300, /^you hold shares of this market: another operator/);
+    }
+    await take(second, market, "void");
+    second.close();
   });
 
   test("one that is approved is a market like any other, and its proposer is told", async () => {

@@ -1,13 +1,13 @@
 /** The two-person rule under races: what was taken back is not done, and an approval counts while who gave it is in office. */
 import { expect, test } from "vitest";
 import { admin } from "./support/admin.ts";
-import type { MarketJson } from "./support/client.ts";
+import type { Answer, Client, MarketJson } from "./support/client.ts";
 import { rowsOf } from "./support/data-dir.ts";
 import { PASSWORD, signIn } from "./support/identity.ts";
 import { ask, asOperator, OPERATORS, type SettlementJson, take } from "./support/markets.ts";
-import { pay, withdraw } from "./support/money.ts";
+import { type ApprovalJson, auditOf, type NewDepositJson, pay, withdraw } from "./support/money.ts";
 import { userNamed } from "./support/operator.ts";
-import { alone } from "./support/trading.ts";
+import { alone, expectRefused } from "./support/trading.ts";
 import { PUBLIC_URL, USDC, type World } from "./support/world.ts";
 
 const MARKETS = 10;
@@ -18,6 +18,18 @@ const OPTIONS = {
   env: { PUBLIC_URL, TWO_PERSON_RULE: "withdrawals,resolutions" },
 };
 const WISH = { payouts: [10_000, 0] };
+
+const ALL = "withdrawals,resolutions,deposits,terms";
+/** A request and what an operator may do with it. */
+type Ask = (operator: Client) => Promise<Answer<NewDepositJson>>;
+const crediting =
+  (userId: number, amount: number, reference: string): Ask =>
+  (operator) =>
+    operator.request("POST", "/admin/deposits", { body: { user_id: userId, amount, reference } });
+const funding =
+  (amount: number, reference: string): Ask =>
+  (operator) =>
+    operator.request("POST", "/admin/house/deposits", { body: { amount, reference } });
 
 const both = (world: World) => Promise.all([asOperator(world), asOperator(world, "second")]);
 
@@ -99,6 +111,65 @@ test("the approval of one who is an operator no more, or suspended, is none; nor
     // The shell is somebody else.
     const resolved = await admin(world.server.dataDir, "market", "resolve", String(market.id), "--payouts", "10000,0");
     expect(JSON.parse(resolved.out)).toMatchObject({ market: { status: "resolved" }, approval: null });
+    for (const client of [first, second]) client.close();
+  });
+});
+
+test("a deposit is credited once, by the second of two, whatever is repeated, at once or over a kill -9", async () => {
+  await alone({ ...OPTIONS, env: { PUBLIC_URL, TWO_PERSON_RULE: ALL } }, async (world) => {
+    let [first, second] = await both(world);
+    const payee = await userNamed(first, "payee");
+    const total = async (): Promise<number> => (await userNamed(first, "payee")).balance.total;
+    const wire = crediting(payee.id, 7 * USDC, "wire 1");
+    const asked = await wire(first);
+    const { approval } = asked.data;
+    expect(asked.data).toEqual({
+      ...{ id: null, user_id: payee.id, amount: 7 * USDC, reference: "wire 1", created_at: null },
+      approval: {
+        ...{ id: approval!.id, action: "wallet.deposit", subject: payee.id, created_at: approval!.created_at },
+        ...{ details: { amount: 7 * USDC, reference: "wire 1" }, approved_by: approval!.approved_by },
+      },
+    });
+    expect(auditOf(world.server.dataDir, asked).map(({ action }) => action)).toEqual(["wallet.deposit.approve"]);
+    // The first alone credits nothing, and another amount is another request.
+    expect((await wire(first)).data).toEqual(asked.data);
+    await expectRefused(crediting(payee.id, 8 * USDC, "wire 1")(second), 409, 40900, /asked for something else/);
+    // Several of one user wait at one time, each with its reference.
+    const others = await Promise.all([2, 3].map((n) => crediting(payee.id, n, `wire ${n}`)(first)));
+    expect(others.map(({ data }) => data.id)).toEqual([null, null]);
+    expect((await first.all<ApprovalJson>("/admin/approvals")).map(({ details }) => details)).toHaveLength(3);
+    expect(await total()).toBe(100 * USDC);
+    for (const client of [first, second]) client.close();
+    await world.server.kill();
+    world.server = await world.server.restart();
+    [first, second] = await both(world);
+    const credited = await wire(second);
+    expect(credited.data).toMatchObject({ id: expect.any(Number), amount: 7 * USDC, approval: null });
+    const [line] = auditOf(world.server.dataDir, credited);
+    expect(line).toMatchObject({ action: "wallet.deposit", subject: credited.data.id });
+    expect(line!.details).toEqual({
+      ...{ amount: 7 * USDC, reference: "wire 1" },
+      ...{ approved_by: approval!.approved_by, approved_at: approval!.created_at },
+    });
+    for (const operator of [first, second]) expect((await wire(operator)).data).toEqual(credited.data);
+    await expectRefused(crediting(payee.id, 8 * USDC, "wire 1")(first), 409, 40900, /another one has it/);
+    expect(await total()).toBe(107 * USDC);
+    // Each asks at once, several times over: one deposit.
+    for (let round = 0; ; round++) {
+      const racing = crediting(payee.id, USDC, "race");
+      const answers = await Promise.all([first, second, first, second].map((operator) => racing(operator)));
+      for (const { code } of answers) expect([0, 40900]).toContain(code);
+      if (answers.some(({ data }) => data?.id != null)) break;
+      expect(round).toBeLessThan(10);
+    }
+    expect(await total()).toBe(108 * USDC);
+    // The house too, and the shell is one person more.
+    expect((await funding(5, "lent")(first)).data).toMatchObject({ id: null, user_id: null });
+    const funded = await admin(world.server.dataDir, "house", "deposit", "5", "lent");
+    expect(JSON.parse(funded.out)).toMatchObject({ id: expect.any(Number), approval: null });
+    const alone = await admin(world.server.dataDir, "deposit", "payee@example.com", "1usdc", "shell");
+    expect(JSON.parse(alone.out)).toMatchObject({ id: null, approval: { approved_by: "admin" } });
+    expect(await total()).toBe(108 * USDC);
     for (const client of [first, second]) client.close();
   });
 });

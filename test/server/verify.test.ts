@@ -282,6 +282,13 @@ test.for([
   ["each approval is of", "UPDATE approvals SET action = 'house.withdraw'"],
   ["each approval is of", "UPDATE approvals SET ended_at = NULL WHERE id = 2"],
   ["each approval is of", "UPDATE approvals SET subject = 1 WHERE id = 1"],
+  ["each approval is of", "UPDATE approvals SET action = 'wallet.deposit', subject = 99 WHERE id = 1"],
+  ["each approval is of", "UPDATE approvals SET action = 'user.set_terms', subject = 99 WHERE id = 1"],
+  [
+    "each approval is of",
+    `UPDATE approvals SET action = 'wallet.deposit', ended_at = NULL, (subject, reference) =
+       (SELECT user_id, reference FROM entries WHERE type = 'deposit' AND user_id > 0) WHERE id = 1`,
+  ],
   ["what an order filled", "UPDATE orders SET remaining = 1 WHERE status = 5"],
   ["what an order filled", "UPDATE fills SET order_id = order_id + 1 WHERE id = (SELECT min(id) FROM fills)"],
   ["an order's state fits", "UPDATE orders SET status = 3 WHERE status = 5"],

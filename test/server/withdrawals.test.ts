@@ -298,9 +298,12 @@ describe("one operator is enough", () => {
     await expectRefused(refuse(chief, 999_999), 404, 4040);
     await cancel(owner, id);
     await expectRefused(cancel(other, id), 404, 4040);
-    // An operator's own: alone it may.
+    // An operator's own: another operator decides on it, the owner may cancel it.
     const own = await withdraw(chief, USDC);
-    expect((await pay(chief, own.id)).data.withdrawal.status).toBe("paid");
+    await expectRefused(pay(chief, own.id), 403, 40300, /^the account is your own/);
+    await expectRefused(refuse(chief, own.id), 403, 40300, /^the account is your own/);
+    expect(await chief.balance()).toEqual(balanceOf(USDC));
+    expect((await pay(deputy, own.id)).data.withdrawal.status).toBe("paid");
   });
 
   test("lists: newest first by cursor, of one status, of one user", async () => {
@@ -448,9 +451,9 @@ describe("with the two-person rule", () => {
 
   test("nobody approves of a payment to oneself", async () => {
     const { id } = await withdraw(chief, USDC);
-    await expectRefused(pay(chief, id), 403, 40300, /one's own/);
+    await expectRefused(pay(chief, id), 403, 40300, /^the account is your own/);
     expect((await pay(deputy, id)).data.approval).not.toBeNull();
-    await expectRefused(pay(chief, id), 403, 40300, /one's own/);
+    await expectRefused(pay(chief, id), 403, 40300, /^the account is your own/);
     expect((await refuse(deputy, id)).data.withdrawal.status).toBe("refused");
     expect(await approvals()).toEqual([]);
   });

@@ -6,6 +6,7 @@ import type { Answer, Client, TransactionJson } from "./client.ts";
 import { rowsOf } from "./data-dir.ts";
 
 export type DepositJson = Static<typeof W.Deposit>;
+export type NewDepositJson = Static<typeof W.NewDepositAnswer>;
 export type WithdrawalJson = Static<typeof W.OwnWithdrawal>;
 export type AdminWithdrawalJson = Static<typeof W.Withdrawal>;
 export type DecisionJson = Static<typeof W.WithdrawalDecision>;
