@@ -21,7 +21,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
   "POST /admin/deposits": text("creditDeposit", {
     errors: [404, 409],
     body: { user_id: 3, amount: 250_000_000, reference: "wire 2026-11-22 0001" } satisfies Static<typeof W.NewDeposit>,
-    response: example.deposit,
+    response: { ...example.deposit, approval: null } satisfies Static<typeof W.NewDepositAnswer>,
   }),
   "GET /admin/deposits": text("listAllDeposits", {
     query: { user_id: 3 } satisfies Static<typeof W.UserQuery>,
@@ -30,7 +30,10 @@ export const OPERATOR_TEXTS: OperationTexts = {
   "POST /admin/house/deposits": text("fundHouse", {
     errors: [409],
     body: { amount: 5_000_000, reference: "house 2026-11-22 0001" } satisfies Static<typeof W.HousePayment>,
-    response: { ...example.deposit, amount: 5_000_000, reference: "house 2026-11-22 0001", user_id: null },
+    response: {
+      ...{ ...example.deposit, amount: 5_000_000, reference: "house 2026-11-22 0001" },
+      ...{ user_id: null, approval: null },
+    } satisfies Static<typeof W.NewDepositAnswer>,
   }),
   "POST /admin/house/withdrawals": text("withdrawFromHouse", {
     errors: [409, 422],
