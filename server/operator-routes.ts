@@ -4,20 +4,21 @@ import { MAX_USERS_WALKED } from "../engine/limits.ts";
 import { userView } from "./account-routes.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, User } from "./accounts.ts";
+import { type Approvals, approvalView, withFirst } from "./approvals.ts";
 import { audit, contextOf } from "./audit.ts";
-import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
+import { badRequest, notFound } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import type { Kyc } from "./kyc.ts";
 import * as O from "./operator-schemas.ts";
-import { noteOf, OPERATOR, operatorOf } from "./operators.ts";
+import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "./operators.ts";
 import { checkSpan, pageJson, readPage } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import type { Suspensions } from "./suspensions.ts";
 import { TERM_FIELDS, TermsChange, termsIn, termsView } from "./terms.ts";
 import { NoteOnly } from "./text-schemas.ts";
-import { changeTerms } from "./users.ts";
+import { changeTerms, checkRates } from "./users.ts";
 import { balanceView } from "./views.ts";
 
 export interface OperatorRouteContext {
@@ -27,7 +28,10 @@ export interface OperatorRouteContext {
   readonly writer: AccountWriter;
   readonly kyc: Kyc;
   readonly suspensions: Suspensions;
+  readonly approvals: Approvals;
 }
+
+const SET_TERMS = "user.set_terms";
 
 export function createOperatorRoutes(context: OperatorRouteContext): Route[] {
   return [...userRoutes(context), ...applicationRoutes(context), auditRoute(context)];
@@ -35,8 +39,12 @@ export function createOperatorRoutes(context: OperatorRouteContext): Route[] {
 
 // ---------------------------------------------------------------- users
 
-function userRoutes({ accounts, exchange, writer, suspensions }: OperatorRouteContext): Route[] {
-  const json = (user: User, now: number): string => JSON.stringify(operatorUserView(user, exchange, now));
+function userRoutes({ accounts, exchange, writer, suspensions, approvals }: OperatorRouteContext): Route[] {
+  const json = (user: User, now: number): string => {
+    const approval = approvals.find(SET_TERMS, user.id);
+    const terms_approval = approval && approvalView(approval);
+    return JSON.stringify({ ...operatorUserView(user, exchange, now), terms_approval });
+  };
   const userIn = ({ params }: RouteRequest): User => {
     const user = accounts.user(pathId(params[0], "user"));
     if (user === undefined) throw notFound("user");
@@ -86,19 +94,26 @@ function userRoutes({ accounts, exchange, writer, suspensions }: OperatorRouteCo
       ...OPERATOR,
       method: "PATCH",
       path: "/admin/users/:id/terms",
-      summary: "Set the user's own daily limit, fees and rate limits; null: as for everybody again",
+      summary:
+        "Set the user's own daily limit, fees and rate limits; null: as for everybody again. Two operators where the two-person rule covers terms",
       body: TermsChange,
       response: O.OperatorUser,
       async handler(request) {
         const user = userIn(request);
+        const operator = operatorOf(request);
+        const context = contextOf(request);
+        checkNotOwn(operator, user.id);
         const body = request.body as TermsChange;
-        if (user.id === operatorOf(request).userId) {
-          throw new ApiError(ErrorKind.forbidden, "another operator must set one's own terms");
-        }
-        if (Object.keys(body).length === 0) throw badRequest(`${TERM_FIELDS.join(", ")}: give one of them or more`);
-        const change = { action: "user.set_terms", userId: user.id, subject: user.id, details: body };
-        const line = audit(contextOf(request), operatorOf(request).actor, change);
-        await writer.write([changeTerms(user, termsIn(body))], [line]);
+        // In one order, whatever the request's: the second operator must ask for the same.
+        const named = TERM_FIELDS.filter((name) => name in body);
+        if (named.length === 0) throw badRequest(`${TERM_FIELDS.join(", ")}: give one of them or more`);
+        const details = Object.fromEntries(named.map((name) => [name, body[name]]));
+        checkRates({ ...user, ...termsIn(body) });
+        const change = { action: SET_TERMS, userId: user.id, subject: user.id, details };
+        await approvals.ask({ ...change, rule: "terms" }, operator, context, async (ending, first) => {
+          const line = audit(context, operator.actor, { ...change, details: withFirst(details, first) });
+          await writer.write([changeTerms(user, termsIn(body)), ...ending], [line]);
+        });
         return json(user, request.now);
       },
     }),

@@ -3,6 +3,7 @@ import Type, { type TSchema } from "typebox";
 import { MAX_AUDIT_WALKED, MAX_USERS_WALKED } from "../engine/limits.ts";
 import * as S from "./schemas.ts";
 import * as T from "./terms.ts";
+import { Approval } from "./wallet-schemas.ts";
 
 /** A page of a list whose filters may fit little of it. */
 function walkOf<T extends TSchema>(item: T, bound: number) {
@@ -25,6 +26,7 @@ export const OperatorUser = S.closed({
   suspended_at: S.nullable(S.Time),
   balance: S.Balance,
   terms: T.Terms,
+  terms_approval: S.nullable(Approval),
 });
 export const Users = walkOf(OperatorUser, MAX_USERS_WALKED);
 

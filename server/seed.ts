@@ -4,13 +4,14 @@
  */
 import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
-import type { UserTerms } from "../engine/journal/load.ts";
+import { USUAL_TERMS, type UserTerms } from "../engine/journal/load.ts";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
 import { MAX_EMAIL_LENGTH, MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../engine/limits.ts";
 import { hashToken, SCOPES, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
 import { ConfigError } from "./config.ts";
-import { ApiError } from "./errors.ts";
+import { ApiError, badRequest } from "./errors.ts";
 import { TermsChange, termsIn, termsView } from "./terms.ts";
+import { checkRates } from "./users.ts";
 import { compileSchema } from "./validate.ts";
 
 const closed = <T extends Parameters<typeof Type.Object>[0]>(properties: T) =>
@@ -62,10 +63,21 @@ export type Seed = Static<typeof SeedSchema>;
 /** @throws ConfigError naming the file and the field */
 export function readSeed(path: string): Seed {
   try {
-    return compileSchema(SeedSchema)(JSON.parse(readFileSync(path, "utf8")));
+    const seed = compileSchema(SeedSchema)(JSON.parse(readFileSync(path, "utf8")));
+    for (const [i, { terms }] of (seed.users ?? []).entries()) if (terms !== undefined) checkSeededRates(terms, i);
+    return seed;
   } catch (error) {
     const why = error instanceof ApiError || error instanceof SyntaxError ? error.message : String(error);
     throw new ConfigError(`SEED_FILE: ${path}: ${why}`);
+  }
+}
+
+/** Before anything is made. @throws ApiError naming the user's place and the term */
+function checkSeededRates(terms: TermsChange, index: number): void {
+  try {
+    checkRates({ ...USUAL_TERMS, ...termsIn(terms) });
+  } catch (error) {
+    throw badRequest(`users/${index}/terms/${(error as Error).message}`);
   }
 }
 

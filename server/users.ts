@@ -5,7 +5,9 @@
 import { TERM_NAMES, type UserTerms } from "../engine/journal/load.ts";
 import type { AccountWrite } from "../engine/journal/writes.ts";
 import { DAILY_ACTIVITY_LIMIT_MICRO } from "../engine/limits.ts";
+import { makerRebateBps, tradingFeeBps } from "../engine/money.ts";
 import type { User } from "./accounts.ts";
+import { badRequest } from "./errors.ts";
 
 type Changes = Partial<
   Pick<User, "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role">
@@ -20,8 +22,30 @@ export function changeUser(user: User, changes: Changes): AccountWrite {
   return { kind: "update", table: "users", id: user.id, set: all };
 }
 
-/** Two requests that change different terms at one time both count: each writes all of them as they are now. */
+/**
+ * No account gets more for a resting order than it pays on its own sales: what it sells to itself must not earn it
+ * anything. Counts what an account has, its own terms or everybody's. Contract, section 6.
+ * @throws ApiError 40000 naming the rebate and the fee
+ */
+export function checkRates(terms: Pick<UserTerms, "tradingFee" | "makerRebate" | "patRebate">): void {
+  const fee = tradingFeeBps(terms);
+  for (const [name, own, isPat] of [
+    ["maker_rebate", terms.makerRebate, false],
+    ["pat_rebate", terms.patRebate, true],
+  ] as const) {
+    const rebate = makerRebateBps(terms, isPat);
+    if (rebate <= fee) continue;
+    const whose = own === null ? " as for everybody" : "";
+    throw badRequest(`${name}: ${rebate} BPS${whose} is more than the account's trading_fee of ${fee} BPS`);
+  }
+}
+
+/**
+ * Two requests that change different terms at one time both count: each writes all of them as they are now.
+ * @throws ApiError 40000 where the rebates would exceed the fee; then nothing changed
+ */
 export function changeTerms(user: User, changes: Partial<UserTerms>): AccountWrite {
+  checkRates({ ...user, ...changes });
   Object.assign(user, changes);
   const terms = Object.fromEntries(TERM_NAMES.map((name) => [name, user[name]])) as unknown as UserTerms;
   return { kind: "setTerms", userId: user.id, ...terms };

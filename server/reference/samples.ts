@@ -288,6 +288,7 @@ export const operatorUser: Static<typeof O.OperatorUser> = {
   suspended_at: null,
   balance,
   terms: termsView(USUAL_TERMS),
+  terms_approval: null,
 };
 export const operatorApplication: Static<typeof O.OperatorApplication> = {
   ...identityApplication,

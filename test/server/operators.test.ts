@@ -82,6 +82,7 @@ describe("users", () => {
         rate_limit_factor: null,
         max_live_orders: null,
       },
+      terms_approval: null,
       created_at: user.created_at,
     });
     expect(await operator.get(`/admin/users/${user.id}`)).toEqual(user);

@@ -6,7 +6,7 @@ import { rowsOf } from "./support/data-dir.ts";
 import { PASSWORD, signIn } from "./support/identity.ts";
 import { ask, asOperator, OPERATORS, type SettlementJson, take } from "./support/markets.ts";
 import { type ApprovalJson, auditOf, type NewDepositJson, pay, withdraw } from "./support/money.ts";
-import { userNamed } from "./support/operator.ts";
+import { type OperatorUserJson, userNamed } from "./support/operator.ts";
 import { alone, expectRefused } from "./support/trading.ts";
 import { PUBLIC_URL, USDC, type World } from "./support/world.ts";
 
@@ -170,6 +170,42 @@ test("a deposit is credited once, by the second of two, whatever is repeated, at
     const alone = await admin(world.server.dataDir, "deposit", "payee@example.com", "1usdc", "shell");
     expect(JSON.parse(alone.out)).toMatchObject({ id: null, approval: { approved_by: "admin" } });
     expect(await total()).toBe(108 * USDC);
+    for (const client of [first, second]) client.close();
+  });
+});
+
+test("terms are set by the second of two who ask for the same, in whatever order of fields, never for their own", async () => {
+  await alone({ ...OPTIONS, env: { PUBLIC_URL, TWO_PERSON_RULE: "terms" } }, async (world) => {
+    let [first, second] = await both(world);
+    const { id, terms: usual } = await userNamed(first, "payee");
+    const change = (operator: Client, body: object, user = id) =>
+      operator.request<OperatorUserJson>("PATCH", `/admin/users/${user}/terms`, { body });
+    const wish = { trading_fee: 50, pat_rebate: 20 };
+    const asked = await change(first, wish);
+    const { terms_approval } = asked.data;
+    expect([asked.data.terms, terms_approval]).toMatchObject([
+      usual,
+      { action: "user.set_terms", subject: id, details: wish, approved_by: expect.stringMatching(/^operator \d+$/) },
+    ]);
+    expect(auditOf(world.server.dataDir, asked)).toMatchObject([{ action: "user.set_terms.approve", user_id: id }]);
+    expect(await second.all("/admin/approvals")).toEqual([terms_approval]);
+    expect((await userNamed(second, "payee")).terms_approval).toEqual(terms_approval);
+    await expectRefused(change(second, { trading_fee: 51, pat_rebate: 20 }), 409, 40900, /asked for something else/);
+    // What can't be done is not approved of.
+    await expectRefused(change(second, { trading_fee: 1 }), 400, 40000, /^pat_rebate/);
+    for (const client of [first, second]) client.close();
+    await world.server.kill();
+    world.server = await world.server.restart();
+    [first, second] = await both(world);
+    const set = await change(second, { pat_rebate: 20, trading_fee: 50 });
+    expect(set.data).toMatchObject({ terms: { ...usual, ...wish }, terms_approval: null });
+    const [line] = auditOf(world.server.dataDir, set);
+    const chain = { approved_by: terms_approval!.approved_by, approved_at: terms_approval!.created_at };
+    expect(line).toMatchObject({ action: "user.set_terms", details: { ...wish, ...chain } });
+    expect(await first.all("/admin/approvals")).toEqual([]);
+    const own = await userNamed(first, "operator");
+    expect((await change(second, { daily_limit: 1 }, own.id)).data.terms_approval).not.toBeNull();
+    await expectRefused(change(first, { daily_limit: 1 }, own.id), 403, 40300, /^the account is your own/);
     for (const client of [first, second]) client.close();
   });
 });

@@ -5,13 +5,17 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { UserTerms } from "../../engine/journal/load.ts";
 import {
+  MAKER_REBATE_BPS,
   MAX_MERGE_FEE_BPS,
   MAX_MONEY_MICRO,
   MAX_OWN_LIVE_ORDERS,
   MAX_OWN_RATE_BPS,
   MAX_OWN_REBATE_BPS,
   MAX_RATE_LIMIT_FACTOR,
+  PAT_REBATE_BPS,
+  TRADING_FEE_BPS,
 } from "../../engine/limits.ts";
+import type { Seed } from "../../server/seed.ts";
 import { admin } from "./support/admin.ts";
 import { eventually, expectBalanced, expectEndsWell } from "./support/checks.ts";
 import { Client, type OrderJson, type OwnFillJson, type TransactionJson } from "./support/client.ts";
@@ -21,8 +25,10 @@ import { OPERATOR, type OperatorUserJson, operatorOf, setTerms, userNamed } from
 import { Random } from "./support/random.ts";
 import { RandomTrading } from "./support/random-trading.ts";
 import { expectLimited, expectRate, type LimitsJson, rateOf } from "./support/rates.ts";
+import { TestServer } from "./support/server.ts";
 import { Socket } from "./support/socket.ts";
 import { BUY, SELL, terms } from "./support/terms.ts";
+import { restartWith } from "./support/trading.ts";
 import { type TestMarket, tokenOf, USDC, World, type WorldOptions } from "./support/world.ts";
 
 const PUBLIC_URL = "http://exchange.test";
@@ -60,9 +66,9 @@ describe("setting terms", () => {
     const id = await idOf("maker");
     const all = {
       daily_limit: 5 * USDC,
-      trading_fee: 0,
+      trading_fee: 10,
       maker_rebate: 1,
-      pat_rebate: MAX_OWN_REBATE_BPS,
+      pat_rebate: 3,
       merge_fee: 7,
       rate_limit_factor: 2,
       max_live_orders: 30_000,
@@ -121,7 +127,7 @@ describe("setting terms", () => {
     expect((await userNamed(operator, "maker")).terms).toEqual(none);
     const own = await idOf("operator");
     const asked = await operator.request("PATCH", `/admin/users/${own}/terms`, { body: { maker_rebate: 1 } });
-    expect([asked.code, asked.msg]).toEqual([40300, "another operator must set one's own terms"]);
+    expect([asked.code, asked.msg]).toEqual([40300, expect.stringMatching(/^the account is your own/)]);
     // The bounds themselves are in.
     const most = {
       daily_limit: MAX_MONEY_MICRO,
@@ -135,13 +141,46 @@ describe("setting terms", () => {
     expect((await setTerms(operator, id, most)).terms).toEqual(most);
   });
 
+  test("no rebate may exceed the fee that the account pays, whichever of them changes, from the shell and seeds too", async () => {
+    await start({ named: { maker: {} } });
+    const id = await idOf("maker");
+    const change = (body: object) => operator.request("PATCH", `/admin/users/${id}/terms`, { body });
+    const refused = async (body: object, message: string): Promise<void> => {
+      const { code, msg } = await change(body);
+      expect([body, code, msg]).toEqual([body, 40000, message]);
+    };
+    const more = "is more than the account's trading_fee of";
+    await refused({ trading_fee: 9 }, `pat_rebate: 10 BPS as for everybody ${more} 9 BPS`);
+    await refused({ trading_fee: 0, pat_rebate: 0 }, `maker_rebate: 5 BPS as for everybody ${more} 0 BPS`);
+    await refused({ trading_fee: 20, maker_rebate: 21 }, `maker_rebate: 21 BPS ${more} 20 BPS`);
+    expect((await change({ trading_fee: 20, pat_rebate: 20 })).code).toBe(0);
+    await refused({ pat_rebate: 21 }, `pat_rebate: 21 BPS ${more} 20 BPS`);
+    await refused({ trading_fee: 19 }, `pat_rebate: 20 BPS ${more} 19 BPS`);
+    expect((await change({ trading_fee: 0, maker_rebate: 0, pat_rebate: 0 })).code).toBe(0);
+    await refused({ maker_rebate: null }, `maker_rebate: 5 BPS as for everybody ${more} 0 BPS`);
+    const shell = await admin(world.server.dataDir, "terms", "maker@example.com", "--maker-rebate", "1");
+    expect([shell.code, shell.errors]).toEqual([1, expect.stringContaining(`maker_rebate: 1 BPS ${more} 0 BPS`)]);
+    const rates = { trading_fee: 0, maker_rebate: 0, pat_rebate: 0 };
+    expect((await userNamed(operator, "maker")).terms).toMatchObject(rates);
+    // One of before this rule is refused until its rebates fit; what they pay is bounded by each match's fees anyway.
+    await restartWith(world, "UPDATE users SET maker_rebate = 150 WHERE id = ?", id);
+    operator.close();
+    operator = await operatorOf(world.server, "operator", 4);
+    await refused({ daily_limit: 1 }, `maker_rebate: 150 BPS ${more} 0 BPS`);
+    expect((await change({ daily_limit: 1, maker_rebate: 0 })).code).toBe(0);
+    const users = [{ email: "a@example.com" }, { email: "b@example.com", terms: { trading_fee: 4, pat_rebate: 0 } }];
+    const { code, errors } = await TestServer.refuse({ seed: { users } as Seed });
+    const told = `users/1/terms/maker_rebate: 5 BPS as for everybody ${more} 4 BPS`;
+    expect([code, errors]).toEqual([1, expect.stringContaining(told)]);
+  });
+
   test("of changes of different terms at one time none is lost", async () => {
     await start({ named: { maker: {} } });
     const id = await idOf("maker");
     for (let round = 1; round <= 20; round++) {
       const wanted = {
         daily_limit: round,
-        trading_fee: round,
+        trading_fee: 100 + round,
         maker_rebate: round,
         merge_fee: round,
         rate_limit_factor: round,
@@ -312,7 +351,7 @@ test("fees and rebates of one's own, by the token, in the fill, the transactions
   expect(await limitsOf(session.client)).toMatchObject({ fees: { trading_fee: 150, maker_rebate: 5 } });
   const makerId = await idOf("maker");
   await setTerms(operator, makerId, { maker_rebate: 30, pat_rebate: 40 });
-  await setTerms(operator, await idOf("taker"), { trading_fee: 1 });
+  await setTerms(operator, await idOf("taker"), { trading_fee: 1, maker_rebate: 0, pat_rebate: 1 });
   expect(await limitsOf(maker)).toMatchObject({ fees: { trading_fee: 150, maker_rebate: 40 } });
   expect(await limitsOf(session.client)).toMatchObject({ fees: { trading_fee: 150, maker_rebate: 30 } });
   await world.split(taker, market, 100);
@@ -359,7 +398,12 @@ describe.each([1, 2])("with ENGINE_THREADS=%i", (threads) => {
     const ratesAt = new Map<number, ReadonlyMap<number, Rates>>();
     const changed = async (): Promise<void> => {
       const id = random.pick(ids);
-      const [tradingFee, makerRebate, patRebate] = [randomFee(random), randomRebate(random), randomRebate(random)];
+      const tradingFee = randomFee(random);
+      // No rebate may exceed the fee.
+      const atMost = (rebate: number | null, usual: number): number | null =>
+        (rebate ?? usual) > (tradingFee ?? TRADING_FEE_BPS) ? tradingFee : rebate;
+      const makerRebate = atMost(randomRebate(random), MAKER_REBATE_BPS);
+      const patRebate = atMost(randomRebate(random), PAT_REBATE_BPS);
       rates.set(id, { tradingFee, makerRebate, patRebate });
       await setTerms(operator, id, { trading_fee: tradingFee, maker_rebate: makerRebate, pat_rebate: patRebate });
     };
@@ -411,7 +455,13 @@ describe.each([1, 2])("with ENGINE_THREADS=%i", (threads) => {
     while (trading.answered < until) {
       const [user, name] = [random.pick(users), random.pick(["trading_fee", "maker_rebate", "pat_rebate"])];
       const rate = name === "trading_fee" ? randomFee(random) : randomRebate(random);
-      await setTerms(operator, user.id, { [name]: rate });
+      const wanted = { ...user.terms, [name]: rate };
+      const { trading_fee, maker_rebate, pat_rebate } = wanted;
+      const rebate = Math.max(maker_rebate ?? MAKER_REBATE_BPS, pat_rebate ?? PAT_REBATE_BPS);
+      const isRefused = rebate > (trading_fee ?? TRADING_FEE_BPS);
+      const asked = await operator.request("PATCH", `/admin/users/${user.id}/terms`, { body: { [name]: rate } });
+      expect([wanted, asked.code]).toEqual([wanted, isRefused ? 40000 : 0]);
+      if (!isRefused) user.terms = wanted;
     }
     await trading.stop();
     const agree = async (): Promise<void> => {
