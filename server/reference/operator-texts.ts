@@ -186,6 +186,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
     response: example.operatorUser,
   }),
   "PATCH /admin/users/:id/terms": text("setTerms", {
+    errors: [409],
     params: { id: 3 },
     body: { maker_rebate: 10, rate_limit_factor: 20 } satisfies TermsChange,
     response: {
