@@ -59,7 +59,7 @@ const keys = await SigningKeys.open(keyFolder, { ...service, tokenTtlMs: 900_000
 rmSync(keyFolder, { recursive: true });
 const authenticator = new Authenticator(accounts, keys);
 const times = { createdAt: now, lastUsedAt: now, expiresAt: now + 900_000 };
-const family = { family: "A".repeat(24), refreshHash: "", userAgent: null, address: null };
+const family = { family: "A".repeat(24), refreshHash: "", userAgent: null, address: null, amr: null };
 const scopes = ["markets:read", "markets:propose", "orders:write", "portfolio:read"];
 const sessionRow = { id: 1, userId: 1, grantId: null, method: "password", scopes: scopes.join(" ") };
 const session = accounts.addSession({ ...sessionRow, ...family, ...times })!;

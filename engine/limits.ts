@@ -123,6 +123,22 @@ export const AUTHORIZATION_CODE_MS = 60_000;
 export const MAX_AUTHORIZATION_CODES = 10_000;
 export const MAX_REDIRECT_URIS = 10;
 
+/** Of one user: TOTP secrets (each makes a guess likelier), passkeys, and recovery codes of one issue. */
+export const MAX_TOTPS_PER_USER = 2;
+export const MAX_PASSKEYS_PER_USER = 10;
+export const RECOVERY_CODES = 10;
+/** How long a factor that is being added waits for its confirmation, and how many may wait in all. */
+export const PENDING_FACTOR_MS = 600_000;
+export const MAX_PENDING_FACTORS = 10_000;
+/** How long a sign-in waits for its second step; how many of one user do, and of all. */
+export const SIGN_IN_CHALLENGE_MS = 300_000;
+export const MAX_CHALLENGES_PER_USER = 5;
+export const MAX_CHALLENGES = 50_000;
+/** Wrong codes of one user within an hour, at sign-in and, apart from that, of who is signed in. */
+export const MAX_WRONG_CODES_PER_HOUR = 10;
+/** How long a session may change second factors after a proof; also since its sign-in, where there is no password. */
+export const PROOF_MS = 300_000;
+
 export const MAX_BODY_BYTES = 64 * 1024;
 /** Of what anybody may send without a token to sign in. */
 export const MAX_SIGN_IN_BODY_BYTES = 8 * 1024;

@@ -15,13 +15,20 @@ import type { Pats } from "./pats.ts";
 import { readPhoneNumber } from "./phone-numbers.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
+import { FirstStep } from "./second-factor-schemas.ts";
+import type { Challenge } from "./second-factor-sign-in.ts";
 import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
 import type { Sessions } from "./sessions.ts";
 import { ATTEMPT_MS, type SocialSignIn } from "./social.ts";
 import { dailyLimitOf } from "./users.ts";
 
-export interface AccountRouteContext {
+export interface SignInContext {
   readonly exchange: Exchange;
+  /** The service's own address. */
+  readonly publicUrl: () => string;
+}
+
+export interface AccountRouteContext extends SignInContext {
   readonly accounts: Accounts;
   readonly auth: Auth;
   readonly sessions: Sessions;
@@ -29,8 +36,6 @@ export interface AccountRouteContext {
   readonly kyc: Kyc;
   readonly oauth: OAuth;
   readonly social: SocialSignIn;
-  /** The service's own address. */
-  readonly publicUrl: () => string;
 }
 
 /** What only the user's own sign-in may do. */
@@ -45,12 +50,26 @@ export function createAccountRoutes(context: AccountRouteContext): Route[] {
 
 // ---------------------------------------------------------------- sign-up and sign-in
 
+/** @param shown the refresh token, null where it is in the cookie */
+export function signedInJson(
+  { accessToken, user }: SignedIn,
+  shown: string | null,
+  exchange: Exchange,
+  now: number,
+): string {
+  return JSON.stringify({ access_token: accessToken, refresh_token: shown, user: userView(user, exchange, now) });
+}
+
+/** The first step's answer where there is a second one. */
+function challengeJson({ challenge, methods, passkey, expiresAt }: Challenge): string {
+  return JSON.stringify({ challenge, methods, passkey, expires_at: expiresAt });
+}
+
 function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext): Route[] {
   const cookie = new SessionCookie(publicUrl);
-  /** @param shown the refresh token, null where it is in the cookie */
-  const signedIn = ({ now }: RouteRequest, { accessToken, user }: SignedIn, shown: string | null): string => {
-    return JSON.stringify({ access_token: accessToken, refresh_token: shown, user: userView(user, exchange, now) });
-  };
+  /** What a sign-in whose refresh token stands in the body is answered with. */
+  const answer = ({ now }: RouteRequest, found: SignedIn | Challenge): string =>
+    "challenge" in found ? challengeJson(found) : signedInJson(found, found.refreshToken, exchange, now);
   const failurePage = ({ kind, message }: ApiError): string =>
     `${publicUrl()}/sign-in?error=${kind.code}&message=${encodeURIComponent(message)}`;
   const refreshByCookie = async (request: RouteRequest): Promise<string> => {
@@ -123,19 +142,20 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       path: "/auth/login",
       summary:
         "Sign in with e-mail and password. With cookie: true the refresh token comes in an HttpOnly cookie that " +
-        "POST /auth/refresh takes, and refresh_token is null; the Content-Type must be application/json then",
+        "POST /auth/refresh takes, and refresh_token is null; the Content-Type must be application/json then. An account " +
+        "with a second factor is answered with a challenge for POST /auth/login/second-factor in the place of tokens",
       rateClass: "identifier",
       headers: ["user-agent", ...COOKIE_GUARDS],
       body: S.Credentials,
-      response: S.SignIn,
+      response: FirstStep,
       async handler(request) {
         const { email, password, cookie: inCookie = false } = request.body as Static<typeof S.Credentials>;
         // Or a page of another site could sign its visitors in as somebody else.
         if (inCookie) cookie.mayUse(request.headers);
         const found = await auth.login(email.toLowerCase(), password, contextOf(request));
-        if (!inCookie) return signedIn(request, found, found.refreshToken);
+        if (!inCookie || "challenge" in found) return answer(request, found);
         request.reply.header("Set-Cookie", cookie.keep(found, request.now));
-        return signedIn(request, found, null);
+        return signedInJson(found, null, exchange, request.now);
       },
     }),
     route({
@@ -220,29 +240,35 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       path: "/auth/social/:provider/callback",
       summary:
         "Where the identity provider sends the browser back to: answers as a sign-in does, or, where that began with " +
-        "return_to, sends the browser to /sign-in/done?to= of the web page, or to /sign-in?error=&message=",
+        "return_to, sends the browser to /sign-in/done?to= of the web page, or to /sign-in?error=&message=; where the " +
+        "account has a second factor, to /sign-in?to= with the challenge in the fragment, which no server is sent",
       headers: ["user-agent", "cookie"],
       query: S.CallbackQuery,
-      response: S.SignIn,
+      response: FirstStep,
       failurePage,
       async handler(request) {
         const { params, query, now, headers, reply } = request;
         const given = query as Record<string, string>;
         const state = given["state"] ?? "";
-        const signIn = async (): Promise<SignedIn> => {
+        const signIn = async (): Promise<SignedIn | Challenge> => {
           const binding = cookieIn(headers["cookie"]!, attemptCookie(state), publicUrl());
           const identity = await social.finish(params[0], new URLSearchParams(given).toString(), binding, now);
           return auth.signInBy(params[0], identity, contextOf(request));
         };
         const returnTo = social.returnTo(state);
         if (returnTo === null) {
-          const found = await signIn();
-          return signedIn(request, found, found.refreshToken);
+          return answer(request, await signIn());
         }
         // No token stands in a URL: the page gets its own by the cookie.
         try {
-          reply.header("Set-Cookie", cookie.keep(await signIn(), now));
-          reply.redirect(`${publicUrl()}/sign-in/done?to=${encodeURIComponent(returnTo)}`);
+          const found = await signIn();
+          const to = encodeURIComponent(returnTo);
+          if ("challenge" in found) {
+            reply.redirect(`${publicUrl()}/sign-in?to=${to}#${encodeURIComponent(challengeJson(found))}`);
+          } else {
+            reply.header("Set-Cookie", cookie.keep(found, now));
+            reply.redirect(`${publicUrl()}/sign-in/done?to=${to}`);
+          }
         } catch (thrown) {
           const error = asApiError(thrown);
           reply.redirect(failurePage(error), error);
@@ -484,6 +510,7 @@ function sessionView(session: Session, asking: Principal): object {
     id: row.id,
     method: row.method,
     current: session === asking.credential,
+    second_factor: session.hasSecondFactor,
     user_agent: row.userAgent,
     address: row.address,
     created_at: row.createdAt,

@@ -17,6 +17,7 @@ import type {
   UserRow,
 } from "../engine/journal/load.ts";
 import { MAX_ENDED_SESSIONS } from "../engine/limits.ts";
+import { hasSecondFactor } from "./amr.ts";
 import { addressListOf } from "./client-address.ts";
 import { makeRoom } from "./make-room.ts";
 import { dailyLimitOf } from "./users.ts";
@@ -89,6 +90,10 @@ export class Session extends Credential {
     this.row = row;
     this.grant = grant;
   }
+
+  get hasSecondFactor(): boolean {
+    return hasSecondFactor(this.row.amr);
+  }
 }
 
 /** The name follows from the refresh tokens' family, which it doesn't tell. */
@@ -150,6 +155,11 @@ export class Principal {
   /** By what the limits of this user's requests are multiplied. */
   get rateLimitFactor(): number {
     return this.user.rateLimitFactor ?? 1;
+  }
+
+  /** It is a session that was made with a second factor. */
+  get hasSecondFactor(): boolean {
+    return this.credential instanceof Session && this.credential.hasSecondFactor;
   }
 
   get isSuspended(): boolean {

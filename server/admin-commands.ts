@@ -86,6 +86,13 @@ export const COMMANDS: readonly AdminCommand[] = [
     "server",
     "sign with a new key from now on; tokens of the old one live on, the JWKS lists both",
   ),
+  command("keys rotate-second-factors", "server", "seal the secrets of authenticator apps with a new key"),
+  command(
+    "second-factor reset",
+    "server",
+    "remove the second factors of an account that lost them, and end its sessions",
+    [EMAIL],
+  ),
   command("operator create", "server", "make an operator's account; its password is shown this once", [EMAIL]),
   command("operator grant", "server", "make an account an operator's", [EMAIL]),
   command("operator remove", "server", "make an operator's account a user's", [EMAIL]),

@@ -18,6 +18,8 @@ import { type Logger, logInternal } from "./logger.ts";
 import { passwordChangedMail, passwordResetMail, verificationMail } from "./messages.ts";
 import type { Messenger } from "./messenger.ts";
 import type { Passwords } from "./passwords.ts";
+import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
+import type { Shown } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
 import type { SocialIdentity } from "./social.ts";
 import { changeUser } from "./users.ts";
@@ -38,6 +40,7 @@ export interface AuthOptions {
   readonly messenger: Messenger;
   readonly writer: AccountWriter;
   readonly logger: Logger;
+  readonly secondStep: SecondFactorSignIn;
   /** Where links lead: the web page's address. */
   readonly publicUrl: () => string;
 }
@@ -150,7 +153,7 @@ export class Auth {
   // ---------------------------------------------------------------- sign-in
 
   /** @param email in lower case @throws ApiError 40100, 40300 for a suspended account, 50300 */
-  async login(email: string, password: string, context: RequestContext): Promise<SignedIn> {
+  async login(email: string, password: string, context: RequestContext): Promise<SignedIn | Challenge> {
     const { accounts, passwords } = this.options;
     const user = accounts.userByEmail(email);
     const hash = user?.passwordHash ?? null;
@@ -160,9 +163,19 @@ export class Auth {
     return this.signIn(user, "password", context);
   }
 
-  private async signIn(user: User, method: string, context: RequestContext): Promise<SignedIn> {
-    if (user.suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
-    return { user, ...(await this.options.sessions.open(user, method, context)) };
+  /** The first step is done; it is the last one unless the account has a second factor. */
+  private async signIn(user: User, method: string, context: RequestContext): Promise<SignedIn | Challenge> {
+    expectUnsuspended(user);
+    const challenge = this.options.secondStep.begin(user, method, context.now);
+    return challenge ?? { user, ...(await this.options.sessions.open(user, method, context)) };
+  }
+
+  /** The second step. @throws ApiError 40100, 40300 for a suspended account, 40000, 40900, 42900 */
+  async finishSignIn(challenge: string, shown: Shown, context: RequestContext): Promise<SignedIn> {
+    const { secondStep, sessions } = this.options;
+    const { user, method, by } = await secondStep.finish(challenge, shown, context);
+    expectUnsuspended(user);
+    return { user, ...(await sessions.open(user, method, context, by)) };
   }
 
   /**
@@ -170,7 +183,7 @@ export class Auth {
    * or a new one, and only where the provider says that the address is verified.
    * @throws ApiError 40300
    */
-  async signInBy(provider: string, identity: SocialIdentity, context: RequestContext): Promise<SignedIn> {
+  async signInBy(provider: string, identity: SocialIdentity, context: RequestContext): Promise<SignedIn | Challenge> {
     const { accounts } = this.options;
     const { issuer, subject } = identity;
     const known = accounts.userByIdentity(issuer, subject);
@@ -364,6 +377,10 @@ export class Auth {
   private async save(writes: AccountWrite[], context: RequestContext, actor: string, change: Change): Promise<void> {
     await this.options.writer.write(writes, [audit(context, actor, change)]);
   }
+}
+
+function expectUnsuspended({ suspendedAt }: User): void {
+  if (suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
 }
 
 const internal = (error: unknown): ApiError => new ApiError(ErrorKind.internal, "internal error", null, error);

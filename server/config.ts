@@ -36,6 +36,8 @@ export interface Config {
   readonly logLevel: string;
   /** What a second operator must approve. */
   readonly twoPersonRule: ReadonlySet<TwoPersonAction>;
+  /** Operators' routes take sessions with a second factor alone. */
+  readonly operatorsNeedSecondFactor: boolean;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
 }
 
@@ -123,6 +125,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: choice("LOG_LEVEL", "info", LOG_LEVELS),
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
     twoPersonRule: readTwoPersonRule(text("TWO_PERSON_RULE", "")),
+    operatorsNeedSecondFactor:
+      choice("REQUIRE_OPERATOR_SECOND_FACTOR", isLoopback(host) ? "off" : "on", ["on", "off"]) === "on",
   };
 }
 
@@ -133,6 +137,11 @@ function readTwoPersonRule(value: string): ReadonlySet<TwoPersonAction> {
     throw new ConfigError(`TWO_PERSON_RULE must be any of ${TWO_PERSON_ACTIONS.join(",")}, not "${name}"`);
   }
   return new Set(names as TwoPersonAction[]);
+}
+
+/** Only this machine reaches what listens there. */
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
 /** Where a server that listens so is found. */

@@ -50,6 +50,9 @@ function accepts(check: Check<unknown>, value: unknown): boolean {
   }
 }
 
+const NO_SECOND_FACTOR =
+  "operators need a second factor here: add one at /account/security (POST /me/second-factors), or sign in again with it";
+
 /** @throws ApiError 40300 unless this caller may use the route */
 export function authorize(route: Route, principal: Principal): void {
   if (!route.tokens.includes(principal.kind)) {
@@ -58,6 +61,7 @@ export function authorize(route: Route, principal: Principal): void {
   if (route.access === "operator" && principal.role !== "operator") {
     throw new ApiError(ErrorKind.forbidden, "for operators only");
   }
+  if (route.secondFactor && !principal.hasSecondFactor) throw new ApiError(ErrorKind.forbidden, NO_SECOND_FACTOR);
   if (route.scope !== null && !principal.scopes.has(route.scope)) {
     throw new ApiError(ErrorKind.forbidden, `the token lacks the scope ${route.scope}`);
   }

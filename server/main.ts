@@ -16,7 +16,13 @@ import { Reason } from "../engine/constants.ts";
 import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/histogram.ts";
 import { emptyWal, migrate, openDatabase } from "../engine/journal/database.ts";
 import type { JournalSetup } from "../engine/journal/journal-stage.ts";
-import { loadAccounts, loadApprovals, loadPendingWithdrawals, loadUpdateSequences } from "../engine/journal/load.ts";
+import {
+  loadAccounts,
+  loadApprovals,
+  loadPendingWithdrawals,
+  loadSecondFactors,
+  loadUpdateSequences,
+} from "../engine/journal/load.ts";
 import { bringOrdersForward } from "../engine/journal/order-states.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
 import { assertLimits } from "../engine/limit-relations.ts";
@@ -70,11 +76,16 @@ import { OrderEntry } from "./order-entry.ts";
 import { OrderStore } from "./order-store.ts";
 import { OrderTimes } from "./order-times.ts";
 import { Page } from "./page.ts";
+import { Passkeys } from "./passkeys.ts";
 import { Passwords } from "./passwords.ts";
 import { Pats } from "./pats.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { loadExchange, restoreTrading } from "./recovery.ts";
 import { createRoutes } from "./routes.ts";
+import { SECOND_FACTOR_KEYS, SecondFactorKeys } from "./second-factor-keys.ts";
+import { SecondFactorSettings } from "./second-factor-settings.ts";
+import { SecondFactorSignIn } from "./second-factor-sign-in.ts";
+import { SecondFactors } from "./second-factors.ts";
 import { applySeed, readSeed, type Seed } from "./seed.ts";
 import { Sessions } from "./sessions.ts";
 import { SigningKeys } from "./signing-keys.ts";
@@ -324,7 +335,21 @@ async function start(config: Config, logger: Logger): Promise<void> {
     from: config.mailFrom,
     logger,
   });
-  const auth = new Auth({ accounts, sessions, passwords, messenger, writer, logger, publicUrl: () => publicUrl });
+  const passkeys = new Passkeys(() => publicUrl);
+  const factorKeys = await SecondFactorKeys.open(join(keyFolder(config.dataDir), SECOND_FACTOR_KEYS));
+  const factors = new SecondFactors({ writer, keys: factorKeys, passkeys }, loadSecondFactors(db));
+  const unreadable = factors.countUnreadable();
+  if (unreadable > 0)
+    logger.error({ unreadable }, `${SECOND_FACTOR_KEYS} lacks the key of authenticator apps' secrets`);
+  const secondStep = new SecondFactorSignIn({ factors, passkeys, writer, messenger });
+  const factorSettings = new SecondFactorSettings({
+    ...{ accounts, factors, passkeys, passwords, sessions, writer, messenger },
+    isRequired: config.operatorsNeedSecondFactor,
+  });
+  const auth = new Auth({
+    ...{ accounts, sessions, passwords, messenger, writer, logger, secondStep },
+    publicUrl: () => publicUrl,
+  });
   const kyc = new Kyc(accounts, writer, messenger);
   const pats = new Pats(accounts, writer);
   const issuer = (): string => publicUrl;
@@ -413,7 +438,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
     metrics,
   };
   const identity = { accounts, auth, sessions, pats, kyc, oauth, social, keys, publicUrl: () => publicUrl };
-  const routes = compileRoutes(createRoutes({ ...service, ...identity }));
+  const { operatorsNeedSecondFactor } = config;
+  const second = { factors, factorSettings, passkeys, messenger, operatorsNeedSecondFactor };
+  const routes = compileRoutes(createRoutes({ ...service, ...identity, ...second }));
   const hasProxies = config.trustedProxies.length > 0;
   const pace = new AnswerPace(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
   const access = {
@@ -484,7 +511,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => {
       const now = Date.now();
-      for (const part of [sessions, kyc, oauth, auth, withdrawals]) part.forgetExpired(now);
+      for (const part of [sessions, kyc, oauth, auth, secondStep, factorSettings, withdrawals]) part.forgetExpired(now);
       // Where it can't be written the journal has failed, and says so itself.
       lastUse.write().catch(() => {});
     }, FORGET_TICK_MS),
@@ -526,7 +553,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
   };
   const control = new ControlSocket(
     controlPath(config.dataDir),
-    createOperations({ routes, reads: exchange.reads, logger, closed, accounts, passwords, keys, writer }),
+    createOperations({
+      ...{ routes, reads: exchange.reads, logger, closed, accounts, passwords, keys, factors, factorSettings, writer },
+    }),
   );
   control.server.on("error", (error) =>
     logger.warn({ err: error }, "no control socket: commands of npm run admin can't reach this server"),

@@ -57,6 +57,73 @@ or your mails. Secure your mailbox and reset your password at once.
   };
 }
 
+/** @param what such as "has new recovery codes" */
+export function secondFactorChangedMail(to: string, what: string): Mail {
+  return {
+    to,
+    subject: `The second factor of your ${EXCHANGE} account changed`,
+    text: `A second factor of your ${EXCHANGE} account
+${what}.
+
+If you did not do this, somebody else has access to your account. Reset your
+password at once, and look at your second factors and sessions.
+`,
+  };
+}
+
+/** @param left recovery codes that weren't used */
+export function recoveryCodeUsedMail(to: string, left: number): Mail {
+  return {
+    to,
+    subject: `A recovery code of your ${EXCHANGE} account was used`,
+    text: `Somebody signed in to your ${EXCHANGE} account with your password
+and a recovery code. You have ${left} recovery ${left === 1 ? "code" : "codes"} left.
+
+If it was not you, reset your password at once and make new recovery codes.
+`,
+  };
+}
+
+export function wrongCodesMail(to: string): Mail {
+  return {
+    to,
+    subject: `Wrong codes at the sign-in to ${EXCHANGE}`,
+    text: `Somebody knows the password of your ${EXCHANGE} account, and showed
+many wrong codes of your second factor within an hour. Codes are refused for
+up to an hour now; a passkey goes on working.
+
+If it was not you, reset your password at once.
+`,
+  };
+}
+
+export function secondFactorResetAskedMail(to: string): Mail {
+  return {
+    to,
+    subject: `A reset of your second factor at ${EXCHANGE} was asked for`,
+    text: `An operator asked to remove the second factors of your ${EXCHANGE}
+account, so that you can sign in with your password alone. Another operator
+must agree.
+
+If you did not ask for this, tell the operators of the exchange at once.
+`,
+  };
+}
+
+export function secondFactorsResetMail(to: string): Mail {
+  return {
+    to,
+    subject: `Your second factors at ${EXCHANGE} were removed`,
+    text: `The operators of ${EXCHANGE} removed the second factors of your
+account, and ended its sessions. Sign in with your password and add a second
+factor again.
+
+If you did not ask for this, tell the operators of the exchange at once and
+reset your password.
+`,
+  };
+}
+
 /** @param amount micro-USDC @param address where it is to be paid to */
 export function withdrawalRequestedMail(to: string, amount: number, address: string): Mail {
   return {

@@ -21,6 +21,8 @@ import { parseJson } from "./parse-json.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Responder, RouteRequest } from "./route.ts";
 import * as S from "./schemas.ts";
+import type { SecondFactorSettings } from "./second-factor-settings.ts";
+import type { SecondFactors } from "./second-factors.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 import { changeUser } from "./users.ts";
 import { compileSchema } from "./validate.ts";
@@ -34,6 +36,8 @@ export interface OperationOptions {
   readonly accounts: Accounts;
   readonly passwords: Passwords;
   readonly keys: SigningKeys;
+  readonly factors: SecondFactors;
+  readonly factorSettings: SecondFactorSettings;
   readonly writer: AccountWriter;
 }
 
@@ -184,7 +188,8 @@ function requestOf(compiled: CompiledRoute, params: Params, asked: RouteAsked, r
 }
 
 /** What the API doesn't have, by name. */
-function createCommands({ accounts, passwords, keys, writer }: OperationOptions): ReadonlyMap<string, Command> {
+function createCommands(options: OperationOptions): ReadonlyMap<string, Command> {
+  const { accounts, passwords, keys, factors, factorSettings, writer } = options;
   const line = (context: RequestContext, change: Change): AuditEntry =>
     audit(context, operatorOf({ principal: null }).actor, change);
   const setRole = async (email: string, role: "user" | "operator", context: RequestContext): Promise<object> => {
@@ -205,6 +210,25 @@ function createCommands({ accounts, passwords, keys, writer }: OperationOptions)
         const kid = await keys.rotate(context.now);
         await writer.write([], [line(context, { action: "keys.rotate", userId: null, details: { kid } })]);
         return { kid };
+      },
+    ],
+    [
+      "keys rotate-second-factors",
+      async (_args, context) => {
+        const rotated = await factors.rotateKey(context.now);
+        const change = { action: "keys.rotate_second_factors", userId: null, details: rotated };
+        await writer.write([], [line(context, change)]);
+        return rotated;
+      },
+    ],
+    [
+      "second-factor reset",
+      async (args, context) => {
+        const email = emailIn(args);
+        const user = accounts.userByEmail(email);
+        if (user === undefined) throw notFound(`user: ${email}`);
+        await factorSettings.reset(user, null, operatorOf({ principal: null }), context);
+        return shown(user);
       },
     ],
     [

@@ -61,6 +61,8 @@ export interface Route {
   readonly scope: Scope | null;
   /** KYC tier that the caller must have. */
   readonly minTier: number;
+  /** The session must have been made with a second factor. */
+  readonly secondFactor: boolean;
   /** Which rate limits count a call. */
   readonly rateClass: RateClass;
   /** Orders that it places may be credited to an integration. */
@@ -93,6 +95,7 @@ type Optional =
   | "tokens"
   | "scope"
   | "minTier"
+  | "secondFactor"
   | "rateClass"
   | "credited"
   | "headers"
@@ -119,6 +122,7 @@ export function route(input: RouteInput): Route {
     tokens: ANY_TOKEN,
     scope: null,
     minTier: 0,
+    secondFactor: false,
     rateClass: "default",
     credited: false,
     headers: NO_HEADERS,

@@ -33,6 +33,7 @@ import type { RateLimiter } from "./rate-limiter.ts";
 import { checkKept } from "./replay.ts";
 import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
+import { createSecondFactorRoutes, type SecondFactorContext } from "./second-factor-routes.ts";
 import type { SocketTickets } from "./socket-tickets.ts";
 import { compileSchema } from "./validate.ts";
 import { solvencyView } from "./views.ts";
@@ -44,7 +45,8 @@ export interface RouteContext
     MarketAdminRouteContext,
     MoneyAdminContext,
     OAuthRouteContext,
-    OperatorRouteContext {
+    OperatorRouteContext,
+    SecondFactorContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly history: History;
@@ -52,6 +54,7 @@ export interface RouteContext
   readonly writer: AccountWriter;
   readonly approvals: Approvals;
   readonly tickets: SocketTickets;
+  readonly operatorsNeedSecondFactor: boolean;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   /** Of users without terms of their own. */
@@ -72,11 +75,13 @@ export function createRoutes(context: RouteContext): Route[] {
     ...createOAuthRoutes(context),
     ...createMarketAdminRoutes(context),
     ...createOperatorRoutes(context),
+    ...createSecondFactorRoutes(context),
     ...serviceRoutes(context),
     limitsRoute(context, () => routes),
     ...createDocumentRoutes(context.publicUrl, () => routes),
   ];
-  return routes;
+  const { operatorsNeedSecondFactor: secondFactor } = context;
+  return routes.map((each) => (each.access === "operator" && secondFactor ? { ...each, secondFactor } : each));
 }
 
 // ---------------------------------------------------------------- orders

@@ -380,6 +380,7 @@ export const Session = closed({
   id: Id,
   method: Type.String({ description: "password, or social: and the provider" }),
   current: Type.Boolean({ description: "the one that asks" }),
+  second_factor: Type.Boolean({ description: "the sign-in took a second factor" }),
   user_agent: nullable(Type.String()),
   address: nullable(Type.String()),
   created_at: Time,

@@ -21,10 +21,12 @@ import {
   type Session,
   type User,
 } from "./accounts.ts";
+import { amrOf } from "./amr.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { ApiError, ErrorKind } from "./errors.ts";
 import { RefreshLeeway } from "./refresh-leeway.ts";
+import type { ProofMethod } from "./second-factors.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 
 export interface Tokens {
@@ -64,9 +66,9 @@ export class Sessions {
     this.options = options;
   }
 
-  /** A sign-in by `method`, such as "password". Its tokens carry all scopes. */
-  open(user: User, method: string, context: RequestContext): Promise<Tokens> {
-    return this.start(user, null, method, [...SCOPES], context, `user ${user.id}`);
+  /** A sign-in by `method`, such as "password", and a second factor. Its tokens carry all scopes. */
+  open(user: User, method: string, context: RequestContext, by: ProofMethod | null = null): Promise<Tokens> {
+    return this.start(user, null, method, [...SCOPES], context, `user ${user.id}`, by);
   }
 
   /** What an authorization code of a third party opens. */
@@ -81,6 +83,7 @@ export class Sessions {
     scopes: readonly string[],
     context: RequestContext,
     actor: string,
+    by: ProofMethod | null = null,
   ): Promise<Tokens> {
     const { accounts, writer, refreshTtlMs } = this.options;
     const crowd = accounts.sessions.of(user.id).filter((each) => each.grant === grant);
@@ -100,6 +103,7 @@ export class Sessions {
       refreshHash: hashToken(secret),
       userAgent: userAgent === "" ? null : userAgent.slice(0, MAX_USER_AGENT_LENGTH),
       address: address === "" ? null : address,
+      amr: grant === null ? amrOf(method, by) : null,
       createdAt: now,
       lastUsedAt: now,
       expiresAt: now + refreshTtlMs,
@@ -112,7 +116,7 @@ export class Sessions {
       action: "session.start",
       userId: user.id,
       subject: row.id,
-      details: { method, scopes: row.scopes },
+      details: { method, scopes: row.scopes, ...(by === null ? {} : { second_factor: by }) },
     };
     await Promise.all([made, writer.insert(write, [audit(context, actor, change)]), this.noteUse(grant, now)]);
     const accessToken = await this.sign(session, scopes, now);
@@ -240,6 +244,21 @@ export class Sessions {
     return this.end(others, reason, actorOf(principal), context);
   }
 
+  /** The session's user has shown a second factor in it: from now on it counts as made with one. */
+  prove({ row }: Session, by: ProofMethod): AccountWrite {
+    row.amr = amrOf(row.method, by);
+    return { kind: "update", table: "sessions", id: row.id, set: { amr: row.amr } };
+  }
+
+  /** The user has no second factor any more: no session counts as made with one. */
+  unprove({ id: userId }: User): AccountWrite[] {
+    const proven = this.options.accounts.sessions.of(userId).filter(({ hasSecondFactor }) => hasSecondFactor);
+    return proven.map(({ row }) => {
+      row.amr = amrOf(row.method, null);
+      return { kind: "update", table: "sessions", id: row.id, set: { amr: row.amr } };
+    });
+  }
+
   /** Forgets sessions of which no token is good any more. */
   forgetExpired(now: number): void {
     const { accounts, accessTtlMs } = this.options;
@@ -266,6 +285,7 @@ export class Sessions {
       exp,
       jti: randomBytes(16).toString("base64url"),
       sid,
+      ...(row.amr === null ? {} : { amr: row.amr.split(" ") }),
       ...(grant === null ? {} : { client_id: grant.client.row.clientId }),
     };
     // RFC 9068 for third parties.

@@ -21,6 +21,7 @@ import {
   SignJWT,
 } from "jose";
 import { MAX_TOKEN_LENGTH } from "../engine/limits.ts";
+import { SECOND_FACTOR_KEYS } from "./second-factor-keys.ts";
 
 export type TokenClaims = JWTPayload;
 /** RFC 9068 names the second one, for tokens that OAuth clients get. */
@@ -308,6 +309,7 @@ async function createKey(folder: string, createdAt: number): Promise<ActiveKey> 
 async function loadKeys(folder: string): Promise<SigningKey[]> {
   const keys: SigningKey[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.name === SECOND_FACTOR_KEYS) continue;
     const path = join(folder, entry.name);
     if (entry.isFile() && entry.name.endsWith(TEMPORARY_SUFFIX)) {
       await rm(path);

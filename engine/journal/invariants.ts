@@ -232,6 +232,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHEN 'market.' THEN m.id IS NOT NULL AND (ended_at IS NOT NULL OR m.status NOT IN (4, 5))
        WHEN 'wallet.' THEN u.id IS NOT NULL AND (ended_at IS NOT NULL OR e.id IS NULL)
        WHEN 'user.' THEN u.id IS NOT NULL
+       WHEN 'second_factor.' THEN u.id IS NOT NULL
        WHEN 'house.' THEN subject = 0 AND (ended_at IS NOT NULL OR e.id IS NULL) ELSE 0 END`,
   },
   {

@@ -189,6 +189,8 @@ export interface SessionRow {
   refreshHash: string;
   userAgent: string | null;
   address: string | null;
+  /** How the sign-in was proven: words of RFC 8176 with spaces between them; null where that isn't known. */
+  amr: string | null;
   createdAt: number;
   lastUsedAt: number;
   expiresAt: number;
@@ -257,6 +259,39 @@ export interface ApprovalRow {
   createdAt: number;
 }
 
+/** A second factor that isn't removed. */
+export interface SecondFactorRow {
+  id: number;
+  userId: number;
+  kind: string;
+  name: string;
+  /** Of a TOTP, sealed; and the time step of the last code that was taken. */
+  secret: string | null;
+  lastStep: number | null;
+  /** Of a passkey: the host that it is for, its id and public key in base64url, its counter, its transports. */
+  rpId: string | null;
+  credentialId: string | null;
+  publicKey: string | null;
+  counter: number | null;
+  transports: string | null;
+  createdAt: number;
+  lastUsedAt: number | null;
+}
+
+/** A recovery code that wasn't used. */
+export interface RecoveryCodeRow {
+  id: number;
+  userId: number;
+  codeHash: string;
+}
+
+export interface SecondFactorRows {
+  readonly factors: SecondFactorRow[];
+  readonly codes: RecoveryCodeRow[];
+  /** Of all that there ever were, 0 for none. */
+  readonly lastId: number;
+}
+
 export interface SocialIdentityRow {
   userId: number;
   issuer: string;
@@ -302,6 +337,23 @@ export function loadApprovals(db: Database.Database): ApprovalRow[] {
     .all() as ApprovalRow[];
 }
 
+/** Second factors and recovery codes that count. */
+export function loadSecondFactors(db: Database.Database): SecondFactorRows {
+  return {
+    factors: db
+      .prepare(
+        `SELECT id, user_id AS userId, kind, name, secret, last_step AS lastStep, rp_id AS rpId,
+         credential_id AS credentialId, public_key AS publicKey, counter, transports, created_at AS createdAt,
+         last_used_at AS lastUsedAt FROM second_factors WHERE removed_at IS NULL ORDER BY id`,
+      )
+      .all() as SecondFactorRow[],
+    codes: db
+      .prepare("SELECT id, user_id AS userId, code_hash AS codeHash FROM recovery_codes WHERE ended_at IS NULL")
+      .all() as RecoveryCodeRow[],
+    lastId: Number(db.prepare("SELECT coalesce(max(id), 0) FROM second_factors").pluck().get()),
+  };
+}
+
 /** The terms of users who have fees or rebates of their own. */
 export function loadUserRates(db: Database.Database): ({ id: number } & UserTerms)[] {
   const terms = TERM_NAMES.map((name) => `${columnOf(name)} AS ${name}`);
@@ -336,7 +388,7 @@ export function loadAccounts(db: Database.Database, since: number, ended: number
   };
   const user = ["passwordHash", "emailVerifiedAt", "phone", "phoneVerifiedAt", "suspendedAt", ...TERM_NAMES] as const;
   const token = ["name", "tokenHash", "prefix", "scopes", "allowedAddresses", "lastUsedAt", "expiresAt"] as const;
-  const session = ["grantId", "method", "scopes", "family", "refreshHash", "userAgent", "address"] as const;
+  const session = ["grantId", "method", "scopes", "family", "refreshHash", "userAgent", "address", "amr"] as const;
   const client = ["clientId", "name", "redirectUris", "secretHash"] as const;
   const made = ["id", "userId", "createdAt"] as const;
   const last = db

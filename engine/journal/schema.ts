@@ -357,5 +357,25 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE approvals ADD COLUMN reference TEXT NOT NULL DEFAULT '';
   DROP INDEX open_approvals;
   CREATE UNIQUE INDEX open_approvals ON approvals (action, subject, reference) WHERE ended_at IS NULL;
+  -- sessions.amr: how the sign-in was proven, in the words of RFC 8176 with spaces between them; "mfa" is among them where
+  -- it took a second factor (null: from before this column, or of a third party).
+  ALTER TABLE sessions ADD COLUMN amr TEXT;
+  -- What proves a sign-in beside the password. kind: totp, passkey.
+  -- Of a TOTP: secret, sealed with a key that isn't in this file (second-factor-keys.ts; null once it is removed), and
+  -- last_step: the time step of the last code that was taken. Of a passkey: rp_id, the host that it is for; its id and
+  -- COSE public key in base64url; counter: of its signatures; transports: with spaces between them.
+  CREATE TABLE second_factors (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, secret TEXT,
+    last_step INTEGER, rp_id TEXT, credential_id TEXT, public_key TEXT, counter INTEGER, transports TEXT,
+    created_at INTEGER NOT NULL, last_used_at INTEGER, removed_at INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX live_passkeys ON second_factors (credential_id) WHERE removed_at IS NULL;
+  CREATE INDEX live_second_factors ON second_factors (user_id) WHERE removed_at IS NULL;
+  -- What stands in for a lost second factor, once each, by SHA-256. ended_at: it was used, or others took its place.
+  CREATE TABLE recovery_codes (
+    id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, code_hash TEXT NOT NULL, created_at INTEGER NOT NULL,
+    ended_at INTEGER
+  ) STRICT;
+  CREATE INDEX live_recovery_codes ON recovery_codes (user_id) WHERE ended_at IS NULL;
   `,
 ];

@@ -22,6 +22,8 @@ import {
   type IdentityApplicationRow,
   type OAuthClientRow,
   type OAuthGrantRow,
+  type RecoveryCodeRow,
+  type SecondFactorRow,
   type SessionRow,
   type SocialIdentityRow,
   TERM_NAMES,
@@ -48,6 +50,8 @@ interface PlainTables {
   /** New ones hold their amount; what ends one without payment frees it. */
   withdrawals: keyof WithdrawalRow | "status" | "note" | "decidedAt";
   approvals: keyof ApprovalRow | "endedAt";
+  second_factors: keyof SecondFactorRow | "removedAt";
+  recovery_codes: keyof RecoveryCodeRow | "createdAt" | "endedAt";
   /** Of a proposal that is refused. */
   markets: "status" | "decisionNote" | "decidedAt";
 }

@@ -52,7 +52,9 @@ export const SIGN_IN_TEXTS: OperationTexts = {
   "POST /auth/login": {
     id: "login",
     tag: "Sign-in",
-    description: "The access token is good for 15 minutes unless the exchange is set up otherwise.",
+    description:
+      "The access token is good for 15 minutes unless the exchange is set up otherwise. An account with a second factor is " +
+      "answered with a challenge in place of tokens.",
     errors: [401],
     body: { email: EMAIL, password: example.PASSWORD } satisfies Static<typeof S.Credentials>,
     response: {

@@ -15,6 +15,7 @@ import { definitionsFor, documented, type Json, type JsonObject } from "./compon
 import { CONVENTIONS, ERROR_TABLE, LICENSE } from "./convention-text.ts";
 import { type OperationText, type OperationTexts, TAGS } from "./operation-text.ts";
 import { OPERATOR_TEXTS, SERVICE_TEXTS } from "./operator-texts.ts";
+import { SECOND_FACTOR_TEXTS } from "./second-factor-texts.ts";
 import { MARKET_TEXTS, ORDER_TEXTS, PROPOSAL_TEXTS } from "./trading-texts.ts";
 
 const TEXTS: OperationTexts = {
@@ -23,6 +24,7 @@ const TEXTS: OperationTexts = {
   ...WALLET_TEXTS,
   ...ACCOUNT_TEXTS,
   ...SIGN_IN_TEXTS,
+  ...SECOND_FACTOR_TEXTS,
   ...OAUTH_TEXTS,
   ...PROPOSAL_TEXTS,
   ...OPERATOR_TEXTS,

@@ -197,6 +197,7 @@ export const session: Static<typeof S.Session> = {
   id: 5,
   method: "password",
   current: true,
+  second_factor: false,
   user_agent: "Mozilla/5.0",
   address: "203.0.113.7",
   created_at: THEN,

@@ -101,6 +101,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   // Nobody has a token yet, or the refresh token, mailed link or client's secret is what counts.
   ["POST /auth/register", "public", 0],
   ["POST /auth/login", "public", 0],
+  ["POST /auth/login/second-factor", "public", 0],
   ["POST /auth/refresh", "public", 0],
   ["POST /auth/verify-email", "public", 0],
   ["POST /auth/resend-verification", "public", 0],
@@ -118,6 +119,13 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /me/sessions", "session only", 0],
   ["DELETE /me/sessions", "session only", 0],
   ["DELETE /me/sessions/:id", "session only", 0],
+  // What a sign-in takes beside the password.
+  ["GET /me/second-factors", "session only", 0],
+  ["POST /me/second-factors", "session only", 0],
+  ["POST /me/second-factors/proof", "session only", 0],
+  ["POST /me/second-factors/:id/confirm", "session only", 0],
+  ["POST /me/second-factors/recovery-codes", "session only", 0],
+  ["DELETE /me/second-factors/:id", "session only", 0],
   // Password, phone and identity; tier 2 comes after tier 1.
   ["POST /me/password", "session only", 0],
   ["POST /me/phone", "session only", 0],
@@ -160,6 +168,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["POST /admin/users/:id/suspend", "operator", 0],
   ["POST /admin/users/:id/restore", "operator", 0],
   ["PATCH /admin/users/:id/terms", "operator", 0],
+  ["POST /admin/users/:id/second-factors/reset", "operator", 0],
   ["GET /admin/identity-applications", "operator", 0],
   ["POST /admin/identity-applications/:id/approve", "operator", 0],
   ["POST /admin/identity-applications/:id/refuse", "operator", 0],
@@ -288,6 +297,7 @@ interface Probe {
 const LET_IN: Readonly<Record<string, number>> = {
   "GET /oauth/authorize": 40000, // no parameters
   "GET /me/identity": 4040, // no application
+  "POST /me/second-factors/recovery-codes": 40900, // no second factor
   "GET /auth/social/:provider/callback": 40100, // no sign-in of which it is the end
 };
 

@@ -26,7 +26,7 @@ function sessionOf(id: number): Session {
       family: `family ${id}`,
       refreshHash: hashToken("now"),
     },
-    ...{ userAgent: null, address: null, createdAt: NOW, lastUsedAt: NOW, expiresAt: NOW + 1_000_000 },
+    ...{ userAgent: null, address: null, amr: null, createdAt: NOW, lastUsedAt: NOW, expiresAt: NOW + 1_000_000 },
   };
   return new Session(row, user, null);
 }

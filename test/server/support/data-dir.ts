@@ -7,6 +7,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { expect } from "vitest";
 import { openReadOnly } from "../../../engine/journal/database.ts";
+import { SECOND_FACTOR_KEYS } from "../../../server/second-factor-keys.ts";
 
 const DATABASE = "exchange.db";
 
@@ -37,7 +38,8 @@ export function withDatabase(dataDir: string, run: (db: Database.Database) => vo
 /** The files of the signing keys, as JWKs; a key that isn't retired has its private members. */
 export function signingKeys(dataDir: string): Record<string, string>[] {
   const folder = join(dataDir, "keys");
-  return readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
+  const names = readdirSync(folder).filter((name) => name !== SECOND_FACTOR_KEYS);
+  return names.map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
 }
 
 /** The database holds none of these texts, nor does what is still to be written into it. */

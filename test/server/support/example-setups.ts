@@ -6,6 +6,7 @@ import type { Client, MarketJson, OrderJson } from "./client.ts";
 import {
   freshEmail,
   type Guests,
+  PASSWORD,
   phoneCode,
   register,
   resetToken,
@@ -17,6 +18,7 @@ import {
 import { newMarket, take } from "./markets.ts";
 import { withdraw } from "./money.ts";
 import type { TestProvider } from "./oidc-provider.ts";
+import { AuthenticatorApp, addApp, challengeOf, type EnrolmentJson, FACTORS, prove } from "./second-factor.ts";
 import { BUY, SELL, terms } from "./terms.ts";
 import { codeIn } from "./third-party.ts";
 import type { World } from "./world.ts";
@@ -184,6 +186,27 @@ export function setUpsWith(oauth: OAuthExamples): SetUps {
     applyForTier2: async (cast) => ({ client: (await person(cast, 1)).client }),
     getIdentityApplication: async (cast) => ({ client: (await application(cast)).client }),
     getAskingClient: async (cast) => ({ params: { client_id: (await oauthClient(cast)).client_id } }),
+    proveOwner: async (cast) => ({ client: (await person(cast, 1)).client, body: { password: PASSWORD } }),
+    addSecondFactor: async (cast) => {
+      const { client } = await person(cast, 1);
+      await prove(client);
+      return { client };
+    },
+    confirmSecondFactor: async (cast) => {
+      const { client } = await person(cast, 1);
+      await prove(client);
+      const { id, secret } = await client.data<EnrolmentJson>("POST", FACTORS, { kind: "totp" });
+      return { client, params: { id }, body: { code: new AuthenticatorApp(secret!).next() } };
+    },
+    renewRecoveryCodes: async (cast) => {
+      const { client } = await person(cast, 1);
+      await addApp(client);
+      return { client };
+    },
+    removeSecondFactor: async (cast) => {
+      const { client } = await person(cast, 1);
+      return { client, params: { id: (await addApp(client)).id } };
+    },
     endSession: async ({ world, guests, session }) => {
       await guests.signIn(world.server, "trader@example.com");
       const { items } = await session.get<{ items: (Identified & { current: boolean })[] }>("/me/sessions");
@@ -205,6 +228,12 @@ export function setUpsWith(oauth: OAuthExamples): SetUps {
       return { body: { token: await verificationToken(world.server, email) } };
     },
     login: async () => ({ body: { email: "trader@example.com" } }),
+    finishSignIn: async (cast) => {
+      const { client, user } = await person(cast, 1);
+      const { app } = await addApp(client);
+      const { challenge } = await challengeOf(cast.world.server, user.email);
+      return { body: { challenge, code: app.next() } };
+    },
     refresh: async ({ world, guests }) => {
       const { refreshToken } = await guests.signIn(world.server, "trader@example.com");
       return { body: { refresh_token: refreshToken } };
@@ -248,6 +277,11 @@ export function setUpsWith(oauth: OAuthExamples): SetUps {
       const id = await userOf(cast);
       await cast.operator.data("POST", `/admin/users/${id}/suspend`, {});
       return { params: { id } };
+    },
+    resetSecondFactors: async (cast) => {
+      const { client, user } = await person(cast, 1);
+      await addApp(client);
+      return { params: { id: user.id } };
     },
     approveIdentity: async (cast) => ({ params: { id: (await application(cast)).id } }),
     refuseIdentity: async (cast) => ({ params: { id: (await application(cast)).id } }),

@@ -1,0 +1,15 @@
+/** How a sign-in was proven: the words of RFC 8176, as access tokens (`amr`) and the sessions table have them. */
+import type { ProofMethod } from "./second-factors.ts";
+
+/** More than one factor was shown. */
+const SECOND_FACTOR = "mfa";
+const OF_PROOF: Readonly<Record<ProofMethod, string>> = { totp: "otp", recovery_code: "otp", passkey: "pop" };
+
+/** @param method of the first step, such as "password" @returns words with spaces between them, null for none */
+export function amrOf(method: string, by: ProofMethod | null): string | null {
+  const words = method === "password" ? ["pwd"] : [];
+  if (by !== null) words.push(OF_PROOF[by], SECOND_FACTOR);
+  return words.length === 0 ? null : words.join(" ");
+}
+
+export const hasSecondFactor = (amr: string | null): boolean => amr?.split(" ").includes(SECOND_FACTOR) ?? false;

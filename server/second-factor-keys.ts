@@ -1,0 +1,150 @@
+/**
+ * The keys that TOTP secrets are sealed with in the database (AES-256-GCM), in a file of their own beside the signing keys:
+ * who has a copy of the database alone can make no code. The newest key seals; older ones stay, so that a database that
+ * was restored can be read with the keys of today. The file is made when the first secret is sealed.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { chmod, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** Its name in the folder of the signing keys. */
+export const SECOND_FACTOR_KEYS = "second-factors.json";
+
+const ALGORITHM = "aes-256-gcm";
+const KEY_BYTES = 32;
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+const FILE_MODE = 0o600;
+/** Beyond it the oldest goes. */
+const MAX_KEYS = 20;
+
+interface Key {
+  readonly id: string;
+  readonly bytes: Buffer;
+  readonly createdAt: number;
+}
+
+export class SecondFactorKeys {
+  private readonly path: string;
+  /** Newest first. */
+  private keys: readonly Key[];
+  /** The last change of the file, settled or not; never rejects. */
+  private lastChange: Promise<unknown> = Promise.resolve();
+
+  private constructor(path: string, keys: readonly Key[]) {
+    this.path = path;
+    this.keys = keys;
+  }
+
+  /** @throws Error naming the file where it is there and holds no keys */
+  static async open(path: string): Promise<SecondFactorKeys> {
+    let text: string;
+    try {
+      text = await readFile(path, "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return new SecondFactorKeys(path, []);
+      throw error;
+    }
+    await chmod(path, FILE_MODE);
+    const keys = readKeys(text);
+    // Without its cause, which may quote the file.
+    if (keys === null) throw new Error(`${path} holds no keys of second factors`);
+    return new SecondFactorKeys(path, keys);
+  }
+
+  /** The key that seals now; null before the first. */
+  get activeId(): string | null {
+    return this.keys[0]?.id ?? null;
+  }
+
+  /** @param of whose it is: it opens for the same alone @throws what the file system throws */
+  async seal(secret: Uint8Array, of: string, now: number): Promise<string> {
+    await this.change(() => (this.keys.length === 0 ? this.add(now) : undefined));
+    return this.sealNow(secret, of);
+  }
+
+  /** As `seal`, where there is a key. */
+  sealNow(secret: Uint8Array, of: string): string {
+    const { id, bytes } = this.keys[0]!;
+    const iv = randomBytes(IV_BYTES);
+    const cipher = createCipheriv(ALGORITHM, bytes, iv).setAAD(Buffer.from(of));
+    const sealed = Buffer.concat([iv, cipher.update(secret), cipher.final(), cipher.getAuthTag()]);
+    return `${id}.${sealed.toString("base64url")}`;
+  }
+
+  /** Null where its key is missing, or it was sealed for something else. */
+  unseal(sealed: string, of: string): Buffer | null {
+    const [id, text = ""] = sealed.split(".");
+    const key = this.keys.find((each) => each.id === id);
+    const bytes = Buffer.from(text, "base64url");
+    if (key === undefined || bytes.length < IV_BYTES + TAG_BYTES) return null;
+    const end = bytes.length - TAG_BYTES;
+    const decipher = createDecipheriv(ALGORITHM, key.bytes, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
+    decipher.setAAD(Buffer.from(of)).setAuthTag(bytes.subarray(end));
+    try {
+      return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, end)), decipher.final()]);
+    } catch {
+      return null;
+    }
+  }
+
+  /** True where the newest key sealed it. */
+  isCurrent(sealed: string): boolean {
+    return sealed.split(".", 1)[0] === this.activeId;
+  }
+
+  /** From now on another key seals, which is on disk before it does. @returns its id */
+  async rotate(now: number): Promise<string> {
+    await this.change(() => this.add(now));
+    return this.activeId!;
+  }
+
+  private change(run: () => Promise<void> | undefined): Promise<void> {
+    const changed = this.lastChange.then(run);
+    this.lastChange = changed.catch(() => {});
+    return changed;
+  }
+
+  private async add(createdAt: number): Promise<void> {
+    const key = { id: randomBytes(6).toString("hex"), bytes: randomBytes(KEY_BYTES), createdAt };
+    const keys = [key, ...this.keys].slice(0, MAX_KEYS);
+    await writeKeys(this.path, keys);
+    this.keys = keys;
+  }
+}
+
+function readKeys(text: string): Key[] | null {
+  try {
+    const { keys } = JSON.parse(text) as { keys: { id: string; key: string; created_at: number }[] };
+    const read = keys.map(({ id, key, created_at: createdAt }) => {
+      return { id, bytes: Buffer.from(key, "base64url"), createdAt };
+    });
+    const isKey = ({ id, bytes }: Key): boolean => typeof id === "string" && bytes.length === KEY_BYTES;
+    return read.length > 0 && read.every(isKey) ? read : null;
+  } catch {
+    return null;
+  }
+}
+
+/** All or nothing, and on disk when it returns. */
+async function writeKeys(path: string, keys: readonly Key[]): Promise<void> {
+  const content = keys.map(({ id, bytes, createdAt }) => {
+    return { id, key: bytes.toString("base64url"), created_at: createdAt };
+  });
+  const temporary = `${path}.tmp`;
+  await rm(temporary, { force: true });
+  const file = await open(temporary, "wx", FILE_MODE);
+  try {
+    await file.writeFile(JSON.stringify({ keys: content }));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  const folder = await open(dirname(path), "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
