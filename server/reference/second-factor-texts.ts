@@ -15,14 +15,6 @@ const FACTOR = {
   last_used_at: null,
 } satisfies Static<typeof F.SecondFactor>;
 
-/** What `POST /auth/login` answers of an account with a second factor. */
-export const CHALLENGE_EXAMPLE: Static<typeof F.SignInChallenge> = {
-  challenge: CHALLENGE,
-  methods: ["totp", "recovery_code"],
-  passkey: null,
-  expires_at: example.THEN,
-};
-
 export const SECOND_FACTOR_TEXTS: OperationTexts = {
   "POST /auth/login/second-factor": {
     id: "finishSignIn",
