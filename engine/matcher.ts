@@ -947,7 +947,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   /**
    * Same price and smaller total: keeps its place. Anything else leaves the book and enters it again as a taker would.
    * A new total that is filled already ends the order as filled, at the price that it had, as nothing rests at the new
-   * one. A post-only order that would cross is canceled.
+   * one. A post-only order that would cross stays as it was.
    */
   function amendOrder(w: Int32Array, d: Float64Array, base: number): void {
     const double = base >> 1;
@@ -974,8 +974,14 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       const reason = status === MarketStatus.halted ? Reason.marketHalted : Reason.marketClosed;
       return refuse(EventKind.amendRefused, w, d, base, reason);
     }
-    // From here it must succeed.
     const remaining = Math.max(0, total - filled);
+    if (!keeps && remaining > 0 && (packed & R.FLAG_POST_ONLY) !== 0) {
+      // Its own bid or ask plays no part in what it would meet, so that it need not leave the book to be asked.
+      if (wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
+        return refuse(EventKind.amendRefused, w, d, base, Reason.postOnlyWouldCross);
+      }
+    }
+    // From here it must succeed.
     const newTotal = filled + remaining;
     const newStatus =
       remaining === 0 ? OrderStatus.filled : filled === 0 ? OrderStatus.open : OrderStatus.partiallyFilled;
@@ -998,11 +1004,6 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     slots[base | S_REMAINING] = remaining;
     if (!wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
       enqueue(slot, outcome, side, price, remaining);
-      return;
-    }
-    if ((packed & R.FLAG_POST_ONLY) !== 0) {
-      emitTakerCanceled(slot, price, remaining, Reason.postOnlyWouldCross);
-      slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
       return;
     }
     lastTakerFill = -1;

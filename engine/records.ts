@@ -49,7 +49,8 @@
  *   orderCanceled   final; status canceled, expired or rejected; remaining
  *   orderReduced    self-trade decrement: quantity = the new total; of a taker (role) no order.updated by itself
  *   orderAmended    price, quantity (new total), remaining; status; flag lostPriority, double 6 = new priority
- *   cancelRefused, amendRefused   the order was final already; reference
+ *   cancelRefused   the order was final already; reference
+ *   amendRefused    the order is as it was; reference; reason, none where it was final already
  *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
  *   marketChanged   word 1 = market, status = MarketStatus, reference
  *   setsSplit, setsMerged         user, word 1 = market, quantity, reference

@@ -766,7 +766,7 @@ export class Exchange {
 
   private cancelRefused(reference: number): void {
     if (reference < 0) this.cancels.settle(reference, null);
-    else this.waiting.take(reference)?.error(new ApiError(ErrorKind.conflict, "the order is finished"));
+    else this.waiting.take(reference)?.error(orderFinished());
   }
 
   /** A decrement or an amend: price, total and what remains may all be new, and holds with them. */
@@ -801,16 +801,7 @@ export class Exchange {
     const reason = R.reasonOf(words[w]!);
     // The slot may be another order's by now.
     if (this.store.ids[slot] === doubles[(w >> 1) + R.D_ORDER_ID]) this.holds.settleChange(slot);
-    const error =
-      reason === Reason.tooLate
-        ? new ApiError(ErrorKind.conflict, "too_late: valid_until was over, the order is as it was")
-        : reason === Reason.none
-          ? new ApiError(ErrorKind.conflict, "the order is finished")
-          : new ApiError(
-              ErrorKind.marketNotOpen,
-              `the market is ${reason === Reason.marketHalted ? "halted" : "closed"}`,
-            );
-    this.waiting.take(words[w + R.W_REFERENCE]!)?.error(error);
+    this.waiting.take(words[w + R.W_REFERENCE]!)?.error(amendRefusal(reason));
   }
 
   private setsChanged(words: Int32Array, w: number): void {
@@ -904,3 +895,25 @@ export class Exchange {
 }
 
 const nothing = (): void => {};
+
+/** Why the book left an order as it was. */
+function amendRefusal(reason: number): ApiError {
+  switch (reason) {
+    case Reason.none:
+      return orderFinished();
+    case Reason.tooLate:
+      return new ApiError(ErrorKind.conflict, "too_late: valid_until was over, the order is as it was");
+    case Reason.postOnlyWouldCross:
+      return new ApiError(ErrorKind.conflict, "post_only_would_cross: the post-only order is as it was");
+    default:
+      return new ApiError(
+        ErrorKind.marketNotOpen,
+        `the market is ${reason === Reason.marketHalted ? "halted" : "closed"}`,
+      );
+  }
+}
+
+/** A cancel or an amend of it comes too late. */
+export function orderFinished(): ApiError {
+  return new ApiError(ErrorKind.conflict, "the order is finished");
+}

@@ -169,9 +169,10 @@ FEATURES.push("a mint at the lowest price", "reduced taker", "reduced maker");
 for (const reason of ["user", "operator", "cancel_on_disconnect", "self_trade", "ioc_remainder", "market_closed"]) {
   FEATURES.push(`ended canceled ${reason}`);
 }
-FEATURES.push("ended expired expired", "ended canceled post_only_would_cross");
+FEATURES.push("ended expired expired");
 FEATURES.push("amended, priority kept", "amended, priority lost", "amended to filled", "cancelRefused null");
-for (const reason of ["null", "too_late", "market_halted"]) FEATURES.push(`amendRefused ${reason}`);
+for (const reason of ["null", "too_late", "market_halted", "post_only_would_cross"])
+  FEATURES.push(`amendRefused ${reason}`);
 
 /** What became of the placements that replace an order. */
 function replacementsOf(engine: Engine): string[] {

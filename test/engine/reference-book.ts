@@ -125,14 +125,15 @@ export class ReferenceBook {
     const keepsPriority = price === order.price && total <= order.quantity;
     if (!keepsPriority && this.status !== "open") return refuse("market_halted");
     const filled = order.quantity - order.remaining;
+    const wouldCross = order.terms.postOnly && this.bestStep({ ...order, price }) !== null;
+    if (!keepsPriority && total > filled && wouldCross) return refuse("post_only_would_cross");
     order.quantity = Math.max(total, filled);
     order.remaining = order.quantity - filled;
     if (order.remaining === 0) return this.endResting(order, "filled", null);
     order.price = price;
     if (keepsPriority) return;
     this.remove(order);
-    if (order.terms.postOnly && this.bestStep(order) !== null) end(order, "canceled", "post_only_would_cross");
-    else this.enter(order);
+    this.enter(order);
   }
 
   halt(): void {

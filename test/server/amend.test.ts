@@ -8,8 +8,8 @@ import type { Client, OrderJson } from "./support/client.ts";
 import { Random } from "./support/random.ts";
 import { feeOn, notional, rebateOn } from "./support/reference.ts";
 import {
-  alone, amend, BUY, books, cancelAll, expectAccounted, expectRefused, patch, post, putQuotes, quote, restartWith, SELL,
-  terms,
+  alone, amend, BUY, books, cancelAll, expectAccounted, expectRefused, patch, post, putQuotes, quote, type ResultJson, restartWith,
+  SELL, terms,
 } from "./support/trading.ts"; // biome-ignore format: one list
 import { type TestMarket, USDC, World } from "./support/world.ts";
 
@@ -130,16 +130,35 @@ describe("an amend", () => {
     expect(await user.order(id)).toMatchObject({ status: "canceled", reason: "self_trade", filled: 8, price: 7_000 });
   });
 
-  test("of a post-only order that would cross ends it", async () => {
+  test("of a post-only order that would cross is refused, however it comes, and the order is as it was", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     await other.place(terms(market, 1, BUY, 4_000, 5));
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 10, { post_only: true }));
     await amend(user, id, { price: 5_999 });
-    expect(await user.order(id)).toMatchObject({ status: "open", price: 5_999 });
-    await amend(user, id, { price: 6_000, quantity: 9 });
-    const ended = { status: "canceled", reason: "post_only_would_cross", price: 6_000, quantity: 9, filled: 0 };
-    expect(await user.order(id)).toMatchObject(ended);
-    expect(await user.balance()).toMatchObject({ held: 0 });
+    const before = [await user.order(id), await user.balance()];
+    expect(before[0]).toMatchObject({ status: "open", price: 5_999, quantity: 10 });
+    const change = { price: 6_000, quantity: 9 };
+    await expectRefused(patch(user, id, change), 409, 40900, /^post_only_would_cross/);
+    const socket = await world.socket(user);
+    const refusal = await socket.ask({ op: "order.amend", data: { id, ...change } });
+    expect(refusal).toMatchObject({ code: 40900, msg: expect.stringMatching(/^post_only_would_cross/) });
+    const operations = [
+      { op: "amend", id, ...change },
+      { op: "amend", id, price: 5_998 },
+    ];
+    const { results } = await user.data<{ results: ResultJson[] }>("POST", "/orders/batch", { operations });
+    expect(results.map(({ code }) => code)).toEqual([40900, 0]);
+    await amend(user, id, { price: 5_999 });
+    await socket.settled();
+    // Only what was done is told.
+    expect(socket.of<OrderJson>("order.updated").map(({ data }) => [data.status, data.price])).toEqual([
+      ["open", 5_998],
+      ["open", 5_999],
+    ]);
+    expect([await user.order(id), await user.balance()]).toEqual([
+      { ...(before[0] as OrderJson), updated_at: expect.any(Number) },
+      before[1],
+    ]);
     expect(await other.all<OrderJson>("/orders")).toMatchObject([{ status: "open", remaining: 5 }]);
   });
 
