@@ -6,9 +6,10 @@
 export const Side = { buy: 1, sell: 2 } as const;
 export type Side = (typeof Side)[keyof typeof Side];
 
-export const OrderType = { limit: 0, market: 1 } as const;
+/** A market order that came without a price has a code of its own: what bounds it is no price that its owner gave. */
+export const OrderType = { limit: 0, market: 1, unboundMarket: 2 } as const;
 export type OrderType = (typeof OrderType)[keyof typeof OrderType];
-export const ORDER_TYPES = ["limit", "market"] as const;
+export const ORDER_TYPES = ["limit", "market", "market"] as const;
 
 export const TimeInForce = { gtc: 0, gtd: 1, ioc: 2, fok: 3 } as const;
 export type TimeInForce = (typeof TimeInForce)[keyof typeof TimeInForce];
@@ -59,6 +60,7 @@ export const Reason = {
   operator: 9,
   tooLate: 10,
   expired: 11,
+  cancelAfter: 12,
 } as const;
 export type Reason = (typeof Reason)[keyof typeof Reason];
 export const REASONS = [
@@ -74,6 +76,7 @@ export const REASONS = [
   "operator",
   "too_late",
   "expired",
+  "cancel_after",
 ] as const;
 
 export const MatchType = { direct: 0, mint: 1, merge: 2 } as const;

@@ -3,6 +3,7 @@ import assert from "node:assert";
 import {
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
+  EXPORT_SLICE_ROWS,
   FULL_PRICE_BPS,
   HEARTBEAT_MS,
   KEEP_UPDATES_MS,
@@ -20,7 +21,9 @@ import {
   MAX_QUANTITY,
   MAX_QUOTES,
   MAX_RECENT_TRADES,
+  MAX_RECENTLY_ENDED_ORDERS,
   MAX_REPLAY_AHEAD_BYTES,
+  MAX_ROWS_WALKED,
   MAX_TRADES_WALKED,
   MAX_USERS,
   MAX_USERS_WALKED,
@@ -50,6 +53,8 @@ export function assertLimits(): void {
   assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
   assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
   assert(Math.min(MAX_USERS_WALKED, MAX_AUDIT_WALKED) > MAX_PAGE_LIMIT, "a list without a filter has full pages");
+  assert(MAX_ROWS_WALKED >= Math.max(MAX_PAGE_LIMIT, EXPORT_SLICE_ROWS), "a list without a filter has full pages");
+  assert(Number.isInteger(Math.log2(MAX_RECENTLY_ENDED_ORDERS)), "places of ended orders are a part of their ids");
   assert(HEARTBEAT_MS % SOCKET_TICK_MS === 0, "heartbeats go out in equal parts");
   assert(
     MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_HELD_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,

@@ -153,6 +153,25 @@ export const MAX_BATCH_OPERATIONS = 50;
 export const MAX_QUOTES = 100;
 export const MAX_PAGE_LIMIT = 200;
 export const DEFAULT_PAGE_LIMIT = 50;
+/**
+ * Reads of the database that wait for a thread, of one reader and in all. What one may ask for in a minute under the usual
+ * rate limits waits; half a kilobyte each.
+ */
+export const MAX_READS_PER_READER = 2_000;
+export const MAX_WAITING_READS = 20_000;
+/**
+ * Orders that ended whose owner the gateway knows, so that what comes too late for them is answered from memory: 12 bytes
+ * each, 12 MiB once there were so many.
+ */
+export const MAX_RECENTLY_ENDED_ORDERS = 2 ** 20;
+/** Older ones are looked up in the database: so many wait of one user and in all, and are looked up in one read. */
+export const MAX_LOOKUPS_PER_USER = 20_000;
+export const MAX_WAITING_LOOKUPS = 100_000;
+export const MAX_LOOKUPS_PER_READ = 1_000;
+/** Rows of a chain that one read of a filtered list looks at; the next page goes on behind them. */
+export const MAX_ROWS_WALKED = 10_000;
+/** The same of live orders in memory: a millisecond. */
+export const MAX_LIVE_WALKED = 20_000;
 /** Rows that one read of a filtered list of operators looks at: milliseconds of the gateway, and of a reading thread. */
 export const MAX_USERS_WALKED = 20_000;
 export const MAX_AUDIT_WALKED = 50_000;
@@ -164,6 +183,8 @@ export const MAX_CACHED_SEARCHES = 64;
 /** Markets that an event is shown with, by itself and in lists; the others are in the list of markets. */
 export const MAX_EVENT_MARKETS = 100;
 export const MAX_LISTED_EVENT_MARKETS = 20;
+/** Markets that a list is asked for by their ids. */
+export const MAX_LISTED_IDS = 200;
 /** Characters of a list that are written in one turn of the gateway's event loop: about a millisecond. */
 export const MAX_CHARACTERS_PER_TURN = 256 * 1024;
 /** Markets or events that are put in their new place in a list before it is read: about a millisecond. */
@@ -231,6 +252,11 @@ export const MAX_ADDRESS_RATE_BUCKETS = 2 ** 17;
 export const MAX_IDENTIFIER_RATE_BUCKETS = 2 ** 17;
 /** Client addresses whose normal form is remembered. */
 export const MAX_CACHED_ADDRESSES = 4_096;
+/** How soon all of a user's orders are canceled, at the least and at the most, unless the user asks again. */
+export const MIN_CANCEL_AFTER_MS = 1_000;
+export const MAX_CANCEL_AFTER_MS = 300_000;
+/** How often it is looked whose time has come. */
+export const CANCEL_TIMER_TICK_MS = 50;
 /** A request that waits for the journal longer than this is answered 50300 and told to look its order up. */
 export const ANSWER_DEADLINE_MS = 10_000;
 /** A read of the caller's own state waits at most so long for the messages about what it shows. */

@@ -10,7 +10,7 @@ import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "./errors.
 import type { Exchange } from "./exchange.ts";
 import type { Kyc } from "./kyc.ts";
 import type { OAuth, Params } from "./oauth.ts";
-import { pageJson, readPage } from "./paging.ts";
+import { Listing } from "./paging.ts";
 import type { Pats } from "./pats.ts";
 import { readPhoneNumber } from "./phone-numbers.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
@@ -405,7 +405,8 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
       summary: "The caller's personal access tokens, newest first",
       query: S.PageQuery,
       response: S.pageOf(S.Pat),
-      handler: ({ principal, query }) => page(accounts.pats.of(principal!.userId), query, patView),
+      handler: ({ principal, query }) =>
+        page(ownList("/me/personal-access-tokens", principal!), accounts.pats.of(principal!.userId), query, patView),
     }),
     route({
       ...OWN_SESSION,
@@ -442,7 +443,7 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
       response: S.pageOf(S.Session),
       handler({ principal, query }) {
         const own = accounts.sessions.of(principal!.userId).filter(({ grant }) => grant === null);
-        return page(own, query, (session) => sessionView(session, principal!));
+        return page(ownList("/me/sessions", principal!), own, query, (session) => sessionView(session, principal!));
       },
     }),
     route({
@@ -475,17 +476,21 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
   ];
 }
 
+/** A list of the caller's own, without filters. */
+export const ownList = (name: string, { userId }: Principal): Listing => new Listing(name, { userId });
+
 /** A page of a caller's few rows. */
 export function page<T extends { readonly id: number }>(
+  listing: Listing,
   rows: readonly T[],
   query: unknown,
   view: (row: T) => object,
 ): string {
-  const { before, limit } = readPage(query as Static<typeof S.PageQuery>);
+  const { before, limit } = listing.page(query as Static<typeof S.PageQuery>);
   const found = rows.filter(({ id }) => id < before).sort((a, b) => b.id - a.id);
   const shown = found.slice(0, limit);
   const next = found.length > limit ? shown.at(-1)!.id : null;
-  return pageJson(
+  return listing.json(
     shown.map((row) => JSON.stringify(view(row))),
     next,
   );
@@ -532,7 +537,7 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       response: S.pageOf(S.OAuthGrant),
       handler({ principal, query }) {
         const rows = accounts.grants.of(principal!.userId).map((grant) => ({ id: grant.row.id, grant }));
-        return page(rows, query, ({ grant }) => grantView(grant));
+        return page(ownList("/me/oauth-grants", principal!), rows, query, ({ grant }) => grantView(grant));
       },
     }),
     route({
@@ -555,7 +560,7 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       response: S.pageOf(S.OAuthClient),
       handler({ principal, query }) {
         const rows = accounts.clients.of(principal!.userId).map((client) => ({ id: client.row.id, client }));
-        return page(rows, query, ({ client }) => clientView(client));
+        return page(ownList("/me/oauth-clients", principal!), rows, query, ({ client }) => clientView(client));
       },
     }),
     route({

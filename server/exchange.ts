@@ -10,13 +10,14 @@ import { check } from "../engine/check.ts";
 import { isFinal, OrderStatus, OrderType, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
 import type { LiveOrderRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
-import { ANSWER_DEADLINE_MS, MICRO_PER_SHARE } from "../engine/limits.ts";
+import { ANSWER_DEADLINE_MS, MAX_LIVE_WALKED, MICRO_PER_SHARE } from "../engine/limits.ts";
 import { MinHeap } from "../engine/min-heap.ts";
 import * as R from "../engine/records.ts";
 import { withIndex } from "../engine/typed-arrays.ts";
 import { CancelJobs } from "./cancel-jobs.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
 import type { Counters } from "./counters.ts";
+import { EndedOrders } from "./ended-orders.ts";
 import { type EngineLink, EngineLinks } from "./engine-links.ts";
 import { ApiError, ErrorKind, overloaded } from "./errors.ts";
 import type { GatewayLoop } from "./gateway-loop.ts";
@@ -103,6 +104,7 @@ export class Exchange {
   readonly waiting = new WaitingAnswers();
   readonly cancels: CancelJobs;
   readonly reads: OrderedReads;
+  readonly ended = new EndedOrders();
   /** When gtd orders expire. Orders that ended meanwhile stay until their time or the next sweep. */
   readonly expiries = new MinHeap<{ readonly at: number; readonly slot: number; readonly orderId: number }>();
   private audience: Audience | null = null;
@@ -201,6 +203,11 @@ export class Exchange {
   }
 
   // ---------------------------------------------------------------- commands
+
+  /** True when an order may have this id. */
+  hasGiven(orderId: number): boolean {
+    return orderId <= this.lastOrderId;
+  }
 
   /** A number above all orders and priorities before it. */
   nextOrderId(): number {
@@ -850,6 +857,7 @@ export class Exchange {
     if (!isFinal(status)) return;
     // A change that is still on its way will find the order gone.
     this.holds.end(slot);
+    this.ended.add(store.ids[slot]!, user);
     if (this.clientOrderIds.isForgotten(store.createdAt[slot]!)) {
       const clientOrderId = store.clientOrderId(slot);
       if (clientOrderId !== null) this.clientOrderIds.free(user, clientOrderId);
@@ -870,7 +878,7 @@ export class Exchange {
 
   // ---------------------------------------------------------------- reading
 
-  /** JSON texts of the user's active orders, newest first, from those with ids below `before`. */
+  /** JSON texts of the user's active orders, newest first, from those with ids below `before`; of so many that it looks at. */
   activeOrders(
     userId: number,
     before: number,
@@ -883,9 +891,14 @@ export class Exchange {
     // Usually the order that the page before ended with is still there, and the list goes on behind it.
     const known = store.find(before);
     const start = known !== 0 && store.users[known] === userId ? store.olderOf(known) : store.newestOf(userId);
+    let walked = 0;
+    let lastWalked = 0;
     for (let slot = start; slot !== 0; slot = store.olderOf(slot)) {
       const id = store.ids[slot]!;
-      if (id >= before || store.statuses[slot] === IN_FLIGHT || !wanted(store, slot)) continue;
+      if (id >= before) continue;
+      if (++walked > MAX_LIVE_WALKED) return { items, next: lastWalked };
+      lastWalked = id;
+      if (store.statuses[slot] === IN_FLIGHT || !wanted(store, slot)) continue;
       if (items.length === limit) return { items, next: last };
       items.push(liveOrderJson(store, slot));
       last = id;

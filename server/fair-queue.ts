@@ -57,10 +57,25 @@ export class FairQueue<T> {
 
   /** The oldest item of the key whose turn it is; that key's next turn comes after all others'. */
   take(): T | undefined {
-    const line = this.firstLine;
+    return this.takeFrom(null, this.firstLine);
+  }
+
+  /** The same of the first key in turn that `mayTake` lets pass; it is asked of each key once at most, in turn. */
+  takeWhere(mayTake: (key: string) => boolean): T | undefined {
+    let before: Line<T> | null = null;
+    let line = this.firstLine;
+    while (line !== null && !mayTake(line.key)) {
+      before = line;
+      line = line.next;
+    }
+    return this.takeFrom(before, line);
+  }
+
+  private takeFrom(before: Line<T> | null, line: Line<T> | null): T | undefined {
     if (line === null) return undefined;
-    this.firstLine = line.next;
-    if (this.firstLine === null) this.lastLine = null;
+    if (before === null) this.firstLine = line.next;
+    else before.next = line.next;
+    if (line.next === null) this.lastLine = before;
     line.next = null;
     this.count--;
     const { item, next } = line.first;

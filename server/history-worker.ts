@@ -17,24 +17,41 @@ import {
 } from "../engine/constants.ts";
 import { openDatabase, openReadOnly } from "../engine/journal/database.ts";
 import { firstIdSince } from "../engine/journal/load.ts";
-import { MAX_PAGE_FILLS } from "../engine/limits.ts";
+import { MAX_PAGE_FILLS, MAX_ROWS_WALKED } from "../engine/limits.ts";
 import { prepareCandles } from "./candle-reader.ts";
 import { type FillFilters, prepareLedger } from "./ledger-reader.ts";
 import { prepareOperatorReads } from "./operator-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
-import { type HistoryPage, type OwnPageOptions, takePage } from "./paging.ts";
+import { shownPrice } from "./order-json.ts";
+import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "./paging.ts";
 
-export interface OrdersOptions extends OwnPageOptions {
+/** When rows were made: ms, both included. */
+interface Span {
+  from?: number | undefined;
+  to?: number | undefined;
+}
+
+export interface OrdersOptions extends OwnPageOptions, Span {
+  /** A code; any where it is missing. */
+  status?: number | undefined;
   marketId?: number | undefined;
   outcomeId?: number | undefined;
   side?: number | undefined;
   clientOrderId?: string | undefined;
 }
 
-export interface FillsOptions extends OwnPageOptions {
+export interface FillsOptions extends OwnPageOptions, Span {
   marketId?: number | undefined;
   orderId?: number | undefined;
 }
+
+export interface TradesOptions extends PageOptions, Span {
+  marketId: number;
+  outcomeId?: number | undefined;
+}
+
+/** An order as clients see it. */
+export type OrderObject = Readonly<Record<string, unknown>>;
 
 export interface UpdatesOptions {
   userId: number;
@@ -66,7 +83,8 @@ function chainStart(newestSql: string, rowSql: string): (owner: number, before: 
 }
 
 /**
- * The rows of a chain from @start on: `columns` of those below @before that pass `filters`, @limit at most.
+ * The rows of a chain from @start down to @floor, @walk of them at most: `columns` of those below @before that pass
+ * `filters`, @limit at most, and the last one that the walk may look at, whether it fits or not.
  * @param newer what is joined to orders
  */
 function chainRows(
@@ -77,13 +95,78 @@ function chainRows(
   newer: ReturnType<typeof newerStates> | null = null,
 ): Database.Statement {
   return db.prepare(
-    `WITH RECURSIVE ${newer === null ? "" : `${newer.table},`} chain (link) AS (
-       SELECT @start
-       UNION ALL SELECT ${table}.${link} FROM chain CROSS JOIN ${table} ON ${table}.id = link WHERE ${table}.${link} > 0)
-     SELECT ${columns} FROM chain CROSS JOIN ${table} ON ${table}.id = link
+    `WITH RECURSIVE ${newer === null ? "" : `${newer.table},`} chain (link, step) AS (
+       SELECT @start, 1 WHERE @start >= @floor
+       UNION ALL SELECT ${table}.${link}, step + 1 FROM chain CROSS JOIN ${table} ON ${table}.id = link
+         WHERE ${table}.${link} > 0 AND ${table}.${link} >= @floor AND step < @walk)
+     SELECT ${columns}, step, (${filters}) AS fits FROM chain CROSS JOIN ${table} ON ${table}.id = link
        CROSS JOIN outcomes ON outcomes.id = outcome_id ${newer?.join ?? ""}
-     WHERE ${filters} LIMIT @limit`,
+     WHERE fits OR step = @walk LIMIT @limit`,
   );
+}
+
+interface Walked {
+  readonly id: number;
+  readonly step: number;
+  readonly fits: number;
+}
+
+/** The whole of a chain, as far as the limit of rows goes. */
+const UNBOUNDED = { floor: 0, walk: Number.MAX_SAFE_INTEGER, before: Number.MAX_SAFE_INTEGER };
+
+/** A page of a walk; where the walk ended before the page was full and the chain before the walk, it goes on behind it. */
+function takeWalked<T extends Walked>(rows: readonly T[], limit: number, object: (row: T) => object): HistoryPage {
+  const fitting = rows.filter(({ fits }) => fits === 1);
+  const page = takePage(fitting, limit, object, ({ id }) => id);
+  return page.next === null ? { ...page, next: endOfWalk(rows) } : page;
+}
+
+/** The row behind which nothing was looked at; null where the chain or the page's limit ended the walk. */
+function endOfWalk(rows: readonly Walked[]): number | null {
+  const last = rows.at(-1);
+  return last?.step === MAX_ROWS_WALKED ? last.id : null;
+}
+
+/**
+ * Ids rise with times but for what several engine threads hand over a little out of turn: rows so near to a bound are
+ * looked at one by one.
+ */
+const TIME_SLACK_MS = 10_000;
+/** Rows of everybody below an id among which one of the owner's is looked for, so that its chain is entered there. */
+const ENTRY_SPAN = 20_000;
+
+type Rows = "orders" | "fills" | "entries";
+interface AnySpan {
+  readonly from?: number | null | undefined;
+  readonly to?: number | null | undefined;
+}
+
+/** The ids from `floor` to below `ceiling` have all rows that were made then. */
+function idsOf(table: Rows, { from, to }: AnySpan): [number, number] {
+  return [
+    from == null ? 0 : firstIdSince(db, table, from - TIME_SLACK_MS),
+    to == null ? Number.MAX_SAFE_INTEGER : firstIdSince(db, table, to + TIME_SLACK_MS + 1),
+  ];
+}
+
+/** @param owned of the table's rows those of @owner */
+function chainWalk(
+  table: "orders" | "fills",
+  startOf: ReturnType<typeof chainStart>,
+  owned: string,
+): (owner: number, before: number, span: AnySpan) => object {
+  const near = db
+    .prepare(
+      `SELECT ${table}.id FROM ${table} JOIN outcomes ON outcomes.id = outcome_id
+       WHERE ${table}.id < @ceiling AND ${table}.id >= @ceiling - ${ENTRY_SPAN} AND ${owned} ORDER BY ${table}.id DESC LIMIT 1`,
+    )
+    .pluck();
+  return (owner, before, { from = null, to = null }) => {
+    const [floor, ceiling] = idsOf(table, { from, to });
+    const first = startOf(owner, before);
+    const start = first < ceiling ? first : Number(near.get({ owner, ceiling }) ?? first);
+    return { start, floor, before, owner, from, to, walk: MAX_ROWS_WALKED };
+  };
 }
 
 /**
@@ -145,14 +228,14 @@ export interface FillRow {
   builder_code: string | null;
 }
 
-function orderObject(row: OrderRow, trades: object[]): object {
+function orderObject(row: OrderRow, trades: object[]): OrderObject {
   return {
     id: row.id,
     client_order_id: row.client_order_id,
     market_id: row.market_id,
     outcome_id: row.outcome_id,
     side: row.side,
-    price: row.price,
+    price: shownPrice(row.type, row.price),
     quantity: row.quantity,
     remaining: row.remaining,
     filled: row.quantity - row.remaining,
@@ -214,9 +297,12 @@ const ordersOfUser = chainRows(
   ORDER_COLUMNS,
   `orders.id < @before AND (@marketId IS NULL OR outcomes.market_id = @marketId)
    AND (@outcomeId IS NULL OR outcome_id = @outcomeId) AND (@side IS NULL OR side = @side)
-   AND (@clientOrderId IS NULL OR client_order_id = @clientOrderId)`,
+   AND (@clientOrderId IS NULL OR client_order_id = @clientOrderId)
+   AND (@status IS NULL OR coalesce(u.status, orders.status) = @status)
+   AND (@from IS NULL OR orders.created_at >= @from) AND (@to IS NULL OR orders.created_at <= @to)`,
   newerStates("user_id = @owner"),
 );
+const ordersWalk = chainWalk("orders", ordersStart, "user_id = @owner");
 const FILL_COLUMNS = `fills.id, match_id, user_id, order_id, outcomes.market_id, outcome_id, side, price, quantity, role,
   match_type, fee, rebate, balance_after, created_at,
   (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code`;
@@ -224,8 +310,10 @@ const fillsOfOrder = chainRows(
   "fills",
   "previous_of_order",
   FILL_COLUMNS,
-  "order_id = @orderId AND fills.id < @before AND (@marketId IS NULL OR outcomes.market_id = @marketId)",
+  `order_id = @orderId AND fills.id < @before AND (@marketId IS NULL OR outcomes.market_id = @marketId)
+   AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)`,
 );
+const EVERY_FILL = { ...UNBOUNDED, marketId: null, from: null, to: null };
 const FILL_TAIL = "fills.id > (SELECT value FROM meta WHERE key = 'newest_fill')";
 const fillsStart = chainStart(
   `SELECT coalesce((SELECT max(id) FROM fills WHERE ${FILL_TAIL} AND user_id = @owner),
@@ -242,6 +330,7 @@ const fillsOfUser = chainRows(
    AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
    AND (@side IS NULL OR side = @side) AND (@rebated IS NULL OR rebate > 0)`,
 );
+const fillsWalk = chainWalk("fills", fillsStart, "user_id = @owner");
 const tradesStart = chainStart(
   `SELECT coalesce(
      (SELECT max(fills.id) FROM fills JOIN outcomes ON outcomes.id = outcome_id
@@ -250,7 +339,14 @@ const tradesStart = chainStart(
   `SELECT previous_of_market FROM fills JOIN outcomes ON outcomes.id = outcome_id
    WHERE fills.id = @id AND role = 1 AND market_id = @owner`,
 );
-const tradesOfMarket = chainRows("fills", "previous_of_market", FILL_COLUMNS, "fills.id < @before");
+const tradesOfMarket = chainRows(
+  "fills",
+  "previous_of_market",
+  FILL_COLUMNS,
+  `fills.id < @before AND (@outcomeId IS NULL OR outcome_id = @outcomeId)
+   AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)`,
+);
+const tradesWalk = chainWalk("fills", tradesStart, "role = 1 AND market_id = @owner");
 
 const updateMarkFrom = db
   .prepare("SELECT update_id FROM update_marks WHERE user_id = ? AND sequence >= ? ORDER BY sequence LIMIT 1")
@@ -282,19 +378,17 @@ const updateChain = db.prepare(
 const MAX_TRADES_OF_ORDER = 1_000;
 
 /** One order of the user with its trades; null where there is none. */
-export const order = snapshot(({ userId, orderId }: { userId: number; orderId: number }): object | null => {
+export const order = snapshot(({ userId, orderId }: { userId: number; orderId: number }): OrderObject | null => {
   const row = oneOrder.get({ orderId }) as OrderRow | undefined;
   if (row === undefined || row.user_id !== userId) return null;
-  const found = fillsOfOrder.all({
-    ...{ start: row.last_fill_id, orderId, before: Number.MAX_SAFE_INTEGER, marketId: null },
-    limit: MAX_TRADES_OF_ORDER,
-  }) as FillRow[];
+  const params = { ...EVERY_FILL, start: row.last_fill_id, orderId, limit: MAX_TRADES_OF_ORDER };
+  const found = fillsOfOrder.all(params) as FillRow[];
   return orderObject(row, found.reverse().map(fillObject));
 });
 
-/** What a repeat of an order's placement must know of it. */
-export const endedOrder = snapshot(({ orderId }: { orderId: number }): EndedOrder | null => {
-  return (endedOrderRow.get(orderId) as EndedOrder | undefined) ?? null;
+/** What a repeat of an order's placement must know of it; null where there is no such order. In the order of the ids. */
+export const endedOrders = snapshot(({ orderIds }: { orderIds: readonly number[] }): (EndedOrder | null)[] => {
+  return orderIds.map((id) => (endedOrderRow.get(id) as EndedOrder | undefined) ?? null);
 });
 
 export const builder = snapshot(({ code }: { code: string }): object | null => {
@@ -303,50 +397,65 @@ export const builder = snapshot(({ code }: { code: string }): object | null => {
 
 /** The user's orders of every state. */
 export const orders = snapshot((options: OrdersOptions): HistoryPage => {
-  const { userId, marketId = null, outcomeId = null, side = null, clientOrderId = null, before, limit } = options;
-  const start = ordersStart(userId, before);
-  const params = { start, owner: userId, before, marketId, outcomeId, side, clientOrderId, limit: limit + 1 };
-  const rows = ordersOfUser.all(params) as OrderRow[];
-  return takePage(
-    rows,
-    limit,
-    (row) => orderObject(row, []),
-    ({ id }) => id,
-  );
+  const { userId, marketId = null, outcomeId = null, side = null, clientOrderId = null, status = null } = options;
+  const { before, limit } = options;
+  const filters = { marketId, outcomeId, side, clientOrderId, status };
+  const params = { ...ordersWalk(userId, before, options), ...filters, limit: limit + 1 };
+  return takeWalked(ordersOfUser.all(params) as (OrderRow & Walked)[], limit, (row) => orderObject(row, []));
 });
 
 export const fills = snapshot((options: FillsOptions): HistoryPage => {
-  const { userId, before, limit, orderId = null, marketId = null } = options;
-  const rows =
-    orderId === null ? fillRowsOfUser({ userId, before, limit, marketId }) : fillRowsOfOrder(options, orderId);
-  const object = (row: FillRow): object => ({
+  const { userId, before, limit, orderId = null, marketId = null, from = null, to = null } = options;
+  const page = { userId, before, limit, marketId, from, to };
+  const rows = orderId === null ? walkFills(page) : fillRowsOfOrder(page, orderId);
+  return takeWalked(rows, limit, (row) => ({
     ...fillObject(row),
     order_id: row.order_id,
     market_id: row.market_id,
     outcome_id: row.outcome_id,
     side: row.side,
     builder_code: row.builder_code,
-  });
-  return takePage(rows, limit, object, ({ id }) => id);
+  }));
 });
 
-/** One more than the page has, where there is one. */
-function fillRowsOfUser({ userId, before, limit, ...filters }: OwnPageOptions & FillFilters): FillRow[] {
-  const params = { start: fillsStart(userId, before), before, ...NO_FILL_FILTERS, ...filters };
-  return fillsOfUser.all({ ...params, limit: limit + 1 }) as FillRow[];
+function walkFills({ userId, before, limit, ...filters }: OwnPageOptions & FillFilters): (FillRow & Walked)[] {
+  const params = { ...NO_FILL_FILTERS, ...filters, ...fillsWalk(userId, before, filters) };
+  return fillsOfUser.all({ ...params, limit: limit + 1 }) as (FillRow & Walked)[];
 }
 
-function fillRowsOfOrder({ userId, marketId, before, limit }: FillsOptions, orderId: number): FillRow[] {
+/** One more than the page has, where there is one; and the fill behind which nothing was looked at, or null. */
+function fillRowsOfUser(options: OwnPageOptions & FillFilters): { rows: FillRow[]; end: number | null } {
+  const rows = walkFills(options);
+  return { rows: rows.filter(({ fits }) => fits === 1), end: endOfWalk(rows) };
+}
+
+function fillRowsOfOrder(
+  { userId, before, limit, ...filters }: OwnPageOptions & FillFilters,
+  orderId: number,
+): (FillRow & Walked)[] {
   const row = oneOrder.get({ orderId }) as OrderRow | undefined;
   if (row === undefined || row.user_id !== userId) return [];
-  const params = { start: row.last_fill_id, orderId, before, marketId: marketId ?? null };
-  return fillsOfOrder.all({ ...params, limit: limit + 1 }) as FillRow[];
+  const params = {
+    ...EVERY_FILL,
+    ...filters,
+    before,
+    walk: MAX_ROWS_WALKED,
+    start: startInOrder(row, before),
+    orderId,
+  };
+  return fillsOfOrder.all({ ...params, limit: limit + 1 }) as (FillRow & Walked)[];
 }
 
-export const trades = snapshot((options: { marketId: number; before: number; limit: number }): HistoryPage => {
-  const { marketId, before, limit } = options;
-  const rows = tradesOfMarket.all({ start: tradesStart(marketId, before), before, limit: limit + 1 }) as FillRow[];
-  const object = (row: FillRow): object => ({
+const fillOfOrder = db.prepare("SELECT previous_of_order FROM fills WHERE id = ? AND order_id = ?").pluck();
+
+/** Usually the page before ended with a fill of the order, and this one begins behind it. */
+const startInOrder = ({ id, last_fill_id }: OrderRow, before: number): number =>
+  Number(fillOfOrder.get(before, id) ?? last_fill_id);
+
+export const trades = snapshot((options: TradesOptions): HistoryPage => {
+  const { marketId, outcomeId = null, before, limit } = options;
+  const params = { ...tradesWalk(marketId, before, options), outcomeId, limit: limit + 1 };
+  return takeWalked(tradesOfMarket.all(params) as (FillRow & Walked)[], limit, (row) => ({
     id: row.match_id,
     market_id: row.market_id,
     outcome_id: row.outcome_id,
@@ -355,8 +464,7 @@ export const trades = snapshot((options: { marketId: number; before: number; lim
     quantity: row.quantity,
     match_type: MATCH_TYPES[row.match_type],
     created_at: row.created_at,
-  });
-  return takePage(rows, limit, object, ({ id }) => id);
+  }));
 });
 
 /** The JSON array of an outcome's candles. */
@@ -373,7 +481,7 @@ type UpdateRow = Omit<OrderRow, "id" | "updated_at" | "user_id"> & {
 function updateItem(row: UpdateRow): UpdatesPage["items"][number] {
   const { sequence, created_at: at, placed_at, order_id, fills, last_fill_id } = row;
   const order = { ...row, id: order_id, created_at: placed_at, updated_at: at, user_id: 0 };
-  const params = { start: last_fill_id, orderId: order_id, before: Number.MAX_SAFE_INTEGER, marketId: null };
+  const params = { ...EVERY_FILL, start: last_fill_id, orderId: order_id };
   const told = fills === 0 ? [] : (fillsOfOrder.all({ ...params, limit: fills }) as FillRow[]);
   return { sequence, at, json: JSON.stringify(orderObject(order, told.reverse().map(fillObject))) };
 }
@@ -427,7 +535,7 @@ function hasUpdatesAfter(userId: number, sequence: number): boolean {
 }
 
 /** What moved the user's money. */
-const ledger = prepareLedger(db, fillRowsOfUser);
+const ledger = prepareLedger(db, fillRowsOfUser, (span) => idsOf("entries", span));
 export const transactions = snapshot(ledger.transactions);
 export const transactionLines = snapshot(ledger.transactionLines);
 export const deposits = snapshot(ledger.deposits);

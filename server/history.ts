@@ -1,8 +1,20 @@
-/** The read side's pool: finished orders, fills, trades, candles and transactions, off the gateway's thread. */
+/**
+ * The read side's pool: finished orders, fills, trades, candles and transactions, off the gateway's thread. Readers take
+ * turns (fair-reads.ts): users, addresses of those who need no token, operators, and the exchange itself.
+ */
 import { openSync } from "node:fs";
 import type { CandlesOptions } from "./candle-reader.ts";
 import { overloaded, STOPPING } from "./errors.ts";
-import type { FillsOptions, OrdersOptions, SearchTable, UpdatesOptions, UpdatesPage } from "./history-worker.ts";
+import { FairReads } from "./fair-reads.ts";
+import type {
+  FillsOptions,
+  OrderObject,
+  OrdersOptions,
+  SearchTable,
+  TradesOptions,
+  UpdatesOptions,
+  UpdatesPage,
+} from "./history-worker.ts";
 import type {
   DepositsOptions,
   Payment,
@@ -14,26 +26,38 @@ import type {
 } from "./ledger-reader.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
-import { type HistoryPage, pageJson } from "./paging.ts";
+import { OrderLookUps } from "./order-lookups.ts";
+import type { HistoryPage, Listing } from "./paging.ts";
 import { ThreadPool } from "./thread-pool.ts";
 
 /** A page of a list as its answer. @param view makes what is shown of an item */
 export async function historyPage<T extends object>(
+  listing: Listing,
   found: Promise<HistoryPage<T>>,
   view: (item: T) => object = (item) => item,
 ): Promise<string> {
   const { items, next } = await found;
-  return pageJson(
+  return listing.json(
     items.map((item) => JSON.stringify(view(item))),
     next,
   );
 }
 
 const THREADS = 2;
-const MAX_QUEUED = 1_000;
+/** Those who read that are no user. Public reads that don't say from where they come are one reader's. */
+const OPERATORS = "operators";
+const EXCHANGE = "exchange";
+const LOOK_UPS = "look-ups";
+const SEARCHES = "searches";
+const userReader = (userId: number | null): string => (userId === null ? OPERATORS : `user ${userId}`);
+const publicReader = (address: string): string => `address ${address}`;
 
 export class History {
   private readonly pool: ThreadPool;
+  private readonly fair = new FairReads(THREADS);
+  private readonly lookUps = new OrderLookUps<EndedOrder | null>((orderIds) =>
+    this.run(LOOK_UPS, "endedOrders", { orderIds }),
+  );
   /** The database file, for syncing it. Never closed: that would drop the locks that SQLite holds for this process. */
   private readonly file: number;
   private readonly reading = new Set<Promise<unknown>>();
@@ -46,105 +70,106 @@ export class History {
   constructor(path: string, onLost: (error: Error) => void) {
     this.file = openSync(path, "r");
     const file = new URL("./history-worker.js", import.meta.url);
-    this.pool = new ThreadPool({ file, threads: THREADS, onLost, maxQueue: MAX_QUEUED, workerData: { path } });
+    this.pool = new ThreadPool({ file, threads: THREADS, onLost, workerData: { path } });
   }
 
-  order(userId: number, orderId: number): Promise<object | null> {
-    return this.run("order", { userId, orderId });
+  order(userId: number, orderId: number): Promise<OrderObject | null> {
+    return this.run(userReader(userId), "order", { userId, orderId });
   }
 
-  /** What a repeat of an order's placement must know of it. */
-  endedOrder(orderId: number): Promise<EndedOrder | null> {
-    return this.run("endedOrder", { orderId });
+  /** What a repeat of an order's placement must know of it. @param userId who asks */
+  endedOrder(userId: number, orderId: number): Promise<EndedOrder | null> {
+    return this.lookUps.find(userId, orderId);
   }
 
-  /** What is credited to a builder code; null where no order came with it. */
-  builder(code: string): Promise<object | null> {
-    return this.run("builder", { code });
+  /** What is credited to a builder code; null where no order came with it. @param address whose request it is */
+  builder(address: string, code: string): Promise<object | null> {
+    return this.run(publicReader(address), "builder", { code });
   }
 
   orders(options: OrdersOptions): Promise<HistoryPage> {
-    return this.run("orders", options);
+    return this.run(userReader(options.userId), "orders", options);
   }
 
   fills(options: FillsOptions): Promise<HistoryPage> {
-    return this.run("fills", options);
+    return this.run(userReader(options.userId), "fills", options);
   }
 
-  trades(marketId: number, before: number, limit: number): Promise<HistoryPage> {
-    return this.run("trades", { marketId, before, limit });
+  /** @param address whose request it is */
+  trades(address: string, options: TradesOptions): Promise<HistoryPage> {
+    return this.run(publicReader(address), "trades", options);
   }
 
   /** Order updates after a number of their user's sequence. */
   updates(options: UpdatesOptions): Promise<UpdatesPage> {
-    return this.run("updates", options);
+    return this.run(userReader(options.userId), "updates", options);
   }
 
-  /** A JSON array: it is only passed on. */
-  candles(options: CandlesOptions): Promise<string> {
-    return this.run("candles", options);
+  /** A JSON array: it is only passed on. @param address whose request it is */
+  candles(address: string, options: CandlesOptions): Promise<string> {
+    return this.run(publicReader(address), "candles", options);
   }
 
   transactions(options: TransactionsOptions): Promise<HistoryPage> {
-    return this.run("transactions", options);
+    return this.run(userReader(options.userId), "transactions", options);
   }
 
   /** Lines of an export of transactions, without its header. */
   transactionLines(options: TransactionsOptions): Promise<TextSlice> {
-    return this.run("transactionLines", options);
+    return this.run(userReader(options.userId), "transactionLines", options);
   }
 
   deposits(options: DepositsOptions): Promise<HistoryPage<Payment>> {
-    return this.run("deposits", options);
+    return this.run(userReader(options.userId), "deposits", options);
   }
 
   /** The deposit, or payment of the house, that has a reference. */
   payment(reference: string): Promise<Payment | null> {
-    return this.run("payment", { reference });
+    return this.run(OPERATORS, "payment", { reference });
   }
 
   withdrawals(options: WithdrawalsOptions): Promise<HistoryPage<Withdrawal>> {
-    return this.run("withdrawals", options);
+    return this.run(userReader(options.userId), "withdrawals", options);
   }
 
   withdrawal(id: number): Promise<Withdrawal | null> {
-    return this.run("withdrawal", { id });
+    return this.run(OPERATORS, "withdrawal", { id });
   }
 
   settlements(options: SettlementsOptions): Promise<HistoryPage> {
-    return this.run("settlements", options);
+    return this.run(userReader(options.userId), "settlements", options);
   }
 
   /** Identity applications, as operators see them. */
   applications(options: ApplicationsOptions): Promise<HistoryPage> {
-    return this.run("applications", options);
+    return this.run(OPERATORS, "applications", options);
   }
 
   application(id: number): Promise<ApplicationObject | null> {
-    return this.run("application", { id });
+    return this.run(OPERATORS, "application", { id });
   }
 
   audits(options: AuditOptions): Promise<HistoryPage> {
-    return this.run("audits", options);
+    return this.run(OPERATORS, "audits", options);
   }
 
   hourlyVolumes(since: number): Promise<[marketId: number, hour: number, volume: number][]> {
-    return this.run("hourlyVolumes", { since });
+    return this.run(EXCHANGE, "hourlyVolumes", { since });
   }
 
   /** Which markets or events have all of `words`, each at a word's start: a bit an id, the lowest bit of a word first. */
   search(table: SearchTable, words: readonly string[]): Promise<Uint32Array> {
-    return this.run("search", { table, words });
+    return this.run(SEARCHES, "search", { table, words });
   }
 
   /** Copies the WAL's pages into the database file while the journal goes on committing. */
   checkpoint(): Promise<void> {
-    return this.run("checkpoint", { file: this.file });
+    return this.run(EXCHANGE, "checkpoint", { file: this.file });
   }
 
   /** Reads that wait for a thread. */
   get queued(): number {
-    return this.pool.queued;
+    return this.fair.queued;
   }
 
   /** Resolves when the reads under way are answered and the threads ended; whoever comes later is refused. */
@@ -155,10 +180,9 @@ export class History {
     await this.pool.close();
   }
 
-  private run<T>(name: string, options: object): Promise<T> {
+  private run<T>(reader: string, name: string, options: object): Promise<T> {
     if (this.isClosing) return Promise.reject(overloaded(STOPPING));
-    if (this.pool.queued >= MAX_QUEUED) return Promise.reject(overloaded("too many reads in flight: try again"));
-    const read = this.pool.run<T>(name, options);
+    const read = this.fair.run(reader, () => this.pool.run<T>(name, options));
     this.reading.add(read);
     const ended = (): void => void this.reading.delete(read);
     read.then(ended, ended);

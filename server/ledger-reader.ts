@@ -5,6 +5,7 @@
 import type Database from "better-sqlite3";
 import { Side } from "../engine/constants.ts";
 import type { WithdrawalRow } from "../engine/journal/load.ts";
+import { MAX_ROWS_WALKED } from "../engine/limits.ts";
 import { notionalMicro } from "../engine/money.ts";
 import type { FillRow } from "./history-worker.ts";
 import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "./paging.ts";
@@ -159,20 +160,30 @@ function byId<T extends { id: number }>(rows: readonly unknown[], limit: number)
 const RARE_TYPES: readonly string[] = ["deposit", "withdrawal", "settlement"];
 const RARE = `type IN (${RARE_TYPES.map((type) => `'${type}'`).join(", ")})`;
 
-/** @param fillRows answers a user's fills, one more than the page has where there is one */
+/**
+ * @param fillRows answers a user's fills, one more than the page has where there is one, and behind which of them none
+ *   was looked at (null: there are no more) @param entryIds the first id of a span of time, and the first behind it
+ */
 export function prepareLedger(
   db: Database.Database,
-  fillRows: (options: OwnPageOptions & FillFilters) => FillRow[],
+  fillRows: (options: OwnPageOptions & FillFilters) => { rows: FillRow[]; end: number | null },
+  entryIds: (span: { from: number | null; to: number | null }) => [first: number, end: number],
 ): LedgerReader {
   const entries = (where: string): Database.Statement =>
     db.prepare(
       `SELECT id, type, amount, balance_after, market_id, outcome_id, created_at FROM entries ${where}
-       AND user_id = @userId AND id < @before
+       AND user_id = @userId AND id < @before AND id >= @floor
        AND (@from IS NULL OR created_at >= @from) AND (@to IS NULL OR created_at <= @to)
        ORDER BY id DESC LIMIT @limit`,
     );
   const entriesOfUser = entries("INDEXED BY entries_by_user WHERE (@type IS NULL OR type = @type)");
   const rareEntriesOfUser = entries(`INDEXED BY rare_entries WHERE ${RARE} AND type = @type`);
+  const lastWalked = db
+    .prepare(
+      `SELECT id FROM entries INDEXED BY entries_by_user WHERE user_id = @userId AND id < @before
+       ORDER BY id DESC LIMIT 1 OFFSET ${MAX_ROWS_WALKED - 1}`,
+    )
+    .pluck();
 
   const depositsOfUser = db.prepare(
     `SELECT ${PAYMENT_COLUMNS} FROM entries INDEXED BY rare_entries
@@ -205,23 +216,32 @@ export function prepareLedger(
     const offset = type === "fee" ? FEE_PART : type === "rebate" ? REBATE_PART : TRADE_PART;
     const below = Math.ceil((before - offset) / TRANSACTIONS_PER_ENTRY);
     const found: TransactionRow[] = [];
+    /** Fills and entries below it were not looked at. */
+    let floor = 0;
     if (type === null || FILL_TYPES.has(type)) {
       const filters = { from, to, side: type === "fee" ? Side.sell : null, rebated: type === "rebate" ? 1 : null };
-      for (const row of fillRows({ userId, before: below, limit, ...filters })) {
+      const { rows, end } = fillRows({ userId, before: below, limit, ...filters });
+      floor = end ?? 0;
+      for (const row of rows) {
         found.push(...fillTransactions(row).filter((part) => type === null || part.type === type));
       }
     }
     if (type === null || !FILL_TYPES.has(type)) {
-      const params = { userId, before: below, type, from, to, limit: limit + 1 };
-      const rows = type !== null && RARE_TYPES.includes(type) ? rareEntriesOfUser : entriesOfUser;
-      for (const row of rows.all(params) as TransactionRow[]) {
+      const isRare = type !== null && RARE_TYPES.includes(type);
+      const [first, end] = entryIds({ from, to });
+      const top = Math.min(below, end);
+      // Where every entry fits, or is found by its type, none is walked past.
+      const last = isRare || type === null ? 0 : Number(lastWalked.get({ userId, before: top }) ?? 0);
+      if (last > first) floor = Math.max(floor, last);
+      const params = { userId, before: top, floor: Math.max(first, floor), type, from, to, limit: limit + 1 };
+      for (const row of (isRare ? rareEntriesOfUser : entriesOfUser).all(params) as TransactionRow[]) {
         found.push({ ...row, id: row.id * TRANSACTIONS_PER_ENTRY, order_id: null, trade_id: null });
       }
     }
-    return byId(
-      found.filter(({ id }) => id < before).sort((a, b) => b.id - a.id),
-      limit,
-    );
+    const lowest = floor * TRANSACTIONS_PER_ENTRY;
+    const known = found.filter(({ id }) => id < before && id >= lowest).sort((a, b) => b.id - a.id);
+    const page = byId<TransactionRow>(known, limit);
+    return page.next === null && floor > 0 ? { ...page, next: lowest } : page;
   };
 
   return {

@@ -19,6 +19,7 @@ import type { JournalSetup } from "../engine/journal/journal-stage.ts";
 import {
   loadAccounts,
   loadApprovals,
+  loadCancelTimers,
   loadPendingWithdrawals,
   loadSecondFactors,
   loadUpdateSequences,
@@ -27,6 +28,7 @@ import { bringOrdersForward } from "../engine/journal/order-states.ts";
 import { CommittedTotals } from "../engine/journal/totals.ts";
 import { assertLimits } from "../engine/limit-relations.ts";
 import {
+  CANCEL_TIMER_TICK_MS,
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
   MAX_ENDED_SESSIONS,
@@ -45,6 +47,7 @@ import { AnswerPolicy } from "./answer-policy.ts";
 import { Approvals } from "./approvals.ts";
 import { Auth } from "./auth.ts";
 import { Authenticator } from "./authenticator.ts";
+import { CancelTimers } from "./cancel-timers.ts";
 import { createAddressReader } from "./client-address.ts";
 import { ClientOrderIds } from "./client-order-ids.ts";
 import { type Config, ConfigError, readConfig, urlOf } from "./config.ts";
@@ -304,7 +307,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const feed = new MarketFeed(registry, ledger, search, turns);
   const entry = new OrderEntry({
     exchange,
-    findEnded: (orderId) => history.endedOrder(orderId),
+    findEnded: (userId, orderId) => history.endedOrder(userId, orderId),
     tie: (orderIds, tied) =>
       writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
   });
@@ -314,6 +317,15 @@ async function start(config: Config, logger: Logger): Promise<void> {
     accounts,
     checkpoint: () => history.checkpoint(),
   });
+
+  const cancelTimers = new CancelTimers({
+    save: (id, cancelsAt) => writer.write([{ kind: "update", table: "users", id, set: { cancelsAt } }]),
+    cancel: (userId, placedBefore, now) =>
+      new Promise((data, error) => {
+        entry.cancelAll(userId, { placedBefore }, now, { data: () => data(), error }, Reason.cancelAfter);
+      }),
+  });
+  for (const [userId, firesAt] of loadCancelTimers(db)) cancelTimers.restore(userId, firesAt);
 
   // With port 0 the address is known when it listens.
   let { publicUrl } = config;
@@ -425,6 +437,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const service = {
     exchange,
     entry,
+    cancelTimers,
     ...market,
     totals: threads.totals,
     writer,
@@ -488,6 +501,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
     );
     await exchange.settled();
   }
+  // What was due meanwhile is canceled before anybody can trade with it.
+  cancelTimers.fireDue(Date.now());
+  await exchange.cancelsDone();
   // Nothing trades in them, however long the exchange was down.
   while (!life.closeDue(Date.now())) await exchange.settled();
   await exchange.settled();
@@ -507,6 +523,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
         if (changed !== null) fail("journal", `${changed} was moved or deleted: what is written to it now is lost`);
       });
     }, FILES_TICK_MS),
+    setInterval(() => cancelTimers.fireDue(Date.now()), CANCEL_TIMER_TICK_MS),
     setInterval(() => hub.tick(Date.now()), SOCKET_TICK_MS),
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => {

@@ -12,6 +12,7 @@ import { type Market, marketStatusName } from "./market-registry.ts";
 import { marketNamed } from "./market-routes.ts";
 import * as MS from "./market-schemas.ts";
 import { noteOf, OPERATOR, type Operator, operatorOf } from "./operators.ts";
+import { Listing } from "./paging.ts";
 import { readTexts } from "./proposal-routes.ts";
 import { type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
@@ -74,7 +75,8 @@ function proposalRoutes(context: MarketAdminRouteContext): Route[] {
       handler({ query, now }) {
         const { status = "proposed", ...rest } = query as Static<typeof MS.ProposalsQuery>;
         const wanted = (market: Market): boolean => market.proposedBy !== null && marketStatusName(market) === status;
-        return page(registry.all().filter(wanted), rest, (market) => recordView(market, context, now));
+        const listing = new Listing("/admin/proposals", { status });
+        return page(listing, registry.all().filter(wanted), rest, (market) => recordView(market, context, now));
       },
     }),
     decision("approve", "Open a proposal for trading; the proposer is told"),

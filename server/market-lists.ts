@@ -8,13 +8,13 @@ import type { Static } from "typebox";
 import { MARKET_STATUSES } from "../engine/constants.ts";
 import type { EventRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
-import { DEFAULT_PAGE_LIMIT, MAX_LISTED_EVENT_MARKETS } from "../engine/limits.ts";
+import { DEFAULT_PAGE_LIMIT, MAX_LISTED_EVENT_MARKETS, MAX_LISTED_IDS } from "../engine/limits.ts";
 import { badRequest } from "./errors.ts";
 import type { Turns } from "./in-turns.ts";
 import { Column, fits, type IdFilter, Order } from "./market-order.ts";
 import type { Market, MarketRegistry, RegistryListener } from "./market-registry.ts";
 import { Found, type MarketSearch } from "./market-search.ts";
-import { decodeCursor, encodeCursor } from "./paging.ts";
+import { Listing } from "./paging.ts";
 import type * as S from "./schemas.ts";
 import { eventView, marketView, marketVolume } from "./views.ts";
 
@@ -27,12 +27,6 @@ interface Sorts {
   readonly volume: Order;
   readonly closes_at: Order;
 }
-
-/** What the cursors begin with that lead through a list in one of its sorts. */
-const TAGS = {
-  markets: { created_at: 11, volume: 12, closes_at: 13 },
-  events: { created_at: 21, volume: 22, closes_at: 23 },
-} as const;
 
 /** Soonest first; what has no end comes last. */
 const endKey = (closesAt: number | null): number => -(closesAt ?? Number.MAX_SAFE_INTEGER);
@@ -112,11 +106,18 @@ export class MarketLists implements RegistryListener {
   markets(query: MarketsQuery, now: number): string | Promise<string> {
     const { status = "open", category, event_id, q } = query;
     const sort = (query.sort ?? "created_at") as keyof Sorts;
+    const ids = query.ids === undefined ? undefined : readIds(query.ids);
+    const listing = new Listing("/markets", { status, category, event_id, q, sort, ids });
     const read = (found: readonly Found[]): string | Promise<string> => {
-      const filters: IdFilter[] = [this.status.having(MARKET_STATUSES.indexOf(status as never)), ...found];
+      const filters: IdFilter[] = [...found];
+      if (status !== ALL) {
+        const statuses = status.split(",").map((name) => MARKET_STATUSES.indexOf(name as never));
+        filters.push(this.status.havingOneOf(statuses));
+      }
+      if (ids !== undefined) filters.push(Found.of(ids.flatMap((id) => this.registry.get(id) ?? [])));
       if (category !== undefined) filters.push(this.marketCategory.having(category));
       if (event_id !== undefined) filters.push(Found.of(this.registry.marketsOf(event_id)));
-      return page(this.turns, this.marketSorts[sort], TAGS.markets[sort], filters, query, (id) => {
+      return page(this.turns, this.marketSorts[sort], listing, filters, query, (id) => {
         return JSON.stringify(marketView(this.registry.get(id)!, this.registry, this.ledger, now));
       });
     };
@@ -126,10 +127,11 @@ export class MarketLists implements RegistryListener {
   events(query: EventsQuery, now: number): string | Promise<string> {
     const { category, q } = query;
     const sort = (query.sort ?? "created_at") as keyof Sorts;
+    const listing = new Listing("/events", { category, q, sort });
     const read = (found: readonly Found[]): string | Promise<string> => {
       const filters: IdFilter[] = [...found];
       if (category !== undefined) filters.push(this.eventCategory.having(category));
-      return page(this.turns, this.eventSorts[sort], TAGS.events[sort], filters, query, (id) => {
+      return page(this.turns, this.eventSorts[sort], listing, filters, query, (id) => {
         return JSON.stringify(
           eventView(this.registry.event(id)!, this.registry, this.ledger, now, MAX_LISTED_EVENT_MARKETS),
         );
@@ -139,11 +141,21 @@ export class MarketLists implements RegistryListener {
   }
 }
 
+/** In the place of a state: any. */
+const ALL = "all";
+
+/** @param text ids with commas between, as the schema lets them through @throws ApiError 40000 */
+function readIds(text: string): number[] {
+  const ids = text.split(",").map(Number);
+  if (ids.length > MAX_LISTED_IDS) throw badRequest(`ids: at most ${MAX_LISTED_IDS}`);
+  return ids;
+}
+
 /** One page of an order: what fits the filters, from the cursor on. @throws ApiError 40000 */
 function page(
   turns: Turns,
   order: Order,
-  tag: number,
+  listing: Listing,
   filters: readonly IdFilter[],
   query: { limit?: number; cursor?: string },
   text: (id: number) => string,
@@ -153,8 +165,7 @@ function page(
   const { ids, keys, size } = order;
   let place = 0;
   if (cursor !== undefined) {
-    const [of, key, id] = decodeCursor(cursor, 3) as [number, number, number];
-    if (of !== tag) throw badRequest("cursor: of another list, or of another sort");
+    const [key, id] = listing.keys(cursor, 2) as [number, number];
     place = order.placeOf(key, id);
     if (place < size && keys[place] === key && ids[place] === id) place++;
   }
@@ -165,7 +176,7 @@ function page(
     const id = ids[place]!;
     if (!fits(id, filters)) continue;
     if (shown.length === limit) {
-      next = `"${encodeCursor(tag, keys[last]!, ids[last]!)}"`;
+      next = `"${listing.cursor(keys[last]!, ids[last]!)}"`;
       break;
     }
     shown.push(id);

@@ -151,6 +151,12 @@ export class Column {
   having(value: string | number | null): IdFilter {
     return new ColumnFilter(this.ofId, this.codes.get(value) ?? NO_CODE);
   }
+
+  /** The same of several values. */
+  havingOneOf(values: readonly (string | number | null)[]): IdFilter {
+    const filters = [...new Set(values)].map((value) => this.having(value));
+    return filters.length === 1 ? filters[0]! : { has: (id) => filters.some((filter) => filter.has(id)) };
+  }
 }
 
 const NO_CODE = -1;

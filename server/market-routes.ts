@@ -9,7 +9,7 @@ import { type History, historyPage } from "./history.ts";
 import type { MarketFeed } from "./market-feed.ts";
 import type { MarketLists } from "./market-lists.ts";
 import type { Market, MarketRegistry } from "./market-registry.ts";
-import { pageJson, readPage } from "./paging.ts";
+import { checkSpan, Listing } from "./paging.ts";
 import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import { eventView, marketView } from "./views.ts";
@@ -51,16 +51,24 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       method: "GET",
       path: "/markets/:id/trades",
       summary: "A market's trades, newest first: one per match, from the taker's side",
-      query: S.PageQuery,
+      query: S.TradesQuery,
       response: S.pageOf(S.Trade),
-      handler({ params, query }) {
-        const page = query as Static<typeof S.PageQuery>;
-        const { before, limit } = readPage(page);
-        const { id, newestTrade } = findMarket(params[0]);
+      handler({ params, query, address }) {
+        const { outcome_id: outcomeId, from, to, ...page } = query as Static<typeof S.TradesQuery>;
+        checkSpan(query as Static<typeof S.TradesQuery>);
+        const market = findMarket(params[0]);
+        if (outcomeId !== undefined && market.outcomes[outcomeId - market.firstOutcomeId] === undefined) {
+          throw badRequest("outcome_id: not an outcome of this market");
+        }
+        const { id: marketId, newestTrade } = market;
+        const filters = { outcomeId, from, to };
+        const listing = new Listing("/markets/:id/trades", { marketId, ...filters });
+        const { before, limit } = listing.page(page);
         const below = page.cursor === undefined ? null : before;
-        const recent = registry.recentTrades.page(id, newestTrade, below, limit);
-        if (recent !== null) return pageJson(recent.items, recent.next);
-        return storedTrades(exchange, history, id, before, limit);
+        const recent = registry.recentTrades.page(marketId, newestTrade, below, limit, filters);
+        if (recent !== null) return listing.json(recent.items, recent.next);
+        const found = history.trades(address.client, { marketId, before, limit, ...filters });
+        return storedTrades(exchange, historyPage(listing, found));
       },
     }),
     route({
@@ -69,7 +77,8 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       summary: "Candles of one outcome (the first by default), in UTC: open, high, low, close and volume of its trades",
       query: S.CandlesQuery,
       response: S.Candles,
-      handler: ({ params, query, now }) => candles(history, findMarket(params[0]), query as CandlesQuery, now),
+      handler: ({ params, query, now, address }) =>
+        candles(history, address.client, findMarket(params[0]), query as CandlesQuery, now),
     }),
     route({
       method: "GET",
@@ -145,22 +154,22 @@ export function marketNamed(registry: MarketRegistry, text: string): Market {
  * A page of the database, given when memory has caught up with it: the next page, or the same again, may come of memory,
  * and must not lack what this one shows.
  */
-async function storedTrades(
-  { reads }: Exchange,
-  history: History,
-  marketId: number,
-  before: number,
-  limit: number,
-): Promise<string> {
-  const page = await historyPage(history.trades(marketId, before, limit));
+async function storedTrades({ reads }: Exchange, page: Promise<string>): Promise<string> {
+  const text = await page;
   await reads.committed(NOBODY);
-  return page;
+  return text;
 }
 
 type CandlesQuery = Static<typeof S.CandlesQuery>;
 
 /** The intervals that overlap `from` to `to`; none is later than now. */
-async function candles(history: History, market: Market, query: CandlesQuery, now: number): Promise<string> {
+async function candles(
+  history: History,
+  address: string,
+  market: Market,
+  query: CandlesQuery,
+  now: number,
+): Promise<string> {
   const { outcome_id: outcomeId = market.firstOutcomeId, interval = "1m", to = now } = query;
   if (market.outcomes[outcomeId - market.firstOutcomeId] === undefined) throw notFound("outcome");
   const minutes = CANDLE_MINUTES[interval as keyof typeof CANDLE_MINUTES];
@@ -173,6 +182,6 @@ async function candles(history: History, market: Market, query: CandlesQuery, no
   if (last - first >= MAX_CANDLES * step) {
     throw badRequest(`from: must be at most ${MAX_CANDLES} intervals of ${interval} before "to"`);
   }
-  const items = await history.candles({ outcomeId, minutes, first, last });
+  const items = await history.candles(address, { outcomeId, minutes, first, last });
   return `{"market_id":${market.id},"outcome_id":${outcomeId},"interval":"${interval}","items":${items}}`;
 }

@@ -12,7 +12,7 @@ import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import { historyPage } from "./history.ts";
 import type { Payment, Withdrawal } from "./ledger-reader.ts";
 import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "./operators.ts";
-import { readPage } from "./paging.ts";
+import { Listing } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import { NoteOnly } from "./text-schemas.ts";
@@ -97,7 +97,8 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       response: S.pageOf(W.Deposit),
       handler({ query }) {
         const { user_id = null, ...rest } = query as Static<typeof W.UserQuery>;
-        return historyPage(history.deposits({ userId: user_id, ...readPage(rest) }), paymentView);
+        const listing = new Listing("/admin/deposits", { user_id });
+        return historyPage(listing, history.deposits({ userId: user_id, ...listing.page(rest) }), paymentView);
       },
     }),
     route({
@@ -192,8 +193,9 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       response: S.pageOf(W.Withdrawal),
       handler({ query }) {
         const { status, user_id = null, ...rest } = query as Static<typeof W.AllWithdrawalsQuery>;
-        const options = { userId: user_id, status: status as string | undefined, ...readPage(rest) };
-        return historyPage(history.withdrawals(options), withdrawalView);
+        const filters = { userId: user_id, status: status as string | undefined };
+        const listing = new Listing("/admin/withdrawals", filters);
+        return historyPage(listing, history.withdrawals({ ...filters, ...listing.page(rest) }), withdrawalView);
       },
     }),
     route({
@@ -250,7 +252,7 @@ function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
       summary: "First approvals whose second is awaited, newest first",
       query: S.PageQuery,
       response: S.pageOf(W.Approval),
-      handler: ({ query }) => page(approvals.pending(), query, approvalView),
+      handler: ({ query }) => page(new Listing("/admin/approvals", {}), approvals.pending(), query, approvalView),
     }),
     route({
       ...OPERATOR,

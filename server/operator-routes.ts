@@ -12,7 +12,7 @@ import { type History, historyPage } from "./history.ts";
 import type { Kyc } from "./kyc.ts";
 import * as O from "./operator-schemas.ts";
 import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "./operators.ts";
-import { checkSpan, pageJson, readPage } from "./paging.ts";
+import { checkSpan, Listing } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import type { Suspensions } from "./suspensions.ts";
@@ -73,8 +73,10 @@ function userRoutes({ accounts, exchange, writer, suspensions, approvals }: Oper
       query: O.UsersQuery,
       response: O.Users,
       handler({ query, now }) {
-        const { users, next } = usersPage(accounts, query as Static<typeof O.UsersQuery>);
-        return pageJson(
+        const { limit: _limit, cursor: _cursor, ...filters } = query as Static<typeof O.UsersQuery>;
+        const listing = new Listing("/admin/users", filters);
+        const { users, next } = usersPage(accounts, listing, query as Static<typeof O.UsersQuery>);
+        return listing.json(
           users.map((user) => json(user, now)),
           next,
         );
@@ -130,9 +132,13 @@ function operatorUserView(user: User, exchange: Exchange, now: number): object {
 }
 
 /** What fits among the users that one read looks at, and the id to go on below. */
-function usersPage(accounts: Accounts, query: Static<typeof O.UsersQuery>): { users: User[]; next: number | null } {
+function usersPage(
+  accounts: Accounts,
+  listing: Listing,
+  query: Static<typeof O.UsersQuery>,
+): { users: User[]; next: number | null } {
   const { email, role, kyc_tier, suspended, ...rest } = query;
-  const { before, limit } = readPage(rest);
+  const { before, limit } = listing.page(rest);
   const fits = (user: User | undefined): user is User =>
     user !== undefined &&
     user.id < before &&
@@ -182,7 +188,8 @@ function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Ro
       handler({ query }) {
         const { status = "pending", email, ...rest } = query as Static<typeof O.ApplicationsQuery>;
         const filters = { status: String(status), email: email?.toLowerCase() };
-        return historyPage(history.applications({ ...readPage(rest), ...filters }));
+        const listing = new Listing("/admin/identity-applications", filters);
+        return historyPage(listing, history.applications({ ...listing.page(rest), ...filters }));
       },
     }),
     decisionRoute("approve", "Give the applicant KYC tier 2"),
@@ -203,7 +210,9 @@ function auditRoute({ history }: OperatorRouteContext): Route {
     handler({ query }) {
       const { user_id, actor, action, from, to, ...rest } = query as Static<typeof O.AuditQuery>;
       checkSpan(query as Static<typeof O.AuditQuery>);
-      return historyPage(history.audits({ ...readPage(rest), userId: user_id, actor, action, from, to }));
+      const filters = { userId: user_id, actor, action, from, to };
+      const listing = new Listing("/admin/audit-log", filters);
+      return historyPage(listing, history.audits({ ...listing.page(rest), ...filters }));
     },
   });
 }

@@ -19,12 +19,12 @@ import { fingerprintOf } from "./client-order-ids.ts";
 import type { EngineLink } from "./engine-links.ts";
 import { successBody } from "./envelope.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound, overloaded } from "./errors.ts";
-import type { Answer, Exchange } from "./exchange.ts";
+import { type Answer, type Exchange, orderFinished } from "./exchange.ts";
 import { GatheredAnswer } from "./gathered-answer.ts";
 import { type Exposure, worstOf } from "./holds.ts";
 import { isPastEnd, isTradable, type Market, marketStatusName } from "./market-registry.ts";
 import { firstAnswerJson, liveOrderJson, withTimestamps } from "./order-json.ts";
-import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
+import { IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 
 /** An order as its sender describes it; numbers are codes of constants.ts. */
 export interface Placement {
@@ -65,6 +65,8 @@ export interface OrderFilter {
   outcomeId?: number | undefined;
   side?: number | undefined;
   clientOrderId?: string | undefined;
+  /** Those placed before then, ms. */
+  placedBefore?: number | undefined;
 }
 
 export interface Trader {
@@ -101,8 +103,8 @@ export interface EndedOrder {
 
 export interface OrderEntryOptions {
   readonly exchange: Exchange;
-  /** Looks an order up in the database. */
-  readonly findEnded: (orderId: number) => Promise<EndedOrder | null>;
+  /** Looks an order up in the database, on behalf of a user. */
+  readonly findEnded: (userId: number, orderId: number) => Promise<EndedOrder | null>;
   /** Has durable orders end with their connections, should the exchange crash, or no longer. */
   readonly tie: (orderIds: readonly number[], tied: boolean) => Promise<unknown>;
 }
@@ -117,7 +119,7 @@ interface Needs {
 
 export class OrderEntry {
   private readonly exchange: Exchange;
-  private readonly findEnded: (orderId: number) => Promise<EndedOrder | null>;
+  private readonly findEnded: OrderEntryOptions["findEnded"];
   private readonly tie: OrderEntryOptions["tie"];
 
   constructor(options: OrderEntryOptions) {
@@ -165,7 +167,8 @@ export class OrderEntry {
       tieOf(origin) |
       (clientOrderId === null && origin.builderCode === null ? 0 : R.FLAG_TEXT);
     const kind = R.CommandKind.placeOrder;
-    const packed = R.packCommand(kind, order.side, order.type, order.timeInForce, order.selfTradePrevention, flags);
+    const type = order.price === null ? OrderType.unboundMarket : order.type;
+    const packed = R.packCommand(kind, order.side, type, order.timeInForce, order.selfTradePrevention, flags);
     const slot = this.take(trader, origin, market.id, order, price, activityPrice, packed, now);
     const { store } = exchange;
     store.expiresAt[slot] = order.expiresAt ?? 0;
@@ -223,7 +226,7 @@ export class OrderEntry {
     const slot = store.find(orderId);
     const fingerprint = fingerprint47(order);
     if (slot === 0) {
-      this.findEnded(orderId).then(
+      this.findEnded(userId, orderId).then(
         (ended) => {
           if (ended === null || ended.userId !== userId || ended.fingerprint !== fingerprint) answer.error(idInUse());
           else answer.data(firstAnswerJson(orderId, order, ended.builderCode, ended.createdAt));
@@ -253,8 +256,10 @@ export class OrderEntry {
   cancelByClientId(userId: number, clientOrderId: string, now: number, answer: Answer): void {
     const orderId = this.exchange.clientOrderIds.find(userId, clientOrderId);
     if (orderId === 0) throw notFound("order");
-    const slot = this.exchange.store.find(orderId);
+    const { store } = this.exchange;
+    const slot = store.find(orderId);
     if (slot === 0) this.explainMissing(userId, orderId, answer);
+    else if (!isNamed(store, slot, userId, clientOrderId)) throw notFound("order");
     else this.cancelSlot(slot, now, answer);
   }
 
@@ -277,6 +282,7 @@ export class OrderEntry {
       if (filter.outcomeId !== undefined && store.outcomes[slot] !== filter.outcomeId) continue;
       if (filter.side !== undefined && R.sideOf(store.packed[slot]!) !== filter.side) continue;
       if (filter.clientOrderId !== undefined && store.ids[slot] !== only) continue;
+      if (filter.placedBefore !== undefined && store.createdAt[slot]! >= filter.placedBefore) continue;
       slots.push(slot);
     }
     const gathered = new GatheredAnswer(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
@@ -599,12 +605,19 @@ export class OrderEntry {
     return slot !== 0 && store.users[slot] === userId && store.statuses[slot] !== IN_FLIGHT ? slot : 0;
   }
 
-  /** Tells an order that has ended from one that the user doesn't have. */
+  /**
+   * Tells an order that has ended from one that the user doesn't have: from memory where it ended lately, since bursts
+   * of what comes too late are a maker's everyday. @throws ApiError where memory knows
+   */
   private explainMissing(userId: number, orderId: number, answer: Answer): void {
-    this.findEnded(orderId).then(
-      (ended) => {
-        const own = ended !== null && ended.userId === userId;
-        answer.error(own ? new ApiError(ErrorKind.conflict, "the order is finished") : notFound("order"));
+    const { store, ended } = this.exchange;
+    const owner = ended.ownerOf(orderId);
+    if (owner === userId) throw orderFinished();
+    if (owner !== 0 || store.find(orderId) !== 0 || !this.exchange.hasGiven(orderId)) throw notFound("order");
+    this.findEnded(userId, orderId).then(
+      (found) => {
+        const own = found !== null && found.userId === userId;
+        answer.error(own ? orderFinished() : notFound("order"));
       },
       (error) => answer.error(asApiError(error)),
     );
@@ -727,7 +740,10 @@ function checkTerms(order: Placement): void {
   check(order.selfTradePrevention <= SelfTradePrevention.decrement, "the schema lets known modes through");
 }
 
-/** What two bodies with one client order id must share: every field that says something, defaults filled in. */
+/**
+ * What two bodies with one client order id must share: every field that says something, defaults filled in. How long the
+ * request itself is good says nothing of the order; 0 stands where it was, so that fingerprints on record stay good.
+ */
 function fingerprint47(order: Placement): number {
   return fingerprintOf([
     order.marketId,
@@ -740,6 +756,6 @@ function fingerprint47(order: Placement): number {
     order.postOnly ? 1 : 0,
     order.selfTradePrevention,
     order.expiresAt ?? 0,
-    order.validUntil ?? 0,
+    0,
   ]);
 }

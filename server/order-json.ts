@@ -4,14 +4,13 @@ import {
   ORDER_STATUSES,
   ORDER_TYPES,
   OrderStatus,
+  OrderType,
   REASONS,
   Reason,
   ROLES,
   SELF_TRADE_PREVENTIONS,
-  Side,
   TIMES_IN_FORCE,
 } from "../engine/constants.ts";
-import { MAX_PRICE_BPS, MIN_PRICE_BPS } from "../engine/limits.ts";
 import { FLAG_POST_ONLY, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../engine/records.ts";
 import type { Placement } from "./order-entry.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
@@ -24,6 +23,10 @@ const TIME_IN_FORCE_JSON = quoted(TIMES_IN_FORCE);
 const SELF_TRADE_JSON = quoted(SELF_TRADE_PREVENTIONS);
 const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
 const ROLE_JSON = quoted(ROLES);
+
+/** A market order without a bound of its owner's has no price, whatever bounds it in the book. */
+export const shownPrice = (type: number, price: number): number | null =>
+  type === OrderType.unboundMarket ? null : price;
 
 /**
  * The live order in `slot` as the contract's order object, with the state given. Client order ids and builder codes hold
@@ -46,9 +49,10 @@ export function orderJson(
   const builderCode = store.builderCode(slot);
   return `{"id":${store.ids[slot]},"client_order_id":${
     clientOrderId === null ? "null" : `"${clientOrderId}"`
-  },"market_id":${store.markets[slot]},"outcome_id":${store.outcomes[slot]},"side":${sideOf(packed)},"price":${
-    store.prices[slot]
-  },"quantity":${quantity},"remaining":${remaining},"filled":${quantity - remaining},"type":${
+  },"market_id":${store.markets[slot]},"outcome_id":${store.outcomes[slot]},"side":${sideOf(packed)},"price":${shownPrice(
+    typeOf(packed),
+    store.prices[slot]!,
+  )},"quantity":${quantity},"remaining":${remaining},"filled":${quantity - remaining},"type":${
     TYPE_JSON[typeOf(packed)]
   },"time_in_force":${TIME_IN_FORCE_JSON[timeInForceOf(packed)]},"post_only":${
     (packed & FLAG_POST_ONLY) !== 0
@@ -83,7 +87,7 @@ export function firstAnswerJson(
     market_id: order.marketId,
     outcome_id: order.outcomeId,
     side: order.side,
-    price: order.price ?? (order.side === Side.buy ? MAX_PRICE_BPS : MIN_PRICE_BPS),
+    price: order.price,
     quantity: order.quantity,
     remaining: order.quantity,
     filled: 0,

@@ -224,3 +224,8 @@ export class OrderStore {
     else this.newestQuotes.set(key, older);
   }
 }
+
+/** True where the order in `slot` is the user's and has that client order id. */
+export function isNamed(store: OrderStore, slot: number, userId: number, clientOrderId: string): boolean {
+  return store.users[slot] === userId && store.clientOrderId(slot) === clientOrderId;
+}

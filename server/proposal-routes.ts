@@ -1,6 +1,6 @@
 /** Users' routes of proposals: markets that they would have opened. */
 import type { Static } from "typebox";
-import { page } from "./account-routes.ts";
+import { ownList, page } from "./account-routes.ts";
 import { contextOf } from "./audit.ts";
 import type { MarketAdminRouteContext } from "./market-admin-routes.ts";
 import type { MarketTexts } from "./market-catalog.ts";
@@ -34,7 +34,8 @@ export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteCont
       query: S.PageQuery,
       response: MS.Proposals,
       handler({ principal, query, now }) {
-        return page(registry.proposalsOf(principal!.userId), query, (market) => {
+        const listing = ownList("/markets/proposals", principal!);
+        return page(listing, registry.proposalsOf(principal!.userId), query, (market) => {
           return { market: marketView(market, registry, ledger, now), decision: decisionView(market) };
         });
       },

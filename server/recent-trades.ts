@@ -17,6 +17,14 @@ const TYPE_SHIFT = 2;
 const TYPE_MASK = 3;
 const LEGS_SHIFT = 4;
 
+/** Of which trades a page is. */
+export interface TradeFilters {
+  readonly outcomeId?: number | undefined;
+  /** ms, both included. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
 export interface TradePage {
   /** JSON texts, newest first. */
   readonly items: string[];
@@ -68,11 +76,17 @@ export class RecentTrades {
   }
 
   /**
-   * The market's trades below the fill `below`, newest first; null where some of them may be in the database alone.
+   * The market's trades below the fill `below` that fit, newest first; null where some of them may be in the database alone.
    * @param newest the number of the market's latest trade, NO_TRADE or OLD_TRADES
    * @param below a fill, or null for all of them
    */
-  page(marketId: number, newest: number, below: number | null, limit: number): TradePage | null {
+  page(
+    marketId: number,
+    newest: number,
+    below: number | null,
+    limit: number,
+    filters: TradeFilters = {},
+  ): TradePage | null {
     // Who asks for what is below it has seen it, maybe in the database, which may hold trades that came between.
     if (below !== null && (!this.has(newest) || this.fillIds[newest & this.mask]! < below)) return null;
     const found: number[] = [];
@@ -81,11 +95,16 @@ export class RecentTrades {
       if (!this.has(number)) return null;
       const i = number & this.mask;
       number = this.before[i]!;
-      if (below !== null && this.fillIds[i]! >= below) continue;
+      if ((below !== null && this.fillIds[i]! >= below) || !this.fits(i, filters)) continue;
       if (found.length === limit) return { items: this.texts(marketId, found), next: this.fillIds[found.at(-1)!]! };
       found.push(i);
     }
     return number === NO_TRADE ? { items: this.texts(marketId, found), next: null } : null;
+  }
+
+  private fits(i: number, { outcomeId, from, to }: TradeFilters): boolean {
+    if (outcomeId !== undefined && this.outcomes[i] !== outcomeId) return false;
+    return (from === undefined || this.times[i]! >= from) && (to === undefined || this.times[i]! <= to);
   }
 
   private has(number: number): boolean {

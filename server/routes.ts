@@ -3,9 +3,17 @@
  * document read it; there is no second list.
  */
 import type { Static } from "typebox";
-import { ORDER_TYPES, OrderType, SELF_TRADE_PREVENTIONS, TIMES_IN_FORCE, TimeInForce } from "../engine/constants.ts";
+import {
+  isFinal,
+  ORDER_STATUSES,
+  ORDER_TYPES,
+  OrderType,
+  SELF_TRADE_PREVENTIONS,
+  TIMES_IN_FORCE,
+  TimeInForce,
+} from "../engine/constants.ts";
 import type { CommittedTotals } from "../engine/journal/totals.ts";
-import { DEFAULT_PAGE_LIMIT } from "../engine/limits.ts";
+import { DEFAULT_PAGE_LIMIT, MAX_CANCEL_AFTER_MS, MIN_CANCEL_AFTER_MS } from "../engine/limits.ts";
 import { makerRebateBps, mergeFeeBps, tradingFeeBps, utcDay } from "../engine/money.ts";
 import { sideOf } from "../engine/records.ts";
 import { type AccountRouteContext, createAccountRoutes } from "./account-routes.ts";
@@ -13,6 +21,7 @@ import type { AccountWriter } from "./account-writer.ts";
 import type { Principal } from "./accounts.ts";
 import type { Approvals } from "./approvals.ts";
 import { type Operation, runBatch } from "./batch.ts";
+import type { CancelTimers } from "./cancel-timers.ts";
 import { createDocumentRoutes } from "./document-routes.ts";
 import { badRequest, notFound } from "./errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
@@ -26,8 +35,8 @@ import { createOAuthRoutes, type OAuthRouteContext } from "./oauth-routes.ts";
 import { createOperatorRoutes, type OperatorRouteContext } from "./operator-routes.ts";
 import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
 import { liveOrderJson } from "./order-json.ts";
-import { IN_FLIGHT } from "./order-store.ts";
-import { decodeCursor, pageJson, readPage } from "./paging.ts";
+import { IN_FLIGHT, isNamed } from "./order-store.ts";
+import { checkSpan, Listing } from "./paging.ts";
 import { createProposalRoutes } from "./proposal-routes.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { checkKept } from "./replay.ts";
@@ -49,6 +58,7 @@ export interface RouteContext
     SecondFactorContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
+  readonly cancelTimers: CancelTimers;
   readonly history: History;
   readonly totals: CommittedTotals;
   readonly writer: AccountWriter;
@@ -86,8 +96,20 @@ export function createRoutes(context: RouteContext): Route[] {
 
 // ---------------------------------------------------------------- orders
 
-function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
+function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): Route[] {
   const operationOf = createOperations(entry);
+  /** @param name must be the order's client order id, where it is given @throws ApiError 4040 */
+  const orderWithTrades = async (userId: number, orderId: number, name?: string): Promise<string> => {
+    const { store } = exchange;
+    const slot = store.find(orderId);
+    const isUntouched = slot !== 0 && store.users[slot] === userId && store.statuses[slot] !== IN_FLIGHT;
+    if (isUntouched && name !== undefined && !isNamed(store, slot, userId, name)) throw notFound("order");
+    // Without a fill memory has all of it.
+    if (isUntouched && store.remaining[slot] === store.quantities[slot]) return liveOrderJson(store, slot);
+    const order = await history.order(userId, orderId);
+    if (order === null || (name !== undefined && order["client_order_id"] !== name)) throw notFound("order");
+    return JSON.stringify(order);
+  };
   const trading = { scope: "orders:write", minTier: 1, rateClass: "order", status: 202 } as const;
   return [
     route({
@@ -113,21 +135,29 @@ function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
       query: S.OrdersQuery,
       response: S.pageOf(S.Order),
       handler({ principal, query }) {
-        const { market_id, outcome_id, side, client_order_id, status, ...rest } = query as Static<typeof S.OrdersQuery>;
-        const { before, limit } = readPage(rest);
+        const given = query as Static<typeof S.OrdersQuery>;
+        const { market_id, outcome_id, side, client_order_id, status = "active", from, to, ...rest } = given;
+        checkSpan(given);
         const { userId } = principal!;
-        if (status === "all") {
-          const filters = { marketId: market_id, outcomeId: outcome_id, side, clientOrderId: client_order_id };
-          return historyPage(history.orders({ userId, before, limit, ...filters }));
+        const filters = { marketId: market_id, outcomeId: outcome_id, side, clientOrderId: client_order_id, from, to };
+        const listing = new Listing("/orders", { userId, status, ...filters });
+        const { before, limit } = listing.page(rest);
+        const code = ORDER_STATUSES.indexOf(status as never);
+        if (status === "all" || isFinal(code)) {
+          const state = status === "all" ? undefined : code;
+          return historyPage(listing, history.orders({ userId, before, limit, status: state, ...filters }));
         }
         const named = client_order_id === undefined ? 0 : exchange.clientOrderIds.find(userId, client_order_id);
         const { items, next } = exchange.activeOrders(userId, before, limit, (store, slot) => {
+          if (status !== "active" && store.statuses[slot] !== code) return false;
+          if (from !== undefined && store.createdAt[slot]! < from) return false;
+          if (to !== undefined && store.createdAt[slot]! > to) return false;
           if (market_id !== undefined && store.markets[slot] !== market_id) return false;
           if (outcome_id !== undefined && store.outcomes[slot] !== outcome_id) return false;
           if (side !== undefined && sideOf(store.packed[slot]!) !== side) return false;
           return client_order_id === undefined || store.ids[slot] === named;
         });
-        return pageJson(items, next);
+        return listing.json(items, next);
       },
     }),
     route({
@@ -160,22 +190,62 @@ function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
       },
     }),
     route({
+      ...trading,
+      method: "POST",
+      path: "/orders/cancel-after",
+      summary: "Cancel all of the caller's orders unless it asks again in time",
+      status: 200,
+      body: S.CancelAfter,
+      response: S.CancelTimer,
+      async handler({ principal, body, now }) {
+        const { timeout_ms } = body as Static<typeof S.CancelAfter>;
+        if (timeout_ms > 0 && timeout_ms < MIN_CANCEL_AFTER_MS) {
+          throw badRequest(`timeout_ms: must be 0, or ${MIN_CANCEL_AFTER_MS} to ${MAX_CANCEL_AFTER_MS}`);
+        }
+        if (exchange.refusal !== null) throw exchange.refusal;
+        const firesAt = timeout_ms === 0 ? null : now + timeout_ms;
+        // What is due is not put off by who asks too late.
+        cancelTimers.fireDue(now);
+        await cancelTimers.set(principal!.userId, firesAt);
+        return JSON.stringify({ timeout_ms, fires_at: firesAt });
+      },
+    }),
+    route({
       method: "GET",
       path: "/orders/:id",
       summary: "One order of the caller, live or finished, with its trades",
       scope: "portfolio:read",
       response: S.Order,
-      async handler({ principal, params }) {
+      handler: ({ principal, params }) => orderWithTrades(principal!.userId, pathId(params[0], "order")),
+    }),
+    route({
+      method: "GET",
+      path: "/orders/by-client-id/:client_order_id",
+      summary: "The order that a client order id names, live or of the last 24 hours, with its trades",
+      scope: "portfolio:read",
+      response: S.Order,
+      handler({ principal, params, now, reply }) {
         const { userId } = principal!;
-        const orderId = pathId(params[0], "order");
-        const { store } = exchange;
-        const slot = store.find(orderId);
-        const isUntouched = slot !== 0 && store.users[slot] === userId && store.statuses[slot] !== IN_FLIGHT;
-        // Without a fill memory has all of it.
-        if (isUntouched && store.remaining[slot] === store.quantities[slot]) return liveOrderJson(store, slot);
-        const order = await history.order(userId, orderId);
-        if (order === null) throw notFound("order");
-        return JSON.stringify(order);
+        const name = clientOrderIdIn(params[0]);
+        const orderId = exchange.clientOrderIds.find(userId, name);
+        if (orderId === 0) throw notFound("order");
+        const slot = exchange.store.find(orderId);
+        if (slot === 0 || exchange.store.statuses[slot] !== IN_FLIGHT) return orderWithTrades(userId, orderId, name);
+        // It was placed, and will be durable within the commit: who asks after a timeout must not hear that it isn't.
+        if (!isNamed(exchange.store, slot, userId, name)) throw notFound("order");
+        exchange.joinPlacement(slot, reply, now);
+        return undefined;
+      },
+    }),
+    route({
+      ...trading,
+      method: "DELETE",
+      path: "/orders/by-client-id/:client_order_id",
+      summary: "Cancel the order that a client order id names, also while its placement is on its way",
+      response: S.Order,
+      handler({ principal, params, now, reply }) {
+        entry.cancelByClientId(principal!.userId, clientOrderIdIn(params[0]), now, reply);
+        return undefined;
       },
     }),
     route({
@@ -226,9 +296,11 @@ function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
       query: S.FillsQuery,
       response: S.pageOf(S.OwnFill),
       handler({ principal, query }) {
-        const { market_id, order_id, ...rest } = query as Static<typeof S.FillsQuery>;
-        const options = { userId: principal!.userId, ...readPage(rest), marketId: market_id, orderId: order_id };
-        return historyPage(history.fills(options));
+        const { market_id, order_id, from, to, ...rest } = query as Static<typeof S.FillsQuery>;
+        checkSpan(query as Static<typeof S.FillsQuery>);
+        const filters = { userId: principal!.userId, marketId: market_id, orderId: order_id, from, to };
+        const listing = new Listing("/me/fills", filters);
+        return historyPage(listing, history.fills({ ...filters, ...listing.page(rest) }));
       },
     }),
     route({
@@ -242,14 +314,19 @@ function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
       async handler({ principal, query }) {
         const { userId } = principal!;
         const { after, cursor, limit = DEFAULT_PAGE_LIMIT } = query as Static<typeof S.EventsQuery>;
-        const from = cursor === undefined ? (after ?? null) : decodeCursor(cursor, 1)[0]!;
+        const listing = new Listing("/me/events", { userId });
+        // Where the list began goes along: who repeats it beside the cursor must repeat just this.
+        const [begun = after ?? NO_SEQUENCE, from = after ?? null] =
+          cursor === undefined ? [] : listing.keys(cursor, 2);
+        if (cursor !== undefined && after !== undefined && after !== begun) throw badRequest("cursor: of another list");
         const last = exchange.userSequence(userId);
         if (from !== null && from < 0) throw badRequest("cursor: not one of this list's");
         if (from !== null && from > last) throw badRequest(`after: the last is ${last}`);
         const page = await history.updates({ userId, after: from, limit });
         checkKept(page, "after");
         const items = page.items.map(({ sequence, at, json }) => orderFrame(sequence, at, json));
-        return pageJson(items, page.hasMore ? page.items.at(-1)!.sequence : null);
+        const next = page.hasMore ? `"${listing.cursor(begun, page.items.at(-1)!.sequence)}"` : "null";
+        return `{"items":[${items.join(",")}],"next_cursor":${next}}`;
       },
     }),
     route({
@@ -257,14 +334,30 @@ function orderRoutes({ exchange, entry, history }: RouteContext): Route[] {
       path: "/builders/:code/stats",
       summary: "What came through an integration: orders, fills, volume and fees credited to its builder code",
       response: S.BuilderStats,
-      async handler({ params }) {
-        const stats = await history.builder(params[0]);
+      async handler({ params, address }) {
+        const stats = await history.builder(address.client, params[0]);
         if (stats === null) throw notFound("builder");
         return JSON.stringify(stats);
       },
     }),
   ];
 }
+
+/** In a cursor's place for a sequence: the list began with the oldest that is kept. */
+const NO_SEQUENCE = -1;
+
+/** A client order id in a path, which may come percent-encoded. @throws ApiError 4040 where it can name nothing */
+function clientOrderIdIn(text: string): string {
+  let name = text;
+  try {
+    name = decodeURIComponent(text);
+  } catch {
+    // It isn't one either way.
+  }
+  if (!CLIENT_ORDER_ID.test(name)) throw notFound("order");
+  return name;
+}
+const CLIENT_ORDER_ID = new RegExp(S.CLIENT_ORDER_ID_PATTERN);
 
 /** Makes operations of a batch out of what it says; what is wrong with one is told when its turn comes. */
 function createOperations(entry: OrderEntry): (principal: Principal, origin: Origin, operation: object) => Operation {

@@ -18,8 +18,10 @@ import {
   DEFAULT_FEED_SIZE,
   DEFAULT_PAGE_LIMIT,
   MAX_BATCH_OPERATIONS,
+  MAX_CANCEL_AFTER_MS,
   MAX_EMAIL_LENGTH,
   MAX_FEED_SIZE,
+  MAX_LISTED_IDS,
   MAX_PAGE_LIMIT,
   MAX_PASSWORD_LENGTH,
   MAX_PRICE_BPS,
@@ -30,6 +32,7 @@ import {
   MAX_SEARCH_LENGTH,
   MAX_TOKEN_LENGTH,
   MAX_WS_SUBSCRIPTIONS,
+  MIN_CANCEL_AFTER_MS,
   MIN_PASSWORD_LENGTH,
   MIN_PRICE_BPS,
 } from "../engine/limits.ts";
@@ -65,13 +68,14 @@ const shares = (description: string) => Type.Integer({ minimum: 0, description: 
 const Price = Type.Integer({ minimum: MIN_PRICE_BPS, maximum: MAX_PRICE_BPS, description: "basis points" });
 const Quantity = Type.Integer({ minimum: 1, maximum: MAX_QUANTITY, description: "whole shares" });
 const SideSchema = Type.Integer({ minimum: 1, maximum: 2, description: "1 = buy, 2 = sell" });
+export const CLIENT_ORDER_ID_PATTERN = "^[A-Za-z0-9._:-]{1,64}$";
 const ClientOrderId = Type.String({
-  pattern: "^[A-Za-z0-9._:-]{1,64}$",
+  pattern: CLIENT_ORDER_ID_PATTERN,
   description: "the caller's own name of the order",
 });
 const OutcomeId = about(Id, "of the market's outcomes; unique over all markets");
 const ORDER_TYPE_WORDS = "a market order never rests; without a price its bound is 9999 to buy, 1 to sell";
-const OrderTypeSchema = about(names(ORDER_TYPES), ORDER_TYPE_WORDS);
+const OrderTypeSchema = about(names([...new Set(ORDER_TYPES)]), ORDER_TYPE_WORDS);
 const TIME_IN_FORCE_WORDS =
   "gtc: rests until it is canceled; gtd: until expires_at; ioc: what doesn't match at once is canceled; fok: all at once or nothing";
 const TimeInForceSchema = about(names(TIMES_IN_FORCE), TIME_IN_FORCE_WORDS);
@@ -140,6 +144,14 @@ export const BatchOperations = {
   amend: closed({ op: Type.String(), id: Id, ...amendment }),
 };
 
+export const CancelAfter = closed({
+  timeout_ms: Type.Integer({
+    minimum: 0,
+    maximum: MAX_CANCEL_AFTER_MS,
+    description: `ms from now, ${MIN_CANCEL_AFTER_MS} or more; 0 ends the timer`,
+  }),
+});
+
 export const ChangeSets = closed({ market_id: Id, quantity: about(Quantity, "complete sets, of 1 USDC each") });
 
 export const page = {
@@ -153,6 +165,10 @@ export const page = {
 
 export const NoQuery = closed({});
 export const PageQuery = closed(page);
+const span = {
+  from: Type.Optional(about(Time, "ms since the Unix epoch: made at that time or later")),
+  to: Type.Optional(about(Time, "ms since the Unix epoch: made at that time or before")),
+};
 const orderFilters = {
   market_id: Type.Optional(Id),
   outcome_id: Type.Optional(Id),
@@ -163,9 +179,17 @@ export const CancelQuery = closed(orderFilters);
 export const OrdersQuery = closed({
   ...page,
   ...orderFilters,
-  status: Type.Optional(about(names(["active", "all"]), "active by default; all: finished ones too")),
+  ...span,
+  status: Type.Optional(
+    about(names(["active", "all", ...ORDER_STATUSES]), "active by default; all: finished ones too; or a single state"),
+  ),
 });
-export const FillsQuery = closed({ ...page, market_id: Type.Optional(Id), order_id: Type.Optional(Id) });
+export const FillsQuery = closed({ ...page, ...span, market_id: Type.Optional(Id), order_id: Type.Optional(Id) });
+export const TradesQuery = closed({
+  ...page,
+  ...span,
+  outcome_id: Type.Optional(about(Id, "of the market's outcomes: trades whose taker's order was of it")),
+});
 export const EventsQuery = closed({
   ...page,
   after: Type.Optional(about(Sequence, "the sequence to go on behind; all that is kept where missing")),
@@ -174,8 +198,7 @@ const TRANSACTION_TYPES = ["deposit", "withdrawal", "trade", "fee", "rebate", "s
 export const TransactionsQuery = closed({
   ...page,
   type: Type.Optional(names(TRANSACTION_TYPES)),
-  from: Type.Optional(about(Time, "ms since the Unix epoch: at that time or later")),
-  to: Type.Optional(about(Time, "ms since the Unix epoch: at that time or before")),
+  ...span,
 });
 export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
 const LIST_SORTS = ["created_at", "volume", "closes_at"] as const;
@@ -195,10 +218,24 @@ const listFilters = {
     }),
   ),
 };
+const STATE = `(${MARKET_STATUSES.join("|")})`;
 export const MarketsQuery = closed({
   ...page,
   ...listFilters,
-  status: Type.Optional(about(names(MARKET_STATUSES), "open by default")),
+  status: Type.Optional(
+    Type.String({
+      pattern: `^(all|${STATE}(,${STATE})*)$`,
+      maxLength: 100,
+      description: "open by default; a state, several with commas between, or all",
+    }),
+  ),
+  ids: Type.Optional(
+    Type.String({
+      pattern: "^[1-9][0-9]{0,14}(,[1-9][0-9]{0,14})*$",
+      maxLength: 16 * MAX_LISTED_IDS,
+      description: `of these alone, with commas between, ${MAX_LISTED_IDS} at most; status still counts: with all, whatever state they are in`,
+    }),
+  ),
   event_id: Type.Optional(Id),
   sort,
 });
@@ -527,7 +564,7 @@ export const Order = closed({
   market_id: Id,
   outcome_id: OutcomeId,
   side: SideSchema,
-  price: Price,
+  price: about(nullable(Price), "basis points; null for a market order without a bound"),
   quantity: Quantity,
   remaining: shares("not filled yet"),
   filled: shares("filled so far"),
@@ -564,6 +601,10 @@ export const Results = closed({
     closed({ code: Type.Integer(), msg: Type.String(), data: nullable(Order), trace_id: Type.Optional(Type.String()) }),
     { description: "one for each operation or quote, in their order, each as the answer to it alone would be" },
   ),
+});
+export const CancelTimer = closed({
+  timeout_ms: Type.Integer({ minimum: 0, description: "as asked for" }),
+  fires_at: about(nullable(Time), "ms since the Unix epoch: when all live orders are canceled; null: never"),
 });
 export const Canceled = closed({ order_ids: Type.Array(Id, { description: "of the orders that it ended" }) });
 const rateState = {

@@ -17,6 +17,7 @@ export const ROUTE_OPERATIONS: ReadonlyMap<string, OperationRoute> = new Map([
   ["order.place", { template: "POST /orders", param: null }],
   ["order.cancel", { template: "DELETE /orders/:id", param: "id" }],
   ["order.cancel_all", { template: "DELETE /orders", param: null }],
+  ["order.cancel_after", { template: "POST /orders/cancel-after", param: null }],
   ["order.amend", { template: "PATCH /orders/:id", param: "id" }],
   ["order.batch", { template: "POST /orders/batch", param: null }],
   ["quotes.replace", { template: "PUT /quotes/:market_id", param: "market_id" }],

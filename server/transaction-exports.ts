@@ -30,7 +30,8 @@ export class TransactionExports {
       for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null; ) {
         if (performance.now() > deadline) throw overloaded("the export took too long: name a shorter time");
         const slice = await this.history.transactionLines({ ...options, before, limit: EXPORT_SLICE_ROWS });
-        yield head + slice.text;
+        // A slice may have walked past all of its rows.
+        if (head !== "" || slice.text !== "") yield head + slice.text;
         head = "";
         before = slice.next;
       }

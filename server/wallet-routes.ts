@@ -1,7 +1,7 @@
 /** The wallet's routes: balance, positions, complete sets, deposits, withdrawals, and what became of the money. */
 import type { Static } from "typebox";
 import { prefers } from "./accept.ts";
-import { OWN_SESSION } from "./account-routes.ts";
+import { OWN_SESSION, ownList } from "./account-routes.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { actorOf, audit, contextOf } from "./audit.ts";
 import { badRequest, notFound } from "./errors.ts";
@@ -9,7 +9,7 @@ import type { Exchange } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
 import type { Payment, Withdrawal } from "./ledger-reader.ts";
 import type { OrderEntry } from "./order-entry.ts";
-import { checkSpan, pageJson, readPage } from "./paging.ts";
+import { checkSpan, Listing } from "./paging.ts";
 import { pathId, type Route, route } from "./route.ts";
 import * as S from "./schemas.ts";
 import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
@@ -77,7 +77,8 @@ function balanceRoutes({ exchange, entry, writer }: WalletRouteContext): Route[]
       response: S.pageOf(S.Position),
       handler({ principal, query }) {
         const { market_id, ...rest } = query as Static<typeof S.PositionsQuery>;
-        const { before, limit } = readPage(rest);
+        const listing = new Listing("/me/positions", { userId: principal!.userId, market_id });
+        const { before, limit } = listing.page(rest);
         const found = positionsOf(ledger, principal!.userId).filter((position) => {
           const outcomeId = ledger.outcomeOf(position);
           return outcomeId < before && (market_id === undefined || registry.ofOutcome(outcomeId)!.id === market_id);
@@ -85,7 +86,7 @@ function balanceRoutes({ exchange, entry, writer }: WalletRouteContext): Route[]
         found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
         const shown = found.slice(0, limit);
         const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
-        return pageJson(items, found.length > limit ? ledger.outcomeOf(shown.at(-1)!) : null);
+        return listing.json(items, found.length > limit ? ledger.outcomeOf(shown.at(-1)!) : null);
       },
     }),
   ];
@@ -108,8 +109,10 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
         const { type, from, to, ...rest } = query as Static<typeof S.TransactionsQuery>;
         checkSpan(query as Static<typeof S.TransactionsQuery>);
         const filters = { userId: principal!.userId, type: type as string | undefined, from, to };
-        if (!prefers(headers["accept"]!, CSV))
-          return historyPage(history.transactions({ ...filters, ...readPage(rest) }));
+        if (!prefers(headers["accept"]!, CSV)) {
+          const listing = new Listing("/wallet/transactions", filters);
+          return historyPage(listing, history.transactions({ ...filters, ...listing.page(rest) }));
+        }
         const [paged] = Object.keys(rest);
         if (paged !== undefined) throw badRequest(`${paged}: a text/csv export has no pages`);
         // As every read of the caller's own: after the messages about what it shows.
@@ -126,8 +129,9 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       query: S.PageQuery,
       response: S.pageOf(W.OwnDeposit),
       handler({ principal, query }) {
-        const page = readPage(query as Static<typeof S.PageQuery>);
-        return historyPage(history.deposits({ userId: principal!.userId, ...page }), ownPaymentView);
+        const listing = ownList("/wallet/deposits", principal!);
+        const page = listing.page(query as Static<typeof S.PageQuery>);
+        return historyPage(listing, history.deposits({ userId: principal!.userId, ...page }), ownPaymentView);
       },
     }),
     route({
@@ -139,7 +143,9 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       response: S.pageOf(W.Settlement),
       handler({ principal, query }) {
         const { market_id, ...rest } = query as Static<typeof W.SettlementsQuery>;
-        return historyPage(history.settlements({ userId: principal!.userId, marketId: market_id, ...readPage(rest) }));
+        const filters = { userId: principal!.userId, marketId: market_id };
+        const listing = new Listing("/wallet/settlements", filters);
+        return historyPage(listing, history.settlements({ ...filters, ...listing.page(rest) }));
       },
     }),
   ];
@@ -173,8 +179,9 @@ function withdrawalRoutes({ history, withdrawals }: WalletRouteContext): Route[]
       response: S.pageOf(W.OwnWithdrawal),
       handler({ principal, query }) {
         const { status, ...rest } = query as Static<typeof W.WithdrawalsQuery>;
-        const options = { userId: principal!.userId, status: status as string | undefined, ...readPage(rest) };
-        return historyPage(history.withdrawals(options), ownWithdrawalView);
+        const filters = { userId: principal!.userId, status: status as string | undefined };
+        const listing = new Listing("/wallet/withdrawals", filters);
+        return historyPage(listing, history.withdrawals({ ...filters, ...listing.page(rest) }), ownWithdrawalView);
       },
     }),
     route({

@@ -30,7 +30,7 @@ const CODES: readonly (readonly [table: string, wrong: string])[] = [
   ["markets", `status NOT BETWEEN ${MarketStatus.proposed} AND ${MarketStatus.rejected}`],
   [
     "orders",
-    `side NOT IN (1, 2) OR type NOT IN (0, 1) OR time_in_force NOT BETWEEN 0 AND 3 OR self_trade_prevention NOT BETWEEN 0 AND 3
+    `side NOT IN (1, 2) OR type NOT IN (0, 1, 2) OR time_in_force NOT BETWEEN 0 AND 3 OR self_trade_prevention NOT BETWEEN 0 AND 3
      OR status NOT BETWEEN ${OrderStatus.queued} AND ${OrderStatus.rejected} OR reason NOT BETWEEN 0 AND ${REASONS.length - 1}
      OR price NOT BETWEEN ${MIN_PRICE_BPS} AND ${MAX_PRICE_BPS} OR quantity NOT BETWEEN 0 AND ${MAX_QUANTITY}`,
   ],

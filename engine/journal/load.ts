@@ -327,6 +327,12 @@ export function loadPendingWithdrawals(db: Database.Database): WithdrawalRow[] {
     .all() as WithdrawalRow[];
 }
 
+/** When which users' orders are to be canceled, ms. */
+export function loadCancelTimers(db: Database.Database): [userId: number, firesAt: number][] {
+  const rows = db.prepare("SELECT id, cancels_at FROM users WHERE cancels_at IS NOT NULL").raw();
+  return rows.all() as [number, number][];
+}
+
 /** First approvals whose second is awaited. */
 export function loadApprovals(db: Database.Database): ApprovalRow[] {
   return db
@@ -514,7 +520,7 @@ export function loadUpdateSequences(db: Database.Database): [userId: number, seq
 }
 
 /** The first id whose row was made at or after `since` (ms), or one past the last. */
-export function firstIdSince(db: Database.Database, table: "orders" | "fills", since: number): number {
+export function firstIdSince(db: Database.Database, table: "orders" | "fills" | "entries", since: number): number {
   // Times rise with ids but for clock steps: bisect instead of reading the whole table.
   const at = db.prepare(`SELECT id, created_at FROM ${table} WHERE id >= ? ORDER BY id LIMIT 1`).raw();
   let low = 0;
@@ -545,11 +551,11 @@ export function loadClientOrders(
 
 /**
  * A live order's row as it is read: what it costs is the number of its values, not their bytes, so that all small ones
- * come in one, of 49 bits.
+ * come in one, of 50 bits.
  */
-const PACKED = `(outcome_id << 29) | (price << 15) | (status << 11) | (self_trade_prevention << 9) |
-  (time_in_force << 7) | (side << 5) | (type << 4) | (post_only << 3) | (pat << 2) | (quote << 1) | tied`;
-const PACKED_CODES = 2 ** 15;
+const PACKED = `(outcome_id << 30) | (price << 16) | (status << 12) | (self_trade_prevention << 10) |
+  (time_in_force << 8) | (side << 6) | (type << 4) | (post_only << 3) | (pat << 2) | (quote << 1) | tied`;
+const PACKED_CODES = 2 ** 16;
 type PackedOrderRow = [
   id: number,
   userId: number,
@@ -577,16 +583,16 @@ function unpackOrder(row: PackedOrderRow, builderCodes: ReadonlyMap<number, stri
     id,
     user,
     Math.floor(terms / 2 ** 14),
-    (codes >> 5) & 3,
-    (codes >> 4) & 1,
-    (codes >> 7) & 3,
-    (codes >> 9) & 3,
+    (codes >> 6) & 3,
+    (codes >> 4) & 3,
+    (codes >> 8) & 3,
+    (codes >> 10) & 3,
     (codes >> 3) & 1,
     (codes >> 2) & 1,
     terms % 2 ** 14,
     quantity,
     remaining,
-    codes >> 11,
+    codes >> 12,
     expiresAt,
     clientOrderId,
     createdAt,

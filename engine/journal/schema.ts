@@ -377,5 +377,11 @@ export const MIGRATIONS: readonly string[] = [
     ended_at INTEGER
   ) STRICT;
   CREATE INDEX live_recovery_codes ON recovery_codes (user_id) WHERE ended_at IS NULL;
+
+  -- orders.type: 2 a market order that came without a price; what stands as its price bounds it and is shown to nobody.
+  -- Market orders of before this have type 1, with or without a bound.
+  -- orders.reason, order_updates.reason: 12 cancel_after.
+  -- users.cancels_at: when all of the user's live orders that were placed before then are canceled, ms (null: never).
+  ALTER TABLE users ADD COLUMN cancels_at INTEGER;
   `,
 ];

@@ -37,7 +37,9 @@ type Value = string | number | null;
 
 /** The tables whose rows are written as they are, and the columns of which that is true, named as in TypeScript. */
 interface PlainTables {
-  users: "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role";
+  users:
+    | ("passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role")
+    | "cancelsAt";
   personal_access_tokens: "lastUsedAt" | "revokedAt";
   sessions: keyof SessionRow | "endedAt" | "endReason";
   email_tokens: keyof EmailTokenRow | "usedAt";

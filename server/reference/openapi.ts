@@ -169,6 +169,7 @@ const OTHER_PARAMETERS: JsonObject = {
   provider: { type: "string", minLength: 1 },
   client_id: { type: "string", minLength: 1 },
   code: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
+  client_order_id: { type: "string", pattern: S.CLIENT_ORDER_ID_PATTERN },
 };
 
 function pathParameters({ path }: Route, { params = {} }: OperationText): Json[] {

@@ -84,6 +84,12 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExamp
       answer: limited(13, { order_ids: [7_001] }),
     },
   ],
+  "order.cancel_after": [
+    {
+      request: { op: "order.cancel_after", data: { timeout_ms: 30_000 }, id: 16 },
+      answer: limited(16, { timeout_ms: 30_000, fires_at: example.THEN + 30_000 }),
+    },
+  ],
   "order.batch": [
     {
       request: {

@@ -62,7 +62,31 @@ export const ORDER_TEXTS: OperationTexts = {
       ],
     } satisfies Static<typeof S.Results>,
   },
+  "POST /orders/cancel-after": {
+    id: "cancelAfter",
+    tag: "Orders",
+    description:
+      "A dead man's switch: asked again and again, it stays open; when the caller falls silent, all of its live orders end with the reason `cancel_after`, whether its connections are open or not. One timer an account; each call sets it anew, and it outlives restarts of the exchange: what was due meanwhile is canceled before anything is matched.",
+    body: { timeout_ms: 30_000 } satisfies Static<typeof S.CancelAfter>,
+    response: { timeout_ms: 30_000, fires_at: example.THEN + 30_000 } satisfies Static<typeof S.CancelTimer>,
+  },
   "GET /orders/:id": { id: "getOrder", tag: "Orders", params: { id: 7_001 }, response: example.filledOrder },
+  "GET /orders/by-client-id/:client_order_id": {
+    id: "getOrderByClientId",
+    tag: "Orders",
+    description:
+      "For the caller who has no answer to a placement: 4040 means that no order came of it (yet), an order that it did. Live orders of any age, and those placed in the last 24 hours.",
+    params: { client_order_id: "mm-1-0001" },
+    response: example.filledOrder,
+  },
+  "DELETE /orders/by-client-id/:client_order_id": {
+    id: "cancelOrderByClientId",
+    tag: "Orders",
+    description: "As by id; also while the placement's own answer is still to come.",
+    errors: [409],
+    params: { client_order_id: "mm-1-0001" },
+    response: example.restingOrder,
+  },
   "DELETE /orders/:id": {
     id: "cancelOrder",
     tag: "Orders",
@@ -75,7 +99,7 @@ export const ORDER_TEXTS: OperationTexts = {
     id: "amendOrder",
     tag: "Orders",
     description:
-      "The id stays. Anything but a smaller quantity at the same price loses the time priority. Needs the funds that the worst crossing with fills in flight can cost.",
+      "The id stays. Anything but a smaller quantity at the same price loses the time priority. A post-only order that would cross at the new price stays as it was: 40900. Needs the funds that the worst crossing with fills in flight can cost.",
     errors: [409, 422],
     params: { id: 7_001 },
     body: { price: 4_200, quantity: 80 } satisfies Static<typeof S.AmendOrder>,
@@ -173,7 +197,7 @@ export const MARKET_TEXTS: OperationTexts = {
     id: "listTrades",
     tag: "Markets",
     params: { id: 1 },
-    query: { limit: 10 } satisfies Static<typeof S.PageQuery>,
+    query: { outcome_id: 1, limit: 10 } satisfies Static<typeof S.TradesQuery>,
     response: example.pageOf(example.trade),
   },
   "GET /markets/:id/candles": {

@@ -69,6 +69,7 @@ const REASONS: Readonly<Record<string, string>> = {
   market_closed: "the market closed",
   market_halted: "the market is halted",
   cancel_on_disconnect: "its connection closed",
+  cancel_after: "nothing came in time to put its timer off",
   operator: "canceled by an operator",
   too_late: "it came too late",
   expired: "its time was over",

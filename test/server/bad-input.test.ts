@@ -6,6 +6,7 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../server/accounts.ts";
+import { Listing } from "../../server/paging.ts";
 import type { Route } from "../../server/route.ts";
 import { BatchOperations } from "../../server/schemas.ts";
 import { eventually, expectBalanced, expectSoundDatabase } from "./support/checks.ts";
@@ -314,6 +315,10 @@ describe("queries", () => {
       const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
       const values = [{}, [], ["1"], [1, 2, 3], [1.5], [null], [1e300], "x", null, { length: 1, 0: 1 }];
       for (const cursor of ["x", "%00", "%F0%9F", "W10", ...values.map(encode)]) {
+        expectCode(await send(callerOf(route), route, `${pathOf(route)}?cursor=${cursor}`), 400, 40000, "cursor");
+      }
+      const another = new Listing("/another", {});
+      for (const cursor of [another.cursor(1), another.cursor(1, 2)]) {
         expectCode(await send(callerOf(route), route, `${pathOf(route)}?cursor=${cursor}`), 400, 40000, "cursor");
       }
     },

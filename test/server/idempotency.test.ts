@@ -91,6 +91,22 @@ describe("the same body", () => {
     expect(first.data.builder_code).toBe("first");
   });
 
+  test("is the same with another valid_until or none: that is the request's, not the order's", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "until", valid_until: Date.now() + 60_000 });
+    const first = await rawPlacement(user, JSON.stringify(body));
+    const { id } = (JSON.parse(first.slice(4)) as { data: OrderJson }).data;
+    const repeats = [Date.now() + 90_000, 1, 0, null, undefined].map((valid_until) => ({ ...body, valid_until }));
+    for (const ending of [false, true]) {
+      if (ending) await user.cancel(id);
+      for (const repeat of repeats) expect(await rawPlacement(user, JSON.stringify(repeat))).toBe(first);
+      await expectRefused(post(user, { ...body, valid_until: 1, price: 5_001 }), 409, 40900, /client_order_id/);
+    }
+    const [inBatch] = await batch(user, [{ op: "place", ...repeats[0] }]);
+    expect(inBatch).toMatchObject({ code: 0, data: { id, status: "queued" } });
+    await expectOneOrder(user, id);
+  });
+
   /** What becomes of an order of 4 at 5000 between the first request and its repeats. */
   const fates: [what: string, more: object, become: (market: TestMarket, user: Client, id: number) => Promise<void>, status: string][] = [
     ["was amended", {}, async (_, user, id) => void (await amend(user, id, { price: 4_321, quantity: 3 })), "open"],
@@ -146,7 +162,7 @@ describe("another body", () => {
   const base = { client_order_id: "mine", time_in_force: "gtd", expires_at: soon, valid_until: soon };
   const changes = (market: TestMarket): object[] => [
     ...[{ price: 4_999 }, { price: 5_001 }, { quantity: 5 }, { side: SELL }, { outcome_id: market.outcomes[1] }],
-    ...[{ expires_at: soon + 1 }, { valid_until: soon + 1 }, { valid_until: null }, { valid_until: 0 }],
+    ...[{ expires_at: soon + 1 }],
     ...[{ post_only: true }, { time_in_force: "gtc", expires_at: null }, { time_in_force: "ioc", expires_at: null }],
     ...[{ type: "market", time_in_force: "ioc", expires_at: null }],
     ...["cancel_maker", "cancel_both", "decrement"].map((self_trade_prevention) => ({ self_trade_prevention })),

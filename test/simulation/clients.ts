@@ -13,7 +13,7 @@ import {
   TimeInForce,
 } from "../../engine/constants.ts";
 import { HOUSE } from "../../engine/journal/writes.ts";
-import { sideOf } from "../../engine/records.ts";
+import { sideOf, termsType } from "../../engine/records.ts";
 import { ApiError } from "../../server/errors.ts";
 import type { Answer, Audience } from "../../server/exchange.ts";
 import { isTradable, type Market } from "../../server/market-registry.ts";
@@ -35,7 +35,7 @@ const DAY_MS = 86_400_000;
 /** An order as `order.updated` tells of it. */
 interface Told {
   readonly id: number;
-  readonly price: number;
+  readonly price: number | null;
   readonly quantity: number;
   readonly remaining: number;
   readonly status: string;
@@ -171,7 +171,8 @@ export class Clients implements Audience {
     this.told[userId] = told;
     const update = this.record.account(userId).updates[sequence - 1];
     ensure(update !== undefined, `user ${userId} hears update ${sequence} before it is committed`);
-    expectUpdate(JSON.parse(orderJson) as Told, update);
+    const isUnbound = termsType(this.record.orders.get(update.order)!.terms) === OrderType.unboundMarket;
+    expectUpdate(JSON.parse(orderJson) as Told, update, isUnbound ? null : update.price);
     ensure(update.at === at, "an update tells its time");
     this.hash.add(sequence);
     this.tally.add("told", "order.updated");
@@ -740,10 +741,11 @@ function auditOf(action: string, at: number) {
   };
 }
 
-function expectUpdate(told: Told, update: Update): void {
+/** @param price as it must be shown */
+function expectUpdate(told: Told, update: Update, price: number | null): void {
   const isSame =
     told.id === update.order &&
-    told.price === update.price &&
+    told.price === price &&
     told.quantity === update.quantity &&
     told.remaining === update.remaining &&
     told.status === ORDER_STATUSES[update.status] &&

@@ -240,7 +240,7 @@ export class Life {
     );
     this.entry = new OrderEntry({
       exchange: this.exchange,
-      findEnded: (orderId) => new Promise((resolve) => this.lookups.push({ orderId, resolve })),
+      findEnded: (_userId, orderId) => new Promise((resolve) => this.lookups.push({ orderId, resolve })),
       tie: (orderIds, tied) =>
         this.writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
     });

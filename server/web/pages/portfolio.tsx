@@ -209,7 +209,7 @@ function History() {
       title: "Order",
       show: (order) => <OrderName order={order} market={markets.get(order.market_id)} isAlone={false} />,
     },
-    { title: "Price", isNumber: true, show: ({ price, type }) => (type === "market" ? "market" : percent(price)) },
+    { title: "Price", isNumber: true, show: (order) => <PriceOf {...order} /> },
     { title: "Filled", isNumber: true, show: ({ filled, quantity }) => `${shares(filled)} of ${shares(quantity)}` },
     { title: "Terms", show: terms },
     {
@@ -240,6 +240,17 @@ function History() {
       )}
       <More more={more} />
     </section>
+  );
+}
+
+/** Of a market order: that it is one, and the worst price that its owner would take. */
+function PriceOf({ price, type }: Order) {
+  if (type !== "market") return percent(price);
+  return (
+    <span>
+      market
+      {price !== null && <small class="below faint">{percent(price)} at worst</small>}
+    </span>
   );
 }
 

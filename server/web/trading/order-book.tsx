@@ -147,7 +147,7 @@ function moveFocus(event: KeyboardEvent): void {
 function ownByPrice(orders: readonly Order[], side: "asks" | "bids"): Map<number, number> {
   const own = new Map<number, number>();
   for (const { side: each, price, remaining } of orders) {
-    if ((each === 2) === (side === "asks")) own.set(price, (own.get(price) ?? 0) + remaining);
+    if (price !== null && (each === 2) === (side === "asks")) own.set(price, (own.get(price) ?? 0) + remaining);
   }
   return own;
 }

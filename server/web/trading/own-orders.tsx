@@ -213,7 +213,7 @@ function CancelAllDialog({
 }
 
 function AmendDialog({ order, market, onClose }: { order: Order; market: Market | undefined; onClose: () => void }) {
-  const [price, setPrice] = useState(() => priceText(order.price));
+  const [price, setPrice] = useState(() => (order.price === null ? "" : priceText(order.price)));
   const [quantity, setQuantity] = useState(() => String(order.quantity));
   const newPrice = readPrice(price);
   const newQuantity = readQuantity(quantity);

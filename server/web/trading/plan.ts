@@ -253,7 +253,7 @@ function warningsOf(draft: Draft, summary: Summary, around: Surroundings): strin
   }
   const isBuy = draft.side === "buy";
   const meetsOwn = ownOrders.some(({ outcome_id, side, price }) => {
-    if (traded.worstPrice === null) return false;
+    if (traded.worstPrice === null || price === null) return false;
     if (outcome_id !== outcome.id) return traded.isImplied && (side === 1) === isBuy;
     return (side === 1) !== isBuy && (isBuy ? price <= traded.worstPrice : price >= traded.worstPrice);
   });

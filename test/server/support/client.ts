@@ -21,7 +21,8 @@ export const ROUTES: readonly Route[] = createRoutes({
 } as unknown as RouteContext);
 export const API_BASE = "/api/v1";
 
-export type OrderJson = Static<typeof S.Order>;
+/** Of an order that has a price: only a market order without a bound has none. */
+export type OrderJson = Omit<Static<typeof S.Order>, "price"> & { readonly price: number };
 export type FillJson = Static<typeof S.Fill>;
 export type OwnFillJson = Static<typeof S.OwnFill>;
 export type BalanceJson = Static<typeof S.Balance>;

@@ -61,6 +61,11 @@ const freshPhone = (): string => `+1415555${2_000 + ++phones}`;
 const restingOrder = ({ world, trader }: Cast): Promise<OrderJson> =>
   trader.place(terms(world.market(), 0, BUY, 4_200, 100, { client_order_id: `example-${++phones}` }));
 
+const namedOrder = async (cast: Cast): Promise<SetUp> => {
+  const { client_order_id } = await restingOrder(cast);
+  return { params: { client_order_id: client_order_id! } };
+};
+
 const marketIn = async ({ world, operator }: Cast, ...steps: string[]): Promise<SetUp> => {
   const market = world.market();
   for (const step of steps) await take(operator, market, step);
@@ -141,6 +146,8 @@ export function setUpsWith(oauth: OAuthExamples): SetUps {
     },
     getOrder: (cast) => idOf(restingOrder(cast)),
     cancelOrder: (cast) => idOf(restingOrder(cast)),
+    getOrderByClientId: (cast) => namedOrder(cast),
+    cancelOrderByClientId: (cast) => namedOrder(cast),
     amendOrder: (cast) => idOf(restingOrder(cast)),
     getBuilderStats: async ({ world, trader }) => {
       const headers = { "X-Builder-Code": "acme-terminal" };

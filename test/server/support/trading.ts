@@ -11,7 +11,9 @@ import { type TestMarket, USDC, World, type WorldOptions } from "./world.ts";
 
 export { BUY, SELL, terms } from "./terms.ts";
 
-export type ResultJson = Static<typeof S.Results>["results"][number];
+export type ResultJson = Omit<Static<typeof S.Results>["results"][number], "data"> & {
+  readonly data: OrderJson | null;
+};
 
 /** [outcome's index, side, price, quantity] */
 export type QuoteSpec = readonly [outcome: number, side: number, price: number, quantity: number];
