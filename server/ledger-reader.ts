@@ -7,6 +7,7 @@ import { Side } from "../engine/constants.ts";
 import type { WithdrawalRow } from "../engine/journal/load.ts";
 import { MAX_ROWS_WALKED } from "../engine/limits.ts";
 import { notionalMicro } from "../engine/money.ts";
+import { csvLine } from "./csv.ts";
 import type { FillRow } from "./history-worker.ts";
 import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "./paging.ts";
 
@@ -123,12 +124,7 @@ const COLUMNS: readonly (keyof TransactionRow)[] = [
   "trade_id",
   "created_at",
 ];
-export const CSV_HEADER = `${COLUMNS.join(",")}\r\n`;
-
-/** Numbers and names of ours: nothing in it needs quotes. */
-function csvLine(row: TransactionRow): string {
-  return `${COLUMNS.map((name) => row[name] ?? "").join(",")}\r\n`;
-}
+export const CSV_HEADER = csvLine(COLUMNS);
 
 export interface LedgerReader {
   transactions(options: TransactionsOptions): HistoryPage;
@@ -248,7 +244,7 @@ export function prepareLedger(
     transactions: transactionRows,
     transactionLines(options) {
       const { items, next } = transactionRows(options);
-      return { text: items.map(csvLine).join(""), next };
+      return { text: items.map((row) => csvLine(COLUMNS.map((name) => row[name]))).join(""), next };
     },
     deposits({ userId, before, limit }) {
       const read = userId === null ? allDeposits : depositsOfUser;

@@ -5,11 +5,13 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXPORT_SLICE_ROWS, MAX_EXPORTS_PER_USER } from "../../engine/limits.ts";
+import { csvCell, csvLine } from "../../server/csv.ts";
 import { eventually, expectEndsWell, expectQuiet } from "./support/checks.ts";
 import { API_BASE, Client, type TransactionJson } from "./support/client.ts";
 import { withDatabase } from "./support/data-dir.ts";
+import { PASSWORD, signIn } from "./support/identity.ts";
 import { BUY, expectRefused, SELL, terms } from "./support/trading.ts";
-import { type TestMarket, tokenOf, USDC, World } from "./support/world.ts";
+import { PUBLIC_URL, type TestMarket, tokenOf, USDC, World } from "./support/world.ts";
 
 const CSV = "text/csv";
 const PATH = "/wallet/transactions";
@@ -40,7 +42,9 @@ function parse(text: string): object[] {
 
 describe("a file", () => {
   beforeAll(async () => {
-    world = await World.start({ users: 2, named: { reader: { scopes: [["orders:write"]] } } });
+    const chief = { role: "operator", password: PASSWORD } as const;
+    const named = { reader: { scopes: [["orders:write"]] }, investor: {}, chief };
+    world = await World.start({ users: 2, named, env: { PUBLIC_URL } });
     market = world.market();
     trader = world.user();
     const other = world.user();
@@ -87,6 +91,45 @@ describe("a file", () => {
   test("amounts are integers of micro-USDC", async () => {
     const { text } = await download(trader, "?type=deposit");
     expect(parse(text)).toMatchObject([{ type: "deposit", amount: 10_000 * USDC, balance_after: 10_000 * USDC }]);
+  });
+
+  test("a formula in a market's texts is in no cell, and amounts below zero stay numbers", async () => {
+    const formula = "=cmd|' /C calc'!A0";
+    const { client: chief } = await signIn(world.server, "chief@example.com");
+    const { id } = await chief.data<{ id: number }>("POST", "/admin/markets", {
+      ...{ question: formula, description: `@SUM(1+1)*${formula}`, category: "+1-2" },
+      outcomes: ["=1+1", "-2+3", "@A1"],
+    });
+    const user = world.client("investor");
+    await user.data("POST", "/wallet/split", { market_id: id, quantity: 2 });
+    await user.data("POST", "/wallet/merge", { market_id: id, quantity: 1 });
+    const { text } = await download(user);
+    const cells = text.split("\r\n").flatMap((line) => line.split(","));
+    const words = [...HEADER.split(","), "deposit", "split", "merge", ""];
+    expect(cells.filter((cell) => !words.includes(cell) && !/^-?\d+$/.test(cell))).toEqual([]);
+    expect(parse(text).map((row) => (row as { amount: number }).amount)).toEqual([USDC, -2 * USDC, 10_000 * USDC]);
+    chief.close();
+  });
+
+  test("a cell is quoted where it must be, and no text begins as a formula does", () => {
+    const cells: [value: string | number | null, text: string][] = [
+      [null, ""],
+      [-5, "-5"],
+      [0, "0"],
+      ["split", "split"],
+      ["=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"],
+      ["+1", "'+1"],
+      ["-1", "'-1"],
+      ["@SUM(A1)", "'@SUM(A1)"],
+      ["\t=1", "'\t=1"],
+      ["\r=1", `"'\r=1"`],
+      ['=HYPERLINK("x","y")', `"'=HYPERLINK(""x"",""y"")"`],
+      ['a "b", c', '"a ""b"", c"'],
+      ["a\n=1", '"a\n=1"'],
+      ["a=1", "a=1"],
+    ];
+    for (const [value, text] of cells) expect([value, csvCell(value)]).toEqual([value, text]);
+    expect(csvLine(["a,b", -1, null])).toBe('"a,b",-1,\r\n');
   });
 
   test.each([
@@ -223,6 +266,51 @@ describe("a long past", () => {
     expect(longest).toBeLessThan(1_000);
     expect(world.server.residentBytes - before).toBeLessThan(text.length * 4);
     client.close();
+  });
+
+  test("several at one time are exact, and trading goes on beside them", async () => {
+    const maker = new Client(world.server, tokenOf("user0"), 4);
+    const batch = async (): Promise<number> => {
+      const began = performance.now();
+      const { id } = await maker.place(terms(market, 0, BUY, 100, 1));
+      await maker.data("DELETE", `/orders/${id}`);
+      return performance.now() - began;
+    };
+    const median = (times: number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1]!;
+    const alone: number[] = [];
+    for (let i = 0; i < 100; i++) alone.push(await batch());
+    // The historian's twice, as many as one user may have, and the trader's own again and again while it trades.
+    const historian = new Client(world.server, token, 2);
+    let under = 2;
+    const count = (answer: Awaited<ReturnType<typeof download>>): typeof answer => {
+      under--;
+      return answer;
+    };
+    const whole = [download(historian).then(count), download(historian).then(count)];
+    const beside: number[] = [];
+    const own: object[][] = [];
+    const exporter = new Client(world.server, tokenOf("user0"));
+    const exporting = (async () => {
+      while (under > 0) own.push(parse((await download(exporter)).text));
+    })();
+    while (under > 0) {
+      await maker.data("POST", "/wallet/split", { market_id: market.id, quantity: 1 });
+      beside.push(await batch());
+    }
+    await exporting;
+    const [first, second] = await Promise.all(whole);
+    const lines = first!.text.split("\r\n");
+    expect(lines.length).toBe(LONG_PAST + 3);
+    expect(second!.text === first!.text).toBe(true);
+    for (const [i, type] of ["merge", "split"].entries()) expect(lines[1 + i]!.split(",")[1]).toBe(type);
+    // Each of the trader's is its history up to some moment.
+    const all = await maker.all<TransactionJson>(PATH, 200);
+    expect(own.length).toBeGreaterThan(1);
+    for (const each of own) expect(each).toEqual(all.slice(all.length - each.length));
+    expect(beside.length).toBeGreaterThan(20);
+    expect(Math.max(...beside)).toBeLessThan(2_000);
+    expect(median(beside)).toBeLessThan(Math.max(50, 10 * median(alone)));
+    for (const client of [maker, historian, exporter]) client.close();
   });
 
   test("to a client that reads slowly is made as it is read", async () => {
