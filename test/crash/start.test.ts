@@ -6,7 +6,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { get, request } from "node:https";
+import { get as getPlainly } from "node:http";
+import { Agent, get, request } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -55,7 +56,11 @@ test.skipIf(spawnSync("openssl", ["version"]).status !== 0)("with a certificate 
   const folder = temporaryFolder();
   const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
   const certify = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-  execFileSync("openssl", [...certify, "-subj", "/CN=localhost", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  const make = (keyFile: string, certFile: string): void => {
+    const files = ["-keyout", keyFile, "-out", certFile];
+    execFileSync("openssl", [...certify, "-subj", "/CN=localhost", ...files], { stdio: "ignore" });
+  };
+  make(key, cert);
   const seed = seedOf({ users: 0, named: { owner: { password: PASSWORD } } });
   const server = await start({ seed, env: { TLS_CERT: cert, TLS_KEY: key } });
   const ca = readFileSync(cert);
@@ -73,12 +78,51 @@ test.skipIf(spawnSync("openssl", ["version"]).status !== 0)("with a certificate 
     asked.on("error", reject).end(JSON.stringify({ email: "owner@example.com", password: PASSWORD, cookie: true }));
   });
   expect(cookies).toEqual([expect.stringMatching(/^__Host-session=pm_ref_.*; Secure$/)]);
-  const socket = new WebSocket(`wss://127.0.0.1:${server.port}/api/v1/ws`, { rejectUnauthorized: false });
+  // The certificate is looked at: a client that doesn't know it gets nothing, nor one that speaks no TLS.
+  const { ca: _, ...trustingNobody } = options;
+  const unknown = get({ ...trustingNobody, path: "/api/v1/time", agent: false });
+  await expect(once(unknown, "response")).rejects.toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+  const plain = getPlainly({ host: "127.0.0.1", port: server.port, path: "/api/v1/time", agent: false });
+  await expect(once(plain, "response")).rejects.toMatchObject({ code: expect.stringMatching(/^(ECONNRESET|HPE_)/) });
+  // An order over HTTPS, and what becomes of it over WSS.
+  const token = tokenOf("owner");
+  const url = `wss://127.0.0.1:${server.port}/api/v1/ws?token=${token}`;
+  const socket = new WebSocket(url, { agent: new Agent({ ca, servername: "localhost" }) });
+  const updated = new Promise<{ data: OrderJson }>((resolve) => {
+    socket.on("message", (data) => {
+      const frame = JSON.parse(String(data)) as { event?: string; data: OrderJson };
+      if (frame.event === "order.updated") resolve(frame);
+    });
+  });
   await once(socket, "open");
+  const bearer = { "Content-Type": "application/json", Authorization: `Bearer ${token}` };
+  const placed = await new Promise<{ data: OrderJson }>((resolve, reject) => {
+    const path = "/api/v1/orders";
+    const asked = request({ ...options, path, method: "POST", agent: false, headers: bearer }, (response) => {
+      let text = "";
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve(JSON.parse(text)));
+    });
+    asked.on("error", reject).end(JSON.stringify({ market_id: 1, outcome_id: 1, side: 1, price: 100, quantity: 1 }));
+  });
+  expect((await updated).data).toMatchObject({ id: placed.data.id, status: "open" });
   await server.stop();
   expect(socket.readyState).not.toBe(WebSocket.OPEN);
-  const { code, errors } = await TestServer.refuse({ env: { TLS_CERT: key, TLS_KEY: key } });
-  expect([code, errors]).toEqual([1, expect.stringMatching(/^cannot start: TLS_CERT, TLS_KEY: .*\n$/)]);
+  const [otherKey, otherCert] = [join(folder, "other-key.pem"), join(folder, "other-cert.pem")];
+  make(otherKey, otherCert);
+  for (const [TLS_CERT, TLS_KEY, line] of [
+    [key, key, /^cannot start: TLS_CERT, TLS_KEY: .*\n$/],
+    [cert, cert, /^cannot start: TLS_CERT, TLS_KEY: .*\n$/],
+    [cert, otherKey, /^cannot start: TLS_CERT, TLS_KEY: .*\n$/],
+    [join(folder, "none.pem"), key, /^cannot start: TLS_CERT: cannot read ".*none\.pem" \(ENOENT\)\n$/],
+    [cert, join(folder, "none.pem"), /^cannot start: TLS_KEY: cannot read ".*none\.pem" \(ENOENT\)\n$/],
+    [cert, "", /^cannot start: TLS_CERT and TLS_KEY go together: set both\n$/],
+  ] as const) {
+    const { code, errors } = await TestServer.refuse({ env: { TLS_CERT, TLS_KEY } });
+    expect([TLS_CERT, TLS_KEY, code, errors]).toEqual([TLS_CERT, TLS_KEY, 1, expect.stringMatching(line)]);
+  }
 });
 
 test("killed again and again while it takes its seed, it has taken it once in the end", async () => {
