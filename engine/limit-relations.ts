@@ -13,6 +13,7 @@ import {
   MAX_EVENTS_PER_STEP,
   MAX_HELD_UPDATE_BYTES,
   MAX_IDENTIFIER_RATE_BUCKETS,
+  MAX_KEYS_PRUNED,
   MAX_LIVE_ORDERS,
   MAX_MONEY_MICRO,
   MAX_OWN_REBATE_BPS,
@@ -61,5 +62,6 @@ export function assertLimits(): void {
     "who reads a replay at its own pace is not taken for a slow consumer",
   );
   assert(KEEP_UPDATES_MS > 7 * 24 * 3_600_000, "order updates are kept for seven days at least");
+  assert(MAX_KEYS_PRUNED > 1, "old Idempotency-Keys go faster than new ones come");
   assert(MAX_IDENTIFIER_RATE_BUCKETS >= 60 * SIGN_IN_REFUSALS_PER_SECOND, "none is evicted within its minute");
 }

@@ -34,6 +34,14 @@ export const SEED_REFERENCE = "seed:";
 /** Withdrawals of one user that wait for an operator. */
 export const MAX_PENDING_WITHDRAWALS = 20;
 export const MAX_WITHDRAWAL_MAILS_PER_HOUR = 20;
+/** Characters of an Idempotency-Key, how long it counts, and how many of one user do. */
+export const MAX_IDEMPOTENCY_KEY_LENGTH = 64;
+export const IDEMPOTENCY_KEY_MS = 24 * 3_600_000;
+export const MAX_IDEMPOTENCY_KEYS_PER_USER = 10_000;
+/** Old keys that are taken away with each new one. */
+export const MAX_KEYS_PRUNED = 16;
+/** Of each kind of what an account came to, beside a withdrawal: deposits, terms, decisions on identity. */
+export const MAX_TRAIL = 50;
 /** First approvals that wait for a second operator. */
 export const MAX_OPEN_APPROVALS = 10_000;
 /** Characters of a payment's reference, and of the address that a withdrawal goes to. */

@@ -6,6 +6,7 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { check } from "../engine/check.ts";
 import { MarketStatus } from "../engine/constants.ts";
+import type { KeptRequest } from "../engine/journal/idempotency-keys.ts";
 import type { JournalMessage, JournalReply } from "../engine/journal/journal.ts";
 import { UNDECIDED, USUAL_TERMS } from "../engine/journal/load.ts";
 import { type AccountWrite, type AuditEntry, HOUSE, type WriteResult } from "../engine/journal/writes.ts";
@@ -93,19 +94,24 @@ export class AccountWriter {
   /**
    * Does all of `writes` or none, with their lines of the audit log; resolves when they are durable. Only the first may be
    * one that can be refused. Rejects with an ApiError where it is.
+   * @param kept of a request with an Idempotency-Key: durable with its effect
    */
-  write(writes: readonly AccountWrite[], audits: readonly AuditEntry[] = []): Promise<WriteResult[]> {
+  write(
+    writes: readonly AccountWrite[],
+    audits: readonly AuditEntry[] = [],
+    kept: KeptRequest | null = null,
+  ): Promise<WriteResult[]> {
     if (this.refusal !== null) return Promise.reject(this.refusal);
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
       this.waiting.set(id, { writes, resolve, reject });
-      this.mailbox.post({ id, writes, audits });
+      this.mailbox.post({ id, writes, audits, kept });
     });
   }
 
   /** Makes a row of which there can be no other; answers its id. */
-  async insert(write: AccountWrite, audits: readonly AuditEntry[]): Promise<number> {
-    const [result] = await this.write([write], audits);
+  async insert(write: AccountWrite, audits: readonly AuditEntry[], kept: KeptRequest | null = null): Promise<number> {
+    const [result] = await this.write([write], audits, kept);
     check(result!.created, "the row is new");
     return result!.id;
   }

@@ -109,6 +109,7 @@ export const COMMANDS: readonly AdminCommand[] = [
     ...LIST,
   ),
   command("user", "GET /admin/users/:id", "show one user", [USER]),
+  command("user trail", "GET /admin/users/:id/trail", "its deposits, terms and identity, and who gave them", [USER]),
   command(
     "suspend",
     "POST /admin/users/:id/suspend",

@@ -16,7 +16,7 @@ const EXPOSED = [
   ...["Sunset", "Deprecation", "Link", "Content-Disposition"],
 ].join(", ");
 /** What a page may send. */
-const ALLOWED = "Authorization, Content-Type, Accept, X-Request-Id, X-Builder-Code";
+const ALLOWED = "Authorization, Content-Type, Accept, X-Request-Id, X-Builder-Code, Idempotency-Key";
 /** How long a browser may remember a preflight's answer: the longest that all of them take. */
 const PREFLIGHT_AGE_S = 7_200;
 const HTTPS_ONLY_S = 31_536_000;

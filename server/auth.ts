@@ -304,13 +304,13 @@ export class Auth {
     messenger.sendMail(passwordChangedMail(user.email));
   }
 
-  /** Ends the user's other sessions. @throws ApiError 40100 for a wrong current password, 40000, 50300 */
+  /** Ends the user's other sessions. @throws ApiError 40300 for a wrong current password, 40000, 50300 */
   async changePassword(principal: Principal, current: string, next: string, context: RequestContext): Promise<void> {
     const { passwords, sessions, messenger } = this.options;
     const { user } = principal.credential;
     const hash = user.passwordHash;
     if (!(await passwords.verify(hash, current, context.client))) {
-      throw new ApiError(ErrorKind.unauthenticated, "the current password is wrong");
+      throw new ApiError(ErrorKind.forbidden, "the current password is wrong");
     }
     const passwordHash = await passwords.hash(next, context.client, "new");
     if (user.passwordHash !== hash || principal.credential.isEnded) {

@@ -9,6 +9,7 @@ import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./approvals.ts";
 import { isAddressRange } from "./client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "./rate-limiter.ts";
 import { readSocialProviders, type SocialProvider } from "./social.ts";
+import { type AddressRule, EVM, readAddressRule } from "./withdrawal-address.ts";
 
 export interface Config {
   /** False: no port is opened, the control socket alone takes requests. */
@@ -38,6 +39,8 @@ export interface Config {
   readonly twoPersonRule: ReadonlySet<TwoPersonAction>;
   /** Operators' routes take sessions with a second factor alone. */
   readonly operatorsNeedSecondFactor: boolean;
+  /** What withdrawals may be paid to. */
+  readonly withdrawalAddress: AddressRule;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
 }
 
@@ -127,6 +130,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     twoPersonRule: readTwoPersonRule(text("TWO_PERSON_RULE", "")),
     operatorsNeedSecondFactor:
       choice("REQUIRE_OPERATOR_SECOND_FACTOR", isLoopback(host) ? "off" : "on", ["on", "off"]) === "on",
+    withdrawalAddress: readWithdrawalAddress(text("WITHDRAWAL_ADDRESS", EVM)),
   };
 }
 
@@ -142,6 +146,14 @@ function readTwoPersonRule(value: string): ReadonlySet<TwoPersonAction> {
 /** Only this machine reaches what listens there. */
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function readWithdrawalAddress(value: string): AddressRule {
+  try {
+    return readAddressRule(value);
+  } catch (error) {
+    throw new ConfigError(`WITHDRAWAL_ADDRESS ${(error as Error).message}`);
+  }
 }
 
 /** Where a server that listens so is found. */

@@ -825,7 +825,7 @@ export class Exchange {
       ledger.merge(user, market.id, market.firstOutcomeId, count, quantity);
     }
     for (const { id } of market.outcomes) this.changed(user, id);
-    this.waiting.take(words[w + R.W_REFERENCE]!)?.data(`{"market_id":${market.id},"quantity":${quantity}}`);
+    this.waiting.take(words[w + R.W_REFERENCE]!)?.data(setsJson(market.id, quantity));
   }
 
   /** Takes an order's new state in, reports it, and forgets the order where the state is final. */
@@ -905,6 +905,11 @@ export class Exchange {
     }
     return { items, next: null };
   }
+}
+
+/** The answer to a split or merge. */
+export function setsJson(marketId: number, quantity: number): string {
+  return `{"market_id":${marketId},"quantity":${quantity}}`;
 }
 
 const nothing = (): void => {};

@@ -19,11 +19,13 @@ import { openDatabase, openReadOnly } from "../engine/journal/database.ts";
 import { firstIdSince } from "../engine/journal/load.ts";
 import { MAX_PAGE_FILLS, MAX_ROWS_WALKED } from "../engine/limits.ts";
 import { prepareCandles } from "./candle-reader.ts";
+import type { DoneRequest, KeyLookup } from "./idempotency.ts";
 import { type FillFilters, prepareLedger } from "./ledger-reader.ts";
 import { prepareOperatorReads } from "./operator-reader.ts";
 import type { EndedOrder } from "./order-entry.ts";
 import { shownPrice } from "./order-json.ts";
 import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "./paging.ts";
+import { prepareTrail } from "./trail-reader.ts";
 
 /** When rows were made: ms, both included. */
 interface Span {
@@ -544,6 +546,19 @@ export const withdrawals = snapshot(ledger.withdrawals);
 export const withdrawal = snapshot(ledger.withdrawal);
 export const settlements = snapshot(ledger.settlements);
 
+const keptKey = db.prepare(
+  `SELECT request, subject, fee, created_at AS createdAt FROM idempotency_keys
+   WHERE user_id = @userId AND key = @key AND created_at > @since`,
+);
+const keptKeys = db.prepare(
+  "SELECT count(*) AS count, min(created_at) AS oldest FROM idempotency_keys WHERE user_id = @userId AND created_at > @since",
+);
+export const idempotencyKey = snapshot((options: { userId: number; key: string; since: number }): KeyLookup => {
+  const { userId, since } = options;
+  const found = (keptKey.get(options) as DoneRequest | undefined) ?? null;
+  return { found, ...(keptKeys.get({ userId, since }) as { count: number; oldest: number | null }) };
+});
+
 /** Shares traded by market and hour since `since`, for the 24-hour volumes at start. */
 export const hourlyVolumes = snapshot(
   ({ since }: { since: number }): [marketId: number, hour: number, volume: number][] => {
@@ -561,6 +576,7 @@ const operatorReads = prepareOperatorReads(db);
 export const applications = snapshot(operatorReads.applications);
 export const application = snapshot(operatorReads.application);
 export const audits = snapshot(operatorReads.audits);
+export const trail = snapshot(prepareTrail(db));
 
 export type SearchTable = "markets" | "events";
 

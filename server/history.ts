@@ -15,6 +15,7 @@ import type {
   UpdatesOptions,
   UpdatesPage,
 } from "./history-worker.ts";
+import type { KeyLookup } from "./idempotency.ts";
 import type {
   DepositsOptions,
   Payment,
@@ -29,6 +30,7 @@ import type { EndedOrder } from "./order-entry.ts";
 import { OrderLookUps } from "./order-lookups.ts";
 import type { HistoryPage, Listing } from "./paging.ts";
 import { ThreadPool } from "./thread-pool.ts";
+import type { Trail } from "./trail-reader.ts";
 
 /** A page of a list as its answer. @param view makes what is shown of an item */
 export async function historyPage<T extends object>(
@@ -128,6 +130,11 @@ export class History {
     return this.run(OPERATORS, "payment", { reference });
   }
 
+  /** A user's Idempotency-Key, among those since a moment, ms. */
+  idempotencyKey(userId: number, key: string, since: number): Promise<KeyLookup> {
+    return this.run(userReader(userId), "idempotencyKey", { userId, key, since });
+  }
+
   withdrawals(options: WithdrawalsOptions): Promise<HistoryPage<Withdrawal>> {
     return this.run(userReader(options.userId), "withdrawals", options);
   }
@@ -147,6 +154,11 @@ export class History {
 
   application(id: number): Promise<ApplicationObject | null> {
     return this.run(OPERATORS, "application", { id });
+  }
+
+  /** How a user's account came to what it has. */
+  trail(userId: number): Promise<Trail> {
+    return this.run(OPERATORS, "trail", { userId });
   }
 
   audits(options: AuditOptions): Promise<HistoryPage> {

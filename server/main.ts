@@ -62,6 +62,7 @@ import { FileGuard } from "./file-guard.ts";
 import { nodeLoop } from "./gateway-loop.ts";
 import { History } from "./history.ts";
 import { registerRoutes } from "./http.ts";
+import { Idempotency } from "./idempotency.ts";
 import { Turns } from "./in-turns.ts";
 import { Kyc } from "./kyc.ts";
 import { LastUse } from "./last-use.ts";
@@ -374,6 +375,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const approvals = new Approvals(writer, accounts, config.twoPersonRule, loadApprovals(db));
   const payers = { exchange, accounts, history, writer, approvals, messenger };
   const withdrawals = new Withdrawals(payers, loadPendingWithdrawals(db));
+  const idempotency = new Idempotency(history);
   const catalog = new MarketCatalog(registry, writer);
   const life = new MarketLife({ exchange, writer, approvals, accounts, messenger });
   const suspensions = new Suspensions({
@@ -443,6 +445,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
     writer,
     approvals,
     withdrawals,
+    idempotency,
+    addressRule: config.withdrawalAddress,
     suspensions,
     tickets,
     limiter,
@@ -528,7 +532,8 @@ async function start(config: Config, logger: Logger): Promise<void> {
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => {
       const now = Date.now();
-      for (const part of [sessions, kyc, oauth, auth, secondStep, factorSettings, withdrawals]) part.forgetExpired(now);
+      for (const part of [sessions, kyc, oauth, auth, secondStep, factorSettings, withdrawals, idempotency])
+        part.forgetExpired(now);
       // Where it can't be written the journal has failed, and says so itself.
       lastUse.write().catch(() => {});
     }, FORGET_TICK_MS),

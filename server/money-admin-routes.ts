@@ -202,12 +202,25 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       ...OPERATOR,
       method: "GET",
       path: "/admin/withdrawals/:id",
-      summary: "One withdrawal",
-      response: W.Withdrawal,
+      summary:
+        "One withdrawal, and how its user's account came to what it has: who credited the money that it pays out",
+      response: W.WithdrawalWithTrail,
       async handler({ params }) {
         const found = await history.withdrawal(pathId(params[0], "withdrawal"));
         if (found === null) throw notFound("withdrawal");
-        return JSON.stringify(withdrawalView(found));
+        return JSON.stringify({ ...withdrawalView(found), trail: await history.trail(found.userId) });
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/users/:id/trail",
+      summary: "How a user's account came to what it has: deposits, terms and identity, and who gave them",
+      response: W.Trail,
+      async handler({ params }) {
+        const user = accounts.user(pathId(params[0], "user"));
+        if (user === undefined) throw notFound("user");
+        return JSON.stringify(await history.trail(user.id));
       },
     }),
     route({

@@ -543,7 +543,7 @@ export class OrderEntry {
     split: boolean,
     now: number,
     answer: Answer,
-    begin: () => void,
+    begin: (reference: number) => void,
   ): void {
     const { exchange } = this;
     const market = exchange.registry.get(marketId);
@@ -561,11 +561,11 @@ export class OrderEntry {
     const link = links.of(marketId);
     if (!links.hasRoom(link)) throw tooMuchInFlight();
     // From here it must succeed.
-    begin();
+    const reference = exchange.expect(answer, now);
+    begin(reference);
     if (split) ledger.hold(userId, amount);
     else for (const outcome of market.outcomes) ledger.holdShares(userId, outcome.id, quantity);
     const kind = split ? R.CommandKind.splitSets : R.CommandKind.mergeSets;
-    const reference = exchange.expect(answer, now);
     links.push(link, R.packCancel(kind, 0, 0), 0, userId, 0, 0, quantity, marketId, reference, 0, now, 0, 0);
     exchange.schedule();
   }

@@ -5,6 +5,7 @@
  * section 11.2). One object serves all requests: what it holds is good until the handler returns.
  */
 import type { HttpRequest } from "uWebSockets.js";
+import { IDEMPOTENCY_KEY, WRONG_KEY } from "./idempotency.ts";
 
 const HAS_BODY: readonly string[] = ["post", "put", "patch"];
 
@@ -27,13 +28,16 @@ export class RequestHead {
   private transferEncoding: string | null = null;
   private lengths = 0;
   private hosts = 0;
+  /** Idempotency-Keys that came, and whether one can be read. */
+  private keys = 0;
+  private hasKey = false;
   private authorizations = 0;
 
   read(req: HttpRequest): void {
     this.clear();
     req.forEach(this.take);
     if (this.lengths === 1 && this.contentLength !== "" && this.transferEncoding === null && this.hosts < 2) {
-      if (this.authorizations < 2) return;
+      if (this.authorizations < 2 && this.keys === (this.hasKey ? 1 : 0)) return;
     }
     this.judge(req.getMethod());
   }
@@ -54,6 +58,8 @@ export class RequestHead {
     this.lengths = 0;
     this.hosts = 0;
     this.authorizations = 0;
+    this.keys = 0;
+    this.hasKey = false;
   }
 
   /** Of fields that come twice the first counts, as `getHeader` has it. */
@@ -69,7 +75,10 @@ export class RequestHead {
     else if (name === "x-request-id") this.requestId ||= value;
     else if (name === "x-builder-code") this.builderCode ||= value;
     else if (name === "origin") this.origin ||= value;
-    else if (name === "transfer-encoding") {
+    else if (name === IDEMPOTENCY_KEY) {
+      this.keys++;
+      this.hasKey = value !== "";
+    } else if (name === "transfer-encoding") {
       this.transferEncoding = this.transferEncoding === null ? value : `${this.transferEncoding},${value}`;
     } else if (name === "x-forwarded-for") {
       this.forwardedFor = this.forwardedFor === "" ? value : `${this.forwardedFor},${value}`;
@@ -84,6 +93,9 @@ export class RequestHead {
       this.fault = "Transfer-Encoding: must be chunked";
     } else if (this.hosts > 1) this.fault = "Host: given twice";
     else if (this.authorizations > 1) this.fault = "Authorization: given twice";
+    else if (this.keys > 1) this.fault = "Idempotency-Key: given twice";
+    // One with other bytes than ASCII is read as empty: what asks for a safe retry must not act without one.
+    else if (this.keys === 1 && !this.hasKey) this.fault = WRONG_KEY;
     // Chunks are read leniently too: their ends and trailers could hide a request. So could a length that isn't seen.
     this.isLast = this.fault !== null || transferEncoding !== null || (lengths === 0 && HAS_BODY.includes(method));
   }

@@ -1,12 +1,15 @@
 /** The wallet's routes: balance, positions, complete sets, deposits, withdrawals, and what became of the money. */
 import type { Static } from "typebox";
+import type { KeptRequest } from "../engine/journal/idempotency-keys.ts";
 import { prefers } from "./accept.ts";
 import { OWN_SESSION, ownList } from "./account-routes.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { actorOf, audit, contextOf } from "./audit.ts";
+import { checkLive } from "./authenticator.ts";
 import { badRequest, notFound } from "./errors.ts";
-import type { Exchange } from "./exchange.ts";
+import { type Answer, type Exchange, setsJson } from "./exchange.ts";
 import { type History, historyPage } from "./history.ts";
+import { IDEMPOTENCY_KEY, type Idempotency } from "./idempotency.ts";
 import type { Payment, Withdrawal } from "./ledger-reader.ts";
 import type { OrderEntry } from "./order-entry.ts";
 import { checkSpan, Listing } from "./paging.ts";
@@ -15,7 +18,8 @@ import * as S from "./schemas.ts";
 import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
 import { balanceView, positionsOf, positionView } from "./views.ts";
 import * as W from "./wallet-schemas.ts";
-import type { Withdrawals } from "./withdrawals.ts";
+import type { AddressRule } from "./withdrawal-address.ts";
+import { asRequested, type Withdrawals } from "./withdrawals.ts";
 
 export interface WalletRouteContext {
   readonly exchange: Exchange;
@@ -23,6 +27,8 @@ export interface WalletRouteContext {
   readonly history: History;
   readonly writer: AccountWriter;
   readonly withdrawals: Withdrawals;
+  readonly idempotency: Idempotency;
+  readonly addressRule: AddressRule;
 }
 
 export function createWalletRoutes(context: WalletRouteContext): Route[] {
@@ -31,7 +37,7 @@ export function createWalletRoutes(context: WalletRouteContext): Route[] {
 
 // ---------------------------------------------------------------- what the caller has
 
-function balanceRoutes({ exchange, entry, writer }: WalletRouteContext): Route[] {
+function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteContext): Route[] {
   const { ledger, registry } = exchange;
   const balance = (path: string): Route =>
     route({
@@ -49,17 +55,34 @@ function balanceRoutes({ exchange, entry, writer }: WalletRouteContext): Route[]
       summary,
       scope: "orders:write",
       minTier: 1,
+      headers: [IDEMPOTENCY_KEY],
       body: S.ChangeSets,
       response: S.SetsChange,
       handler(request) {
-        const { principal, body, now, reply } = request;
-        const { market_id, quantity } = body as Static<typeof S.ChangeSets>;
-        const change = { action: `wallet.${name}`, userId: principal!.userId, subject: market_id };
-        const line = audit(contextOf(request), actorOf(principal!), { ...change, details: { market_id, quantity } });
-        // On its way before the command: it is durable no later than what it tells of.
-        const begin = (): void => void writer.write([], [line]).catch(() => {});
-        entry.changeSets(principal!, market_id, quantity, name === "split", now, reply, begin);
-        return undefined;
+        const principal = request.principal!;
+        const { userId } = principal;
+        const { market_id, quantity } = request.body as Static<typeof S.ChangeSets>;
+        const details = { market_id, quantity };
+        const change = (now: number, answer: Answer, kept: Omit<KeptRequest, "reference"> | null): void => {
+          const said = { action: `wallet.${name}`, userId, subject: market_id, details };
+          const line = audit({ ...contextOf(request), now }, actorOf(principal), said);
+          // On its way before the command: it is durable no later than what it tells of.
+          const begin = (reference: number): void =>
+            void writer.write([], [line], kept && { ...kept, reference }).catch(() => {});
+          entry.changeSets(principal, market_id, quantity, name === "split", now, answer, begin);
+        };
+        const key = request.headers[IDEMPOTENCY_KEY]!;
+        if (key === "") return void change(request.now, request.reply, null);
+        return idempotency.run(
+          { userId, key, name: `POST /wallet/${name}`, body: details },
+          {
+            act(kept) {
+              checkLive(principal, kept.at);
+              return new Promise((data, error) => change(kept.at, { data, error }, kept));
+            },
+            repeat: () => setsJson(market_id, quantity),
+          },
+        );
       },
     });
   return [
@@ -153,7 +176,7 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
 
 // ---------------------------------------------------------------- withdrawals
 
-function withdrawalRoutes({ history, withdrawals }: WalletRouteContext): Route[] {
+function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: WalletRouteContext): Route[] {
   return [
     route({
       ...OWN_SESSION,
@@ -161,13 +184,34 @@ function withdrawalRoutes({ history, withdrawals }: WalletRouteContext): Route[]
       path: "/wallet/withdrawals",
       summary: "Ask for a withdrawal: its amount is held until an operator pays or refuses it",
       minTier: 2,
+      headers: [IDEMPOTENCY_KEY],
       body: W.NewWithdrawal,
       response: W.OwnWithdrawal,
       status: 201,
       async handler(request) {
+        const principal = request.principal!;
+        const { userId } = principal;
         const { amount, address } = request.body as Static<typeof W.NewWithdrawal>;
-        const made = await withdrawals.request(request.principal!, amount, address, contextOf(request));
-        return JSON.stringify(ownWithdrawalView(made));
+        addressRule.check(address);
+        const wish = { amount, address };
+        const make = async (now: number, kept: KeptRequest | null): Promise<string> => {
+          const made = await withdrawals.request(principal, wish, { ...contextOf(request), now }, kept);
+          return JSON.stringify(ownWithdrawalView(made));
+        };
+        const key = request.headers[IDEMPOTENCY_KEY]!;
+        if (key === "") return make(request.now, null);
+        return idempotency.run(
+          { userId, key, name: "POST /wallet/withdrawals", body: wish },
+          {
+            async act(kept) {
+              checkLive(principal, kept.at);
+              return make(kept.at, { ...kept, reference: null });
+            },
+            repeat({ subject, createdAt }) {
+              return JSON.stringify(ownWithdrawalView(asRequested(userId, subject, wish, createdAt)));
+            },
+          },
+        );
       },
     }),
     route({

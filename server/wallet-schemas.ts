@@ -1,6 +1,12 @@
 /** The shapes of requests and answers about deposits, withdrawals, settlements and the house. */
 import Type from "typebox";
-import { FULL_PRICE_BPS, MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../engine/limits.ts";
+import {
+  FULL_PRICE_BPS,
+  MAX_ADDRESS_LENGTH,
+  MAX_PAYMENT_MICRO,
+  MAX_REFERENCE_LENGTH,
+  MAX_TRAIL,
+} from "../engine/limits.ts";
 import { closed, Id, Money, names, nullable, page, Time } from "./schemas.ts";
 import { note } from "./text-schemas.ts";
 
@@ -55,6 +61,43 @@ const withdrawal = {
 };
 export const OwnWithdrawal = closed(withdrawal);
 export const Withdrawal = closed({ ...withdrawal, user_id: Id, email: Type.String() });
+/** The first of two approvals, where there was one. */
+const first = {
+  approved_by: nullable(Type.String({ description: "who gave the first of two approvals" })),
+  approved_at: nullable(Time),
+};
+const Actor = Type.String({ description: "such as operator 3, admin (the machine's shell), seed" });
+const newest = { description: `newest first, ${MAX_TRAIL} at most` };
+export const Trail = closed({
+  deposits: Type.Array(
+    closed({
+      id: Id,
+      amount: Amount,
+      reference: Type.String(),
+      created_at: Time,
+      credited_by: nullable(Actor),
+      ...first,
+    }),
+    newest,
+  ),
+  terms: Type.Array(
+    closed({
+      ...{ set_at: Time, set_by: Actor },
+      changes: Type.Object({}, { additionalProperties: true, description: "the terms that were set" }),
+      ...first,
+    }),
+    newest,
+  ),
+  identity: Type.Array(
+    closed({
+      ...{ application_id: Id, status: names(["approved", "refused"]), decided_at: Time, decided_by: Actor },
+      note: nullable(Type.String()),
+    }),
+    newest,
+  ),
+  has_more: Type.Boolean({ description: "there are older ones of some kind: the audit log has them" }),
+});
+export const WithdrawalWithTrail = closed({ ...Withdrawal.properties, trail: Trail });
 export const Approval = closed({
   id: Id,
   action: Type.String(),

@@ -2,6 +2,7 @@
  * Withdrawals: asked for by a user, held at once, paid or refused by an operator. Owns those that are pending; one is
  * decided by one request at a time, so that of a cancel and a payment exactly one wins. Owned by the gateway thread.
  */
+import type { KeptRequest } from "../engine/journal/idempotency-keys.ts";
 import type { ApprovalRow, WithdrawalRow } from "../engine/journal/load.ts";
 import type { AccountWrite } from "../engine/journal/writes.ts";
 import { MAX_PENDING_WITHDRAWALS, MAX_WITHDRAWAL_MAILS_PER_HOUR } from "../engine/limits.ts";
@@ -33,6 +34,18 @@ export interface Payout {
   readonly note: string | null;
 }
 
+/** What a user asks for. */
+export interface WithdrawalWish {
+  /** micro-USDC */
+  readonly amount: number;
+  readonly address: string;
+}
+
+/** A withdrawal as its request is answered, whatever became of it since. */
+export function asRequested(userId: number, id: number, wish: WithdrawalWish, createdAt: number): Withdrawal {
+  return { id, userId, ...wish, createdAt, ...UNDECIDED };
+}
+
 export interface WithdrawalsOptions {
   readonly exchange: Exchange;
   readonly accounts: Accounts;
@@ -60,8 +73,16 @@ export class Withdrawals {
     }
   }
 
-  /** @throws ApiError 42201, 42900 where too many of the user's are pending */
-  async request(principal: Principal, amount: number, address: string, context: RequestContext): Promise<Withdrawal> {
+  /**
+   * @param kept of a request with an Idempotency-Key
+   * @throws ApiError 42201, 42900 where too many of the user's are pending
+   */
+  async request(
+    principal: Principal,
+    { amount, address }: WithdrawalWish,
+    context: RequestContext,
+    kept: KeptRequest | null,
+  ): Promise<Withdrawal> {
     const { exchange, writer, messenger } = this.options;
     const { userId } = principal;
     if ((this.counts.get(userId) ?? 0) >= MAX_PENDING_WITHDRAWALS) {
@@ -75,7 +96,7 @@ export class Withdrawals {
     const write: AccountWrite = { kind: "insert", table: "withdrawals", row: { ...row, status: "pending" } };
     const change = { action: "withdrawal.request", userId, details: { amount, address } };
     const line = audit(context, actorOf(principal), change);
-    const id = await writer.insert(write, [line]).catch((error) => {
+    const id = await writer.insert(write, [line], kept).catch((error) => {
       this.count(userId, -1);
       exchange.giveBack(userId, amount);
       throw error;
@@ -85,7 +106,7 @@ export class Withdrawals {
     if (this.mails.take(String(userId), context.now)) {
       messenger.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
     }
-    return { ...row, ...UNDECIDED, id };
+    return asRequested(userId, id, { amount, address }, context.now);
   }
 
   /** By its owner. @throws ApiError 4040, 40900 unless it is pending */

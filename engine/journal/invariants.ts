@@ -236,6 +236,14 @@ export const INVARIANTS: readonly Invariant[] = [
        WHEN 'house.' THEN subject = 0 AND (ended_at IS NOT NULL OR e.id IS NULL) ELSE 0 END`,
   },
   {
+    name: "each Idempotency-Key is of a withdrawal, or of an entry, that its user's request made",
+    of: ["idempotency_keys"],
+    sql: `SELECT k.user_id, key, subject FROM idempotency_keys k
+     LEFT JOIN withdrawals w ON w.id = subject AND w.user_id = k.user_id
+     LEFT JOIN entries e ON e.id = subject AND e.user_id = k.user_id AND e.type IN ('split', 'merge')
+     WHERE CASE WHEN request LIKE 'POST /wallet/withdrawals %' THEN w.id IS NULL ELSE e.id IS NULL END`,
+  },
+  {
     name: "what an order filled = the sum of its fills",
     of: ["orders", "fills"],
     sql: `SELECT o.id FROM current_orders o LEFT JOIN (SELECT order_id, sum(quantity) AS filled FROM fills GROUP BY order_id) f

@@ -26,6 +26,7 @@ import { Builders } from "./builders.ts";
 import { Candles } from "./candles.ts";
 import { Chains, type LastNumbers } from "./chains.ts";
 import { emptyWal } from "./database.ts";
+import { IdempotencyKeys, type KeptRequest } from "./idempotency-keys.ts";
 import { loadBuildersOfLiveOrders, loadLedger, loadUnreportedFills, loadUserRates, type UserTerms } from "./load.ts";
 import { OrderStates } from "./order-states.ts";
 import { RowInserter } from "./row-inserter.ts";
@@ -71,6 +72,8 @@ export interface WriteRequest {
   writes: readonly AccountWrite[];
   /** Lines of the audit log about them. */
   audits: readonly AuditEntry[];
+  /** Of a request with an Idempotency-Key. */
+  kept?: KeptRequest | null;
 }
 
 /** Everything that the gateway posts to the journal. */
@@ -145,6 +148,7 @@ export class Journal {
   private readonly unreportedFills: ReadonlyMap<number, number>;
   private readonly candles: Candles;
   private readonly builders: Builders;
+  private readonly keys: IdempotencyKeys;
   /** By slot of an order since the start: its builder, 0 without one; and by order for those that were there before. */
   private readonly builderOf: Int32Array;
   private readonly builderOfRestored: ReadonlyMap<number, number>;
@@ -226,6 +230,7 @@ export class Journal {
     this.unreportedFills = loadUnreportedFills(db);
     this.candles = new Candles(db);
     this.builders = new Builders(db);
+    this.keys = new IdempotencyKeys(db);
     this.builderOfRestored = loadBuildersOfLiveOrders(db);
     for (const market of state.markets) {
       this.addMarket(market.id, market.firstOutcomeId, market.outcomes);
@@ -353,6 +358,9 @@ export class Journal {
         const told = results[entry.write];
         if (told === undefined || told.created) this.writeAudit(entry, entry.subject ?? told?.id ?? null);
       }
+      const { kept = null } = request;
+      if (kept !== null && kept.reference !== null) this.keys.await(kept);
+      else if (kept !== null) this.keys.keep(kept, results[0]!.id, 0);
       return { id: request.id, results };
     } catch (error) {
       if (!(error instanceof WriteRefused)) throw error;
@@ -575,6 +583,7 @@ export class Journal {
     const type = split ? "split" : "merge";
     const lastFill = this.chains.newestFill(user);
     this.statements.insertSetsEntry.run(id, user, type, after - before, after, market, at, lastFill);
+    this.keys.arrived(words[w + R.W_REFERENCE]!, id, 0);
     this.users.add(user);
     this.markets.add(market);
     for (let i = 0; i < count; i++) this.positions.add(this.ledger.findPosition(user, first + i));

@@ -383,5 +383,17 @@ export const MIGRATIONS: readonly string[] = [
   -- orders.reason, order_updates.reason: 12 cancel_after.
   -- users.cancels_at: when all of the user's live orders that were placed before then are canceled, ms (null: never).
   ALTER TABLE users ADD COLUMN cancels_at INTEGER;
+
+  -- Requests with an Idempotency-Key that were done, each written with its effect and kept for 24 hours. request: method,
+  -- path and body. subject: the withdrawal, or the entry of a split or merge, that it made. fee: micro-USDC that it cost.
+  CREATE TABLE idempotency_keys (
+    user_id INTEGER NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL, subject INTEGER NOT NULL, fee INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, PRIMARY KEY (user_id, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+
+  -- How an account came to what it has, among all that was noted of it: trail-reader.ts.
+  CREATE INDEX audit_trail ON audit_log (user_id, action, subject)
+    WHERE action IN ('wallet.deposit', 'user.set_terms', 'identity.approve', 'identity.refuse');
   `,
 ];

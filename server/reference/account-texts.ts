@@ -345,14 +345,14 @@ export const WALLET_TEXTS: OperationTexts = {
   "POST /wallet/split": {
     id: "splitSets",
     tag: "Wallet",
-    errors: [404, 422],
+    errors: [404, 409, 422],
     body: { market_id: 1, quantity: 100 } satisfies Static<typeof S.ChangeSets>,
     response: { market_id: 1, quantity: 100 } satisfies Static<typeof S.SetsChange>,
   },
   "POST /wallet/merge": {
     id: "mergeSets",
     tag: "Wallet",
-    errors: [404, 422],
+    errors: [404, 409, 422],
     body: { market_id: 1, quantity: 40 } satisfies Static<typeof S.ChangeSets>,
     response: { market_id: 1, quantity: 40 } satisfies Static<typeof S.SetsChange>,
   },

@@ -3,10 +3,12 @@
  * examples beside it. Pure: a document for a public URL.
  */
 import type { TSchema } from "typebox";
+import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../engine/limits.ts";
 import type { SCOPES } from "../accounts.ts";
 import { isForOwnPages } from "../answer-policy.ts";
 import { API_BASE } from "../envelope.ts";
 import { ErrorKind } from "../errors.ts";
+import { IDEMPOTENCY_KEY } from "../idempotency.ts";
 import { DEFAULT_RATE_LIMITS, type RateClass } from "../rate-limiter.ts";
 import type { Route } from "../route.ts";
 import * as S from "../schemas.ts";
@@ -209,6 +211,7 @@ function headerParameters(route: Route): Json[] {
   const names = ["RequestId"];
   if (credited) names.push("BuilderCode");
   if (headers.includes("if-none-match")) names.push("IfNoneMatch");
+  if (headers.includes(IDEMPOTENCY_KEY)) names.push("IdempotencyKey");
   return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
 }
 
@@ -226,6 +229,16 @@ const PARAMETERS: JsonObject = {
     description: "The integration that the fills of what this places are credited to.",
     schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
     example: "acme-terminal",
+  },
+  IdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    description:
+      "Makes a retry safe: for 24 hours, also over restarts, the same request with the same key returns the first answer " +
+      "and does nothing; with another body, or on another route, the key returns 40900. Requests with one key that are in " +
+      "flight together share one answer. A request that was refused keeps no key. Each user has keys of its own, " +
+      `${MAX_IDEMPOTENCY_KEYS_PER_USER} at most in 24 hours (42900).`,
+    schema: { type: "string", pattern: `^[!-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
   },
   IfNoneMatch: {
     name: "If-None-Match",

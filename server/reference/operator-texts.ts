@@ -47,7 +47,11 @@ export const OPERATOR_TEXTS: OperationTexts = {
     query: { status: "pending" } satisfies Static<typeof W.AllWithdrawalsQuery>,
     response: example.pageOf(example.withdrawal),
   }),
-  "GET /admin/withdrawals/:id": text("getAnyWithdrawal", { params: { id: 11 }, response: example.withdrawal }),
+  "GET /admin/withdrawals/:id": text("getAnyWithdrawal", {
+    params: { id: 11 },
+    response: { ...example.withdrawal, trail: example.trail } satisfies Static<typeof W.WithdrawalWithTrail>,
+  }),
+  "GET /admin/users/:id/trail": text("getTrail", { params: { id: 3 }, response: example.trail }),
   "POST /admin/withdrawals/:id/pay": text("payWithdrawal", {
     errors: [409],
     params: { id: 11 },

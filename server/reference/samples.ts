@@ -259,6 +259,12 @@ export const ownWithdrawal: Static<typeof W.OwnWithdrawal> = {
   decided_at: null,
 };
 export const withdrawal: Static<typeof W.Withdrawal> = { ...ownWithdrawal, user_id: user.id, email: user.email };
+export const trail: Static<typeof W.Trail> = {
+  deposits: [{ ...ownDeposit, credited_by: "operator 1", approved_by: "operator 2", approved_at: THEN }],
+  terms: [{ set_at: THEN, set_by: "operator 1", changes: { maker_rebate: 10 }, approved_by: null, approved_at: null }],
+  identity: [{ application_id: 4, status: "approved", decided_at: THEN, decided_by: "operator 2", note: null }],
+  has_more: false,
+};
 export const approval: Static<typeof W.Approval> = {
   id: 9,
   action: "withdrawal.pay",

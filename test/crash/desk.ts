@@ -188,7 +188,7 @@ export class Desk {
     if (pending.length < MAX_PENDING && this.random.chance(0.6)) {
       const asked = await granted<WithdrawalJson>(client, "POST", "/wallet/withdrawals", {
         amount: 1_000,
-        address: "a",
+        address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
       });
       if (asked !== null) this.withdrawals.set(asked.id, { state: "pending", asked: null });
     } else if (pending.length > 0) {

@@ -165,6 +165,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   // Operators: users, and the audit log.
   ["GET /admin/users", "operator", 0],
   ["GET /admin/users/:id", "operator", 0],
+  ["GET /admin/users/:id/trail", "operator", 0],
   ["POST /admin/users/:id/suspend", "operator", 0],
   ["POST /admin/users/:id/restore", "operator", 0],
   ["PATCH /admin/users/:id/terms", "operator", 0],

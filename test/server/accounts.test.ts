@@ -678,8 +678,8 @@ describe("a change of password", () => {
     const patSocket = await open(pat.token!);
     const change = (body: object): Promise<Answer> => own.client.request("POST", "/me/password", { body });
 
-    await expectRefused(change({ current: NEW_PASSWORD, new: NEW_PASSWORD }), 401, 40100);
-    await expectRefused(change({ current: PASSWORD.toUpperCase(), new: NEW_PASSWORD }), 401, 40100);
+    await expectRefused(change({ current: NEW_PASSWORD, new: NEW_PASSWORD }), 403, 40300);
+    await expectRefused(change({ current: PASSWORD.toUpperCase(), new: NEW_PASSWORD }), 403, 40300);
     for (const next of ["short", "x".repeat(129), "password123", null]) {
       await expectRefused(change({ current: PASSWORD, new: next }), 400, 40000, /^new/);
     }

@@ -83,7 +83,7 @@ const ACCOUNT_BODIES: Readonly<Record<string, Record<string, unknown>>> = {
   "/me/personal-access-tokens": { name: "bot", scopes: ["orders:write"] },
   "/me/oauth-clients": { name: "app", redirect_uris: ["https://example.com/"], confidential: true },
   "/oauth/authorize": { client_id: "x", redirect_uri: "https://example.com/", decision: "deny" },
-  "/wallet/withdrawals": { amount: 1, address: "x" },
+  "/wallet/withdrawals": { amount: 1, address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" },
   "/admin/deposits": { user_id: 1, amount: 1, reference: "x" },
   "/admin/house/deposits": { amount: 1, reference: "x" },
   "/admin/house/withdrawals": { amount: 1, reference: "x" },

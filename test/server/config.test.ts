@@ -84,6 +84,8 @@ describe("a wrong value names its variable", () => {
     LOG_LEVEL: ["loud"],
     MERGE_FEE: ["-1", "1.5", "1001", "1 %"],
     SEED_FILE: ["/nowhere/seed.json"],
+    TWO_PERSON_RULE: ["deposit", "withdrawals,terms,", "all", "deposits;terms", "Terms"],
+    WITHDRAWAL_ADDRESS: ["(", "[a-", "\\", "(a+)+", "([a-z]|[a-f])*x", "x".repeat(1_001)],
     TLS_CERT: ["/nowhere/cert.pem", file("cert.pem", "")],
     TLS_KEY: ["/nowhere/key.pem", file("key.pem", "")],
   };
@@ -166,4 +168,60 @@ describe("a wrong seed names the variable and the field", () => {
     expect(() => readSeed(path)).toThrow(ConfigError);
     expect(() => readSeed(path)).toThrow(new RegExp(`^SEED_FILE: .*${message.source}`));
   });
+});
+
+test("TWO_PERSON_RULE takes any of its names, WITHDRAWAL_ADDRESS the word for EVM addresses or a whole expression", () => {
+  expect([...readConfig({}).twoPersonRule]).toEqual([]);
+  const all = "withdrawals, resolutions,deposits,terms";
+  expect([...readConfig({ TWO_PERSON_RULE: all }).twoPersonRule].sort()).toEqual(all.split(/, ?/).sort());
+  expect([...readConfig({ TWO_PERSON_RULE: "terms" }).twoPersonRule]).toEqual(["terms"]);
+  const takes = (rule: string, address: string): boolean => {
+    try {
+      readConfig({ WITHDRAWAL_ADDRESS: rule }).withdrawalAddress.check(address);
+      return true;
+    } catch (error) {
+      expect((error as Error).message).toMatch(/^address: /);
+      return false;
+    }
+  };
+  // Vectors of EIP-55: all capitals, all lower case, mixed.
+  const evm = [
+    "0x52908400098527886E0F7030069857D2E4169EE7",
+    "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
+    "0xde709f2102306220921060314715629080e2fb77",
+    "0x27b1fdb04752bbc536007a920d24acb045561c26",
+    "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+    "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB",
+    "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+  ];
+  for (const rule of ["", "evm"]) {
+    for (const address of evm) expect([address, takes(rule, address)]).toEqual([address, true]);
+    for (const address of [
+      "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD",
+      "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+      "5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+      "0X52908400098527886E0F7030069857D2E4169EE7",
+      "0xde709f2102306220921060314715629080e2fb7",
+      "0xde709f2102306220921060314715629080e2fb777",
+      "0xge709f2102306220921060314715629080e2fb77",
+      "0xde709f2102306220921060314715629080e2fb77\n",
+      "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+      "",
+    ]) {
+      expect([address, takes(rule, address)]).toEqual([address, false]);
+    }
+  }
+  // All of the address must match, also where the expression has alternatives.
+  expect(["bc1q0", "tb1q0", "xbc1q0", "bc1q0!"].map((each) => takes("bc1[a-z0-9]+|tb1[a-z0-9]+", each))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  // One that is slow on an address that no probe at the start is like is stopped, and refuses.
+  const slow = "k(?:[jk]|j)+(?:j|[jk])+w";
+  const began = performance.now();
+  expect(takes(slow, `k${"j".repeat(120)}`)).toBe(false);
+  expect(performance.now() - began).toBeLessThan(5_000);
 });

@@ -302,7 +302,7 @@ describe("whose account it is", () => {
     }
     for (const current of ["null", PASSWORD]) {
       const body = { current, new: NEW_PASSWORD };
-      await expectRefused(client.request("POST", "/me/password", { body }), 401, 40100);
+      await expectRefused(client.request("POST", "/me/password", { body }), 403, 40300);
     }
     await expectRefused(register(world.server, email), 409, 40900);
     await clientOf(null).data("POST", "/auth/forgot-password", { email });

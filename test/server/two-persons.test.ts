@@ -1,11 +1,19 @@
 /** The two-person rule under races: what was taken back is not done, and an approval counts while who gave it is in office. */
 import { expect, test } from "vitest";
+import { MAX_TRAIL } from "../../engine/limits.ts";
 import { admin } from "./support/admin.ts";
 import type { Answer, Client, MarketJson } from "./support/client.ts";
 import { rowsOf } from "./support/data-dir.ts";
 import { PASSWORD, signIn } from "./support/identity.ts";
 import { ask, asOperator, OPERATORS, type SettlementJson, take } from "./support/markets.ts";
-import { type ApprovalJson, auditOf, type NewDepositJson, pay, withdraw } from "./support/money.ts";
+import {
+  type ApprovalJson,
+  auditOf,
+  type NewDepositJson,
+  pay,
+  type WithdrawalWithTrailJson,
+  withdraw,
+} from "./support/money.ts";
 import { type OperatorUserJson, userNamed } from "./support/operator.ts";
 import { alone, expectRefused } from "./support/trading.ts";
 import { PUBLIC_URL, USDC, type World } from "./support/world.ts";
@@ -174,6 +182,67 @@ test("a deposit is credited once, by the second of two, whatever is repeated, at
   });
 });
 
+test("who looks at a withdrawal sees who credited its money, set the terms and decided on the identity, and who approved", async () => {
+  const env = { PUBLIC_URL, TWO_PERSON_RULE: "deposits,terms" };
+  const named = { ...OPTIONS.named, newcomer: { tier: 1, password: PASSWORD, deposit: 3 } };
+  await alone({ ...OPTIONS, named, env }, async (world) => {
+    const [first, second] = await both(world);
+    const [firstName, secondName] = await Promise.all(
+      [first, second].map(async (each) => `operator ${(await each.get<{ id: number }>("/me")).id}`),
+    );
+    const { client: newcomer, user } = await signIn(world.server, "newcomer@example.com");
+    const wire = crediting(user.id, 40 * USDC, "wire");
+    const asked = (await wire(second)).data.approval!;
+    const credited = (await wire(first)).data;
+    const path = `/admin/users/${user.id}`;
+    const wish = { maker_rebate: 9 };
+    const termsAsked = (await first.data<OperatorUserJson>("PATCH", `${path}/terms`, wish)).terms_approval!;
+    await second.data("PATCH", `${path}/terms`, wish);
+    const identity = { document_type: "passport", document_number: "C01X00T47", country: "DE" };
+    const applied = await newcomer.data<{ id: number }>("POST", "/me/identity", identity);
+    await second.data("POST", `/admin/identity-applications/${applied.id}/approve`, { note: "seen" });
+    const { id } = await withdraw(newcomer, 5 * USDC);
+    const { trail, ...withdrawal } = await first.get<WithdrawalWithTrailJson>(`/admin/withdrawals/${id}`);
+    expect(withdrawal).toMatchObject({ id, user_id: user.id, amount: 5 * USDC });
+    const [at, termsAt, decidedAt] = [credited.created_at, trail.terms[0]!.set_at, trail.identity[0]!.decided_at];
+    expect(trail).toEqual({
+      deposits: [
+        {
+          ...{ id: credited.id, amount: 40 * USDC, reference: "wire", created_at: at },
+          ...{ credited_by: firstName, approved_by: secondName, approved_at: asked.created_at },
+        },
+        {
+          ...{ id: trail.deposits[1]!.id, amount: 3, reference: "seed:newcomer@example.com" },
+          ...{ created_at: trail.deposits[1]!.created_at, credited_by: "seed", approved_by: null, approved_at: null },
+        },
+      ],
+      terms: [
+        {
+          ...{ set_at: termsAt, set_by: secondName, changes: wish },
+          ...{ approved_by: firstName, approved_at: termsAsked.created_at },
+        },
+      ],
+      identity: [
+        {
+          ...{ application_id: applied.id, status: "approved" },
+          ...{ decided_at: decidedAt, decided_by: secondName, note: "seen" },
+        },
+      ],
+      has_more: false,
+    });
+    expect(await second.get(`${path}/trail`)).toEqual(trail);
+    await expectRefused(second.request("GET", "/admin/users/999/trail"), 404, 4040);
+    const shell = await admin(world.server.dataDir, "user", "trail", "newcomer@example.com");
+    expect(JSON.parse(shell.out)).toEqual(trail);
+    // The newest fifty of each kind.
+    for (let n = 0; n < MAX_TRAIL; n++) for (const by of [first, second]) await crediting(user.id, 1, `more ${n}`)(by);
+    const long = await first.get<WithdrawalWithTrailJson["trail"]>(`${path}/trail`);
+    expect([long.deposits.length, long.has_more]).toEqual([MAX_TRAIL, true]);
+    expect(long.deposits[0]!.reference).toBe(`more ${MAX_TRAIL - 1}`);
+    for (const client of [first, second, newcomer]) client.close();
+  });
+});
+
 test("terms are set by the second of two who ask for the same, in whatever order of fields, never for their own", async () => {
   await alone({ ...OPTIONS, env: { PUBLIC_URL, TWO_PERSON_RULE: "terms" } }, async (world) => {
     let [first, second] = await both(world);
@@ -192,7 +261,7 @@ test("terms are set by the second of two who ask for the same, in whatever order
     expect((await userNamed(second, "payee")).terms_approval).toEqual(terms_approval);
     await expectRefused(change(second, { trading_fee: 51, pat_rebate: 20 }), 409, 40900, /asked for something else/);
     // What can't be done is not approved of.
-    await expectRefused(change(second, { trading_fee: 1 }), 400, 40000, /^pat_rebate/);
+    await expectRefused(change(second, { trading_fee: 1 }), 400, 40000, /^maker_rebate/);
     for (const client of [first, second]) client.close();
     await world.server.kill();
     world.server = await world.server.restart();

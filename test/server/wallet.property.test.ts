@@ -104,7 +104,7 @@ class Session {
     const amount = this.random.integer(1, 25 * USDC);
     const { code, data } = await this.ask<WithdrawalJson>(this.users[user]!, "POST", "/wallet/withdrawals", {
       amount,
-      address: "x",
+      address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
     });
     if (code === 0) this.withdrawals.push({ id: data.id, user, amount, status: data.status });
   }

@@ -10,6 +10,7 @@ import type { Answer, BalanceJson, Client, TransactionJson } from "./support/cli
 import { rowsOf } from "./support/data-dir.ts";
 import { Guests, messagesTo, PASSWORD } from "./support/identity.ts";
 import {
+  ADDRESS,
   type AdminWithdrawalJson,
   type ApprovalJson,
   ask,
@@ -21,6 +22,7 @@ import {
   pay,
   refuse,
   type WithdrawalJson,
+  type WithdrawalWithTrailJson,
   withdraw,
 } from "./support/money.ts";
 import { BUY, expectRefused, terms } from "./support/trading.ts";
@@ -80,11 +82,11 @@ describe("one operator is enough", () => {
   test("what is asked for is held at once, told to the user, and mailed", async () => {
     const user = await person();
     const socket = await world.socket(user);
-    const answer = await ask(user, 30 * USDC + 1, "0xAbC!~");
+    const answer = await ask(user, 30 * USDC + 1, ADDRESS);
     const { data } = answer;
     expect(answer.status).toBe(201);
     expect(data).toEqual({
-      ...{ id: data.id, amount: 30 * USDC + 1, address: "0xAbC!~", status: "pending", reference: null, note: null },
+      ...{ id: data.id, amount: 30 * USDC + 1, address: ADDRESS, status: "pending", reference: null, note: null },
       ...{ created_at: data.created_at, decided_at: null },
     });
     expect(await user.balance()).toEqual(balanceOf(30 * USDC + 1));
@@ -94,14 +96,14 @@ describe("one operator is enough", () => {
     expect(auditOf(world.server.dataDir, answer)).toEqual([
       {
         ...{ action: "withdrawal.request", actor: `user ${user.userId}`, user_id: user.userId, subject: data.id },
-        details: { amount: 30 * USDC + 1, address: "0xAbC!~" },
+        details: { amount: 30 * USDC + 1, address: ADDRESS },
       },
     ]);
     await eventually(async () => {
       const mails = messagesTo(world.server, user.email).filter((text) => text.includes("was asked for"));
       expect(mails).toHaveLength(1);
       expect(mails[0]).toContain("30.000001 USDC");
-      expect(mails[0]).toContain("\n0xAbC!~\n");
+      expect(mails[0]).toContain(`\n${ADDRESS}\n`);
     });
     // What is held buys nothing, and can't be asked for again.
     await expectRefused(ask(user, 70 * USDC), 422, 42201, /available/);
@@ -138,7 +140,9 @@ describe("one operator is enough", () => {
       approval: null,
     });
     expect(await user.get(`/wallet/withdrawals/${made.id}`)).toEqual({ ...paid, decided_at });
-    expect(await chief.get(`/admin/withdrawals/${made.id}`)).toEqual(answer.data.withdrawal);
+    const { trail, ...shown } = await chief.get<WithdrawalWithTrailJson>(`/admin/withdrawals/${made.id}`);
+    expect(shown).toEqual(answer.data.withdrawal);
+    expect(trail.deposits).toMatchObject([{ amount: DEPOSIT, credited_by: "seed", approved_by: null }]);
     expect(await user.balance()).toEqual(balanceOf(0, 60 * USDC));
     await socket.frame<BalanceJson>("balance.updated", ({ total, held }) => total === 60 * USDC && held === 0);
     const [last] = await user.all<TransactionJson>("/wallet/transactions?type=withdrawal");
@@ -148,7 +152,7 @@ describe("one operator is enough", () => {
       {
         ...{ action: "withdrawal.pay", actor: chiefName, user_id: user.userId, subject: made.id },
         details: {
-          ...{ user_id: user.userId, amount: 40 * USDC, address: "bc1-address" },
+          ...{ user_id: user.userId, amount: 40 * USDC, address: ADDRESS },
           ...{ reference: "tx-1", note: "Überwiesen" },
         },
       },
@@ -253,24 +257,26 @@ describe("one operator is enough", () => {
   test("bad requests name what is wrong, and hold nothing", async () => {
     const user = await person();
     const bad: [body: object, message: RegExp][] = [
-      [{ address: "x" }, /^amount: required/],
+      [{ address: ADDRESS }, /^amount: required/],
       [{ amount: 1 }, /^address: required/],
-      [{ amount: 0, address: "x" }, /^amount/],
-      [{ amount: -1, address: "x" }, /^amount/],
-      [{ amount: 1.5, address: "x" }, /^amount/],
-      [{ amount: "1", address: "x" }, /^amount/],
-      [{ amount: MAX_MONEY_MICRO + 1, address: "x" }, /^amount/],
+      [{ amount: 0, address: ADDRESS }, /^amount/],
+      [{ amount: -1, address: ADDRESS }, /^amount/],
+      [{ amount: 1.5, address: ADDRESS }, /^amount/],
+      [{ amount: "1", address: ADDRESS }, /^amount/],
+      [{ amount: MAX_MONEY_MICRO + 1, address: ADDRESS }, /^amount/],
       ...["", "a b", "x".repeat(129), "ä", "a\n", "\u0000"].map((address): [object, RegExp] => [
         { amount: 1, address },
         /^address/,
       ]),
-      [{ amount: 1, address: "x", note: "y" }, /^note: unknown field/],
+      [{ amount: 1, address: `0x${ADDRESS.slice(2).replace("a", "A")}` }, /^address: its checksum \(EIP-55\) is wrong/],
+      [{ amount: 1, address: ADDRESS.slice(0, -1) }, /^address: must be 0x and 40 hexadecimal digits/],
+      [{ amount: 1, address: ADDRESS, note: "y" }, /^note: unknown field/],
     ];
     for (const [body, message] of bad) {
       await expectRefused(user.request("POST", "/wallet/withdrawals", { body }), 400, 40000, message);
     }
     expect(await user.balance()).toEqual(balanceOf(0));
-    const { id } = await withdraw(user, 1, "x".repeat(128));
+    const { id } = await withdraw(user, 1);
     for (const body of [{ reference: "" }, { reference: "x".repeat(129) }, { reference: "a\u0301".repeat(100) }]) {
       await expectRefused(pay(chief, id, body), 400, 40000, /^reference/);
     }
@@ -420,7 +426,7 @@ describe("with the two-person rule", () => {
     const { approval } = first.data;
     expect(approval).toEqual({
       ...{ id: approval!.id, action: "withdrawal.pay", subject: id, approved_by: chiefName },
-      details: { user_id: user.userId, amount: USDC, address: "bc1-address", ...body },
+      details: { user_id: user.userId, amount: USDC, address: ADDRESS, ...body },
       created_at: approval!.created_at,
     });
     expect(actions(first)).toEqual(["withdrawal.pay.approve"]);

@@ -5,17 +5,21 @@ import type * as W from "../../../server/wallet-schemas.ts";
 import type { Answer, Client, TransactionJson } from "./client.ts";
 import { rowsOf } from "./data-dir.ts";
 
+/** Of an EVM chain, with its checksum. */
+export const ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+
 export type DepositJson = Static<typeof W.Deposit>;
 export type NewDepositJson = Static<typeof W.NewDepositAnswer>;
 export type WithdrawalJson = Static<typeof W.OwnWithdrawal>;
 export type AdminWithdrawalJson = Static<typeof W.Withdrawal>;
+export type WithdrawalWithTrailJson = Static<typeof W.WithdrawalWithTrail>;
 export type DecisionJson = Static<typeof W.WithdrawalDecision>;
 export type ApprovalJson = Static<typeof W.Approval>;
 
-export const ask = (user: Client, amount: number, address = "bc1-address"): Promise<Answer<WithdrawalJson>> =>
+export const ask = (user: Client, amount: number, address = ADDRESS): Promise<Answer<WithdrawalJson>> =>
   user.request("POST", "/wallet/withdrawals", { body: { amount, address } });
 
-export const withdraw = (user: Client, amount: number, address = "bc1-address"): Promise<WithdrawalJson> =>
+export const withdraw = (user: Client, amount: number, address = ADDRESS): Promise<WithdrawalJson> =>
   user.data("POST", "/wallet/withdrawals", { amount, address });
 
 export const cancel = (user: Client, id: number): Promise<Answer<WithdrawalJson>> =>
