@@ -35,6 +35,7 @@ export interface CallOptions {
   /** Goes on where the page is left meanwhile. */
   readonly keepalive?: boolean;
   readonly accept?: string;
+  readonly idempotencyKey?: string;
 }
 
 interface Envelope {
@@ -57,6 +58,7 @@ export async function send(method: string, path: string, options: CallOptions = 
   if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.accept !== undefined) headers["Accept"] = options.accept;
+  if (options.idempotencyKey !== undefined) headers["Idempotency-Key"] = options.idempotencyKey;
   try {
     return await fetch(API + withQuery(path, options.query), {
       method,

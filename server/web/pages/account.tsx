@@ -1,10 +1,10 @@
 /** The account: address, phone, verification, limits and password. */
 import { useState } from "preact/hooks";
-import { ApiError, call, withQuery } from "../api.ts";
+import { ApiError, withQuery } from "../api.ts";
 import { countries, countryName } from "../countries.ts";
 import { dateTime, money, percent, words } from "../format.ts";
 import { href } from "../router.ts";
-import { accessToken, request, user } from "../session.ts";
+import { request, user } from "../session.ts";
 import type { IdentityApplication, Limits } from "../types.ts";
 import { AccountFrame, focusHeading } from "../ui/account-frame.tsx";
 import { type Children, type Loaded, useAction, useLoaded } from "../ui/data.ts";
@@ -353,15 +353,14 @@ function PasswordPanel() {
     next: newPasswordProblem(next) ?? (next === current ? "This is the password that you have now." : null),
   });
   const { run, isBusy, error, clear } = useAction(async () => {
-    // A wrong password is answered as a wrong token is; the token is not renewed for it.
-    await call("POST", "/me/password", { body: { current, new: next }, token: await accessToken() });
+    await request("POST", "/me/password", { body: { current, new: next } });
     setCurrent("");
     setNext("");
     restart();
     toast("Your password is changed, and your other sessions have ended.");
     focusHeading("password");
   });
-  const isWrong = error instanceof ApiError && error.status === 401 && /current password/.test(error.message);
+  const isWrong = error instanceof ApiError && error.status === 403 && /current password/.test(error.message);
   const told = explainField(error, "new");
   return (
     <Panel id="password" title="Password">

@@ -8,6 +8,7 @@ import { balance, onOrder, openOrders, positions } from "../account-state.ts";
 import type { Query } from "../api.ts";
 import { dateTime, money, percent, shares, words } from "../format.ts";
 import { marketName, outcomeName, useMarkets } from "../markets.ts";
+import { useRetryKey } from "../retry-key.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import { OrderName, OwnOrders, terms } from "../trading/own-orders.tsx";
@@ -382,8 +383,11 @@ function Sets() {
             : `You have ${shares(most)} complete sets free.`
           : null;
   const marketProblem = hasTried && market === undefined ? "Choose a market." : null;
+  const retryKey = useRetryKey();
   const { run, isBusy, error } = useAction(async () => {
-    await request("POST", `/wallet/${kind}`, { body: { market_id: market!.id, quantity } });
+    const body = { market_id: market!.id, quantity };
+    const path = `/wallet/${kind}`;
+    await retryKey.send({ path, ...body }, (idempotencyKey) => request("POST", path, { body, idempotencyKey }));
     toast(kind === "split" ? `${shares(quantity!)} sets split.` : `${shares(quantity!)} sets merged.`);
     setText("");
     setTried(false);

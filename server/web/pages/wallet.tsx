@@ -3,10 +3,12 @@ import { useEffect, useState } from "preact/hooks";
 import "./portfolio.css";
 import "./wallet.css";
 import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO } from "../../../engine/limits.ts";
+import { evmAddressFault } from "../../evm-address.ts";
 import { balance } from "../account-state.ts";
 import { ApiError, type Query } from "../api.ts";
 import { dateTime, money, readMoney, signedMoney, words } from "../format.ts";
 import { marketName, outcomeName, useMarkets } from "../markets.ts";
+import { useRetryKey } from "../retry-key.ts";
 import { href, search, setSearch } from "../router.ts";
 import { request, requestRaw, user } from "../session.ts";
 import type { Deposit, Limits, Transaction, Withdrawal } from "../types.ts";
@@ -295,6 +297,13 @@ function Withdrawals() {
   );
 }
 
+/** What can be told here; what else the exchange pays to, it says itself. */
+function addressFault(address: string): string | null {
+  if (!/^[!-~]+$/.test(address)) return "An address has letters, digits and signs, and no spaces.";
+  const fault = /^0x/i.test(address) ? evmAddressFault(address) : null;
+  return fault && `${fault[0]!.toUpperCase()}${fault.slice(1)}.`;
+}
+
 function WithdrawForm({ onDone }: { onDone: () => void }) {
   const [amountText, setAmount] = useState("");
   const [address, setAddress] = useState("");
@@ -315,17 +324,13 @@ function WithdrawForm({ onDone }: { onDone: () => void }) {
             ? `At most ${money(MAX_PAYMENT_MICRO)} USDC at a time.`
             : null;
   const addressProblem =
-    address === ""
-      ? hasTried
-        ? "Type where it is to be paid to."
-        : null
-      : /^[!-~]+$/.test(address.trim())
-        ? null
-        : "An address has letters, digits and signs, and no spaces.";
+    address === "" ? (hasTried ? "Type where it is to be paid to." : null) : addressFault(address.trim());
   const isReady = amount !== null && amountProblem === null && address !== "" && addressProblem === null;
+  const retryKey = useRetryKey();
   const { run, isBusy, error, clear } = useAction(async () => {
+    const body = { amount, address: address.trim() };
     try {
-      await request("POST", "/wallet/withdrawals", { body: { amount, address: address.trim() } });
+      await retryKey.send(body, (idempotencyKey) => request("POST", "/wallet/withdrawals", { body, idempotencyKey }));
     } catch (thrown) {
       // It may have been made: the list tells.
       if (!(thrown instanceof ApiError) || thrown.status === 0 || thrown.status >= 500) onDone();

@@ -23,7 +23,7 @@ export async function setScene(): Promise<Scene> {
     users: 1,
     named: { trader: { password: PASSWORD }, ...OPERATORS },
     markets: [2, 4, 2],
-    env: { TWO_PERSON_RULE: "withdrawals" },
+    env: { TWO_PERSON_RULE: "withdrawals,deposits,terms" },
   });
   const guests = new Guests();
   const operator = await operatorOf(world.server);
@@ -49,6 +49,9 @@ export async function setScene(): Promise<Scene> {
   const paid = await withdraw(session, 25 * USDC);
   await withdraw(session, 75 * USDC, "0x52908400098527886E0F7030069857D2E4169EE7");
   await pay(operator, paid.id, { reference: "wire 1" });
+  const { id: traderId } = await session.get<{ id: number }>("/me");
+  await operator.data("POST", "/admin/deposits", { user_id: traderId, amount: 30 * USDC, reference: "wire 2" });
+  await operator.data("PATCH", `/admin/users/${traderId}/terms`, { maker_rebate: 20, daily_limit: null });
   const { id: eventId } = await operator.data<{ id: number }>("POST", "/admin/events", {
     slug: EVENT,
     title: "The race",

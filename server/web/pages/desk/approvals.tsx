@@ -1,13 +1,31 @@
 /** First approvals under the two-person rule, whose second is awaited. */
 import { useState } from "preact/hooks";
-import { dateTime, money, percent, words } from "../../format.ts";
+import { dateTime, money, words } from "../../format.ts";
 import { href } from "../../router.ts";
-import type { Approval } from "../../types.ts";
+import { request, user } from "../../session.ts";
+import type { Approval, NewDepositAnswer, OperatorUser } from "../../types.ts";
 import { type Children, usePages } from "../../ui/data.ts";
-import { Table } from "../../ui/parts.tsx";
-import { ApprovalSign, Heading, List, MarketLink, TakeBackDialog } from "./parts.tsx";
+import { Notice, Table } from "../../ui/parts.tsx";
+import { detailText } from "./approval-text.ts";
+import {
+  ApprovalSign,
+  DecisionDialog,
+  Heading,
+  isOwnApproval,
+  List,
+  MarketLink,
+  TakeBackDialog,
+  UserLink,
+} from "./parts.tsx";
+import { Trail } from "./trail.tsx";
 
+const DEPOSIT = "wallet.deposit";
+const DEPOSIT_TO_HOUSE = "house.deposit";
+const SET_TERMS = "user.set_terms";
 const TITLES: Readonly<Record<string, string>> = {
+  [DEPOSIT]: "Credit a user",
+  [DEPOSIT_TO_HOUSE]: "Fund the house",
+  [SET_TERMS]: "Set a user's terms",
   "withdrawal.pay": "Pay a withdrawal",
   "market.resolve": "End a market",
   "house.withdraw": "Take money out of the house",
@@ -15,13 +33,14 @@ const TITLES: Readonly<Record<string, string>> = {
 
 export function Approvals() {
   const pages = usePages<Approval>("/admin/approvals");
-  const [opened, setOpened] = useState<Approval | null>(null);
+  const [opened, setOpened] = useState<{ kind: "approve" | "take back"; approval: Approval } | null>(null);
+  const dialog = { onClose: () => setOpened(null), onDone: pages.reload };
   return (
     <>
       <Heading>Approvals</Heading>
       <p>
-        Under the two-person rule another operator must ask for exactly the same. Open what it is about to give the
-        second approval there.
+        Under the two-person rule another operator must ask for exactly the same. Deposits and terms are approved here;
+        for the others open what it is about, and give the second approval there.
       </p>
       <List pages={pages}>
         {(items) => (
@@ -39,29 +58,87 @@ export function Approvals() {
               {
                 title: "Decision",
                 show: (approval) => (
-                  <button
-                    type="button"
-                    class="small danger"
-                    aria-label={`Take back approval ${approval.id}`}
-                    onClick={() => setOpened(approval)}
-                  >
-                    Take back
-                  </button>
+                  <span class="row">
+                    {mayApprove(approval) && (
+                      <button
+                        type="button"
+                        class="small"
+                        aria-label={`Approve too: approval ${approval.id}`}
+                        onClick={() => setOpened({ kind: "approve", approval })}
+                      >
+                        Approve too
+                      </button>
+                    )}
+                    <button
+                      type="button"
+                      class="small danger"
+                      aria-label={`Take back approval ${approval.id}`}
+                      onClick={() => setOpened({ kind: "take back", approval })}
+                    >
+                      Take back
+                    </button>
+                  </span>
                 ),
               },
             ]}
           />
         )}
       </List>
-      {opened !== null && <TakeBackDialog approval={opened} onClose={() => setOpened(null)} onDone={pages.reload} />}
+      {opened?.kind === "take back" && <TakeBackDialog approval={opened.approval} {...dialog} />}
+      {opened?.kind === "approve" && <ApproveDialog approval={opened.approval} {...dialog} />}
     </>
+  );
+}
+
+/** Deposits and terms, unless the first approval is one's own, or the account is. */
+function mayApprove(approval: Approval): boolean {
+  const { action, subject } = approval;
+  if (isOwnApproval(approval)) return false;
+  return action === DEPOSIT_TO_HOUSE || ((action === DEPOSIT || action === SET_TERMS) && subject !== user.value?.id);
+}
+
+/** The first approval was taken back meanwhile. */
+const KEPT = "Nothing waited any more: yours is kept as the first approval.";
+
+/** Asks for the same as the first operator. */
+async function approve({ action, subject, details }: Approval): Promise<string> {
+  if (action === SET_TERMS) {
+    const changed = await request<OperatorUser>("PATCH", `/admin/users/${subject}/terms`, { body: details });
+    return changed.terms_approval === null ? "The terms are set." : KEPT;
+  }
+  const isHouse = action === DEPOSIT_TO_HOUSE;
+  const body = isHouse ? details : { user_id: subject, ...details };
+  const made = await request<NewDepositAnswer>("POST", isHouse ? "/admin/house/deposits" : "/admin/deposits", { body });
+  if (made.id === null) return KEPT;
+  return `${money(made.amount)} USDC with the reference ${made.reference} are credited.`;
+}
+
+function ApproveDialog({ approval, onClose, onDone }: { approval: Approval; onClose: () => void; onDone: () => void }) {
+  const { action, subject, approved_by, created_at } = approval;
+  return (
+    <DecisionDialog
+      title={`Second approval: ${TITLES[action]?.toLowerCase()}`}
+      confirm="Approve and do it"
+      noteHint={null}
+      act={() => approve(approval)}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <p>{subjectOf(approval)}</p>
+      {detailsOf(approval)}
+      <Notice kind="warn">
+        {approved_by} has asked for this, {dateTime(created_at)}. Yours is the second approval.
+      </Notice>
+      {action !== DEPOSIT_TO_HOUSE && <Trail userId={subject} />}
+    </DecisionDialog>
   );
 }
 
 function subjectOf({ action, subject }: Approval): Children {
   if (action === "market.resolve") return <MarketLink id={subject} />;
   if (action === "withdrawal.pay") return <a href={href("/desk/withdrawals")}>withdrawal {subject}</a>;
-  if (action === "house.withdraw") return <a href={href("/desk/house")}>the house</a>;
+  if (action === DEPOSIT || action === SET_TERMS) return <UserLink id={subject} />;
+  if (action === "house.withdraw" || action === DEPOSIT_TO_HOUSE) return <a href={href("/desk/house")}>the house</a>;
   return subject;
 }
 
@@ -71,16 +148,9 @@ function detailsOf({ details }: Approval): Children {
     <ul class="details">
       {Object.entries(details).map(([name, value]) => (
         <li key={name}>
-          {words(name)}: {valueText(name, value)}
+          {words(name)}: {detailText(name, value)}
         </li>
       ))}
     </ul>
   );
-}
-
-function valueText(name: string, value: unknown): string {
-  if (value === null) return "none";
-  if (name === "amount" && typeof value === "number") return `${money(value)} USDC`;
-  if (name === "payouts" && Array.isArray(value)) return value.map((bps) => percent(Number(bps))).join(", ");
-  return String(value);
 }

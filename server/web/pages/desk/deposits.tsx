@@ -2,10 +2,10 @@
 import { useState } from "preact/hooks";
 import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
-import { request } from "../../session.ts";
-import type { OperatorDeposit, OperatorUser, Page } from "../../types.ts";
+import { request, user as self } from "../../session.ts";
+import type { NewDepositAnswer, OperatorDeposit, OperatorUser, Page } from "../../types.ts";
 import { usePages } from "../../ui/data.ts";
-import { Money, Table } from "../../ui/parts.tsx";
+import { Money, Notice, Table } from "../../ui/parts.tsx";
 import {
   DecisionDialog,
   Facts,
@@ -57,8 +57,11 @@ function Credit({ onDone }: { onDone: () => void }) {
   return (
     <section class="panel" aria-labelledby="desk-credit">
       <h2 id="desk-credit">Credit a user</h2>
-      {found === null ? (
-        <UserSearch label="User" onFound={setFound} />
+      {found === null || found.id === self.value?.id ? (
+        <>
+          {found !== null && <Notice kind="warn">This is you: another operator must credit your account.</Notice>}
+          <UserSearch label="User" onFound={setFound} />
+        </>
       ) : (
         <PaymentForm
           act="Credit…"
@@ -93,7 +96,10 @@ function Credit({ onDone }: { onDone: () => void }) {
           onDone={onDone}
         >
           <Facts facts={[["User", found.email], ...paymentFacts(asked)]} />
-          <p>The user can trade with it at once. A deposit can't be taken back here.</p>
+          <p>
+            The user can trade with it at once. A deposit can't be taken back here. Where two operators must agree, this
+            is the first approval, or the second.
+          </p>
         </DecisionDialog>
       )}
     </section>
@@ -104,7 +110,8 @@ function Credit({ onDone }: { onDone: () => void }) {
 async function credit({ id, email }: OperatorUser, { amount, reference }: Payment): Promise<string> {
   const before = await request<Page<OperatorDeposit>>("GET", "/admin/deposits", { query: { limit: 1 } });
   const body = { user_id: id, amount, reference };
-  const made = await request<OperatorDeposit>("POST", "/admin/deposits", { body });
+  const made = await request<NewDepositAnswer>("POST", "/admin/deposits", { body });
+  if (made.id === null) return "Your approval is kept: another operator must ask for the same.";
   const isOld = made.id <= (before.items[0]?.id ?? 0);
   if (isOld) return `This reference was credited before, ${dateTime(made.created_at)}: nothing was added.`;
   return `${money(made.amount)} USDC are credited to ${email}.`;

@@ -4,7 +4,7 @@ import { readAll } from "../../account-state.ts";
 import { call } from "../../api.ts";
 import { dateTime, money } from "../../format.ts";
 import { request } from "../../session.ts";
-import type { Approval, HouseWithdrawal, OperatorDeposit, Solvency } from "../../types.ts";
+import type { Approval, HouseWithdrawal, NewDepositAnswer, Solvency } from "../../types.ts";
 import { useLoaded } from "../../ui/data.ts";
 import { Choice, ErrorNotice, Loading, Money, Notice } from "../../ui/parts.tsx";
 import {
@@ -140,8 +140,9 @@ function PaymentDialog({
   const act = async (): Promise<string> => {
     const body = { amount, reference };
     if (!isOut) {
-      const made = await request<OperatorDeposit>("POST", "/admin/house/deposits", { body });
+      const made = await request<NewDepositAnswer>("POST", "/admin/house/deposits", { body });
       onPaid();
+      if (made.id === null) return "Your approval is kept: another operator must ask for the same.";
       return `${money(made.amount)} USDC with the reference ${reference} are in the house.`;
     }
     const { approval } = await request<HouseWithdrawal>("POST", "/admin/house/withdrawals", { body });

@@ -18,7 +18,9 @@ import { request, user as self } from "../../session.ts";
 import type { OperatorUser, TermsChange } from "../../types.ts";
 import { useLoaded } from "../../ui/data.ts";
 import { ErrorNotice, Field, Loading, Notice } from "../../ui/parts.tsx";
-import { DecisionDialog, Facts, Heading } from "./parts.tsx";
+import { termsText } from "./approval-text.ts";
+import { DecisionDialog, Facts, Heading, isOwnApproval } from "./parts.tsx";
+import { Trail } from "./trail.tsx";
 import { UserState } from "./users.tsx";
 
 type Terms = OperatorUser["terms"];
@@ -91,6 +93,13 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
         </section>
         <section class="panel" aria-labelledby="desk-user-terms">
           <h2 id="desk-user-terms">Terms</h2>
+          {user.terms_approval !== null && (
+            <Notice kind="warn">
+              {isOwnApproval(user.terms_approval) ? "You have" : `${user.terms_approval.approved_by} has`} asked for{" "}
+              {termsText(user.terms_approval.details)}. Another operator must approve:{" "}
+              <a href={href("/desk/approvals")}>approvals</a>.
+            </Notice>
+          )}
           <Facts
             facts={TERMS.map(({ name, title, show, usual }) => [
               title,
@@ -99,6 +108,10 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
           />
         </section>
       </div>
+      <section class="panel stack" aria-labelledby="desk-user-trail">
+        <h2 id="desk-user-trail">Who credited, set and approved</h2>
+        <Trail userId={id} />
+      </section>
       <nav class="row" aria-label="Of this user">
         <a href={href(`/desk/withdrawals?status=all&user_id=${id}`)}>Withdrawals</a>
         <a href={href(`/desk/deposits?user_id=${id}`)}>Deposits</a>
@@ -277,8 +290,10 @@ function TermsDialog({ user, onClose, onDone }: DialogProps) {
       }}
       act={async () => {
         if (Object.keys(changes).length === 0) return "Nothing was changed.";
-        await request("PATCH", `/admin/users/${user.id}/terms`, { body: changes });
-        return `The terms of ${user.email} are changed.`;
+        const changed = await request<OperatorUser>("PATCH", `/admin/users/${user.id}/terms`, { body: changes });
+        return changed.terms_approval === null
+          ? `The terms of ${user.email} are changed.`
+          : "Your approval is kept: another operator must ask for the same.";
       }}
       onClose={onClose}
       onDone={onDone}

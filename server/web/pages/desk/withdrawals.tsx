@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { readAll } from "../../account-state.ts";
 import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
-import { request } from "../../session.ts";
+import { request, user } from "../../session.ts";
 import type { Approval, OperatorWithdrawal, WithdrawalDecision } from "../../types.ts";
 import { given } from "../../ui/checks.ts";
 import { useLoaded, usePages } from "../../ui/data.ts";
@@ -21,6 +21,7 @@ import {
   UserFilter,
   UserLink,
 } from "./parts.tsx";
+import { Trail } from "./trail.tsx";
 
 const PAY = "withdrawal.pay";
 const STATUSES = [
@@ -118,7 +119,7 @@ function State({ withdrawal, approval }: { withdrawal: OperatorWithdrawal; appro
 }
 
 function Actions({
-  withdrawal: { id, status },
+  withdrawal: { id, status, user_id },
   approval,
   open,
 }: {
@@ -127,6 +128,7 @@ function Actions({
   open: (kind: Opened["kind"]) => void;
 }) {
   if (status !== "pending") return <span class="faint">–</span>;
+  if (user_id === user.value?.id) return <span class="faint">Yours: another operator must decide.</span>;
   return (
     <span class="row">
       {(approval === null || !isOwnApproval(approval)) && (
@@ -213,6 +215,8 @@ function PayDialog({ withdrawal, approval, onClose, onDone }: DialogProps) {
       onDone={onDone}
     >
       <WithdrawalFacts withdrawal={withdrawal} />
+      <h3>Where the account's money and terms come from</h3>
+      <Trail userId={withdrawal.user_id} />
       {first === undefined ? (
         <>
           <p>

@@ -1,0 +1,19 @@
+/** What a first approval's details say, in words. */
+import { money, percent, words } from "../../format.ts";
+
+/** One of the details. */
+export function detailText(name: string, value: unknown): string {
+  if (name === "daily_limit" && typeof value === "number") return `${money(value)} USDC a day`;
+  if (value === null) return name.endsWith("note") || name.endsWith("reference") ? "none" : "as for everybody";
+  if (name === "amount" && typeof value === "number") return `${money(value)} USDC`;
+  if (/_(fee|rebate)$/.test(name) && typeof value === "number") return percent(value);
+  if (name === "payouts" && Array.isArray(value)) return value.map((bps) => percent(Number(bps))).join(", ");
+  return String(value);
+}
+
+/** "Maker rebate: 0.1 %, daily limit: 500 USDC a day". */
+export function termsText(changes: object): string {
+  return Object.entries(changes)
+    .map(([name, value]) => `${words(name)}: ${detailText(name, value)}`)
+    .join(", ");
+}

@@ -1,0 +1,77 @@
+/**
+ * What the second operator looks at: who credited an account's money, who set its terms and decided on its identity, and
+ * who approved of that. Read when it is shown.
+ */
+import { dateTime } from "../../format.ts";
+import { request } from "../../session.ts";
+import type { Trail as TrailData } from "../../types.ts";
+import { type Children, useLoaded } from "../../ui/data.ts";
+import { ErrorNotice, Loading, Money, Notice, Table } from "../../ui/parts.tsx";
+import { termsText } from "./approval-text.ts";
+
+interface First {
+  readonly approved_by: string | null;
+  readonly approved_at: number | null;
+}
+
+function by(actor: string | null, at: number, { approved_by, approved_at }: First): Children {
+  return (
+    <span>
+      {actor ?? "unknown"}, {dateTime(at)}
+      {approved_by !== null && approved_at !== null && (
+        <small class="note">
+          approved first by {approved_by}, {dateTime(approved_at)}
+        </small>
+      )}
+    </span>
+  );
+}
+
+export function Trail({ userId }: { userId: number }) {
+  const { data, error, reload } = useLoaded(
+    (signal) => request<TrailData>("GET", `/admin/users/${userId}/trail`, { signal }),
+    String(userId),
+  );
+  if (data === null)
+    return error === null ? (
+      <Loading what="Loading the account's trail" />
+    ) : (
+      <ErrorNotice error={error} retry={reload} />
+    );
+  return (
+    <>
+      <Table
+        caption="Deposits to the account"
+        rows={data.deposits}
+        keyOf={({ id }) => id}
+        empty="Nothing was ever credited to it."
+        columns={[
+          { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+          { title: "Reference", show: ({ reference }) => <span class="mono wide">{reference}</span> },
+          { title: "Credited by", show: (row) => by(row.credited_by, row.created_at, row) },
+        ]}
+      />
+      <Table
+        caption="Terms of the account"
+        rows={data.terms}
+        keyOf={({ set_at }) => set_at}
+        empty="It has everybody's."
+        columns={[
+          { title: "Terms", show: ({ changes }) => termsText(changes) },
+          { title: "Set by", show: (row) => by(row.set_by, row.set_at, row) },
+        ]}
+      />
+      <Table
+        caption="Decisions on the identity"
+        rows={data.identity}
+        keyOf={({ decided_at }) => decided_at}
+        empty="No application was decided."
+        columns={[
+          { title: "Decision", show: ({ status, note }) => (note === null ? status : `${status}: ${note}`) },
+          { title: "By", show: ({ decided_by, decided_at }) => `${decided_by}, ${dateTime(decided_at)}` },
+        ]}
+      />
+      {data.has_more && <Notice>There are older ones: the audit log has them all.</Notice>}
+    </>
+  );
+}

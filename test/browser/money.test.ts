@@ -1,0 +1,111 @@
+/**
+ * Money in and out on the page: a withdrawal and a split whose answers are lost are asked for again and done once, an
+ * address is checked as it is typed, and at the desk the second operator sees where the money comes from.
+ */
+import type { Page, Route } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectEndsWell } from "../server/support/checks.ts";
+import type { Client } from "../server/support/client.ts";
+import { PASSWORD } from "../server/support/identity.ts";
+import { OPERATORS } from "../server/support/markets.ts";
+import { ADDRESS } from "../server/support/money.ts";
+import { operatorOf, userNamed } from "../server/support/operator.ts";
+import { USDC, World } from "../server/support/world.ts";
+import { describeInBrowser } from "./support/page.ts";
+import { PATIENTLY, signInTo } from "./support/person.ts";
+
+describeInBrowser("money on the page", (openPage) => {
+  let world: World;
+  let trader: Client;
+  beforeAll(async () => {
+    world = await World.start({
+      users: 0,
+      named: { trader: { password: PASSWORD, deposit: 100 * USDC }, ...OPERATORS },
+      env: { TWO_PERSON_RULE: "deposits,terms" },
+    });
+    trader = world.client("trader");
+  });
+  afterAll(() => expectEndsWell(world));
+
+  const lost = { expected: [/ERR_FAILED/] };
+  /** The exchange does what it is asked for, and the page never hears of it: the first time. */
+  async function loseFirstAnswer(page: Page, path: string): Promise<string[]> {
+    const keys: string[] = [];
+    await page.route(`**${path}`, async (route: Route) => {
+      if (route.request().method() !== "POST") return route.continue();
+      keys.push(route.request().headers()["idempotency-key"] ?? "");
+      if (keys.length > 1) return route.continue();
+      await route.fetch();
+      await route.abort();
+    });
+    return keys;
+  }
+
+  test("a withdrawal whose answer is lost is asked for again, and is one", async () => {
+    const page = await openPage({ baseURL: world.server.root, ...lost });
+    await signInTo(page, "/wallet?show=withdrawals", "trader@example.com");
+    const keys = await loseFirstAnswer(page, "/wallet/withdrawals");
+    const form = page.getByRole("region", { name: "Withdraw", exact: true });
+    await form.getByLabel("Amount").fill("12.5");
+    await form.getByLabel("Address").fill(ADDRESS.replace("5aAe", "5aae"));
+    await form.getByText("Its checksum (EIP-55) is wrong").waitFor();
+    await form.getByLabel("Address").fill(ADDRESS);
+    await form.getByRole("button", { name: "Withdraw" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Withdraw" }).click();
+    await dialog.getByRole("alert").waitFor();
+    await dialog.getByRole("button", { name: "Withdraw" }).click();
+    await page.getByText("A withdrawal of 12.50 USDC was asked for.").waitFor();
+    expect(keys).toHaveLength(2);
+    expect([keys[0], keys[0]!.length]).toEqual([keys[1], 32]);
+    expect((await trader.balance()).held).toBe(12.5 * USDC);
+    // The same again is another one.
+    await form.getByLabel("Amount").fill("12.5");
+    await form.getByRole("button", { name: "Withdraw" }).click();
+    await dialog.getByRole("button", { name: "Withdraw" }).click();
+    await expect.poll(async () => (await trader.balance()).held, PATIENTLY).toBe(25 * USDC);
+  });
+
+  test("so is a split", async () => {
+    const page = await openPage({ baseURL: world.server.root, ...lost });
+    await signInTo(page, "/portfolio?show=sets", "trader@example.com");
+    const keys = await loseFirstAnswer(page, "/wallet/split");
+    const sets = page.getByRole("region", { name: "Split and merge complete sets" });
+    await sets.getByLabel("Market").selectOption({ index: 1 });
+    await sets.getByLabel("Number of sets").fill("3");
+    await sets.getByRole("button", { name: /^Split/ }).click();
+    await sets.getByRole("alert").waitFor();
+    await sets.getByRole("button", { name: /^Split/ }).click();
+    await page.getByText("3 sets split.").waitFor();
+    expect([keys.length, keys[0]]).toEqual([2, keys[1]]);
+    expect((await trader.position(world.markets[0]!.outcomes[0]!))!.quantity).toBe(3);
+  });
+
+  test("the second operator approves of a deposit and of terms, and sees the account's trail", async () => {
+    const first = await operatorOf(world.server);
+    const { id } = await userNamed(first, "trader");
+    await first.data("POST", "/admin/deposits", { user_id: id, amount: 30 * USDC, reference: "wire 2" });
+    await first.data("PATCH", `/admin/users/${id}/terms`, { maker_rebate: 20, daily_limit: null });
+    const page = await openPage({ baseURL: world.server.root });
+    await signInTo(page, "/desk/approvals", "second@example.com");
+    const row = (name: RegExp) => page.getByRole("row", { name });
+    await row(/Credit a user/)
+      .getByRole("button", { name: /^Approve too/ })
+      .click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("row", { name: /seed:trader@example\.com seed,/ }).waitFor();
+    await dialog.getByRole("button", { name: "Approve and do it" }).click();
+    await page.getByText("30.00 USDC with the reference wire 2 are credited.").waitFor();
+    await row(/Set a user's terms.*0\.2\s?%/)
+      .getByRole("button", { name: /^Approve too/ })
+      .click();
+    await dialog.getByRole("row", { name: /wire 2 operator \d+.*approved first by operator \d+/ }).waitFor();
+    await dialog.getByRole("button", { name: "Approve and do it" }).click();
+    await page.getByText("The terms are set.").waitFor();
+    await page.getByText("No second approval is awaited.").waitFor();
+    const user = await userNamed(first, "trader");
+    // Three of them are in sets.
+    expect([user.terms.maker_rebate, user.balance.total]).toEqual([20, (100 + 30 - 3) * USDC]);
+    first.close();
+  });
+});
