@@ -227,7 +227,7 @@ function createCommands(options: OperationOptions): ReadonlyMap<string, Command>
         const email = emailIn(args);
         const user = accounts.userByEmail(email);
         if (user === undefined) throw notFound(`user: ${email}`);
-        await factorSettings.reset(user, null, operatorOf({ principal: null }), context);
+        await factorSettings.reset(user, {}, operatorOf({ principal: null }), context);
         return shown(user);
       },
     ],

@@ -15,6 +15,7 @@ import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "./operators.ts";
 import { checkSpan, Listing } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
+import type { SecondFactors } from "./second-factors.ts";
 import type { Suspensions } from "./suspensions.ts";
 import { TERM_FIELDS, TermsChange, termsIn, termsView } from "./terms.ts";
 import { NoteOnly } from "./text-schemas.ts";
@@ -28,6 +29,7 @@ export interface OperatorRouteContext {
   readonly writer: AccountWriter;
   readonly kyc: Kyc;
   readonly suspensions: Suspensions;
+  readonly factors: SecondFactors;
   readonly approvals: Approvals;
 }
 
@@ -39,11 +41,12 @@ export function createOperatorRoutes(context: OperatorRouteContext): Route[] {
 
 // ---------------------------------------------------------------- users
 
-function userRoutes({ accounts, exchange, writer, suspensions, approvals }: OperatorRouteContext): Route[] {
+function userRoutes(context: OperatorRouteContext): Route[] {
+  const { accounts, writer, suspensions, approvals } = context;
   const json = (user: User, now: number): string => {
     const approval = approvals.find(SET_TERMS, user.id);
     const terms_approval = approval && approvalView(approval);
-    return JSON.stringify({ ...operatorUserView(user, exchange, now), terms_approval });
+    return JSON.stringify({ ...operatorUserView(user, context, now), terms_approval });
   };
   const userIn = ({ params }: RouteRequest): User => {
     const user = accounts.user(pathId(params[0], "user"));
@@ -122,10 +125,11 @@ function userRoutes({ accounts, exchange, writer, suspensions, approvals }: Oper
   ];
 }
 
-function operatorUserView(user: User, exchange: Exchange, now: number): object {
+function operatorUserView(user: User, { exchange, factors }: OperatorRouteContext, now: number): object {
   return {
     ...userView(user, exchange, now),
     suspended_at: user.suspendedAt,
+    second_factors: factors.of(user.id).length,
     balance: balanceView(exchange.ledger, user.id),
     terms: termsView(user),
   };

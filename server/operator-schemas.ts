@@ -24,6 +24,7 @@ export const UsersQuery = S.closed({
 export const OperatorUser = S.closed({
   ...S.user,
   suspended_at: S.nullable(S.Time),
+  second_factors: Type.Integer({ minimum: 0, description: "how many the account has" }),
   balance: S.Balance,
   terms: T.Terms,
   terms_approval: S.nullable(Approval),

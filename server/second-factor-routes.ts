@@ -4,7 +4,7 @@ import type { SecondFactorRow } from "../engine/journal/load.ts";
 import { PROOF_MS } from "../engine/limits.ts";
 import { OWN_SESSION, type SignInContext, signedInJson } from "./account-routes.ts";
 import type { Accounts } from "./accounts.ts";
-import { type Approvals, approvalView } from "./approvals.ts";
+import { type Approvals, approvalView, withFirst } from "./approvals.ts";
 import { contextOf } from "./audit.ts";
 import type { Auth } from "./auth.ts";
 import { ApiError, ErrorKind, notFound } from "./errors.ts";
@@ -69,7 +69,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       path: "/me/second-factors",
       summary: "The caller's second factors, newest first, and how many recovery codes are left",
       response: F.SecondFactors,
-      handler({ principal }) {
+      handler({ principal, now }) {
         const { userId, credential, hasSecondFactor } = principal!;
         return JSON.stringify({
           items: factors.of(userId).reverse().map(factorView),
@@ -78,6 +78,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
           required: factorSettings.isRequiredOf(credential.user),
           session: hasSecondFactor,
           passkeys: passkeys.refusal,
+          proof: factorSettings.proofsOf(principal!, now),
         });
       },
     }),
@@ -180,8 +181,8 @@ function resetRoute({ accounts, approvals, factors, factorSettings, messenger }:
       const details = { email: user.email, factors: own.map(({ id }) => id) };
       const wish = { rule: "always", action: RESET, subject: user.id, details, userId: user.id } as const;
       const isFirst = approvals.find(RESET, user.id) === null;
-      const answer = await approvals.ask(wish, operator, context, (ending) =>
-        factorSettings.reset(user, noteOf(request), operator, context, ending),
+      const answer = await approvals.ask(wish, operator, context, (ending, first) =>
+        factorSettings.reset(user, withFirst({ note: noteOf(request) }, first), operator, context, ending),
       );
       const { approval } = answer;
       if (approval !== null && isFirst) messenger.sendMail(secondFactorResetAskedMail(user.email));

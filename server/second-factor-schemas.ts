@@ -2,6 +2,7 @@
 import Type, { type TSchema } from "typebox";
 import { RECOVERY_CODES } from "../engine/limits.ts";
 import { closed, Id, names, nullable, SignIn, Time } from "./schemas.ts";
+import { OWNER_PROOF_METHODS } from "./second-factor-settings.ts";
 import { FACTOR_KINDS, PROOF_METHODS } from "./second-factors.ts";
 import { Approval } from "./wallet-schemas.ts";
 
@@ -65,6 +66,11 @@ export const SecondFactors = closed({
   required: Type.Boolean({ description: "operators must sign in with one here, and the caller is an operator" }),
   session: Type.Boolean({ description: "this session was made with a second factor" }),
   passkeys: nullable(Type.String({ description: "why there can be no passkeys here; null where there can" })),
+  proof: nullable(
+    Type.Array(names(OWNER_PROOF_METHODS), {
+      description: "what POST .../proof takes before a change; null: nothing is needed now; empty: sign in again",
+    }),
+  ),
 });
 const RecoveryCodes = Type.Array(Type.String(), { description: "each good for once; shown this once" });
 export const RenewedCodes = closed({ recovery_codes: RecoveryCodes });

@@ -63,6 +63,9 @@ export interface Enrolment {
   readonly options: CreationOptions | null;
 }
 
+export const OWNER_PROOF_METHODS = ["password", "code"] as const;
+export type OwnerProofMethod = (typeof OWNER_PROOF_METHODS)[number];
+
 /** What the owner shows to prove itself. */
 export interface OwnerProof {
   readonly password?: string | undefined;
@@ -136,16 +139,30 @@ export class SecondFactorSettings {
     return new ApiError(ErrorKind.forbidden, `the current ${what} is wrong`);
   }
 
-  /** @throws ApiError 40300 unless the session proved its owner a moment ago */
-  private expectProof({ credential }: Principal, now: number): void {
+  /**
+   * How the session's owner can prove itself before a change: none where only another sign-in can, null where nothing is
+   * needed now. Of an account without a password a sign-in of a moment ago is a proof.
+   */
+  proofsOf({ credential }: Principal, now: number): OwnerProofMethod[] | null {
+    const { factors } = this.options;
     const session = credential as Session;
-    const at = this.proofs.get(session);
-    if (at !== undefined && now - at < PROOF_MS) return;
-    // Who has neither a password nor a factor can show nothing but another sign-in.
     const { user, row } = session;
-    const canProve = user.passwordHash !== null || this.options.factors.has(user.id);
-    if (canProve) throw new ApiError(ErrorKind.forbidden, NO_PROOF);
-    if (now - row.createdAt >= PROOF_MS) throw new ApiError(ErrorKind.forbidden, SIGN_IN_AGAIN);
+    const isFresh = (at: number | undefined): boolean => at !== undefined && now - at < PROOF_MS;
+    if (isFresh(this.proofs.get(session))) return null;
+    const isWhole = session.hasSecondFactor || !factors.has(user.id);
+    if (user.passwordHash === null && isWhole && isFresh(row.createdAt)) return null;
+    const takesCodes = factors.methodsOf(user.id).some((method) => method !== "passkey");
+    return [
+      ...(user.passwordHash !== null && isWhole ? ["password" as const] : []),
+      ...(takesCodes ? ["code" as const] : []),
+    ];
+  }
+
+  /** @throws ApiError 40300 unless the session proved its owner a moment ago */
+  private expectProof(principal: Principal, now: number): void {
+    const proofs = this.proofsOf(principal, now);
+    if (proofs === null) return;
+    throw new ApiError(ErrorKind.forbidden, proofs.length > 0 ? NO_PROOF : SIGN_IN_AGAIN);
   }
 
   // ---------------------------------------------------------------- adding
@@ -312,17 +329,18 @@ export class SecondFactorSettings {
   // ---------------------------------------------------------------- a lost one
 
   /**
-   * Removes all of the user's factors and ends its sessions. @param ending goes into the same transaction
+   * Removes all of the user's factors and ends its sessions.
+   * @param why goes into the audit log @param ending goes into the same transaction
    * @throws ApiError 40900 where there is none
    */
-  reset(user: User, note: string | null, who: Operator, context: RequestContext, ending: readonly AccountWrite[] = []) {
+  reset(user: User, why: object, who: Operator, context: RequestContext, ending: readonly AccountWrite[] = []) {
     return this.alone.run(user.id, async () => {
       const { accounts, factors, sessions, writer, messenger } = this.options;
       const own = factors.of(user.id);
       if (own.length === 0) throw new ApiError(ErrorKind.conflict, "the account has no second factor");
       for (const each of this.pending.values()) if (each.userId === user.id) this.pending.delete(each.id);
       const writes = own.flatMap((row) => factors.remove(row, context.now));
-      const details = { factors: own.map(({ id, kind }) => ({ id, kind })), note };
+      const details = { factors: own.map(({ id, kind }) => ({ id, kind })), ...why };
       const change = { action: "second_factor.reset", userId: user.id, subject: user.id, details };
       const ended = sessions.end(accounts.sessions.of(user.id), "second_factor_reset", who.actor, context);
       await Promise.all([writer.write([...writes, ...ending], [audit(context, who.actor, change)]), ended]);

@@ -293,6 +293,7 @@ export const marketRecord: Static<typeof MS.MarketRecord> = {
 export const operatorUser: Static<typeof O.OperatorUser> = {
   ...user,
   suspended_at: null,
+  second_factors: 1,
   balance,
   terms: termsView(USUAL_TERMS),
   terms_approval: null,

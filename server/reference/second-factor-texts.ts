@@ -36,6 +36,7 @@ export const SECOND_FACTOR_TEXTS: OperationTexts = {
       required: false,
       session: true,
       passkeys: null,
+      proof: ["password", "code"],
     } satisfies Static<typeof F.SecondFactors>,
   },
   "POST /me/second-factors/proof": {

@@ -36,6 +36,7 @@ const PAGES: Readonly<Record<Exclude<PagePath, "/">, Loader>> = {
   "/account/tokens": () => import("./pages/tokens.tsx"),
   "/account/apps": () => import("./pages/apps.tsx"),
   "/account/sessions": () => import("./pages/sessions.tsx"),
+  "/account/security": () => import("./pages/security.tsx"),
   "/consent": () => import("./pages/consent.tsx"),
   "/desk": () => import("./pages/desk.tsx"),
   "/desk/:section": () => import("./pages/desk.tsx"),
@@ -45,7 +46,7 @@ const PAGES: Readonly<Record<Exclude<PagePath, "/">, Loader>> = {
 /** Pages that show what is the caller's own: who isn't signed in is asked to. */
 const OWN_PAGES: ReadonlySet<PagePath> = new Set([
   ...(["/portfolio", "/wallet", "/propose", "/consent", "/desk", "/desk/:section", "/welcome"] as const),
-  ...(["/account", "/account/tokens", "/account/apps", "/account/sessions"] as const),
+  ...(["/account", "/account/tokens", "/account/apps", "/account/sessions", "/account/security"] as const),
 ]);
 
 export function App() {
@@ -193,6 +194,7 @@ function SignedIn() {
           <a href={href("/account/tokens")}>Access tokens</a>
           <a href={href("/account/apps")}>Connected apps</a>
           <a href={href("/account/sessions")}>Sessions</a>
+          <a href={href("/account/security")}>Security</a>
           <button type="button" disabled={isBusy} onClick={() => void run()}>
             Sign out
           </button>

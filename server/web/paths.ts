@@ -17,6 +17,7 @@ export const PAGE_PATHS = [
   "/account/tokens",
   "/account/apps",
   "/account/sessions",
+  "/account/security",
   "/consent",
   "/desk",
   "/desk/:section",

@@ -5,7 +5,7 @@
  */
 import { computed, signal } from "@preact/signals";
 import { ApiError, type CallOptions, call, errorOf, send } from "./api.ts";
-import type { User } from "./types.ts";
+import type { SignInChallenge, User } from "./types.ts";
 import { toast } from "./ui/toast.tsx";
 
 /** unknown: it is being found out. */
@@ -215,15 +215,31 @@ export async function loadUser(): Promise<void> {
   enter(await request<User>("GET", "/me"));
 }
 
-/** @throws ApiError */
-export async function signIn(email: string, password: string): Promise<User> {
+type SignedIn = Tokens & { readonly user: User };
+
+/** @returns what is still to be answered, null where one is in @throws ApiError */
+export async function signIn(email: string, password: string): Promise<SignInChallenge | null> {
+  const answer = await askToSignIn("/auth/login", { email, password });
+  if ("challenge" in answer) return answer;
+  takeIn(answer);
+  return null;
+}
+
+/** The second step. @param shown a code, or what the browser says of a passkey @throws ApiError */
+export async function finishSignIn(challenge: string, shown: { code: string } | { passkey: object }): Promise<void> {
+  takeIn((await askToSignIn("/auth/login/second-factor", { challenge, ...shown })) as SignedIn);
+}
+
+async function askToSignIn(path: string, body: object): Promise<SignedIn | SignInChallenge> {
   await renewing?.catch(() => {});
-  const options = { body: { email, password, cookie: true }, signal: AbortSignal.timeout(TIMEOUT_MS.signIn) };
-  const answer = await alone(() => call<Tokens & { user: User }>("POST", "/auth/login", options));
+  const options = { body: { ...body, cookie: true }, signal: AbortSignal.timeout(TIMEOUT_MS.signIn) };
+  return alone(() => call<SignedIn | SignInChallenge>("POST", path, options));
+}
+
+function takeIn(answer: SignedIn): void {
   take(answer.access_token);
   enter(answer.user);
   tell({ signedIn: answer.user.id });
-  return answer.user;
 }
 
 /** After a sign-in that left the page: the cookie is there. Null where it isn't. @throws ApiError */

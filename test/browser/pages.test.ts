@@ -40,6 +40,7 @@ const ofTraders = ({ app }: Scene): Addresses => ({
   "/account/tokens": ["/account/tokens"],
   "/account/apps": ["/account/apps"],
   "/account/sessions": ["/account/sessions"],
+  "/account/security": ["/account/security"],
   "/consent": [`/consent?${new URLSearchParams(app.request("portfolio:read orders:write").params)}`],
   "/desk": ["/desk"],
 });

@@ -14,6 +14,16 @@ import { Guests, PASSWORD, resetToken } from "./support/identity.ts";
 import { type TestAccount, TestProvider } from "./support/oidc-provider.ts";
 import { OPERATOR, operatorOf, userNamed } from "./support/operator.ts";
 import { expectLimited } from "./support/rates.ts";
+import {
+  AuthenticatorApp,
+  type ChallengeJson,
+  type ConfirmedJson,
+  claimsOf,
+  type EnrolmentJson,
+  FACTORS,
+  type FactorsJson,
+  finish,
+} from "./support/second-factor.ts";
 import type { TestServer } from "./support/server.ts";
 import { refusedUpgrade } from "./support/socket.ts";
 import { CALLBACK, ThirdParty } from "./support/third-party.ts";
@@ -642,6 +652,44 @@ describe("sign-in at an identity provider", () => {
     const asked = await callbackFor(other, "ben", returnTo("/mine"));
     const done = await comeBack(other, `${asked}&return_to=${encodeURIComponent("//evil.example")}`);
     expect(done.searchParams.get("to")).toBe("/mine");
+  });
+
+  test("leads an account with a second factor to the second step, with the challenge where no server sees it", async () => {
+    person("fay");
+    const first = new Page();
+    await comeBack(first, await callbackFor(first, "fay", returnTo("/")));
+    await first.refreshed();
+    // Without a password the sign-in of a moment ago is the proof.
+    expect(await first.user.get<FactorsJson>(FACTORS)).toMatchObject({ items: [], proof: null });
+    const begun = await first.user.data<EnrolmentJson>("POST", FACTORS, { kind: "totp" });
+    const app = new AuthenticatorApp(begun.secret!);
+    secrets.add(app.secret);
+    const body = { code: app.next() };
+    const { recovery_codes } = await first.user.data<ConfirmedJson>("POST", `${FACTORS}/${begun.id}/confirm`, body);
+    for (const code of recovery_codes!) secrets.add(code);
+
+    const second = new Page();
+    const led = await comeBack(second, await callbackFor(second, "fay", returnTo("/wallet?show=deposits#a")));
+    expect([led.origin, led.pathname, second.token]).toEqual([PUBLIC_URL, "/sign-in", null]);
+    expect([...led.searchParams]).toEqual([["to", "/wallet?show=deposits#a"]]);
+    const asked = JSON.parse(decodeURIComponent(led.hash.slice(1))) as ChallengeJson;
+    expect(asked).toMatchObject({ methods: ["totp", "recovery_code"], passkey: null });
+    secrets.add(asked.challenge);
+    const { data } = await finish(world.server, asked.challenge, { code: app.next() });
+    secrets.add(data.access_token).add(data.refresh_token);
+    expect(claimsOf(data.access_token).amr).toEqual(["otp", "mfa"]);
+    const session = guests.client(world.server, data.access_token);
+    const [own] = await session.all<SessionJson & { second_factor: boolean }>("/me/sessions");
+    expect(own).toMatchObject({ method: "social:one", current: true, second_factor: true });
+
+    const plain = new Page();
+    const answer = await plain.request<ChallengeJson>("GET", await callbackFor(plain, "fay", ""));
+    expect(answer.data).toEqual({
+      ...asked,
+      challenge: expect.stringMatching(/^pm_chl_/),
+      expires_at: expect.any(Number),
+    });
+    secrets.add(answer.data.challenge);
   });
 
   test("leads nowhere but to our own page", async () => {

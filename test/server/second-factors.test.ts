@@ -98,8 +98,10 @@ describe("an authenticator app", () => {
       required: false,
       session: false,
       passkeys: expect.stringContaining("127.0.0.1"),
+      proof: ["password"],
     });
     await prove(client);
+    expect((await listed(client)).proof).toBe(null);
     const begun = await client.request<EnrolmentJson>("POST", FACTORS, { body: { kind: "totp", name: "My phone" } });
     const { id, secret, uri } = begun.data;
     expect(begun.data).toMatchObject({ kind: "totp", name: "My phone", status: "pending", options: null });
@@ -268,6 +270,7 @@ describe("the owner's proof", () => {
       own.server = await own.server.restart();
       const session = guests.client(own.server, client.token);
       const proof = (body: object): Promise<Answer> => session.request("POST", `${FACTORS}/proof`, { body });
+      expect((await listed(session)).proof).toEqual(["code"]);
       expectRefused(await proof({ password: PASSWORD }), 40300, /^code: required.*made without one/);
       expect((await proof({ code: app.next() })).code).toBe(0);
     });

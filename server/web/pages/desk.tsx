@@ -2,8 +2,10 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { href } from "../router.ts";
-import { isOperator } from "../session.ts";
-import { Empty, Tabs } from "../ui/parts.tsx";
+import { isOperator, request } from "../session.ts";
+import type { SecondFactors } from "../types.ts";
+import { useLoaded } from "../ui/data.ts";
+import { Empty, Loading, Tabs } from "../ui/parts.tsx";
 import { Approvals } from "./desk/approvals.tsx";
 import { AuditLog } from "./desk/audit.tsx";
 import { Deposits } from "./desk/deposits.tsx";
@@ -48,7 +50,36 @@ export default function Page({ param }: { param: string }) {
   useEffect(() => {
     document.title = `${section?.title ?? "Nothing here"} – Desk – Prediction Exchange`;
   }, [section]);
-  return isOperator.value ? <Desk section={section ?? null} /> : <NotForYou />;
+  return isOperator.value ? <Guarded section={section ?? null} /> : <NotForYou />;
+}
+
+/** The desk, unless the exchange would refuse all of it for want of a second factor. */
+function Guarded({ section }: { section: Section | null }) {
+  const { data, error } = useLoaded<SecondFactors>((signal) => request("GET", "/me/second-factors", { signal }), "");
+  if (data === null && error === null) return <Loading />;
+  return data?.required && !data.session ? <FactorFirst factors={data} /> : <Desk section={section} />;
+}
+
+function FactorFirst({ factors: { items } }: { factors: SecondFactors }) {
+  return (
+    <section class="narrow">
+      <h1>The operators' desk</h1>
+      <p>
+        Operators of this exchange must sign in with a second factor, and this session was made without one. Until then
+        the exchange refuses all that the desk asks for.
+      </p>
+      <p>
+        {items.length === 0
+          ? "Add an authenticator app or a passkey to your account: it takes a minute."
+          : "Sign out and in again, with the second factor that your account has."}
+      </p>
+      <p>
+        <a class="button primary" href={href("/account/security")}>
+          Open your account's security
+        </a>
+      </p>
+    </section>
+  );
 }
 
 function NotForYou() {

@@ -91,7 +91,7 @@ export default function Sessions() {
 }
 
 function Entry({ session, onEnd }: { session: Session; onEnd: () => void }) {
-  const { user_agent, current, method, address, created_at, last_used_at, expires_at } = session;
+  const { user_agent, current, method, second_factor, address, created_at, last_used_at, expires_at } = session;
   const device = deviceOf(user_agent);
   return (
     <li>
@@ -116,6 +116,7 @@ function Entry({ session, onEnd }: { session: Session; onEnd: () => void }) {
         <dt>Signed in</dt>
         <dd>
           {dateTime(created_at)} {methodOf(method)}
+          {second_factor && ", and a second factor"}
         </dd>
         <dt>Ends unused</dt>
         <dd>{dateTime(expires_at)}</dd>

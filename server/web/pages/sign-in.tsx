@@ -5,12 +5,13 @@ import { API, ApiError, call, withQuery } from "../api.ts";
 import { countryName } from "../countries.ts";
 import { href, navigate, search } from "../router.ts";
 import { sessionState, signIn, user } from "../session.ts";
-import type { SocialProviders } from "../types.ts";
+import type { SignInChallenge, SocialProviders } from "../types.ts";
 import { useAction, useLoaded } from "../ui/data.ts";
 import { EmailField } from "../ui/email.tsx";
 import { emailProblem, useChecked } from "../ui/form.ts";
 import { ErrorNotice, Loading, Select } from "../ui/parts.tsx";
 import { PasswordField } from "../ui/password.tsx";
+import { SecondStep } from "../ui/second-step.tsx";
 import { explain } from "../words.ts";
 import { afterSignIn, keepReturn, keptReturn, leadingBack, returnPath } from "./after-sign-in.ts";
 import "./account.css";
@@ -19,6 +20,7 @@ export default function SignIn() {
   // Who comes back from a provider without success still wants to go there.
   const to = returnPath(search.value.get("to") ?? (search.value.has("error") ? keptReturn() : null));
   const state = sessionState.value;
+  const [challenge, setChallenge] = useState(challengeInAddress);
   useEffect(() => {
     document.title = "Sign in · Prediction Exchange";
   }, []);
@@ -26,11 +28,12 @@ export default function SignIn() {
     if (state === "in") navigate(afterSignIn(user.peek()!, to), true);
   }, [state]);
   if (state === "in") return <Loading what="You are signed in" />;
+  if (challenge !== null) return <SecondStep challenge={challenge} onAgain={() => setChallenge(null)} />;
   return (
     <section class="narrow">
       <h1>Sign in</h1>
       <SocialFault />
-      <PasswordForm />
+      <PasswordForm onChallenge={setChallenge} />
       <Providers to={to} />
       <p>
         New here? <a href={href(leadingBack("/sign-up", to))}>Create an account</a>.
@@ -39,7 +42,23 @@ export default function SignIn() {
   );
 }
 
-function PasswordForm() {
+/**
+ * What a sign-in at a provider, of an account with a second factor, comes back with: behind the #, which goes to no server.
+ * It is taken out of the address, and so out of the browser's history.
+ */
+function challengeInAddress(): SignInChallenge | null {
+  const { hash, pathname, search: query } = window.location;
+  if (hash === "") return null;
+  history.replaceState(null, "", pathname + query);
+  try {
+    const found = JSON.parse(decodeURIComponent(hash.slice(1))) as SignInChallenge;
+    return typeof found.challenge === "string" && Array.isArray(found.methods) ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+function PasswordForm({ onChallenge }: { onChallenge: (challenge: SignInChallenge | null) => void }) {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const { form, shown, submit } = useChecked({
@@ -47,7 +66,7 @@ function PasswordForm() {
     password: password === "" ? "Enter your password." : null,
   });
   const { run, isBusy, error } = useAction(async () => {
-    await signIn(email.trim(), password);
+    onChallenge(await signIn(email.trim(), password));
   });
   return (
     <form ref={form} noValidate onSubmit={submit(() => void run())}>

@@ -9,6 +9,7 @@ const TABS = [
   ["/account/tokens", "Access tokens"],
   ["/account/apps", "Connected apps"],
   ["/account/sessions", "Sessions"],
+  ["/account/security", "Security"],
 ] as const;
 
 interface FrameProps {

@@ -29,6 +29,7 @@ const TITLES: Readonly<Record<string, string>> = {
   "withdrawal.pay": "Pay a withdrawal",
   "market.resolve": "End a market",
   "house.withdraw": "Take money out of the house",
+  "second_factor.reset": "Reset a lost second factor",
 };
 
 export function Approvals() {
@@ -139,6 +140,7 @@ function subjectOf({ action, subject }: Approval): Children {
   if (action === "withdrawal.pay") return <a href={href("/desk/withdrawals")}>withdrawal {subject}</a>;
   if (action === DEPOSIT || action === SET_TERMS) return <UserLink id={subject} />;
   if (action === "house.withdraw" || action === DEPOSIT_TO_HOUSE) return <a href={href("/desk/house")}>the house</a>;
+  if (action === "second_factor.reset") return <UserLink id={subject} />;
   return subject;
 }
 

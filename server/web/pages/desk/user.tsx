@@ -15,7 +15,7 @@ import {
 import { dateTime, money, percent, readMoney } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
-import type { OperatorUser, TermsChange } from "../../types.ts";
+import type { FactorReset, OperatorUser, TermsChange } from "../../types.ts";
 import { useLoaded } from "../../ui/data.ts";
 import { ErrorNotice, Field, Loading, Notice } from "../../ui/parts.tsx";
 import { termsText } from "./approval-text.ts";
@@ -24,7 +24,7 @@ import { Trail } from "./trail.tsx";
 import { UserState } from "./users.tsx";
 
 type Terms = OperatorUser["terms"];
-type Opened = "suspend" | "restore" | "terms";
+type Opened = "suspend" | "restore" | "terms" | "factors";
 
 export function UserDesk({ id }: { id: string }) {
   const { data, error, reload } = useLoaded(
@@ -44,6 +44,7 @@ export function UserDesk({ id }: { id: string }) {
       {data !== null && <Details user={data} open={setOpened} />}
       {data !== null && opened === "suspend" && <SuspendDialog user={data} {...dialog} />}
       {data !== null && opened === "restore" && <RestoreDialog user={data} {...dialog} />}
+      {data !== null && opened === "factors" && <FactorsDialog user={data} {...dialog} />}
       {data !== null && opened === "terms" && <TermsDialog user={data} {...dialog} />}
     </>
   );
@@ -73,6 +74,11 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
         <button type="button" disabled={isSelf} onClick={() => open("terms")}>
           Change the terms
         </button>
+        {user.second_factors > 0 && (
+          <button type="button" disabled={isSelf} onClick={() => open("factors")}>
+            Reset the second factor
+          </button>
+        )}
         {isSelf && <span class="faint">This is you: another operator must do that.</span>}
       </div>
       <div class="two-panels">
@@ -87,6 +93,7 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
               ["KYC tier", user.kyc_tier],
               ["E-mail", user.email_verified ? "verified" : "not verified"],
               ["Phone", user.phone === null ? "none" : `${user.phone}${user.phone_verified ? "" : ", not verified"}`],
+              ["Second factors", user.second_factors === 0 ? "none" : user.second_factors],
               ["Suspended", suspended_at === null ? "no" : `since ${dateTime(suspended_at)}`],
             ]}
           />
@@ -172,6 +179,34 @@ function RestoreDialog({ user: { id, email }, onClose, onDone }: DialogProps) {
         <strong>{email}</strong>
       </p>
       <p>It can sign in and trade again, its tokens work again. Orders that were canceled stay so.</p>
+    </DecisionDialog>
+  );
+}
+
+// ---------------------------------------------------------------- a lost second factor
+
+function FactorsDialog({ user: { id, email }, onClose, onDone }: DialogProps) {
+  return (
+    <DecisionDialog
+      title="Reset the second factor"
+      confirm="Reset it"
+      isDangerous
+      noteHint="How you know that it is the owner who asks, kept in the audit log."
+      act={async (note) => {
+        const path = `/admin/users/${id}/second-factors/reset`;
+        const { done } = await request<FactorReset>("POST", path, { body: { note } });
+        return done ? `${email} signs in with the password alone now.` : "Another operator must ask for the same.";
+      }}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <p>
+        <strong>{email}</strong>
+      </p>
+      <p>
+        It takes two operators, always. Then all second factors and recovery codes of the account are removed and its
+        sessions end; the owner is mailed. Be sure who asks: this is what a thief of the password would ask for.
+      </p>
     </DecisionDialog>
   );
 }
