@@ -91,6 +91,7 @@ export class SecondFactorSettings {
   /** When a session proved its owner, in ms. */
   private readonly proofs = new WeakMap<Session, number>();
   private readonly wrong = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
+  private readonly proving = new Alone<number>("another proof is being looked at: try again");
   private readonly alone = new Alone<number>("another change of the account's second factors is under way: try again");
 
   constructor(options: Options) {
@@ -106,9 +107,14 @@ export class SecondFactorSettings {
   /**
    * Lets the session change second factors for some minutes. The password is enough where there is no second factor, or
    * the session was made with one.
-   * @throws ApiError 40300 for something wrong, 40000, 42900 after too many
+   * @throws ApiError 40300 for something wrong, 40000, 40900 while another is looked at, 42900 after too many
    */
-  async prove(principal: Principal, { password, code }: OwnerProof, context: RequestContext): Promise<void> {
+  prove(principal: Principal, proof: OwnerProof, context: RequestContext): Promise<void> {
+    // One at a time: those that are looked at together would all be within the bound.
+    return this.proving.run(principal.userId, () => this.lookAt(principal, proof, context));
+  }
+
+  private async lookAt(principal: Principal, { password, code }: OwnerProof, context: RequestContext): Promise<void> {
     const { factors, passwords, writer } = this.options;
     const session = principal.credential as Session;
     const { user } = session;

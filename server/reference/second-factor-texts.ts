@@ -44,7 +44,8 @@ export const SECOND_FACTOR_TEXTS: OperationTexts = {
     tag: "Account",
     description:
       "Before second factors are changed. A password is enough where the session was made with a second factor, or the " +
-      "account has none. Who has neither password nor factor signs in again instead.",
+      "account has none. Who has neither password nor factor signs in again instead. Ten wrong ones within an hour are 42900.",
+    errors: [409],
     body: { password: example.PASSWORD } satisfies Static<typeof F.OwnerProof>,
     response: null,
   },

@@ -36,6 +36,7 @@ test("without any variable there are the documented defaults", () => {
     refreshTtlMs: 2_592_000_000,
     logLevel: "info",
     tls: null,
+    operatorsNeedSecondFactor: false,
   });
   expect(config.dataDir).toBe(join(process.cwd(), "data"));
   expect(config.engineThreads).toBeGreaterThanOrEqual(1);
@@ -46,6 +47,26 @@ test("without any variable there are the documented defaults", () => {
 test("an IPv6 host stands in brackets in the public URL, which may be given without a slash at the end", () => {
   expect(readConfig({ HOST: "::1", PORT: "1" }).publicUrl).toBe("http://[::1]:1");
   expect(readConfig({ PUBLIC_URL: "https://example.com//" }).publicUrl).toBe("https://example.com");
+});
+
+test("operators need a second factor unless only the machine itself reaches the exchange, or it says otherwise", () => {
+  const needed = (env: NodeJS.ProcessEnv): boolean => readConfig(env).operatorsNeedSecondFactor;
+  for (const HOST of ["127.0.0.1", "127.1.2.3", "::1", "localhost"]) {
+    expect([HOST, needed({ HOST })]).toEqual([HOST, false]);
+    expect(needed({ HOST, REQUIRE_OPERATOR_SECOND_FACTOR: "on" })).toBe(true);
+  }
+  // Nothing but an address of the loopback network, as its name may look like one.
+  for (const HOST of [
+    "0.0.0.0",
+    "::",
+    "192.0.2.1",
+    "127.example.com",
+    "exchange.example.com",
+    "localhost.example.com",
+  ]) {
+    expect([HOST, needed({ HOST })]).toEqual([HOST, true]);
+    expect(needed({ HOST, REQUIRE_OPERATOR_SECOND_FACTOR: "off" })).toBe(false);
+  }
 });
 
 test("mails come from the public URL's host where it has a name, or from whom MAIL_FROM says", () => {
@@ -79,6 +100,7 @@ describe("a wrong value names its variable", () => {
     NETWORK: ["no", "OFF", "0"],
     ENGINE_THREADS: ["0", "65", "two", "1.5"],
     DURABILITY: ["FULL", "none"],
+    REQUIRE_OPERATOR_SECOND_FACTOR: ["true", "ON", "1"],
     RATE_LIMITS: ["maybe", "[]", "null", "1", "{", "true"],
     TRUSTED_PROXIES: ["proxy", "10.0.0.0/33", "::/129", "10.0.0.1,", ",", "10.0.0.1 10.0.0.2", "fe80::1%eth0"],
     LOG_LEVEL: ["loud"],

@@ -31,6 +31,7 @@ export function SecondStep({ challenge: { challenge, methods, passkey }, onAgain
     }
   });
   const takesCodes = methods.some((method) => method !== "passkey");
+  const isUsual = !methods.includes("totp");
   return (
     <section class="narrow">
       <h1 ref={heading} tabIndex={-1}>
@@ -45,7 +46,7 @@ export function SecondStep({ challenge: { challenge, methods, passkey }, onAgain
             </div>
           )}
           <Refusal error={error} />
-          <button type="button" class={takesCodes ? "" : "primary"} disabled={isBusy} onClick={() => void run()}>
+          <button type="button" class={isUsual ? "primary" : ""} disabled={isBusy} onClick={() => void run()}>
             {isBusy ? "Waiting for your device…" : "Use a passkey"}
           </button>
         </>
@@ -65,14 +66,16 @@ function CodeForm({ challenge, methods }: Pick<SignInChallenge, "challenge" | "m
   const { form, shown, submit } = useChecked({ code: code.trim() === "" ? "Enter a code." : null });
   const { run, isBusy, error, clear } = useAction(() => finishSignIn(challenge, { code: code.trim() }));
   const told = explainField(error, "code");
-  const kinds = methods.flatMap((method) => KINDS[String(method)] ?? []);
+  const hasApp = methods.includes("totp");
   return (
     <form ref={form} noValidate onSubmit={submit(() => void run())}>
       <Field
-        label="Code"
+        label={hasApp ? "Code" : "Recovery code"}
         autoComplete="one-time-code"
         maxLength={64}
-        hint={`${kinds.join(", or ")}.`}
+        hint={
+          hasApp ? "Six digits of your authenticator app, or a recovery code." : "Where you don't have your passkey."
+        }
         value={code}
         problem={shown.code ?? told}
         onInput={(text) => {
@@ -81,17 +84,12 @@ function CodeForm({ challenge, methods }: Pick<SignInChallenge, "challenge" | "m
         }}
       />
       {told === null && <Refusal error={error} />}
-      <button type="submit" class="primary" disabled={isBusy}>
+      <button type="submit" class={hasApp ? "primary" : ""} disabled={isBusy}>
         {isBusy ? "Signing in…" : "Sign in"}
       </button>
     </form>
   );
 }
-
-const KINDS: Readonly<Record<string, string>> = {
-  totp: "Six digits of your authenticator app",
-  recovery_code: "one of your recovery codes",
-};
 
 function Refusal({ error }: { error: unknown }) {
   if (!(error instanceof ApiError) || error.status !== UNAUTHENTICATED) return <ErrorNotice error={error} />;
