@@ -71,6 +71,7 @@ describe("users", () => {
       kyc_tier: 2,
       role: "user",
       suspended_at: null,
+      second_factors: 0,
       balance: { available: 68 * USDC, held: 2 * USDC, total: 70 * USDC },
       daily_activity: { used: 2 * USDC, limit: 10_000 * USDC },
       terms: {
