@@ -142,6 +142,7 @@ bench
     repeat((i) => {
       const buyer = i % 2 === 0 ? 1 : 2;
       const { taker, maker } = Role;
+      ledger.beginMatch(63_000);
       ledger.fill(3 - buyer, 1, 1, Side.sell, 4200, 10, MatchType.direct, maker, true, false, 1);
       ledger.fill(buyer, 1, 1, Side.buy, 4200, 10, MatchType.direct, taker, true, true, 1);
     }),

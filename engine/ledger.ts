@@ -8,22 +8,24 @@
  *
  * The house is the counterparty of every fill: buyers pay it, it pays sellers, and at the end of a match it gives or
  * takes the collateral of the sets that were made or dissolved. What stays with it are fees and what minters paid
- * beyond 10000, less rebates.
+ * beyond 10000, less rebates, which come out of the fees of their own match. So nothing but an operator's withdrawal
+ * lowers it, which is asserted after each match and in each batch.
  */
 import { check } from "./check.ts";
 import { MatchType, Role, Side } from "./constants.ts";
 import { MAX_MONEY_MICRO, MICRO_PER_SHARE, OUTCOME_ID_BITS } from "./limits.ts";
+import { sellerFeeMicro } from "./match-fees.ts";
 import {
+  equalPart,
   makerRebateMicro,
+  mergeFeeMicro,
   mulDivFloor,
   notionalMicro,
-  ownFeeMicro,
   ownRebateMicro,
-  tradingFeeMicro,
   utcDay,
 } from "./money.ts";
 import { NumberMap } from "./number-map.ts";
-import { feeOf, rebateOf } from "./records.ts";
+import { rebateOf } from "./records.ts";
 import { withIndex } from "./typed-arrays.ts";
 
 const OUTCOME_SPAN = 2 ** OUTCOME_ID_BITS;
@@ -42,6 +44,12 @@ export class Ledger {
   /** Of the last `fill`, micro-USDC. */
   lastFee = 0;
   lastRebate = 0;
+
+  /** Of the match at hand: what its rebates may still come to, and what the house had before it. */
+  private rebatesLeft = 0;
+  private houseBeforeMatch = 0;
+  /** What the house had at the end of the last batch, less what operators took out since. */
+  private houseFloor = 0;
 
   // By user.
   private balances = new Float64Array(1024);
@@ -108,8 +116,23 @@ export class Ledger {
   /** The operator's own money comes to the house, or leaves it where negative; no users' money is behind either. */
   fundHouse(amount: number): void {
     if (amount > 0) this.totals.deposits += amount;
-    else this.totals.withdrawals -= amount;
+    else {
+      this.totals.withdrawals -= amount;
+      this.houseFloor += amount;
+    }
     this.totals.house += amount;
+  }
+
+  /** Sets the sums at recovery. The house of a database from before rebates were bounded may be negative. */
+  restoreTotals(totals: LedgerTotals): void {
+    Object.assign(this.totals, totals);
+    this.houseFloor = totals.house;
+  }
+
+  /** Asserts that since the last call nothing but operators' withdrawals lowered the house. */
+  endBatch(): void {
+    check(this.totals.house >= this.houseFloor, "only an operator's withdrawal lowers the house");
+    this.houseFloor = this.totals.house;
   }
 
   /** Sets USDC aside for a live order, a pending split or a withdrawal. */
@@ -273,7 +296,16 @@ export class Ledger {
   // ---------------------------------------------------------------- fills and sets
 
   /**
-   * Settles one order's side of a match. Holds are the caller's to release. Leaves fee and rebate in `lastFee` and
+   * Begins a match: its fills follow, and no others in between.
+   * @param fees what its sellers pay together, micro-USDC (match-fees.ts): its rebates come to no more
+   */
+  beginMatch(fees: number): void {
+    this.rebatesLeft = fees;
+    this.houseBeforeMatch = this.totals.house;
+  }
+
+  /**
+   * Settles one order's side of the match that `beginMatch` began. Holds are the caller's to release. Leaves fee and rebate in `lastFee` and
    * `lastRebate`, and answers the position's index.
    *
    * @param endsMatch this is the taker's fill, the last of its match @param rates the user's own (records.ts), or 0
@@ -300,22 +332,27 @@ export class Ledger {
       this.totals.house += notional;
       this.acquire(position, quantity, notional);
     } else {
-      fee = rates === 0 ? tradingFeeMicro(priceBps, quantity) : ownFeeMicro(priceBps, quantity, feeOf(rates));
+      fee = sellerFeeMicro(priceBps, quantity, rates);
       this.move(user, notional - fee);
       this.totals.house -= notional - fee;
       this.dispose(position, quantity, notional - fee);
     }
     let rebate = 0;
-    if (role === Role.maker) {
-      rebate =
+    if (role === Role.maker && this.rebatesLeft > 0) {
+      const full =
         rates === 0 ? makerRebateMicro(priceBps, quantity, pat) : ownRebateMicro(priceBps, quantity, rebateOf(rates));
+      rebate = Math.min(full, this.rebatesLeft);
+      this.rebatesLeft -= rebate;
       this.move(user, rebate);
       this.totals.house -= rebate;
       this.realized[position]! += rebate;
     }
-    if (endsMatch && matchType !== MatchType.direct) {
-      this.changeSets(market, matchType === MatchType.mint ? quantity : -quantity);
-      this.totals.house -= (matchType === MatchType.mint ? quantity : -quantity) * MICRO_PER_SHARE;
+    if (endsMatch) {
+      if (matchType !== MatchType.direct) {
+        this.changeSets(market, matchType === MatchType.mint ? quantity : -quantity);
+        this.totals.house -= (matchType === MatchType.mint ? quantity : -quantity) * MICRO_PER_SHARE;
+      }
+      check(this.totals.house >= this.houseBeforeMatch, "no match lowers the house");
     }
     const day = utcDay(atMs);
     // One of another engine thread may be of the day before, and come later.
@@ -336,18 +373,21 @@ export class Ledger {
     this.move(user, -amount);
     this.changeSets(market, quantity);
     for (let i = 0; i < count; i++) {
-      this.acquire(this.claimPosition(user, first + i), quantity, partOfSet(amount, i, count));
+      this.acquire(this.claimPosition(user, first + i), quantity, equalPart(amount, i, count));
     }
   }
 
-  /** Turns complete sets into USDC. */
-  merge(user: number, market: number, first: number, count: number, quantity: number): void {
-    const amount = quantity * MICRO_PER_SHARE;
+  /** Turns complete sets into USDC, less the house's fee of `feeBps` of it: answers that, micro-USDC. */
+  merge(user: number, market: number, first: number, count: number, quantity: number, feeBps: number): number {
+    const fee = mergeFeeMicro(quantity, feeBps);
+    const amount = quantity * MICRO_PER_SHARE - fee;
     this.move(user, amount);
+    this.totals.house += fee;
     this.changeSets(market, -quantity);
     for (let i = 0; i < count; i++) {
-      this.dispose(this.claimPosition(user, first + i), quantity, partOfSet(amount, i, count));
+      this.dispose(this.claimPosition(user, first + i), quantity, equalPart(amount, i, count));
     }
+    return fee;
   }
 
   // ---------------------------------------------------------------- settlement
@@ -406,13 +446,12 @@ export class Ledger {
   }
 }
 
-/** True when the books balance: nothing was made or lost. */
-export function isBalanced(totals: LedgerTotals): boolean {
+/** True when the sums agree: nothing was made or lost. */
+export function addsUp(totals: LedgerTotals): boolean {
   return totals.deposits - totals.withdrawals === totals.usersTotal + totals.collateral + totals.house;
 }
 
-/** The cost of one outcome's shares in sets worth `amount`: equal parts, the first outcomes taking what is left over. */
-function partOfSet(amount: number, index: number, count: number): number {
-  const part = Math.floor(amount / count);
-  return index < amount - part * count ? part + 1 : part;
+/** True when the sums agree and the house owes nobody: users and markets have all that was paid in for them. */
+export function isBalanced(totals: LedgerTotals): boolean {
+  return addsUp(totals) && totals.house >= 0;
 }

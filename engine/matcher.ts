@@ -1082,7 +1082,9 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
 
   function passSets(kind: number, w: Int32Array, base: number): void {
     const event = packEvent(kind, 0, 0, 0, 0);
-    emitPlain(event, w[base | R.W_MARKET]!, w[base | R.W_USER]!, 0, w[base | R.W_QUANTITY]!, w[base | R.W_REFERENCE]!);
+    const [user, quantity] = [w[base | R.W_USER]!, w[base | R.W_QUANTITY]!];
+    const record = emitPlain(event, w[base | R.W_MARKET]!, user, 0, quantity, w[base | R.W_REFERENCE]!);
+    eventWords[record + R.W_PRICE] = w[base | R.W_PRICE]!;
   }
 
   function execute(w: Int32Array, d: Float64Array, base: number): void {

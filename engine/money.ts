@@ -37,6 +37,11 @@ export function mergeFeeBps({ mergeFee }: { readonly mergeFee: number | null }, 
   return mergeFee ?? usual;
 }
 
+/** What merging `quantity` complete sets costs, micro-USDC: a set is 1 USDC, so that it is exact. */
+export function mergeFeeMicro(quantity: number, feeBps: number): number {
+  return quantity * feeBps * MICRO_PER_BPS;
+}
+
 /** ceil(n * fee / 10000), for a user whose fee is not the usual one. @param feeBps of the notional */
 export function ownFeeMicro(priceBps: number, quantity: number, feeBps: number): number {
   const hundredfold = priceBps * quantity;
@@ -55,6 +60,12 @@ export function mulDivFloor(a: number, b: number, c: number): number {
   const product = a * b;
   if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / c);
   return Number((BigInt(a) * BigInt(b)) / BigInt(c));
+}
+
+/** One of `count` equal parts of `amount`, the first ones taking what is left over. @param index from 0 */
+export function equalPart(amount: number, index: number, count: number): number {
+  const part = Math.floor(amount / count);
+  return index < amount - part * count ? part + 1 : part;
 }
 
 export const MS_PER_DAY = 86_400_000;

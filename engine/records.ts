@@ -34,7 +34,8 @@
  *                  = the new time priority, echoed in orderAmended
  *   openMarket     market, outcome = first outcome id, quantity = number of outcomes
  *   haltMarket, resumeMarket, closeMarket   market, at, reference
- *   splitSets, mergeSets                    user, market, quantity, at, reference: pass through to the ledger
+ *   splitSets, mergeSets                    user, market, quantity, at, reference: pass through to the ledger; price =
+ *                  what merging costs, BPS of 1 USDC a set
  *
  * A chain is commands in a row that all but the last have flag more: published at once, executed with nothing between
  * them, committed in one transaction. It has at most MAX_CHAIN_COMMANDS, of cancelOrder and post-only placeOrder only.
@@ -53,7 +54,7 @@
  *   amendRefused    the order is as it was; reference; reason, none where it was final already
  *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
  *   marketChanged   word 1 = market, status = MarketStatus, reference
- *   setsSplit, setsMerged         user, word 1 = market, quantity, reference
+ *   setsSplit, setsMerged         user, word 1 = market, quantity, price, reference
  *   batchMatched    stands before all events that are published with it; double 4 = when they were, double 6 (*) = when
  *                   they were durable, both in µs since the epoch (micro-clock.ts)
  */

@@ -152,6 +152,10 @@ export class Principal {
     return dailyLimitOf(this.user);
   }
 
+  get mergeFee(): number | null {
+    return this.user.mergeFee;
+  }
+
   /** By what the limits of this user's requests are multiplied. */
   get rateLimitFactor(): number {
     return this.user.rateLimitFactor ?? 1;

@@ -11,6 +11,7 @@ import { isFinal, OrderStatus, OrderType, Reason, Role, Side, TimeInForce } from
 import type { LiveOrderRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { ANSWER_DEADLINE_MS, MAX_LIVE_WALKED, MICRO_PER_SHARE } from "../engine/limits.ts";
+import { matchFeesMicro } from "../engine/match-fees.ts";
 import { MinHeap } from "../engine/min-heap.ts";
 import * as R from "../engine/records.ts";
 import { withIndex } from "../engine/typed-arrays.ts";
@@ -731,6 +732,7 @@ export class Exchange {
     const market = store.markets[slot]!;
     this.holds.releasePart(slot, quantity);
     const pat = (packed & R.FLAG_PAT) !== 0;
+    if (R.legOf(reference) === 0) ledger.beginMatch(matchFeesMicro(words, w));
     ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at, R.ratesOf(reference));
     this.changed(user, outcome);
     this.counters.fills++;
@@ -817,15 +819,16 @@ export class Exchange {
     const market = this.registry.get(words[w + R.W_SLOT]!)!;
     const { ledger } = this;
     const count = market.outcomes.length;
+    let fee = 0;
     if (R.kindOf(words[w]!) === R.EventKind.setsSplit) {
       ledger.release(user, quantity * MICRO_PER_SHARE);
       ledger.split(user, market.id, market.firstOutcomeId, count, quantity);
     } else {
       for (const { id } of market.outcomes) ledger.releaseShares(user, id, quantity);
-      ledger.merge(user, market.id, market.firstOutcomeId, count, quantity);
+      fee = ledger.merge(user, market.id, market.firstOutcomeId, count, quantity, words[w + R.W_PRICE]!);
     }
     for (const { id } of market.outcomes) this.changed(user, id);
-    this.waiting.take(words[w + R.W_REFERENCE]!)?.data(setsJson(market.id, quantity));
+    this.waiting.take(words[w + R.W_REFERENCE]!)?.data(setsJson(market.id, quantity, fee));
   }
 
   /** Takes an order's new state in, reports it, and forgets the order where the state is final. */
@@ -907,9 +910,9 @@ export class Exchange {
   }
 }
 
-/** The answer to a split or merge. */
-export function setsJson(marketId: number, quantity: number): string {
-  return `{"market_id":${marketId},"quantity":${quantity}}`;
+/** The answer to a split or merge. @param fee micro-USDC that it cost */
+export function setsJson(marketId: number, quantity: number, fee: number): string {
+  return `{"market_id":${marketId},"quantity":${quantity},"fee":${fee}}`;
 }
 
 const nothing = (): void => {};

@@ -83,8 +83,9 @@ const TRANSACTIONS_PER_ENTRY = 4;
 const TRADE_PART = 0;
 const FEE_PART = 1;
 const REBATE_PART = 2;
-/** Types that fills make; all others come from entries. */
+/** Types that fills make, and those that entries make: a fee is a seller's, or what merging cost. */
 const FILL_TYPES: ReadonlySet<string> = new Set(["trade", "fee", "rebate"]);
+const ENTRY_TYPES: ReadonlySet<string> = new Set(["deposit", "withdrawal", "split", "merge", "fee", "settlement"]);
 
 /** A fill's money, latest first: rebate, fee, and the shares' price. */
 function fillTransactions(row: FillRow): TransactionRow[] {
@@ -173,6 +174,7 @@ export function prepareLedger(
        ORDER BY id DESC LIMIT @limit`,
     );
   const entriesOfUser = entries("INDEXED BY entries_by_user WHERE (@type IS NULL OR type = @type)");
+  const mergeFeesOfUser = entries("INDEXED BY merge_fees WHERE type = 'fee' AND @type = 'fee'");
   const rareEntriesOfUser = entries(`INDEXED BY rare_entries WHERE ${RARE} AND type = @type`);
   const lastWalked = db
     .prepare(
@@ -206,9 +208,14 @@ export function prepareLedger(
        AND (@marketId IS NULL OR e.market_id = @marketId) ORDER BY e.id DESC LIMIT @limit`,
   );
 
+  const entriesOf = (type: string | null): Database.Statement => {
+    if (type === "fee") return mergeFeesOfUser;
+    return type !== null && RARE_TYPES.includes(type) ? rareEntriesOfUser : entriesOfUser;
+  };
+
   const transactionRows = (options: TransactionsOptions): HistoryPage<TransactionRow> => {
     const { userId, limit, before, type = null, from = null, to = null } = options;
-    // The entry that `before` lies in may still have a part of the wanted type, or any, below it.
+    // The fill that `before` lies in may still have a part of the wanted type, or any, below it.
     const offset = type === "fee" ? FEE_PART : type === "rebate" ? REBATE_PART : TRADE_PART;
     const below = Math.ceil((before - offset) / TRANSACTIONS_PER_ENTRY);
     const found: TransactionRow[] = [];
@@ -222,15 +229,16 @@ export function prepareLedger(
         found.push(...fillTransactions(row).filter((part) => type === null || part.type === type));
       }
     }
-    if (type === null || !FILL_TYPES.has(type)) {
-      const isRare = type !== null && RARE_TYPES.includes(type);
+    if (type === null || ENTRY_TYPES.has(type)) {
       const [first, end] = entryIds({ from, to });
-      const top = Math.min(below, end);
+      const top = Math.min(Math.ceil(before / TRANSACTIONS_PER_ENTRY), end);
+      const statement = entriesOf(type);
       // Where every entry fits, or is found by its type, none is walked past.
-      const last = isRare || type === null ? 0 : Number(lastWalked.get({ userId, before: top }) ?? 0);
+      const isWalk = statement === entriesOfUser && type !== null;
+      const last = isWalk ? Number(lastWalked.get({ userId, before: top }) ?? 0) : 0;
       if (last > first) floor = Math.max(floor, last);
       const params = { userId, before: top, floor: Math.max(first, floor), type, from, to, limit: limit + 1 };
-      for (const row of (isRare ? rareEntriesOfUser : entriesOfUser).all(params) as TransactionRow[]) {
+      for (const row of statement.all(params) as TransactionRow[]) {
         found.push({ ...row, id: row.id * TRANSACTIONS_PER_ENTRY, order_id: null, trade_id: null });
       }
     }

@@ -311,6 +311,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     findEnded: (userId, orderId) => history.endedOrder(userId, orderId),
     tie: (orderIds, tied) =>
       writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
+    usualMergeFeeBps: config.mergeFeeBps,
   });
   const writer = new AccountWriter({
     mailbox: new PortMailbox(threads.port, threads.posted, threads.journalWaker),

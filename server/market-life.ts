@@ -7,6 +7,7 @@ import { MARKET_STATUSES, MarketStatus } from "../engine/constants.ts";
 import type { ApprovalRow } from "../engine/journal/load.ts";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
 import { FULL_PRICE_BPS } from "../engine/limits.ts";
+import { equalPart } from "../engine/money.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { Alone } from "./alone.ts";
@@ -181,7 +182,7 @@ export class MarketLife {
     return this.settle(market, MarketStatus.resolved, payoutsOf(market, resolution), note, operator, context);
   }
 
-  /** Pays all outcomes of a closed market alike. @returns as `settle` @throws ApiError */
+  /** Pays all outcomes of a closed market alike, the first ones a BPS more where 10000 doesn't divide. @returns as `settle` @throws ApiError */
   async void(
     market: Market,
     note: string | null,
@@ -189,7 +190,7 @@ export class MarketLife {
     context: RequestContext,
   ): Promise<ApprovalRow | null> {
     const count = market.outcomes.length;
-    const payouts = new Array<number>(count).fill(Math.floor(FULL_PRICE_BPS / count));
+    const payouts = Array.from({ length: count }, (_, i) => equalPart(FULL_PRICE_BPS, i, count));
     return this.settle(market, MarketStatus.voided, payouts, note, operator, context);
   }
 

@@ -13,7 +13,7 @@ import {
   MICRO_PER_SHARE,
   MIN_PRICE_BPS,
 } from "../engine/limits.ts";
-import { MS_PER_DAY, notionalMicro, utcDay } from "../engine/money.ts";
+import { MS_PER_DAY, mergeFeeBps, notionalMicro, utcDay } from "../engine/money.ts";
 import * as R from "../engine/records.ts";
 import { fingerprintOf } from "./client-order-ids.ts";
 import type { EngineLink } from "./engine-links.ts";
@@ -73,6 +73,8 @@ export interface Trader {
   readonly userId: number;
   /** micro-USDC of activity a UTC day. */
   readonly dailyLimit: number;
+  /** What the user pays for merging, BPS of 1 USDC a set; null: as everybody. */
+  readonly mergeFee: number | null;
   /** The request came with a personal access token. */
   readonly pat: boolean;
 }
@@ -107,6 +109,8 @@ export interface OrderEntryOptions {
   readonly findEnded: (userId: number, orderId: number) => Promise<EndedOrder | null>;
   /** Has durable orders end with their connections, should the exchange crash, or no longer. */
   readonly tie: (orderIds: readonly number[], tied: boolean) => Promise<unknown>;
+  /** What merging costs users without terms of their own, BPS of 1 USDC a set. */
+  readonly usualMergeFeeBps: number;
 }
 
 /** What some placements come to, beside what is held already. */
@@ -119,11 +123,13 @@ interface Needs {
 
 export class OrderEntry {
   private readonly exchange: Exchange;
+  private readonly usualMergeFeeBps: number;
   private readonly findEnded: OrderEntryOptions["findEnded"];
   private readonly tie: OrderEntryOptions["tie"];
 
   constructor(options: OrderEntryOptions) {
     this.exchange = options.exchange;
+    this.usualMergeFeeBps = options.usualMergeFeeBps;
     this.findEnded = options.findEnded;
     this.tie = options.tie;
   }
@@ -533,7 +539,7 @@ export class OrderEntry {
   // ---------------------------------------------------------------- complete sets
 
   /**
-   * Turns USDC into complete sets (or back); `answer` gets {market_id, quantity}.
+   * Turns USDC into complete sets, or back for the user's merge fee of now; `answer` gets {market_id, quantity, fee}.
    * @param begin called once nothing can refuse it any more, before it is done @throws ApiError
    */
   changeSets(
@@ -566,7 +572,8 @@ export class OrderEntry {
     if (split) ledger.hold(userId, amount);
     else for (const outcome of market.outcomes) ledger.holdShares(userId, outcome.id, quantity);
     const kind = split ? R.CommandKind.splitSets : R.CommandKind.mergeSets;
-    links.push(link, R.packCancel(kind, 0, 0), 0, userId, 0, 0, quantity, marketId, reference, 0, now, 0, 0);
+    const fee = split ? 0 : mergeFeeBps(trader, this.usualMergeFeeBps);
+    links.push(link, R.packCancel(kind, 0, 0), 0, userId, 0, fee, quantity, marketId, reference, 0, now, 0, 0);
     exchange.schedule();
   }
 

@@ -663,7 +663,11 @@ export const Balance = closed({
   held: money("by live buy orders and pending withdrawals"),
   total: money("available + held"),
 });
-export const SetsChange = closed({ market_id: Id, quantity: about(Quantity, "complete sets") });
+export const SetsChange = closed({
+  market_id: Id,
+  quantity: about(Quantity, "complete sets"),
+  fee: money("of a merge: what the house kept of its 1 USDC a set"),
+});
 export const Transaction = closed({
   id: Id,
   type: names(TRANSACTION_TYPES),

@@ -80,7 +80,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
               checkLive(principal, kept.at);
               return new Promise((data, error) => change(kept.at, { data, error }, kept));
             },
-            repeat: () => setsJson(market_id, quantity),
+            repeat: ({ fee }) => setsJson(market_id, quantity, fee),
           },
         );
       },

@@ -6,6 +6,7 @@ import { CANDLE_MINUTES, MarketStatus, OrderStatus, REASONS } from "../constants
 import {
   DAILY_ACTIVITY_LIMIT_MICRO,
   FULL_PRICE_BPS,
+  MAX_MERGE_FEE_BPS,
   MAX_OUTCOMES,
   MAX_OWN_RATE_BPS,
   MAX_PRICE_BPS,
@@ -44,7 +45,8 @@ const CODES: readonly (readonly [table: string, wrong: string])[] = [
     `NOT CASE type WHEN 'deposit' THEN amount > 0 WHEN 'withdrawal' THEN amount < 0 WHEN 'settlement' THEN
          user_id > 0 AND amount >= 0 AND quantity > 0 AND market_id IS NOT NULL AND outcome_id IS NOT NULL
        WHEN 'split' THEN user_id > 0 AND amount < 0 AND amount % ${MICRO_PER_SHARE} = 0 AND market_id IS NOT NULL
-       WHEN 'merge' THEN user_id > 0 AND amount > 0 AND amount % ${MICRO_PER_SHARE} = 0 AND market_id IS NOT NULL ELSE 0 END`,
+       WHEN 'merge' THEN user_id > 0 AND amount > 0 AND amount % ${MICRO_PER_SHARE} = 0 AND market_id IS NOT NULL
+       WHEN 'fee' THEN user_id > 0 AND amount < 0 AND market_id IS NOT NULL ELSE 0 END`,
   ],
   ["withdrawals", "status NOT IN ('pending', 'paid', 'refused', 'canceled')"],
   ["identity_applications", "status NOT IN ('pending', 'approved', 'refused')"],
@@ -83,6 +85,9 @@ const LENGTHS = `(SELECT value AS minutes FROM json_each('${JSON.stringify(Objec
 const TRADES_OF_LENGTHS = `${LENGTHS} CROSS JOIN fills`;
 const OF_CANDLE = `c.outcome_id = fills.outcome_id AND c.interval = minutes
   AND c.open_time = created_at - created_at % (minutes * 60000) AND c.last_fill_id >= fills.id`;
+
+/** The last fill or entry that was booked before rebates were bounded and voided sets paid 1 USDC. */
+const OLD_REBATES = "(SELECT value FROM meta WHERE key = 'old_rebates')";
 
 export const INVARIANTS: readonly Invariant[] = [
   {
@@ -145,14 +150,14 @@ export const INVARIANTS: readonly Invariant[] = [
      WHERE before + amount <> balance_after OR (next IS NULL AND balance IS NOT balance_after)`,
   },
   {
-    name: "the house has what fees, rebates, mints and settlements left, and what operators put in and took out",
+    name: "the house has what fees, rebates, mints, merges and settlements left, and what operators put in and took out",
     of: ["fills", "entries", "markets"],
     sql: `SELECT house FROM totals WHERE house <>
        (SELECT coalesce(sum(CASE side WHEN 1 THEN 1 ELSE -1 END * price * quantity * 100 + fee - rebate), 0) FROM fills)
        - (SELECT coalesce(sum(CASE match_type WHEN 1 THEN 1 WHEN 2 THEN -1 ELSE 0 END * quantity), 0) * 1000000
           FROM fills WHERE role = 1)
        + (SELECT coalesce(sum(settled_sets), 0) * 1000000 FROM markets)
-       - (SELECT coalesce(sum(amount), 0) FROM entries WHERE type = 'settlement')
+       - (SELECT coalesce(sum(amount), 0) FROM entries WHERE type IN ('settlement', 'fee'))
        + (SELECT coalesce(sum(amount), 0) FROM entries WHERE user_id = 0)`,
   },
   {
@@ -161,6 +166,19 @@ export const INVARIANTS: readonly Invariant[] = [
     sql: `SELECT id, fee, rebate FROM fills WHERE fee < 0 OR rebate < 0 OR (side = 1 AND fee <> 0) OR (role = 1 AND rebate <> 0)
        OR (fee - 1) * ${FULL_PRICE_BPS} >= price * quantity * 100 * ${MAX_OWN_RATE_BPS}
        OR rebate * ${FULL_PRICE_BPS} > price * quantity * 100 * ${MAX_OWN_RATE_BPS}`,
+  },
+  {
+    name: "the rebates of a match come out of its fees",
+    of: ["fills"],
+    sql: `SELECT match_id, sum(fee) AS fees, sum(rebate) AS rebates FROM fills
+     WHERE id > ${OLD_REBATES} GROUP BY match_id HAVING rebates > fees`,
+  },
+  {
+    name: "each merge fee stands behind its merge, and is a part of it",
+    of: ["entries"],
+    sql: `SELECT f.id, f.amount FROM entries f LEFT JOIN entries m ON m.id = f.id - 1
+     WHERE f.type = 'fee' AND ((m.type, m.user_id, m.market_id, m.created_at) IS NOT ('merge', f.user_id, f.market_id, f.created_at)
+       OR -f.amount * ${FULL_PRICE_BPS} > m.amount * ${MAX_MERGE_FEE_BPS} OR f.amount * ${FULL_PRICE_BPS} % m.amount <> 0)`,
   },
   {
     name: "each account's activity = the notional of its fills of that day",
@@ -184,12 +202,18 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: "a resolved market has no collateral, no share and no order left, and its payouts are whole or equal parts",
     of: ["markets", "outcomes", "positions", "orders"],
+    // What the parts leave goes to the first outcomes; markets that were voided before that rule have parts all alike.
     sql: `SELECT m.id FROM markets m
-       JOIN (SELECT market_id, count(*) AS outcomes, count(payout) AS known, sum(payout) AS total, min(payout) AS least,
-         max(payout) AS most FROM outcomes GROUP BY market_id) o ON o.market_id = m.id
+       JOIN (SELECT market_id, max(parts) AS outcomes, count(payout) AS known, sum(payout) AS total, min(payout) AS least,
+           sum(payout <> ${FULL_PRICE_BPS} / parts + (position < ${FULL_PRICE_BPS} % parts)) AS off,
+           sum(payout <> ${FULL_PRICE_BPS} / parts) AS uneven
+         FROM (SELECT *, count(*) OVER (PARTITION BY market_id) AS parts FROM outcomes) GROUP BY market_id) o
+         ON o.market_id = m.id
+       LEFT JOIN (SELECT market_id, max(id) AS paid FROM entries WHERE type = 'settlement' GROUP BY market_id) e
+         ON e.market_id = m.id
        WHERE CASE WHEN status IN (4, 5) THEN sets <> 0 OR resolved_at IS NULL OR known <> outcomes OR least < 0
            OR (status = 4 AND total <> ${FULL_PRICE_BPS})
-           OR (status = 5 AND (least <> most OR most <> ${FULL_PRICE_BPS} / outcomes))
+           OR (status = 5 AND off > 0 AND (uneven > 0 OR coalesce(paid, 0) > ${OLD_REBATES}))
          ELSE settled_sets <> 0 OR resolved_at IS NOT NULL OR known <> 0 END
      UNION ALL SELECT market_id FROM positions JOIN outcomes ON id = outcome_id
        WHERE quantity > 0 AND market_id IN (SELECT id FROM markets WHERE status IN (4, 5))
@@ -344,7 +368,8 @@ export const INVARIANTS: readonly Invariant[] = [
     sql: `SELECT key, value FROM (
        SELECT 'orders_listed' AS key, last_order_id AS last FROM totals
        UNION ALL SELECT 'newest_order', last_order_id FROM totals UNION ALL SELECT 'newest_fill', last_entry_id FROM totals
-       UNION ALL SELECT 'newest_update', order_updates FROM totals UNION ALL SELECT 'orders_told', order_updates FROM totals UNION ALL SELECT 'candles_fill', last_entry_id FROM totals)
+       UNION ALL SELECT 'newest_update', order_updates FROM totals UNION ALL SELECT 'orders_told', order_updates FROM totals UNION ALL SELECT 'candles_fill', last_entry_id FROM totals
+       UNION ALL SELECT 'old_rebates', last_entry_id FROM totals)
      LEFT JOIN meta USING (key) WHERE value IS NULL OR value NOT BETWEEN 0 AND last`,
   },
   {

@@ -13,8 +13,9 @@ import type Database from "better-sqlite3";
 import { check } from "../check.ts";
 import { isFinal, MarketStatus, OrderStatus, Role } from "../constants.ts";
 import { IdSet } from "../id-set.ts";
-import { isBalanced, Ledger } from "../ledger.ts";
+import { addsUp, Ledger } from "../ledger.ts";
 import { KEEP_UPDATES_MS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
+import { matchFeesMicro, nextRecord } from "../match-fees.ts";
 import type { MicroClock } from "../micro-clock.ts";
 import { makerRebateBps, notionalMicro, tradingFeeBps } from "../money.ts";
 import type { OrderTexts } from "../order-texts.ts";
@@ -377,10 +378,20 @@ export class Journal {
 
   /** The user's own fee and rebate as records.ts packs them, 0 where they are the usual ones. */
   private ratesOf(user: number, pat: boolean): number {
-    if (this.terms.size === 0) return 0;
     const terms = this.terms.get(user);
     if (terms === undefined) return 0;
     return R.packRates(tradingFeeBps(terms), makerRebateBps(terms, pat));
+  }
+
+  /** Writes their users' own rates into the fills of the match that begins at word `w`: its fees depend on all of them. */
+  private writeRates(words: Int32Array, w: number): void {
+    if (this.terms.size === 0) return;
+    for (let at = w; ; at = nextRecord(words, at)) {
+      const packed = words[at]!;
+      const rates = this.ratesOf(words[at + R.W_USER]!, (packed & R.FLAG_PAT) !== 0);
+      if (rates !== 0) words[at + R.W_REFERENCE] = R.withRates(words[at + R.W_REFERENCE]!, rates);
+      if ((packed & R.FLAG_MATCH_END) !== 0) return;
+    }
   }
 
   private addMarket(market: number, first: number, outcomes: number): void {
@@ -508,12 +519,15 @@ export class Journal {
     const touch = this.touch(gateIndex, words, doubles, w);
     const id = ++this.lastEntryId;
     this.touchFill[touch] = id;
-    if (words[w + R.W_REFERENCE] === 0) this.matchId = id;
+    if (R.legOf(words[w + R.W_REFERENCE]!) === 0) {
+      this.matchId = id;
+      this.writeRates(words, w);
+      this.ledger.beginMatch(matchFeesMicro(words, w));
+    }
     doubles[d + R.D_FILL_ID] = id;
     const side = R.sideOf(packed);
     const pat = (packed & R.FLAG_PAT) !== 0;
-    const rates = this.ratesOf(user, pat);
-    if (rates !== 0) words[w + R.W_REFERENCE] = R.withRates(words[w + R.W_REFERENCE]!, rates);
+    const rates = R.ratesOf(words[w + R.W_REFERENCE]!);
     this.positions.add(
       this.ledger.fill(user, market, outcome, side, price, quantity, matchType, role, pat, ends, at, rates),
     );
@@ -573,8 +587,9 @@ export class Journal {
     const count = this.outcomeCountOf[market]!;
     const split = R.kindOf(words[w]!) === R.EventKind.setsSplit;
     const before = this.ledger.balance(user);
+    let fee = 0;
     if (split) this.ledger.split(user, market, first, count, quantity);
-    else this.ledger.merge(user, market, first, count, quantity);
+    else fee = this.ledger.merge(user, market, first, count, quantity, words[w + R.W_PRICE]!);
     const after = this.ledger.balance(user);
     this.begin();
     const id = ++this.lastEntryId;
@@ -582,8 +597,10 @@ export class Journal {
     doubles[(w >> 1) + R.D_FILL_ID] = id;
     const type = split ? "split" : "merge";
     const lastFill = this.chains.newestFill(user);
-    this.statements.insertSetsEntry.run(id, user, type, after - before, after, market, at, lastFill);
-    this.keys.arrived(words[w + R.W_REFERENCE]!, id, 0);
+    const { insertSetsEntry } = this.statements;
+    insertSetsEntry.run(id, user, type, after + fee - before, after + fee, market, at, lastFill);
+    if (fee > 0) insertSetsEntry.run(++this.lastEntryId, user, "fee", -fee, after, market, at, lastFill);
+    this.keys.arrived(words[w + R.W_REFERENCE]!, id, fee);
     this.users.add(user);
     this.markets.add(market);
     for (let i = 0; i < count; i++) this.positions.add(this.ledger.findPosition(user, first + i));
@@ -682,7 +699,8 @@ export class Journal {
     this.chains.write(this.lastNumbers(), false);
     while (this.updates.isPruningDue) this.updates.prune(this.now(), this.states.told);
     this.candles.write(this.lastEntryId, false);
-    check(isBalanced(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
+    this.ledger.endBatch();
+    check(addsUp(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
     const at = this.now();
     const { deposits, withdrawals, usersTotal, collateral, house } = this.ledger.totals;
     this.sequence++;

@@ -5,7 +5,7 @@
 import type Database from "better-sqlite3";
 import { check } from "../check.ts";
 import { OrderStatus } from "../constants.ts";
-import { isBalanced, type Ledger } from "../ledger.ts";
+import { addsUp, type Ledger } from "../ledger.ts";
 import { MICRO_PER_SHARE } from "../limits.ts";
 import { MinHeap } from "../min-heap.ts";
 
@@ -62,14 +62,14 @@ export interface LedgerState {
 export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
   const totals = db.prepare("SELECT * FROM totals").get() as Record<string, number>;
   const meta = new Map(db.prepare("SELECT key, value FROM meta").raw().all() as [string, number][]);
-  Object.assign(ledger.totals, {
-    deposits: totals["deposits"],
-    withdrawals: totals["withdrawals"],
-    usersTotal: totals["users_total"],
-    collateral: totals["collateral"],
-    house: totals["house"],
+  ledger.restoreTotals({
+    deposits: totals["deposits"]!,
+    withdrawals: totals["withdrawals"]!,
+    usersTotal: totals["users_total"]!,
+    collateral: totals["collateral"]!,
+    house: totals["house"]!,
   });
-  check(isBalanced(ledger.totals), "the database's sums balance");
+  check(addsUp(ledger.totals), "the database's sums balance");
 
   let usersTotal = 0;
   for (const row of db.prepare("SELECT user_id, balance, activity_day, activity_used FROM accounts").raw().iterate()) {

@@ -395,5 +395,10 @@ export const MIGRATIONS: readonly string[] = [
   -- How an account came to what it has, among all that was noted of it: trail-reader.ts.
   CREATE INDEX audit_trail ON audit_log (user_id, action, subject)
     WHERE action IN ('wallet.deposit', 'user.set_terms', 'identity.approve', 'identity.refuse');
+
+  -- Up to which fill or entry rebates were not bounded by their match's fees, and voided sets could pay less than 1 USDC.
+  INSERT INTO meta SELECT 'old_rebates', last_entry_id FROM totals;
+  -- What merging cost (entries of type fee) is looked for among any number of splits and merges.
+  CREATE INDEX merge_fees ON entries (user_id) WHERE type = 'fee';
   `,
 ];

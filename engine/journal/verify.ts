@@ -23,6 +23,7 @@ export function verifyDatabase(db: Database.Database): Finding[] {
     return [
       fileIsIntact(db, "integrity_check"),
       sumsBalance(db),
+      houseOwesNobody(db),
       idsEndAsRecorded(db),
       ...INVARIANTS.map((invariant) => holds(db, invariant, counts)),
     ];
@@ -60,6 +61,12 @@ function sumsBalance(db: Database.Database): Finding {
   const balance = `deposits ${deposits} - withdrawals ${withdrawals} = balances ${users_total} + collateral ${collateral} + house ${house}`;
   const figures = isRecorded ? balance : `${balance}; recorded ${JSON.stringify(recorded)}`;
   return { name: "deposits - withdrawals = balances + collateral + house", ok, figures };
+}
+
+/** GET /solvency isn't balanced without it. A copy of a database with such a house is a good copy all the same. */
+function houseOwesNobody(db: Database.Database): Finding {
+  const house = db.prepare("SELECT house FROM totals").pluck().get() as number | undefined;
+  return { name: "the house is not below zero", ok: house !== undefined && house >= 0, figures: `house ${house}` };
 }
 
 const SHOWN = 5;

@@ -132,7 +132,7 @@ export type AccountWrite =
     }
   /**
    * Pays all holders of a closed market whose orders are gone, in this one transaction.
-   * payouts: BPS of each outcome; what they lack to 10000 is the house's.
+   * payouts: BPS of each outcome, which come to 10000.
    */
   | {
       kind: "settleMarket";
@@ -345,7 +345,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
     const { ledger } = context;
     const { first, count } = context.outcomesOf(marketId);
     check(payouts.length === count, "each outcome has a payout");
-    check(payouts.reduce((sum, bps) => sum + bps, 0) <= FULL_PRICE_BPS, "payouts are no more than a set is worth");
+    check(payouts.reduce((sum, bps) => sum + bps, 0) === FULL_PRICE_BPS, "payouts come to what a set is worth");
     check(marketStatus.get(marketId) === MarketStatus.closed, "a market is closed before it is settled");
     const positions = ledger.holders(first, count);
     const users = new Int32Array(positions.length);

@@ -347,14 +347,14 @@ export const WALLET_TEXTS: OperationTexts = {
     tag: "Wallet",
     errors: [404, 409, 422],
     body: { market_id: 1, quantity: 100 } satisfies Static<typeof S.ChangeSets>,
-    response: { market_id: 1, quantity: 100 } satisfies Static<typeof S.SetsChange>,
+    response: { market_id: 1, quantity: 100, fee: 0 } satisfies Static<typeof S.SetsChange>,
   },
   "POST /wallet/merge": {
     id: "mergeSets",
     tag: "Wallet",
     errors: [404, 409, 422],
     body: { market_id: 1, quantity: 40 } satisfies Static<typeof S.ChangeSets>,
-    response: { market_id: 1, quantity: 40 } satisfies Static<typeof S.SetsChange>,
+    response: { market_id: 1, quantity: 40, fee: 0 } satisfies Static<typeof S.SetsChange>,
   },
   "GET /me/positions": {
     id: "listPositions",

@@ -58,6 +58,8 @@ test("schema 1, with look-up tables that lag behind", () => {
     [3, 0],
     [8, 7],
   ]);
+  // What was booked before rebates were bounded is not held to that.
+  expect(raw("SELECT value FROM meta WHERE key = 'old_rebates'")).toEqual([[8]]);
   expect(raw("SELECT id, previous_of_user, previous_of_order, previous_of_market FROM fills WHERE id > 5")).toEqual([
     [6, 4, 4, 0],
     [7, 5, 0, 5],

@@ -1,12 +1,13 @@
 /**
- * The ledger beside the reference's plain maps: random matches of each kind, splits and merges, with and without PAT,
- * over several days; the sums balance after each step. The arithmetic beside BigInt up to its bounds.
+ * The ledger beside the reference's plain maps: random matches of each kind, splits and merges, with and without PAT
+ * and terms, over several days; after each step the sums balance, and no match has lowered the house. The arithmetic beside BigInt up to its bounds.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MatchType, Role, Side } from "../../engine/constants.ts";
 import { isBalanced, Ledger } from "../../engine/ledger.ts";
 import {
+  MAX_MERGE_FEE_BPS,
   MAX_MONEY_MICRO,
   MAX_OUTCOMES,
   MAX_OWN_RATE_BPS,
@@ -25,7 +26,7 @@ import {
   utcDay,
 } from "../../engine/money.ts";
 import * as R from "../../engine/records.ts";
-import { feeOn, type Leg, notional, ReferenceExchange, rebateOn } from "./support/reference.ts";
+import { feeOn, type Leg, notional, ReferenceExchange, ratesOf, rebateOn } from "./support/reference.ts";
 
 const price = fc.integer({ min: 1, max: MAX_PRICE_BPS });
 const quantity = fc.oneof(
@@ -122,19 +123,24 @@ class Pair {
     });
     const shares = Math.min(most, ...affordable.map((count) => Math.floor(count / USERS.length) || count));
     if (shares < 1 || !this.ownsAll(legs, shares)) return;
-    legs.forEach(({ user, outcome, side, price: p, rebateFor }, i) => {
+    const rates = ratesOf(shares, legs);
+    const before = ledger.totals.house;
+    ledger.beginMatch(rates.reduce((sum, { fee }) => sum + fee, 0));
+    legs.forEach(({ user, outcome, side, price: p, rebateFor, own }, i) => {
       const last = i === legs.length - 1;
       const role = last ? Role.taker : Role.maker;
       const at = this.day * MS_PER_DAY + i;
-      ledger.fill(user, marketId, outcome, side, p, shares, MATCH_TYPES[type], role, rebateFor === true, last, at);
+      const packed = own === undefined ? 0 : R.packRates(own.fee, own.rebate);
+      const kind = MATCH_TYPES[type];
+      ledger.fill(user, marketId, outcome, side, p, shares, kind, role, rebateFor === true, last, at, packed);
       const n = notional(p, shares);
-      expect(ledger.lastFee).toBe(side === Side.sell ? feeOn(n) : 0);
-      expect(ledger.lastRebate).toBe(rebateFor === null ? 0 : rebateOn(n, rebateFor));
+      expect({ fee: ledger.lastFee, rebate: ledger.lastRebate }).toEqual(rates[i]);
       const today = this.activityDay.get(user);
       const used = today?.day === this.day ? today.used : 0;
       this.activityDay.set(user, { day: this.day, used: used + n });
     });
     reference.match(marketId, type, shares, legs);
+    expect(ledger.totals.house).toBeGreaterThanOrEqual(before);
   }
 
   /** True when each seller has the shares for all of its legs together. */
@@ -146,7 +152,7 @@ class Pair {
     });
   }
 
-  changeSets(user: number, marketId: number, most: number, split: boolean): void {
+  changeSets(user: number, marketId: number, most: number, split: boolean, feeBps: number): void {
     const outcomes = MARKETS.get(marketId)!;
     const { ledger, reference } = this;
     const owned = outcomes.map((outcome) => reference.holding(user, outcome).quantity);
@@ -154,9 +160,13 @@ class Pair {
       ? Math.min(most, Math.floor(reference.balance(user) / MICRO_PER_SHARE))
       : Math.min(most, ...owned);
     if (count < 1) return;
-    const name = split ? "split" : "merge";
-    ledger[name](user, marketId, outcomes[0]!, outcomes.length, count);
-    expect(reference[name](user, marketId, count)).toBeNull();
+    if (split) {
+      ledger.split(user, marketId, outcomes[0]!, outcomes.length, count);
+      expect(reference.split(user, marketId, count)).toBeNull();
+      return;
+    }
+    expect(ledger.merge(user, marketId, outcomes[0]!, outcomes.length, count, feeBps)).toBe(count * feeBps * 100);
+    expect(reference.merge(user, marketId, count, feeBps)).toBeNull();
   }
 
   withdraw(user: number, most: number): void {
@@ -192,6 +202,7 @@ class Pair {
   compare(): void {
     const { ledger, reference } = this;
     expect(isBalanced(ledger.totals)).toBe(true);
+    ledger.endBatch();
     const { deposits, withdrawals, usersTotal, collateral, house } = reference;
     expect(ledger.totals).toEqual({ deposits, withdrawals, usersTotal, collateral, house });
     for (const [id, outcomes] of MARKETS) {
@@ -222,23 +233,35 @@ const marketId = fc.constantFrom(...MARKETS.keys());
 const most = fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 1_000_000 }));
 const pats = fc.array(fc.boolean(), { minLength: 5, maxLength: 5 });
 const users = fc.array(user, { minLength: 5, maxLength: 5 });
+/** Terms of their own: rebates above fees too, as operators could set them once. */
+const terms = fc.array(
+  fc.option(
+    fc.record({ fee: fc.constantFrom(0, 1, 3, 150, MAX_OWN_RATE_BPS), rebate: fc.constantFrom(0, 4, 10, 150) }),
+    { nil: undefined },
+  ),
+  { minLength: 5, maxLength: 5 },
+);
 
 const directStep = fc
-  .record({ marketId, at: fc.nat(4), maker: user, taker: user, price, most, pat: fc.boolean(), buys: fc.boolean() })
-  .map(({ marketId: id, at, maker, taker, price: p, most: count, pat, buys }): Step => {
+  .record({ marketId, at: fc.nat(4), users, terms, price, most, pat: fc.boolean(), buys: fc.boolean() })
+  .map(({ marketId: id, at, users: [maker, taker], terms: own, price: p, most: count, pat, buys }): Step => {
     const outcomes = MARKETS.get(id)!;
     const outcome = outcomes[at % outcomes.length]!;
     const sides = buys ? [Side.sell, Side.buy] : [Side.buy, Side.sell];
     return (pair) =>
       pair.match(id, "direct", count, [
-        { user: maker, outcome, side: sides[0]!, price: p, rebateFor: pat },
-        { user: taker, outcome, side: sides[1]!, price: p, rebateFor: null },
+        { user: maker!, outcome, side: sides[0]!, price: p, rebateFor: pat, own: own[0] },
+        { user: taker!, outcome, side: sides[1]!, price: p, rebateFor: null, own: own[1] },
       ]);
   });
 
 const setStep = fc
-  .record({ marketId, users, pats, most, prices: fc.array(price, { minLength: 5, maxLength: 5 }), mint: fc.boolean() })
-  .map(({ marketId: id, users: owners, pats: with_, most: count, prices, mint }): Step => {
+  .record({
+    ...{ marketId, users, terms, pats, most },
+    prices: fc.array(price, { minLength: 5, maxLength: 5 }),
+    mint: fc.boolean(),
+  })
+  .map(({ marketId: id, users: owners, terms: own, pats: with_, most: count, prices, mint }): Step => {
     const outcomes = MARKETS.get(id)!;
     const makers = prices.slice(0, outcomes.length - 1);
     const sum = makers.reduce((total, p) => total + p, 0);
@@ -248,15 +271,17 @@ const setStep = fc
     const legs = [...scaled, Math.max(1, rest)].map((p, i): Leg => {
       const last = i === scaled.length;
       const side = mint ? Side.buy : Side.sell;
-      return { user: owners[i]!, outcome: outcomes[i]!, side, price: p, rebateFor: last ? null : with_[i]! };
+      const rebateFor = last ? null : with_[i]!;
+      return { user: owners[i]!, outcome: outcomes[i]!, side, price: p, rebateFor, own: own[i] };
     });
     return (pair) => pair.match(id, mint ? "mint" : "merge", count, legs);
   });
 
-const splitStep = fc.record({ user, marketId, most, split: fc.boolean() }).map(
-  ({ user: who, marketId: id, most: count, split }): Step =>
+const feeBps = fc.constantFrom(0, 0, 1, 33, MAX_MERGE_FEE_BPS);
+const splitStep = fc.record({ user, marketId, most, feeBps, split: fc.boolean() }).map(
+  ({ user: who, marketId: id, most: count, feeBps: bps, split }): Step =>
     (pair) =>
-      pair.changeSets(who, id, count, split),
+      pair.changeSets(who, id, count, split, bps),
 );
 
 const withdrawStep = fc.record({ user, amount: fc.integer({ min: 1, max: 1_000_000_000 }) }).map(
@@ -286,7 +311,7 @@ const settleStep = fc
       chosen.reduce((total, part) => total + part, 0),
     );
     const payouts = chosen.map((part, i) => {
-      if (kind === "void") return Math.floor(10_000 / length);
+      if (kind === "void") return Math.floor(10_000 / length) + (i < 10_000 % length ? 1 : 0);
       if (kind === "winner") return i === parts[0]! % length ? 10_000 : 0;
       return Math.floor((part * 10_000) / sum);
     });
@@ -329,7 +354,8 @@ describe("beside the reference", () => {
     };
     pair.match(2, "mint", 3, [leg(1, 3, 9_999, true), leg(2, 4, 9_999, false), leg(3, 5, 1, null)]);
     pair.compare();
-    expect(pair.ledger.totals.house).toBe(9_999 * 3 * 100 - 2_999 - 1_499);
+    // Nobody sells in a mint: there is no fee, and so no rebate.
+    expect(pair.ledger.totals.house).toBe(9_999 * 3 * 100);
   });
 
   test("cost parts of a set that doesn't divide add up, first outcomes first", () => {
@@ -339,7 +365,7 @@ describe("beside the reference", () => {
     expect([3, 4, 5].map((outcome) => ledger.cost(ledger.findPosition(1, outcome)))).toEqual([
       333_334, 333_333, 333_333,
     ]);
-    ledger.merge(1, 2, 3, 3, 1);
+    expect(ledger.merge(1, 2, 3, 3, 1, 0)).toBe(0);
     for (const outcome of [3, 4, 5]) {
       const at = ledger.findPosition(1, outcome);
       expect([ledger.quantity(at), ledger.cost(at), ledger.realizedPnl(at)]).toEqual([0, 0, 0]);
@@ -379,7 +405,25 @@ describe("what must not happen ends the process", () => {
       "a settlement while an order holds shares",
       (ledger) => [ledger.split(1, 1, 1, 2, 1), ledger.holdShares(1, 1, 1), ledger.settle(1, 10_000)],
     ],
-    ["a merge of sets that aren't there", (ledger) => ledger.merge(1, 1, 1, 2, 1)],
+    ["a merge of sets that aren't there", (ledger) => ledger.merge(1, 1, 1, 2, 1, 0)],
+    [
+      "a house that something else than a withdrawal lowered",
+      (ledger) => {
+        ledger.fundHouse(10);
+        ledger.endBatch();
+        ledger.totals.house -= 1;
+        ledger.endBatch();
+      },
+    ],
+    [
+      "a match that lowers the house",
+      (ledger) => {
+        ledger.beginMatch(0);
+        ledger.totals.house -= MICRO_PER_SHARE;
+        ledger.fill(1, 1, 1, Side.buy, 5_000, 1, MatchType.direct, Role.taker, false, true, 0);
+        ledger.fill(1, 1, 1, Side.sell, 5_000, 1, MatchType.direct, Role.taker, false, true, 0);
+      },
+    ],
     [
       "a purchase beyond the balance",
       (ledger) => ledger.fill(1, 1, 1, Side.buy, 5_000, 3, MatchType.direct, Role.taker, false, true, 0),

@@ -336,16 +336,16 @@ describe("money", () => {
     const taker = await users[2]!.place(terms(market, 2, BUY, 5_000, 6));
     const prices = [2_500, 3_003, 10_000 - 2_500 - 3_003];
     const after = await users[0]!.solvency();
-    let rebates = 0;
     for (const [i, user] of users.entries()) {
       const n = notional(prices[i]!, 5);
-      const rebate = i === 2 ? 0 : rebateOn(n, true);
-      rebates += rebate;
-      expect(await user.balance()).toMatchObject({ total: 10_000 * USDC - n + rebate });
+      // Nobody sells, so there is no fee that could pay a rebate.
+      expect(await user.balance()).toMatchObject({ total: 10_000 * USDC - n });
+      const [fill] = await user.all<OwnFillJson>(`/me/fills?market_id=${market.id}`);
+      expect(fill).toMatchObject({ role: i === 2 ? "taker" : "maker", match_type: "mint", fee: 0, rebate: 0 });
       expect(await user.position(market.outcomes[i]!)).toMatchObject({ quantity: 5, cost: n });
     }
     expect(after.collateral - before.collateral).toBe(5 * USDC);
-    expect(after.house - before.house).toBe(-rebates);
+    expect(after.house).toBe(before.house);
     const order = await users[2]!.order(taker.id);
     expect(order).toMatchObject({ status: "partially_filled", filled: 5, remaining: 1 });
     expect(order.trades).toMatchObject([{ price: 4_497, quantity: 5, role: "taker", match_type: "mint", fee: 0 }]);
@@ -362,8 +362,7 @@ describe("money", () => {
     await users[2]!.place(terms(market, 2, BUY, 10, 2));
     const after = await users[0]!.solvency();
     expect(await users[2]!.balance()).toMatchObject({ held: 0, total: 10_000 * USDC - notional(1, 2) });
-    const rebates = rebateOn(notional(6_000, 2), true) + rebateOn(notional(5_000, 2), true);
-    expect(after.house - before.house).toBe(notional(11_001 - 10_000, 2) - rebates);
+    expect(after.house - before.house).toBe(notional(11_001 - 10_000, 2));
     expect(after.collateral - before.collateral).toBe(2 * USDC);
   });
 

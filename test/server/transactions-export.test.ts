@@ -44,7 +44,7 @@ describe("a file", () => {
   beforeAll(async () => {
     const chief = { role: "operator", password: PASSWORD } as const;
     const named = { reader: { scopes: [["orders:write"]] }, investor: {}, chief };
-    world = await World.start({ users: 2, named, env: { PUBLIC_URL } });
+    world = await World.start({ users: 2, named, env: { PUBLIC_URL, MERGE_FEE: "25" } });
     market = world.market();
     trader = world.user();
     const other = world.user();
@@ -57,6 +57,8 @@ describe("a file", () => {
       await other.data("POST", "/orders/batch", { operations: orders(BUY, 1_000) });
       await other.data("POST", "/orders/batch", { operations: orders(SELL, 900) });
       await trader.data("POST", "/orders/batch", { operations: orders(BUY, 900) });
+      // What merging costs is a fee that no fill has.
+      await trader.data("POST", "/wallet/merge", { market_id: market.id, quantity: 3 });
     }
     await eventually(async () => expect(await trader.all("/orders")).toEqual([]));
   });

@@ -309,11 +309,19 @@ interface FillRow {
   readonly pat: number;
 }
 
-/** Fee and rebate that a fill must have. */
-function expected({ price, quantity, side, role, pat }: FillRow, rates: Rates): [fee: number, rebate: number] {
-  const n = price * quantity * 100;
-  const rebate = pat === 1 ? (rates.patRebate ?? 10) : (rates.makerRebate ?? 5);
-  return [side === SELL ? feeOn(n, rates.tradingFee ?? 150) : 0, role === 0 ? rebateOn(n, rebate) : 0];
+/** Fee and rebate that the fills of one match must have: rebates come out of the match's fees, in the order of its fills. */
+function expected(rows: readonly FillRow[], ratesOf: (user: number) => Rates): [fee: number, rebate: number][] {
+  const fees = rows.map(({ price, quantity, side, user_id }) => {
+    return side === SELL ? feeOn(price * quantity * 100, ratesOf(user_id).tradingFee ?? 150) : 0;
+  });
+  let left = fees.reduce((sum, fee) => sum + fee, 0);
+  return rows.map(({ price, quantity, role, pat, user_id }, i) => {
+    const { patRebate, makerRebate } = ratesOf(user_id);
+    const bps = pat === 1 ? (patRebate ?? 10) : (makerRebate ?? 5);
+    const rebate = role === 0 ? Math.min(left, rebateOn(price * quantity * 100, bps)) : 0;
+    left -= rebate;
+    return [fees[i]!, rebate];
+  });
 }
 
 /** A user's balance, fills and transactions say the same, and so does the database. */
@@ -360,21 +368,26 @@ test("fees and rebates of one's own, by the token, in the fill, the transactions
     const { id } = await client.place(terms(market, 0, SELL, 3_333, 7));
     await eventually(async () => expect((await client.order(id)).status).toBe("filled"));
     const where = "match_id IN (SELECT match_id FROM fills WHERE order_id = ?)";
-    return rowsOf<FillRow>(world.server.dataDir, `${FILLS} WHERE ${where}`, id);
+    return rowsOf<FillRow>(world.server.dataDir, `${FILLS} WHERE ${where} ORDER BY fills.id`, id);
   };
   await maker.place(terms(market, 0, BUY, 3_333, 7));
   const n = 3_333 * 7 * 100;
-  expect((await sell(taker)).map(({ fee, rebate }) => [fee, rebate]).sort()).toEqual(
-    [
-      [0, Math.floor((n * 40) / 10_000)],
-      [Math.ceil(n / 10_000), 0],
-    ].sort(),
-  );
-  await session.client.place(terms(market, 0, BUY, 3_333, 14));
-  expect((await sell(taker)).map(({ rebate }) => rebate)).toContain(Math.floor((n * 30) / 10_000));
+  const sold = async (client: Client) => (await sell(client)).map(({ fee, rebate }) => [fee, rebate]);
+  // The seller pays 1 BPS: the rebate comes to no more.
+  expect(await sold(taker)).toEqual([
+    [0, Math.ceil(n / 10_000)],
+    [Math.ceil(n / 10_000), 0],
+  ]);
+  await setTerms(operator, await idOf("taker"), { trading_fee: 35 });
+  await session.client.place(terms(market, 0, BUY, 3_333, 7));
+  expect((await sold(taker))[0]).toEqual([0, Math.floor((n * 30) / 10_000)]);
+  await maker.place(terms(market, 0, BUY, 3_333, 14));
+  expect((await sold(taker))[0]).toEqual([0, Math.ceil((n * 35) / 10_000)]);
   await restart();
-  const later = await sell(world.client("taker"));
-  expect(later.map(({ fee }) => fee)).toContain(Math.ceil(n / 10_000));
+  expect(await sold(world.client("taker"))).toEqual([
+    [0, Math.ceil((n * 35) / 10_000)],
+    [Math.ceil((n * 35) / 10_000), 0],
+  ]);
   session.client.close();
   const rows = rowsOf<FillRow>(world.server.dataDir, `${FILLS} ORDER BY fills.id`);
   await expectOneStory(world.client("maker"), makerId, rows);
@@ -430,9 +443,10 @@ describe.each([1, 2])("with ENGINE_THREADS=%i", (threads) => {
     const takerOf = new Map(
       rows.filter(({ role }) => role === 1).map(({ match_id, order_id }) => [match_id, order_id]),
     );
-    const wrong = rows.filter((row) => {
-      const [fee, rebate] = expected(row, ratesAt.get(takerOf.get(row.match_id)!)!.get(row.user_id)!);
-      return row.fee !== fee || row.rebate !== rebate;
+    const wrong = [...takerOf.keys()].filter((match) => {
+      const fills = rows.filter(({ match_id }) => match_id === match);
+      const must = expected(fills, (user) => ratesAt.get(takerOf.get(match)!)!.get(user)!);
+      return fills.some(({ fee, rebate }, i) => fee !== must[i]![0] || rebate !== must[i]![1]);
     });
     expect([random.seed, wrong]).toEqual([random.seed, []]);
     for (const [i, id] of ids.entries()) await expectOneStory(traders[i]!, id, rows);

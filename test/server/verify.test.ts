@@ -8,7 +8,7 @@ import { INVARIANTS } from "../../engine/journal/invariants.ts";
 import { Journal } from "../../engine/journal/journal.ts";
 import { USUAL_TERMS } from "../../engine/journal/load.ts";
 import { CommittedTotals } from "../../engine/journal/totals.ts";
-import { verifyDatabase } from "../../engine/journal/verify.ts";
+import { verifyCopy, verifyDatabase } from "../../engine/journal/verify.ts";
 import { type AccountWrite, HOUSE } from "../../engine/journal/writes.ts";
 import { OrderTexts } from "../../engine/order-texts.ts";
 import { solvencyView } from "../../server/views.ts";
@@ -78,7 +78,7 @@ const after: readonly AccountWrite[] = [
   close(RESOLVED),
   close(VOIDED),
   { kind: "settleMarket", marketId: RESOLVED, status: 4, payouts: [2_501, 7_499], note: "read", at },
-  { kind: "settleMarket", marketId: VOIDED, status: 5, payouts: [3_333, 3_333, 3_333], note: null, at },
+  { kind: "settleMarket", marketId: VOIDED, status: 5, payouts: [3_334, 3_333, 3_333], note: null, at },
   { kind: "createMarket", slug: "proposed", question: "?", outcomes: ["a", "b"], proposedBy: ALICE, ...proposal, at },
   {
     kind: "insert",
@@ -95,7 +95,7 @@ const after: readonly AccountWrite[] = [
 let sound: string;
 let solvency: SolvencyJson;
 beforeAll(async () => {
-  const world = await World.start({ users: 2, markets: [2, 3, 2, 3] });
+  const world = await World.start({ users: 2, markets: [2, 3, 2, 3], env: { MERGE_FEE: "25" } });
   await world.server.stop();
   const path = join(world.server.dataDir, "exchange.db");
   write(path, before);
@@ -114,6 +114,7 @@ beforeAll(async () => {
     for (const outcome of [0, 1]) await alice.place(terms(three!, outcome, 2, 3_001));
     await bob.place(terms(three!, 2, 2, 3_998));
   }
+  await bob.data("POST", "/wallet/merge", { market_id: world.markets[1]!.id, quantity: 2 });
   // Live orders of both sides.
   await alice.place(terms(world.markets[0]!, 1, 1, 1_000));
   await alice.place(terms(world.markets[0]!, 1, 2, 9_000));
@@ -152,6 +153,58 @@ test("the sums that GET /solvency tells are those of the rows", () => {
   expect(check("").find(({ figures }) => figures === line)?.ok).toBe(true);
   // What the voided market's rounding and the own fees left is in it.
   expect(house).toBeGreaterThan(47 * USDC);
+});
+
+/** A maker's fill in a mint had a rebate of 3 micro-USDC, which nobody's fee paid. */
+const MINT_REBATE = `
+  CREATE TEMP TABLE old AS SELECT min(id) AS id, user_id FROM fills WHERE match_type = 1 AND role = 0;
+  UPDATE fills SET rebate = rebate + 3 WHERE id = (SELECT id FROM old);
+  UPDATE fills SET balance_after = balance_after + 3 WHERE user_id = (SELECT user_id FROM old) AND id >= (SELECT id FROM old);
+  UPDATE entries SET balance_after = balance_after + 3 WHERE user_id = (SELECT user_id FROM old) AND id > (SELECT id FROM old);
+  UPDATE accounts SET balance = balance + 3 WHERE user_id = (SELECT user_id FROM old);
+  UPDATE totals SET users_total = users_total + 3, house = house - 3;`;
+/** Shares of the voided market were paid 3333 BPS each, and the house had what was left. */
+const EQUAL_PARTS = `
+  CREATE TEMP TABLE less AS SELECT id, user_id, quantity * 100 AS amount FROM entries
+    WHERE type = 'settlement' AND outcome_id = (SELECT min(id) FROM outcomes WHERE market_id = 4);
+  UPDATE outcomes SET payout = 3333 WHERE market_id = 4;
+  UPDATE entries SET amount = amount - (SELECT amount FROM less WHERE less.id = entries.id) WHERE id IN (SELECT id FROM less);
+  UPDATE entries SET balance_after = balance_after - (SELECT amount FROM less WHERE less.user_id = entries.user_id)
+    WHERE id >= (SELECT id FROM less WHERE less.user_id = entries.user_id);
+  UPDATE accounts SET balance = balance - (SELECT amount FROM less WHERE less.user_id = accounts.user_id)
+    WHERE user_id IN (SELECT user_id FROM less);
+  UPDATE totals SET users_total = users_total - (SELECT sum(amount) FROM less), house = house + (SELECT sum(amount) FROM less);`;
+const BEFORE_THE_RULES = "UPDATE meta SET value = (SELECT last_entry_id FROM totals) WHERE key = 'old_rebates';";
+
+test("what was booked under the old rules of rebates and voided markets is sound, what is booked now is not", () => {
+  expect(findings(MINT_REBATE)).toEqual(["the rebates of a match come out of its fees"]);
+  expect(findings(MINT_REBATE + BEFORE_THE_RULES)).toEqual([]);
+  expect(findings(EQUAL_PARTS)).toEqual([expect.stringContaining("a resolved market has no collateral")]);
+  expect(findings(EQUAL_PARTS + BEFORE_THE_RULES)).toEqual([]);
+});
+
+test("a database whose house is below zero goes on, isn't balanced, and says so until the house is funded", () => {
+  const path = join(temporaryFolder(), "exchange.db");
+  copyFileSync(sound, path);
+  const db = new Database(path);
+  // As if so much more had been taken out of it.
+  const more = solvency.house + 3 * USDC;
+  db.exec(`UPDATE entries SET amount = amount - ${more}, balance_after = balance_after - ${more} WHERE reference = 'transfer 2';
+    UPDATE totals SET withdrawals = withdrawals + ${more}, house = house - ${more}`);
+  expect(
+    verifyDatabase(db)
+      .filter(({ ok }) => !ok)
+      .map(({ name, figures }) => [name, figures]),
+  ).toEqual([["the house is not below zero", `house ${-3 * USDC}`]]);
+  // The copy is a good copy all the same.
+  expect(verifyCopy(db).filter(({ ok }) => !ok)).toEqual([]);
+  db.close();
+  const fund = (amount: number, reference: string): SolvencyJson => {
+    const deposit = { kind: "deposit", userId: HOUSE, amount, reference, at } as const;
+    return solvencyView(write(path, [deposit]).read()) as SolvencyJson;
+  };
+  expect(fund(3 * USDC - 1, "a")).toMatchObject({ house: -1, balanced: false });
+  expect(fund(1, "b")).toMatchObject({ house: 0, balanced: true });
 });
 
 /** Rows that are few whatever the exchange holds. */
@@ -200,7 +253,7 @@ test.for([
   ["every code, price and quantity", "UPDATE users SET role = 'root' WHERE id = 1"],
   ["every code, price and quantity", "UPDATE users SET kyc_tier = 3 WHERE id = 1"],
   ["every code, price and quantity", "UPDATE markets SET status = 7 WHERE id = 1"],
-  ["every code, price and quantity", "UPDATE orders SET reason = 12 WHERE id = 1"],
+  ["every code, price and quantity", "UPDATE orders SET reason = 99 WHERE id = 1"],
   ["every code, price and quantity", "UPDATE orders SET price = 10000 WHERE id = 1"],
   ["every code, price and quantity", "UPDATE fills SET quantity = 0"],
   ["every code, price and quantity", "UPDATE entries SET type = 'gift' WHERE type = 'split'"],
@@ -245,6 +298,13 @@ test.for([
   ["fees are sellers'", "UPDATE fills SET rebate = 1 WHERE role = 1"],
   ["fees are sellers'", "UPDATE fills SET fee = price * quantity * 11 WHERE side = 2"],
   ["fees are sellers'", "UPDATE fills SET rebate = price * quantity * 11 WHERE role = 0"],
+  ["the rebates of a match", "UPDATE fills SET rebate = 1 WHERE match_type = 1 AND role = 0"],
+  ["the rebates of a match", "UPDATE fills SET rebate = fee + rebate + 1 WHERE match_type = 0 AND role = 0"],
+  ["the house is not below zero", "UPDATE totals SET house = -1"],
+  ["each merge fee stands behind", "UPDATE entries SET amount = amount - 1 WHERE type = 'fee'"],
+  ["each merge fee stands behind", "UPDATE entries SET user_id = 1 WHERE type = 'fee'"],
+  ["each merge fee stands behind", "UPDATE entries SET type = 'fee' WHERE type = 'withdrawal'"],
+  ["each balance = the sum", "UPDATE entries SET amount = amount - 2500 WHERE type = 'fee'"],
   ["each account's activity", "UPDATE accounts SET activity_used = activity_used + 1 WHERE user_id = 2"],
   ["each account's activity", "UPDATE accounts SET activity_day = activity_day + 1"],
   ["each account's activity", "UPDATE fills SET created_at = created_at - 86400000"],
@@ -257,6 +317,8 @@ test.for([
   ["a resolved market has no collateral", "UPDATE outcomes SET payout = NULL WHERE market_id = 3"],
   ["a resolved market has no collateral", "UPDATE outcomes SET payout = 3333 WHERE market_id = 3"],
   ["a resolved market has no collateral", "UPDATE outcomes SET payout = 3334 WHERE market_id = 4"],
+  ["a resolved market has no collateral", "UPDATE outcomes SET payout = 3333 WHERE market_id = 4"],
+  ["a resolved market has no collateral", "UPDATE outcomes SET payout = 10000 - payout WHERE market_id = 4"],
   ["a resolved market has no collateral", "UPDATE outcomes SET payout = 5000 WHERE market_id = 1"],
   ["a resolved market has no collateral", "UPDATE positions SET quantity = 1 WHERE outcome_id = 6"],
   ["a resolved market has no collateral", "UPDATE markets SET status = 3 WHERE id = 1"],

@@ -308,7 +308,7 @@ test("settlements: each holder is told what its shares were paid, losers too", a
       writeInto(
         dataDir,
         { ...rest, marketId: first.id, status: MarketStatus.resolved, payouts: [10_000, 0] },
-        { ...rest, marketId: second.id, status: MarketStatus.voided, payouts: [3_333, 3_333, 3_333] },
+        { ...rest, marketId: second.id, status: MarketStatus.voided, payouts: [3_334, 3_333, 3_333] },
       );
       expectSoundDatabase(dataDir);
       own.server = await own.server.restart();
@@ -326,7 +326,7 @@ test("settlements: each holder is told what its shares were paid, losers too", a
       expect(settled.map(({ id: _, market_id: __, ...shown }) => shown)).toEqual([
         row(second.outcomes[2]!, 7, 3_333, part, settled[0]!["cost"]!),
         row(second.outcomes[1]!, 7, 3_333, part, settled[1]!["cost"]!),
-        row(second.outcomes[0]!, 7, 3_333, part, settled[2]!["cost"]!),
+        row(second.outcomes[0]!, 7, 3_334, part + 700, settled[2]!["cost"]!),
         row(first.outcomes[1]!, 10, 0, 0, 5 * USDC),
         row(first.outcomes[0]!, 4, 10_000, 4 * USDC, 2 * USDC),
       ]);

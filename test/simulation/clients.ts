@@ -251,7 +251,9 @@ export class Clients implements Audience {
   }
 
   private trader(userId: number): Trader {
-    return { userId, dailyLimit: userId === 2 ? TIGHT_LIMIT : NO_LIMIT, pat: this.random.chance(0.5) };
+    const dailyLimit = userId === 2 ? TIGHT_LIMIT : NO_LIMIT;
+    const mergeFee = this.record.account(userId).terms?.mergeFee ?? null;
+    return { userId, dailyLimit, mergeFee, pat: this.random.chance(0.5) };
   }
 
   private origin(userId: number): Origin {

@@ -88,6 +88,7 @@ interface Account {
 interface Leg {
   readonly event: EngineEvent;
   readonly order: CommittedOrder;
+  readonly id: number;
 }
 
 export class Committed {
@@ -245,8 +246,8 @@ export class Committed {
       legs = [];
       this.legs.set(ring, legs);
     }
-    legs.push({ event, order });
-    this.settle(event, order, fillId, fillId - legs.length + 1);
+    legs.push({ event, order, id: fillId });
+    if (event.role === "taker") this.settleMatch(legs);
     this.setState(order, event);
     order.lastFill = fillId;
     order.untold++;
@@ -255,17 +256,30 @@ export class Committed {
     if ((event.packed & R.FLAG_UPDATE_END) !== 0) this.tell(order, order.untold, event.at, sequence);
   }
 
-  /** The money and the shares of one side of a match. */
-  private settle(event: EngineEvent, order: CommittedOrder, id: number, match: number): void {
+  /** All sides of a match: its rebates come out of its fees, in the order of its fills. */
+  private settleMatch(legs: readonly Leg[]): void {
+    const match = legs[0]!.id;
+    const before = this.house;
+    let left = legs.reduce((sum, { event, order }) => sum + this.feeOf(event, order), 0);
+    for (const leg of legs) left -= this.settle(leg, match, left);
+    ensure(this.house >= before, `match ${match} lowers the house`);
+  }
+
+  private feeOf({ price, quantity }: EngineEvent, { user, side }: CommittedOrder): number {
+    return side === Side.buy ? 0 : part(notional(price, quantity), this.account(user).terms?.tradingFee ?? 150, true);
+  }
+
+  /** The money and the shares of one side of a match; answers its rebate. @param most what that may be */
+  private settle({ event, order, id }: Leg, match: number, most: number): number {
     const { user, outcome, side, market } = order;
     const { price, quantity, at } = event;
     const n = notional(price, quantity);
     const account = this.account(user);
     const pat = (order.flags & R.FLAG_PAT) !== 0;
     const isMaker = event.role === "maker";
-    const fee = side === Side.buy ? 0 : part(n, account.terms?.tradingFee ?? 150, true);
+    const fee = this.feeOf(event, order);
     const rebateBps = pat ? (account.terms?.patRebate ?? 10) : (account.terms?.makerRebate ?? 5);
-    const rebate = isMaker ? part(n, rebateBps, false) : 0;
+    const rebate = isMaker ? Math.min(most, part(n, rebateBps, false)) : 0;
     const holding = this.holding(user, outcome);
     if (side === Side.buy) {
       holding.quantity += quantity;
@@ -294,6 +308,7 @@ export class Committed {
     this.fills.push([
       id, match, user, order.id, outcome, side, price, quantity, role, type, fee, rebate, account.balance, at,
     ]); // biome-ignore format: one row
+    return rebate;
   }
 
   private changeSets(market: number, sets: number): void {
@@ -315,19 +330,24 @@ export class Committed {
     const { first, count } = this.markets.get(market)!;
     const amount = quantity * MICRO_PER_SET;
     const isSplit = event.kind === "setsSplit";
-    this.move(user, isSplit ? -amount : amount);
+    // What merging costs comes with the request, in BPS of each set.
+    const fee = isSplit ? 0 : part(amount, event.price, true);
+    this.move(user, isSplit ? -amount : amount - fee);
+    this.house += fee;
     this.changeSets(market, isSplit ? quantity : -quantity);
     for (let i = 0; i < count; i++) {
-      const share = Math.floor(amount / count) + (i < amount % count ? 1 : 0);
+      const share = Math.floor((amount - fee) / count) + (i < (amount - fee) % count ? 1 : 0);
       const holding = this.holding(user, first + i);
       if (isSplit) {
         holding.quantity += quantity;
         holding.cost += share;
       } else this.dispose(holding, quantity, share);
     }
-    this.enter(id, user, isSplit ? "split" : "merge", isSplit ? -amount : amount, market, null, null, at);
+    this.enter(id, user, isSplit ? "split" : "merge", isSplit ? -amount : amount, market, null, null, at, fee);
+    if (fee > 0) this.enter(++this.lastEntry, user, "fee", -fee, market, null, null, at);
   }
 
+  /** @param later what the next entry takes of the balance that has it already */
   private enter(
     id: number,
     user: number,
@@ -337,8 +357,9 @@ export class Committed {
     outcome: number | null,
     reference: string | null,
     at: number,
+    later = 0,
   ): void {
-    const balance = user === HOUSE ? this.house : this.account(user).balance;
+    const balance = (user === HOUSE ? this.house : this.account(user).balance) + later;
     this.entries.push([id, user, type, amount, balance, market, outcome, reference, at]);
   }
 

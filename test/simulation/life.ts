@@ -57,6 +57,9 @@ export interface Shape {
   readonly maxUntold: number;
 }
 
+/** What merging costs users without terms of their own. */
+const USUAL_MERGE_FEE_BPS = 3;
+
 /** The world's clock, ms since the epoch; it goes on over crashes. */
 export interface Clock {
   now: number;
@@ -243,6 +246,7 @@ export class Life {
       findEnded: (_userId, orderId) => new Promise((resolve) => this.lookups.push({ orderId, resolve })),
       tie: (orderIds, tied) =>
         this.writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
+      usualMergeFeeBps: USUAL_MERGE_FEE_BPS,
     });
     this.writer = new AccountWriter({
       mailbox: this.mailbox,

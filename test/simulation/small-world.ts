@@ -82,7 +82,7 @@ export class SmallWorld {
   }
 
   private trader(userId: number) {
-    return { userId, dailyLimit: Number.MAX_SAFE_INTEGER, pat: false };
+    return { userId, dailyLimit: Number.MAX_SAFE_INTEGER, mergeFee: null, pat: false };
   }
 
   async split(userId: number, sets: number): Promise<void> {

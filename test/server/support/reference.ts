@@ -9,11 +9,24 @@ import { type Placement, ReferenceBook, type ReferenceOrder } from "../../engine
 /** n = price * 100 micro-USDC a share. */
 export const notional = (price: number, quantity: number): number => price * quantity * 100;
 /** ceil(n * 150 / 10000): what the seller pays. */
-export const feeOn = (n: number): number => Number((BigInt(n) * 150n + 9_999n) / 10_000n);
-/** floor(n * 5 / 10000), or 10 with a PAT: what the resting side gets. */
-export const rebateOn = (n: number, pat: boolean): number => Number((BigInt(n) * (pat ? 10n : 5n)) / 10_000n);
+export const feeOn = (n: number, bps = 150): number => Number((BigInt(n) * BigInt(bps) + 9_999n) / 10_000n);
+/** floor(n * 5 / 10000), or 10 with a PAT: what the resting side gets at most. */
+export const rebateOn = (n: number, pat: boolean): number => rebateAt(n, pat ? 10 : 5);
+const rebateAt = (n: number, bps: number): number => Number((BigInt(n) * BigInt(bps)) / 10_000n);
 
-const MICRO_PER_SET = 1_000_000;
+/** Fee and rebate of a match's sides, in their order: its rebates come out of its fees and never come to more. */
+export function ratesOf(quantity: number, legs: readonly Leg[]): { readonly fee: number; readonly rebate: number }[] {
+  const fees = legs.map(({ side, price, own }) => (side === BUY ? 0 : feeOn(notional(price, quantity), own?.fee)));
+  let left = fees.reduce((sum, fee) => sum + fee, 0);
+  return legs.map(({ price, rebateFor, own }, i) => {
+    const bps = rebateFor === null ? 0 : (own?.rebate ?? (rebateFor ? 10 : 5));
+    const rebate = Math.min(left, rebateAt(notional(price, quantity), bps));
+    left -= rebate;
+    return { fee: fees[i]!, rebate };
+  });
+}
+
+export const MICRO_PER_SET = 1_000_000;
 const BUY = 1;
 
 export interface Refusal {
@@ -36,6 +49,8 @@ export interface Leg {
   readonly side: number;
   readonly price: number;
   readonly rebateFor: boolean | null;
+  /** BPS, of a user with terms. */
+  readonly own?: { readonly fee: number; readonly rebate: number } | undefined;
 }
 
 /** What is needed beside what is held already: micro-USDC of notional for daily activity, USDC, shares by outcome. */
@@ -269,16 +284,19 @@ export class ReferenceExchange {
     return null;
   }
 
-  merge(user: number, marketId: number, quantity: number): Refusal | null {
+  /** @param feeBps of 1 USDC a set */
+  merge(user: number, marketId: number, quantity: number, feeBps = 0): Refusal | null {
     const market = this.markets.get(marketId)!;
     for (const outcome of market.outcomes) {
       const available = this.holding(user, outcome).quantity - this.heldShares(user, outcome);
       if (quantity > available) return { refused: 42202 };
     }
-    this.balances.set(user, this.balance(user) + quantity * MICRO_PER_SET);
+    const fee = quantity * feeBps * 100;
+    this.balances.set(user, this.balance(user) + quantity * MICRO_PER_SET - fee);
+    this.house += fee;
     market.sets -= quantity;
     for (const [i, outcome] of market.outcomes.entries()) {
-      this.dispose(user, outcome, quantity, this.costShare(quantity, market, i));
+      this.dispose(user, outcome, quantity, this.costShare(quantity, market, i, fee));
     }
     return null;
   }
@@ -311,11 +329,9 @@ export class ReferenceExchange {
     side: number,
     price: number,
     quantity: number,
-    rebateFor: boolean | null,
+    { fee, rebate }: { readonly fee: number; readonly rebate: number },
   ): void {
     const n = notional(price, quantity);
-    const fee = side === BUY ? 0 : feeOn(n);
-    const rebate = rebateFor === null ? 0 : rebateOn(n, rebateFor);
     const change = (side === BUY ? -n : n - fee) + rebate;
     this.balances.set(user, this.balance(user) + change);
     this.house -= change;
@@ -327,8 +343,9 @@ export class ReferenceExchange {
 
   /** One match: its makers' sides and its taker's, then the sets that it made or dissolved. */
   match(marketId: number, type: MatchType, quantity: number, legs: readonly Leg[]): void {
-    for (const { user, outcome, side, price, rebateFor } of legs) {
-      this.fill(user, outcome, side, price, quantity, rebateFor);
+    const rates = ratesOf(quantity, legs);
+    for (const [i, { user, outcome, side, price }] of legs.entries()) {
+      this.fill(user, outcome, side, price, quantity, rates[i]!);
     }
     // What the buyers of a mint paid buys the sets; what a merge dissolves pays its sellers.
     const sets = type === "mint" ? quantity : type === "merge" ? -quantity : 0;
@@ -350,8 +367,8 @@ export class ReferenceExchange {
   }
 
   /** One outcome's part of what the sets cost: equal, the first outcomes taking what doesn't divide. */
-  private costShare(quantity: number, market: Market, index: number): number {
-    const amount = quantity * MICRO_PER_SET;
+  private costShare(quantity: number, market: Market, index: number, fee = 0): number {
+    const amount = quantity * MICRO_PER_SET - fee;
     const count = market.outcomes.length;
     return Math.floor(amount / count) + (index < amount % count ? 1 : 0);
   }

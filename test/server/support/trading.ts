@@ -94,9 +94,9 @@ export async function expectAccounted(
 ): Promise<void> {
   let total = deposit - markets.length * sets * USDC;
   const shares = new Map(markets.flatMap(({ outcomes }) => outcomes.map((outcome) => [outcome, sets])));
-  for (const { outcome_id, side, price, quantity, role } of await user.all<OwnFillJson>("/me/fills")) {
+  for (const { outcome_id, side, price, quantity, role, match_type } of await user.all<OwnFillJson>("/me/fills")) {
     const n = notional(price, quantity);
-    total += (side === BUY ? -n : n - feeOn(n)) + (role === "maker" ? rebateOn(n, true) : 0);
+    total += (side === BUY ? -n : n - feeOn(n)) + (role === "maker" && match_type !== "mint" ? rebateOn(n, true) : 0);
     shares.set(outcome_id, shares.get(outcome_id)! + (side === BUY ? quantity : -quantity));
   }
   expect(await user.balance()).toEqual({ available: total, held: 0, total });

@@ -1,6 +1,7 @@
 /** The end of a closed market: what each outcome pays, looked at once more before everybody is paid. */
 import { useState } from "preact/hooks";
 import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../../../engine/limits.ts";
+import { equalPart } from "../../../../engine/money.ts";
 import { money, percent, SHARE_MICRO, shares } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, MarketRecord, MarketSettlement } from "../../types.ts";
@@ -28,7 +29,7 @@ interface Props {
 export function EndDialog(props: Props) {
   const { market, ending } = props;
   const count = market.outcomes.length;
-  const equal = new Array<number>(count).fill(Math.floor(FULL_PRICE_BPS / count));
+  const equal = market.outcomes.map((_, index) => equalPart(FULL_PRICE_BPS, index, count));
   const [payouts, setPayouts] = useState(ending.status === "voided" ? equal : ending.payouts);
   if (payouts === null) return <PayoutsDialog {...props} onChosen={setPayouts} />;
   return <ReviewDialog {...props} payouts={payouts} />;
@@ -141,7 +142,6 @@ function ReviewDialog({ market, ending, payouts, onClose, onDone }: Props & { pa
   const [isChecked, setChecked] = useState(false);
   const isVoid = ending.status === "voided";
   const sets = market.open_interest;
-  const paid = payouts.reduce((sum, bps) => sum + bps * MICRO_PER_BPS * sets, 0);
   const act = async (given: string | null): Promise<string> => {
     const note = ending.first === null ? given : ending.note;
     const body = isVoid ? { note } : { payouts, note };
@@ -190,13 +190,7 @@ function ReviewDialog({ market, ending, payouts, onClose, onDone }: Props & { pa
           ))}
         </tbody>
       </table>
-      <p>
-        {money(paid)} of {money(sets * SHARE_MICRO)} USDC of collateral go to the holders
-        {paid === sets * SHARE_MICRO
-          ? ""
-          : `, ${money(sets * SHARE_MICRO - paid)} USDC that rounding leaves to the house`}
-        . All are paid at once.
-      </p>
+      <p>The whole collateral of {money(sets * SHARE_MICRO)} USDC goes to the holders. All are paid at once.</p>
       {ending.first !== null && (
         <Notice kind="warn">
           {ending.first.approved_by} has asked for exactly this, with the note: {ending.note ?? "none"}. Yours is the
