@@ -158,7 +158,7 @@ export class Metrics {
     this.add(
       "gauge",
       "money_micro",
-      "Micro-USDC as of the last commit, by what it is; the house may be below zero",
+      "Micro-USDC as of the last commit, by what it is; a house below zero is not balanced",
       () => {
         const { deposits, withdrawals, usersTotal: users, collateral, house } = totals.read();
         const sums = { deposits, withdrawals, users, collateral, house };

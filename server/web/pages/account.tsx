@@ -272,8 +272,13 @@ function LimitsPanel() {
             <dd class="number">{percent(data.fees.trading_fee)}</dd>
             <dt>Rebate of a resting order that is filled</dt>
             <dd class="number">{percent(data.fees.maker_rebate)}</dd>
+            <dt>Merge fee, of each complete set</dt>
+            <dd class="number">{percent(data.fees.merge_fee)}</dd>
           </dl>
-          <p class="faint">Orders that are placed with an access token have a higher rebate.</p>
+          <p class="faint">
+            Orders that are placed with an access token have a higher rebate. The fees of a match pay its rebates: a
+            match without a seller has none.
+          </p>
           <RateLimits limits={data.rate_limits} reload={reload} />
         </>
       )}

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import "./market.css";
 import "./portfolio.css";
 import { MAX_QUANTITY, MICRO_PER_SHARE } from "../../../engine/limits.ts";
+import { mergeFeeMicro } from "../../../engine/money.ts";
 import { balance, onOrder, openOrders, positions } from "../account-state.ts";
 import type { Query } from "../api.ts";
 import { dateTime, money, percent, shares, words } from "../format.ts";
@@ -14,8 +15,8 @@ import { request } from "../session.ts";
 import { OrderName, OwnOrders, terms } from "../trading/own-orders.tsx";
 import { PositionsTable, useLiveMarkets, valuePosition } from "../trading/own-positions.tsx";
 import { freeShares, readQuantity } from "../trading/plan.ts";
-import type { Market, Order, OwnFill, Position, Settlement } from "../types.ts";
-import { type Pages, useAction, usePages } from "../ui/data.ts";
+import type { Limits, Market, Order, OwnFill, Position, Settlement } from "../types.ts";
+import { type Pages, useAction, useLoaded, usePages } from "../ui/data.ts";
 import { useTogether } from "../ui/frames.ts";
 import {
   Badge,
@@ -352,6 +353,8 @@ function Sets() {
     [...held.values()].filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id),
   );
   const found = usePages<Market>("/markets", { limit: 200 });
+  const { data: limits } = useLoaded<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
+  const feeBps = limits?.fees.merge_fee ?? null;
   const [kind, setKind] = useState<"split" | "merge">("split");
   const [chosen, setChosen] = useState("");
   const [text, setText] = useState("");
@@ -398,8 +401,9 @@ function Sets() {
       <h2 id="sets-title">Split and merge complete sets</h2>
       <p>
         A complete set is one share of every outcome of a market. Exactly one of them pays, so a set is always worth 1
-        USDC: splitting turns 1 USDC into a set, merging turns a set back into 1 USDC. There is no fee. Split to offer
-        shares that nobody has yet; merge to free money before the market is resolved.
+        USDC: splitting turns 1 USDC into a set, merging turns a set back into 1 USDC. Splitting is free
+        {feeBps === null ? "" : feeBps === 0 ? ", and so is merging" : `, merging costs ${percent(feeBps)}`}. Split to
+        offer shares that nobody has yet; merge to free money before the market is resolved.
       </p>
       <form
         noValidate
@@ -447,7 +451,7 @@ function Sets() {
           <p aria-live="polite">
             {kind === "split"
               ? `${money(quantity * MICRO_PER_SHARE)} USDC become ${shares(quantity)} shares of each of ${market.outcomes.map(({ name }) => name).join(", ")}.`
-              : `${shares(quantity)} shares of each outcome become ${money(quantity * MICRO_PER_SHARE)} USDC.`}
+              : mergeText(quantity, feeBps ?? 0)}
           </p>
         )}
         <ErrorNotice error={error} />
@@ -457,6 +461,13 @@ function Sets() {
       </form>
     </section>
   );
+}
+
+/** What so many sets bring, and what of it the merge costs. */
+function mergeText(quantity: number, feeBps: number): string {
+  const fee = mergeFeeMicro(quantity, feeBps);
+  const kept = fee === 0 ? "" : `, after a merge fee of ${money(fee)} USDC`;
+  return `${shares(quantity)} shares of each outcome become ${money(quantity * MICRO_PER_SHARE - fee)} USDC${kept}.`;
 }
 
 function MarketChoice({

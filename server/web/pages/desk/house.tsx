@@ -2,9 +2,9 @@
 import { useState } from "preact/hooks";
 import { readAll } from "../../account-state.ts";
 import { call } from "../../api.ts";
-import { dateTime, money } from "../../format.ts";
+import { dateTime, money, percent } from "../../format.ts";
 import { request } from "../../session.ts";
-import type { Approval, HouseWithdrawal, NewDepositAnswer, Solvency } from "../../types.ts";
+import type { Approval, HouseWithdrawal, Limits, NewDepositAnswer, Solvency } from "../../types.ts";
 import { useLoaded } from "../../ui/data.ts";
 import { Choice, ErrorNotice, Loading, Money, Notice } from "../../ui/parts.tsx";
 import {
@@ -25,6 +25,7 @@ interface HousePayment extends Payment {
 
 export function House() {
   const solvency = useLoaded((signal) => call<Solvency>("GET", "/solvency", { signal }), "house");
+  const limits = useLoaded<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
   const approvals = useLoaded(() => readAll<Approval>("/admin/approvals"), "approvals");
   const [asked, setAsked] = useState<HousePayment | null>(null);
   const [taken, setTaken] = useState<Approval | null>(null);
@@ -49,10 +50,18 @@ export function House() {
             </strong>
             <span class="faint">, as of {dateTime(solvency.data.at)}.</span>
           </p>
+          {solvency.data.house < 0 && (
+            <Notice kind="bad">
+              <strong>The house is below zero:</strong> the books aren't balanced until it is funded. Nothing but an
+              operator's withdrawal lowers it, so this came from before rebates were bounded, or is a mistake: run the
+              verification.
+            </Notice>
+          )}
           <p class="faint">
-            It earns the trading fees and pays the rebates; rounding goes to it. Below zero it has paid more rebates
-            than it earned.
+            It earns the trading fees, of which each match pays its own rebates, what minters pay beyond 1 USDC, and the
+            merge fee. Only what operators take out lowers it.
           </p>
+          <p class="faint">{mergeFeeText(limits.data?.fees.merge_fee ?? null)}</p>
         </section>
       )}
       {first !== null && <First approval={first} repeat={setAsked} takeBack={() => setTaken(first)} />}
@@ -68,6 +77,15 @@ export function House() {
       {taken !== null && <TakeBackDialog approval={taken} onClose={() => setTaken(null)} onDone={reload} />}
     </>
   );
+}
+
+/** Buying the other outcomes and merging comes to selling. @param bps what everybody pays; null: not known yet */
+function mergeFeeText(bps: number | null): string {
+  if (bps === null) return "";
+  if (bps === 0) {
+    return "There is no merge fee: who buys the other outcomes and merges leaves a position without the trading fee. MERGE_FEE closes that way.";
+  }
+  return `Merging costs ${percent(bps)} of each set, so that buying the other outcomes and merging doesn't go around the trading fee.`;
 }
 
 function First({

@@ -88,6 +88,12 @@ function Sums({ solvency }: { solvency: Solvency }) {
         ) : (
           <Badge text="NOT balanced: stop trading and run the verification" tone="bad" />
         )}
+        {house < 0 && (
+          <>
+            {" "}
+            <Badge text="the house is below zero" tone="bad" />
+          </>
+        )}
       </p>
       <Facts
         facts={[

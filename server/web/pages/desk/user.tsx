@@ -350,7 +350,7 @@ function TermsDialog({ user, onClose, onDone }: DialogProps) {
         />
       ))}
       {changes.trading_fee === 0 && (
-        <Notice kind="warn">Without a fee, rebates of others' orders cost the house.</Notice>
+        <Notice kind="warn">Without a fee, the orders that these sales meet have no rebate.</Notice>
       )}
     </DecisionDialog>
   );
