@@ -23,6 +23,15 @@ import type { Random } from "../server/support/random.ts";
 import type { Committed, Update } from "./committed.ts";
 import { same } from "./executed.ts";
 import type { Clock, Life } from "./life.ts";
+import {
+  DEALERS_MOOD,
+  DEALING,
+  dealersOf,
+  dealersTerms,
+  expectNoProfit,
+  isOwnMarket,
+  ownSlug,
+} from "./self-dealers.ts";
 import type { Tally } from "./tally.ts";
 
 const USDC = 1_000_000;
@@ -110,6 +119,9 @@ export class Clients implements Audience {
   private readonly busy = new Set<string>();
   private names = 0;
   private users = 0;
+  /** Accounts that trade with each other alone (self-dealers.ts), and whether it is they who act. */
+  private dealers: readonly number[] = [];
+  private isDealing = false;
 
   constructor(random: Random, clock: Clock, record: Committed, tally: Tally, hash: Hash) {
     this.random = random;
@@ -227,6 +239,19 @@ export class Clients implements Audience {
 
   /** One thing that somebody does. */
   act(): void {
+    const usual = this.mood;
+    this.isDealing = this.haveDealers() && this.random.chance(DEALING);
+    if (this.isDealing) this.mood = DEALERS_MOOD;
+    this.actSomehow();
+    this.mood = usual;
+    this.isDealing = false;
+  }
+
+  private haveDealers(): boolean {
+    return this.dealers.length > 0 && this.record.accounts.size === this.users;
+  }
+
+  private actSomehow(): void {
     const { random } = this;
     // Who builds up a book places.
     const kind = random.next() * (this.mood.focuses && random.chance(0.9) ? 52 : 100);
@@ -247,7 +272,9 @@ export class Clients implements Audience {
   }
 
   private user(): number {
-    return this.random.integer(1, this.record.accounts.size);
+    const { random, record, dealers } = this;
+    if (this.isDealing) return random.pick(dealers);
+    return random.integer(1, Math.min(record.accounts.size, this.users - dealers.length));
   }
 
   private trader(userId: number): Trader {
@@ -267,7 +294,7 @@ export class Clients implements Audience {
 
   private market(): Market | null {
     const { random } = this;
-    const all = this.life.exchange.registry.all();
+    const all = this.life.exchange.registry.all().filter((market) => isOwnMarket(market) === this.isDealing);
     if (all.length === 0) return null;
     const open = all.filter(isTradable);
     if (open.length > 0 && this.mood.focuses && random.chance(0.85)) return open[0]!;
@@ -549,6 +576,7 @@ export class Clients implements Audience {
   /** Everybody of this exchange, with some money, and its first markets. */
   found(users: number): void {
     this.users = users;
+    this.dealers = dealersOf(users);
     const at = this.clock.now;
     for (let i = 1; i <= users; i++) {
       const verified = { passwordHash: null, emailVerifiedAt: at, phoneVerifiedAt: at };
@@ -647,6 +675,7 @@ export class Clients implements Audience {
       makerRebate: some(150),
       patRebate: some(150),
       mergeFee: some(1_000),
+      ...(this.isDealing ? dealersTerms((rates) => random.pick(rates)) : {}),
       rateLimitFactor: null,
       maxLiveOrders: null,
     };
@@ -656,9 +685,10 @@ export class Clients implements Audience {
   createMarket(): void {
     const { random, clock, life } = this;
     // Books and ids are few in these exchanges.
-    const open = life.exchange.registry.all().filter(({ status }) => status <= MarketStatus.halted).length;
-    if (open >= MAX_OPEN_MARKETS || this.record.markets.size >= MAX_MARKETS) return;
-    const slug = `market-${++this.names}`;
+    const open = life.exchange.registry.all().filter(({ status }) => status <= MarketStatus.halted);
+    if (open.length >= MAX_OPEN_MARKETS || this.record.markets.size >= MAX_MARKETS) return;
+    const isOwn = this.haveDealers() && open.length > 1 && !open.some(isOwnMarket);
+    const slug = isOwn ? ownSlug(`${++this.names}`) : `market-${++this.names}`;
     const outcomes = Array.from({ length: random.pick([2, 2, 3, 4]) }, (_, i) => `outcome ${i + 1}`);
     const texts = { slug, question: "What will be?", description: null, category: null, eventId: null };
     const closesAt = random.chance(0.3) ? clock.now + random.integer(100, 20_000) : null;
@@ -669,8 +699,10 @@ export class Clients implements Audience {
   private changeMarket(): void {
     const { random, life } = this;
     const all = life.exchange.registry.all();
-    const least = this.record.markets.size < MAX_MARKETS ? 1 : 2;
-    const candidates = all.filter(({ status }) => status <= MarketStatus.closed);
+    const least = this.isDealing ? 0 : this.record.markets.size < MAX_MARKETS ? 1 : 2;
+    const candidates = all.filter(
+      (market) => market.status <= MarketStatus.closed && isOwnMarket(market) === this.isDealing,
+    );
     if (candidates.length === 0) return;
     const full = candidates.filter(isTradable)[0];
     // The market that everybody wants has the most orders to cancel.
@@ -703,6 +735,61 @@ export class Clients implements Audience {
     this.through("resolve", () =>
       life.markets.resolve(market, { payouts, outcomeId: null }, null, OPERATOR, this.context()),
     );
+  }
+
+  // ---------------------------------------------------------------- the dealers
+
+  isDealer(user: number): boolean {
+    return this.dealers.includes(user);
+  }
+
+  private ownMarkets(): Market[] {
+    return this.life.exchange.registry.all().filter(isOwnMarket);
+  }
+
+  /** When nothing is on its way. */
+  expectNoProfit(): void {
+    const markets = this.ownMarkets().map(({ id }) => id);
+    expectNoProfit(this.record, this.dealers, markets);
+  }
+
+  /** The dealers take out of their markets all that is theirs: they cancel, merge what they can, and the rest is voided. */
+  async closeOut(becomeQuiet: () => Promise<void>): Promise<void> {
+    const { life, clock } = this;
+    for (const market of this.ownMarkets()) {
+      if (market.status > MarketStatus.closed) continue;
+      for (const user of this.dealers) {
+        const ask = new Ask(this, "cancel-all", () => {});
+        this.attempt(ask, () => life.entry.cancelAll(user, { marketId: market.id }, clock.now, ask));
+      }
+      await becomeQuiet();
+      for (const user of this.dealers) {
+        const sets = Math.min(...market.outcomes.map(({ id }) => life.exchange.ledger.availableShares(user, id)));
+        const ask = new Ask(this, "merge", () => {});
+        this.attempt(ask, () => {
+          life.entry.changeSets(this.trader(user), market.id, Math.max(1, sets), false, clock.now, ask, () => {});
+        });
+      }
+      await becomeQuiet();
+      if (market.status !== MarketStatus.closed) this.step(market, "close");
+      await becomeQuiet();
+      this.through("void", () => life.markets.void(market, null, OPERATOR, this.context()));
+      await becomeQuiet();
+      ensure(market.status === MarketStatus.voided, "the dealers' market is voided");
+      this.tally.add("self-dealers", "closed out");
+    }
+    for (const { id } of this.ownMarkets())
+      ensure(this.record.markets.get(id)!.sets === 0, "nothing is left in a market that ended");
+    this.expectNoProfit();
+  }
+
+  private attempt(ask: Ask, act: () => void): void {
+    try {
+      this.unless(ask, act);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.refused(ask.what, error);
+    }
   }
 
   private context() {

@@ -11,7 +11,7 @@ import { Random } from "../server/support/random.ts";
 const run = promisify(execFile);
 const SIMULATE = fileURLToPath(new URL("../../dist/test/simulation/simulate-run.js", import.meta.url));
 /** With this one a run comes across all that is listed below: whoever changes the course looks for another that does. */
-const FIXED_SEED = 20_261_121;
+const FIXED_SEED = 20_261_134;
 const STEPS = 60_000;
 
 /** What the fixed seed must come across, by the lines of the command's report. */
@@ -26,6 +26,7 @@ const COVERED: Record<string, readonly string[]> = {
   operator: ["halt", "resume", "close", "resolve", "void"],
   write: ["createUser", "createMarket", "deposit", "house", "withdrawal", "payment", "cancel of a withdrawal", "setTerms"],
   refusal: ["40000", "4040", "40900", "42201", "42202", "42203", "42900", "50300"],
+  "self-dealers": ["direct", "mint", "merge", "closed out"],
   told: ["order.updated", "trade.created", "book.updated", "market.updated", "balance.updated"],
 }; // biome-ignore format: a line each
 

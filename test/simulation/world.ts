@@ -168,7 +168,10 @@ export class World {
         event: (event, fillId, sequence) => {
           this.hash.add(event.packed ^ (event.orderId * 31));
           this.hash.add(fillId * 7 + sequence * 13 + event.remaining);
-          if (event.kind === "orderFilled" && event.role === "taker") this.tally.add("match", event.matchType);
+          if (event.kind === "orderFilled" && event.role === "taker") {
+            this.tally.add("match", event.matchType);
+            if (this.clients.isDealer(event.user)) this.tally.add("self-dealers", event.matchType);
+          }
           if (event.reason !== null && event.kind !== "orderFilled") this.tally.add("reason", event.reason);
         },
         ringIsFull: (engine, hasRoom) => this.waitForRoom(engine, hasRoom),
@@ -293,6 +296,8 @@ export class World {
   private async stopAtLast(): Promise<void> {
     for (;;) {
       try {
+        await this.life.becomeQuiet();
+        await this.clients.closeOut(() => this.life.becomeQuiet());
         return await this.stop();
       } catch (error) {
         await this.survive(error);
@@ -433,6 +438,7 @@ export class World {
     this.clients.expectAnswered();
     this.clients.expectAllTold();
     this.compareMemory();
+    this.clients.expectNoProfit();
   }
 
   private compareMemory(): void {
