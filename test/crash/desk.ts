@@ -1,6 +1,6 @@
 /**
- * An operator at work, and what it was told: deposits with references, withdrawals of its own, personal access tokens, and
- * markets from their making to their payout, with holders. After a crash `expectKept` holds a restarted server to it.
+ * Two operators at work, and what they were told: one has withdrawals, personal access tokens, and markets from their making
+ * to their payout, with holders; the other credits that one's deposits, with references, and pays the withdrawals. After a crash `expectKept` holds a restarted server to it.
  * What was under way without an answer may have been done or not; a deposit is entered again, its reference counts once.
  */
 import assert from "node:assert/strict";
@@ -12,6 +12,8 @@ import type { TestServer } from "../server/support/server.ts";
 import { tokenOf } from "../server/support/world.ts";
 
 const EMAIL = "operator@example.com";
+/** Nobody acts on an account of their own. */
+const OTHER_EMAIL = "other@example.com";
 /** A session's token lives three times as long. */
 const SIGN_IN_AGAIN_MS = 300_000;
 const MAX_PENDING = 5;
@@ -45,8 +47,10 @@ export class Desk {
   private readonly withdrawals = new Map<number, Known>();
   private readonly tokens = new Map<number, Known & { readonly token: string }>();
   private readonly markets = new Map<number, Known & { readonly outcome: number; readonly sets: Sets[] }>();
-  private session: { token: string; userId: number; since: number } | null = null;
+  /** By e-mail. */
+  private readonly sessions = new Map<string, { token: string; userId: number; since: number }>();
   private client: Client | null = null;
+  private other: Client | null = null;
   private holding: Client[] = [];
   private work: Promise<void> = Promise.resolve();
   private running = false;
@@ -59,6 +63,7 @@ export class Desk {
 
   async start(server: TestServer): Promise<void> {
     this.client = await this.signIn(server);
+    this.other = await this.signIn(server, OTHER_EMAIL);
     this.holding = this.holders.map((name) => new Client(server, tokenOf(name)));
     this.running = true;
     this.work = this.loop();
@@ -70,7 +75,7 @@ export class Desk {
   async end(): Promise<void> {
     this.running = false;
     await this.work;
-    for (const client of [this.client!, ...this.holding]) client.close();
+    for (const client of [this.client!, this.other!, ...this.holding]) client.close();
   }
 
   /** Resolves when a resolution of a market with holders has been sent, and not before: it may be answered already. */
@@ -82,7 +87,7 @@ export class Desk {
 
   /** Enters the deposits again that were never answered. */
   async retry(server: TestServer): Promise<void> {
-    const client = await this.signIn(server);
+    const client = await this.signIn(server, OTHER_EMAIL);
     for (const [reference, known] of this.deposits) {
       if (known.isAnswered) continue;
       await client.data("POST", "/admin/deposits", this.depositOf(reference, known.amount));
@@ -93,7 +98,7 @@ export class Desk {
   }
 
   async expectKept(server: TestServer): Promise<void> {
-    if (this.session === null) return;
+    if (!this.sessions.has(EMAIL)) return;
     const client = await this.signIn(server);
     const deposits = await client.all<DepositJson>("/wallet/deposits");
     const references = new Set(deposits.map(({ reference }) => reference));
@@ -141,13 +146,15 @@ export class Desk {
     }
   }
 
-  private async signIn(server: TestServer): Promise<Client> {
-    if (this.session === null || Date.now() > this.session.since + SIGN_IN_AGAIN_MS) {
-      const { client, accessToken: token, user } = await signIn(server, EMAIL);
+  private async signIn(server: TestServer, email = EMAIL): Promise<Client> {
+    let session = this.sessions.get(email);
+    if (session === undefined || Date.now() > session.since + SIGN_IN_AGAIN_MS) {
+      const { client, accessToken: token, user } = await signIn(server, email);
       client.close();
-      this.session = { token, userId: user.id, since: Date.now() };
+      session = { token, userId: user.id, since: Date.now() };
+      this.sessions.set(email, session);
     }
-    return new Client(server, this.session.token);
+    return new Client(server, session.token);
   }
 
   private async loop(): Promise<void> {
@@ -165,14 +172,14 @@ export class Desk {
 
   private async step(client: Client): Promise<void> {
     const kind = this.random.next();
-    if (kind < 0.3) await this.deposit(client);
+    if (kind < 0.3) await this.deposit(this.other!);
     else if (kind < 0.5) await this.withdraw(client);
     else if (kind < 0.65) await this.changeTokens(client);
     else await this.changeMarkets(client);
   }
 
   private depositOf(reference: string, amount: number): object {
-    return { user_id: this.session!.userId, amount, reference };
+    return { user_id: this.sessions.get(EMAIL)!.userId, amount, reference };
   }
 
   private async deposit(client: Client): Promise<void> {
@@ -193,7 +200,7 @@ export class Desk {
       if (asked !== null) this.withdrawals.set(asked.id, { state: "pending", asked: null });
     } else if (pending.length > 0) {
       const [id, known] = this.random.pick(pending);
-      if (this.random.chance(0.5)) await step(known, "paid", client, "POST", `/admin/withdrawals/${id}/pay`, {});
+      if (this.random.chance(0.5)) await step(known, "paid", this.other!, "POST", `/admin/withdrawals/${id}/pay`, {});
       else await step(known, "canceled", client, "DELETE", `/wallet/withdrawals/${id}`);
     }
   }

@@ -42,6 +42,7 @@ const SEED = seedOf({
     [MAKERS[0]!]: {},
     [MAKERS[1]!]: {},
     operator: { role: "operator", password: PASSWORD, deposit: 1_000 * USDC },
+    other: { role: "operator", password: PASSWORD, deposit: 0 },
   },
   markets: [...TRAFFIC_MARKETS, 2],
 });
