@@ -93,6 +93,13 @@ export const COMMANDS: readonly AdminCommand[] = [
     "remove the second factors of an account that lost them, and end its sessions",
     [EMAIL],
   ),
+  command(
+    "second-factor approve-reset",
+    "POST /admin/users/:id/second-factors/reset",
+    "the same as one of two persons, of whom the other is an operator",
+    [USER],
+    NOTE,
+  ),
   command("operator create", "server", "make an operator's account; its password is shown this once", [EMAIL]),
   command("operator grant", "server", "make an account an operator's", [EMAIL]),
   command("operator remove", "server", "make an operator's account a user's", [EMAIL]),

@@ -43,8 +43,8 @@ import { alone } from "./support/trading.ts";
 import { PUBLIC_URL, World } from "./support/world.ts";
 
 const NAMES = [
-  ...["shape", "pending", "proof", "proofless", "replay", "racing", "guessed", "locked", "wordy", "codes", "renewed"],
-  ...["removed", "password", "forgetful", "sessions", "full", "cookie", "flood", "lost", "shell", "self", "stale"],
+  ...["shape", "pending", "proof", "replay", "racing", "guessed", "locked", "wordy", "codes", "renewed"],
+  ...["removed", "forgetful", "sessions", "full", "cookie", "flood", "lost", "shell", "self", "stale"],
 ];
 const NEW_PASSWORD = "a loud harbour at noon";
 const guests = new Guests();
@@ -465,6 +465,20 @@ describe("a lost second factor", () => {
     for (const each of [one, second]) each.close();
     const shell = await admin(world.server.dataDir, "second-factor", "reset", emailOf("second"));
     expect(shell).toMatchObject({ code: 0 });
+  });
+
+  test("is reset by an operator and the shell, which is one person", async () => {
+    await enrol("self");
+    const one = await operatorOf(world.server);
+    const { id } = await userNamed(one, "self");
+    const reset = () =>
+      admin(world.server.dataDir, "second-factor", "approve-reset", emailOf("self"), "--note", "seen");
+    for (let i = 0; i < 2; i++) expect(JSON.parse((await reset()).out)).toMatchObject({ done: false });
+    expect(await one.data("POST", `/admin/users/${id}/second-factors/reset`, {})).toEqual({
+      done: true,
+      approval: null,
+    });
+    one.close();
   });
 
   test("is reset from the shell alone where there is one operator, and the audit log says so", async () => {
