@@ -8,8 +8,9 @@
 import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
 import { verifyCopy } from "../engine/journal/verify.ts";
+import { openSqlite } from "../engine/sqlite.ts";
 import { openExisting } from "./data-folder.ts";
 
 /** Copied at a time; between two slices a signal is heard. */
@@ -101,7 +102,7 @@ async function copy(
 
 /** Takes the copy out of WAL mode and checks it. @throws Error where it isn't whole */
 function makeSound(path: string): void {
-  const db = new Database(path);
+  const db = openSqlite(path);
   try {
     db.pragma("journal_mode = DELETE");
     const wrong = verifyCopy(db).filter(({ ok }) => !ok);

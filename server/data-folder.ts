@@ -1,8 +1,9 @@
 /** The data folder: who has it, and where a running server is reached. */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
 import { openReadOnly } from "../engine/journal/database.ts";
+import { openSqlite } from "../engine/sqlite.ts";
 import { ConfigError } from "./config.ts";
 
 /** What this process makes from now on, only its owner may open: the database holds password hashes and addresses. */
@@ -18,7 +19,7 @@ export function lockDataFolder(dataDir: string): Database.Database {
   let lock: Database.Database;
   try {
     mkdirSync(dataDir, { recursive: true });
-    lock = new Database(join(dataDir, "exchange.lock"), { timeout: 0 });
+    lock = openSqlite(join(dataDir, "exchange.lock"), { timeout: 0 });
   } catch (error) {
     throw new ConfigError(`DATA_DIR: cannot write to "${dataDir}" (${(error as NodeJS.ErrnoException).code})`);
   }

@@ -38,7 +38,9 @@ import {
   SOCKET_TICK_MS,
 } from "../engine/limits.ts";
 import { createMicroClock, takeClockEpoch } from "../engine/micro-clock.ts";
+import { hashFlaw, PlatformError } from "../engine/node-support.ts";
 import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../engine/ring.ts";
+import { loadSqlite } from "../engine/sqlite.ts";
 import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/thread-setup.ts";
 import { AccountWriter, PortMailbox } from "./account-writer.ts";
 import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts.ts";
@@ -259,6 +261,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
   if (process.connected === false) leave();
   assertLimits();
   const uws = await loadUws();
+  loadSqlite();
+  const flaw = hashFlaw(process.versions.node);
+  if (flaw !== null) logger.warn(flaw);
   keepToOwner();
   const lock = lockDataFolder(config.dataDir);
   const path = join(config.dataDir, "exchange.db");
@@ -622,7 +627,8 @@ try {
   const { code, message } = thrown as { code?: unknown; message?: string };
   const isDamage = DAMAGES.some((name) => String(code).startsWith(name));
   const error = isDamage ? damaged(String(message)) : thrown;
-  const text = error instanceof ConfigError ? error.message : error instanceof Error ? error.stack : String(error);
+  const isPlain = error instanceof ConfigError || error instanceof PlatformError;
+  const text = isPlain ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`cannot start: ${text}\n`);
   process.exit(1);
 }

@@ -5,20 +5,18 @@
 
 import type * as Uws from "uWebSockets.js";
 import { createRequire } from "node:module";
+import { majorOf, PlatformError, thisPlatform, whyNot } from "../engine/node-support.ts";
 
 const FIRST_SEPARATE_MAJOR = 24;
 
-/** @throws Error that says which Node to use */
+/** @throws PlatformError that says which Node to use */
 export async function loadUws(): Promise<typeof Uws> {
   const { platform, arch, versions } = process;
-  const major = Number.parseInt(versions.node, 10);
+  const major = majorOf(versions.node);
   try {
     if (major < FIRST_SEPARATE_MAJOR) return await import("uWebSockets.js");
     return createRequire(import.meta.url)(`@uwsjs/${platform}-${arch}-${major}`) as typeof Uws;
   } catch {
-    throw new Error(
-      `no uWebSockets.js for Node ${versions.node} on ${platform} ${arch}: use Node 20 or 22 (glibc 2.27 or later), ` +
-        "or 24 or 26 on Linux x64 (glibc 2.38 or later)",
-    );
+    throw new PlatformError(whyNot("uWebSockets.js", thisPlatform()));
   }
 }

@@ -4,6 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { sqlitePath } from "../../engine/sqlite.ts";
 import { Child } from "../support/child.ts";
 
 export class Beside {
@@ -20,11 +21,11 @@ export class Beside {
     return Beside.start(new Child("the bare handler", "bench/bare-handler.js", [String(answerBytes)], {}));
   }
 
-  /** Its packages must be installed. @param folder for its database, plain.db @param seed as the exchange takes it */
+  /** Its packages must be installed; it opens its database with our better-sqlite3. @param folder for its database, plain.db @param seed as the exchange takes it */
   static plainService(folder: string, seed: object): Promise<Beside> {
     const seedFile = join(folder, "plain-seed.json");
     writeFileSync(seedFile, JSON.stringify(seed), { mode: 0o600 });
-    const args = [join(folder, "plain.db"), seedFile];
+    const args = [join(folder, "plain.db"), seedFile, sqlitePath()];
     return Beside.start(new Child("the plain service", "../bench/rivals/plain-service.js", args, {}));
   }
 

@@ -3,10 +3,10 @@
  * orders, fills, balances and positions in both databases. Compares by SQL what is on the disk, not what was answered.
  */
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import { check } from "../../engine/check.ts";
 import { OrderStatus } from "../../engine/constants.ts";
 import { openReadOnly } from "../../engine/journal/database.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { Api, dataOf } from "../support/api.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
@@ -54,7 +54,7 @@ export async function checkSameTrades(count: number): Promise<number> {
   await exchange.stop();
   await plain.stop();
   const ours = openReadOnly(join(folder, "exchange.db"));
-  const theirs = new Database(join(folder, "plain.db"), { readonly: true });
+  const theirs = openSqlite(join(folder, "plain.db"), { readonly: true });
   let fills = 0;
   for (const what of Object.keys(OF_PLAIN) as (keyof typeof OF_PLAIN)[]) {
     const [left, right] = [ours.prepare(OF_EXCHANGE[what]), theirs.prepare(OF_PLAIN[what])].map((rows) =>

@@ -2,8 +2,9 @@
  * What one commit at FULL takes by itself: plain SQLite, one transaction of the two rows that every order brings (its own
  * and that of its first update), with the very values of an exchange's rows, in a database on the same disk.
  */
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
 import { openReadOnly } from "../../engine/journal/database.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 
 export class Commits {
   private readonly db: Database.Database;
@@ -20,7 +21,7 @@ export class Commits {
       >;
     const rows = (["orders", "order_updates"] as const).map((table) => [table, newest(table)] as const);
     exchange.close();
-    this.db = new Database(path);
+    this.db = openSqlite(path);
     this.db.pragma("journal_mode = WAL");
     this.db.pragma("synchronous = FULL");
     const inserts = rows.map(([table, { id: _, ...row }]) => {

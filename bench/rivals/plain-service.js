@@ -2,12 +2,13 @@
  * What a competent engineer would write in a day to take the same orders: Fastify with its schemas, better-sqlite3 with
  * prepared statements, books and accounts in memory, one transaction an order (WAL, FULL), 202 after its commit. It knows
  * tokens, holds, fees, rebates, self-trades and cancel-all; no mint or merge, no stream, no recovery, no rate limits.
- * Arguments: the database's file and a seed file of the exchange. Prints its port.
+ * Arguments: the database's file, a seed file of the exchange, and the better-sqlite3 to use. Prints its port.
  */
 import { readFileSync } from "node:fs";
-import Database from "better-sqlite3";
+import { createRequire } from "node:module";
 import Fastify from "fastify";
 
+const Database = createRequire(import.meta.url)(process.argv[4]);
 const db = new Database(process.argv[2]);
 db.pragma("journal_mode = WAL");
 db.pragma("synchronous = FULL");

@@ -2,8 +2,9 @@
  * Opens the exchange's database the one way that keeps its promises, and brings its schema up to date.
  * The journal's is the only writing connection once the exchange runs.
  */
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
 import { check } from "../check.ts";
+import { openSqlite } from "../sqlite.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { indexedWords } from "./search-words.ts";
 
@@ -17,7 +18,7 @@ const BUSY_MS = 5_000;
 const READERS_MS = 250;
 
 export function openDatabase(path: string, durability: Durability): Database.Database {
-  const db = new Database(path, { timeout: BUSY_MS });
+  const db = openSqlite(path, { timeout: BUSY_MS });
   assertSqliteVersion(db);
   db.pragma("journal_mode = WAL");
   db.pragma(`synchronous = ${SYNCHRONOUS[durability]}`);
@@ -40,7 +41,7 @@ export function emptyWal(db: Database.Database): void {
 
 /** For history and exports: many may be open, none writes, none keeps a transaction across calls. */
 export function openReadOnly(path: string): Database.Database {
-  const db = new Database(path, { readonly: true, timeout: BUSY_MS });
+  const db = openSqlite(path, { readonly: true, timeout: BUSY_MS });
   db.pragma("query_only = ON");
   db.pragma("cache_size = -16384");
   return db;

@@ -15,9 +15,9 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import { afterEach, expect, test } from "vitest";
 import { verifyDatabase } from "../../engine/journal/verify.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { Client } from "../server/support/client.ts";
 import { Random } from "../server/support/random.ts";
 import { TestServer, temporaryFolder } from "../server/support/server.ts";
@@ -60,7 +60,7 @@ test("a log that is damaged ends where its damage begins", async () => {
     copyFileSync(join(dataDir, "exchange.db"), copy);
     writeFileSync(`${copy}-wal`, bytes);
     rmSync(`${copy}-shm`, { force: true });
-    const db = new Database(copy);
+    const db = openSqlite(copy);
     expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
     const sequence = db.prepare("SELECT sequence FROM totals").pluck().get() as number;
     db.close();
@@ -118,7 +118,7 @@ test("a database file that is damaged is refused with one line", async () => {
   const garbage = Buffer.from(Array.from({ length: PAGE }, () => random.integer(0, 255)));
   const pages = sound.length / PAGE;
   const root = (table: string): number => {
-    const db = new Database(path, { readonly: true });
+    const db = openSqlite(path, { readonly: true });
     const page = db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = ?").pluck().get(table) as number;
     db.close();
     return page;

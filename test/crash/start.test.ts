@@ -10,9 +10,9 @@ import { get as getPlainly } from "node:http";
 import { Agent, get, request } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { eventually, expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
 import { Client, type MarketJson, type OrderJson } from "../server/support/client.ts";
 import { PASSWORD } from "../server/support/identity.ts";
@@ -171,7 +171,7 @@ test("a seed taken twice changes nothing; what is new in it is made", async () =
   const seed = seedOf({ users: 2, markets: [2, 3] });
   let server = await start({ seed });
   const dump = (): unknown => {
-    const db = new Database(join(server.dataDir, "exchange.db"), { readonly: true });
+    const db = openSqlite(join(server.dataDir, "exchange.db"), { readonly: true });
     const tables = ["users", "accounts", "personal_access_tokens", "events", "markets", "outcomes", "entries"];
     const rows = tables.map((table) => db.prepare(`SELECT * FROM ${table} ORDER BY 1`).all());
     db.close();
@@ -230,7 +230,7 @@ test("a seed sets a user's terms once: what an operator changes later stays", as
     expect(await shown()).toEqual([changed, { ...none, merge_fee: 1 }]);
     await server.stop();
   }
-  const db = new Database(join(server.dataDir, "exchange.db"), { readonly: true });
+  const db = openSqlite(join(server.dataDir, "exchange.db"), { readonly: true });
   const told = db
     .prepare("SELECT actor, details FROM audit_log WHERE action = 'user.set_terms' ORDER BY id")
     .raw()
@@ -258,7 +258,7 @@ test("without a seed a new folder gets the sample markets and two tokens that on
 test("a database that was tampered with is refused", async () => {
   const server = await start({ seed: seedOf({ users: 1 }) });
   await server.stop();
-  const db = new Database(join(server.dataDir, "exchange.db"));
+  const db = openSqlite(join(server.dataDir, "exchange.db"));
   db.prepare("UPDATE accounts SET balance = balance + 1").run();
   db.close();
   const { code, errors } = await TestServer.refuse({ dataDir: server.dataDir });
@@ -277,7 +277,7 @@ test("markets that are halted or closed take no orders; a halted one still cance
   await client.cancel(ids[1]!);
   client.close();
   await server.stop();
-  const db = new Database(join(server.dataDir, "exchange.db"));
+  const db = openSqlite(join(server.dataDir, "exchange.db"));
   db.prepare("UPDATE markets SET status = id + 1 WHERE id <= 2").run();
   db.close();
 
@@ -315,7 +315,7 @@ test("what restarts must keep: sequences, client order ids, activity, what a cra
   };
   const restart = async (sql: string): Promise<void> => {
     await server.stop();
-    const db = new Database(join(server.dataDir, "exchange.db"));
+    const db = openSqlite(join(server.dataDir, "exchange.db"));
     db.exec(sql);
     db.close();
     // Without a seed: taking one commits, and hides how far a sequence starts from its last.
@@ -370,7 +370,7 @@ test("more live orders than a ring holds come back in time priority and expire t
   const [orders, lasting] = [20_000, 500];
   let server = await start({ seed: seedOf({ users: 2, markets: [2] }) });
   await server.stop();
-  const db = new Database(join(server.dataDir, "exchange.db"));
+  const db = openSqlite(join(server.dataDir, "exchange.db"));
   const now = Date.now();
   // One share each at 1..50; the first user's are all due when the server starts, the second one's tomorrow.
   db.exec(`WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ${orders})

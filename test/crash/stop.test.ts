@@ -3,8 +3,8 @@
  * in time. What was never answered was never done.
  */
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import { afterEach, expect, test } from "vitest";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { expectSoundDatabase } from "../server/support/checks.ts";
 import { Client } from "../server/support/client.ts";
 import { Random } from "../server/support/random.ts";
@@ -64,7 +64,7 @@ test("a stop leaves no WAL behind and writes what was in arrears", async () => {
   await traffic.more(300);
   await traffic.end();
   await server.stop();
-  const db = new Database(join(server.dataDir, "exchange.db"), { readonly: true });
+  const db = openSqlite(join(server.dataDir, "exchange.db"), { readonly: true });
   const count = (sql: string): unknown => db.prepare(sql).pluck().get();
   const newest = (table: string): string =>
     `SELECT group_concat(id) FROM (SELECT max(id) AS id FROM ${table} GROUP BY user_id)`;
@@ -76,7 +76,7 @@ test("a stop leaves no WAL behind and writes what was in arrears", async () => {
 
 /** The client order ids in a stopped server's database. */
 function placedIds(dataDir: string): unknown[] {
-  const db = new Database(join(dataDir, "exchange.db"), { readonly: true });
+  const db = openSqlite(join(dataDir, "exchange.db"), { readonly: true });
   const ids = db.prepare("SELECT client_order_id FROM orders ORDER BY client_order_id").pluck().all();
   db.close();
   return ids;

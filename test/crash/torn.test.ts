@@ -4,11 +4,11 @@
  */
 import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import { afterEach, expect, test } from "vitest";
 import { loadLedger, loadLiveOrders } from "../../engine/journal/load.ts";
 import { verifyDatabase } from "../../engine/journal/verify.ts";
 import { Ledger } from "../../engine/ledger.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { Random } from "../server/support/random.ts";
 import { TestServer, temporaryFolder } from "../server/support/server.ts";
 import { seededTraffic, TRAFFIC_SEED } from "./traffic.ts";
@@ -43,7 +43,7 @@ test.for([1, 2])("every cut of the log is a sound exchange, with ENGINE_THREADS=
     copyFileSync(data, copy);
     copyFileSync(log, `${copy}-wal`);
     truncateSync(`${copy}-wal`, cut);
-    const db = new Database(copy);
+    const db = openSqlite(copy);
     expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
     const ledger = new Ledger();
     seen.push(loadLedger(db, ledger).sequence);

@@ -1,5 +1,4 @@
 /** A database of an earlier schema, brought up to date, keeps what it says. */
-import Database from "better-sqlite3";
 import { expect, test } from "vitest";
 import { OrderStatus } from "../../engine/constants.ts";
 import { Chains } from "../../engine/journal/chains.ts";
@@ -9,6 +8,7 @@ import { MIGRATIONS } from "../../engine/journal/schema.ts";
 import { searchWords } from "../../engine/journal/search-words.ts";
 import { Updates } from "../../engine/journal/updates.ts";
 import { verifyDatabase } from "../../engine/journal/verify.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 
 /** Two users; the second's sell rests with 2 of 5 left after the first took 3 in two matches; a buy of the first rests. */
 const SCHEMA_1_ROWS = `
@@ -36,7 +36,7 @@ const SCHEMA_1_ROWS = `
   UPDATE meta SET value = 1 WHERE key = 'orders_indexed';`;
 
 test("schema 1, with look-up tables that lag behind", () => {
-  const db = new Database(":memory:");
+  const db = openSqlite(":memory:");
   db.exec(MIGRATIONS[0]!);
   db.exec(SCHEMA_1_ROWS);
   db.pragma("user_version = 1");
@@ -68,7 +68,7 @@ test("schema 1, with look-up tables that lag behind", () => {
 });
 
 test("schema 4: what its markets and events say can be searched for", () => {
-  const db = new Database(":memory:");
+  const db = openSqlite(":memory:");
   for (const migration of MIGRATIONS.slice(0, 4)) db.exec(migration);
   db.exec(`
     INSERT INTO events VALUES (7, 'cup-2030', 'Coupe du Monde é', NULL, NULL, 1);
@@ -91,7 +91,7 @@ test("schema 4: what its markets and events say can be searched for", () => {
 });
 
 test("schema 4, whose updates were numbered and not kept: users go on above what they have seen", () => {
-  const db = new Database(":memory:");
+  const db = openSqlite(":memory:");
   for (const [i, migration] of MIGRATIONS.slice(0, 4).entries()) {
     db.exec(migration);
     if (i === 0) db.exec(SCHEMA_1_ROWS);
@@ -123,7 +123,7 @@ test("schema 4, whose updates were numbered and not kept: users go on above what
 });
 
 test("a database of a newer schema is refused in words", () => {
-  const db = new Database(":memory:");
+  const db = openSqlite(":memory:");
   db.pragma(`user_version = ${MIGRATIONS.length + 1}`);
   expect(() => migrate(db)).toThrow(/run a newer one/);
   db.close();

@@ -6,9 +6,10 @@
 import { createHash, createPublicKey, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openReadOnly } from "../../engine/journal/database.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { admin as runAdmin } from "./support/admin.ts";
 import { expectEndsWell } from "./support/checks.ts";
 import { type Answer, API_BASE, type Client } from "./support/client.ts";
@@ -676,7 +677,7 @@ describe("the log", () => {
 
 /** Runs each statement as somebody with the database in hand would; nothing of it stays. */
 function expectRefused(statements: readonly string[]): void {
-  const db = new Database(join(world.server.dataDir, "exchange.db"), { timeout: 10_000 });
+  const db = openSqlite(join(world.server.dataDir, "exchange.db"), { timeout: 10_000 });
   const count = (): unknown => db.prepare("SELECT count(*), total(length(action)) FROM audit_log").raw().get();
   const before = count();
   for (const sql of statements) {

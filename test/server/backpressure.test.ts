@@ -7,9 +7,9 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket as TcpSocket } from "node:net";
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { COMMAND_RING_RECORDS, MAX_BODY_BYTES } from "../../engine/limits.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { eventually, expectBalanced, expectSoundDatabase } from "./support/checks.ts";
 import type { Client, OrderJson } from "./support/client.ts";
 import { Random } from "./support/random.ts";
@@ -177,7 +177,7 @@ describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
     const told = (): number => mixedSocket.of("order.updated").length + cancelSocket.of("order.updated").length;
     expect(told()).toBe(4);
 
-    const lock = new Database(join(world.server.dataDir, "exchange.db"));
+    const lock = openSqlite(join(world.server.dataDir, "exchange.db"));
     lock.exec("BEGIN IMMEDIATE");
     const since = Date.now();
     // What answers while nothing can be committed was refused.
@@ -283,7 +283,7 @@ describe.each([1, 2])("a full command ring, ENGINE_THREADS=%i", (threads) => {
     for (const socket of [...sockets, cancelSocket, mixedSocket]) await socket.close();
     await ended(world);
     // In the database too: every order that was accepted, none that was refused.
-    const db = new Database(join(world.server.dataDir, "exchange.db"), { readonly: true });
+    const db = openSqlite(join(world.server.dataDir, "exchange.db"), { readonly: true });
     const flooded = db.prepare("SELECT id, client_order_id FROM orders WHERE client_order_id GLOB '*.*.*' ORDER BY id");
     const named = accepted.map(({ id, client_order_id }) => ({ id, client_order_id })).sort((a, b) => a.id - b.id);
     expect(flooded.all()).toEqual(named);

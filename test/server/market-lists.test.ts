@@ -5,10 +5,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MIGRATIONS } from "../../engine/journal/schema.ts";
 import { MAX_EVENT_MARKETS, MAX_LISTED_EVENT_MARKETS } from "../../engine/limits.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { Listing } from "../../server/paging.ts";
 import { Client, type MarketJson } from "./support/client.ts";
 import { withDatabase } from "./support/data-dir.ts";
@@ -492,7 +492,7 @@ test("after a restart states count: lists, search, events and feed", async () =>
 
 test("a database of the schema before the search is searched as well", async () => {
   const dataDir = temporaryFolder();
-  const db = new Database(join(dataDir, "exchange.db"));
+  const db = openSqlite(join(dataDir, "exchange.db"));
   for (const migration of MIGRATIONS.slice(0, 4)) db.exec(migration);
   db.exec(`
     INSERT INTO events VALUES (1, 'cup', 'Coupe', NULL, NULL, 1);

@@ -1,7 +1,6 @@
 /** The check of a database's invariants finds what is wrong: each kind of damage, done to a copy of a sound one. */
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import { beforeAll, expect, test } from "vitest";
 import { openDatabase, openReadOnly } from "../../engine/journal/database.ts";
 import { INVARIANTS } from "../../engine/journal/invariants.ts";
@@ -11,6 +10,7 @@ import { CommittedTotals } from "../../engine/journal/totals.ts";
 import { verifyCopy, verifyDatabase } from "../../engine/journal/verify.ts";
 import { type AccountWrite, HOUSE } from "../../engine/journal/writes.ts";
 import { OrderTexts } from "../../engine/order-texts.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { solvencyView } from "../../server/views.ts";
 import { admin } from "./support/admin.ts";
 import type { SolvencyJson } from "./support/client.ts";
@@ -126,7 +126,7 @@ beforeAll(async () => {
 function check(damage: string): ReturnType<typeof verifyDatabase> {
   const path = join(temporaryFolder(), "exchange.db");
   copyFileSync(sound, path);
-  const db = new Database(path);
+  const db = openSqlite(path);
   db.exec(damage);
   const found = verifyDatabase(db);
   db.close();
@@ -235,7 +235,7 @@ test("the command says what is wrong and ends with 1, of a file that isn't there
   const good = await admin(dataDir, "verify");
   expect(good).toMatchObject({ code: 0, errors: "" });
   expect(JSON.parse(good.out)).toMatchObject({ ok: true, findings: check("") });
-  const db = new Database(path);
+  const db = openSqlite(path);
   db.exec("UPDATE accounts SET balance = balance + 1 WHERE user_id = 1");
   db.close();
   const bad = await admin(dataDir, "verify", path);

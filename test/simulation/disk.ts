@@ -6,8 +6,9 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
 import { migrate, openDatabase } from "../../engine/journal/database.ts";
+import { loadSqlite } from "../../engine/sqlite.ts";
 import type { Random } from "../server/support/random.ts";
 
 const WAL_HEADER_BYTES = 32;
@@ -91,7 +92,8 @@ export class FaultyConnection {
   private count(): void {
     if (this.left === 0 || --this.left > 0) return;
     if (this.strike === "crash") throw new Crash("crash at a statement");
-    throw new Database.SqliteError(`simulated: ${this.strike}`, this.strike);
+    const { SqliteError } = loadSqlite();
+    throw new SqliteError(`simulated: ${this.strike}`, this.strike);
   }
 
   /** Frames of the log that are valid. */

@@ -3,7 +3,8 @@
  * source decides who is next and when the world ends for whoever lives in it. The same seed makes the same world, step by
  * step; a difference between the exchange and its references ends it with an error.
  */
-import Database from "better-sqlite3";
+
+import { loadSqlite, openSqlite } from "../../engine/sqlite.ts";
 import { ensure } from "../engine/harness.ts";
 import { Random } from "../server/support/random.ts";
 import { type Compared, compareBooks, compareDatabase, compareGateway, compareNames, verify } from "./checks.ts";
@@ -184,7 +185,7 @@ export class World {
 
   /** Before a life begins, the files are what is on record. @param isThorough all invariants in SQL as well */
   private compareRecord(isThorough: boolean): void {
-    const db = new Database(this.disk.path);
+    const db = openSqlite(this.disk.path);
     compareDatabase(db, this.record, this.compared);
     if (isThorough) verify(db);
     db.close();
@@ -268,7 +269,7 @@ export class World {
     if (error instanceof Crash) {
       this.tally.add("end", this.end);
       this.crashNow(this.end === "torn log" ? life.connection.torn : null);
-    } else if (error instanceof Database.SqliteError && this.isArmed && error.message.startsWith("simulated")) {
+    } else if (error instanceof loadSqlite().SqliteError && this.isArmed && error.message.startsWith("simulated")) {
       this.tally.add("end", this.end);
       await this.endure();
       this.crashNow();

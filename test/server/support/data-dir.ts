@@ -4,9 +4,10 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
 import { expect } from "vitest";
 import { openReadOnly } from "../../../engine/journal/database.ts";
+import { openSqlite } from "../../../engine/sqlite.ts";
 import { SECOND_FACTOR_KEYS } from "../../../server/second-factor-keys.ts";
 
 const DATABASE = "exchange.db";
@@ -27,7 +28,7 @@ export function rowsOfFile<T>(path: string, sql: string, ...values: (string | nu
 
 /** Opens the database of a stopped server for whatever changes it, and closes it. */
 export function withDatabase(dataDir: string, run: (db: Database.Database) => void): void {
-  const db = new Database(join(dataDir, DATABASE));
+  const db = openSqlite(join(dataDir, DATABASE));
   try {
     run(db);
   } finally {
