@@ -41,6 +41,9 @@ const BUNDLED = new Set([
 ]);
 const packageOf = (id) => /^(@[^/]+\/)?[^/]+/.exec(id)[0];
 
+/** How long it took tells nothing but that the machine is slow, and would stand before a command's result. */
+const checks = { bundlerTimings: false };
+
 const bundle = (input, chunks) =>
   build({
     input,
@@ -48,6 +51,7 @@ const bundle = (input, chunks) =>
     external: (id, importer) =>
       /^[^./]/.test(id) && !importer?.includes("/node_modules/") && !BUNDLED.has(packageOf(id)),
     logLevel: "warn",
+    checks,
     optimization: { inlineConst: { mode: "all", pass: 3 } },
     output: {
       dir: "dist",
@@ -66,7 +70,13 @@ async function bundlePage() {
     configFile: false,
     logLevel: "warn",
     oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
-    build: { outDir: "../../dist/web", emptyOutDir: true, target: "es2022", modulePreload: { polyfill: false } },
+    build: {
+      outDir: "../../dist/web",
+      emptyOutDir: true,
+      target: "es2022",
+      modulePreload: { polyfill: false },
+      rolldownOptions: { checks },
+    },
   });
   for (const { fileName } of output) {
     const file = `dist/web/${fileName}`;

@@ -9,18 +9,15 @@ import { type Messages, readMessages } from "./oracle/messages.ts";
 import { offsetFor, priceRange } from "./oracle/prices.ts";
 import { type Replayed, replay } from "./oracle/replay.ts";
 import { fail, grouped, millions, printHead, printResult } from "./report.ts";
+import { orUsage } from "./support/usage.ts";
 
-const USAGE = "usage: npm run -s oracle -- FILE.csv[.gz] [--reports PATH]";
+const USAGE = "oracle FILE.csv[.gz] [--reports PATH]";
 
 function readArguments(): { path: string; reports: string } {
-  try {
-    const { values, positionals } = parseArgs({ allowPositionals: true, options: { reports: { type: "string" } } });
-    const path = positionals[0];
-    if (path === undefined || positionals.length > 1) return fail(USAGE);
-    return { path, reports: values.reports ?? join(tmpdir(), `${basename(path).split(".", 1)[0]}.reports.csv`) };
-  } catch (error) {
-    return fail(`${(error as Error).message}\n${USAGE}`);
-  }
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { reports: { type: "string" } } });
+  const [path, ...more] = positionals;
+  if (path === undefined || more.length > 0) throw new Error(`${positionals.length} files: one is replayed`);
+  return { path, reports: values.reports ?? join(tmpdir(), `${basename(path).split(".", 1)[0]}.reports.csv`) };
 }
 
 /** Answers what `work` answers, or ends with its reason in one line. */
@@ -50,7 +47,7 @@ function print(messages: Messages, reports: string, replayed: Replayed): void {
   });
 }
 
-const { path, reports } = readArguments();
+const { path, reports } = orUsage(USAGE, readArguments);
 const messages = orFail(() => readMessages(path));
 printHead("oracle", `${basename(path)}, ${grouped(messages.count)} messages`);
 print(

@@ -1,7 +1,7 @@
 /**
  * Command: sends a folder's recorded orders through a running exchange over HTTP, hears every fill over WebSockets and
  * holds both against what the exchange has on record. `npm run -s replay -- DIR`; the last line is JSON. The exit code is
- * 1 where anything was lost, doesn't balance or couldn't be done.
+ * 1 where anything was lost, doesn't balance or couldn't be done, 2 where the arguments make no sense.
  *
  * Over one connection orders arrive one after the other and every run makes the same fills (their SHA-256 is printed).
  * Over several the order of arrival, and with it who trades with whom, is chance. One thing is outside either way:
@@ -19,8 +19,10 @@ import { fail, grouped, printHead, printResult } from "./report.ts";
 import { ExchangeError } from "./support/api.ts";
 import { ExchangeProcess } from "./support/exchange-process.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
+import { orUsage, wholeNumber } from "./support/usage.ts";
 
-const USAGE = `usage: npm run -s replay -- DIR [--connections N] [--url URL | --write-seed FILE]
+const USAGE = "replay DIR [--connections N] [--url URL | --write-seed FILE]";
+const HELP = `usage: npm run -s ${USAGE.replace(" ", " -- ")}
   DIR                markets.json and orders.jsonl.gz (or orders.jsonl)
   --connections N    HTTP connections that carry the orders, 1 to 1024; 1 (the default) keeps them strictly in order
   --url URL          a running exchange instead of one of its own; it must have been started with RATE_LIMITS=off and
@@ -36,35 +38,29 @@ interface Arguments {
 }
 
 function readArguments(): Arguments {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: {
-        connections: { type: "string", default: "1" },
-        url: { type: "string" },
-        "write-seed": { type: "string" },
-        help: { type: "boolean" },
-      },
-    });
-    if (values.help) {
-      console.log(USAGE);
-      process.exit(0);
-    }
-    const folder = positionals[0];
-    const url = values.url ?? null;
-    const seedFile = values["write-seed"] ?? null;
-    if (folder === undefined || positionals.length > 1 || (url !== null && seedFile !== null)) return fail(USAGE);
-    const connections = Number(values.connections);
-    if (!Number.isInteger(connections) || connections < 1 || connections > MAX_CONNECTIONS) {
-      return fail(`--connections must be an integer from 1 to ${MAX_CONNECTIONS}, not "${values.connections}"`);
-    }
-    if (url !== null && !(URL.canParse(url) && /^https?:/.test(url))) {
-      return fail(`--url must be an http or https URL, not "${url}"`);
-    }
-    return { folder, connections, url, seedFile };
-  } catch (error) {
-    return fail(`${(error as Error).message}\n${USAGE}`);
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      connections: { type: "string", default: "1" },
+      url: { type: "string" },
+      "write-seed": { type: "string" },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help) {
+    console.log(HELP);
+    process.exit(0);
   }
+  const [folder, ...more] = positionals;
+  const url = values.url ?? null;
+  const seedFile = values["write-seed"] ?? null;
+  if (folder === undefined || more.length > 0) throw new Error(`${positionals.length} folders: one is replayed`);
+  if (url !== null && seedFile !== null) throw new Error("--url and --write-seed exclude each other");
+  const connections = wholeNumber("connections", values.connections, 1, MAX_CONNECTIONS);
+  if (url !== null && !(URL.canParse(url) && /^https?:/.test(url))) {
+    throw new Error(`--url ${url}: an http or https URL`);
+  }
+  return { folder, connections, url, seedFile };
 }
 
 /** Runs the replay against an exchange of its own, on a fresh data folder that goes again; checks what it leaves. */
@@ -141,7 +137,7 @@ function print(recording: Recording, connections: number, outcome: Outcome, faul
   });
 }
 
-const { folder, connections, url, seedFile } = readArguments();
+const { folder, connections, url, seedFile } = orUsage(USAGE, readArguments);
 try {
   const recording = readRecording(folder);
   const plan = planAccounts(recording);

@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { fail, type Goal, grouped } from "./report.ts";
+import { type Goal, grouped } from "./report.ts";
 import { drawPlots, keepResult } from "./support/figures.ts";
 import { orUsage } from "./support/usage.ts";
 
@@ -63,17 +63,14 @@ function printGoals(goals: readonly Goal[]): void {
 
 function readArguments() {
   const flag = { type: "boolean", default: false } as const;
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { smoke: flag, record: flag } });
-  return { ...values, names: positionals };
+  const { values, positionals: names } = parseArgs({ allowPositionals: true, options: { smoke: flag, record: flag } });
+  const unknown = names.filter((name) => name !== "plot" && !(BENCHES as readonly string[]).includes(name));
+  if (unknown.length > 0) throw new Error(`no bench ${unknown.join(", ")}: there are ${BENCHES.join(", ")}, and plot`);
+  if (values.record && values.smoke) throw new Error("--record keeps no result of --smoke");
+  return { ...values, names };
 }
 
 const { smoke, record, names } = orUsage("bench [--smoke | --record] [NAME...]", readArguments);
-const unknown = names.filter((name) => name !== "plot" && !(BENCHES as readonly string[]).includes(name));
-if (unknown.length > 0) {
-  console.error(`no bench ${unknown.join(", ")}: there are ${BENCHES.join(", ")}, and plot`);
-  process.exit(2);
-}
-if (record && smoke) fail("what --smoke measures is no result to --record");
 const goals: Goal[] = [];
 let failed = 0;
 for (const name of names.length > 0 ? names.filter((name) => name !== "plot") : BENCHES) {

@@ -66,11 +66,9 @@ export function isSupported({ node, platform, arch, glibc }: Platform): boolean 
 /** @returns the line that says why the package can't be loaded here and what to do about it */
 export function whyNot(name: string, on: Platform): string {
   const { node, platform, arch, glibc } = on;
-  const where =
-    platform === "linux"
-      ? `Linux ${arch} with ${glibc === undefined ? "no" : ""} glibc ${glibc ?? ""}`
-      : `${platform} ${arch}`;
-  const fact = `Node ${node} can't load ${name} on ${where.replace(/ +/g, " ").trim()}`;
+  const libc = glibc === undefined ? "without glibc" : `with glibc ${glibc}`;
+  const where = platform === "linux" ? `Linux ${arch} ${libc}` : `${platform} ${arch}`;
+  const fact = `Node ${node} can't load ${name} on ${where}`;
   if (isSupported(on)) {
     return `${fact}: run "npm ci" with this Node (it may need python3, make and a C++ compiler)`;
   }

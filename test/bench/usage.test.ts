@@ -1,4 +1,4 @@
-/** Commands that were called wrongly say so in one line, and do nothing. */
+/** Commands that were called wrongly say so on stderr, end with 2, and do nothing. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -11,7 +11,11 @@ const FILES: Readonly<Record<string, string>> = {
   fuzz: "test/attack/fuzz-run",
   bench: "bench/run",
   demo: "bench/demo",
+  oracle: "bench/oracle",
+  replay: "bench/replay",
 };
+const OK = 0;
+const WRONG_ARGUMENTS = 2;
 
 const CALLS: readonly (readonly [name: string, ...args: string[]])[] = [
   ["simulate", "--nonsense"],
@@ -30,20 +34,47 @@ const CALLS: readonly (readonly [name: string, ...args: string[]])[] = [
   ["fuzz", "http"],
   ["bench", "--nonsense"],
   ["bench", "--smoke=5"],
+  ["bench", "nosuch"],
+  ["bench", "--smoke", "--record"],
   ["demo", "--nonsense"],
   ["demo", "--seed", "x"],
   ["demo", "--fresh=5"],
   ["demo", "fresh"],
+  ["oracle"],
+  ["oracle", "--nonsense"],
+  ["oracle", "a.csv", "b.csv"],
+  ["oracle", "a.csv", "--reports"],
+  ["replay"],
+  ["replay", "--nonsense"],
+  ["replay", "a", "b"],
+  ["replay", "a", "--connections", "0"],
+  ["replay", "a", "--url", "localhost:80"],
+  ["replay", "a", "--url", "http://localhost:80", "--write-seed", "b"],
 ];
 
-test.each(CALLS)("%s %s %s", async (name, ...args) => {
-  const file = fileURLToPath(new URL(`../../dist/${FILES[name]}.js`, import.meta.url));
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function command(file: string, args: readonly string[]): Promise<Ended> {
+  const path = fileURLToPath(new URL(`../../dist/${file}.js`, import.meta.url));
   // Not vitest's: the crash run takes its expectations from there, and would think that it were under test.
   const env = { PATH: process.env["PATH"] };
-  const failure = await run(process.execPath, [file, ...args], { env }).catch(
-    (error: { code: number; stderr: string; stdout: string }) => error,
-  );
-  expect(failure).toMatchObject({ code: 2, stdout: "" });
-  expect(failure.stderr.trim().split("\n")).toHaveLength(1);
-  expect(failure.stderr).toContain(`; ${name} [--`);
+  const ended = run(process.execPath, [path, ...args], { env }).then((output) => ({ code: OK, ...output }));
+  return ended.catch((error: Ended) => error);
+}
+
+test.each(CALLS.map((call) => [call.join(" "), ...call] as const))("%s", async (_, name, ...args) => {
+  const { code, stdout, stderr } = await command(FILES[name]!, args);
+  expect([code, stdout], stderr).toEqual([WRONG_ARGUMENTS, ""]);
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+  expect(stderr).toMatch(new RegExp(`; ${name} (\\[--|FILE|DIR)`));
+});
+
+test.each(["nonsense", "verify --nonsense", "user nonsense"])("admin %s", async (args) => {
+  const { code, stdout, stderr } = await command("admin", args.split(" "));
+  expect([code, stdout], stderr).toEqual([WRONG_ARGUMENTS, ""]);
+  expect(stderr).toContain("Usage: npm run admin -- COMMAND");
 });
