@@ -5,13 +5,13 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import { expect, test } from "vitest";
 import { codeBlocks, Running } from "../docs/code-blocks.ts";
 import { expectSoundDatabase } from "../server/support/checks.ts";
 import type { OrderJson, SolvencyJson } from "../server/support/client.ts";
 import { TestServer, temporaryFolder } from "../server/support/server.ts";
 import { tokenOf, World } from "../server/support/world.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 
 const LITESTREAM = process.env["LITESTREAM_PATH"] ?? "litestream";
 const ORDERS = Number(process.env["LOST_BOX_ORDERS"] ?? 2_000);
@@ -79,7 +79,7 @@ test.runIf(isInstalled)(
     expect(status, stderr).toBe(0);
     expectSoundDatabase(restored);
 
-    const db = new Database(copy, { readonly: true });
+    const db = openSqlite(copy, { readonly: true });
     const kept = new Set(db.prepare("SELECT id FROM orders").pluck().all() as number[]);
     db.close();
     const missing = acknowledged.filter(({ id }) => !kept.has(id));

@@ -9,6 +9,7 @@ import type { Client, OrderJson } from "./support/client.ts";
 import { rowsOf } from "./support/data-dir.ts";
 import { alone, BUY, expectRefused, expectStanding, idsOf, quote, terms } from "./support/trading.ts";
 import { World } from "./support/world.ts";
+import { openSqlite } from "../../engine/sqlite.ts";
 
 interface TimerJson {
   readonly timeout_ms: number;
@@ -165,7 +166,7 @@ describe("restarts", () => {
       await own.server.kill();
       // As if its end had not been durable.
       const { default: Database } = await import("better-sqlite3");
-      const db = new Database(`${own.server.dataDir}/exchange.db`);
+      const db = openSqlite(`${own.server.dataDir}/exchange.db`);
       db.prepare("UPDATE users SET cancels_at = ? WHERE id = 1").run(fires_at);
       db.close();
       own.server = await own.server.restart();

@@ -1,5 +1,7 @@
 /** Where a Node can't run the exchange, one line says which can; one whose JSON.parse a client can stall is warned of. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { hashFlaw, isSupported, type Platform, whyNot } from "../../engine/node-support.ts";
 import { TestServer } from "./support/server.ts";
@@ -10,6 +12,23 @@ const LINUX: Platform = { node: "22.22.2", platform: "linux", arch: "x64", glibc
 const started: TestServer[] = [];
 afterAll(async () => {
   for (const server of started) await server.kill();
+});
+
+test("one file loads each of the packages with binaries for some Nodes only", () => {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const importing = (name: string): string[] =>
+    ["engine", "server", "bench", "test"]
+      .flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true }).map((file) => join(folder, String(file))),
+      )
+      .filter((file) => /\.(ts|tsx|js|mjs)$/.test(file) && !file.includes("node_modules"))
+      .filter((file) =>
+        new RegExp(`^import (?!type )[^;]* from "${name}"|(import|require)\\("${name}"\\)`, "m").test(
+          readFileSync(join(root, file), "utf8"),
+        ),
+      );
+  expect(importing("better-sqlite3")).toEqual([]);
+  expect(importing("uWebSockets.js")).toEqual([join("server", "uws.ts")]);
 });
 
 describe("seeded hashes", () => {
