@@ -3,13 +3,13 @@
  * again puts it off; it outlives restarts and crashes, and comes due while the exchange is down.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openSqlite } from "../../engine/sqlite.ts";
 import { CancelTimers } from "../../server/cancel-timers.ts";
 import { eventually, expectBalanced, expectSoundDatabase } from "./support/checks.ts";
 import type { Client, OrderJson } from "./support/client.ts";
 import { rowsOf } from "./support/data-dir.ts";
 import { alone, BUY, expectRefused, expectStanding, idsOf, quote, terms } from "./support/trading.ts";
 import { World } from "./support/world.ts";
-import { openSqlite } from "../../engine/sqlite.ts";
 
 interface TimerJson {
   readonly timeout_ms: number;
@@ -165,7 +165,6 @@ describe("restarts", () => {
       const second = await user.place(terms(market, 0, BUY, 10, 1));
       await own.server.kill();
       // As if its end had not been durable.
-      const { default: Database } = await import("better-sqlite3");
       const db = openSqlite(`${own.server.dataDir}/exchange.db`);
       db.prepare("UPDATE users SET cancels_at = ? WHERE id = 1").run(fires_at);
       db.close();
