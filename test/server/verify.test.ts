@@ -186,7 +186,7 @@ test("what was booked under the old rules of rebates and voided markets is sound
 test("a database whose house is below zero goes on, isn't balanced, and says so until the house is funded", () => {
   const path = join(temporaryFolder(), "exchange.db");
   copyFileSync(sound, path);
-  const db = new Database(path);
+  const db = openSqlite(path);
   // As if so much more had been taken out of it.
   const more = solvency.house + 3 * USDC;
   db.exec(`UPDATE entries SET amount = amount - ${more}, balance_after = balance_after - ${more} WHERE reference = 'transfer 2';
