@@ -517,6 +517,39 @@ describe("an account whose address was never shown to be its maker's", () => {
     }
   });
 
+  test("sign-ins of the squatter and a change of its password amid the change of hands open nothing", async () => {
+    for (let round = 0; round < 4; round++) {
+      const email = person(`tess-${round}`);
+      const squatter = await squat(email);
+      const token = await verificationToken(world.server, email);
+      const visitors = guests.client(world.server, null, 16);
+      const post = (path: string, body: object): Promise<Answer<SignInJson>> =>
+        visitors.request("POST", path, { body });
+      const passwords = [PASSWORD, NEW_PASSWORD];
+      const signIns = (): Promise<Answer<SignInJson>>[] =>
+        passwords.map((password) => post("/auth/login", { email, password }));
+      const browser = new Browser();
+      const callback = await browser.signInAt(`tess-${round}`);
+      const race = [
+        ...signIns(),
+        post("/auth/refresh", { refresh_token: squatter.refreshToken }),
+        squatter.client.request("POST", "/me/password", { body: { current: PASSWORD, new: NEW_PASSWORD } }),
+        ...signIns(),
+        // The owner opens the link as well, which alone opens nothing.
+        post("/auth/verify-email", { token }),
+      ];
+      const owner = browser.finish(callback);
+      race.push(...signIns(), ...signIns());
+      const [{ code, data }, ...answers] = await Promise.all([owner, ...race]);
+      expect(code).toBe(0);
+      const opened = answers.flatMap((answer) => (answer.data as SignInJson | null)?.access_token ?? []);
+      for (const each of opened) secrets.add(each);
+      for (const each of [squatter.accessToken, ...opened]) expect((await me(each)).code).toBe(40100);
+      for (const password of passwords) expect((await login(world.server, email, password)).code).toBe(40100);
+      expect((await me(data.access_token)).data).toMatchObject({ email, email_verified: true });
+    }
+  });
+
   test("after a restart it is still the owner's alone, and a suspended one's is closed", async () => {
     const email = person("sven");
     await alone({ users: 0, env: environment() }, async (own) => {
