@@ -100,6 +100,13 @@ export const MAX_SESSIONS_PER_GRANT = 20;
 export const MAX_PATS_PER_USER = 100;
 export const MAX_CLIENTS_PER_USER = 100;
 export const MAX_GRANTS_PER_USER = 200;
+/**
+ * How long an address from which an account signed in is known, how many of them are for one account, and of how many
+ * accounts, those that signed in last: 300 bytes each with one address, 900 with all.
+ */
+export const KNOWN_ADDRESS_MS = 30 * 24 * 3_600_000;
+export const MAX_KNOWN_ADDRESSES_PER_USER = 8;
+export const MAX_KNOWN_ADDRESS_USERS = 2 ** 18;
 /** Sessions that ended last, whose tokens are known to be revoked even when they have expired. */
 export const MAX_ENDED_SESSIONS = 100_000;
 /** Access tokens whose signature need not be looked at again. */
@@ -258,6 +265,8 @@ export const SIGN_IN_REFUSALS_PER_SECOND = 2_000;
 export const MAX_USER_RATE_BUCKETS = 2 ** 17;
 export const MAX_ADDRESS_RATE_BUCKETS = 2 ** 17;
 export const MAX_IDENTIFIER_RATE_BUCKETS = 2 ** 17;
+/** The same of accounts at addresses known to them; few sign in in a minute, since each sign-in costs a hash. */
+export const MAX_KNOWN_RATE_BUCKETS = 2 ** 14;
 /** Client addresses whose normal form is remembered. */
 export const MAX_CACHED_ADDRESSES = 4_096;
 /** How soon all of a user's orders are canceled, at the least and at the most, unless the user asks again. */

@@ -18,7 +18,8 @@ import type {
 } from "../engine/journal/load.ts";
 import { MAX_ENDED_SESSIONS } from "../engine/limits.ts";
 import { hasSecondFactor } from "./amr.ts";
-import { addressListOf } from "./client-address.ts";
+import { addressListOf, clientOf } from "./client-address.ts";
+import { KnownAddresses } from "./known-addresses.ts";
 import { makeRoom } from "./make-room.ts";
 import { dailyLimitOf } from "./users.ts";
 
@@ -213,6 +214,7 @@ export class Accounts {
   readonly clients = new Table<OAuthClient>();
   readonly grants = new Table<Grant>();
   readonly emailTokens = new Table<EmailTokenRow>();
+  readonly knownAddresses = new KnownAddresses();
   private readonly users = new Map<number, User>();
   private readonly usersByEmail = new Map<string, User>();
   private readonly patsByHash = new Map<string, Pat>();
@@ -248,6 +250,7 @@ export class Accounts {
     for (const family of rows.endedFamilies) this.noteEnded(sidOf(family));
     this.seeded = new Set(rows.seededUsers);
     this.seededTerms = new Set(rows.seededTerms);
+    for (const { userId, address, at } of rows.signIns) this.knownAddresses.note(userId, clientOf(address), at);
     this.lastSessionId = rows.lastSessionId;
   }
 

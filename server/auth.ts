@@ -144,7 +144,8 @@ export class Auth {
     context: RequestContext,
   ): Promise<void> {
     const hash = user.passwordHash;
-    const isRight = await this.options.passwords.verify(hash, password, context.client);
+    const knownAs = isSignedIn || this.isKnown(user, context) ? user.id : null;
+    const isRight = await this.options.passwords.verify(hash, password, context.client, knownAs);
     // The password may have been changed while it was looked at.
     if (isRight && user.passwordHash === hash) return;
     throw new ApiError(isSignedIn ? ErrorKind.forbidden : ErrorKind.unauthenticated, "password: wrong");
@@ -157,10 +158,15 @@ export class Auth {
     const { accounts, passwords } = this.options;
     const user = accounts.userByEmail(email);
     const hash = user?.passwordHash ?? null;
-    const isRight = await passwords.verify(hash, password, context.client);
+    const knownAs = user !== undefined && this.isKnown(user, context) ? user.id : null;
+    const isRight = await passwords.verify(hash, password, context.client, knownAs);
     // The password may have been changed while it was looked at.
     if (!isRight || user === undefined || user.passwordHash !== hash) throw wrongCredentials();
     return this.signIn(user, "password", context);
+  }
+
+  private isKnown(user: User, { client, now }: RequestContext): boolean {
+    return this.options.accounts.knownAddresses.has(user.id, client, now);
   }
 
   /** The first step is done; it is the last one unless the account has a second factor. */
@@ -288,8 +294,8 @@ export class Auth {
   /** Sets the password and ends every session, token and grant. @throws ApiError 40000, 50300 */
   async resetPassword(token: string, password: string, context: RequestContext): Promise<void> {
     const { passwords, messenger } = this.options;
-    this.findLink(token, "reset_password", context.now);
-    const passwordHash = await passwords.hash(password, context.client);
+    const { row } = this.findLink(token, "reset_password", context.now);
+    const passwordHash = await passwords.hash(password, context.client, "password", row.userId);
     // It may have been used meanwhile.
     const { user } = this.findLink(token, "reset_password", context.now);
     // Whoever set the account up didn't show that the address is theirs; the link came there.
@@ -309,10 +315,10 @@ export class Auth {
     const { passwords, sessions, messenger } = this.options;
     const { user } = principal.credential;
     const hash = user.passwordHash;
-    if (!(await passwords.verify(hash, current, context.client))) {
+    if (!(await passwords.verify(hash, current, context.client, user.id))) {
       throw new ApiError(ErrorKind.forbidden, "the current password is wrong");
     }
-    const passwordHash = await passwords.hash(next, context.client, "new");
+    const passwordHash = await passwords.hash(next, context.client, "new", user.id);
     if (user.passwordHash !== hash || principal.credential.isEnded) {
       throw new ApiError(ErrorKind.conflict, "the password was changed by another request");
     }

@@ -108,7 +108,7 @@ function normalAddress(text: string): string {
  * address would limit nobody.
  * @param address as `normalAddress` writes it
  */
-function clientOf(address: string): string {
+export function clientOf(address: string): string {
   if (isIP(address) === 4) return address;
   // "::" stands for as many zeros as are missing of eight groups.
   const [start = [], end = []] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));

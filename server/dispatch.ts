@@ -70,7 +70,12 @@ export function authorize(route: Route, principal: Principal): void {
   }
 }
 
-/** Counts a request. @param identifier what it names, where that is limited; "" for none @throws RateLimited 42900 */
+/**
+ * Counts a request.
+ * @param identifier what it names, where that is limited; "" for none
+ * @param isKnown the client's address is known to the account named
+ * @throws RateLimited 42900
+ */
 export function countRequest(
   limiter: RateLimiter | null,
   { route, template }: CompiledRoute,
@@ -78,9 +83,10 @@ export function countRequest(
   client: string,
   now: number,
   identifier: string,
+  isKnown = false,
 ): RateState | null {
   const { userId = null, rateLimitFactor = 1 } = principal ?? {};
-  return limiter?.take(template, route.rateClass, userId, client, now, identifier, rateLimitFactor) ?? null;
+  return limiter?.take(template, route.rateClass, userId, client, now, identifier, rateLimitFactor, isKnown) ?? null;
 }
 
 /**

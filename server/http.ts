@@ -107,6 +107,8 @@ export class Reply implements Responder {
   private readonly isLast: boolean;
   /** Nothing that came behind its request is to be answered in this turn of the event loop. */
   private readonly isHeldBack: boolean;
+  /** Its refusals, too, leave at once: the limits let it pass, in the few places that a known address has. */
+  private isUnpaced = false;
   private headers: Header[] | null = null;
   private isAnswered = false;
   private isAborted = false;
@@ -137,6 +139,11 @@ export class Reply implements Responder {
     return this.options.isOwn;
   }
 
+  /** No refusal waits for those of strangers. */
+  skipPace(): void {
+    this.isUnpaced = true;
+  }
+
   /** So many bytes of the body have come. */
   received(bytes: number): void {
     this.options.counters.http.receivedBytes += bytes;
@@ -153,7 +160,7 @@ export class Reply implements Responder {
 
   /** A body that is not enveloped: health, redirects, and what standards fix. */
   plain(status: number, body: string | Uint8Array): void {
-    if (status < 400 || this.options.pace === null) this.send(status, body);
+    if (status < 400 || this.options.pace === null || this.isUnpaced) this.send(status, body);
     else if (!this.done) this.later(() => this.write(status, body));
   }
 
@@ -181,7 +188,7 @@ export class Reply implements Responder {
     this.options.counters.refused(error);
     if (error instanceof RateLimited) this.rate = error.rate;
     if (this.isShown) this.sendTo(this.options.failurePage!(error));
-    else if (this.options.pace === null) this.writeError(error, allow, isHead);
+    else if (this.options.pace === null || this.isUnpaced) this.writeError(error, allow, isHead);
     else this.later(() => this.writeError(error, allow, isHead));
   }
 
@@ -345,6 +352,8 @@ export interface HttpOptions {
   readonly addressOf: AddressReader;
   /** Some peers' X-Forwarded-For counts. */
   readonly hasProxies: boolean;
+  /** Whether the account with the e-mail, in lower case, signed in lately from where limits count the client. */
+  readonly isKnown: (email: string, client: string, now: number) => boolean;
   /** Null while the exchange is open; else what every route outside health is answered with. */
   readonly closed: () => ApiError | null;
   readonly reads: OrderedReads;
@@ -575,7 +584,7 @@ interface BodyReader {
 function bodyReader(
   compiled: CompiledRoute,
   reply: Reply,
-  { limiter }: HttpOptions,
+  { limiter, isKnown }: HttpOptions,
   client: string,
   now: number,
 ): BodyReader {
@@ -583,7 +592,11 @@ function bodyReader(
   const maxBytes = signsIn(route) ? MAX_SIGN_IN_BODY_BYTES : MAX_BODY_BYTES;
   const type = head.contentType;
   const count = (identifier: string): void => {
-    if (countsBody(route)) reply.rate = countRequest(limiter, compiled, null, client, now, identifier);
+    if (!countsBody(route)) return;
+    const isOwner = route.rateClass === "identifier" && identifier !== "" && isKnown(identifier, client, now);
+    reply.rate = countRequest(limiter, compiled, null, client, now, identifier, isOwner);
+    // Without limits anybody at a known address could have as many refusals as he likes.
+    if (isOwner && limiter !== null) reply.skipPace();
   };
   try {
     const parse = parserOf(type, route.oauth);

@@ -31,7 +31,10 @@ import {
   CANCEL_TIMER_TICK_MS,
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
+  KNOWN_ADDRESS_MS,
   MAX_ENDED_SESSIONS,
+  MAX_KNOWN_ADDRESS_USERS,
+  MAX_KNOWN_ADDRESSES_PER_USER,
   MAX_LIVE_ORDERS,
   SHUTDOWN_DEADLINE_MS,
   SIGN_IN_REFUSALS_PER_SECOND,
@@ -283,7 +286,12 @@ async function start(config: Config, logger: Logger): Promise<void> {
   emptyWal(db);
   const { state, ledger, registry } = loadExchange(db);
   const accounts = new Accounts((credential) => hub.endCredential(credential, Date.now()));
-  accounts.load(loadAccounts(db, Date.now() - config.accessTtlMs, MAX_ENDED_SESSIONS));
+  const openedAt = Date.now();
+  const signIns = {
+    since: openedAt - KNOWN_ADDRESS_MS,
+    most: MAX_KNOWN_ADDRESS_USERS * MAX_KNOWN_ADDRESSES_PER_USER,
+  };
+  accounts.load(loadAccounts(db, openedAt - config.accessTtlMs, MAX_ENDED_SESSIONS, signIns));
   if (seed === null && state.sequence === 0 && state.markets.length === 0) seed = sampleSeed(config.dataDir);
 
   const startedAt = Date.now();
@@ -476,6 +484,10 @@ async function start(config: Config, logger: Logger): Promise<void> {
     pace,
     addressOf,
     hasProxies,
+    isKnown: (email: string, client: string, now: number): boolean => {
+      const user = accounts.userByEmail(email);
+      return user !== undefined && accounts.knownAddresses.has(user.id, client, now);
+    },
     closed,
     reads: exchange.reads,
     page: new Page(fileURLToPath(new URL("./web", import.meta.url)), () => publicUrl),
@@ -538,8 +550,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
     setInterval(() => hub.endUnauthenticated(Date.now()), EXPIRY_TICK_MS),
     setInterval(() => {
       const now = Date.now();
-      for (const part of [sessions, kyc, oauth, auth, secondStep, factorSettings, withdrawals, idempotency])
-        part.forgetExpired(now);
+      const { knownAddresses } = accounts;
+      const parts = [sessions, kyc, oauth, auth, secondStep, factorSettings, withdrawals, idempotency, knownAddresses];
+      for (const part of parts) part.forgetExpired(now);
       // Where it can't be written the journal has failed, and says so itself.
       lastUse.write().catch(() => {});
     }, FORGET_TICK_MS),

@@ -3,13 +3,18 @@
  * addresses, identifiers and routes, and nothing of HTTP. It reads no clock; all of its state is lost with the process.
  * A flood of one kind of key never makes it forget another kind, and costs the same for each request.
  */
-import { MAX_ADDRESS_RATE_BUCKETS, MAX_IDENTIFIER_RATE_BUCKETS, MAX_USER_RATE_BUCKETS } from "../engine/limits.ts";
+import {
+  MAX_ADDRESS_RATE_BUCKETS,
+  MAX_IDENTIFIER_RATE_BUCKETS,
+  MAX_KNOWN_RATE_BUCKETS,
+  MAX_USER_RATE_BUCKETS,
+} from "../engine/limits.ts";
 import { ApiError, ErrorKind } from "./errors.ts";
 
 /** Requests a minute, each on one route. */
 export interface RateLimits {
   readonly user: number;
-  /** Of those who bring no valid token. */
+  /** Of those who bring no valid token, and of all sign-ins, whatever they name. */
   readonly address: number;
   readonly orderUser: number;
   readonly orderAddress: number;
@@ -41,11 +46,12 @@ export interface RateBucketState extends RateState {
 
 /**
  * Which limits count a call: "default" by user, else by address; "order" by both where there is a user; "identifier" by
- * the account that the request names, else by address; "mail" by both, since what it asks for is sent to others;
- * "refresh" by address. The last three don't care who asks.
+ * address and by the account that the request names, except that an address known to the account has a count of its own
+ * for it, so that strangers' attempts don't lock the owner out; "mail" by address and the account named, since what it
+ * asks for is sent to others; "refresh" by address. The last three don't care who asks.
  */
 export type RateClass = "default" | "order" | "none" | "identifier" | "mail" | "refresh";
-type RateScope = "user" | "address" | "identifier";
+type RateScope = "user" | "address" | "identifier" | "known_address";
 
 /** 42900, with what the headers say. */
 export class RateLimited extends ApiError {
@@ -252,7 +258,12 @@ interface RouteBuckets {
   /** Of requests that are counted by nothing else. */
   readonly addresses: PiecedMap;
   readonly identifiers: PiecedMap;
+  /** Of accounts at addresses known to them: few, and made by right passwords only. */
+  readonly known: PiecedMap;
 }
+
+/** Of one account at one address: neither an e-mail nor an address has a space. */
+const pairOf = (identifier: string, address: string): string => `${identifier} ${address}`;
 
 export class RateLimiter {
   private readonly limits: RateLimits;
@@ -260,6 +271,7 @@ export class RateLimiter {
   private readonly users = new RecentBuckets(MAX_USER_RATE_BUCKETS);
   private readonly addresses = new RecentBuckets(MAX_ADDRESS_RATE_BUCKETS);
   private readonly identifiers = new RecentBuckets(MAX_IDENTIFIER_RATE_BUCKETS);
+  private readonly known = new RecentBuckets(MAX_KNOWN_RATE_BUCKETS);
   /** The limiter's time: the clock plus `shift`, except that it never steps back. */
   private time = Number.NEGATIVE_INFINITY;
   private shift = 0;
@@ -275,6 +287,7 @@ export class RateLimiter {
    * @param identifier of the classes "identifier" and "mail": what the request names its account by, in its one spelling (an e-mail in
    *   lower case), bounded by the caller; empty where it names none
    * @param factor of the user's own limits; those of addresses and identifiers are everybody's
+   * @param isKnown of the class "identifier": the account that the request names signed in from the address lately
    * @returns null where nothing limits the class
    * @throws RateLimited 42900 with the seconds until such a request passes
    */
@@ -286,19 +299,24 @@ export class RateLimiter {
     now: number,
     identifier = "",
     factor = 1,
+    isKnown = false,
   ): RateState | null {
     if (rateClass === "none") return null;
     const time = this.advance(now);
     const buckets = this.bucketsOf(route);
     if (rateClass === "order" && userId !== null) return this.takeOrder(buckets, userId, factor, address, route, time);
-    if (rateClass === "mail" && identifier !== "") return this.takeMail(buckets, identifier, address, route, time);
-    const bucket = this.onlyBucket(buckets, rateClass, userId, factor, address, identifier);
+    const isNamed = (rateClass === "mail" || rateClass === "identifier") && identifier !== "";
+    if (isNamed) return this.takeNamed(buckets, identifier, isKnown, address, route, time);
+    const bucket = this.onlyBucket(buckets, rateClass, userId, factor, address);
     if (bucket.free(time) === 0) throw refusal(bucket, route, time);
     bucket.add(time);
     return bucket.addedState();
   }
 
-  /** The buckets that such a request would take from, as they stand: takes nothing and remembers nothing. */
+  /**
+   * The buckets that such a request would take from, as they stand, and where an address is known that of strangers' too:
+   * takes nothing and remembers nothing.
+   */
   peek(
     route: string,
     rateClass: RateClass,
@@ -307,6 +325,7 @@ export class RateLimiter {
     now: number,
     identifier = "",
     factor = 1,
+    isKnown = false,
   ): RateBucketState[] {
     if (rateClass === "none") return [];
     const time = this.advance(now);
@@ -317,14 +336,16 @@ export class RateLimiter {
       bucket.limit = limit;
       return { scope, ...bucket.state(time) };
     };
-    const names = (rateClass === "identifier" || rateClass === "mail") && identifier !== "";
-    const named = names ? [show("identifier", limits.authIdentifier, buckets?.identifiers.get(identifier))] : [];
-    if (names && rateClass === "identifier") return named;
-    if (rateClass === "mail") return [...named, show("address", limits.address, buckets?.addresses.get(address))];
-    if (rateClass === "refresh") return [show("address", limits.refreshAddress, buckets?.addresses.get(address))];
-    if (rateClass === "identifier" || userId === null) {
-      return [show("address", limits.address, buckets?.addresses.get(address))];
+    const ofAll = (): RateBucketState => show("address", limits.address, buckets?.addresses.get(address));
+    if (rateClass === "identifier" || rateClass === "mail") {
+      if (identifier === "") return [ofAll()];
+      const named = show("identifier", limits.authIdentifier, buckets?.identifiers.get(identifier));
+      if (!isKnown) return [named, ofAll()];
+      const pair = buckets?.known.get(pairOf(identifier, address));
+      return [named, show("known_address", limits.authIdentifier, pair), ofAll()];
     }
+    if (rateClass === "refresh") return [show("address", limits.refreshAddress, buckets?.addresses.get(address))];
+    if (userId === null) return [ofAll()];
     const user = buckets?.users.get(userId);
     if (rateClass === "default") return [show("user", limits.user * factor, user)];
     const ofAddress = show("address", limits.orderAddress, buckets?.userAddresses.get(address));
@@ -338,12 +359,8 @@ export class RateLimiter {
     userId: number | null,
     factor: number,
     address: string,
-    identifier: string,
   ): Bucket {
     const { limits } = this;
-    if (rateClass === "identifier" && identifier !== "") {
-      return this.identifiers.use(buckets.identifiers, identifier, limits.authIdentifier);
-    }
     if (rateClass === "refresh") return this.addresses.use(buckets.addresses, address, limits.refreshAddress);
     if (rateClass === "identifier" || rateClass === "mail" || userId === null) {
       return this.addresses.use(buckets.addresses, address, limits.address);
@@ -359,17 +376,37 @@ export class RateLimiter {
     if (bucket !== undefined && bucket.free(time) === 0) throw refusal(bucket, route, time);
   }
 
-  private takeMail(buckets: RouteBuckets, identifier: string, address: string, route: string, time: number): RateState {
-    const ofAddress = this.addresses.use(buckets.addresses, address, this.limits.address);
-    const addressFree = ofAddress.free(time);
-    if (addressFree === 0) throw refusal(ofAddress, route, time);
-    const named = this.identifiers.use(buckets.identifiers, identifier, this.limits.authIdentifier);
-    const namedFree = named.free(time);
-    if (namedFree === 0) throw refusal(named, route, time);
+  private takeNamed(
+    buckets: RouteBuckets,
+    identifier: string,
+    isKnown: boolean,
+    address: string,
+    route: string,
+    time: number,
+  ): RateState {
+    const { limits } = this;
+    const [all, home, key] = isKnown
+      ? [this.known, buckets.known, pairOf(identifier, address)]
+      : [this.identifiers, buckets.identifiers, identifier];
+    // A refusal makes no bucket: one address with many names would evict what other names have used, or the other way.
+    const found = [buckets.addresses.get(address), home.get(key)];
+    const full = found.filter((bucket) => bucket?.free(time) === 0) as Bucket[];
+    if (full.length > 0) {
+      if (found[0] !== undefined) this.addresses.use(buckets.addresses, address, limits.address);
+      if (found[1] !== undefined) all.use(home, key, limits.authIdentifier);
+      throw refusal(
+        full.reduce((one, other) => (one.waitMs(time) < other.waitMs(time) ? other : one)),
+        route,
+        time,
+      );
+    }
     // From here it must succeed.
+    const ofAddress = this.addresses.use(buckets.addresses, address, limits.address);
+    const named = all.use(home, key, limits.authIdentifier);
+    const isAddressTighter = ofAddress.free(time) < named.free(time);
     ofAddress.add(time);
     named.add(time);
-    return (addressFree < namedFree ? ofAddress : named).addedState();
+    return (isAddressTighter ? ofAddress : named).addedState();
   }
 
   private takeOrder(
@@ -417,6 +454,7 @@ export class RateLimiter {
         userAddresses: new Map(),
         addresses: new PiecedMap(),
         identifiers: new PiecedMap(),
+        known: new PiecedMap(),
       };
       this.routes.set(route, buckets);
     }

@@ -2,7 +2,7 @@
  * The route table: every path with its schemas, who may use it and what it does. The router, the tests and the API
  * document read it; there is no second list.
  */
-import type { Static } from "typebox";
+import type { Static, TObject } from "typebox";
 import {
   isFinal,
   ORDER_STATUSES,
@@ -399,7 +399,10 @@ function readAmendment(body: Static<typeof S.AmendOrder>): Amendment {
 }
 
 /** The caller's limits and what is left of them: of each route its rate limits. */
-function limitsRoute({ exchange, limiter, usualMergeFeeBps }: RouteContext, routes: () => readonly Route[]): Route {
+function limitsRoute(
+  { exchange, limiter, accounts, usualMergeFeeBps }: RouteContext,
+  routes: () => readonly Route[],
+): Route {
   return route({
     method: "GET",
     path: "/me/limits",
@@ -408,13 +411,17 @@ function limitsRoute({ exchange, limiter, usualMergeFeeBps }: RouteContext, rout
     response: S.Limits,
     handler({ principal, address, now }) {
       const { userId, kycTier, dailyLimit: limit, rateLimitFactor, pat, credential } = principal!;
+      const { client } = address;
       const { user } = credential;
       // A path that is served at the root too is one bucket.
       const own = routes().filter(({ access }) => access !== "operator" || user.role === "operator");
       const counted = new Map(own.map((each) => [`${each.method} ${each.path}`, each]));
-      const rates = [...counted].flatMap(([template, { rateClass, oauth }]) => {
+      const rates = [...counted].flatMap(([template, { rateClass, oauth, body }]) => {
         const who = oauth ? null : userId;
-        const states = limiter?.peek(template, rateClass, who, address.client, now, user.email, rateLimitFactor) ?? [];
+        // Where the body names no account, the address alone counts.
+        const named = "email" in ((body as TObject | null)?.properties ?? {}) ? user.email : "";
+        const isKnown = rateClass === "identifier" && accounts.knownAddresses.has(userId, client, now);
+        const states = limiter?.peek(template, rateClass, who, client, now, named, rateLimitFactor, isKnown) ?? [];
         return states.map((state) => ({ route: template, ...state }));
       });
       const used = exchange.ledger.activity(userId, utcDay(now));

@@ -624,7 +624,7 @@ export const Limits = closed({
   rate_limits: Type.Array(
     closed({
       route: Type.String({ description: "method and path" }),
-      scope: names(["user", "address", "identifier"]),
+      scope: names(["user", "address", "identifier", "known_address"]),
       ...rateState,
     }),
   ),

@@ -129,7 +129,7 @@ export class SecondFactorSettings {
     }
     if (password !== undefined) {
       const hash = user.passwordHash;
-      const isRight = await passwords.verify(hash, password, context.client);
+      const isRight = await passwords.verify(hash, password, context.client, user.id);
       if (!isRight || user.passwordHash !== hash) throw this.refuse(user, "password", now);
     } else {
       const use = factors.useCode(user.id, code!, now);

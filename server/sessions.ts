@@ -119,6 +119,8 @@ export class Sessions {
       details: { method, scopes: row.scopes, ...(by === null ? {} : { second_factor: by }) },
     };
     await Promise.all([made, writer.insert(write, [audit(context, actor, change)]), this.noteUse(grant, now)]);
+    // A third party asks from its own address.
+    if (grant === null) accounts.knownAddresses.note(user.id, context.client, now);
     const accessToken = await this.sign(session, scopes, now);
     return { session, scopes, accessToken, refreshToken: REFRESH_PREFIX + family + secret };
   }

@@ -315,6 +315,8 @@ export interface AccountRows {
   readonly seededUsers: number[];
   /** Users whose terms a seed set. */
   readonly seededTerms: number[];
+  /** Each address of a user, and when the last sign-in from there was; the last of all are the newest. */
+  readonly signIns: SignInRow[];
 }
 
 /** Withdrawals that hold their amounts, oldest first. */
@@ -385,8 +387,32 @@ export function columnOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** @param since ms: what expired before is left out @param ended how many of the last ended sessions to name */
-export function loadAccounts(db: Database.Database, since: number, ended: number): AccountRows {
+interface SignInRow {
+  readonly userId: number;
+  readonly address: string;
+  /** ms */
+  readonly at: number;
+}
+
+/** Each of the two parts is found by its index: a session that began since then can't have ended or expired before. */
+const SIGN_INS = `
+  SELECT user_id AS userId, address, max(created_at) AS at FROM (
+    SELECT user_id, grant_id, address, created_at FROM sessions WHERE ended_at IS NULL AND expires_at >= @since
+    UNION ALL
+    SELECT user_id, grant_id, address, created_at FROM sessions WHERE ended_at IS NOT NULL AND ended_at >= @since)
+  WHERE created_at >= @since AND grant_id IS NULL AND address IS NOT NULL
+  GROUP BY user_id, address ORDER BY at DESC, userId DESC LIMIT @most`;
+
+/**
+ * @param since ms: what expired before is left out @param ended how many of the last ended sessions to name
+ * @param signIns how many of the last sign-ins to name, and since when, ms
+ */
+export function loadAccounts(
+  db: Database.Database,
+  since: number,
+  ended: number,
+  signIns: { readonly since: number; readonly most: number },
+): AccountRows {
   const rows = <T>(table: string, columns: readonly (keyof T & string)[], rest: string, ...values: number[]): T[] => {
     const named = columns.map((name) => `${columnOf(name)} AS ${name}`);
     // In the order in which they were made: which is the oldest matters.
@@ -432,6 +458,7 @@ export function loadAccounts(db: Database.Database, since: number, ended: number
     socialIdentities: rows<SocialIdentityRow>("social_identities", ["userId", "issuer", "subject"], ""),
     seededUsers: seeded.all("user.create") as number[],
     seededTerms: seeded.all("user.set_terms") as number[],
+    signIns: (db.prepare(SIGN_INS).all(signIns) as SignInRow[]).reverse(),
   };
 }
 

@@ -148,7 +148,9 @@ const { user, address, orderUser, orderAddress, authIdentifier, refreshAddress }
 const RATE_TEXTS: Readonly<Record<RateClass, string>> = {
   default: `Rate limit: ${user} a minute for a user, without a token ${address} for an address.`,
   order: `Rate limit of orders: ${orderUser} a minute for a user and ${orderAddress} for an address.`,
-  identifier: `Rate limit: ${authIdentifier} a minute for an e-mail address.`,
+  identifier:
+    `Rate limit: ${authIdentifier} a minute for an e-mail address, and as many from each IP address from which its account ` +
+    `signed in during the last 30 days; ${address} for an IP address.`,
   mail: `Rate limit: ${authIdentifier} a minute for an e-mail address, ${address} for an IP address.`,
   refresh: `Rate limit: ${refreshAddress} a minute for an IP address.`,
   none: "",

@@ -68,6 +68,7 @@ beforeAll(async () => {
     counters: new Counters(),
     limiter: new RateLimiter(limits),
     policy: new AnswerPolicy(() => PUBLIC_URL),
+    isKnown: () => false,
     turn: new TurnWatch(),
     pace: new AnswerPace(1_000, 1_000),
     addressOf: createAddressReader([]),

@@ -7,7 +7,13 @@ import { pathToFileURL } from "node:url";
 import { hashSync } from "@node-rs/argon2";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ApiError } from "../../server/errors.ts";
-import { MAX_WAITING, MAX_WAITING_OF_ADDRESS, PASSWORD_THREADS, Passwords } from "../../server/passwords.ts";
+import {
+  MAX_WAITING,
+  MAX_WAITING_OF_ACCOUNT,
+  MAX_WAITING_OF_ADDRESS,
+  PASSWORD_THREADS,
+  Passwords,
+} from "../../server/passwords.ts";
 
 const WORKER = new URL("../../dist/password-worker.js", import.meta.url);
 const PASSWORD = "correct-horse-battery-staple";
@@ -195,6 +201,39 @@ describe("what waits", () => {
     expect(order.length - served.length).toBe(50);
     await own.close();
     await Promise.all(ends);
+  });
+
+  test("of thousands of addresses lets those pass who are known: each is served within two jobs of a thread", async () => {
+    const order: string[] = [];
+    const settled = (name: string) => (): void => void order.push(name);
+    // As many as may wait in all: another stranger is refused.
+    const strangers = Array.from({ length: MAX_WAITING + PASSWORD_THREADS }, (_, i) =>
+      own.verify(null, PASSWORD, `address ${i % 8_000}`).then(settled("stranger"), settled("refused")),
+    );
+    expect(await refusal(own.verify(null, PASSWORD, ADDRESS))).toEqual(TOO_MANY);
+    await own.verify(null, PASSWORD, ADDRESS, 1).then(settled("known"));
+    await own.hash(PASSWORD, ADDRESS, "password", 2).then(settled("known"));
+    expect(order.indexOf("known")).toBeLessThanOrEqual(2 * PASSWORD_THREADS);
+    expect(order.length).toBeLessThanOrEqual(4 * PASSWORD_THREADS + 2);
+    await own.close();
+    await Promise.all(strangers);
+  });
+
+  test("of one account that is known lets another's pass, and strangers have every second job", async () => {
+    const order: string[] = [];
+    const settled = (name: string) => (): void => void order.push(name);
+    const sent = MAX_WAITING_OF_ACCOUNT + PASSWORD_THREADS;
+    const flood = Array.from({ length: sent }, () => own.verify(null, PASSWORD, ADDRESS, 1).then(settled("one")));
+    const other = own.verify(null, PASSWORD, ADDRESS, 2).then(settled("other"));
+    const strangers = Array.from({ length: 5 }, (_, i) =>
+      own.verify(null, PASSWORD, `address ${i}`).then(settled("stranger")),
+    );
+    // What is too much for the account waits with the strangers of its address.
+    const more = own.verify(null, PASSWORD, ADDRESS, 1).then(settled("more"));
+    await Promise.all([...flood, other, ...strangers, more]);
+    expect(order.indexOf("other")).toBeLessThanOrEqual(4 * PASSWORD_THREADS);
+    expect(order.lastIndexOf("stranger")).toBeLessThanOrEqual(10 + 2 * PASSWORD_THREADS);
+    expect(order.indexOf("more")).toBeGreaterThan(order.lastIndexOf("stranger"));
   });
 
   test("is bounded for one address, and refuses no other then", async () => {

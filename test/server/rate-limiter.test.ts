@@ -3,7 +3,12 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { MAX_ADDRESS_RATE_BUCKETS, MAX_IDENTIFIER_RATE_BUCKETS, MAX_USER_RATE_BUCKETS } from "../../engine/limits.ts";
+import {
+  MAX_ADDRESS_RATE_BUCKETS,
+  MAX_IDENTIFIER_RATE_BUCKETS,
+  MAX_KNOWN_RATE_BUCKETS,
+  MAX_USER_RATE_BUCKETS,
+} from "../../engine/limits.ts";
 import {
   DEFAULT_RATE_LIMITS,
   type RateBucketState,
@@ -161,7 +166,7 @@ function signingIn(limiter: RateLimiter, count: number, identifier: string, now:
 }
 
 describe("sign-in", () => {
-  test("counts by the identifier, on each route, from whatever address", () => {
+  test("counts by the identifier, on each route, from whatever strange address", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     expect(limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com")).toEqual({
       limit: 10,
@@ -184,6 +189,49 @@ describe("sign-in", () => {
     expect(signingIn(limiter, 50, "a@example.com", NOON + 60_000)).toBe(3);
     expect(signingIn(limiter, 50, "a@example.com", NOON + 119_998)).toBe(0);
     expect(signingIn(limiter, 50, "a@example.com", NOON + 119_999)).toBe(7);
+  });
+
+  test("of strangers leaves the owner ten from each known address, and the owner's take nothing from the identifier", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const home = (address = ADDRESS, identifier = "a@example.com") =>
+      attempt(() => limiter.take(LOGIN, "identifier", null, address, NOON, identifier, 1, true));
+    expect(signingIn(limiter, 500, "a@example.com", NOON)).toBe(10);
+    for (let left = 9; left >= 0; left--) expect(home()).toEqual({ limit: 10, remaining: left, reset: 60 });
+    expect((home() as RateLimited).rate).toEqual({ limit: 10, remaining: 0, reset: 60 });
+    // Another address that is known, and another account at the same one, have theirs.
+    expect(home("198.51.100.1")).toMatchObject({ remaining: 9 });
+    expect(home(ADDRESS, "b@example.com")).toMatchObject({ remaining: 9 });
+    expect(signingIn(limiter, 500, "b@example.com", NOON)).toBe(10);
+  });
+
+  test("from one address 100 pass, whatever they name and whoever is known there; a refusal takes nothing from either", () => {
+    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const take = (n: number, isKnown = false) =>
+      attempt(() => limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, `${n}@example.com`, 1, isKnown));
+    for (let n = 0; n < 100; n++) expect(take(n, n % 2 === 0)).not.toBeInstanceOf(RateLimited);
+    for (const isKnown of [false, true]) {
+      for (let n = 0; n < 200; n++) {
+        expect((take(n, isKnown) as RateLimited).rate).toEqual({ limit: 100, remaining: 0, reset: 60 });
+      }
+    }
+    expect(attempt(() => limiter.take(LOGIN, "identifier", null, ADDRESS, NOON))).toBeInstanceOf(RateLimited);
+    // What the address was refused is there for others to use.
+    for (let n = 100; n < 200; n++) expect(signingIn(limiter, 20, `${n}@example.com`, NOON)).toBe(10);
+    // And what an identifier was refused is there for the address.
+    const fresh = new RateLimiter(DEFAULT_RATE_LIMITS);
+    for (let i = 0; i < 500; i++) attempt(() => fresh.take(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com"));
+    expect(fresh.peek(LOGIN, "identifier", null, ADDRESS, NOON)).toMatchObject([{ remaining: 90 }]);
+  });
+
+  test("refused by both, waits for the later of the two", () => {
+    const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 10 });
+    const take = (at: number) =>
+      attempt(() => limiter.take(LOGIN, "identifier", null, ADDRESS, at, "a@example.com")) as RateLimited;
+    for (let i = 0; i < 5; i++) limiter.take(LOGIN, "identifier", null, "192.0.2.9", NOON + 20_000, "a@example.com");
+    for (let i = 0; i < 5; i++) limiter.take(LOGIN, "identifier", null, ADDRESS, NOON + 20_000, "a@example.com");
+    for (let i = 0; i < 5; i++) limiter.take(LOGIN, "identifier", null, ADDRESS, NOON + 40_000, "b@example.com");
+    expect(take(NOON + 50_000).retryAfter).toBe(30);
+    expect(take(NOON + 79_500).retryAfter).toBe(1);
   });
 
   test("without an identifier counts by the address, and takes nothing from the identifiers", () => {
@@ -223,12 +271,18 @@ describe("sign-in", () => {
 
   test("peek shows it all and takes nothing", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
-    const peek = (rateClass: RateClass, now: number, identifier?: string): RateBucketState[] =>
-      limiter.peek(rateClass === "refresh" ? REFRESH : LOGIN, rateClass, 1, ADDRESS, now, identifier);
+    const peek = (rateClass: RateClass, now: number, identifier?: string, isKnown = false): RateBucketState[] =>
+      limiter.peek(rateClass === "refresh" ? REFRESH : LOGIN, rateClass, 1, ADDRESS, now, identifier, 1, isKnown);
     for (let i = 0; i < 50; i++) {
       const whole = { limit: 10, remaining: 10, reset: 0 };
-      expect(peek("identifier", NOON, "a@example.com")).toEqual([{ scope: "identifier", ...whole }]);
-      expect(peek("identifier", NOON)).toEqual([{ scope: "address", limit: 100, remaining: 100, reset: 0 }]);
+      const ofAddress = { scope: "address", limit: 100, remaining: 100, reset: 0 };
+      expect(peek("identifier", NOON, "a@example.com")).toEqual([{ scope: "identifier", ...whole }, ofAddress]);
+      expect(peek("identifier", NOON, "a@example.com", true)).toEqual([
+        { scope: "identifier", ...whole },
+        { scope: "known_address", ...whole },
+        ofAddress,
+      ]);
+      expect(peek("identifier", NOON)).toEqual([ofAddress]);
       expect(peek("refresh", NOON)).toEqual([{ scope: "address", limit: 20, remaining: 20, reset: 0 }]);
     }
     limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com");
@@ -236,8 +290,11 @@ describe("sign-in", () => {
     limiter.take(REFRESH, "refresh", null, ADDRESS, NOON);
     const later = NOON + 1_500;
     const ofIdentifier = { scope: "identifier", limit: 10, remaining: 9, reset: 59 };
-    expect(peek("identifier", later, "a@example.com")).toEqual([ofIdentifier]);
-    expect(peek("identifier", later)).toEqual([{ scope: "address", limit: 100, remaining: 99, reset: 59 }]);
+    const ofAddress = { scope: "address", limit: 100, remaining: 98, reset: 59 };
+    expect(peek("identifier", later, "a@example.com")).toEqual([ofIdentifier, ofAddress]);
+    const ofPair = { scope: "known_address", remaining: 10 };
+    expect(peek("identifier", later, "a@example.com", true)).toMatchObject([ofIdentifier, ofPair, ofAddress]);
+    expect(peek("identifier", later)).toEqual([ofAddress]);
     expect(peek("refresh", later)).toEqual([{ scope: "address", limit: 20, remaining: 19, reset: 59 }]);
   });
 });
@@ -323,7 +380,8 @@ describe("a flood", () => {
 
   /** A limiter whose every kind of bucket holds something, and a check that the other kinds hold it still. */
   function watched(): { limiter: RateLimiter; keeps: (...kinds: ("user" | "address" | "identifier")[]) => void } {
-    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    // One address may name as many as a flood of identifiers has.
+    const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1_000_000_000 });
     expect(passing(limiter, 50, 1, NOON)).toBe(30);
     expect(signingIn(limiter, 50, VICTIM, NOON)).toBe(10);
     for (let i = 0; i < 5; i++) limiter.take(REFRESH, "refresh", null, ADDRESS, NOON);
@@ -379,6 +437,33 @@ describe("a flood", () => {
     keeps("user", "address", "identifier");
   });
 
+  test("of refused sign-ins from many addresses, or with many names, makes no bucket", () => {
+    const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1 });
+    expect(signingIn(limiter, 10, VICTIM, NOON)).toBe(10);
+    const oldest = "192.0.2.0";
+    for (let i = 0; i <= MAX_ADDRESS_RATE_BUCKETS; i++) {
+      const address = `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`;
+      attempt(() => limiter.take(LOGIN, "identifier", null, address, NOON, VICTIM));
+    }
+    expect(limiter.peek(LOGIN, "identifier", null, oldest, NOON)[0]!.remaining).toBe(0);
+    for (let i = 0; i <= MAX_IDENTIFIER_RATE_BUCKETS; i++) {
+      attempt(() => limiter.take(LOGIN, "identifier", null, oldest, NOON, `${i}@example.com`));
+    }
+    expect(limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, VICTIM)[0]!.remaining).toBe(0);
+  });
+
+  test("of accounts at known addresses forgets the oldest of those only", () => {
+    const { limiter, keeps } = watched();
+    const take = (n: number) =>
+      limiter.take(LOGIN, "identifier", null, `10.0.${n >> 8}.${n & 255}`, NOON, `${n}@example.com`, 1, true);
+    for (let n = 0; n <= MAX_KNOWN_RATE_BUCKETS; n++) take(n);
+    keeps("user", "address", "identifier");
+    const left = (n: number): number =>
+      limiter.peek(LOGIN, "identifier", null, `10.0.${n >> 8}.${n & 255}`, NOON, `${n}@example.com`, 1, true)[1]!
+        .remaining;
+    expect([left(0), left(1), left(MAX_KNOWN_RATE_BUCKETS)]).toEqual([10, 9, 9]);
+  });
+
   test("of refused guesses keeps their bucket the newest", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i < 2 * MAX_IDENTIFIER_RATE_BUCKETS; i++) {
@@ -430,7 +515,7 @@ describe("memory", () => {
   });
 
   test("an identifier cut out of a body doesn't keep the body", () => {
-    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1_000 });
     const before = heapMb();
     for (let i = 0; i < 1_000; i++) {
       const body = Buffer.alloc(64 * 1024, `somebody-${i}@example.com `).toString("latin1");
@@ -483,15 +568,22 @@ test("of any minute no more than the limit passes, and never less than it could,
     userId: fc.constantFrom(1, 2, 3, null),
     address: fc.constantFrom("a", "b"),
     identifier: fc.constantFrom("", "a", "b"),
+    isKnown: fc.boolean(),
   });
   type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
   const repeated = (first: Step): Step[] =>
     Array.from({ length: first.count }, (_, i) => (i === 0 ? first : { ...first, wait: 0 }));
   /** The names of what counts a request, and their limits. */
-  const countedBy = ({ kind: [, rateClass], userId, address, identifier }: Step): [string, number][] => {
+  const countedBy = ({ kind: [, rateClass], userId, address, identifier, isKnown }: Step): [string, number][] => {
     if (rateClass === "none") return [];
     if (rateClass === "refresh") return [[`refresh ${address}`, limits.refreshAddress]];
-    if (rateClass === "identifier" && identifier !== "") return [[`identifier ${identifier}`, limits.authIdentifier]];
+    if (rateClass === "identifier" && identifier !== "") {
+      const name = isKnown ? `${identifier} at ${address}` : `identifier ${identifier}`;
+      return [
+        [name, limits.authIdentifier],
+        [`address ${address}`, limits.address],
+      ];
+    }
     if (rateClass === "identifier" || userId === null) return [[`address ${address}`, limits.address]];
     if (rateClass === "default") return [[`user ${userId}`, limits.user]];
     return [
@@ -505,7 +597,7 @@ test("of any minute no more than the limit passes, and never less than it could,
       const passed: { name: string; at: number }[] = [];
       let now = NOON;
       for (const one of steps.flatMap(repeated)) {
-        const { wait, userId, address, identifier } = one;
+        const { wait, userId, address, identifier, isKnown } = one;
         const [route, rateClass] = one.kind;
         now += wait;
         const names = countedBy(one).map(([name, limit]) => [`${route} ${name}`, limit] as const);
@@ -515,7 +607,7 @@ test("of any minute no more than the limit passes, and never less than it could,
         const expected = free().every((count) => count > 0);
         if (expected) for (const [name] of names) passed.push({ name, at: now });
 
-        const state = attempt(() => limiter.take(route, rateClass, userId, address, now, identifier));
+        const state = attempt(() => limiter.take(route, rateClass, userId, address, now, identifier, 1, isKnown));
         if (state instanceof RateLimited) {
           expect(expected).toBe(false);
           // When the last of those that are full has room.
@@ -528,7 +620,10 @@ test("of any minute no more than the limit passes, and never less than it could,
           expect(expected).toBe(true);
           expect(state?.remaining ?? null).toBe(names.length === 0 ? null : Math.min(...free()));
         }
-        const shown = limiter.peek(route, rateClass, userId, address, now, identifier);
+        const all = limiter.peek(route, rateClass, userId, address, now, identifier, 1, isKnown);
+        // Beside what such a request takes from, what strangers have.
+        const ofKnown = all.some(({ scope }) => scope === "known_address");
+        const shown = all.filter(({ scope }) => scope !== "identifier" || !ofKnown);
         expect(shown.map(({ remaining }) => remaining)).toEqual(free());
         expect(shown.map(({ limit }) => limit)).toEqual(names.map(([, limit]) => limit));
       }

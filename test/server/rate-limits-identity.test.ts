@@ -7,6 +7,7 @@ import { connect, type Socket as NetSocket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "./support/checks.ts";
 import { type Answer, API_BASE, Client } from "./support/client.ts";
+import { withDatabase } from "./support/data-dir.ts";
 import { createPat, freshAddress, messagesTo, PASSWORD, type SignInJson } from "./support/identity.ts";
 import { pack } from "./support/packed.ts";
 import { expectLimited, expectRate, expectRetryAfter, type LimitsJson, rateOf } from "./support/rates.ts";
@@ -80,7 +81,7 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
   let users = 0;
   beforeAll(async () => {
     const named = Object.fromEntries(
-      Array.from({ length: 16 }, (_, n) => [`person${n}`, { password: PASSWORD, deposit: 0 }]),
+      Array.from({ length: 24 }, (_, n) => [`person${n}`, { password: PASSWORD, deposit: 0 }]),
     );
     const env = { RATE_LIMITS: "on", TRUSTED_PROXIES: "127.0.0.1" };
     world = await start({ users: 0, named, env });
@@ -162,9 +163,10 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     for (const [, body, headers] of bodies) {
       expectLimited(await caller.request("POST", "/auth/login", body, headers), 100);
     }
-    // Neither an e-mail from there nor another address is meant.
+    // All sign-ins from there are meant, and neither the e-mail itself nor another address.
     const email = freshEmail();
-    expectAnswer(await caller.request("POST", "/auth/login", { email, password: WRONG }), 401, 10, 9);
+    expectLimited(await caller.request("POST", "/auth/login", { email, password: WRONG }), 100);
+    expectAnswer(await login(caller, email, WRONG), 401, 10, 9);
     expectAnswer(await caller.elsewhere("POST", "/auth/login", {}), 400, 100, 99);
     expectAnswer(await caller.request("POST", "/auth/register", {}), 400, 100, 99);
   });
@@ -239,8 +241,8 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     for (let n = 0; n < 5; n++) expectLimited(await ask(one), 10);
     expectAnswer(await ask(other), 401, 10, 9);
     expectAnswer(await caller.request("POST", "/auth/login", { email: other, password: PASSWORD }), 200, 10, 8);
-    // Nor to the address itself.
-    expectAnswer(await caller.request("POST", "/auth/login", {}), 400, 100, 99);
+    // The address has had twelve: what was refused took nothing.
+    expectAnswer(await caller.request("POST", "/auth/login", {}), 400, 100, 87);
   });
 
   test("a refused sign-in takes nothing: what is told of the wait only gets shorter", async () => {
@@ -257,6 +259,72 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     }
     // Two hundred refusals have left the address its hundred, too.
     expectAnswer(await caller.request("POST", "/auth/login", {}), 400, 100, 99);
+  });
+
+  test("ten wrong passwords a minute from strangers keep nobody out at an address known to the account", async () => {
+    const [email, other] = [freshEmail(), freshEmail()];
+    const home = anyone();
+    const signIn = (by: Caller, password = PASSWORD, who = email): Promise<Answer> =>
+      by.request("POST", "/auth/login", { email: who, password });
+    expectAnswer(await signIn(home), 200, 10, 9);
+    const strangers = async (who: string, more: number): Promise<void> => {
+      for (let n = more - 1; n >= 0; n--) expectAnswer(await login(anyone(), who, WRONG), 401, 10, n);
+      expectLimited(await login(anyone(), who, PASSWORD), 10);
+    };
+    await strangers(email, 9);
+    expectAnswer(await signIn(home), 200, 10, 9);
+    for (let n = 8; n >= 0; n--) expectAnswer(await signIn(home, n % 2 === 0 ? WRONG : PASSWORD), n % 2 === 0 ? 401 : 200, 10, n); // biome-ignore format: one line
+    expectLimited(await signIn(home), 10);
+    // Known to this account only; a wrong password makes no address known.
+    expectAnswer(await signIn(home, WRONG, other), 401, 10, 9);
+    expectAnswer(await signIn(home, WRONG, other.toUpperCase()), 401, 10, 8);
+    await strangers(other, 8);
+    expectLimited(await signIn(home, PASSWORD, other), 10);
+    const { data } = (await login(anyone(), freshEmail(), PASSWORD)) as Answer<SignInJson>;
+    expect((await new Caller(server, data.access_token).limits()).find(({ route }) => route === "POST /auth/login")?.scope).toBe("identifier"); // biome-ignore format: one line
+  });
+
+  test("of IPv6 addresses the network of a subscriber is known, and no other", async () => {
+    const email = freshEmail();
+    const at = (from: string, password = PASSWORD): Promise<Answer> =>
+      anyone(from).request("POST", "/auth/login", { email, password });
+    expectAnswer(await at("2001:db8:77:1::5"), 200, 10, 9);
+    expectAnswer(await at("2001:db8:77:1:9:8:7:6"), 200, 10, 9);
+    expectAnswer(await at("2001:0db8:0077:0001::ffff", WRONG), 401, 10, 8);
+    expectAnswer(await at("2001:db8:77:2::5", WRONG), 401, 10, 8);
+    expectAnswer(await at("2001:db8:78:1::5", WRONG), 401, 10, 7);
+  });
+
+  test("from one address a hundred sign-ins a minute, whatever they name, known accounts among them", async () => {
+    const email = freshEmail();
+    const caller = anyone();
+    const sign = (who: string, password: string): Promise<Answer> =>
+      caller.request("POST", "/auth/login", { email: who, password });
+    expectAnswer(await sign(email, PASSWORD), 200, 10, 9);
+    // A password that is missing costs no hash, and counts as well.
+    for (let n = 0; n < 98; n++) {
+      const { status } = await caller.request("POST", "/auth/login", { email: `nobody-${n}@example.com` });
+      expect(status).toBe(400);
+    }
+    expectAnswer(await sign(email, PASSWORD), 200, 100, 0);
+    for (const who of [email, "nobody-1@example.com", "fresh@example.com"])
+      expectLimited(await sign(who, PASSWORD), 100);
+    expectLimited(await caller.request("POST", "/auth/login", {}), 100);
+    // The refused ones took nothing of the names.
+    expectAnswer(await login(caller, "fresh@example.com", WRONG), 401, 10, 9);
+    // Of another route there is as much as ever.
+    expectAnswer(await caller.request("GET", "/time"), 200, 100, 99);
+  });
+
+  test("what a third party gets for a code makes no address known to the account", async () => {
+    const email = freshEmail();
+    const { caller } = await signedIn(email);
+    const party = await ThirdParty.register(world, caller.client);
+    const pending = await party.consent(caller.client);
+    expect((await party.exchange(pending)).status).toBe(200);
+    // Without the header the third party comes from the proxy's own address.
+    const answer = await caller.client.request("POST", "/auth/login", { body: { email, password: WRONG } });
+    expectAnswer(answer, 401, 10, 8);
   });
 
   test("twenty refreshes a minute from one address, whoever asks; a refused one doesn't spend the token", async () => {
@@ -371,7 +439,12 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     await caller.request("GET", "/me");
     const shown = (await caller.limits()).map(({ route, scope, limit, remaining }) => [route, scope, limit, remaining]);
     const of = (route: string): unknown[] => shown.filter(([name]) => name === route);
-    expect(of("POST /auth/login")).toEqual([["POST /auth/login", "identifier", 10, 8]]);
+    expect(of("POST /auth/login")).toEqual([
+      ["POST /auth/login", "identifier", 10, 8],
+      ["POST /auth/login", "address", 100, 100],
+    ]);
+    // It names no e-mail.
+    expect(of("POST /auth/login/second-factor")).toEqual([["POST /auth/login/second-factor", "address", 100, 100]]);
     expect(of("POST /auth/register")).toEqual([
       ["POST /auth/register", "identifier", 10, 9],
       ["POST /auth/register", "address", 100, 100],
@@ -464,6 +537,43 @@ function answersFirst(socket: NetSocket, requests: string, expected: number): Pr
   });
 }
 
+describe("known addresses after a restart", () => {
+  const DAY_MS = 86_400_000;
+  test("are those of the last 30 days, of sessions that ended or expired too", async () => {
+    const names = ["out", "killed", "expired", "old"];
+    const named = Object.fromEntries(names.map((name) => [name, { password: PASSWORD }]));
+    const env = { RATE_LIMITS: JSON.stringify({ auth_identifier: 1 }), TRUSTED_PROXIES: "127.0.0.1" };
+    const own = await start({ users: 0, named, env });
+    const sign = (name: string, from: string, password = PASSWORD): Promise<Answer<SignInJson>> =>
+      new Caller(own.server, null, from).request("POST", "/auth/login", { email: `${name}@example.com`, password });
+    const home = (name: string, host = 1): string => `2001:db8:${names.indexOf(name) + 1}::${host}`;
+    const isKnown = async (name: string): Promise<boolean> => {
+      // The one that strangers have.
+      expect((await sign(name, freshAddress(), WRONG)).status).toBe(401);
+      expect((await sign(name, freshAddress(), WRONG)).status).toBe(429);
+      const { status } = await sign(name, home(name, 2));
+      expect([200, 429]).toContain(status);
+      return status === 200;
+    };
+    const tokens = new Map<string, string>();
+    for (const name of names) tokens.set(name, (await sign(name, home(name))).data.access_token);
+    await new Client(own.server, tokens.get("out")!).data("POST", "/auth/logout");
+    await own.server.kill();
+    const set = (column: string, name: string, at: number): void =>
+      withDatabase(own.server.dataDir, (db) => {
+        const id = "(SELECT id FROM users WHERE email = ?)";
+        const run = db.prepare(`UPDATE sessions SET ${column} = ? WHERE user_id = ${id}`);
+        expect(run.run(at, `${name}@example.com`).changes).toBe(1);
+      });
+    set("expires_at", "expired", Date.now() - DAY_MS);
+    set("created_at", "expired", Date.now() - 29 * DAY_MS);
+    set("created_at", "old", Date.now() - 30 * DAY_MS - 1);
+    own.server = await own.server.restart();
+    const found = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await isKnown(name)])));
+    expect(found).toEqual({ out: true, killed: true, expired: true, old: false });
+  });
+});
+
 describe("RATE_LIMITS with other numbers", () => {
   test("auth_identifier and refresh_address are overridden, the others stay", async () => {
     const limits = { auth_identifier: 3, refresh_address: 4 };
@@ -484,13 +594,15 @@ describe("RATE_LIMITS with other numbers", () => {
     const refresh = { refresh_token: "x" };
     for (let n = 3; n >= 0; n--) expectAnswer(await nobody.request("POST", "/auth/refresh", refresh), 401, 4, n);
     expectLimited(await nobody.request("POST", "/auth/refresh", refresh), 4);
-    expectAnswer(await nobody.request("POST", "/auth/login", {}), 400, 100, 99);
+    expectAnswer(await nobody.request("POST", "/auth/login", {}), 400, 100, 98);
     const caller = new Caller(server, data.access_token, nobody.from);
     expectAnswer(await caller.request("GET", "/me"), 200, 100, 99);
-    const shown = (await caller.limits()).filter(({ route }) => /login|refresh/.test(route));
-    expect(shown.map(({ limit, remaining }) => [limit, remaining])).toEqual([
-      [3, 0],
-      [4, 0],
+    const shown = (await caller.limits()).filter(({ route }) => /(login|refresh)$/.test(route));
+    expect(shown.map(({ scope, limit, remaining }) => [scope, limit, remaining])).toEqual([
+      ["identifier", 3, 0],
+      ["known_address", 3, 3],
+      ["address", 100, 98],
+      ["address", 4, 0],
     ]);
   });
 

@@ -195,7 +195,7 @@ export class Life {
     emptyWal(db);
     const { state, ledger, registry } = loadExchange(db);
     const accounts = new Accounts(() => {});
-    accounts.load(loadAccounts(db, clock.now, MAX_ENDED_SESSIONS));
+    accounts.load(loadAccounts(db, clock.now, MAX_ENDED_SESSIONS, { since: clock.now, most: 0 }));
     const store = new OrderStore(shape.capacity);
     const clientOrderIds = new ClientOrderIds(clock.now);
     const micro = (): number => clock.now * 1_000;
