@@ -187,9 +187,9 @@ describe("every kind of command", () => {
   async function useAll(dataDir: string, n: number): Promise<void> {
     const users = await output<{ items: OperatorUserJson[] }>(dataDir, "users", "--limit", "1", "--role", "user");
     expect(users.items).toHaveLength(1);
-    const changed = ["terms", "maker@example.com", "--daily-limit", `${n}.5usdc`, "--trading-fee", String(n)];
+    const changed = ["terms", "maker@example.com", "--daily-limit", `${n}.5usdc`, "--trading-fee", String(100 + n)];
     const maker = await output<OperatorUserJson>(dataDir, ...changed, "--pat-rebate", "default");
-    expect(maker.terms).toMatchObject({ daily_limit: n * 1_000_000 + 500_000, trading_fee: n, pat_rebate: null });
+    expect(maker.terms).toMatchObject({ daily_limit: n * 1_000_000 + 500_000, trading_fee: 100 + n, pat_rebate: null });
     expect(await output(dataDir, "user", String(maker.id))).toEqual(maker);
     const made = await output<{ password: string }>(dataDir, "operator", "create", `op-${n}@example.com`);
     expect(made).toMatchObject({ email: `op-${n}@example.com`, role: "operator" });

@@ -46,14 +46,14 @@ describe("routes", () => {
   });
 
   test("change what they change by the shell's own name, under a made request id", async () => {
-    const request = { method: "PATCH", path: "/admin/users/2/terms", body: { trading_fee: 7 } };
-    expect(await control(request)).toMatchObject({ code: 0, data: { id: 2, terms: { trading_fee: 7 } } });
+    const request = { method: "PATCH", path: "/admin/users/2/terms", body: { trading_fee: 70 } };
+    expect(await control(request)).toMatchObject({ code: 0, data: { id: 2, terms: { trading_fee: 70 } } });
     const sql = "SELECT actor, user_id, details, address, request_id FROM audit_log WHERE action = 'user.set_terms'";
     expect(rowsOf(world.server.dataDir, sql)).toEqual([
       {
         actor: "admin",
         user_id: 2,
-        details: '{"trading_fee":7}',
+        details: '{"trading_fee":70}',
         address: null,
         request_id: expect.stringMatching(/^[0-9a-f]{12}-\w+$/),
       },
