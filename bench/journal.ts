@@ -126,7 +126,7 @@ function measureUpdates(updatesPerBatch: number): { written: number; pruned: num
       db.exec("BEGIN IMMEDIATE");
       for (let i = 0; i < updatesPerBatch; i++) {
         const user = 1 + Math.floor(random() * USERS);
-        updates.add(user, i + 1, 5_000, 100, 100, OrderStatus.open, 0, 0, START_MS);
+        updates.add(user, i + 1, 5_000, 100, 100, OrderStatus.open, 0, 0, START_MS, 0);
       }
       updates.flush();
       // None goes before the tables of newest rows tell of it.

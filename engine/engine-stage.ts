@@ -9,7 +9,7 @@ import { Histogram, type HistogramMemory } from "./histogram.ts";
 import { MAX_BATCH_COMMANDS, MAX_CHAIN_COMMANDS } from "./limits.ts";
 import { createMatcher, type Matcher, type MatcherOptions } from "./matcher.ts";
 import type { MicroClock } from "./micro-clock.ts";
-import { CommandKind, FLAG_MORE, FLAG_POST_ONLY, kindOf, RECORD_WORDS } from "./records.ts";
+import { CommandKind, FLAG_EXTENDS, FLAG_MORE, FLAG_POST_ONLY, kindOf, RECORD_WORDS } from "./records.ts";
 import { RingConsumer, type RingMemory, RingProducer } from "./ring.ts";
 
 export interface EngineStageOptions extends Pick<MatcherOptions, "capacity" | "activeBooks" | "largestId"> {
@@ -112,6 +112,7 @@ export class EngineStage {
 function checkChained(packed: number, left: number): void {
   const kind = kindOf(packed);
   const postOnly = kind === CommandKind.placeOrder && (packed & FLAG_POST_ONLY) !== 0;
-  check(kind === CommandKind.cancelOrder || postOnly, "a chain is made of cancels and post-only placements");
+  const extend = kind === CommandKind.amendOrder && (packed & FLAG_EXTENDS) !== 0;
+  check(kind === CommandKind.cancelOrder || postOnly || extend, "a chain is made of what causes one event each");
   check(left > 1 || (packed & FLAG_MORE) === 0, "a chain is no longer than it may be");
 }

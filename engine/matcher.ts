@@ -755,8 +755,9 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
    */
   function missingOf(w: Int32Array, d: Float64Array, base: number): number {
     const replaced = w[base | R.W_REFERENCE]!;
-    const terms = R.FLAG_POST_ONLY | (0xf << 12) | (0xf << 16);
-    check((w[base]! & terms) === R.FLAG_POST_ONLY, "a replacing order is post-only, limit and gtc");
+    const terms = R.FLAG_POST_ONLY | (0xf << 12);
+    check((w[base]! & terms) === R.FLAG_POST_ONLY, "a replacing order is post-only and limit");
+    check(timeInForceOf(w[base]!) <= TimeInForce.gtd, "a replacing order rests");
     check(isFree(replaced) && replaced !== w[base | R.W_SLOT], "a replaced order is out of the book, its slot unused");
     check(slots[(replaced << SLOT_SHIFT) | S_USER] === w[base | R.W_USER], "a replaced order is the same user's");
     // An integer to V8 as well, so that the quantities of all placements stay such.
@@ -772,7 +773,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const packed = w[base]!;
     const tif = timeInForceOf(packed);
     const double = base >> 1;
-    const validUntil = d[double | R.D_VALID_UNTIL]!;
+    const validUntil = (packed & R.FLAG_REPLACES) !== 0 ? 0 : d[double | R.D_VALID_UNTIL]!;
     if (validUntil !== 0 && clock[0]! > validUntil) return Reason.tooLate;
     if (tif === TimeInForce.gtd && d[double | R.D_EXPIRES_AT]! <= clock[0]!) return Reason.expired;
     if (crosses && (packed & R.FLAG_POST_ONLY) !== 0) return Reason.postOnlyWouldCross;
@@ -829,7 +830,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventWords[e + R.W_REFERENCE] = packTerms(typeOf(packed), tif, selfTradePreventionOf(packed));
     eventDoubles[f + R.D_ORDER_ID] = orderId;
     eventDoubles[f + R.D_AT] = clock[0]!;
-    eventDoubles[f + R.D_DETAIL] = replaces ? 0 : d[(base >> 1) | R.D_EXPIRES_AT]!;
+    eventDoubles[f + R.D_DETAIL] = d[(base >> 1) | R.D_EXPIRES_AT]!;
     eventDoubles[f + R.D_USER_SEQUENCE] = 0;
     // Of a refused order too, even below 0: what replaces it before the gateway hears of the refusal lacks as much.
     totals[slot] = left;
@@ -986,7 +987,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const newStatus =
       remaining === 0 ? OrderStatus.filled : filled === 0 ? OrderStatus.open : OrderStatus.partiallyFilled;
     totals[slot] = newTotal;
-    const flags = keeps || remaining === 0 ? 0 : R.FLAG_LOST_PRIORITY;
+    // What extends gives neither price nor total, and so keeps both.
+    const flags = (keeps || remaining === 0 ? 0 : R.FLAG_LOST_PRIORITY) | (w[base]! & R.FLAG_EXTENDS);
     const event = packEvent(EventKind.orderAmended, side, newStatus, Reason.none, flags);
     const newPrice = remaining === 0 ? packed & P_PRICE_MASK : price;
     const record = emitOrder(event, slot, newPrice, newTotal, remaining, w[base | R.W_REFERENCE]!);

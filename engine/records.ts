@@ -6,10 +6,12 @@
  *   word  0        1     2     3        4      5         6          7
  *         packed   slot  user  outcome  price  quantity  market     reference
  *   double         4         5       6            7
- *                  order id  at, ms  expires at*  valid until
+ *                  order id  at, ms  expires at*  valid until*
  *   packed: kind 0..7 | side 8..11 | type 12..15 | time in force 16..19 | self-trade prevention 20..23 | flags 24..31
- *   flags:  post-only 24 | pat 25 | replaces (of restoreOrder: last) 26 | more 27 | tied 28 | text 29 | quote 30
- *   (*) of amendOrder: the order's new time priority; of placeOrder with flag replaces: what remained of the old order.
+ *   flags:  post-only 24 | pat 25 | replaces (of restoreOrder: last, of amendOrder: extends) 26 | more 27 | tied 28
+ *           | text 29 | quote 30
+ *   (*) of amendOrder: the order's new time priority, with flag extends its new expires at; of placeOrder with flag
+ *       replaces, valid until: what remained of the old order.
  *
  * Engine event (engine -> journal -> gateway)
  *   word  0        1     2     3        4      5         6          7
@@ -17,28 +19,30 @@
  *   double         4         5       6                     7
  *                  order id  at, ms  fill id* | detail     user sequence* | detail
  *   packed: kind 0..7 | side 8..11 | status 12..15 | reason 16..19 | match type 20..21 | role 22 | flags 24..31
- *   flags:  post-only 24 | pat 25 | match end 26 | update end 27 | tied (orderPlaced), lost priority (orderAmended) 28
+ *   flags:  post-only 24 | pat 25 | match end (orderAmended: extended) 26 | update end 27 | tied (orderPlaced), lost priority (orderAmended) 28
  *           | text 29 | quote 30
  *   (*) written by the journal into the record while it owns it; the engine leaves 0.
  *
  * Command kinds and what they read beside `packed`:
  *   placeOrder     slot user outcome price quantity market, order id, at, expires at (gtd), valid until (0 = none).
- *                  With flag replaces, of a post-only order that isn't gtd: reference = the slot of an order of the same
- *                  user that an earlier cancelOrder of the same chain named, double 6 = what the gateway last knew to
- *                  remain of it. What went of it since then is taken off the quantity (missingOf in matcher.ts)
+ *                  With flag replaces, of a post-only order that rests: reference = the slot of an order of the same
+ *                  user that an earlier cancelOrder of the same chain named, double 7 = what the gateway last knew to
+ *                  remain of it; it is valid at any time. What went of it since then is taken off the quantity (missingOf in matcher.ts)
  *   restoreOrder   the same with quantity = what remains, reference = the total: rests without matching. With flag last it
  *                  entered its market's books after all others; where it would match, a crash interrupted that, and it
  *                  ends instead: orderCanceled
  *   cancelOrder    slot, order id, at, reference (the caller's, echoed); reason in the time in force's place
  *   amendOrder     slot, order id, at, price, quantity (new total; 0 in either: as it is), valid until, reference; double 6
- *                  = the new time priority, echoed in orderAmended
+ *                  = the new time priority, echoed in orderAmended. With flag extends: nothing but slot, order id, at and
+ *                  reference, and double 6 = the new expires at (0 = never): the order stays where it is
  *   openMarket     market, outcome = first outcome id, quantity = number of outcomes
  *   haltMarket, resumeMarket, closeMarket   market, at, reference
  *   splitSets, mergeSets                    user, market, quantity, at, reference: pass through to the ledger; price =
  *                  what merging costs, BPS of 1 USDC a set
  *
  * A chain is commands in a row that all but the last have flag more: published at once, executed with nothing between
- * them, committed in one transaction. It has at most MAX_CHAIN_COMMANDS, of cancelOrder and post-only placeOrder only.
+ * them, committed in one transaction. It has at most MAX_CHAIN_COMMANDS, of cancelOrder, post-only placeOrder and extending
+ * amendOrder only.
  *
  * Event kinds and what they carry beside what the drawing names:
  *   orderPlaced     the command's order; status open (it rests untouched), a final one (nothing filled), or queued
@@ -49,7 +53,8 @@
  *                   after it; flag pat = placed with a PAT
  *   orderCanceled   final; status canceled, expired or rejected; remaining
  *   orderReduced    self-trade decrement: quantity = the new total; of a taker (role) no order.updated by itself
- *   orderAmended    price, quantity (new total), remaining; status; flag lostPriority, double 6 = new priority
+ *   orderAmended    price, quantity (new total), remaining; status; flag lostPriority, double 6 = new priority; or flag
+ *                   extended, double 6 = new expires at
  *   cancelRefused   the order was final already; reference
  *   amendRefused    the order is as it was; reference; reason, none where it was final already
  *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
@@ -79,11 +84,11 @@ export const D_AT = 5;
 export const D_EXPIRES_AT = 6;
 /** Of amendOrder. */
 export const D_PRIORITY = 6;
-/** Of placeOrder with flag replaces. */
-export const D_EXPECTED = 6;
 export const D_DETAIL = 6;
 export const D_FILL_ID = 6;
 export const D_VALID_UNTIL = 7;
+/** Of placeOrder with flag replaces. */
+export const D_EXPECTED = 7;
 export const D_USER_SEQUENCE = 7;
 /** Of batchMatched. */
 export const D_MATCHED = 4;
@@ -128,6 +133,8 @@ export const FLAG_REPLACES = 1 << 26;
 export const FLAG_MATCH_END = 1 << 26;
 /** Of restoreOrder: the order that entered its market's books last. */
 export const FLAG_LAST = 1 << 26;
+/** Of amendOrder and orderAmended: nothing but the order's end in time is new. */
+export const FLAG_EXTENDS = 1 << 26;
 /** Of any command: the next one in the ring belongs to the same chain. In events the bit is updateEnd. */
 export const FLAG_MORE = 1 << 27;
 export const FLAG_UPDATE_END = 1 << 27;
@@ -143,6 +150,8 @@ export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_TIED | FLAG_TEXT | F
 
 /** The same first word of another kind of command. */
 export const withKind = (packed: number, kind: number): number => (packed & ~0xff) | kind;
+/** The same first word of a placement with another time in force. */
+export const withTimeInForce = (packed: number, tif: number): number => (packed & ~(0xf << 16)) | (tif << 16);
 export const kindOf = (packed: number): number => packed & 0xff;
 export const sideOf = (packed: number): number => (packed >>> 8) & 0xf;
 

@@ -45,6 +45,7 @@ export function warmUp(matcher: Matcher): void {
     doubles[R.D_EXPECTED] = 1 + (replaced % 7);
     const price = MIDDLE_BPS - SPREAD_BPS + (slot % (2 * SPREAD_BPS));
     place(slot, replaced, Side.buy, price, TimeInForce.gtc, R.FLAG_POST_ONLY | R.FLAG_REPLACES);
+    doubles[R.D_EXPECTED] = 0;
   };
 
   words[R.W_OUTCOME] = FIRST_OUTCOME;

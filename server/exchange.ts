@@ -93,6 +93,13 @@ export interface ExchangeOptions {
   readonly reservedCommands?: number;
 }
 
+/** When an order is due. */
+interface Expiry {
+  readonly at: number;
+  readonly slot: number;
+  readonly orderId: number;
+}
+
 export class Exchange {
   readonly store: OrderStore;
   readonly ledger: Ledger;
@@ -107,7 +114,7 @@ export class Exchange {
   readonly reads: OrderedReads;
   readonly ended = new EndedOrders();
   /** When gtd orders expire. Orders that ended meanwhile stay until their time or the next sweep. */
-  readonly expiries = new MinHeap<{ readonly at: number; readonly slot: number; readonly orderId: number }>();
+  readonly expiries = new MinHeap<Expiry>();
   private audience: Audience | null = null;
   private readonly loop: GatewayLoop;
   private lastOrderId: number;
@@ -557,7 +564,7 @@ export class Exchange {
   tick(now: number): void {
     // An order that ended early waits for a time that its sender chose: such ones must not pile up.
     if (this.expiries.size > 2 * this.store.liveCount + ENDED_EXPIRIES) {
-      this.expiries.keep(({ slot, orderId }) => this.store.ids[slot] === orderId);
+      this.expiries.keep((expiry) => this.counts(expiry));
     }
     this.expireDue(now);
     this.reads.expire(now);
@@ -570,14 +577,19 @@ export class Exchange {
   /** Cancels each order whose time is over. Before any command that could match it, so that none trades late. */
   expireDue(now: number): void {
     for (let next = this.expiries.peek(); next !== undefined && next.at <= now; next = this.expiries.peek()) {
-      const { slot, orderId } = next;
-      if (this.store.ids[slot] === orderId) {
+      const { slot } = next;
+      if (this.counts(next)) {
         // With a full ring the rest expires at the next tick; until then placements are refused, cancels are not.
         if (!this.links.hasRoom(this.links.of(this.store.markets[slot]!))) return;
         this.pushCancel(slot, Reason.expired, 0, now);
       }
       this.expiries.take();
     }
+  }
+
+  /** False where the order has ended, or its end was put off. */
+  private counts({ at, slot, orderId }: Expiry): boolean {
+    return this.store.ids[slot] === orderId && this.store.expiresAt[slot] === at;
   }
 
   /** Resolves in a later turn. */
@@ -790,7 +802,8 @@ export class Exchange {
     if (!isAmend) holds.reduce(slot, before - remaining);
     store.quantities[slot] = words[w + R.W_QUANTITY]!;
     store.remaining[slot] = remaining;
-    if (isAmend) {
+    if (isAmend && (packed & R.FLAG_EXTENDS) !== 0) this.setExpiry(slot, doubles[(w >> 1) + R.D_DETAIL]!);
+    else if (isAmend) {
       store.prices[slot] = words[w + R.W_PRICE]!;
       store.activityPrices[slot] = store.prices[slot]!;
       // Without a reference it tells where the amended order came to rest after it lost a part to a self-trade.
@@ -803,6 +816,26 @@ export class Exchange {
     const at = doubles[(w >> 1) + R.D_AT]!;
     answer?.data(orderJson(store, slot, status, Reason.none, remaining, at, ""));
     this.setState(slot, status, Reason.none, remaining, doubles, w, "");
+  }
+
+  /** An order's end in time is new; 0: it has none. */
+  private setExpiry(slot: number, expiresAt: number): void {
+    const { store } = this;
+    store.expiresAt[slot] = expiresAt;
+    store.packed[slot] = R.withTimeInForce(store.packed[slot]!, expiresAt === 0 ? TimeInForce.gtc : TimeInForce.gtd);
+    if (expiresAt > 0) this.expiries.add({ at: expiresAt, slot, orderId: store.ids[slot]! });
+  }
+
+  /** Writes a new end in time of the order in `slot`, 0 for none; `answer` gets the order with it. */
+  pushExpiry(link: EngineLink, slot: number, expiresAt: number, answer: Answer, now: number): void {
+    const { store, links } = this;
+    const packed = R.packCancel(R.CommandKind.amendOrder, 0, 0) | R.FLAG_EXTENDS;
+    const reference = this.expect(answer, now);
+    links.push(
+      link, packed, slot, store.users[slot]!, store.outcomes[slot]!, 0, 0, store.markets[slot]!, reference,
+      store.ids[slot]!, now, expiresAt, 0,
+    ); // biome-ignore format: one record
+    this.schedule();
   }
 
   private amendRefused(words: Int32Array, doubles: Float64Array, w: number): void {

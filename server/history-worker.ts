@@ -182,7 +182,7 @@ const newerStates = (filter: string) => ({
   join: "LEFT JOIN newer ON newer.order_id = orders.id LEFT JOIN order_updates u ON u.id = newer.update_id",
 });
 const ORDER_COLUMNS = `orders.id, client_order_id, outcomes.market_id, outcome_id, side, orders.price, orders.quantity,
-  coalesce(u.remaining, orders.remaining) AS remaining, type, time_in_force, post_only, self_trade_prevention, expires_at,
+  coalesce(u.remaining, orders.remaining) AS remaining, type, time_in_force, post_only, self_trade_prevention, orders.expires_at,
   coalesce(u.status, orders.status) AS status, coalesce(u.reason, orders.reason) AS reason, orders.created_at,
   coalesce(u.created_at, updated_at) AS updated_at, orders.user_id,
   max(orders.last_fill_id, coalesce(newer.fill_id, 0)) AS last_fill_id,
@@ -368,8 +368,10 @@ const updateChain = db.prepare(
      UNION ALL SELECT u.id, u.sequence FROM chain CROSS JOIN order_updates here ON here.id = link
        CROSS JOIN order_updates u ON u.id = here.previous_of_user WHERE number > @first)
    SELECT u.sequence, u.order_id, u.price, u.quantity, u.remaining, u.status, u.reason, u.fills, u.last_fill_id,
-     u.created_at, orders.client_order_id, outcomes.market_id, orders.outcome_id, side, type, time_in_force, post_only,
-     self_trade_prevention, expires_at, orders.created_at AS placed_at,
+     u.created_at, orders.client_order_id, outcomes.market_id, orders.outcome_id, side, type, post_only,
+    iif(quote = 1 AND u.expires_at IS NOT NULL, u.expires_at > 0, time_in_force) AS time_in_force,
+     self_trade_prevention, iif(u.expires_at IS NULL, orders.expires_at, nullif(u.expires_at, 0)) AS expires_at,
+    orders.created_at AS placed_at,
      (SELECT code FROM builders WHERE builders.id = builder_id) AS builder_code
    FROM chain CROSS JOIN order_updates u ON u.id = link CROSS JOIN orders ON orders.id = u.order_id
      CROSS JOIN outcomes ON outcomes.id = orders.outcome_id

@@ -59,6 +59,12 @@ export interface Quote {
   quantity: number;
 }
 
+/** What all quotes of one request share; ms. */
+export interface QuoteTerms {
+  readonly expiresAt: number | null;
+  readonly validUntil: number | null;
+}
+
 /** Which of the user's orders a cancel-all means. */
 export interface OrderFilter {
   marketId?: number | undefined;
@@ -358,13 +364,16 @@ export class OrderEntry {
    * Makes `quotes` all of the user's quotes in the market, at once: one chain of commands, in which nothing of anyone
    * else's is matched, and one commit. A quote that stands as it is asked for stays. Where the user's means don't cover
    * old and new together, each new quote takes over what an old one of its outcome and side holds, and is smaller by what
-   * of that one was filled in the meantime. `answer` gets {results}. @throws ApiError: then all quotes are as they were
+   * of that one was filled in the meantime. One that stays and has another end in time gets that, where it stands. Of
+   * what comes too late all quotes are as they were, and the new ones are rejected. `answer` gets {results}.
+   * @throws ApiError: then all quotes are as they were
    */
   replaceQuotes(
     trader: Trader,
     origin: Origin,
     marketId: number,
     quotes: readonly Quote[],
+    terms: QuoteTerms,
     now: number,
     answer: Answer,
   ): void {
@@ -376,16 +385,20 @@ export class OrderEntry {
     quotes.forEach(({ outcomeId }, i) => {
       if (!hasOutcome(market, outcomeId)) throw badRequest(`quotes.${i}.outcome_id: not an outcome of this market`);
     });
+    if (terms.expiresAt !== null && terms.expiresAt <= now) throw badRequest("expires_at: must lie in the future");
     if (exchange.refusal !== null) throw exchange.refusal;
     exchange.expireDue(now);
+    const isLate = terms.validUntil !== null && now > validUntilOf(terms);
+    const expiresAt = terms.expiresAt ?? 0;
     const standing = this.standingQuotes(userId, marketId);
     const results = quotes.map((quote) => takeUnchanged(exchange, standing, quote));
-    const old = standing.filter((slot) => slot !== 0);
+    const old = isLate ? [] : standing.filter((slot) => slot !== 0);
     const placed = quotes.filter((_, i) => results[i] === 0);
     if (placed.length > 0) this.checkOpen(origin, market, now);
     const pairs = this.fundQuotes(trader, placed, old, now);
     const link = links.of(marketId);
-    const commands = old.length + placed.length;
+    const isExtended = (slot: number): boolean => slot !== 0 && !isLate && store.expiresAt[slot] !== expiresAt;
+    const commands = old.length + placed.length + results.filter(isExtended).length;
     check(commands <= MAX_CHAIN_COMMANDS, "quotes and those they replace fit a chain");
     if (!links.hasRoom(link, commands) || !store.hasSlots(placed.length)) throw tooMuchInFlight();
     // From here it must succeed.
@@ -417,11 +430,19 @@ export class OrderEntry {
     quotes.forEach((quote, i) => {
       const standingSlot = results[i]!;
       if (standingSlot === 0) {
-        const slot = this.pushQuote(trader, origin, link, marketId, quote, pairs === null ? null : pairs[n]!, now);
+        const pair = pairs === null ? null : pairs[n]!;
+        const slot = this.pushQuote(trader, origin, link, marketId, quote, terms, pair, now);
         n++;
         exchange.awaitPlacement(slot, awaited(i), now);
         return;
       }
+      if (isExtended(standingSlot)) {
+        const extended = awaited(i);
+        // Where it ended on the way, what it was is all there is to show.
+        const error = (): void => extended.data(texts[i]!);
+        exchange.pushExpiry(link, standingSlot, expiresAt, { data: extended.data, error }, now);
+      }
+      if (isLate) return;
       const tieChanges = takeOver(store, standingSlot, origin);
       const orderId = store.ids[standingSlot]!;
       if (store.statuses[standingSlot] === IN_FLIGHT) {
@@ -510,6 +531,7 @@ export class OrderEntry {
     link: EngineLink,
     marketId: number,
     quote: Quote,
+    terms: QuoteTerms,
     pair: QuotePair | null,
     now: number,
   ): number {
@@ -522,16 +544,21 @@ export class OrderEntry {
       (trader.pat ? R.FLAG_PAT : 0) |
       tieOf(origin) |
       (origin.builderCode === null ? 0 : R.FLAG_TEXT);
-    const packed = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, TimeInForce.gtc, 0, flags);
+    const expiresAt = terms.expiresAt ?? 0;
+    const tif = expiresAt === 0 ? TimeInForce.gtc : TimeInForce.gtd;
+    const packed = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, tif, 0, flags);
     const slot = this.take(trader, origin, marketId, quote, price, price, packed, now);
+    store.expiresAt[slot] = expiresAt;
+    if (expiresAt > 0) exchange.expiries.add({ at: expiresAt, slot, orderId: store.ids[slot]! });
     if (origin.builderCode !== null) store.texts.write(slot, null, origin.builderCode, 0);
     store.link(slot);
     if (pair === null || pair.slot === 0) {
       holds.hold(slot);
-      exchange.pushOrder(link, packed, slot, quantity, 0, 0, 0, now);
+      exchange.pushOrder(link, packed, slot, quantity, 0, expiresAt, validUntilOf(terms), now);
     } else {
       holds.reserveDifference(slot, pair.slot, pair.money, pair.shares);
-      exchange.pushOrder(link, packed | R.FLAG_REPLACES, slot, quantity, pair.slot, pair.expected, 0, now);
+      // In the place of valid_until, which has been looked at: who is late replaces nothing.
+      exchange.pushOrder(link, packed | R.FLAG_REPLACES, slot, quantity, pair.slot, expiresAt, pair.expected, now);
     }
     return slot;
   }

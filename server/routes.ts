@@ -281,10 +281,12 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       body: S.Quotes,
       response: S.Results,
       handler({ principal, origin, params, body, now, reply }) {
-        const quotes = (body as Static<typeof S.Quotes>).quotes.map(({ outcome_id, side, price, quantity }) => {
+        const { expires_at = null, valid_until = null, ...given } = body as Static<typeof S.Quotes>;
+        const quotes = given.quotes.map(({ outcome_id, side, price, quantity }) => {
           return { outcomeId: outcome_id, side, price, quantity };
         });
-        entry.replaceQuotes(principal!, origin, pathId(params[0], "market"), quotes, now, reply);
+        const terms = { expiresAt: expires_at, validUntil: valid_until };
+        entry.replaceQuotes(principal!, origin, pathId(params[0], "market"), quotes, terms, now, reply);
         return undefined;
       },
     }),

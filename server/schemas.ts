@@ -129,6 +129,18 @@ export const Quotes = closed({
   quotes: Type.Array(closed({ outcome_id: Id, side: SideSchema, price: Price, quantity: Quantity }), {
     maxItems: MAX_QUOTES,
   }),
+  expires_at: Type.Optional(
+    about(
+      nullable(Time),
+      "ms since the Unix epoch: when all of them end; one that stays keeps its place and ends then too",
+    ),
+  ),
+  valid_until: Type.Optional(
+    about(
+      nullable(Time),
+      "ms since the Unix epoch: of what reaches the engine later the new quotes are rejected as too_late, and those that stand stay",
+    ),
+  ),
 });
 /** Each is checked by its own schema when its turn comes, so that one that is wrong doesn't spoil the others. */
 export const BatchOperation = Type.Object({});

@@ -11,7 +11,7 @@
  */
 import type Database from "better-sqlite3";
 import { check } from "../check.ts";
-import { isFinal, MarketStatus, OrderStatus, Role } from "../constants.ts";
+import { isFinal, MarketStatus, OrderStatus, Role, TimeInForce } from "../constants.ts";
 import { IdSet } from "../id-set.ts";
 import { addsUp, Ledger } from "../ledger.ts";
 import { KEEP_UPDATES_MS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
@@ -143,6 +143,8 @@ export class Journal {
   /** By slot: the order's price and total; 0 where it was there at the start and hasn't changed since. */
   private readonly prices: Int32Array;
   private readonly quantities: Int32Array;
+  /** By slot, with the price: when the order expires, ms; 0 where it doesn't. */
+  private readonly expiries: Float64Array;
   /** By ring: fills of the taker whose update is still to come. */
   private readonly takerFills: Int32Array;
   /** Of orders that a crash interrupted: fills that no update has told of. */
@@ -185,6 +187,8 @@ export class Journal {
   private touchAt = new Float64Array(4096);
   private touchPriority = new Float64Array(4096);
   private touchFill = new Float64Array(4096);
+  /** 1 where the order's end in time is new. */
+  private touchExtended = new Uint8Array(4096);
   /** 1 where an order update has told the state. */
   private touchTold = new Uint8Array(4096);
   private readonly users = new IdSet();
@@ -200,6 +204,7 @@ export class Journal {
     this.lastFills = new Float64Array(capacity + 1);
     this.prices = new Int32Array(capacity + 1);
     this.quantities = new Int32Array(capacity + 1);
+    this.expiries = new Float64Array(capacity + 1);
     this.builderOf = new Int32Array(capacity + 1);
     this.touchOf = new Int32Array(capacity + 1);
     this.marketOf = new Int32Array(largestId + 1);
@@ -422,6 +427,7 @@ export class Journal {
           this.lastFills[words[w + R.W_SLOT]!] = 0;
           this.creditOrder(words[w + R.W_SLOT]!, packed, doubles[d + R.D_AT]!);
           this.setTerms(words, w, words[w + R.W_PRICE]!);
+          this.expiries[words[w + R.W_SLOT]!] = doubles[d + R.D_EXPIRES_AT]!;
           if (R.statusOf(packed) !== OrderStatus.queued) this.addUpdate(words, doubles, w, 0);
           break;
         }
@@ -437,7 +443,13 @@ export class Journal {
           const touch = this.touch(gateIndex, words, doubles, w);
           this.touchQuantity[touch] = words[w + R.W_QUANTITY]!;
           if ((packed & R.FLAG_LOST_PRIORITY) !== 0) this.touchPriority[touch] = doubles[d + R.D_DETAIL]!;
+          // Where it was there at the start, what the database knows of it is read before some of it is new.
+          this.priceOf(words[w + R.W_SLOT]!, doubles[d + R.D_ORDER_ID]!);
           this.setTerms(words, w, words[w + R.W_PRICE]!);
+          if ((packed & R.FLAG_EXTENDS) !== 0) {
+            this.touchExtended[touch] = 1;
+            this.expiries[words[w + R.W_SLOT]!] = doubles[d + R.D_DETAIL]!;
+          }
           this.addUpdate(words, doubles, w, 0);
           break;
         }
@@ -479,6 +491,7 @@ export class Journal {
       this.touchQuantity[touch] = 0;
       this.touchPriority[touch] = 0;
       this.touchFill[touch] = 0;
+      this.touchExtended[touch] = 0;
       this.touchId[touch] = doubles[(w >> 1) + R.D_ORDER_ID]!;
     }
     this.touchRemaining[touch] = words[w + R.W_REMAINING]!;
@@ -624,9 +637,10 @@ export class Journal {
   /** The price of the order in `slot`; of one that was there at the start the database knows it. */
   private priceOf(slot: number, order: number): number {
     if (this.prices[slot] === 0) {
-      const [price, quantity] = this.statements.terms.get(order) as [number, number];
-      this.prices[slot] = price;
-      this.quantities[slot] = quantity;
+      const terms = this.statements.terms.get(order) as [price: number, quantity: number, expiresAt: number | null];
+      this.prices[slot] = terms[0];
+      this.quantities[slot] = terms[1];
+      this.expiries[slot] = terms[2] ?? 0;
     }
     return this.prices[slot]!;
   }
@@ -655,6 +669,7 @@ export class Journal {
       fills,
       fills === 0 ? 0 : this.lastFillOf(slot, order),
       doubles[d + R.D_AT]!,
+      this.expiries[slot]!,
     );
   }
 
@@ -670,6 +685,7 @@ export class Journal {
     this.touchAt = withIndex(this.touchAt, last);
     this.touchPriority = withIndex(this.touchPriority, last);
     this.touchFill = withIndex(this.touchFill, last);
+    this.touchExtended = withIndex(this.touchExtended, last);
     this.touchTold = withIndex(this.touchTold, last);
   }
 
@@ -742,6 +758,7 @@ export class Journal {
     const remaining = this.touchRemaining[touch]!;
     const fill = this.touchFill[touch]!;
     const isTold = this.touchTold[touch] === 1;
+    if (this.touchExtended[touch] === 1) this.writeExpiry(slot, id);
     if (quantity !== 0 || !isTold) {
       const price = this.priceOf(slot, id);
       const total = this.quantities[slot]!;
@@ -750,6 +767,11 @@ export class Journal {
     }
     // After an amend too: a change of before it may still wait to be written.
     if (isTold) this.states.add(id, remaining, this.touchState[touch]!, at, fill);
+  }
+
+  private writeExpiry(slot: number, id: number): void {
+    const expiresAt = this.expiries[slot]!;
+    this.statements.writeExpiry.run(expiresAt || null, expiresAt === 0 ? TimeInForce.gtc : TimeInForce.gtd, id);
   }
 
   /**
@@ -774,10 +796,18 @@ export class Journal {
     const { words, doubles } = this.gates[this.touchGate[touch]!]!;
     const packed = words[w]!;
     const terms = words[w + R.W_REFERENCE]!;
-    const expiresAt = doubles[(w >> 1) + R.D_EXPIRES_AT]! || null;
+    const expiresAt = this.expiries[slot]! || null;
+    // A quote may have got or lost its end in the pass that placed it.
+    const timeInForce =
+      this.touchExtended[touch] === 0
+        ? R.termsTimeInForce(terms)
+        : expiresAt === null
+          ? TimeInForce.gtc
+          : TimeInForce.gtd;
     const builder = this.builderOf[slot]!;
     const tied = (packed & R.FLAG_TIED) !== 0;
-    const isUsual = terms === 0 && expiresAt === null && priority === 0 && builder === 0 && !tied;
+    const isUsual =
+      terms === 0 && timeInForce === TimeInForce.gtc && expiresAt === null && priority === 0 && builder === 0 && !tied;
     const clientOrderId = (packed & R.FLAG_TEXT) !== 0 ? this.texts.clientOrderId(slot) : null;
     const user = words[w + R.W_USER]!;
     const previous = this.chainOrder(user, id);
@@ -804,7 +834,7 @@ export class Journal {
     params[row + 17] = this.touchFill[touch]! || this.lastEntryId;
     if (!isUsual) {
       params[row + OTHER_ORDER_COLUMNS] = R.termsType(terms);
-      params[row + OTHER_ORDER_COLUMNS + 1] = R.termsTimeInForce(terms);
+      params[row + OTHER_ORDER_COLUMNS + 1] = timeInForce;
       params[row + OTHER_ORDER_COLUMNS + 2] = R.termsSelfTradePrevention(terms);
       params[row + OTHER_ORDER_COLUMNS + 3] = expiresAt;
       params[row + OTHER_ORDER_COLUMNS + 4] = priority || null;
@@ -907,6 +937,7 @@ export class Journal {
 
 function prepareStatements(db: Database.Database) {
   return {
+    writeExpiry: db.prepare("UPDATE orders SET expires_at = ?, time_in_force = ? WHERE id = ?"),
     writeOrder: db.prepare(
       `UPDATE orders SET price = ?, quantity = ?, remaining = ?, status = ?, reason = ?,
        priority = coalesce(?, priority), updated_at = ?, last_fill_id = coalesce(?, last_fill_id) WHERE id = ?`,
@@ -916,7 +947,7 @@ function prepareStatements(db: Database.Database) {
         "SELECT fills.id FROM orders JOIN fills ON fills.id = last_fill_id WHERE orders.id = ? AND order_id = orders.id",
       )
       .pluck(),
-    terms: db.prepare("SELECT price, quantity FROM orders WHERE id = ?").raw(),
+    terms: db.prepare("SELECT price, quantity, expires_at FROM orders WHERE id = ?").raw(),
     updateOutcome: db.prepare("UPDATE outcomes SET last_price = ?, volume = ? WHERE id = ?"),
     updateSets: db.prepare("UPDATE markets SET sets = ? WHERE id = ?"),
     updateStatus: db.prepare("UPDATE markets SET status = ? WHERE id = ?"),

@@ -400,5 +400,7 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO meta SELECT 'old_rebates', last_entry_id FROM totals;
   -- What merging cost (entries of type fee) is looked for among any number of splits and merges.
   CREATE INDEX merge_fees ON entries (user_id) WHERE type = 'fee';
+  -- order_updates.expires_at: the order's then, ms (0: never; null: from before this column, when it never changed).
+  ALTER TABLE order_updates ADD COLUMN expires_at INTEGER;
   `,
 ];

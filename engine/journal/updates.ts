@@ -11,9 +11,9 @@ import type { Chains } from "./chains.ts";
 import { RowInserter } from "./row-inserter.ts";
 
 const TABLE = `order_updates (id, user_id, sequence, order_id, price, quantity, remaining, status, reason, fills,
-  last_fill_id, previous_of_user, created_at)`;
+  last_fill_id, previous_of_user, created_at, expires_at)`;
 /** SQLite gives the ids, one above the highest: it needn't look then whether they are there, a fifth of the time. */
-const VALUES = ["NULL", ...new Array<string>(12).fill("?")];
+const VALUES = ["NULL", ...new Array<string>(13).fill("?")];
 /** A user's updates between two marks. */
 const MARK_INTERVAL = 64;
 /** Rows that are taken away at a time, and updates that are added for each such time under load: fewer. */
@@ -54,7 +54,7 @@ export class Updates {
     return this.last;
   }
 
-  /** Adds one, inside a transaction; answers its number in its user's sequence. @param state status | reason << 4 */
+  /** Adds one, inside a transaction; answers its number in its user's sequence. @param state status | reason << 4 @param expiresAt ms, 0: never */
   add(
     user: number,
     order: number,
@@ -65,6 +65,7 @@ export class Updates {
     fills: number,
     lastFill: number,
     at: number,
+    expiresAt: number,
   ): number {
     const id = ++this.last;
     const previous = this.chains.addUpdate(user, id);
@@ -83,6 +84,7 @@ export class Updates {
     params[row + 9] = fills === 0 ? 0 : lastFill;
     params[row + 10] = previous;
     params[row + 11] = at;
+    params[row + 12] = expiresAt;
     if (this.isEmpty) this.writeFirst(id);
     if (sequence % MARK_INTERVAL === 0) this.statements.mark.run(user, sequence, id);
     return sequence;

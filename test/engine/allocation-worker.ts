@@ -96,6 +96,7 @@ function replace(replaced: number): void {
   doubles[R.D_ORDER_ID] = live[slot]!;
   doubles[R.D_EXPECTED] = random(60);
   matcher.execute(words, doubles, 0);
+  doubles[R.D_EXPECTED] = 0;
 }
 
 function runCommand(): void {

@@ -251,7 +251,8 @@ export class Tape {
 
   private take(event: EngineEvent): void {
     const fill = event.kind === "orderFilled";
-    ensure(fill || (event.packed & (R.FLAG_REPLACES | R.FLAG_MORE)) === 0, "no event carries its command's chain");
+    const chained = event.kind === "orderAmended" ? R.FLAG_MORE : R.FLAG_REPLACES | R.FLAG_MORE;
+    ensure(fill || (event.packed & chained) === 0, "no event carries its command's chain");
     if (event.kind === "orderReduced" && event.role === "taker") this.reducedTaker = event.orderId;
     else if (event.orderId === this.reducedTaker) this.reducedTaker = null;
     if (!fill) {

@@ -112,7 +112,7 @@ test("schema 4, whose updates were numbered and not kept: users go on above what
   const chains = new Chains(db);
   expect([1, 2, 3, 4].map((user) => chains.updateSequence(user))).toEqual([9, 9, 9, 0]);
   const updates = new Updates(db, chains, 9, 1_000);
-  const add = (user: number, order: number): number => updates.add(user, order, 100, 1, 1, 6 | (1 << 4), 0, 0, 7);
+  const add = (user: number, order: number): number => updates.add(user, order, 100, 1, 1, 6 | (1 << 4), 0, 0, 7, 0);
   db.transaction(() => {
     expect([add(3, 5), add(3, 5), add(4, 5)]).toEqual([10, 11, 1]);
     updates.flush();

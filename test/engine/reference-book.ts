@@ -91,7 +91,8 @@ export class ReferenceBook {
     this.orders.set(terms.id, order);
     if (this.status === "halted") end(order, "rejected", "market_halted");
     else if (this.status === "closed") end(order, "rejected", "market_closed");
-    else if (terms.validUntil > 0 && terms.at > terms.validUntil) end(order, "rejected", "too_late");
+    else if (terms.replaces === undefined && terms.validUntil > 0 && terms.at > terms.validUntil)
+      end(order, "rejected", "too_late");
     else if (terms.timeInForce === "gtd" && terms.expiresAt <= terms.at) end(order, "expired", "expired");
     else if (terms.postOnly && this.bestStep(order) !== null) end(order, "rejected", "post_only_would_cross");
     else if (terms.timeInForce === "fok" && !this.fillable(order)) end(order, "canceled", "fok_unfillable");

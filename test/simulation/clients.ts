@@ -506,6 +506,19 @@ export class Clients implements Audience {
       });
     }
     const { store } = life.exchange;
+    // Often the same quotes as those that stand, with another end.
+    if (random.chance(0.3)) {
+      quotes.clear();
+      for (let slot = store.newestQuoteOf(user, market.id); slot !== 0; slot = store.olderQuoteOf(slot)) {
+        const [outcomeId, side] = [store.outcomes[slot]!, sideOf(store.packed[slot]!)];
+        const [price, quantity] = [store.prices[slot]!, store.remaining[slot]!];
+        if (quantity > 0) quotes.set(`${outcomeId} ${side} ${price}`, { outcomeId, side, price, quantity });
+      }
+    }
+    const terms = {
+      expiresAt: random.chance(0.4) ? clock.now + random.integer(1, 2_000) : null,
+      validUntil: random.chance(0.1) ? clock.now + random.integer(-10, 40) : null,
+    };
     const last = store.ids[store.newestOf(user)] ?? 0;
     const origin = this.origin(user);
     const ask = new Ask(this, "quotes", (json) => {
@@ -514,7 +527,7 @@ export class Clients implements Audience {
       for (const { data } of results) ensure(record.orders.has(data.id), "quotes are answered when they are committed");
     });
     this.unless(ask, () => {
-      life.entry.replaceQuotes(this.trader(user), origin, market.id, [...quotes.values()], clock.now, ask);
+      life.entry.replaceQuotes(this.trader(user), origin, market.id, [...quotes.values()], terms, clock.now, ask);
     });
     this.tally.add("request", "quotes");
     if (origin.builderCode === null) return;

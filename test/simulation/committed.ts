@@ -3,7 +3,7 @@
  * orders, all updates in every user's own numbering, all fills and entries. Written from section 2 of the contract; it
  * never looks at the exchange's code or at its database. This is what a recovery is measured by.
  */
-import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side } from "../../engine/constants.ts";
+import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side, TimeInForce } from "../../engine/constants.ts";
 import type { WriteReply, WriteRequest } from "../../engine/journal/journal.ts";
 import type { UserTerms } from "../../engine/journal/load.ts";
 import { type AccountWrite, HOUSE } from "../../engine/journal/writes.ts";
@@ -26,9 +26,9 @@ export interface CommittedOrder {
   readonly market: number;
   readonly outcome: number;
   readonly side: number;
-  readonly terms: number;
+  terms: number;
   readonly flags: number;
-  readonly expiresAt: number;
+  expiresAt: number;
   readonly createdAt: number;
   readonly text: OrderText;
   tied: boolean;
@@ -234,6 +234,11 @@ export class Committed {
     order.price = event.price;
     order.quantity = event.quantity;
     if (event.kind === "orderAmended" && (event.packed & R.FLAG_LOST_PRIORITY) !== 0) order.priority = event.detail;
+    if (event.kind === "orderAmended" && (event.packed & R.FLAG_EXTENDS) !== 0) {
+      order.expiresAt = event.detail;
+      const tif = event.detail === 0 ? TimeInForce.gtc : TimeInForce.gtd;
+      order.terms = R.packTerms(R.termsType(order.terms), tif, R.termsSelfTradePrevention(order.terms));
+    }
     this.setState(order, event);
     if (tells) this.tell(order, 0, event.at, sequence);
   }

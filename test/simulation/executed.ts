@@ -127,8 +127,8 @@ export class Executed {
       postOnly: (packed & R.FLAG_POST_ONLY) !== 0,
       pat: (packed & R.FLAG_PAT) !== 0,
       at: doubles[d + R.D_AT]!,
-      expiresAt: replaces ? 0 : doubles[d + R.D_EXPIRES_AT]!,
-      validUntil: doubles[d + R.D_VALID_UNTIL]!,
+      expiresAt: doubles[d + R.D_EXPIRES_AT]!,
+      validUntil: replaces ? 0 : doubles[d + R.D_VALID_UNTIL]!,
       ...(replaces
         ? { replaces: { id: this.slots[words[w + R.W_REFERENCE]!]!, expected: doubles[d + R.D_EXPECTED]! } }
         : {}),
