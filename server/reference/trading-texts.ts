@@ -109,7 +109,7 @@ export const ORDER_TEXTS: OperationTexts = {
     id: "replaceQuotes",
     tag: "Orders",
     description:
-      "A quote is an order that this placed. No other order is matched between the removal of the old ones and the entry of the new; an empty list removes all.",
+      "A quote is an order that this placed. No other order is matched between the removal of the old ones and the entry of the new; an empty list removes all. `expires_at` and `valid_until` apply to all: a quote that stands and gets another end keeps its place, and of what comes too late the new ones are rejected and nothing else changes.",
     errors: [409, 422],
     params: { market_id: 1 },
     body: {
@@ -117,6 +117,7 @@ export const ORDER_TEXTS: OperationTexts = {
         { outcome_id: 1, side: 1, price: 4_100, quantity: 100 },
         { outcome_id: 2, side: 1, price: 5_700, quantity: 100 },
       ],
+      expires_at: example.FAR_OFF,
     } satisfies Static<typeof S.Quotes>,
     response: {
       results: [

@@ -14,6 +14,7 @@ const SELL = 2;
 /** What each program says where all is well. */
 const SAYS: Readonly<Record<string, RegExp>> = {
   "quotes.mjs": /^6 quotes rest, [1-9]\d+ micro-USDC held\n$/,
+  "silent.mjs": /^order \d+: canceled, cancel_after\n$/,
   "dead-man.mjs": /^order \d+: canceled, cancel_on_disconnect\n$/,
   "retries.mjs": /^asked three times: 1 order, the same\n$/,
   "retries.py": /^asked three times: 1 order\n$/,

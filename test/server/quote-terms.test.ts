@@ -103,6 +103,7 @@ describe("expires_at", () => {
     const rest: QuoteSpec[] = [[0, BUY, 4_000, 4], [1, BUY, 3_000, 5]]; // biome-ignore format: one list
     const open = await quote(user, market, rest);
     expect([idsOf(open), endsOf(open)]).toEqual([idsOf(placed), rest.map(() => ["gtc", null])]);
+    await socket.settled();
     const { length } = socket.of("order.updated");
     await quote(user, market, rest);
     await socket.settled();
