@@ -316,7 +316,7 @@ describe("a long history", () => {
     withDatabase(world.server.dataDir, (db) => {
       db.exec(`WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${UPDATES - 1})
           INSERT INTO order_updates SELECT id + n, user_id, sequence + n, order_id, price, quantity, remaining, status,
-            reason, fills, last_fill_id, id + n - 1, created_at FROM n CROSS JOIN order_updates WHERE id = 1;
+            reason, fills, last_fill_id, id + n - 1, created_at, expires_at FROM n CROSS JOIN order_updates WHERE id = 1;
         INSERT INTO update_marks SELECT user_id, sequence, id FROM order_updates WHERE sequence % 64 = 0;
         UPDATE newest_of_user SET update_id = ${UPDATES}, update_sequence = ${UPDATES};
         UPDATE meta SET value = ${UPDATES} WHERE key = 'newest_update';
