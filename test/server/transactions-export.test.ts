@@ -107,9 +107,14 @@ describe("a file", () => {
     await user.data("POST", "/wallet/merge", { market_id: id, quantity: 1 });
     const { text } = await download(user);
     const cells = text.split("\r\n").flatMap((line) => line.split(","));
-    const words = [...HEADER.split(","), "deposit", "split", "merge", ""];
+    const words = [...HEADER.split(","), "deposit", "split", "merge", "fee", ""];
     expect(cells.filter((cell) => !words.includes(cell) && !/^-?\d+$/.test(cell))).toEqual([]);
-    expect(parse(text).map((row) => (row as { amount: number }).amount)).toEqual([USDC, -2 * USDC, 10_000 * USDC]);
+    expect(parse(text).map((row) => (row as { amount: number }).amount)).toEqual([
+      -2_500,
+      USDC,
+      -2 * USDC,
+      10_000 * USDC,
+    ]);
     chief.close();
   });
 

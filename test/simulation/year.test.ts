@@ -343,7 +343,7 @@ class Year {
     await expectBalanced(this.operator);
   }
 
-  /** Each holder gets what the payout says, to the micro-USDC, and the house what rounding leaves. */
+  /** Each holder gets what the payout says, to the micro-USDC, and the house nothing. */
   private async settleSome(isAll: boolean): Promise<void> {
     const { random } = this;
     if (isAll) {
