@@ -93,7 +93,8 @@ export class AccountWriter {
 
   /**
    * Does all of `writes` or none, with their lines of the audit log; resolves when they are durable. Only the first may be
-   * one that can be refused. Rejects with an ApiError where it is.
+   * one that can be refused. Rejects with an ApiError where it is. Gives new rows and lines their time here, in the order
+   * of their ids: what `at` or `createdAt` they came with is overwritten.
    * @param kept of a request with an Idempotency-Key: durable with its effect
    */
   write(
@@ -102,10 +103,13 @@ export class AccountWriter {
     kept: KeptRequest | null = null,
   ): Promise<WriteResult[]> {
     if (this.refusal !== null) return Promise.reject(this.refusal);
+    const at = this.exchange.time();
+    for (const write of writes) setTime(write, at);
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
       this.waiting.set(id, { writes, resolve, reject });
-      this.mailbox.post({ id, writes, audits, kept });
+      const lines = audits.map((line) => ({ ...line, at }));
+      this.mailbox.post({ id, writes, audits: lines, kept: kept === null ? null : { ...kept, at } });
     });
   }
 
@@ -228,4 +232,9 @@ export class AccountWriter {
       }
     }
   }
+}
+
+function setTime(write: AccountWrite, at: number): void {
+  if ("at" in write) write.at = at;
+  else if (write.kind === "insert" && "createdAt" in write.row) write.row.createdAt = at;
 }

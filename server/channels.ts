@@ -15,6 +15,7 @@ import { frame } from "./frames.ts";
 import { type Level, type Market, type MarketRegistry, type Outcome, TickerState } from "./market-registry.ts";
 import { encodeJson } from "./msgpack.ts";
 import type { SocketConnection } from "./socket-connection.ts";
+import type { Timeline } from "./timeline.ts";
 import { marketView } from "./views.ts";
 
 export const CHANNELS = ["book", "trades", "ticker", "markets"] as const;
@@ -93,15 +94,24 @@ export class Channels {
     markets: new Map(),
   };
   private readonly traffic: Traffic;
+  private readonly timeline: Timeline;
   /** Topics over all connections. */
   subscriptions = 0;
   private readonly tickerSequences: Sequences;
   private readonly marketSequences: Sequences;
 
   /** @param startedAt ms: what tickers and markets are numbered from, so that it never falls back over a restart */
-  constructor(app: TemplatedApp, registry: MarketRegistry, ledger: Ledger, traffic: Traffic, startedAt: number) {
+  constructor(
+    app: TemplatedApp,
+    registry: MarketRegistry,
+    ledger: Ledger,
+    traffic: Traffic,
+    timeline: Timeline,
+    startedAt: number,
+  ) {
     this.app = app;
     this.traffic = traffic;
+    this.timeline = timeline;
     this.registry = registry;
     this.ledger = ledger;
     this.tickerSequences = new Sequences(startedAt);
@@ -137,7 +147,7 @@ export class Channels {
   begin(connection: SocketConnection, topic: Topic): string | null {
     if (connection.topics?.has(topic) !== true) return null;
     connection.socket!.subscribe(connection.packed ? topic.packedName : topic.textName);
-    return this.beginning(topic, Date.now());
+    return this.beginning(topic, this.timeline.stamp(Date.now()));
   }
 
   /** Ends what is named, so far as there is any; answers what it ended as a JSON text. @throws ApiError */
@@ -243,7 +253,7 @@ export class Channels {
 
   bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void {
     const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, bids, asks });
-    this.publish(this.topics.book.get(outcome.id), "book.updated", sequence, Date.now(), data);
+    this.publish(this.topics.book.get(outcome.id), "book.updated", sequence, outcome.book!.at, data);
   }
 
   /** The market is new, or its state is. */
@@ -252,13 +262,16 @@ export class Channels {
     const all = this.topics.markets.get(ALL);
     const [sequence, sequenceOfAll] = [this.marketSequences.next(market.id), this.marketSequences.next(ALL)];
     if (own === undefined && all === undefined) return;
-    const now = Date.now();
+    const now = this.timeline.stamp(Date.now());
     const data = JSON.stringify(marketView(market, this.registry, this.ledger, now));
     this.publish(own, "market.updated", sequence, now, data);
     this.publish(all, "market.updated", sequenceOfAll, now, data);
   }
 
-  /** Tells of each ticker that has changed since it was told; how often this is called bounds how often one is told. */
+  /**
+   * Tells of each ticker that has changed since it was told; how often this is called bounds how often one is told.
+   * @param now of the timeline, ms
+   */
   tellTickers(now: number): void {
     for (const { id } of this.registry.takeChangedTickers()) {
       const topic = this.topics.ticker.get(id);

@@ -6,6 +6,7 @@ import { check } from "../engine/check.ts";
 import { MAX_CHAIN_COMMANDS } from "../engine/limits.ts";
 import * as R from "../engine/records.ts";
 import type { RingConsumer, RingProducer, Waker } from "../engine/ring.ts";
+import type { Timeline } from "./timeline.ts";
 
 export interface EngineLink {
   readonly commands: RingProducer;
@@ -31,10 +32,12 @@ export class EngineLinks {
   private readonly counts: number[] = [];
 
   private readonly reserved: number;
+  private readonly timeline: Timeline;
 
   /** @param reserved records kept free in a command ring for what cannot be refused: cancels, expiries, market changes */
-  constructor(links: readonly EngineLink[], reserved = RESERVED_COMMANDS) {
+  constructor(links: readonly EngineLink[], timeline: Timeline, reserved = RESERVED_COMMANDS) {
     this.links = links;
+    this.timeline = timeline;
     this.reserved = reserved;
     this.published = links.map((link) => link.commands.head);
   }
@@ -67,6 +70,7 @@ export class EngineLinks {
     this.chained = count;
   }
 
+  /** Writes a command. @param at what the machine's clock says, ms: the command gets its time from the timeline */
   push(
     link: EngineLink,
     packed: number,
@@ -96,9 +100,11 @@ export class EngineLinks {
     words[w + R.W_MARKET] = market;
     words[w + R.W_REFERENCE] = reference;
     doubles[d + R.D_ORDER_ID] = orderId;
-    doubles[d + R.D_AT] = at;
+    const time = this.timeline.stamp(at);
+    doubles[d + R.D_AT] = time;
     doubles[d + R.D_EXPIRES_AT] = expiresAt;
-    doubles[d + R.D_VALID_UNTIL] = validUntil;
+    // The sender means the machine's clock: where that was set back, the engine compares with a later time.
+    doubles[d + R.D_VALID_UNTIL] = validUntil === 0 ? 0 : validUntil + time - at;
     ring.head = (ring.head + 1) | 0;
     this.unpublished++;
     if (this.chained > 0 && --this.chained > 0) return;
@@ -120,6 +126,12 @@ export class EngineLinks {
       commands.publish();
       waker.wake();
     }
+  }
+
+  /** True when every command was carried out and all that came of it was applied: nothing is under way. */
+  get areIdle(): boolean {
+    // An engine publishes a command's events before it lets go of the command.
+    return this.links.every(({ commands, events }) => commands.depth() === 0 && events.depth() === 0);
   }
 
   readonly hasEvents = (): boolean => this.links.some(({ events }) => events.available() > 0);

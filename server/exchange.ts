@@ -35,6 +35,7 @@ import { fillJson, liveOrderJson, orderJson, type Trade, tradeJson, withTimestam
 import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
 import { OrderedReads } from "./ordered-reads.ts";
+import type { Timeline } from "./timeline.ts";
 import { WaitingAnswers } from "./waiting-answers.ts";
 
 /**
@@ -67,8 +68,8 @@ export interface Audience {
   bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void;
   /** A market is new, or its state is. */
   marketChanged(market: Market): void;
-  /** Balance or positions of these users changed; `sequence` is the last order update that they reflect. */
-  accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void;
+  /** Balance or positions of the user changed; `sequence` is the last order update that they reflect. */
+  accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void;
   /** What the user is told from now on waits until the function that this answers is called. */
   holdBack(userId: number): () => void;
   /** Calls back when what the user was told so far is on its way: at once, unless something is held back. */
@@ -89,6 +90,7 @@ export interface ExchangeOptions {
   readonly userSequences: readonly (readonly [userId: number, sequence: number])[];
   readonly counters: Counters;
   readonly times: OrderTimes;
+  readonly timeline: Timeline;
   /** Records of a command ring that are kept for what cannot be refused. */
   readonly reservedCommands?: number;
 }
@@ -108,6 +110,7 @@ export class Exchange {
   readonly links: EngineLinks;
   readonly counters: Counters;
   readonly times: OrderTimes;
+  readonly timeline: Timeline;
   readonly holds: Holds;
   readonly waiting = new WaitingAnswers();
   readonly cancels: CancelJobs;
@@ -134,11 +137,14 @@ export class Exchange {
   private spin = SPIN_TURNS;
   private parked = false;
   private refusing: ApiError | null = null;
+  /** The latest time of what was applied, ms. */
+  private appliedAt = 0;
   /** With several links: order updates of the turn at hand. */
   private readonly updates: { user: number; sequence: number; at: number; json: string }[] = [];
 
   constructor(options: ExchangeOptions) {
-    this.links = new EngineLinks(options.links, options.reservedCommands);
+    this.timeline = options.timeline;
+    this.links = new EngineLinks(options.links, options.timeline, options.reservedCommands);
     this.loop = options.loop;
     this.store = options.store;
     this.placements = new Int32Array(this.store.capacity + 1);
@@ -187,6 +193,20 @@ export class Exchange {
     this.cancels.clear();
     this.reads.end();
     for (const answer of this.waiting.takeOverdue(Number.POSITIVE_INFINITY)) answer.error(error);
+  }
+
+  /** The time for what goes on record now, ms. */
+  time(): number {
+    return this.timeline.stamp(this.loop.now());
+  }
+
+  /**
+   * The time up to which everything was told, ms: now where nothing is under way, else that of the last event applied. No
+   * order update to come has an earlier one.
+   */
+  toldUntil(): number {
+    if (this.links.areIdle) this.appliedAt = this.time();
+    return this.appliedAt;
   }
 
   /** The last number of the user's order updates. */
@@ -646,10 +666,15 @@ export class Exchange {
 
   private endBatch(): void {
     const { audience } = this;
-    this.registry.drainChanges(this.tellBook);
+    this.registry.drainChanges(this.time(), this.tellBook);
     if (this.updates.length > 0) this.tellUpdates();
-    for (const [user, outcomes] of this.changedUsers) audience?.accountChanged(user, this.userSequence(user), outcomes);
-    this.changedUsers.clear();
+    if (this.changedUsers.size > 0) {
+      const at = this.toldUntil();
+      for (const [user, outcomes] of this.changedUsers) {
+        audience?.accountChanged(user, this.userSequence(user), at, outcomes);
+      }
+      this.changedUsers.clear();
+    }
     audience?.endBatch();
   }
 
@@ -877,6 +902,7 @@ export class Exchange {
     const { store } = this;
     const user = store.users[slot]!;
     const at = doubles[(w >> 1) + R.D_AT]!;
+    if (at > this.appliedAt) this.appliedAt = at;
     const sequence = doubles[(w >> 1) + R.D_USER_SEQUENCE]!;
     store.statuses[slot] = status;
     store.remaining[slot] = remaining;

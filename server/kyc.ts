@@ -134,14 +134,11 @@ export class Kyc {
     const known = { ...made, note: null, decidedAt: null };
     // Seen at once, so that two requests don't make two applications.
     this.accounts.setIdentityApplication({ ...known, id: 0 });
-    const write: AccountWrite = {
-      kind: "insert",
-      table: "identity_applications",
-      row: { ...made, documentNumber: document_number },
-    };
+    const row = { ...made, documentNumber: document_number };
+    const write: AccountWrite = { kind: "insert", table: "identity_applications", row };
     const change = { action: "identity.apply", userId: user.id, details: { document_type, country } };
     const id = await this.writer.insert(write, [audit(context, actorOf(principal), change)]);
-    const application = { ...known, id };
+    const application = { ...known, id, createdAt: row.createdAt };
     this.accounts.setIdentityApplication(application);
     return application;
   }

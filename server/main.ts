@@ -101,6 +101,7 @@ import { SigningKeys } from "./signing-keys.ts";
 import { SocialSignIn } from "./social.ts";
 import { SocketTickets } from "./socket-tickets.ts";
 import { Suspensions } from "./suspensions.ts";
+import { Timeline } from "./timeline.ts";
 import { TurnWatch } from "./turn-watch.ts";
 import { changeTerms } from "./users.ts";
 import { loadUws } from "./uws.ts";
@@ -123,6 +124,8 @@ const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
 const STILL_TICKS = 60_000 / TICK_MS;
 /** How long a server whose disk failed keeps answering 50300 before it exits to be restarted. */
 const FAILED_GRACE_MS = 10_000;
+/** Smaller steps of the machine's clock are nobody's business. */
+const CLOCK_LAG_MS = 1_000;
 const SPIN_TURNS = availableParallelism() > 2 ? 2_000 : 0;
 /** Of the metrics: commands of a batch and orders of a transaction, and how long one takes, µs. */
 const COUNT_BOUNDS = Array.from({ length: 14 }, (_, i) => 2 ** i);
@@ -217,6 +220,21 @@ function watchedThreads({ links, totals }: Threads, writer: AccountWriter): Watc
   return watched;
 }
 
+/** Says once, each time that it happens, that the machine's clock has fallen behind the times on record. */
+function createClockWatch(timeline: Timeline, logger: Logger): (now: number) => void {
+  let isBehind = false;
+  return (now) => {
+    const behindMs = timeline.lag(now);
+    const was = isBehind;
+    isBehind = behindMs >= CLOCK_LAG_MS;
+    if (!isBehind || was) return;
+    logger.warn(
+      { behindMs },
+      "the machine's clock is behind the last timestamp: timestamps stand still until it has caught up",
+    );
+  };
+}
+
 /** The sample markets and two users to try them with, whose tokens go into files that only the owner can read. */
 function sampleSeed(dataDir: string): Seed {
   const seed = readSeed(SAMPLE_SEED);
@@ -300,6 +318,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const clockEpoch = takeClockEpoch();
   const threads = startThreads(config, path, store.texts.buffer, clockEpoch);
   const counters = new Counters();
+  const timeline = new Timeline(Math.max(startedAt, state.at));
   const exchange = new Exchange({
     links: threads.links,
     loop: nodeLoop(threads.gatewayWaker),
@@ -311,6 +330,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     userSequences: loadUpdateSequences(db),
     counters,
     times: new OrderTimes(createMicroClock(clockEpoch)),
+    timeline,
   });
   const lost = (thread: string) => (error: Error) =>
     logger.error({ thread, code: (error as NodeJS.ErrnoException).code }, "a thread died and is replaced");
@@ -531,6 +551,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   await exchange.settled();
   lists.warmUp();
   feed.warmUp(startedAt);
+  const watchClock = createClockWatch(timeline, logger);
   const files = new FileGuard([path, `${path}-wal`]);
   const ticking = [
     setInterval(() => {
@@ -539,6 +560,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
       const now = Date.now();
       exchange.tick(now);
       life.closeDue(now);
+      watchClock(now);
     }, TICK_MS),
     setInterval(() => {
       void files.changed().then((changed) => {

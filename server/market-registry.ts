@@ -247,10 +247,12 @@ export class MarketRegistry {
     return book;
   }
 
-  /** Moves the sequence of each book that changed, and calls back for those that are watched; once a committed batch. */
-  drainChanges(each: (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]) => void): void {
+  /**
+   * Moves the sequence of each book that changed, and calls back for those that are watched; once a committed batch.
+   * @param now of the timeline, ms
+   */
+  drainChanges(now: number, each: (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]) => void): void {
     if (this.changedBooks.length === 0) return;
-    const now = Date.now();
     for (const outcomeId of this.changedBooks) {
       const book = this.books[outcomeId]!;
       if (book.hasMoved()) {

@@ -60,12 +60,11 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
     const action = owner === null ? DEPOSIT_TO_HOUSE : DEPOSIT;
     const wish = { rule: "deposits", action, subject: userId, reference, details, userId: owner } as const;
     const credit = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<Payment> => {
-      const at = context.now;
-      const write: AccountWrite = { kind: "deposit", userId, amount, reference, at };
+      const write: AccountWrite = { kind: "deposit", userId, amount, reference, at: context.now };
       const change = { action, userId: owner, details: withFirst(details, first) };
       const [result] = await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
       const { id, created } = result!;
-      return created ? { id, userId, amount, reference, createdAt: at } : (await history.payment(reference))!;
+      return created ? { id, userId, amount, reference, createdAt: write.at } : (await history.payment(reference))!;
     };
     const { approval, result } = await approvals.ask(wish, operator, context, credit);
     if (approval === null) return JSON.stringify(depositView(result));
@@ -166,7 +165,7 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
         const write: AccountWrite = { kind: "withdrawFromHouse", amount, reference, at: context.now };
         const line = audit(context, operator.actor, { ...wish, subject: null, details: withFirst(details, first) });
         const [result] = await writer.write([write, ...ending], [line]);
-        const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: context.now };
+        const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: write.at };
         return result!.created ? made : (await history.payment(reference))!;
       };
       const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context, pay);

@@ -187,7 +187,8 @@ export class OrderEntry {
     if ((packed & R.FLAG_TEXT) !== 0) {
       const fingerprint = clientOrderId === null ? 0 : fingerprint47(order);
       store.texts.write(slot, clientOrderId, origin.builderCode, fingerprint);
-      if (clientOrderId !== null) exchange.clientOrderIds.add(trader.userId, clientOrderId, store.ids[slot]!, now);
+      if (clientOrderId !== null)
+        exchange.clientOrderIds.add(trader.userId, clientOrderId, store.ids[slot]!, store.createdAt[slot]!);
     }
     store.link(slot);
     exchange.holds.hold(slot);
@@ -211,7 +212,8 @@ export class OrderEntry {
     packed: number,
     now: number,
   ): number {
-    const { store, times } = this.exchange;
+    const { store, times, timeline } = this.exchange;
+    const at = timeline.stamp(now);
     const slot = store.take({
       id: this.exchange.nextOrderId(),
       user: trader.userId,
@@ -225,8 +227,8 @@ export class OrderEntry {
       status: IN_FLIGHT,
       connection: origin.connection?.number ?? 0,
       expiresAt: 0,
-      createdAt: now,
-      updatedAt: now,
+      createdAt: at,
+      updatedAt: at,
     });
     times.receive(slot);
     return slot;

@@ -171,6 +171,7 @@ export class Replay {
       context.send(connection, orderFrame(sequence, at, json));
       this.sequence = sequence;
       connection.orderSequence = sequence;
+      connection.toldAt = at;
       bytes += json.length;
       if (bytes < REPLAY_SLICE_BYTES) continue;
       bytes = 0;

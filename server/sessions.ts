@@ -108,7 +108,7 @@ export class Sessions {
       lastUsedAt: now,
       expiresAt: now + refreshTtlMs,
     };
-    const write: AccountWrite = { kind: "insert", table: "sessions", row: { ...row } };
+    const write: AccountWrite = { kind: "insert", table: "sessions", row };
     // Known before it is durable, so that what ends all of the user's sessions meanwhile ends this one too.
     const session = accounts.addSession(row);
     if (session === null) throw new ApiError(ErrorKind.unauthenticated, "the grant was revoked");

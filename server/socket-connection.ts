@@ -50,6 +50,8 @@ export class SocketConnection {
   private beginningsAt = 0;
   /** The last order update that it was told. */
   orderSequence = 0;
+  /** The `ts` of what it was told last of its user's orders and money, ms. */
+  toldAt = 0;
   /** While it is told again what it missed. */
   replay: Replay | null = null;
   heartbeats = 0;

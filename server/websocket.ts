@@ -201,7 +201,14 @@ export class SocketHub implements Audience {
     this.limiter = options.limiter;
     this.closedWith = options.closed;
     const { registry, ledger } = options.exchange;
-    this.channels = new Channels(options.app, registry, ledger, options.counters.webSocket, options.startedAt);
+    this.channels = new Channels(
+      options.app,
+      registry,
+      ledger,
+      options.counters.webSocket,
+      options.exchange.timeline,
+      options.startedAt,
+    );
     this.replays = {
       exchange: options.exchange,
       history: options.history,
@@ -315,7 +322,7 @@ export class SocketHub implements Audience {
 
   /** Tells everyone that the exchange goes down, and ends their sockets. */
   shutDown(): void {
-    const message = frame("system.shutdown", 0, Date.now(), "null");
+    const message = frame("system.shutdown", 0, this.exchange.timeline.stamp(Date.now()), "null");
     for (const connection of [...this.connections]) {
       connection.push(message);
       connection.end(CLOSE_GOING_AWAY, "shutting down");
@@ -353,6 +360,7 @@ export class SocketHub implements Audience {
     join(this.byCredential, principal.credential, connection);
     if (connection.hearsOrders) join(this.byUser, principal.userId, connection);
     connection.orderSequence = this.exchange.userSequence(principal.userId);
+    connection.toldAt = this.exchange.toldUntil();
     // It may have been revoked while the connection was made.
     this.endCredential(principal.credential, Date.now());
   }
@@ -603,14 +611,15 @@ export class SocketHub implements Audience {
     // One that opens while this waits starts after it: what came in between it is not told either.
     const told = this.mail.isHeld(userId) ? [...listeners] : listeners;
     this.mail.send(userId, () => {
-      for (const connection of told) this.tellOrder(connection, sequence, message);
+      for (const connection of told) this.tellOrder(connection, sequence, at, message);
     });
   }
 
-  private tellOrder(connection: SocketConnection, sequence: number, message: string): void {
+  private tellOrder(connection: SocketConnection, sequence: number, at: number, message: string): void {
     if (connection.replay !== null) connection.replay.hold(sequence, message);
     else if (sequence > connection.orderSequence) {
       connection.orderSequence = sequence;
+      connection.toldAt = at;
       this.send(connection, message);
     }
   }
@@ -627,7 +636,7 @@ export class SocketHub implements Audience {
     this.channels.marketChanged(market);
   }
 
-  accountChanged(userId: number, sequence: number, outcomeIds: ReadonlySet<number>): void {
+  accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void {
     // One that is told again what it missed hears of its account at the end.
     const isTold = (connection: SocketConnection): boolean => {
       connection.replay?.holdAccount();
@@ -637,22 +646,22 @@ export class SocketHub implements Audience {
     if (listeners.length === 0) return;
     const { ledger } = this.exchange;
     const positions = [...outcomeIds].map((outcomeId) => ledger.findPosition(userId, outcomeId));
-    const messages = this.accountMessages(userId, sequence, positions);
+    const messages = this.accountMessages(userId, sequence, at, positions);
     this.mail.send(userId, () => {
       for (const connection of listeners.filter(isTold)) {
+        connection.toldAt = at;
         for (const message of messages) this.send(connection, message);
       }
     });
   }
 
-  private accountMessages(userId: number, sequence: number, positions: readonly number[]): string[] {
+  private accountMessages(userId: number, sequence: number, at: number, positions: readonly number[]): string[] {
     const { ledger, registry } = this.exchange;
-    const now = Date.now();
     const balance = JSON.stringify(balanceView(ledger, userId));
-    const messages = [frame("balance.updated", sequence, now, balance)];
+    const messages = [frame("balance.updated", sequence, at, balance)];
     for (const position of positions) {
       const view = JSON.stringify(positionView(ledger, registry, position));
-      messages.push(frame("position.updated", sequence, now, view));
+      messages.push(frame("position.updated", sequence, at, view));
     }
     return messages;
   }
@@ -660,9 +669,11 @@ export class SocketHub implements Audience {
   /** Tells a connection its balance and all positions, as of what it was told of its orders. */
   private tellAccount(connection: SocketConnection): void {
     if (!connection.hearsAccount) return;
-    const { ledger } = this.exchange;
+    const { exchange } = this;
     const { userId } = connection.principal!;
-    const messages = this.accountMessages(userId, this.exchange.userSequence(userId), positionsOf(ledger, userId));
+    const positions = positionsOf(exchange.ledger, userId);
+    connection.toldAt = exchange.toldUntil();
+    const messages = this.accountMessages(userId, exchange.userSequence(userId), connection.toldAt, positions);
     for (const message of messages) this.send(connection, message);
   }
 
@@ -674,10 +685,11 @@ export class SocketHub implements Audience {
 
   /** Tells tickers, sends a part of the heartbeats and ends slow consumers. Called each SOCKET_TICK_MS. */
   tick(now: number): void {
-    this.channels.tellTickers(now);
+    this.channels.tellTickers(this.exchange.timeline.stamp(now));
+    const toldUntil = this.exchange.toldUntil();
     const part = this.byHeartbeat[this.nextHeartbeat]!;
     this.nextHeartbeat = (this.nextHeartbeat + 1) % HEARTBEAT_PARTS;
-    for (const connection of part) this.send(connection, this.heartbeat(connection, now));
+    for (const connection of part) this.send(connection, this.heartbeat(connection, toldUntil));
     this.flush();
     for (let i = 0; i < WATCHED_PARTS; i++) {
       for (const connection of this.byHeartbeat[(this.nextHeartbeat * WATCHED_PARTS + i) % HEARTBEAT_PARTS]!) {
@@ -689,18 +701,25 @@ export class SocketHub implements Audience {
     this.slow.clear();
   }
 
-  private heartbeat(connection: SocketConnection, now: number): string {
+  /** @param toldUntil the time up to which every connection was told everything, ms, unless it is behind */
+  private heartbeat(connection: SocketConnection, toldUntil: number): string {
     const subscriptions = this.channels.list(connection.topics ?? []);
     const data = `{"subscriptions":${subscriptions},"orders":${this.orderSequenceOf(connection)}}`;
-    return frame("heartbeat", ++connection.heartbeats, now, data);
+    if (!this.isBehind(connection)) connection.toldAt = toldUntil;
+    return frame("heartbeat", ++connection.heartbeats, connection.toldAt, data);
   }
 
   /** The last order update that the connection should have; null where it hears none. */
   private orderSequenceOf(connection: SocketConnection): number | null {
     if (!connection.hearsOrders) return null;
-    const { userId } = connection.principal!;
-    const isBehind = connection.replay !== null || this.mail.isHeld(userId);
-    return isBehind ? connection.orderSequence : this.exchange.userSequence(userId);
+    return this.isBehind(connection)
+      ? connection.orderSequence
+      : this.exchange.userSequence(connection.principal!.userId);
+  }
+
+  /** Some of what happened to its user's orders is still to be told. */
+  private isBehind({ principal, replay }: SocketConnection): boolean {
+    return principal !== null && (replay !== null || this.mail.isHeld(principal.userId));
   }
 }
 

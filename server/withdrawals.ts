@@ -92,8 +92,8 @@ export class Withdrawals {
     checkBalance(exchange.ledger, userId, amount);
     exchange.setAside(userId, amount);
     this.count(userId, 1);
-    const row = { userId, amount, address, createdAt: context.now };
-    const write: AccountWrite = { kind: "insert", table: "withdrawals", row: { ...row, status: "pending" } };
+    const made = { userId, amount, address, status: "pending", createdAt: context.now };
+    const write: AccountWrite = { kind: "insert", table: "withdrawals", row: made };
     const change = { action: "withdrawal.request", userId, details: { amount, address } };
     const line = audit(context, actorOf(principal), change);
     const id = await writer.insert(write, [line], kept).catch((error) => {
@@ -101,12 +101,13 @@ export class Withdrawals {
       exchange.giveBack(userId, amount);
       throw error;
     });
-    this.pending.set(id, { ...row, id });
+    const row: WithdrawalRow = { id, userId, amount, address, createdAt: made.createdAt };
+    this.pending.set(id, row);
     // Asking and canceling in turn must not fill a mailbox, or the way to everybody's.
     if (this.mails.take(String(userId), context.now)) {
       messenger.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
     }
-    return asRequested(userId, id, { amount, address }, context.now);
+    return asRequested(userId, id, { amount, address }, made.createdAt);
   }
 
   /** By its owner. @throws ApiError 4040, 40900 unless it is pending */
@@ -158,15 +159,17 @@ export class Withdrawals {
     if (accounts.user(userId)!.suspendedAt !== null) throw conflict("the user is suspended");
     const details = { user_id: userId, amount, address, ...payout };
     const wish = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
+    let decidedAt = context.now;
     const { approval } = await approvals.ask(wish, operator, context, async (ending, first) => {
-      const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: context.now };
+      const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: decidedAt };
       const change = { action: PAY, userId, subject: id, details: withFirst(details, first) };
       await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
+      decidedAt = write.at;
     });
     if (approval !== null) return { withdrawal: { ...found, ...UNDECIDED }, approval };
     this.forget(found);
     messenger.sendMail(withdrawalPaidMail(this.emailOf(found), amount, address));
-    return { withdrawal: { ...found, status: "paid", ...payout, decidedAt: context.now }, approval: null };
+    return { withdrawal: { ...found, status: "paid", ...payout, decidedAt }, approval: null };
   }
 
   /** Without payment; with it ends what one operator approved of. */

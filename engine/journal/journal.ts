@@ -131,6 +131,9 @@ export class Journal {
   private stoppedRings = 0;
 
   private sequence: number;
+  /** When the last commit was, and what the last event's time came to, ms: neither ever falls. */
+  private committedAt: number;
+  private lastEventAt: number;
   private lastEntryId: number;
   private lastOrderId: number;
   private ordersListed: number;
@@ -185,6 +188,8 @@ export class Journal {
   private touchState = new Int32Array(4096);
   private touchId = new Float64Array(4096);
   private touchAt = new Float64Array(4096);
+  /** Of an order without a row: when it entered. */
+  private touchPlacedAt = new Float64Array(4096);
   private touchPriority = new Float64Array(4096);
   private touchFill = new Float64Array(4096);
   /** 1 where the order's end in time is new. */
@@ -222,6 +227,8 @@ export class Journal {
     this.requestCheckpoint = options.requestCheckpoint;
     const state = loadLedger(db, this.ledger);
     this.sequence = state.sequence;
+    this.committedAt = state.at;
+    this.lastEventAt = state.at;
     this.lastEntryId = state.lastEntryId;
     this.lastOrderId = state.lastOrderId;
     this.ordersListed = state.ordersListed;
@@ -422,10 +429,13 @@ export class Journal {
           this.stamps.add(doubles, w);
           break;
         case R.EventKind.orderPlaced: {
+          // The gateway numbered it then: orders' ids and times rise together by themselves, whatever ring they take.
+          const placedAt = doubles[d + R.D_AT]!;
           const touch = this.touch(gateIndex, words, doubles, w);
           this.touchPlaced[touch] = w;
+          this.touchPlacedAt[touch] = placedAt;
           this.lastFills[words[w + R.W_SLOT]!] = 0;
-          this.creditOrder(words[w + R.W_SLOT]!, packed, doubles[d + R.D_AT]!);
+          this.creditOrder(words[w + R.W_SLOT]!, packed, placedAt);
           this.setTerms(words, w, words[w + R.W_PRICE]!);
           this.expiries[words[w + R.W_SLOT]!] = doubles[d + R.D_EXPIRES_AT]!;
           if (R.statusOf(packed) !== OrderStatus.queued) this.addUpdate(words, doubles, w, 0);
@@ -476,8 +486,19 @@ export class Journal {
     }
   }
 
-  /** Notes an order's new state; answers its touch. */
+  /**
+   * Brings an event's time up to that of the event before it: several rings are read one after the other, and what is
+   * numbered here (fills, entries, order updates) must rise in time too. In the record, where the gateway reads it.
+   */
+  private raiseTime(doubles: Float64Array, w: number): void {
+    const place = (w >> 1) + R.D_AT;
+    if (doubles[place]! < this.lastEventAt) doubles[place] = this.lastEventAt;
+    else this.lastEventAt = doubles[place]!;
+  }
+
+  /** Notes an order's new state, at a time that is raised; answers its touch. */
   private touch(gateIndex: number, words: Int32Array, doubles: Float64Array, w: number): number {
+    this.raiseTime(doubles, w);
     const slot = words[w + R.W_SLOT]!;
     const packed = words[w]!;
     let touch = this.touchOf[slot]! - 1;
@@ -528,8 +549,8 @@ export class Journal {
     const role = R.roleOf(packed);
     const matchType = R.matchTypeOf(packed);
     const ends = (packed & R.FLAG_MATCH_END) !== 0;
-    const at = doubles[d + R.D_AT]!;
     const touch = this.touch(gateIndex, words, doubles, w);
+    const at = doubles[d + R.D_AT]!;
     const id = ++this.lastEntryId;
     this.touchFill[touch] = id;
     if (R.legOf(words[w + R.W_REFERENCE]!) === 0) {
@@ -601,6 +622,7 @@ export class Journal {
     const split = R.kindOf(words[w]!) === R.EventKind.setsSplit;
     const before = this.ledger.balance(user);
     let fee = 0;
+    this.raiseTime(doubles, w);
     if (split) this.ledger.split(user, market, first, count, quantity);
     else fee = this.ledger.merge(user, market, first, count, quantity, words[w + R.W_PRICE]!);
     const after = this.ledger.balance(user);
@@ -683,6 +705,7 @@ export class Journal {
     this.touchState = withIndex(this.touchState, last);
     this.touchId = withIndex(this.touchId, last);
     this.touchAt = withIndex(this.touchAt, last);
+    this.touchPlacedAt = withIndex(this.touchPlacedAt, last);
     this.touchPriority = withIndex(this.touchPriority, last);
     this.touchFill = withIndex(this.touchFill, last);
     this.touchExtended = withIndex(this.touchExtended, last);
@@ -717,7 +740,8 @@ export class Journal {
     this.candles.write(this.lastEntryId, false);
     this.ledger.endBatch();
     check(addsUp(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
-    const at = this.now();
+    this.committedAt = Math.max(this.committedAt, this.lastEventAt, this.now());
+    const at = this.committedAt;
     const { deposits, withdrawals, usersTotal, collateral, house } = this.ledger.totals;
     this.sequence++;
     this.statements.updateTotals.run(
@@ -828,7 +852,7 @@ export class Journal {
     params[row + 11] = clientOrderId;
     params[row + 12] = clientOrderId === null ? null : this.texts.fingerprint(slot);
     params[row + 13] = (packed & R.FLAG_QUOTE) !== 0 ? 1 : 0;
-    params[row + 14] = doubles[(w >> 1) + R.D_AT]!;
+    params[row + 14] = this.touchPlacedAt[touch]!;
     params[row + 15] = this.touchAt[touch]!;
     params[row + 16] = previous;
     params[row + 17] = this.touchFill[touch]! || this.lastEntryId;

@@ -87,7 +87,7 @@ interface Told extends Sides {
 
 function drain(registry: MarketRegistry): Map<number, Told> {
   const told = new Map<number, Told>();
-  registry.drainChanges((outcome, sequence, bids, asks) => {
+  registry.drainChanges(Date.now(), (outcome, sequence, bids, asks) => {
     expect(told.has(outcome.id)).toBe(false);
     told.set(outcome.id, { sequence, bids, asks });
   });

@@ -20,6 +20,7 @@ import { MarketLife, type MarketLifeOptions } from "../../server/market-life.ts"
 import { MarketRegistry } from "../../server/market-registry.ts";
 import { OrderStore } from "../../server/order-store.ts";
 import { OrderTimes } from "../../server/order-times.ts";
+import { Timeline } from "../../server/timeline.ts";
 
 const RECORDS = 2_048;
 const NOW = 1_800_000_000_000;
@@ -44,6 +45,7 @@ function rig() {
     userSequences: [],
     counters: new Counters(),
     times: new OrderTimes(createMicroClock(takeClockEpoch())),
+    timeline: new Timeline(NOW),
   });
   const { port1: port, port2: journal } = new MessageChannel();
   const accounts = new Accounts(() => {});

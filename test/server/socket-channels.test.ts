@@ -20,6 +20,7 @@ import { Traffic } from "../../server/counters.ts";
 import { MarketRegistry } from "../../server/market-registry.ts";
 import { SocketConnection, type SocketData } from "../../server/socket-connection.ts";
 import { SocketTickets } from "../../server/socket-tickets.ts";
+import { Timeline } from "../../server/timeline.ts";
 import { loadUws } from "../../server/uws.ts";
 import { clockAt, expectEnded, expectEndsWell, expectSoundDatabase } from "./support/checks.ts";
 import type { Client, MarketJson, OrderJson } from "./support/client.ts";
@@ -309,7 +310,7 @@ describe("a market's state", () => {
     });
     const app = uws.App();
     const traffic = new Traffic();
-    const channels = new Channels(app, registry, new Ledger(), traffic, 1_000);
+    const channels = new Channels(app, registry, new Ledger(), traffic, new Timeline(0), 1_000);
     // Connections by turns: of both channels, of all markets in MessagePack, of the second market.
     const wanted = [{ market_ids: [1, 2] }, {}, { market_id: 2 }];
     const connections: SocketConnection[] = [];

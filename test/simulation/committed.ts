@@ -116,6 +116,8 @@ export class Committed {
   lastEntry = 0;
   lastOrder = 0;
   private lastOutcome = 0;
+  /** Time on record never falls, whichever ring an event came by. */
+  private lastAt = 0;
   private readonly legs = new Map<number, Leg[]>();
 
   account(user: number): Account {
@@ -154,10 +156,12 @@ export class Committed {
   // ---------------------------------------------------------------- engine events
 
   /** Takes a committed event in; `fillId` and `sequence` as the journal numbered them. @param ring that it came by */
-  event(event: EngineEvent, ring: number, fillId: number, sequence: number): void {
+  event(published: EngineEvent, ring: number, fillId: number, sequence: number): void {
+    const event = { ...published, at: Math.max(published.at, this.lastAt) };
+    if (/^order|^sets/.test(event.kind)) this.lastAt = event.at;
     switch (event.kind) {
       case "orderPlaced":
-        return this.placed(event, sequence);
+        return this.placed(event, published.at, sequence);
       case "orderFilled":
         return this.filled(event, ring, fillId, sequence);
       case "orderReduced":
@@ -196,7 +200,7 @@ export class Committed {
     if (isFinal(order.status)) this.live.delete(order.id);
   }
 
-  private placed(event: EngineEvent, sequence: number): void {
+  private placed(event: EngineEvent, createdAt: number, sequence: number): void {
     const { orderId: id, user, outcome, price, quantity, at, packed } = event;
     ensure(!this.orders.has(id), `order ${id} is placed once`);
     const order: CommittedOrder = {
@@ -208,7 +212,7 @@ export class Committed {
       terms: event.reference,
       flags: packed & R.ORDER_FLAGS,
       expiresAt: event.detail,
-      createdAt: at,
+      createdAt,
       text: this.texts.get(id) ?? { clientOrderId: null, builderCode: null },
       tied: (packed & R.FLAG_TIED) !== 0,
       price,

@@ -36,6 +36,7 @@ import { type EndedOrder, OrderEntry } from "../../server/order-entry.ts";
 import { OrderStore } from "../../server/order-store.ts";
 import { OrderTimes } from "../../server/order-times.ts";
 import { loadExchange, restoreTrading } from "../../server/recovery.ts";
+import { Timeline } from "../../server/timeline.ts";
 import { decodeEvent, type EngineEvent, ensure } from "../engine/harness.ts";
 import type { Committed } from "./committed.ts";
 import { FaultyConnection } from "./disk.ts";
@@ -234,6 +235,7 @@ export class Life {
       userSequences: loadUpdateSequences(db),
       counters: new Counters(),
       times: new OrderTimes(micro, shape.capacity),
+      timeline: new Timeline(Math.max(clock.now, state.at)),
       reservedCommands: shape.reservedCommands,
     });
     this.exchange.setAudience(audience);

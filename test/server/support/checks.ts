@@ -2,8 +2,10 @@
  * Questions that many tests end with: do the database's invariants hold, do the books balance, has the server been
  * quiet and kept its secrets, have sockets ended in time. And how to wait: for an expectation, and for the clock.
  */
+
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import type Database from "better-sqlite3";
 import { openReadOnly } from "../../../engine/journal/database.ts";
 import { verifyDatabase } from "../../../engine/journal/verify.ts";
 import type { Client } from "./client.ts";
@@ -16,10 +18,28 @@ export const CLOSE_DEADLINE_MS = 1_000 + 500;
 /** From this level on a line of the log tells of trouble. */
 const ERROR_LEVEL = 50;
 
+/** What is listed by its id, newest first, with the time that lists show. */
+const LISTED: readonly (readonly [rows: string, time: string])[] = [
+  ...["orders", "order_updates", "withdrawals", "users", "sessions", "personal_access_tokens", "oauth_clients"],
+  ...["oauth_grants", "identity_applications", "approvals", "markets", "events"],
+  "(SELECT id, created_at FROM fills UNION ALL SELECT id, created_at FROM entries)",
+].map((rows) => [rows, "created_at"] as const);
+
+/** Time rises with the ids of each table. */
+function expectTimesRise(db: Database.Database): void {
+  for (const [rows, time] of [...LISTED, ["audit_log", "at"] as const]) {
+    const falls = db.prepare(
+      `SELECT count(*) FROM (SELECT ${time} AS t, lag(${time}) OVER (ORDER BY id) AS before FROM ${rows}) WHERE t < before`,
+    );
+    assert.equal(falls.pluck().get(), 0, `time falls in ${rows}`);
+  }
+}
+
 /** Every invariant that SQL can check, on the file as it lies there; the server may run or not. */
 export function expectSoundDatabase(dataDir: string): void {
   const db = openReadOnly(join(dataDir, "exchange.db"));
   try {
+    expectTimesRise(db);
     assert.deepEqual(
       verifyDatabase(db).filter(({ ok }) => !ok),
       [],

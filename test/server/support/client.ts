@@ -130,6 +130,19 @@ export function expectPolicy(route: Route | undefined, raw: RawAnswer): void {
   expectThat(headers["access-control-allow-credentials"] === undefined, "nobody's cookies", raw);
 }
 
+/** Lists are newest first, but for those that another order was asked of. @throws Error */
+function expectNewestFirst(url: string, items: readonly unknown[]): void {
+  if (/[?&]sort=|\/(feed|markets|me\/events)(\?|$)/.test(url)) return;
+  let before = Number.POSITIVE_INFINITY;
+  for (const item of items) {
+    const { created_at, at } = item as { created_at?: number; at?: number };
+    const time = created_at ?? at;
+    if (time === undefined) return;
+    if (time > before) throw new Error(`${url}: ${time} stands below ${before} in ${JSON.stringify(items)}`);
+    before = time;
+  }
+}
+
 /** What any answer of the API must be. Gives it back as one object; a body that is no envelope becomes `data`. */
 export function checkAnswer(method: string, url: string, requestId: string | null, raw: RawAnswer): Answer {
   const path = url.split("?")[0]!;
@@ -177,6 +190,7 @@ export function checkAnswer(method: string, url: string, requestId: string | nul
     expectThat(matched !== undefined && status === matched.route.status, "the route's own success status", raw);
     expectThat(code === 0, "code 0 on success", raw);
     matched.envelope(body);
+    if (method === "GET") expectNewestFirst(url, (data as { items?: readonly unknown[] } | null)?.items ?? []);
     return { status, code, msg, data, headers };
   }
   expectThat(
@@ -308,6 +322,7 @@ export class Client {
       items.push(...page.items);
       cursor = page.next_cursor;
     }
+    expectNewestFirst(path, items);
     return items;
   }
 

@@ -78,6 +78,8 @@ export class Socket {
   private isClosed = false;
   /** By channel and outcome or market, and of "orders": the number that came last. */
   private readonly lastSequences = new Map<string, number>();
+  /** By the same, of all that is private together, and of heartbeats: the `ts` that came last. */
+  private readonly lastTimes = new Map<string, number>();
   private lastId = 0;
   /** The operations that were posted, by id. */
   private readonly asked = new Map<number, string>();
@@ -229,7 +231,10 @@ export class Socket {
         if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);
         // What is told again begins behind the number that was asked for.
         const after = (message.data as { after?: number } | null)?.after;
-        if (after !== undefined) this.lastSequences.set("orders", after);
+        if (after !== undefined) {
+          this.lastSequences.set("orders", after);
+          this.lastTimes.delete("private");
+        }
       }
     } catch (error) {
       this.fail(error as Error);
@@ -243,6 +248,11 @@ export class Socket {
     const { event, sequence } = frame;
     const data = frame.data as { id?: number; market_id?: number; outcome_id?: number };
     const channel = channelOf[event];
+    const id = channel === "markets" ? data.id : (data.outcome_id ?? data.market_id);
+    this.checkTime(
+      channel === undefined ? "private" : `${channel}/${channel === "trades" ? data.market_id : id}`,
+      frame,
+    );
     if (event === "order.updated") this.lastSequences.set("orders", sequence);
     else if (channel === "book" || channel === "ticker")
       this.lastSequences.set(`${channel}/${data.outcome_id}`, sequence);
@@ -250,9 +260,17 @@ export class Socket {
     else if (channel === "markets") this.lastSequences.set(`markets/${data.id}`, sequence);
   }
 
+  /** Time never falls in a stream. */
+  private checkTime(stream: string, frame: Frame): void {
+    const before = this.lastTimes.get(stream) ?? 0;
+    if (frame.ts < before) throw new Error(`${stream}: ts ${frame.ts} after ${before} in ${JSON.stringify(frame)}`);
+    this.lastTimes.set(stream, frame.ts);
+  }
+
   /** A heartbeat names what came last of each channel, and so no message was lost. */
   private checkHeartbeat(heartbeat: Frame<HeartbeatData>): void {
     this.heartbeats.push(heartbeat);
+    this.checkTime("private", heartbeat);
     if (heartbeat.sequence !== this.heartbeats.length) throw new Error(`heartbeat ${heartbeat.sequence} out of turn`);
     const { subscriptions, orders } = heartbeat.data;
     for (const { channel, market_id, outcome_id, sequence } of subscriptions) {
