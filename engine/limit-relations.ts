@@ -29,6 +29,8 @@ import {
   MAX_USERS,
   MAX_USERS_WALKED,
   MAX_WS_BACKPRESSURE_BYTES,
+  MAX_WS_FRAME_BYTES,
+  MAX_WS_MESSAGE_BYTES,
   MICRO_PER_BPS,
   OUTCOME_ID_BITS,
   REPLAY_SLICE_BYTES,
@@ -61,6 +63,8 @@ export function assertLimits(): void {
     MAX_REPLAY_AHEAD_BYTES + REPLAY_SLICE_BYTES + MAX_HELD_UPDATE_BYTES < MAX_WS_BACKPRESSURE_BYTES,
     "who reads a replay at its own pace is not taken for a slow consumer",
   );
+  assert(MAX_WS_MESSAGE_BYTES < MAX_WS_FRAME_BYTES, "who sends too much can be told");
+  assert(MAX_WS_FRAME_BYTES <= MAX_WS_BACKPRESSURE_BYTES, "a peer holds no more memory one way than the other");
   assert(KEEP_UPDATES_MS > 7 * 24 * 3_600_000, "order updates are kept for seven days at least");
   assert(MAX_KEYS_PRUNED > 1, "old Idempotency-Keys go faster than new ones come");
   assert(MAX_IDENTIFIER_RATE_BUCKETS >= 60 * SIGN_IN_REFUSALS_PER_SECOND, "none is evicted within its minute");

@@ -219,8 +219,16 @@ export const EXPORT_SLICE_ROWS = 2_000;
 export const MAX_CANDLES = 1_500;
 export const DEFAULT_CANDLES = 500;
 export const MAX_WS_BACKPRESSURE_BYTES = 1024 * 1024;
+/**
+ * Of a client's message on the WebSocket, and of what is read at all, so that a longer one can be answered with 1009: as
+ * much memory as a peer that doesn't read may hold in the other direction.
+ */
 export const MAX_WS_MESSAGE_BYTES = 64 * 1024;
+export const MAX_WS_FRAME_BYTES = 1024 * 1024;
 export const MAX_WS_SUBSCRIPTIONS = 1_000;
+/** Of the gateway's time, what implied books that are followed may take, and milliseconds of it that may come at once. */
+export const IMPLIED_TIME_SHARE = 0.1;
+export const IMPLIED_BURST_MS = 10;
 /** Order updates that a replay reads at a time, and fills that they tell of together (one alone may tell of more). */
 export const REPLAY_PAGE = 1_000;
 export const MAX_PAGE_FILLS = 4_096;
@@ -274,7 +282,7 @@ export const MIN_CANCEL_AFTER_MS = 1_000;
 export const MAX_CANCEL_AFTER_MS = 300_000;
 /** How often it is looked whose time has come. */
 export const CANCEL_TIMER_TICK_MS = 50;
-/** A request that waits for the journal longer than this is answered 50300 and told to look its order up. */
+/** A request that waits for the journal longer than this is answered 50000 and told to check before it retries. */
 export const ANSWER_DEADLINE_MS = 10_000;
 /** A read of the caller's own state waits at most so long for the messages about what it shows. */
 export const READ_WAIT_MS = 5_000;

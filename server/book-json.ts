@@ -5,6 +5,7 @@
 import { Side } from "../engine/constants.ts";
 import { MAX_PRICE_BPS } from "../engine/limits.ts";
 import { addLevels, type Level } from "./book.ts";
+import { impliedSide } from "./implied-books.ts";
 import type { Market, MarketRegistry, Outcome } from "./market-registry.ts";
 
 /** What of a book is shown. */
@@ -29,11 +30,11 @@ export function bookJson(registry: MarketRegistry, market: Market, outcome: Outc
   const { depth = MAX_PRICE_BPS, implied = false } = view;
   // A depth that shows all is the same as none. What is implied may be deeper than the book.
   const shown = implied || depth < (book?.depth ?? 0) ? depth : MAX_PRICE_BPS;
-  const sequence = registry.bookSequence(outcome);
+  const sequence = sequenceOf(registry, market, outcome, implied);
   const make = (): string => {
     const at = implied ? market.booksAt : (book?.at ?? market.addedAt);
     const head = `{"market_id":${market.id},"outcome_id":${outcome.id},"sequence":${sequence},"ts":${at},`;
-    return `${head}${laddersJson(registry, market, outcome, shown, implied)}}`;
+    return `${head}${laddersJson(market, outcome, shown, implied)}}`;
   };
   return registry.bookTexts.get(keyOf(outcome.id, shown, implied), implied ? market.booksVersion : sequence, make);
 }
@@ -43,27 +44,26 @@ export function marketBooksJson(registry: MarketRegistry, market: Market, view: 
   const { depth = MAX_PRICE_BPS, implied = false } = view;
   const make = (): string => {
     const books = market.outcomes.map((outcome) => {
-      const head = `{"outcome_id":${outcome.id},"sequence":${registry.bookSequence(outcome)},`;
-      return `${head}${laddersJson(registry, market, outcome, depth, implied)}}`;
+      const sequence = sequenceOf(registry, market, outcome, implied);
+      return `{"outcome_id":${outcome.id},"sequence":${sequence},${laddersJson(market, outcome, depth, implied)}}`;
     });
     return `{"market_id":${market.id},"ts":${market.booksAt},"outcomes":[${books.join(",")}]}`;
   };
   return registry.bookTexts.get(-keyOf(market.id, depth, implied), market.booksVersion, make);
 }
 
-function laddersJson(
-  registry: MarketRegistry,
-  market: Market,
-  outcome: Outcome,
-  depth: number,
-  implied: boolean,
-): string {
+/** A book with what mint and merge offer is numbered by itself. */
+function sequenceOf(registry: MarketRegistry, market: Market, outcome: Outcome, implied: boolean): number {
+  return implied ? registry.implied.sequence(market, outcome) : registry.bookSequence(outcome);
+}
+
+function laddersJson(market: Market, outcome: Outcome, depth: number, implied: boolean): string {
   const { book } = outcome;
   if (!implied) {
     const bids = book?.levelsJson(Side.buy, depth) ?? "[]";
     return `"bids":${bids},"asks":${book?.levelsJson(Side.sell, depth) ?? "[]"}`;
   }
-  return JSON.stringify(impliedLadders(registry, market, outcome, depth)).slice(1, -1);
+  return JSON.stringify(impliedLadders(market, outcome, depth)).slice(1, -1);
 }
 
 interface Sides {
@@ -72,13 +72,8 @@ interface Sides {
 }
 
 /** Both sides with what mint and merge offer in them, and that part alone under `implied`. */
-function impliedLadders(
-  registry: MarketRegistry,
-  market: Market,
-  { id, book }: Outcome,
-  depth: number,
-): Sides & { implied: Sides } {
-  const implied = registry.impliedLevels(market, id, depth);
+function impliedLadders(market: Market, { id, book }: Outcome, depth: number): Sides & { implied: Sides } {
+  const implied = { bids: impliedSide(market, id, Side.buy, depth), asks: impliedSide(market, id, Side.sell, depth) };
   return {
     bids: addLevels(book?.levels(Side.buy, depth) ?? [], implied.bids, Side.buy, depth),
     asks: addLevels(book?.levels(Side.sell, depth) ?? [], implied.asks, Side.sell, depth),

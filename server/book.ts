@@ -176,6 +176,9 @@ export class Book {
   private askBound = NO_ASK;
   private bidCount = 0;
   private askCount = 0;
+  /** Some level of the side is not, or was in between not, what it was at the last `settle`. */
+  bidsMoved = false;
+  asksMoved = false;
   /** Changes since `settle`, oldest first. */
   private firstChange = NO_CHANGE;
   private lastChange = NO_CHANGE;
@@ -203,6 +206,8 @@ export class Book {
     if (now === before) return false;
     quantities[at] = now;
 
+    if (before > 0 || now > 0) this.bidsMoved = true;
+    if (before < 0 || now < 0) this.asksMoved = true;
     let state = memory.states[page]!;
     if (before > 0) {
       state = (state - ONE_BID) & ~BIDS_FRESH;
@@ -290,6 +295,8 @@ export class Book {
   settle(): void {
     this.firstChange = NO_CHANGE;
     this.lastChange = NO_CHANGE;
+    this.bidsMoved = false;
+    this.asksMoved = false;
   }
 
   // ---------------------------------------------------------------- reading
@@ -405,15 +412,17 @@ export function impliedLevels(others: readonly (Book | null)[], side: Side, dept
   if (prices.includes(end)) return [];
   const left = others.map((book, i) => Math.abs(book!.shares(prices[i]!)));
   const levels: Level[] = [];
+  let sum = 0;
+  for (const price of prices) sum += price;
   for (;;) {
-    let price = FULL_PRICE_BPS;
-    for (const other of prices) price -= other;
+    let price = FULL_PRICE_BPS - sum;
     // The bids of three and more outcomes can pass 10000: a share costs 1 at least, but none is sold below that.
     if (price < MIN_PRICE_BPS) {
       if (side === Side.buy) return levels;
       price = MIN_PRICE_BPS;
     }
-    const quantity = Math.min(...left);
+    let quantity = left[0]!;
+    for (let i = 1; i < left.length; i++) if (left[i]! < quantity) quantity = left[i]!;
     const last = levels.at(-1);
     if (last?.[0] === price) last[1] += quantity;
     else if (levels.length === depth) return levels;
@@ -423,6 +432,7 @@ export function impliedLevels(others: readonly (Book | null)[], side: Side, dept
       if (left[i] !== 0) continue;
       const next = others[i]!.nextOf(taken, prices[i]!);
       if (next === end) return levels;
+      sum += next - prices[i]!;
       prices[i] = next;
       left[i] = Math.abs(others[i]!.shares(next));
     }

@@ -12,6 +12,7 @@ import { bookJson } from "./book-json.ts";
 import type { Traffic } from "./counters.ts";
 import { type ApiError, badRequest, notFound } from "./errors.ts";
 import { frame } from "./frames.ts";
+import { type ImpliedChange, tradablePrices } from "./implied-books.ts";
 import { type Level, type Market, type MarketRegistry, type Outcome, TickerState } from "./market-registry.ts";
 import { encodeJson } from "./msgpack.ts";
 import type { SocketConnection } from "./socket-connection.ts";
@@ -27,14 +28,19 @@ export interface Subscription {
   market_id?: number;
   market_ids?: number[];
   outcome_id?: number;
+  /** Of book: with what mint and merge offer. */
+  implied?: boolean;
 }
+
+/** A channel as topics have it: the book with mint and merge is one of its own. */
+type Kind = Channel | "implied";
 
 /** One channel of one outcome (book, ticker) or market (trades, markets); of all markets where it has neither. */
 export class Topic {
-  readonly channel: Channel;
+  readonly kind: Kind;
   readonly market: Market | null;
   readonly outcome: Outcome | null;
-  /** Among those of its channel. */
+  /** Among those of its kind. */
   readonly key: number;
   /** As uWebSockets.js knows it, for those who speak JSON, and MessagePack. */
   readonly textName: string;
@@ -46,16 +52,17 @@ export class Topic {
   /** What a ticker told last, be it to its first subscriber. */
   told = "";
 
-  constructor(channel: Channel, market: Market | null, outcome: Outcome | null) {
-    this.channel = channel;
+  constructor(kind: Kind, market: Market | null, outcome: Outcome | null) {
+    this.kind = kind;
     this.market = market;
     this.outcome = outcome;
     this.key = keyOf(market, outcome);
     const marketId = market?.id ?? null;
     const outcomeId = outcome?.id ?? null;
-    this.textName = `${channel}/${outcomeId ?? marketId ?? "all"}`;
+    this.textName = `${kind}/${outcomeId ?? marketId ?? "all"}`;
     this.packedName = `${this.textName}/msgpack`;
-    this.listed = `{"channel":"${channel}","market_id":${marketId},"outcome_id":${outcomeId},"sequence":`;
+    const named = `"channel":"${kind === "implied" ? "book" : kind}","implied":${kind === "implied"}`;
+    this.listed = `{${named},"market_id":${marketId},"outcome_id":${outcomeId},"sequence":`;
   }
 }
 
@@ -81,14 +88,16 @@ class Sequences {
 
 /** Stands for all markets. */
 const ALL = 0;
+const IMPLIED_VIEW = { implied: true };
 
 export class Channels {
   private readonly app: TemplatedApp;
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   /** By outcome or market. */
-  private readonly topics: Readonly<Record<Channel, Map<number, Topic>>> = {
+  private readonly topics: Readonly<Record<Kind, Map<number, Topic>>> = {
     book: new Map(),
+    implied: new Map(),
     trades: new Map(),
     ticker: new Map(),
     markets: new Map(),
@@ -114,6 +123,9 @@ export class Channels {
     this.timeline = timeline;
     this.registry = registry;
     this.ledger = ledger;
+    registry.implied.listen((market, outcome, sequence, change) => {
+      this.impliedBookUpdated(market, outcome, sequence, change);
+    });
     this.tickerSequences = new Sequences(startedAt);
     this.marketSequences = new Sequences(startedAt);
   }
@@ -134,11 +146,11 @@ export class Channels {
     connection.topics = own;
     for (const topic of added) {
       own.add(topic);
-      this.topics[topic.channel].set(topic.key, topic);
+      this.topics[topic.kind].set(topic.key, topic);
       if (connection.packed) topic.packs++;
       else topic.texts++;
       this.subscriptions++;
-      setWatched(topic, true);
+      this.setWatched(topic, true);
     }
     return { json: this.list(topics), topics };
   }
@@ -146,6 +158,8 @@ export class Channels {
   /** Lets the connection hear of a topic of its own from now on; answers the message that this begins with, if any. */
   begin(connection: SocketConnection, topic: Topic): string | null {
     if (connection.topics?.has(topic) !== true) return null;
+    // What others still lack of it is told before this one hears.
+    if (topic.kind === "implied") this.registry.implied.sequence(topic.market!, topic.outcome!);
     connection.socket!.subscribe(connection.packed ? topic.packedName : topic.textName);
     return this.beginning(topic, this.timeline.stamp(Date.now()));
   }
@@ -173,8 +187,8 @@ export class Channels {
     else topic.texts--;
     this.subscriptions--;
     if (topic.texts + topic.packs > 0) return;
-    this.topics[topic.channel].delete(topic.key);
-    setWatched(topic, false);
+    this.topics[topic.kind].delete(topic.key);
+    this.setWatched(topic, false);
   }
 
   /** The topics with their sequences, as JSON text. */
@@ -188,15 +202,18 @@ export class Channels {
 
   /** What a new subscriber begins with; null of trades, and of all markets. @param now ms */
   private beginning(topic: Topic, now: number): string | null {
-    const { channel, market, outcome } = topic;
+    const { kind, market, outcome } = topic;
     const sequence = this.sequenceOf(topic);
-    if (channel === "book") return frame("book.snapshot", sequence, now, bookJson(this.registry, market!, outcome!));
-    if (channel === "ticker") {
+    if (kind === "book" || kind === "implied") {
+      const json = bookJson(this.registry, market!, outcome!, kind === "implied" ? IMPLIED_VIEW : {});
+      return frame("book.snapshot", sequence, now, json);
+    }
+    if (kind === "ticker") {
       // What the sequence stands for: what came since then is told to everyone alike.
       if (topic.told === "") topic.told = tickerJson(market!, outcome!);
       return frame("ticker.updated", sequence, now, topic.told);
     }
-    if (channel === "markets" && market !== null) {
+    if (kind === "markets" && market !== null) {
       return frame(
         "market.updated",
         sequence,
@@ -207,16 +224,19 @@ export class Channels {
     return null;
   }
 
-  private sequenceOf({ channel, market, outcome }: Topic): number {
-    if (channel === "book") return this.registry.bookSequence(outcome!);
-    if (channel === "trades") return market!.tradeSequence;
-    if (channel === "ticker") return this.tickerSequences.of(outcome!.id);
+  private sequenceOf({ kind, market, outcome }: Topic): number {
+    if (kind === "book") return this.registry.bookSequence(outcome!);
+    if (kind === "implied") return this.registry.implied.toldSequence(market!, outcome!);
+    if (kind === "trades") return market!.tradeSequence;
+    if (kind === "ticker") return this.tickerSequences.of(outcome!.id);
     return this.marketSequences.of(market?.id ?? ALL);
   }
 
   /** The topics that a subscription names. @throws ApiError */
   private find(named: Subscription): Topic[] {
-    const { channel, market_id, market_ids, outcome_id } = named;
+    const { channel, market_id, market_ids, outcome_id, implied = false } = named;
+    if (implied && channel !== "book") throw badRequest("implied: only for book");
+    const kind: Kind = implied ? "implied" : channel;
     if (market_id !== undefined && market_ids !== undefined) throw badRequest("market_ids: not beside market_id");
     const ids = market_ids ?? (market_id === undefined ? null : [market_id]);
     if (outcome_id !== undefined && (market_id === undefined || channel === "trades" || channel === "markets")) {
@@ -224,25 +244,36 @@ export class Channels {
     }
     if (ids === null) {
       if (channel !== "markets") throw badRequest("market_id: required, or else market_ids");
-      return [this.topic(channel, null, null)];
+      return [this.topic(kind, null, null)];
     }
     const topics: Topic[] = [];
     for (const id of new Set(ids)) {
       const market = this.registry.get(id);
       if (market === undefined) throw notFound("market");
-      if (channel === "trades" || channel === "markets") topics.push(this.topic(channel, market, null));
+      if (channel === "trades" || channel === "markets") topics.push(this.topic(kind, market, null));
       else {
         const outcomes = market.outcomes.filter((outcome) => outcome_id === undefined || outcome.id === outcome_id);
         if (outcomes.length === 0) throw notFound("outcome");
-        for (const outcome of outcomes) topics.push(this.topic(channel, market, outcome));
+        for (const outcome of outcomes) topics.push(this.topic(kind, market, outcome));
       }
       if (topics.length > MAX_WS_SUBSCRIPTIONS) throw tooMany();
     }
     return topics;
   }
 
-  private topic(channel: Channel, market: Market | null, outcome: Outcome | null): Topic {
-    return this.topics[channel].get(keyOf(market, outcome)) ?? new Topic(channel, market, outcome);
+  private topic(kind: Kind, market: Market | null, outcome: Outcome | null): Topic {
+    return this.topics[kind].get(keyOf(market, outcome)) ?? new Topic(kind, market, outcome);
+  }
+
+  /** Has what the topic tells of gathered, or no longer. */
+  private setWatched({ kind, market, outcome }: Topic, isWatched: boolean): void {
+    if (kind === "book") outcome!.isWatched = isWatched;
+    else if (kind === "implied") this.registry.implied.setFollowed(market!, outcome!, isWatched);
+    else if (kind === "trades") market!.isWatched = isWatched;
+    else if (kind === "ticker") {
+      outcome!.ticker = isWatched ? TickerState.told : TickerState.unwatched;
+      market!.tickers += isWatched ? 1 : -1;
+    }
   }
 
   // ---------------------------------------------------------------- what happened
@@ -254,6 +285,11 @@ export class Channels {
   bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void {
     const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, bids, asks });
     this.publish(this.topics.book.get(outcome.id), "book.updated", sequence, outcome.book!.at, data);
+  }
+
+  private impliedBookUpdated(market: Market, outcome: Outcome, sequence: number, change: ImpliedChange): void {
+    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, ...change });
+    this.publish(this.topics.implied.get(outcome.id), "book.updated", sequence, market.booksAt, data);
   }
 
   /** The market is new, or its state is. */
@@ -306,14 +342,16 @@ function keyOf(market: Market | null, outcome: Outcome | null): number {
   return outcome?.id ?? market?.id ?? ALL;
 }
 
-/** Has what the topic tells of gathered, or no longer. */
-function setWatched({ channel, market, outcome }: Topic, isWatched: boolean): void {
-  if (channel === "book") outcome!.isWatched = isWatched;
-  else if (channel === "trades") market!.isWatched = isWatched;
-  else if (channel === "ticker") outcome!.ticker = isWatched ? TickerState.told : TickerState.unwatched;
-}
-
 function tickerJson(market: Market, { id, lastPrice, book, volume }: Outcome): string {
-  const [bid, ask] = [book?.bestBid ?? null, book?.bestAsk ?? null];
-  return `{"market_id":${market.id},"outcome_id":${id},"last_price":${lastPrice},"best_bid":${bid},"best_ask":${ask},"volume":${volume}}`;
+  const implied = tradablePrices(market)[id - market.firstOutcomeId]!;
+  return JSON.stringify({
+    market_id: market.id,
+    outcome_id: id,
+    last_price: lastPrice,
+    best_bid: book?.bestBid ?? null,
+    best_ask: book?.bestAsk ?? null,
+    implied_bid: implied.bid,
+    implied_ask: implied.ask,
+    volume,
+  });
 }

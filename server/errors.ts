@@ -43,7 +43,15 @@ export function notFound(what: string): ApiError {
 /** Of a server that takes no requests yet, or no more. */
 export const STARTING = "the exchange is starting";
 export const STOPPING = "the exchange is shutting down";
+/** Of one whose journal or engine failed. */
+export const FAILED = "trading has stopped";
 
+/** Of what was begun, and may be durable or not: nobody can tell any more. @param why in words */
+export function outcomeUnknown(why: string): ApiError {
+  return new ApiError(ErrorKind.internal, `${why}: no response in time, check before you retry`);
+}
+
+/** The request had no effect: it may be sent again. */
 export function overloaded(message: string): ApiError {
   return new ApiError(ErrorKind.overloaded, message, 1);
 }

@@ -20,7 +20,7 @@ import type { ClientOrderIds } from "./client-order-ids.ts";
 import type { Counters } from "./counters.ts";
 import { EndedOrders } from "./ended-orders.ts";
 import { type EngineLink, EngineLinks } from "./engine-links.ts";
-import { ApiError, ErrorKind, overloaded } from "./errors.ts";
+import { ApiError, ErrorKind, outcomeUnknown, overloaded } from "./errors.ts";
 import type { GatewayLoop } from "./gateway-loop.ts";
 import { Holds } from "./holds.ts";
 import {
@@ -138,7 +138,7 @@ export class Exchange {
   private parked = false;
   private refusing: ApiError | null = null;
   /** The latest time of what was applied, ms. */
-  private appliedAt = 0;
+  private appliedAt: number;
   /** With several links: order updates of the turn at hand. */
   private readonly updates: { user: number; sequence: number; at: number; json: string }[] = [];
 
@@ -146,6 +146,7 @@ export class Exchange {
     this.timeline = options.timeline;
     this.links = new EngineLinks(options.links, options.timeline, options.reservedCommands);
     this.loop = options.loop;
+    this.appliedAt = this.time();
     this.store = options.store;
     this.placements = new Int32Array(this.store.capacity + 1);
     this.ledger = options.ledger;
@@ -187,7 +188,10 @@ export class Exchange {
     this.refusing = error;
   }
 
-  /** The journal failed: answers what it had committed before, and all else that is pending with an error. */
+  /**
+   * The journal failed: answers what it had committed before, and all else that is pending with an error that must not
+   * say that nothing was done.
+   */
   failPending(error: ApiError): void {
     this.drain();
     this.cancels.clear();
@@ -587,10 +591,11 @@ export class Exchange {
       this.expiries.keep((expiry) => this.counts(expiry));
     }
     this.expireDue(now);
+    this.registry.implied.tell(this.elapsed);
     this.reads.expire(now);
     this.clientOrderIds.expire(now, (orderId) => this.store.find(orderId) !== 0);
     for (const answer of this.waiting.takeOverdue(now)) {
-      answer.error(new ApiError(ErrorKind.internal, "no answer in time: look the order up before you retry"));
+      answer.error(outcomeUnknown("the exchange is slow"));
     }
   }
 
@@ -667,6 +672,7 @@ export class Exchange {
   private endBatch(): void {
     const { audience } = this;
     this.registry.drainChanges(this.time(), this.tellBook);
+    this.registry.implied.tell(this.elapsed);
     if (this.updates.length > 0) this.tellUpdates();
     if (this.changedUsers.size > 0) {
       const at = this.toldUntil();
@@ -677,6 +683,8 @@ export class Exchange {
     }
     audience?.endBatch();
   }
+
+  private readonly elapsed = (): number => this.loop.elapsed();
 
   private readonly tellBook = (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void => {
     this.audience?.bookUpdated(this.registry.ofOutcome(outcome.id)!, outcome, sequence, bids, asks);

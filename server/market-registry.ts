@@ -2,10 +2,11 @@
  * Markets, events and what the public sees of their trading: order books per outcome, last prices, volumes.
  * Applies committed engine events only, so nothing here is ever ahead of the database. Owned by the gateway thread.
  */
-import { MARKET_STATUSES, MarketStatus, Side } from "../engine/constants.ts";
+import { MARKET_STATUSES, MarketStatus } from "../engine/constants.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../engine/journal/load.ts";
 import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../engine/limits.ts";
-import { Book, BookMemory, impliedLevels, type Level } from "./book.ts";
+import { Book, BookMemory, type Level } from "./book.ts";
+import { ImpliedBooks } from "./implied-books.ts";
 import type { Trade } from "./order-json.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
 import { TextCache } from "./text-cache.ts";
@@ -47,6 +48,9 @@ export interface Market {
   readonly addedAt: number;
   /** Someone is told of its trades: only then are the messages made. */
   isWatched: boolean;
+  /** Outcomes whose tickers, and whose implied books, somebody is told of. */
+  tickers: number;
+  impliedFollowers: number;
 }
 
 export interface Outcome {
@@ -101,6 +105,7 @@ export class MarketRegistry {
   private readonly changedBooks: number[] = [];
   private changedTickers: Outcome[] = [];
   private readonly bookMemory = new BookMemory();
+  readonly implied = new ImpliedBooks(() => this.firstBookSequence);
   readonly bookTexts = new TextCache(MAX_BOOK_TEXT_LENGTH);
   readonly recentTrades = new RecentTrades(MAX_RECENT_TRADES);
 
@@ -153,6 +158,8 @@ export class MarketRegistry {
       booksAt: now,
       addedAt: now,
       isWatched: false,
+      tickers: 0,
+      impliedFollowers: 0,
     };
     this.inOrder.push(market);
     this.textsVersion++;
@@ -262,7 +269,9 @@ export class MarketRegistry {
         market.booksVersion++;
         market.booksAt = now;
         const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
-        this.touchTicker(outcome);
+        // What is implied in the others may have moved too.
+        if (market.tickers > 0) for (const each of market.outcomes) this.touchTicker(each);
+        if (market.impliedFollowers > 0) this.implied.moved(market, outcome, book.bidsMoved, book.asksMoved);
         if (outcome.isWatched) {
           const { bids, asks } = book.changes();
           each(outcome, book.sequence, bids, asks);
@@ -296,6 +305,7 @@ export class MarketRegistry {
     for (const market of this.all()) {
       for (const { book } of market.outcomes) if (book !== null) book.sequence = this.firstBookSequence;
     }
+    this.implied.clear();
     this.bookTexts.clear();
   }
 
@@ -331,12 +341,6 @@ export class MarketRegistry {
     let volume = 0;
     for (const [hour, quantity] of market.hourly) if (hour > oldest) volume += quantity;
     return volume;
-  }
-
-  /** What mint (asks) and merge (bids) offer on an outcome, as many levels a side as `depth`. */
-  impliedLevels(market: Market, outcomeId: number, depth: number): { bids: Level[]; asks: Level[] } {
-    const others = market.outcomes.filter(({ id }) => id !== outcomeId).map(({ book }) => book);
-    return { bids: impliedLevels(others, Side.buy, depth), asks: impliedLevels(others, Side.sell, depth) };
   }
 }
 

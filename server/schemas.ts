@@ -704,6 +704,14 @@ export const Position = closed({
   ),
   unrealized_pnl: nullable(Type.Integer({ description: "micro-USDC: market_value - cost" })),
 });
+const ImpliedBid = about(
+  nullable(Price),
+  "basis points: what a seller gets at best, merge included; never below best_bid",
+);
+const ImpliedAsk = about(
+  nullable(Price),
+  "basis points: what a buyer pays at best, mint included; never above best_ask",
+);
 const OutcomeSchema = closed({
   id: Id,
   name: Type.String(),
@@ -711,6 +719,8 @@ const OutcomeSchema = closed({
   last_price: about(nullable(Price), "basis points: of its last trade"),
   best_bid: about(nullable(Price), "basis points: the highest buy order's"),
   best_ask: about(nullable(Price), "basis points: the lowest sell order's"),
+  implied_bid: ImpliedBid,
+  implied_ask: ImpliedAsk,
   volume: shares("traded so far"),
 });
 const Volume = Type.Integer({ minimum: 0, description: "shares" });
@@ -787,7 +797,9 @@ const implied = Type.Optional(
   ),
 );
 const BookSequence = Type.Integer({
-  description: "rises by 1 with each committed batch that changed the book; book.updated numbers the same changes",
+  description:
+    "rises by 1 with each committed batch that changed the book; book.updated numbers the same changes. With " +
+    "?implied=true that of the other channel, `book` with `implied`, whose numbers have nothing to do with these",
 });
 const BookTime = Type.Integer({
   minimum: 0,
@@ -858,6 +870,12 @@ export const Subscription = closed({
   market_id: Type.Optional(Id),
   market_ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: MAX_WS_SUBSCRIPTIONS })),
   outcome_id: Type.Optional(Id),
+  implied: Type.Optional(
+    about(
+      Type.Boolean(),
+      "of book: true for the book with mint and merge liquidity, a channel of its own with its own sequence",
+    ),
+  ),
   id,
 });
 /** A fresh token for the connection: of the same user, or of any where it had none. */
@@ -868,6 +886,7 @@ export const PresentToken = closed({
 });
 const SubscriptionState = closed({
   channel: names(CHANNELS),
+  implied: about(Type.Boolean(), "of book: the one with mint and merge liquidity"),
   market_id: nullable(Id),
   outcome_id: nullable(Id),
   sequence: Sequence,
@@ -882,6 +901,8 @@ export const Ticker = closed({
   last_price: nullable(Price),
   best_bid: nullable(Price),
   best_ask: nullable(Price),
+  implied_bid: ImpliedBid,
+  implied_ask: ImpliedAsk,
   volume: Type.Integer({ minimum: 0, description: "shares" }),
 });
 /** Replays the order updates after a number. */
@@ -901,6 +922,12 @@ export const BookChange = closed({
   outcome_id: Id,
   bids: about(Levels, "[price BPS, new quantity] of each level that changed; quantity 0: the level is gone"),
   asks: about(Levels, "as bids"),
+  implied: Type.Optional(
+    about(
+      closed({ bids: Levels, asks: Levels }),
+      "of the book with mint and merge alone: what changed of the part that they offer, as bids and asks",
+    ),
+  ),
 });
 export const Shutdown = Type.Null();
 /** Every message that the server sends unasked. @param data of the event */
@@ -916,6 +943,9 @@ export function acknowledgementOf(data: TSchema) {
     data: nullable(data),
     trace_id: Type.Optional(Type.String({ minLength: 1 })),
     rate_limit: Type.Optional(nullable(Rate)),
+    retry_after: Type.Optional(
+      about(Type.Integer({ minimum: 1 }), "of 42900, 42901 and 50300: seconds until the next will be accepted"),
+    ),
   });
 }
 /** An operation of a route: `data` is checked by the route's own schemas. */

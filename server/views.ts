@@ -6,10 +6,12 @@ import type { Ledger } from "../engine/ledger.ts";
 import { isBalanced } from "../engine/ledger.ts";
 import { FULL_PRICE_BPS, MAX_EVENT_MARKETS, MICRO_PER_BPS } from "../engine/limits.ts";
 import { notionalMicro } from "../engine/money.ts";
+import { tradablePrices } from "./implied-books.ts";
 import { type Market, type MarketRegistry, marketStatusName } from "./market-registry.ts";
 
 /** @param now for the volume of the last 24 hours */
 export function marketView(market: Market, registry: MarketRegistry, ledger: Ledger, now: number): object {
+  const tradable = tradablePrices(market);
   return {
     id: market.id,
     slug: market.slug,
@@ -24,6 +26,8 @@ export function marketView(market: Market, registry: MarketRegistry, ledger: Led
       last_price: outcome.lastPrice,
       best_bid: outcome.book?.bestBid ?? null,
       best_ask: outcome.book?.bestAsk ?? null,
+      implied_bid: tradable[index]!.bid,
+      implied_ask: tradable[index]!.ask,
       volume: outcome.volume,
     })),
     event_id: market.eventId,

@@ -10,7 +10,7 @@ interface OperationExample {
 const answered = (id: number, data: unknown): object => ({ id, code: 0, msg: "ok", data });
 const RATE = { limit: 30, remaining: 29, reset: 60 };
 const limited = (id: number, data: unknown): object => ({ ...answered(id, data), rate_limit: RATE });
-const BOOK_SUBSCRIPTION = { channel: "book", market_id: 1, outcome_id: 1, sequence: 88 };
+const BOOK_SUBSCRIPTION = { channel: "book", implied: false, market_id: 1, outcome_id: 1, sequence: 88 };
 
 export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExample[]>> = {
   subscribe: [
@@ -19,13 +19,21 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExamp
       answer: answered(1, { subscriptions: [BOOK_SUBSCRIPTION] }),
     },
     {
+      request: { op: "subscribe", channel: "book", implied: true, market_id: 1, outcome_id: 1, id: 10 },
+      answer: answered(10, { subscriptions: [{ ...BOOK_SUBSCRIPTION, implied: true, sequence: 91 }] }),
+    },
+    {
       request: { op: "subscribe", channel: "trades", market_ids: [1], id: 2 },
-      answer: answered(2, { subscriptions: [{ channel: "trades", market_id: 1, outcome_id: null, sequence: 12 }] }),
+      answer: answered(2, {
+        subscriptions: [{ channel: "trades", implied: false, market_id: 1, outcome_id: null, sequence: 12 }],
+      }),
     },
     {
       request: { op: "subscribe", channel: "markets", id: 3 },
       answer: answered(3, {
-        subscriptions: [{ channel: "markets", market_id: null, outcome_id: null, sequence: example.THEN }],
+        subscriptions: [
+          { channel: "markets", implied: false, market_id: null, outcome_id: null, sequence: example.THEN },
+        ],
       }),
     },
     {
@@ -127,6 +135,8 @@ export const EVENT_EXAMPLES: Readonly<Record<string, object>> = {
     last_price: 4_200,
     best_bid: 4_150,
     best_ask: 4_250,
+    implied_bid: 4_150,
+    implied_ask: 4_250,
     volume: 1_340,
   }),
   "market.updated": told("market.updated", example.THEN + 1, { ...example.market, status: "halted" }),

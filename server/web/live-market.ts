@@ -46,21 +46,21 @@ export function withTickers(market: Market, tickers: ReadonlyMap<number, Ticker>
   const outcomes = market.outcomes.map((outcome) => {
     const ticker = tickers.get(outcome.id);
     if (ticker === undefined) return outcome;
-    const { last_price, best_bid, best_ask, volume } = ticker;
-    return { ...outcome, last_price, best_bid, best_ask, volume };
+    const { market_id: _, outcome_id: __, ...now } = ticker;
+    return { ...outcome, ...now };
   });
   return { ...market, outcomes };
 }
 
-/** A book whose best prices are further apart says little: the last price says more. */
+/** An outcome whose tradable prices are further apart says little: the last price says more. */
 const WIDE_SPREAD_BPS = 1_000;
 
-/** What an outcome is thought to be worth, BPS: the middle of its book where that is narrow, else its last price. */
-export function chance({ best_bid, best_ask, last_price }: Outcome): number | null {
-  if (best_bid !== null && best_ask !== null) {
-    if (best_ask - best_bid <= WIDE_SPREAD_BPS || last_price === null) return Math.round((best_bid + best_ask) / 2);
+/** What an outcome is thought to be worth, BPS: the middle of its tradable prices where they are near, else its last price. */
+export function chance({ implied_bid: bid, implied_ask: ask, last_price }: Outcome): number | null {
+  if (bid !== null && ask !== null) {
+    if (ask - bid <= WIDE_SPREAD_BPS || last_price === null) return Math.round((bid + ask) / 2);
   }
-  return last_price ?? best_bid ?? best_ask;
+  return last_price ?? bid ?? ask;
 }
 
 const MARGIN = "200px";

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
 import { UNDECIDED } from "../../engine/journal/load.ts";
 import { bookJson, marketBooksJson } from "../../server/book-json.ts";
+import { type ImpliedChange, tradablePrices } from "../../server/implied-books.ts";
 import { type Market, MarketRegistry, type Outcome } from "../../server/market-registry.ts";
 import { TextCache } from "../../server/text-cache.ts";
 import { marketView } from "../../server/views.ts";
@@ -372,5 +373,163 @@ describe("implied depth", () => {
     }
     expect(offered).toBeGreaterThan(10);
     if (count > 2) expect(clamped).toBeGreaterThan(0);
+  });
+});
+
+describe("implied books", () => {
+  type Ladder = Map<number, number>;
+  const apply = (ladder: Ladder, levels: readonly (readonly [number, number])[]): void => {
+    for (const [price, quantity] of levels) {
+      if (quantity === 0) expect(ladder.delete(price)).toBe(true);
+      else ladder.set(price, quantity);
+    }
+  };
+  const shown = (ladder: Ladder, side: number): Levels => {
+    return [...ladder].sort(([a], [b]) => (side === BUY ? b - a : a - b));
+  };
+
+  /** What a follower makes of the snapshot and the changes. */
+  class Follower {
+    sequence: number;
+    private readonly ladders: Record<"bids" | "asks" | "impliedBids" | "impliedAsks", Ladder>;
+
+    constructor(text: string) {
+      const { sequence, bids, asks, implied } = JSON.parse(text);
+      this.sequence = sequence;
+      const of = (levels: Levels): Ladder => new Map(levels);
+      this.ladders = { bids: of(bids), asks: of(asks), impliedBids: of(implied.bids), impliedAsks: of(implied.asks) };
+    }
+
+    take(sequence: number, { bids, asks, implied }: ImpliedChange): void {
+      expect(sequence).toBe(++this.sequence);
+      expect(bids.length + asks.length + implied.bids.length + implied.asks.length).toBeGreaterThan(0);
+      apply(this.ladders.bids, bids);
+      apply(this.ladders.asks, asks);
+      apply(this.ladders.impliedBids, implied.bids);
+      apply(this.ladders.impliedAsks, implied.asks);
+    }
+
+    get state(): object {
+      const { bids, asks, impliedBids, impliedAsks } = this.ladders;
+      const implied = { bids: shown(impliedBids, BUY), asks: shown(impliedAsks, SELL) };
+      return { sequence: this.sequence, bids: shown(bids, BUY), asks: shown(asks, SELL), implied };
+    }
+  }
+
+  /** Changes some levels of some outcomes, bids below asks. */
+  function shake(random: Random, registry: MarketRegistry, market: Market): void {
+    const middle = Math.floor(10_000 / market.outcomes.length);
+    for (let n = random.integer(1, 6); n > 0; n--) {
+      const { id } = random.pick(market.outcomes);
+      const side = random.pick([BUY, SELL]);
+      const away = random.integer(1, random.pick([3, 12, middle - 1]));
+      const price = side === BUY ? middle - away : middle + away;
+      registry.setLevel(id, side, price, random.chance(0.4) ? 0 : random.integer(1, 9));
+    }
+    drain(registry);
+  }
+
+  test.for([2, 3, 7])("are told without a gap, and are what REST shows at each number: %i outcomes", (count) => {
+    const random = Random.printed(`implied books of ${count} outcomes`);
+    const registry = registryOf(count, 2);
+    const market = registry.get(1)!;
+    const view = { implied: true };
+    const read = (outcome: Outcome): object => {
+      const { sequence, bids, asks, implied } = JSON.parse(bookJson(registry, market, outcome, view));
+      return { sequence, bids, asks, implied };
+    };
+    const followers = new Map<number, Follower>();
+    registry.implied.listen((_, { id }, sequence, change) => followers.get(id)!.take(sequence, change));
+    // In some rounds there is no time: then nothing is told before somebody looks, or there is time again.
+    let time = 0;
+    const tell = (hasTime: boolean): void => {
+      time += hasTime ? 1_000_000 : 0;
+      registry.implied.tell(() => (hasTime ? time : (time += 1_000)));
+    };
+    const numbers = new Map<number, number>();
+    let told = 0;
+    for (let round = 0; round < 600; round++) {
+      const outcome = random.pick(market.outcomes);
+      if (random.chance(0.05)) {
+        const follows = followers.has(outcome.id);
+        registry.implied.setFollowed(market, outcome, !follows);
+        if (follows) followers.delete(outcome.id);
+        else followers.set(outcome.id, new Follower(bookJson(registry, market, outcome, view)));
+      }
+      const before = [...followers.values()].reduce((sum, { sequence }) => sum + sequence, 0);
+      shake(random, registry, market);
+      tell(random.chance(0.8));
+      if (random.chance(0.3)) {
+        const { sequence } = read(outcome) as { sequence: number };
+        expect(sequence).toBeGreaterThanOrEqual(numbers.get(outcome.id) ?? FIRST_SEQUENCE);
+        numbers.set(outcome.id, sequence);
+      }
+      if (random.chance(0.3)) {
+        tell(true);
+        for (const [id, follower] of followers) {
+          expect(follower.state).toEqual(read(market.outcomes[id - market.firstOutcomeId]!));
+        }
+      }
+      told += [...followers.values()].reduce((sum, { sequence }) => sum + sequence, 0) - before;
+      // Best tradable prices are the ladders' first.
+      const best = market.outcomes.map((each) => {
+        const { bids, asks } = read(each) as Sides;
+        return { bid: bids[0]?.[0] ?? null, ask: asks[0]?.[0] ?? null };
+      });
+      expect(tradablePrices(market)).toEqual(best);
+    }
+    expect(told).toBeGreaterThan(200);
+    expect(market.impliedFollowers).toBe(followers.size);
+  });
+
+  test("take a share of the time and no more: what is late is told later, as one change", () => {
+    const registry = registryOf(2);
+    const market = registry.get(1)!;
+    const changes: number[] = [];
+    registry.implied.listen((_, __, sequence) => changes.push(sequence));
+    for (const outcome of market.outcomes) {
+      registry.implied.setFollowed(market, outcome, true);
+      registry.implied.sequence(market, outcome);
+    }
+    // Each look at the clock finds that 20 ms are gone: more than may be spent at once.
+    let time = 1_000_000;
+    const slow = (): number => (time += 20);
+    const change = (quantity: number): void => {
+      registry.setLevel(1, BUY, 3_000, quantity);
+      drain(registry);
+    };
+    change(1);
+    registry.implied.tell(slow);
+    expect(changes).toHaveLength(1);
+    for (const quantity of [2, 3, 4]) {
+      change(quantity);
+      registry.implied.tell(slow);
+    }
+    const { length } = changes;
+    expect(length).toBeLessThan(4);
+    time += 1_000;
+    for (let n = 0; n < 3; n++) {
+      time += 1_000;
+      registry.implied.tell(slow);
+    }
+    expect(changes.length).toBeLessThanOrEqual(length + 2);
+    expect(JSON.parse(bookJson(registry, market, market.outcomes[1]!, { implied: true })).asks).toEqual([[7_000, 4]]);
+    const late = changes.length;
+    registry.implied.tell(slow);
+    expect(changes).toHaveLength(late);
+  });
+
+  test("cost nothing where nobody follows: nothing is made, and no clock is looked at", () => {
+    const registry = registryOf(3);
+    const market = registry.get(1)!;
+    registry.implied.listen(() => expect.unreachable());
+    shake(new Random(1), registry, market);
+    registry.implied.tell(() => expect.unreachable());
+    const [first] = market.outcomes as [Outcome];
+    registry.implied.setFollowed(market, first, true);
+    registry.implied.sequence(market, first);
+    registry.implied.setFollowed(market, first, false);
+    shake(new Random(2), registry, market);
+    registry.implied.tell(() => expect.unreachable());
   });
 });

@@ -73,7 +73,8 @@ describe("the list of markets", () => {
     const { created_at, opens_at, ...market } = all.find(({ slug }) => slug === "market-10")!;
     expect(Math.abs(created_at - Date.now())).toBeLessThan(300_000);
     expect(opens_at).toBe(created_at);
-    const outcome = { last_price: null, best_bid: null, best_ask: null, volume: 0 };
+    const none = { best_bid: null, best_ask: null, implied_bid: null, implied_ask: null };
+    const outcome = { last_price: null, ...none, volume: 0 };
     expect(market).toEqual({
       id: expect.any(Number),
       slug: "market-10",

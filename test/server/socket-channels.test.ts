@@ -24,11 +24,14 @@ import { Timeline } from "../../server/timeline.ts";
 import { loadUws } from "../../server/uws.ts";
 import { clockAt, expectEnded, expectEndsWell, expectSoundDatabase } from "./support/checks.ts";
 import type { Client, MarketJson, OrderJson } from "./support/client.ts";
+import { FollowedBook, type Levels } from "./support/followed-book.ts";
 import { createPat, Guests, PASSWORD } from "./support/identity.ts";
+import { Random } from "./support/random.ts";
+import { RandomTrading } from "./support/random-trading.ts";
 import { type Acknowledgement, type Frame, refusedUpgrade, Socket } from "./support/socket.ts";
 import { BUY, SELL, terms } from "./support/terms.ts";
 import { expectRefused } from "./support/trading.ts";
-import { type TestMarket, World } from "./support/world.ts";
+import { type TestMarket, tokenOf, World } from "./support/world.ts";
 
 const TOKEN_TTL_S = 4;
 /** Where requests come from, for those tokens that ask. */
@@ -40,6 +43,8 @@ interface TickerJson {
   readonly last_price: number | null;
   readonly best_bid: number | null;
   readonly best_ask: number | null;
+  readonly implied_bid: number | null;
+  readonly implied_ask: number | null;
   readonly volume: number;
 }
 
@@ -77,8 +82,8 @@ const tickers = (socket: Socket, outcome: number): Frame<TickerJson>[] =>
 
 async function tickerOf(market: TestMarket, outcome: number): Promise<TickerJson> {
   const { outcomes } = await world.anonymous().get<MarketJson>(`/markets/${market.id}`);
-  const { last_price, best_bid, best_ask, volume } = outcomes.find(({ id }) => id === outcome)!;
-  return { market_id: market.id, outcome_id: outcome, last_price, best_bid, best_ask, volume };
+  const { id: _, name: __, index: ___, ...shown } = outcomes.find(({ id }) => id === outcome)!;
+  return { market_id: market.id, outcome_id: outcome, ...shown };
 }
 
 describe("ticker", () => {
@@ -371,7 +376,7 @@ describe("a market's state", () => {
       [...third, 1_002],
     ]);
     const list = JSON.parse(channels.list(connections[1]!.topics!)) as object[];
-    expect(list).toEqual([{ channel: "markets", market_id: null, outcome_id: null, sequence: 1_003 }]);
+    expect(list).toEqual([{ channel: "markets", implied: false, market_id: null, outcome_id: null, sequence: 1_003 }]);
     // One of two subscribers of a topic goes: the other goes on hearing it.
     await sockets[0]!.close();
     change(1, 2);
@@ -572,5 +577,151 @@ describe("all the while", () => {
     }
     expectSoundDatabase(world.server.dataDir);
     world.server = await world.server.restart();
+  });
+});
+
+interface ImpliedBook {
+  readonly market_id: number;
+  readonly outcome_id: number;
+  readonly sequence: number;
+  readonly bids: Levels;
+  readonly asks: Levels;
+  readonly implied?: { readonly bids: Levels; readonly asks: Levels };
+}
+
+describe("implied books", () => {
+  let own: World;
+  beforeAll(async () => {
+    own = await World.start({ users: 3, markets: [2, 3, 5] });
+  });
+  afterAll(() => expectEndsWell(own));
+
+  test("follow random trading without a gap, and are REST's at the same number, in either part", async () => {
+    const random = Random.printed("implied books");
+    const trading = new RandomTrading(
+      random,
+      own.markets,
+      [0, 1, 2].map((i) => tokenOf(`user${i}`)),
+    );
+    await trading.prepare(own.server);
+    trading.start(own.server);
+    const faults: string[] = [];
+    /** By kind and outcome. */
+    const books = new Map<string, FollowedBook>();
+    const keyOf = (book: ImpliedBook, part: string): string => `${part} of ${book.outcome_id}`;
+    const sockets = await Promise.all(
+      [{}, { protocols: ["msgpack"] }].map((options) => Socket.open(own.server, null, options)),
+    );
+    // One hears both variants, the other the implied one alone.
+    for (const [i, socket] of sockets.entries()) {
+      for (const { id } of own.markets) {
+        await socket.subscribe("book", id, undefined, { implied: true });
+        if (i === 0) await socket.subscribe("book", id);
+      }
+    }
+    const reader = own.anonymous();
+    const rest: ImpliedBook[] = [];
+    for (let n = 0; n < 40; n++) {
+      await trading.more(10);
+      const market = random.pick(own.markets);
+      const outcome = random.pick(market.outcomes);
+      rest.push(await reader.get<ImpliedBook>(`/orderbook/${market.id}/${outcome}?implied=true`));
+      rest.push(await reader.get<ImpliedBook>(`/orderbook/${market.id}/${outcome}`));
+    }
+    await trading.stop();
+    const last: ImpliedBook[] = [];
+    for (const market of own.markets) {
+      for (const outcome of market.outcomes) {
+        last.push(await reader.get<ImpliedBook>(`/orderbook/${market.id}/${outcome}?implied=true`));
+      }
+    }
+    for (const [i, socket] of sockets.entries()) {
+      books.clear();
+      const parts = (book: ImpliedBook): [string, Levels, Levels][] => {
+        if (book.implied === undefined) return [["plain", book.bids, book.asks]];
+        return [["implied", book.bids, book.asks], ["part", book.implied.bids, book.implied.asks]]; // biome-ignore format: pairs
+      };
+      await socket.settled();
+      for (const { event, sequence, data } of socket.frames as Frame<ImpliedBook>[]) {
+        for (const [part, bids, asks] of parts(data)) {
+          const key = keyOf(data, part);
+          if (event === "book.snapshot")
+            books.set(key, new FollowedBook(key, { sequence, bids, asks }, (fault) => faults.push(fault)));
+          else books.get(key)!.update(sequence, bids, asks);
+        }
+      }
+      for (const book of rest) {
+        for (const [part, bids, asks] of parts(book)) {
+          if (i === 1 && part === "plain") continue;
+          books.get(keyOf(book, part))!.compare({ sequence: book.sequence, bids, asks });
+        }
+      }
+      for (const book of last) {
+        for (const [part, bids, asks] of parts(book)) {
+          books.get(keyOf(book, part))!.finish({ sequence: book.sequence, bids, asks });
+        }
+      }
+      const compared = [...books.values()].reduce((sum, book) => sum + book.compared, 0);
+      const changes = [...books.values()].reduce((sum, book) => sum + book.changes, 0);
+      expect(compared).toBeGreaterThanOrEqual(80);
+      expect(changes).toBeGreaterThan(200);
+    }
+    expect(faults).toEqual([]);
+    for (const socket of sockets) await socket.close();
+  });
+
+  test("markets, the feed and tickers say the best tradable prices, which are the implied books' own", async () => {
+    const reader = own.anonymous();
+    const socket = await Socket.open(own.server, null);
+    for (const market of own.markets) {
+      await socket.subscribe("ticker", market.id);
+      const shown = await reader.get<MarketJson>(`/markets/${market.id}`);
+      const { items } = await reader.get<{ items: (MarketJson & { kind: string })[] }>("/feed");
+      expect(items.find(({ id, kind }) => kind === "market" && id === market.id)!.outcomes).toEqual(shown.outcomes);
+      for (const { id, best_bid, best_ask, implied_bid, implied_ask } of shown.outcomes) {
+        const book = await reader.get<ImpliedBook>(`/orderbook/${market.id}/${id}?implied=true`);
+        expect([implied_bid, implied_ask]).toEqual([book.bids[0]?.[0] ?? null, book.asks[0]?.[0] ?? null]);
+        if (best_bid !== null) expect(implied_bid).toBeGreaterThanOrEqual(best_bid);
+        if (best_ask !== null) expect(implied_ask).toBeLessThanOrEqual(best_ask);
+        const ticker = await socket.frame<TickerJson>("ticker.updated", ({ outcome_id }) => outcome_id === id);
+        expect(ticker.data).toMatchObject({ best_bid, best_ask, implied_bid, implied_ask });
+      }
+    }
+    await socket.close();
+  });
+
+  test("a bid for one outcome moves the other's ticker: what is implied there is news", async () => {
+    const [market] = own.markets as [TestMarket];
+    const [maker] = [own.client("user0")];
+    for (const i of [0, 1, 2]) await own.client(`user${i}`).request("DELETE", `/orders?market_id=${market.id}`);
+    const socket = await Socket.open(own.server, null);
+    await socket.subscribe("ticker", market.id, market.outcomes[1]);
+    await socket.frame<TickerJson>("ticker.updated", ({ implied_ask }) => implied_ask === null);
+    await maker.place(terms(market, 0, BUY, 4_321, 1));
+    const { data } = await socket.frame<TickerJson>("ticker.updated", ({ implied_ask }) => implied_ask === 5_679);
+    expect(data).toMatchObject({ best_ask: null, implied_bid: null });
+    await socket.close();
+  });
+
+  test("implied belongs to book alone; each variant is ended by itself", async () => {
+    const [market] = own.markets as [TestMarket];
+    const socket = await Socket.open(own.server, null);
+    for (const channel of ["trades", "ticker", "markets"]) {
+      const answer = await socket.ask({ op: "subscribe", channel, market_id: market.id, implied: true });
+      expect([answer.code, answer.msg]).toEqual([40000, "implied: only for book"]);
+    }
+    const outcome_id = market.outcomes[0]!;
+    for (const implied of [true, false]) await socket.subscribe("book", market.id, outcome_id, { implied });
+    const of = (implied: boolean): object => ({ op: "unsubscribe", channel: "book", market_id: market.id, implied });
+    const { data } = await socket.ask(of(true));
+    expect(data).toMatchObject({
+      subscriptions: [{ channel: "book", implied: true, market_id: market.id, outcome_id }],
+    });
+    const from = socket.frames.length;
+    await own.client("user1").place(terms(market, 0, BUY, 17, 1));
+    const next = await socket.frame<ImpliedBook>("book.updated", () => true, from);
+    expect(next.data).not.toHaveProperty("implied");
+    expect((await socket.ask(of(false))).data).toMatchObject({ subscriptions: [{ implied: false, outcome_id }] });
+    await socket.close();
   });
 });

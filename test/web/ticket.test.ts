@@ -70,7 +70,17 @@ describe("an estimate", () => {
 });
 
 describe("a plan", () => {
-  const outcome = { id: 5, name: "Yes", index: 0, last_price: null, best_bid: null, best_ask: null, volume: 0 };
+  const outcome = {
+    id: 5,
+    name: "Yes",
+    index: 0,
+    last_price: null,
+    best_bid: null,
+    best_ask: null,
+    implied_bid: null,
+    implied_ask: null,
+    volume: 0,
+  };
   const position = {
     ...{ market_id: 3, outcome_id: 5, quantity: 100, held: 30, cost: 40_000_000, average_price: 4_000 },
     ...{ realized_pnl: 0, market_value: null, unrealized_pnl: null },

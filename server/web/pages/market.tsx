@@ -152,7 +152,7 @@ function MarketView({ market: given }: { market: Market }) {
               setOpen(true);
             }}
           >
-            Buy {percent(outcome.best_ask)}
+            Buy {percent(outcome.implied_ask)}
           </button>
           <button
             type="button"
@@ -162,7 +162,7 @@ function MarketView({ market: given }: { market: Market }) {
               setOpen(true);
             }}
           >
-            Sell {percent(outcome.best_bid)}
+            Sell {percent(outcome.implied_bid)}
           </button>
         </div>
       )}
@@ -290,8 +290,8 @@ function Outcomes({ market, chosen, onChoose }: { market: Market; chosen: number
               <td class="right number">
                 <ChanceOf outcome={outcome} payout={resolution?.payouts[outcome.index] ?? null} />
               </td>
-              <td class="right number up">{percent(outcome.best_bid)}</td>
-              <td class="right number down">{percent(outcome.best_ask)}</td>
+              <td class="right number up">{percent(outcome.implied_bid)}</td>
+              <td class="right number down">{percent(outcome.implied_ask)}</td>
               <td class="right number volume" title={`${shares(outcome.volume)} shares`}>
                 {compact(outcome.volume)}
               </td>

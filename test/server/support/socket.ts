@@ -27,6 +27,7 @@ export interface Acknowledgement {
   readonly msg: string;
   readonly data: unknown;
   readonly rate_limit?: { limit: number; remaining: number; reset: number } | null;
+  readonly retry_after?: number;
 }
 
 const frameCheckers = new Map(
@@ -61,7 +62,13 @@ export interface SocketOptions {
 }
 
 interface HeartbeatData {
-  readonly subscriptions: { channel: string; market_id: number | null; outcome_id: number | null; sequence: number }[];
+  readonly subscriptions: {
+    channel: string;
+    implied: boolean;
+    market_id: number | null;
+    outcome_id: number | null;
+    sequence: number;
+  }[];
   readonly orders: number | null;
 }
 
@@ -80,6 +87,8 @@ export class Socket {
   private readonly lastSequences = new Map<string, number>();
   /** By the same, of all that is private together, and of heartbeats: the `ts` that came last. */
   private readonly lastTimes = new Map<string, number>();
+  /** It is being told again what it missed: heartbeats come in between, with the time of now. */
+  private isRetold = false;
   private lastId = 0;
   /** The operations that were posted, by id. */
   private readonly asked = new Map<number, string>();
@@ -195,9 +204,9 @@ export class Socket {
   }
 
   /** Subscribes and fails unless it is granted. */
-  async subscribe(channel: string, marketId: number, outcomeId?: number): Promise<void> {
+  async subscribe(channel: string, marketId: number, outcomeId?: number, options: object = {}): Promise<void> {
     const outcome = outcomeId === undefined ? {} : { outcome_id: outcomeId };
-    const { code, msg } = await this.ask({ op: "subscribe", channel, market_id: marketId, ...outcome });
+    const { code, msg } = await this.ask({ op: "subscribe", channel, market_id: marketId, ...outcome, ...options });
     if (code !== 0) throw new Error(`subscribe: ${code} ${msg}`);
   }
 
@@ -234,6 +243,7 @@ export class Socket {
         if (after !== undefined) {
           this.lastSequences.set("orders", after);
           this.lastTimes.delete("private");
+          this.isRetold = true;
         }
       }
     } catch (error) {
@@ -246,15 +256,16 @@ export class Socket {
     this.arrivals.push(frame);
     this.frames.push(frame);
     const { event, sequence } = frame;
-    const data = frame.data as { id?: number; market_id?: number; outcome_id?: number };
-    const channel = channelOf[event];
+    const data = (frame.data ?? {}) as { id?: number; market_id?: number; outcome_id?: number; implied?: object };
+    const channel = data.implied === undefined ? channelOf[event] : "implied";
     const id = channel === "markets" ? data.id : (data.outcome_id ?? data.market_id);
     this.checkTime(
       channel === undefined ? "private" : `${channel}/${channel === "trades" ? data.market_id : id}`,
       frame,
     );
+    if (event === "balance.updated") this.isRetold = false;
     if (event === "order.updated") this.lastSequences.set("orders", sequence);
-    else if (channel === "book" || channel === "ticker")
+    else if (channel === "book" || channel === "implied" || channel === "ticker")
       this.lastSequences.set(`${channel}/${data.outcome_id}`, sequence);
     else if (channel === "trades") this.lastSequences.set(`trades/${data.market_id}`, sequence);
     else if (channel === "markets") this.lastSequences.set(`markets/${data.id}`, sequence);
@@ -270,11 +281,11 @@ export class Socket {
   /** A heartbeat names what came last of each channel, and so no message was lost. */
   private checkHeartbeat(heartbeat: Frame<HeartbeatData>): void {
     this.heartbeats.push(heartbeat);
-    this.checkTime("private", heartbeat);
+    if (!this.isRetold) this.checkTime("private", heartbeat);
     if (heartbeat.sequence !== this.heartbeats.length) throw new Error(`heartbeat ${heartbeat.sequence} out of turn`);
     const { subscriptions, orders } = heartbeat.data;
-    for (const { channel, market_id, outcome_id, sequence } of subscriptions) {
-      const last = this.lastSequences.get(`${channel}/${outcome_id ?? market_id}`);
+    for (const { channel, implied, market_id, outcome_id, sequence } of subscriptions) {
+      const last = this.lastSequences.get(`${implied ? "implied" : channel}/${outcome_id ?? market_id}`);
       // Messages of all markets have a sequence of their own beside the market's.
       if (last !== undefined && last !== sequence && market_id !== null) {
         throw new Error(`${channel} of ${market_id}: the heartbeat says ${sequence}, ${last} came last`);
