@@ -125,11 +125,14 @@ export class AccountWriter {
     return this.waiting.size + this.taking;
   }
 
-  /** Nothing more can be made durable: whoever waits, or comes, is told so, but for what was done before. */
-  refuse(refusal: ApiError): void {
+  /**
+   * Nothing more can be made durable: whoever comes is told so, but for what was done before.
+   * @param unknown for those who wait: what they asked for may be durable
+   */
+  refuse(refusal: ApiError, unknown: ApiError): void {
     this.refusal = refusal;
     for (const reply of this.mailbox.take()) this.receive(reply);
-    for (const { reject } of this.waiting.values()) reject(refusal);
+    for (const { reject } of this.waiting.values()) reject(unknown);
     this.waiting.clear();
   }
 
@@ -235,6 +238,8 @@ export class AccountWriter {
 }
 
 function setTime(write: AccountWrite, at: number): void {
+  // One that opens when it is made.
+  if (write.kind === "createMarket" && write.opensAt === write.at) write.opensAt = at;
   if ("at" in write) write.at = at;
   else if (write.kind === "insert" && "createdAt" in write.row) write.row.createdAt = at;
 }

@@ -4,12 +4,15 @@
  * Each order carries a client order id of its own, so that an order nobody was told of can be recognised.
  */
 import assert from "node:assert/strict";
-import { Client, type OrderJson, type OwnFillJson, type PositionJson } from "../server/support/client.ts";
+import { type Answer, Client, type OrderJson, type OwnFillJson, type PositionJson } from "../server/support/client.ts";
 import type { Random } from "../server/support/random.ts";
 import { notional } from "../server/support/reference.ts";
 import type { TestServer } from "../server/support/server.ts";
 import { type Frame, Socket } from "../server/support/socket.ts";
 import { seedOf, type TestMarket, tokenOf } from "../server/support/world.ts";
+
+/** What those are told who waited when the journal or an engine failed. */
+export const UNKNOWN = "trading has stopped: no response in time, check before you retry";
 
 const BUY = 1;
 const SELL = 2;
@@ -33,8 +36,9 @@ class Memory {
   readonly canceled = new Set<number>();
   readonly lastUpdates = new Map<number, OrderJson>();
   readonly fills = new Map<number, OrderJson["trades"][number]>();
-  /** Placements that were answered with 50300. */
+  /** Placements that were answered with 50300 or 50000, and the client order ids of the former: they had no effect. */
   readonly overloaded: object[] = [];
+  readonly undone = new Set<string>();
   /** Placements that ended without an answer, by client order id. */
   readonly open = new Map<string, object>();
   /** Orders that it was told of since it was last asked whether they are kept. */
@@ -73,6 +77,8 @@ export class Traffic {
   readonly unanswered = new Set<string>();
   /** Answers other than success, by code. */
   readonly refusals = new Map<number, number>();
+  /** Those with 50000, by what they said. */
+  readonly unknown = new Map<string, number>();
   private readonly options: TrafficOptions;
   private readonly memories: Memory[];
   private readonly bookSequences = new Map<number, number>();
@@ -220,14 +226,13 @@ export class Traffic {
     if (kind < 0.2 && memory.placed.size > 0) return this.cancel(client, memory);
     if (kind < 0.25) {
       const body = { market_id: market.id, quantity: random.integer(1, 3) };
-      const { status, code } = await client.request("POST", "/wallet/split", { body });
-      if (status === 200) memory.splits++;
-      else this.count(code);
+      const answer = await client.request("POST", "/wallet/split", { body });
+      if (answer.status === 200) memory.splits++;
+      else this.count(answer);
       return;
     }
     if (kind < 0.35) {
-      const { code } = await client.request("GET", random.pick(READS));
-      this.count(code);
+      this.count(await client.request("GET", random.pick(READS)));
       return;
     }
     const even = Math.floor(10_000 / market.outcomes.length);
@@ -248,17 +253,18 @@ export class Traffic {
     memory.open.delete(clientOrderId);
     this.unanswered.delete(clientOrderId);
     if (answer.status === 202) this.remember(memory, answer.data);
-    else this.count(answer.code);
-    if (answer.code === 50300) memory.overloaded.push(body);
+    else this.count(answer);
+    if (answer.code === 50300 || answer.code === 50000) memory.overloaded.push(body);
+    if (answer.code === 50300) memory.undone.add(clientOrderId);
   }
 
   private async cancel(client: Client, memory: Memory): Promise<void> {
     const id = this.options.random.pick([...memory.placed.keys()].slice(-40));
-    const { status, code } = await client.request("DELETE", `/orders/${id}`);
-    if (status === 202) {
+    const answer = await client.request("DELETE", `/orders/${id}`);
+    if (answer.status === 202) {
       memory.canceled.add(id);
       memory.told.add(id);
-    } else this.count(code);
+    } else this.count(answer);
   }
 
   private remember(memory: Memory, order: OrderJson): void {
@@ -266,8 +272,9 @@ export class Traffic {
     memory.told.add(order.id);
   }
 
-  private count(code: number): void {
+  private count({ code, msg }: Answer): void {
     if (code !== 0) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
+    if (code === 50000) this.unknown.set(msg, (this.unknown.get(msg) ?? 0) + 1);
   }
 
   /** Takes in the frames of this life: no gap within it, nothing that falls behind the lives before. */
@@ -309,7 +316,10 @@ export class Traffic {
   private async expectUserKept(client: Client, memory: Memory): Promise<OrderJson[]> {
     const orders = new Map<number, OrderJson>();
     for (const order of await client.all<OrderJson>("/orders?status=all")) orders.set(order.id, order);
-    for (const { client_order_id } of orders.values()) assert(memory.sent.has(client_order_id!));
+    for (const { client_order_id } of orders.values()) {
+      assert(memory.sent.has(client_order_id!));
+      assert(!memory.undone.has(client_order_id!), `${client_order_id}: what was answered with 50300 had no effect`);
+    }
     for (const id of [...memory.placed.keys(), ...memory.lastUpdates.keys()])
       expectOrderKept(memory, id, orders.get(id));
     const fills = await client.all<OwnFillJson>("/me/fills");

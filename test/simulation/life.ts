@@ -28,7 +28,7 @@ import { Accounts } from "../../server/accounts.ts";
 import { Approvals } from "../../server/approvals.ts";
 import { ClientOrderIds } from "../../server/client-order-ids.ts";
 import { Counters } from "../../server/counters.ts";
-import { overloaded } from "../../server/errors.ts";
+import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { type Audience, Exchange } from "../../server/exchange.ts";
 import type { GatewayLoop } from "../../server/gateway-loop.ts";
 import { MarketLife, type MarketLifeOptions } from "../../server/market-life.ts";
@@ -403,10 +403,10 @@ export class Life {
   /** The journal threw: what main.ts does then. */
   fail(): void {
     this.hasFailed = true;
-    const refusal = overloaded("trading has stopped");
+    const refusal = overloaded(FAILED);
     this.exchange.refuse(refusal);
-    this.exchange.failPending(refusal);
-    this.writer.refuse(refusal);
+    this.exchange.failPending(outcomeUnknown(FAILED));
+    this.writer.refuse(refusal, outcomeUnknown(FAILED));
   }
 
   /** Every command and every write has been answered, and nothing is on its way. */
