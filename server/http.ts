@@ -89,6 +89,8 @@ interface ReplyOptions {
   readonly turn: TurnWatch;
   /** Pages of other origins may not read it. */
   readonly isOwn: boolean;
+  /** The request was HEAD: its answer is GET's without the body. */
+  readonly isHead: boolean;
   /** Cache-Control of a success, null where nobody may keep it. */
   readonly cache: string | null;
 }
@@ -181,15 +183,14 @@ export class Reply implements Responder {
     void this.writePieces(type, fileName, pieces);
   }
 
-  /** @param isHead the request was HEAD: its answer has no body */
-  error(error: ApiError, allow: string | null = null, isHead = false): void {
+  error(error: ApiError, allow: string | null = null): void {
     logInternal(this.options.logger, error, this.requestId);
     if (this.done) return;
     this.options.counters.refused(error);
     if (error instanceof RateLimited) this.rate = error.rate;
     if (this.isShown) this.sendTo(this.options.failurePage!(error));
-    else if (this.options.pace === null || this.isUnpaced) this.writeError(error, allow, isHead);
-    else this.later(() => this.writeError(error, allow, isHead));
+    else if (this.options.pace === null || this.isUnpaced) this.writeError(error, allow);
+    else this.later(() => this.writeError(error, allow));
   }
 
   /** Answers whatever was thrown: user mistakes in their own words, our own with a trace id and nothing else. */
@@ -211,8 +212,7 @@ export class Reply implements Responder {
     this.finish(() => {
       this.writeHead(status, type);
       if (status === 304) this.endEmpty();
-      else if (body === "") this.res.end(undefined, this.isLast);
-      else this.res.end(this.encode(body, type), this.isLast);
+      else this.endWith(body === "" ? "" : this.encode(body, type), this.isLast);
     });
   }
 
@@ -224,18 +224,31 @@ export class Reply implements Responder {
     });
   }
 
-  /** Answers with a file of the page, or, to HEAD, with its head alone. */
-  file({ status, lines, body }: PageAnswer, isHead: boolean): void {
+  /** Answers with a file of the page. */
+  file({ status, lines, body }: PageAnswer): void {
     this.finish(() => {
       this.res.writeStatus(STATUS_LINES[status]!).writeHeader("Content-Type", lines);
       this.res.writeHeader("X-Request-Id", this.requestId);
-      if (body === null || isHead) return this.endEmpty();
-      this.options.counters.http.sent(body);
-      this.res.end(body, this.isLast);
+      if (body === null) this.endEmpty();
+      else this.endWith(body, this.isLast);
     });
   }
 
-  /** With a length uWebSockets.js would leave the response open; 204 has none, and that of a 304 is another answer's. */
+  /** Ends the answer with its body, or, to HEAD, with the body's length alone. */
+  private endWith(body: string | Uint8Array, closes: boolean): void {
+    const { res, options } = this;
+    if (!options.isHead) {
+      if (body !== "") options.counters.http.sent(body);
+      res.end(body === "" ? undefined : body, closes);
+    } else if (closes) res.endWithoutBody(Buffer.byteLength(body), true);
+    else {
+      // Told the length, uWebSockets.js would wait for the body.
+      res.writeHeader("Content-Length", String(Buffer.byteLength(body)));
+      res.endWithoutBody();
+    }
+  }
+
+  /** Without a length: 204 has none, and that of a 304 is another answer's. */
   private endEmpty(): void {
     if (this.isLast) this.res.end(undefined, true);
     else this.res.endWithoutBody();
@@ -258,6 +271,7 @@ export class Reply implements Responder {
     try {
       for await (const piece of pieces) {
         // Not before: an error in its place is no file.
+        if (this.options.isHead) return this.writeFileHead(type, fileName);
         if (!this.isAnswered) this.header("Content-Disposition", `attachment; filename="${fileName}"`);
         if (!this.isAborted && !this.writePiece(type, piece)) await this.drained();
         if (this.isAborted) return;
@@ -267,6 +281,15 @@ export class Reply implements Responder {
       if (!this.isAnswered) this.fail(error);
       else this.cutShort(asApiError(error));
     }
+  }
+
+  /** To HEAD: a file's length is known to nobody before it is written. */
+  private writeFileHead(type: string, fileName: string): void {
+    this.header("Content-Disposition", `attachment; filename="${fileName}"`);
+    this.finish(() => {
+      this.writeHead(this.options.status, type);
+      this.endEmpty();
+    });
   }
 
   /** True where there is room for another. */
@@ -300,12 +323,10 @@ export class Reply implements Responder {
 
   /** The body as it goes out. @param type null where it is JSON text, to be sent as the client wants it */
   private encode(body: string | Uint8Array, type: string | null): string | Uint8Array {
-    const bytes = this.packed && type === null && typeof body === "string" ? encodeJson(body) : body;
-    this.options.counters.http.sent(bytes);
-    return bytes;
+    return this.packed && type === null && typeof body === "string" ? encodeJson(body) : body;
   }
 
-  private writeError(error: ApiError, allow: string | null, isHead: boolean): void {
+  private writeError(error: ApiError, allow: string | null): void {
     const { kind, retryAfter } = error;
     const { oauth } = this.options;
     const body = oauth ? oauthErrorBody(error) : errorBody(error, this.requestId);
@@ -314,9 +335,8 @@ export class Reply implements Responder {
       if (retryAfter !== null) this.res.writeHeader("Retry-After", String(retryAfter));
       if (kind.status === 401) this.res.writeHeader("WWW-Authenticate", "Bearer");
       if (allow !== null) this.res.writeHeader("Allow", allow);
-      if (isHead) this.endEmpty();
       // Nobody should go on sending a body that was refused unread.
-      else this.res.end(this.encode(body, null), this.isLast || kind.status === 413);
+      this.endWith(this.encode(body, null), this.isLast || kind.status === 413);
     });
   }
 
@@ -376,17 +396,27 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     const path = (route.unversioned ? "" : API_BASE) + route.path;
     const isOwn = isForOwnPages(route);
     const methods = methodsOf.get(path) ?? { open: [], own: [] };
-    methods[isOwn ? "own" : "open"].push(route.method);
+    methods[isOwn ? "own" : "open"].push(...(route.method === "GET" ? ["GET", "HEAD"] : [route.method]));
     methodsOf.set(path, methods);
     const { logger, counters, policy, turn, pace } = options;
     const { status, contentType, oauth, cache, failurePage } = route;
     const own = { status, contentType, oauth, cache, failurePage, headers: compiled.headers };
-    const answers = { logger, counters, policy, turn, isOwn, ...own, pace: signsIn(route) ? pace : null };
-    const handler = (res: HttpResponse, req: HttpRequest): void => {
-      head.read(req);
-      serve(compiled, res, req, new Reply(res, head, answers), options);
+    const answers = {
+      logger,
+      counters,
+      policy,
+      turn,
+      isOwn,
+      isHead: false,
+      ...own,
+      pace: signsIn(route) ? pace : null,
     };
-    if (route.method === "GET") app.get(path, handler);
+    const handlerOf = (each: ReplyOptions) => (res: HttpResponse, req: HttpRequest) => {
+      head.read(req);
+      serve(compiled, res, req, new Reply(res, head, each), options);
+    };
+    const handler = handlerOf(answers);
+    if (route.method === "GET") app.get(path, handler).head(path, handlerOf({ ...answers, isHead: true }));
     else if (route.method === "POST") app.post(path, handler);
     else if (route.method === "PUT") app.put(path, handler);
     else if (route.method === "PATCH") app.patch(path, handler);
@@ -394,7 +424,7 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
   }
   const refuse = (res: HttpResponse, req: HttpRequest, error: ApiError, allow: string | null): void => {
     const { reply } = replyWithoutRoute(res, req, options);
-    reply.error(head.fault === null ? error : badRequest(head.fault), allow, req.getMethod() === "head");
+    reply.error(head.fault === null ? error : badRequest(head.fault), allow);
   };
   for (const [path, { open, own }] of methodsOf) {
     const names = [...open, ...own].join(", ");
@@ -422,8 +452,8 @@ export function registerRoutes(app: TemplatedApp, routes: readonly CompiledRoute
     if (found === null || (found.status === 404 && !isAsked)) return refuse(res, req, error, null);
     if (!isAsked) return refuse(res, req, pageMethods, PAGE_METHODS);
     const { reply } = replyWithoutRoute(res, req, options);
-    if (head.fault !== null) reply.error(badRequest(head.fault), null, method === "head");
-    else reply.file(found, method === "head");
+    if (head.fault !== null) reply.error(badRequest(head.fault));
+    else reply.file(found);
   });
 }
 
@@ -434,8 +464,9 @@ export function replyWithoutRoute(
   { logger, counters, policy, turn }: Pick<ReplyOptions, "logger" | "counters" | "policy" | "turn">,
 ): { reply: Reply; head: RequestHead } {
   head.read(req);
+  const isHead = req.getMethod() === "head";
   const rest = { status: 200, contentType: null, oauth: false, pace: null, headers: [], isOwn: false, cache: null };
-  const answers = { logger, counters, policy, turn, failurePage: null, ...rest };
+  const answers = { logger, counters, policy, turn, failurePage: null, isHead, ...rest };
   return { reply: new Reply(res, head, answers), head };
 }
 
