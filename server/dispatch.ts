@@ -53,6 +53,11 @@ function accepts(check: Check<unknown>, value: unknown): boolean {
 const NO_SECOND_FACTOR =
   "operators need a second factor here: add one at /account/security (POST /me/second-factors), or sign in again with it";
 
+/** The scope that a route asks for, or the two of which one will do; null where it asks for none. */
+export function scopeText({ scope, orScope }: Pick<Route, "scope" | "orScope">): string | null {
+  return orScope === null ? scope : `${scope} or ${orScope}`;
+}
+
 /** @throws ApiError 40300 unless this caller may use the route */
 export function authorize(route: Route, principal: Principal): void {
   if (!route.tokens.includes(principal.kind)) {
@@ -62,8 +67,9 @@ export function authorize(route: Route, principal: Principal): void {
     throw new ApiError(ErrorKind.forbidden, "for operators only");
   }
   if (route.secondFactor && !principal.hasSecondFactor) throw new ApiError(ErrorKind.forbidden, NO_SECOND_FACTOR);
-  if (route.scope !== null && !principal.scopes.has(route.scope)) {
-    throw new ApiError(ErrorKind.forbidden, `the token lacks the scope ${route.scope}`);
+  const { scope, orScope } = route;
+  if (scope !== null && !principal.scopes.has(scope) && (orScope === null || !principal.scopes.has(orScope))) {
+    throw new ApiError(ErrorKind.forbidden, `the token lacks the scope ${scopeText(route)}`);
   }
   if (principal.kycTier < route.minTier) {
     throw new ApiError(ErrorKind.forbidden, `requires KYC tier ${route.minTier}, the account has ${principal.kycTier}`);

@@ -250,6 +250,11 @@ export class OAuth {
 
   /** @param authorization the request's Authorization header, or "" */
   async token(params: Params, authorization: string, context: RequestContext): Promise<OAuthAnswer> {
+    // Whoever asks: the library would first have those authenticate that can't, and names grants of its own.
+    const grantType = params["grant_type"] ?? "";
+    if (grantType !== "" && !GRANT_TYPES.includes(grantType)) {
+      return { status: 400, body: { error: "unsupported_grant_type" }, headers: NO_STORE };
+    }
     const known = withClient(params, authorization);
     if ("status" in known) return known;
     const request = new OAuth2Server.Request({ headers: FORM, method: "POST", query: {}, body: known.params });
@@ -520,12 +525,13 @@ const AUTHORIZATION_PARAMS = [
   "code_challenge",
   "code_challenge_method",
 ];
+const GRANT_TYPES: readonly string[] = ["authorization_code", "refresh_token"];
 /** RFC 6749, section 5.1, beside what every answer says. */
 const NO_STORE = { Pragma: "no-cache" };
 
 function libraryClientOf(client: OAuthClient): LibraryClient {
   const redirectUris = [...client.redirectUris];
-  return { id: client.row.clientId, redirectUris, grants: ["authorization_code", "refresh_token"], own: client };
+  return { id: client.row.clientId, redirectUris, grants: [...GRANT_TYPES], own: client };
 }
 
 /** @throws InvalidScopeError */

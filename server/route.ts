@@ -59,6 +59,8 @@ export interface Route {
   readonly knowsHolder: boolean;
   readonly tokens: readonly TokenKind[];
   readonly scope: Scope | null;
+  /** Another scope that will do in its place. */
+  readonly orScope: Scope | null;
   /** KYC tier that the caller must have. */
   readonly minTier: number;
   /** The session must have been made with a second factor. */
@@ -94,6 +96,7 @@ type Optional =
   | "knowsHolder"
   | "tokens"
   | "scope"
+  | "orScope"
   | "minTier"
   | "secondFactor"
   | "rateClass"
@@ -121,6 +124,7 @@ export function route(input: RouteInput): Route {
     knowsHolder: false,
     tokens: ANY_TOKEN,
     scope: null,
+    orScope: null,
     minTier: 0,
     secondFactor: false,
     rateClass: "default",

@@ -311,6 +311,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       summary:
         "The caller's order updates again, as the WebSocket told them, oldest first; kept for seven days and more",
       scope: "portfolio:read",
+      orScope: "orders:write",
       query: S.EventsQuery,
       response: S.pageOf(S.OrderEvent),
       async handler({ principal, query }) {

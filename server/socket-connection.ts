@@ -14,6 +14,7 @@ import type { Connection, Origin } from "./order-entry.ts";
 import type { Replay } from "./replay.ts";
 
 export const CLOSE_GOING_AWAY = 1001;
+export const CLOSE_TOO_BIG = 1009;
 export const CLOSE_INTERNAL_ERROR = 1011;
 export const CLOSE_UNAUTHENTICATED = 4401;
 const CLOSE_SLOW_CONSUMER = 4408;

@@ -16,6 +16,7 @@ import {
   MAX_TURN_OF_USER_MS,
   MAX_WS_BACKPRESSURE_BYTES,
   MAX_WS_CONNECTIONS,
+  MAX_WS_FRAME_BYTES,
   MAX_WS_MESSAGE_BYTES,
   SOCKET_TICK_MS,
   WS_IDLE_TIMEOUT_S,
@@ -47,6 +48,7 @@ import * as S from "./schemas.ts";
 import {
   CLOSE_GOING_AWAY,
   CLOSE_INTERNAL_ERROR,
+  CLOSE_TOO_BIG,
   CLOSE_UNAUTHENTICATED,
   SocketConnection,
   type SocketData,
@@ -76,6 +78,8 @@ class OperationReply implements Responder {
   rate: RateState | null | undefined;
   private readonly hub: SocketHub;
   private readonly connection: SocketConnection;
+  /** Seconds after which it may be asked again, where it was refused for now. */
+  private retryAfter: number | null = null;
   private madeId: string | null = null;
   private over = false;
 
@@ -109,6 +113,7 @@ class OperationReply implements Responder {
 
   error(error: ApiError): void {
     if (error instanceof RateLimited) this.rate = error.rate;
+    this.retryAfter = error.retryAfter;
     this.hub.refused(error, this.requestId);
     this.give(errorFields(error, this.requestId));
   }
@@ -121,7 +126,8 @@ class OperationReply implements Responder {
     if (this.over) return;
     this.over = true;
     const rate = this.rate === undefined ? "" : `,"rate_limit":${rateJson(this.rate)}`;
-    this.hub.answer(this.connection, `{"id":${this.id},${fields}${rate}}`);
+    const retry = this.retryAfter === null ? "" : `,"retry_after":${this.retryAfter}`;
+    this.hub.answer(this.connection, `{"id":${this.id},${fields}${rate}${retry}}`);
   }
 }
 
@@ -223,7 +229,8 @@ export class SocketHub implements Audience {
     this.options.app.ws<SocketData>(`${API_BASE}/ws`, {
       idleTimeout: WS_IDLE_TIMEOUT_S,
       sendPingsAutomatically: true,
-      maxPayloadLength: MAX_WS_MESSAGE_BYTES,
+      // Past it uWebSockets.js cuts the connection off and says nothing: the client sees 1006.
+      maxPayloadLength: MAX_WS_FRAME_BYTES,
       maxBackpressure: SOCKET_BACKPRESSURE_BYTES,
       upgrade: (res, req, context) => this.upgrade(res, req, context),
       open: (socket) => this.open(socket),
@@ -378,6 +385,10 @@ export class SocketHub implements Audience {
 
   private receive(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
     if (this.endIfFlooding(connection, message.byteLength)) return;
+    if (message.byteLength > MAX_WS_MESSAGE_BYTES) {
+      connection.end(CLOSE_TOO_BIG, `a message has at most ${MAX_WS_MESSAGE_BYTES} bytes`);
+      return;
+    }
     const reply = new OperationReply(this, connection);
     const { webSocket } = this.options.counters;
     webSocket.requests++;
@@ -496,11 +507,10 @@ export class SocketHub implements Audience {
     const { principal, address } = connection;
     // It reads what the route does, and counts as such.
     reply.rate = null;
-    reply.rate = countRequest(this.limiter, this.routes.get(EVENTS)!, principal, address.client, Date.now(), "");
+    const events = this.routes.get(EVENTS)!;
+    reply.rate = countRequest(this.limiter, events, principal, address.client, Date.now(), "");
     if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to resume");
-    if (!connection.hearsOrders) {
-      throw new ApiError(ErrorKind.forbidden, "the token lacks the scope portfolio:read or orders:write");
-    }
+    authorize(events.route, principal);
     Replay.start(this.replays, connection, principal.userId, sequence, {
       begun: (last) => reply.data(`{"after":${sequence},"last":${last}}`),
       refused: (error) => reply.fail(error),

@@ -6,6 +6,7 @@ import type { TSchema } from "typebox";
 import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../engine/limits.ts";
 import type { SCOPES } from "../accounts.ts";
 import { isForOwnPages } from "../answer-policy.ts";
+import { scopeText } from "../dispatch.ts";
 import { API_BASE } from "../envelope.ts";
 import { ErrorKind } from "../errors.ts";
 import { IDEMPOTENCY_KEY } from "../idempotency.ts";
@@ -76,8 +77,8 @@ function description(publicUrl: string): string {
 - **Answers** are enveloped, \`{code, msg, data}\`: \`code\` is 0 on success; on an error \`data\` is null, and 5xx add a \`trace_id\`.
   Only what other standards fix has no envelope: OAuth, key sets, health, metrics, these documents.
 - **Encoding**: JSON, or the same objects as MessagePack with \`Accept: ${MESSAGE_PACK}\`; bodies may be \`Content-Type: ${MESSAGE_PACK}\`.
-  A body has at most 64 KiB, 8 KiB where one signs in.
-- **Lists** take \`limit\` and \`cursor\` and answer \`{items, next_cursor}\`, newest first; \`next_cursor\` is null at the end. \`/feed\`
+  A body has at most 64 KiB, 8 KiB where one signs in. HEAD is answered wherever GET is: same status and headers, no body.
+- **Lists** take \`limit\` and \`cursor\` and answer \`{items, next_cursor}\`, newest first (\`created_at\` never rises down a list); \`next_cursor\` is null at the end. \`/feed\`
   alone has numbered pages.
 - **Rate limits** count each route by itself over a sliding minute. \`RateLimit-Limit\`, \`RateLimit-Remaining\` and
   \`RateLimit-Reset\` (seconds) say what is left, \`GET /me/limits\` of all of them; 429 adds \`Retry-After\`.
@@ -127,19 +128,20 @@ function operation(route: Route): JsonObject {
     security: security(route),
     "x-access": route.access,
     "x-token-kinds": route.access === "public" ? [] : [...route.tokens],
-    "x-scope": route.scope,
+    "x-scope": scopeText(route),
     "x-min-kyc-tier": route.minTier,
     "x-rate-class": route.rateClass,
   };
 }
 
-function accessText({ access, knowsHolder, tokens, scope, minTier, oauth }: Route): string {
+function accessText({ access, knowsHolder, tokens, scope, orScope, minTier, oauth }: Route): string {
   if (oauth) return "";
   if (knowsHolder) return "Public; a session's token may be sent.";
   if (access === "public") return "Public: no credentials.";
   const kinds = tokens.length === 3 ? "Any token" : "A session's token only";
   const who = access === "operator" ? ", of an operator" : "";
-  const withScope = scope === null ? "" : `, with the scope \`${scope}\``;
+  const other = orScope === null ? "" : ` or \`${orScope}\``;
+  const withScope = scope === null ? "" : `, with the scope \`${scope}\`${other}`;
   return `${kinds}${who}${withScope}${minTier === 0 ? "" : `; KYC tier ${minTier} or more`}.`;
 }
 
@@ -263,12 +265,13 @@ function requestBody(route: Route, body: TSchema, { body: example = {} }: Operat
   };
 }
 
-function security({ access, knowsHolder, scope, tokens, oauth }: Route): Json[] {
+function security({ access, knowsHolder, scope, orScope, tokens, oauth }: Route): Json[] {
   if (oauth) return [{ client: [] }, {}];
   if (knowsHolder) return [{}, { bearer: [] }];
   if (access === "public") return [];
   const ways: Json[] = [{ bearer: [] }];
   if (tokens.includes("oauth")) ways.push({ oauth2: scope === null ? [] : [scope] });
+  if (tokens.includes("oauth") && orScope !== null) ways.push({ oauth2: [orScope] });
   return ways;
 }
 
@@ -441,7 +444,11 @@ const RESPONSES: Readonly<Record<number, ErrorText>> = {
     description: "A rate limit or the daily activity is exceeded.",
     examples: { 42900: "at most 30 requests a minute" },
   },
-  500: { name: "Internal", description: "An error of the exchange's own.", examples: { 50000: "internal error" } },
+  500: {
+    name: "Internal",
+    description: "An error of the exchange's own, or no response in time: check before you retry.",
+    examples: { 50000: "internal error" },
+  },
   503: {
     name: "Overloaded",
     description: "Overloaded, starting or stopping: nothing was done.",

@@ -777,11 +777,16 @@ describe("token endpoint: clients and requests", () => {
     const fields = { ...confidential.credentials, username: "alice@example.com", password: PASSWORD, scope: READ };
     const others = ["implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "constructor", "__proto__"];
     for (const grant_type of ["password", "client_credentials", ...others]) {
-      const { status, msg } = await postForm(world, "/oauth/token", { ...fields, grant_type });
-      expect([grant_type, status]).toEqual([grant_type, 400]);
-      expect(["unsupported_grant_type", "unauthorized_client", "invalid_request"]).toContain(msg);
+      // Whoever asks: one that shows its secret, one that has none, and nobody that is known.
+      const { username, password, scope } = fields;
+      for (const client of [confidential.credentials, { client_id: open.clientId }, { client_id: "nobody" }]) {
+        const form = { username, password, scope, ...client, grant_type };
+        const { status, msg } = await postForm(world, "/oauth/token", form);
+        expect([grant_type, status, msg]).toEqual([grant_type, 400, "unsupported_grant_type"]);
+      }
     }
     expectOAuthError(await postForm(world, "/oauth/token", fields), "invalid_request");
+    expectOAuthError(await postForm(world, "/oauth/token", { ...fields, grant_type: "" }), "invalid_request");
   });
 
   test("a request that isn't a form, or says something twice, is refused", async () => {

@@ -2,7 +2,10 @@
  * The WebSocket as the contract describes it: the upgrade, public channels whose updates add up to the REST book,
  * private events whose last word equals REST, sequences without a gap, and connections that don't disturb each other.
  */
+import { execFile, spawnSync } from "node:child_process";
 import { connect } from "node:net";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectEndsWell } from "./support/checks.ts";
 import type { BalanceJson, BookJson, Client, OrderJson, PositionJson, TradeJson } from "./support/client.ts";
@@ -199,9 +202,31 @@ describe("operations", () => {
   });
 
   test("text that is no UTF-8, and a message beyond 64 KiB, end their own connection alone", async () => {
-    const large = await Socket.open(world.server, null);
-    large.socket.send(JSON.stringify({ op: "ping", padding: "x".repeat(70_000) }));
-    expect(await large.closed).toBeGreaterThanOrEqual(1006);
+    const padded = (bytes: number, rest = '","id":1}'): string => {
+      const start = '{"op":"ping","padding":"';
+      return start + "x".repeat(bytes - start.length - rest.length) + rest;
+    };
+    // The last that is taken is answered, whatever is wrong with it.
+    const largest = await Socket.open(world.server, null);
+    largest.socket.send(padded(65_536));
+    expect(await largest.until(() => largest.acknowledgements[0], "an answer")).toMatchObject({ id: 1, code: 40000 });
+    await largest.close();
+    for (const bytes of [65_537, 70_000, 1_000_000, 1_048_576]) {
+      for (const options of [{}, { protocols: ["msgpack"] }]) {
+        const large = await Socket.open(world.server, null, options);
+        large.socket.send(large.packed ? Buffer.alloc(bytes) : padded(bytes));
+        expect([bytes, await large.closed]).toEqual([bytes, 1009]);
+      }
+    }
+    // In parts too, each of which is short enough.
+    const parts = await Socket.open(world.server, null);
+    for (const fin of [false, false, true]) parts.socket.send("x".repeat(30_000), { fin });
+    expect(await parts.closed).toBe(1009);
+    // Nobody reads what is longer still.
+    const huge = await Socket.open(world.server, null);
+    huge.socket.on("error", () => {});
+    huge.socket.send(padded(2 * 1_048_576));
+    expect(await huge.closed.catch(() => 1006)).toBe(1006);
     const garbled = await Socket.open(world.server, null);
     garbled.socket.send(Buffer.from([0x22, 0xc3, 0x28, 0x22]), { binary: false });
     expect(await garbled.closed).toBeGreaterThanOrEqual(1006);
@@ -445,6 +470,24 @@ describe("private events", () => {
   });
 });
 
+/** Runs answer_order.py: what an order's owner is told, held against when its 202 was there. */
+async function answerOrder(user: Client, orders: number, market: TestMarket): Promise<object> {
+  const script = fileURLToPath(new URL("support/answer_order.py", import.meta.url));
+  const args = [script, world.server.port, user.token, orders, market.id, market.outcomes[0]];
+  const { stdout } = await promisify(execFile)("python3", args.map(String));
+  return JSON.parse(stdout) as object;
+}
+
+const hasPython = spawnSync("python3", ["--version"]).status === 0;
+if (!hasPython) process.stdout.write("skipped: whether an answer was written before its update takes python3\n");
+
+describe.runIf(hasPython)("an order's 202 on one connection", () => {
+  test("is written before its first order.updated on another, always", async () => {
+    const orders = 1_500;
+    expect(await answerOrder(world.user(), orders, world.market())).toEqual({ orders, updates: orders, early: 0 });
+  });
+});
+
 describe("slow readers", () => {
   test("one that lets too much pile up is closed with 4408; others don't feel it", async () => {
     const [market, user] = [world.market(), world.user()];
@@ -479,7 +522,8 @@ describe("slow readers", () => {
       );
     }
     slow.socket.resume();
-    expect(await slow.closed).toBe(4408);
+    // The close itself may be lost in what was not read: the contract's 1006.
+    expect([4408, 1006]).toContain(await slow.closed);
     await steady.settled();
     const book = new FollowedBook(steady, market.outcomes[1]!);
     const { sequence, bids, asks } = await user.book(market.id, market.outcomes[1]!);
