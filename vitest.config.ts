@@ -13,14 +13,26 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+/** What each engine thread could turn round: these files run with one, as all do, and once more with three. */
+const ALSO_WITH_THREE = ["quotes", "quotes-races", "order-life", "amend", "socket-channels", "websocket"];
+const timeouts = { testTimeout: 60_000, hookTimeout: 60_000 };
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     globalSetup: "test/build.ts",
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
     // Servers under test and their threads share the machine's few cores.
     maxWorkers: 2,
     sequence: { sequencer: LongFirst },
+    projects: [
+      { test: { name: "all", include: ["test/**/*.test.ts"], ...timeouts } },
+      {
+        test: {
+          name: "3 engine threads",
+          include: ALSO_WITH_THREE.map((name) => `test/server/${name}.test.ts`),
+          env: { TEST_ENGINE_THREADS: "3" },
+          ...timeouts,
+        },
+      },
+    ],
   },
 });

@@ -100,13 +100,18 @@ Text frames carry JSON; with the subprotocol \`msgpack\` binary frames carry the
 
 ${CONVENTIONS}
 - **Operations** are answered by \`{id, code, msg, data}\` with the id that they came with; those of routes, and \`resume\`, count
-  among the same rate limits as over HTTP and say what is left in \`rate_limit\`.
+  among the same rate limits as over HTTP and say what is left in \`rate_limit\`; 42900 says in \`retry_after\` in how many seconds
+  the next request will be accepted.
 - **Events** are \`{event, sequence, ts, data}\`. \`sequence\` rises by exactly 1 a message: for each outcome of \`book\` and \`ticker\`, each
-  market of \`trades\` and \`markets\`, each user for \`order.updated\`. A \`heartbeat\` every 5 s carries the last of each.
+  market of \`trades\` and \`markets\`, each user for \`order.updated\`. A \`heartbeat\` every 5 s carries the last of each. \`ts\` never
+  falls in a stream; that of balances, positions and heartbeats is the time up to which everything was told.
+- **Implied books**: \`book\` with \`implied: true\` is the book with mint and merge liquidity, numbered by itself as
+  \`?implied=true\` of REST; its data have \`implied\`, the part that those offer.
 - **Orders**: \`order.updated\` comes without subscribing. The answer to a placement comes before its first \`order.updated\`.
-  \`resume\` tells again what came after a sequence, for 7 days, over restarts.
+  \`resume\` tells again what came after a sequence, for 7 days, over restarts; an older one is 4040.
 - **Closes**: 4401 when the token is revoked, logged out or expired (present a fresh one with \`auth\` before), 4408 where more than
-  1 MiB piles up unread, 1001 when the exchange goes down.
+  1 MiB piles up unread (a client that doesn't read on sees 1006 instead), 1009 after a message above 64 KiB, 1001 when the exchange
+  goes down. 1006 is a line that broke, or an exchange that was killed.
 
 The REST API is described in [openapi.json](${publicUrl}/openapi.json).
 

@@ -23,6 +23,6 @@ export const ERROR_TABLE = `
 | 409 | 40900 | a name that is in use, or a state that doesn't allow it |
 | 422 | 42201, 42202, 42203 | insufficient balance; insufficient shares; market not open for trading |
 | 429 | 42900 | rate limit or daily activity exceeded (\`Retry-After\`) |
-| 500 | 50000 | internal error, with \`trace_id\` |
-| 503 | 50300 | overloaded, starting or stopping: nothing was done (\`Retry-After\`, \`trace_id\`) |
+| 500 | 50000 | internal error, or no response in time: it may have been done, check before you retry (\`trace_id\`) |
+| 503 | 50300 | overloaded, starting, stopping or stopped: the request had no effect (\`Retry-After\`, \`trace_id\`) |
 `.trim();

@@ -184,6 +184,8 @@ test("stay over kill -9 under trade, count nothing twice, and are there when the
     withDatabase(world.server.dataDir, (db) => {
       db.exec(`UPDATE fills SET created_at = created_at - ${DAY_MS} * (4 - (SELECT third FROM
           (SELECT id AS at, ntile(3) OVER (ORDER BY id) AS third FROM fills) WHERE at = id));
+        UPDATE entries SET created_at = coalesce(
+          (SELECT max(created_at) FROM fills WHERE fills.id < entries.id), created_at - ${4 * DAY_MS});
         UPDATE accounts SET activity_used = 0;
         DELETE FROM candles; UPDATE meta SET value = 0 WHERE key = 'candles_fill'`);
       db.prepare("UPDATE markets SET status = 3 WHERE id = ?").run(quiet.id);

@@ -586,7 +586,9 @@ describe("over a restart", () => {
         const days = db.prepare("SELECT DISTINCT activity_day FROM accounts WHERE activity_used > 0").pluck().all();
         expect(days).toEqual([today]);
         db.prepare("UPDATE accounts SET activity_day = activity_day - 1").run();
-        db.prepare("UPDATE fills SET created_at = created_at - ?").run(DAY_MS);
+        for (const table of ["fills", "entries"]) {
+          db.prepare(`UPDATE ${table} SET created_at = created_at - ?`).run(DAY_MS);
+        }
         db.prepare("UPDATE candles SET open_time = open_time - ?").run(DAY_MS);
       });
       world.server = await world.server.restart();
