@@ -817,7 +817,7 @@ export class Journal {
     reason: number,
     priority: number,
   ): void {
-    const { words, doubles } = this.gates[this.touchGate[touch]!]!;
+    const { words } = this.gates[this.touchGate[touch]!]!;
     const packed = words[w]!;
     const terms = words[w + R.W_REFERENCE]!;
     const expiresAt = this.expiries[slot]! || null;
