@@ -14,6 +14,7 @@ import { Api, dataOf, type ListedMarket } from "./support/api.ts";
 import { ExchangeProcess } from "./support/exchange-process.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
 import { batchesOf, SocketLoad } from "./support/socket-load.ts";
+import { UNBOUNDED_TERMS } from "./support/terms.ts";
 
 const smoke = process.argv.includes("--smoke");
 const USERS = smoke ? 5 : 100;
@@ -43,6 +44,7 @@ const seed: object = {
   users: indices(USERS).map((user) => ({
     email: `live-${user}@example.com`,
     kyc_tier: 2,
+    terms: UNBOUNDED_TERMS,
     deposit: 2 * MARKETS * SETS * MICRO_PER_SHARE,
     pats: [{ name: "bench", scopes: ["orders:write", "portfolio:read"], token: tokenOf(user) }],
   })),

@@ -79,7 +79,7 @@ function show(name: string, nanoseconds: number): void {
 }
 
 function takeOrder(id: number, packed: number): number {
-  const fields = { user: 1, market: 0, outcome: 0, price: 4200, activityPrice: 4200, quantity: 100, remaining: 0 };
+  const fields = { user: 1, market: 0, outcome: 0, price: 4200, quantity: 100, remaining: 0 };
   const rest = { status: 0, connection: 0, expiresAt: 0, createdAt: 0, updatedAt: 0 };
   const slot = store.take({ id, packed, ...fields, ...rest });
   store.link(slot);
@@ -90,7 +90,7 @@ const named = [takeOrder(2, FLAG_TEXT), takeOrder(3, FLAG_TEXT)] as const;
 
 const ledger = new Ledger();
 for (const user of [1, 2]) ledger.deposit(user, 1_000_000_000_000);
-ledger.split(2, 1, 1, 2, 100_000);
+ledger.split(2, 1, 1, 2, 100_000, 0);
 const ids = new NumberMap();
 for (let id = 1; id <= 100_000; id++) ids.set(id, id);
 

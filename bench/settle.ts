@@ -15,6 +15,7 @@ import { Probe } from "./settle/probe.ts";
 import { Api, dataOf, type ListedMarket } from "./support/api.ts";
 import { ExchangeProcess } from "./support/exchange-process.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
+import { UNBOUNDED_TERMS } from "./support/terms.ts";
 
 const smoke = process.argv.includes("--smoke");
 const HOLDERS = smoke ? 2_000 : 100_000;
@@ -31,6 +32,7 @@ const seed = {
     {
       email: "trader@example.com",
       kyc_tier: 2,
+      terms: UNBOUNDED_TERMS,
       deposit: 1e12,
       pats: [{ name: "bench", scopes: ["orders:write"], token: TRADER }],
     },

@@ -19,6 +19,7 @@ import { ExchangeProcess } from "./support/exchange-process.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
 import { randomFrom } from "./support/random.ts";
 import { operationId, SocketLoad } from "./support/socket-load.ts";
+import { UNBOUNDED_TERMS } from "./support/terms.ts";
 
 const smoke = process.argv.includes("--smoke");
 const ROUNDS = smoke ? 1 : 5;
@@ -46,6 +47,7 @@ const seed: object = {
     {
       email: "sockets-maker@example.com",
       kyc_tier: 2,
+      terms: UNBOUNDED_TERMS,
       deposit: 1e15,
       pats: [{ name: "bench", scopes: ["orders:write"], token: MAKER }],
     },

@@ -147,25 +147,39 @@ export class Ledger {
     check(this.holds[user]! >= 0, "no hold goes negative");
   }
 
-  /** Notional of the fills of `day` plus that of live orders, micro-USDC. */
+  /**
+   * Daily activity, micro-USDC: notional of the buy fills of `day`, 1 USDC per set split on it, and what live buys and
+   * splits in flight may add. Exits (sells, merges) never count. Section "KYC and daily activity" of the contract.
+   */
   activity(user: number, day: number): number {
-    return this.fillsOfDay(user, day) + (this.activityLive[user] ?? 0);
+    return this.entriesOfDay(user, day) + (this.activityLive[user] ?? 0);
   }
 
-  fillsOfDay(user: number, day: number): number {
+  /** The part of `activity` that has happened: buy fills and splits. */
+  entriesOfDay(user: number, day: number): number {
     return this.activityDay[user] === day ? this.activityUsed[user]! : 0;
   }
 
-  /** The day that `fillsOfDay` counts for this user, as days since the epoch. */
+  /** The day that `entriesOfDay` counts for this user, as days since the epoch. */
   activityDayOf(user: number): number {
     return this.activityDay[user] ?? 0;
   }
 
-  /** Adds a live order's notional, or takes it back with a negative amount. */
+  /** Adds the notional of a live buy or of a split in flight, or takes it back with a negative amount. */
   changeLiveActivity(user: number, amount: number): void {
     this.growUsers(user);
     this.activityLive[user]! += amount;
     check(this.activityLive[user]! >= 0, "live activity is not negative");
+  }
+
+  private countEntry(user: number, amount: number, atMs: number): void {
+    const day = utcDay(atMs);
+    // One of another engine thread may be of the day before, and come later.
+    if (day > this.activityDay[user]!) {
+      this.activityDay[user] = day;
+      this.activityUsed[user] = 0;
+    }
+    if (day === this.activityDay[user]) this.activityUsed[user]! += amount;
   }
 
   private move(user: number, amount: number): void {
@@ -331,6 +345,7 @@ export class Ledger {
       this.move(user, -notional);
       this.totals.house += notional;
       this.acquire(position, quantity, notional);
+      this.countEntry(user, notional, atMs);
     } else {
       fee = sellerFeeMicro(priceBps, quantity, rates);
       this.move(user, notional - fee);
@@ -354,23 +369,17 @@ export class Ledger {
       }
       check(this.totals.house >= this.houseBeforeMatch, "no match lowers the house");
     }
-    const day = utcDay(atMs);
-    // One of another engine thread may be of the day before, and come later.
-    if (day > this.activityDay[user]!) {
-      this.activityDay[user] = day;
-      this.activityUsed[user] = 0;
-    }
-    if (day === this.activityDay[user]) this.activityUsed[user]! += notional;
     this.lastFee = fee;
     this.lastRebate = rebate;
     return position;
   }
 
   /** Turns USDC into complete sets: one share of each outcome `first..first+count-1` for each 1 USDC. */
-  split(user: number, market: number, first: number, count: number, quantity: number): void {
+  split(user: number, market: number, first: number, count: number, quantity: number, atMs: number): void {
     const amount = quantity * MICRO_PER_SHARE;
     this.growUsers(user);
     this.move(user, -amount);
+    this.countEntry(user, amount, atMs);
     this.changeSets(market, quantity);
     for (let i = 0; i < count; i++) {
       this.acquire(this.claimPosition(user, first + i), quantity, equalPart(amount, i, count));

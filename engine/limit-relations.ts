@@ -7,15 +7,19 @@ import {
   FULL_PRICE_BPS,
   HEARTBEAT_MS,
   KEEP_UPDATES_MS,
+  LIVE_ORDERS_OF_TIER,
   MAX_AUDIT_WALKED,
   MAX_BATCH_COMMANDS,
   MAX_CHAIN_COMMANDS,
+  MAX_CLIENT_ORDER_IDS,
+  MAX_CLIENT_ORDER_IDS_PER_USER,
   MAX_EVENTS_PER_STEP,
   MAX_HELD_UPDATE_BYTES,
   MAX_IDENTIFIER_RATE_BUCKETS,
   MAX_KEYS_PRUNED,
   MAX_LIVE_ORDERS,
   MAX_MONEY_MICRO,
+  MAX_OWN_LIVE_ORDERS,
   MAX_OWN_REBATE_BPS,
   MAX_PAGE_LIMIT,
   MAX_PRICE_BPS,
@@ -34,7 +38,9 @@ import {
   MICRO_PER_BPS,
   OUTCOME_ID_BITS,
   REPLAY_SLICE_BYTES,
+  RESERVED_PART,
   SIGN_IN_REFUSALS_PER_SECOND,
+  SMALL_LIVE_ORDERS,
   SOCKET_TICK_MS,
   TRADING_FEE_BPS,
 } from "./limits.ts";
@@ -53,6 +59,10 @@ export function assertLimits(): void {
   assert(2 * MAX_QUOTES <= MAX_CHAIN_COMMANDS, "all quotes of a market are replaced in one chain");
   assert(4 * MAX_EVENTS_PER_STEP + 2 * MAX_CHAIN_COMMANDS <= EVENT_RING_RECORDS, "a chain finds room in an empty ring");
   assert(MAX_LIVE_ORDERS < 2 ** 31);
+  assert(Math.max(...LIVE_ORDERS_OF_TIER) <= MAX_OWN_LIVE_ORDERS, "terms can raise what every tier has");
+  assert(8 * MAX_OWN_LIVE_ORDERS < (1 - RESERVED_PART) * MAX_LIVE_ORDERS, "no eight accounts fill the exchange");
+  assert(MAX_QUOTES <= SMALL_LIVE_ORDERS, "a small account can quote a market out of the reserve");
+  assert(12 * MAX_CLIENT_ORDER_IDS_PER_USER < (1 - RESERVED_PART) * MAX_CLIENT_ORDER_IDS, "no twelve accounts fill it");
   assert(Number.isInteger(Math.log2(MAX_RECENT_TRADES)), "places of recent trades are masked");
   assert(MAX_TRADES_WALKED > MAX_PAGE_LIMIT, "the first page of recent trades is in reach");
   assert(Math.min(MAX_USERS_WALKED, MAX_AUDIT_WALKED) > MAX_PAGE_LIMIT, "a list without a filter has full pages");

@@ -59,23 +59,45 @@ export const MAX_NOTE_LENGTH = 1_000;
 /** Proposals of one user that wait for a decision, and that were made within 24 hours. */
 export const MAX_PENDING_PROPOSALS = 20;
 export const MAX_PROPOSALS_PER_DAY = 50;
-/** Of all users together. */
+/**
+ * Of all users together; and how many one user may have waiting, by the part of these that is taken: the fewer are left,
+ * the smaller is one account's share.
+ */
 export const MAX_WAITING_PROPOSALS = 10_000;
+export const PENDING_PROPOSALS_BY_USE: readonly (readonly [part: number, each: number])[] = [
+  [0.9, 1],
+  [0.5, 5],
+  [0, MAX_PENDING_PROPOSALS],
+];
+/** A proposal that nobody decided for so long is refused. */
+export const PROPOSAL_WAIT_MS = 30 * 24 * 3_600_000;
 /** Times at which markets close that were changed since, beside as many as there are markets twice. */
 export const MAX_OLD_CLOSINGS = 1_000;
 
 /** One payment from or to the outside: 100 million USDC. A slip of the finger must not use the bound above up. */
 export const MAX_PAYMENT_MICRO = 100_000_000_000_000;
 
-/** Users and outcomes over the life of one database. Outcome ids index arrays directly. */
+/** Users and outcomes that there can be. Their ids index arrays directly. */
 export const MAX_USERS = 2 ** 22;
+/** Accounts whose e-mail address isn't verified: deleted after so long, the oldest sooner where there are so many. */
+export const UNVERIFIED_ACCOUNT_MS = 7 * 24 * 3_600_000;
+export const MAX_UNVERIFIED_USERS = 2 ** 18;
+/** Of them, those deleted in one write of the journal. */
+export const MAX_DELETED_AT_ONCE = 50;
 export const OUTCOME_ID_BITS = 20;
 export const MAX_OUTCOME_ID = 2 ** OUTCOME_ID_BITS - 1;
-/** Outcome ids that proposals may use up: the rest is for markets that operators make. */
+/** Outcome ids that proposals may use up, and market ids: the rest is for markets that operators make. */
 export const LAST_PROPOSED_OUTCOME_ID = MAX_OUTCOME_ID >> 1;
 
 /** Orders that rest or are in flight at one time: a slot each in the gateway, an engine thread and the texts. */
 export const MAX_LIVE_ORDERS = 2 ** 21;
+/** KYC tier to the live orders that one account may have, in flight included; terms may say another number. */
+export const LIVE_ORDERS_OF_TIER: readonly number[] = [0, 500, 20_000];
+/** The last such part of a shared capacity is reserved for accounts that use little of it. */
+export const RESERVED_PART = 1 / 10;
+/** Accounts with fewer live orders, or client order ids of the last 24 hours, may use the reserve. */
+export const SMALL_LIVE_ORDERS = 100;
+export const SMALL_CLIENT_ORDER_IDS = 1_000;
 /** Books with at least one order in them, per engine thread. */
 export const MAX_ACTIVE_BOOKS = 2 ** 16;
 
@@ -98,7 +120,7 @@ export const MAX_SESSIONS_PER_USER = 100;
 /** Sign-ins of a third party on behalf of one user; a new one ends the oldest. */
 export const MAX_SESSIONS_PER_GRANT = 20;
 export const MAX_PATS_PER_USER = 100;
-export const MAX_CLIENTS_PER_USER = 100;
+export const MAX_CLIENTS_PER_USER = 50;
 export const MAX_GRANTS_PER_USER = 200;
 /**
  * How long an address from which an account signed in is known, how many of them are for one account, and of how many
@@ -137,6 +159,12 @@ export const AUTHORIZATION_CODE_MS = 60_000;
 /** Authorization codes that are remembered, the used ones for what their second use means. */
 export const MAX_AUTHORIZATION_CODES = 10_000;
 export const MAX_REDIRECT_URIS = 10;
+/** Of all redirect URIs of one client together. */
+export const MAX_REDIRECT_BYTES = 4_096;
+/** How long rows of ended sessions are kept: longer than any access token of theirs could have lived. */
+export const KEEP_ENDED_SESSIONS_MS = 2 * 24 * 3_600_000;
+/** Rows of each kind that one sweep takes away. */
+export const MAX_SWEPT_ROWS = 500;
 
 /** Of one user: TOTP secrets (each makes a guess likelier), passkeys, and recovery codes of one issue. */
 export const MAX_TOTPS_PER_USER = 2;
@@ -164,6 +192,8 @@ export const CLIENT_ORDER_ID_MS = 24 * 3_600_000;
 /** How long order updates can be asked for again. */
 export const KEEP_UPDATES_MS = 8 * 24 * 3_600_000;
 export const MAX_CLIENT_ORDER_IDS = 2 ** 24;
+/** Of one account: at the default rate limits what it can place with ids in half a day, all in batches of 50. */
+export const MAX_CLIENT_ORDER_IDS_PER_USER = 2 ** 20;
 export const MAX_BATCH_OPERATIONS = 50;
 export const MAX_QUOTES = 100;
 export const MAX_PAGE_LIMIT = 200;
@@ -250,6 +280,8 @@ export const MAX_TURN_OF_USER_MS = 200;
 export const MAX_MESSAGES_OF_USER_PER_LONG_TURN = 20_000;
 /** Connections at one time; what each costs is in docs/performance.md. */
 export const MAX_WS_CONNECTIONS = 100_000;
+/** Of one IP address, unless MAX_SOCKETS_PER_ADDRESS says another number. */
+export const SOCKETS_PER_ADDRESS = 500;
 export const HEARTBEAT_MS = 5_000;
 /** How often tickers are told, heartbeats go out in parts, and slow consumers are looked for. */
 export const SOCKET_TICK_MS = 100;

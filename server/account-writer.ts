@@ -173,9 +173,13 @@ export class AccountWriter {
         const { payouts, note, at, status } = write;
         return exchange.settle(market, status, { payouts, note, at }, settled!.users, settled!.outcomes);
       }
-      case "insert":
       case "update":
+        if (write.table === "users" && write.set.emailVerifiedAt != null) accounts.keepUser(write.id);
+        return;
+      case "insert":
       case "setTerms":
+      case "deleteUser":
+      case "sweep":
         // Whoever asked for it has taken it in, or will.
         return;
       case "createUser": {
@@ -191,7 +195,9 @@ export class AccountWriter {
         return;
       }
       case "deposit":
-        if (write.userId !== HOUSE) exchange.deposited(write.userId, write.amount);
+        if (write.userId === HOUSE) return;
+        accounts.keepUser(write.userId);
+        exchange.deposited(write.userId, write.amount);
         return;
       case "withdrawFromHouse":
         return;
@@ -207,6 +213,9 @@ export class AccountWriter {
           exchange.marketCreated(market);
         });
       }
+      case "refuseMarket":
+        registry.refuse(registry.get(write.marketId)!, { note: write.note, at: write.at });
+        return;
       case "describeMarket": {
         const { kind: _, marketId, ...changes } = write;
         exchange.describe(registry.get(marketId)!, changes);

@@ -21,7 +21,7 @@ import { hasSecondFactor } from "./amr.ts";
 import { addressListOf, clientOf } from "./client-address.ts";
 import { KnownAddresses } from "./known-addresses.ts";
 import { makeRoom } from "./make-room.ts";
-import { dailyLimitOf } from "./users.ts";
+import { dailyLimitOf, maxLiveOrdersOf, mustVerify } from "./users.ts";
 
 export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -40,7 +40,10 @@ export function isHashOf(hash: string, token: string): boolean {
   return timingSafeEqual(Buffer.from(hashToken(token), "hex"), Buffer.from(hash, "hex"));
 }
 
-export type User = UserRow;
+export type User = UserRow & {
+  /** A seed made it: it is the operator's word, and no stranger's registration. */
+  isSeeded?: true;
+};
 
 /** What gives access until it ends: all tokens that come from it stop with it. */
 export abstract class Credential {
@@ -157,6 +160,15 @@ export class Principal {
     return this.user.mergeFee;
   }
 
+  /** The account can do nothing but verify its e-mail address. */
+  get mustVerify(): boolean {
+    return mustVerify(this.user);
+  }
+
+  get maxLiveOrders(): number {
+    return maxLiveOrdersOf(this.user);
+  }
+
   /** By what the limits of this user's requests are multiplied. */
   get rateLimitFactor(): number {
     return this.user.rateLimitFactor ?? 1;
@@ -217,6 +229,9 @@ export class Accounts {
   readonly knownAddresses = new KnownAddresses();
   private readonly users = new Map<number, User>();
   private readonly usersByEmail = new Map<string, User>();
+  /** By verified number; some have another number by now. */
+  private readonly usersByPhone = new Map<string, User>();
+  private readonly unverified = new Map<number, User>();
   private readonly patsByHash = new Map<string, Pat>();
   private readonly sessionsByFamily = new Map<string, Session>();
   private readonly sessionsBySid = new Map<string, Session>();
@@ -227,7 +242,7 @@ export class Accounts {
   /** The last that ended, so that their tokens are known for it even once they have expired. */
   private readonly endedSids = new Set<string>();
   private lastSessionId = 0;
-  /** Ids have no gaps. */
+  /** Ids have gaps where accounts were deleted. */
   private lastUser = 0;
   private seededTerms: ReadonlySet<number> = new Set();
   private seeded = new Set<number>();
@@ -239,7 +254,9 @@ export class Accounts {
   }
 
   load(rows: AccountRows): void {
-    for (const row of rows.users) this.addUser(row);
+    this.seeded = new Set(rows.seededUsers);
+    for (const row of rows.users) this.addUser(this.seeded.has(row.id) ? { ...row, isSeeded: true } : row);
+    for (const userId of rows.fundedUsers) this.unverified.delete(userId);
     for (const row of rows.tokens) this.addPat(row);
     for (const row of rows.clients) this.addClient(row);
     for (const row of rows.grants) this.addGrant(row);
@@ -248,7 +265,6 @@ export class Accounts {
     for (const row of rows.identityApplications) this.identities.set(row.userId, row);
     for (const row of rows.socialIdentities) this.addIdentity(row);
     for (const family of rows.endedFamilies) this.noteEnded(sidOf(family));
-    this.seeded = new Set(rows.seededUsers);
     this.seededTerms = new Set(rows.seededTerms);
     for (const { userId, address, at } of rows.signIns) this.knownAddresses.note(userId, clientOf(address), at);
     this.lastSessionId = rows.lastSessionId;
@@ -260,6 +276,59 @@ export class Accounts {
     this.users.set(user.id, user);
     this.usersByEmail.set(user.email, user);
     this.lastUser = Math.max(this.lastUser, user.id);
+    if (mustVerify(user)) this.unverified.set(user.id, user);
+    if (user.phone !== null && user.phoneVerifiedAt !== null && !this.usersByPhone.has(user.phone)) {
+      this.usersByPhone.set(user.phone, user);
+    }
+  }
+
+  /** Forgets an account and ends, at once, all access to it and all that it opened to others. */
+  removeUser(user: User): void {
+    const { id, email } = user;
+    for (const pat of this.pats.of(id)) this.endPat(pat);
+    const clients = new Set(this.clients.of(id));
+    if (clients.size > 0) {
+      for (const grant of [...this.grants.values()]) if (clients.has(grant.client)) this.endGrant(grant);
+    }
+    for (const grant of this.grants.of(id)) this.endGrant(grant);
+    for (const client of clients) this.removeClient(client);
+    for (const session of this.sessions.of(id)) this.endSession(session);
+    for (const row of this.emailTokens.of(id)) this.removeEmailToken(row);
+    this.identities.delete(id);
+    this.knownAddresses.forget(id);
+    this.unverified.delete(id);
+    if (this.usersByEmail.get(email) === user) this.usersByEmail.delete(email);
+    this.users.delete(id);
+  }
+
+  private endGrant(grant: Grant): void {
+    for (const session of this.sessionsOfGrant(grant)) this.endSession(session);
+    this.removeGrant(grant);
+  }
+
+  /** Accounts whose e-mail address isn't verified and that have no record of money, oldest first. */
+  unverifiedUsers(): IterableIterator<User> {
+    return this.unverified.values();
+  }
+
+  get unverifiedCount(): number {
+    return this.unverified.size;
+  }
+
+  /** The account stays, whatever becomes of its address: it is verified, or money came to it. */
+  keepUser(userId: number): void {
+    this.unverified.delete(userId);
+  }
+
+  /** The account whose verified number it is. */
+  userByPhone(phone: string): User | undefined {
+    const user = this.usersByPhone.get(phone);
+    return user?.phone === phone && user.phoneVerifiedAt !== null ? user : undefined;
+  }
+
+  /** Notes that the user's number is verified: no other account's can be it then. */
+  notePhone(user: User): void {
+    this.usersByPhone.set(user.phone!, user);
   }
 
   get lastUserId(): number {
@@ -287,6 +356,8 @@ export class Accounts {
 
   noteSeeded(userId: number): void {
     this.seeded.add(userId);
+    this.users.get(userId)!.isSeeded = true;
+    this.unverified.delete(userId);
   }
 
   identityApplication(userId: number): IdentityApplicationRow | undefined {

@@ -17,11 +17,13 @@ import { HourlyLimit } from "./hourly-limit.ts";
 import { type Logger, logInternal } from "./logger.ts";
 import { passwordChangedMail, passwordResetMail, verificationMail } from "./messages.ts";
 import type { Messenger } from "./messenger.ts";
+import { removalOf } from "./oauth.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
 import type { Shown } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
 import type { SocialIdentity } from "./social.ts";
+import type { UnverifiedAccounts } from "./unverified-accounts.ts";
 import { changeUser } from "./users.ts";
 
 /** An answer that must not tell what follows it comes so much earlier, in ms. */
@@ -39,6 +41,7 @@ export interface AuthOptions {
   readonly passwords: Passwords;
   readonly messenger: Messenger;
   readonly writer: AccountWriter;
+  readonly unverified: UnverifiedAccounts;
   readonly logger: Logger;
   readonly secondStep: SecondFactorSignIn;
   /** Where links lead: the web page's address. */
@@ -74,7 +77,9 @@ export class Auth {
   async register(email: string, password: string, context: RequestContext): Promise<User> {
     const { accounts, passwords } = this.options;
     if (accounts.userByEmail(email) !== undefined) throw emailTaken();
-    const user = await this.createUser(email, await passwords.hash(password, context.client), null, context);
+    const passwordHash = await passwords.hash(password, context.client);
+    await this.options.unverified.makeRoom(context.now);
+    const user = await this.createUser(email, passwordHash, null, context);
     await this.sendLink(user, "verify_email", context);
     return user;
   }
@@ -253,7 +258,7 @@ export class Auth {
     for (const client of ends === "everything" ? accounts.clients.of(user.id) : []) {
       accounts.removeClient(client);
       const { id } = client.row;
-      end({ kind: "update", table: "oauth_clients", id, set: { deletedAt: context.now } }, "client.remove");
+      end(removalOf(id, context.now), "client.remove");
     }
     const written = writes.length === 0 ? null : writer.write(writes, audits);
     await Promise.all([written, sessions.end([...over], reason, `user ${user.id}`, context)]);

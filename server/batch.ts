@@ -16,7 +16,8 @@ export type Operation = (now: number, answer: Answer) => void;
 const MEANS: readonly ErrorKind[] = [
   ErrorKind.insufficientBalance,
   ErrorKind.insufficientShares,
-  ErrorKind.limitExceeded,
+  ErrorKind.tooManyOrders,
+  ErrorKind.activityExceeded,
 ];
 
 class Batch {

@@ -10,14 +10,14 @@ import type { Ledger } from "../engine/ledger.ts";
 import { MAX_WS_SUBSCRIPTIONS } from "../engine/limits.ts";
 import { bookJson } from "./book-json.ts";
 import type { Traffic } from "./counters.ts";
-import { type ApiError, badRequest, notFound } from "./errors.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import { frame } from "./frames.ts";
 import { type ImpliedChange, tradablePrices } from "./implied-books.ts";
 import { type Level, type Market, type MarketRegistry, type Outcome, TickerState } from "./market-registry.ts";
 import { encodeJson } from "./msgpack.ts";
 import type { SocketConnection } from "./socket-connection.ts";
 import type { Timeline } from "./timeline.ts";
-import { marketView } from "./views.ts";
+import { isListed, marketView } from "./views.ts";
 
 export const CHANNELS = ["book", "trades", "ticker", "markets"] as const;
 export type Channel = (typeof CHANNELS)[number];
@@ -250,6 +250,9 @@ export class Channels {
     for (const id of new Set(ids)) {
       const market = this.registry.get(id);
       if (market === undefined) throw notFound("market");
+      // What a proposal's outcomes are called may be another market's once it is refused.
+      if (channel !== "markets" && !isListed(market))
+        throw new ApiError(ErrorKind.marketNotOpen, "the market is only a proposal");
       if (channel === "trades" || channel === "markets") topics.push(this.topic(kind, market, null));
       else {
         const outcomes = market.outcomes.filter((outcome) => outcome_id === undefined || outcome.id === outcome_id);

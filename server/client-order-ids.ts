@@ -6,20 +6,47 @@
  * refused as in use, and nothing else happens. Owned by the gateway thread.
  */
 import { randomInt } from "node:crypto";
-import { CLIENT_ORDER_ID_MS, MAX_CLIENT_ORDER_IDS } from "../engine/limits.ts";
+import {
+  CLIENT_ORDER_ID_MS,
+  MAX_CLIENT_ORDER_IDS,
+  MAX_CLIENT_ORDER_IDS_PER_USER,
+  RESERVED_PART,
+  SMALL_CLIENT_ORDER_IDS,
+} from "../engine/limits.ts";
 import { NumberMap } from "../engine/number-map.ts";
 import { withIndex } from "../engine/typed-arrays.ts";
+import { ApiError, ErrorKind, overloaded } from "./errors.ts";
 
 /** Several small tables instead of a large one: a table that grows stops the thread for as long as it takes. */
 const SHARDS = 64;
 /** Keys forgotten at a time. */
 const MAX_EXPIRED = 20_000;
+/** When an account whose ids are used up may try again, seconds: some of them are 24 hours old by then. */
+const FULL_WAIT_S = 60;
+
+/** How many ids of the last 24 hours are kept. */
+export interface ClientOrderIdBounds {
+  readonly all: number;
+  readonly perUser: number;
+  /** Accounts with fewer may use the last tenth. */
+  readonly small: number;
+}
+
+const BOUNDS: ClientOrderIdBounds = {
+  all: MAX_CLIENT_ORDER_IDS,
+  perUser: MAX_CLIENT_ORDER_IDS_PER_USER,
+  small: SMALL_CLIENT_ORDER_IDS,
+};
 
 export class ClientOrderIds {
   private readonly shards = Array.from({ length: SHARDS }, () => new NumberMap());
-  // Keys and when each was placed, in that order: a circle from `first`, `count` long.
+  // Keys, whose they are and when each was placed, in that order: a circle from `first`, `count` long.
   private keys = new Float64Array(1024);
+  private users = new Int32Array(1024);
   private times = new Float64Array(1024);
+  /** By user: its keys in the circle. */
+  private countOfUser = new Int32Array(1024);
+  private readonly bounds: ClientOrderIdBounds;
   private first = 0;
   private count = 0;
   /** Whatever was placed up to then has left the circle, and has its id only while it lives. */
@@ -31,13 +58,22 @@ export class ClientOrderIds {
   private lastKey = 0;
 
   /** @param now ms since the epoch */
-  constructor(now: number) {
+  constructor(now: number, bounds = BOUNDS) {
     this.forgottenUntil = now - CLIENT_ORDER_ID_MS;
+    this.bounds = bounds;
   }
 
-  /** No more can be kept. */
-  get isFull(): boolean {
-    return this.count >= MAX_CLIENT_ORDER_IDS;
+  /** @throws ApiError unless one more of the user's can be kept: 42900 beyond its own bound, 50300 where the table is full */
+  checkRoom(userId: number): void {
+    const { all, perUser, small } = this.bounds;
+    const own = this.countOfUser[userId] ?? 0;
+    if (own >= perUser) {
+      const text = `client_order_id: at most ${perUser} of the last 24 hours for one account; orders without one are not limited`;
+      throw new ApiError(ErrorKind.limitExceeded, text, FULL_WAIT_S);
+    }
+    const left = all - this.count;
+    if (left > (own < small ? 0 : Math.floor(all * RESERVED_PART))) return;
+    throw overloaded("client_order_id table is full: retry later, or place the order without one");
   }
 
   /** The order that the user's id names, 0 where it names none. */
@@ -54,7 +90,10 @@ export class ClientOrderIds {
     if (this.count === this.keys.length) this.grow();
     const place = (this.first + this.count++) % this.keys.length;
     this.keys[place] = key;
+    this.users[place] = userId;
     this.times[place] = at;
+    this.countOfUser = withIndex(this.countOfUser, userId);
+    this.countOfUser[userId]!++;
   }
 
   /** True when an order placed then has its id only while it lives. */
@@ -74,6 +113,7 @@ export class ClientOrderIds {
     for (let i = 0; i < MAX_EXPIRED && this.count > 0 && this.times[this.first]! <= until; i++) {
       const key = this.keys[this.first]!;
       this.forgottenUntil = this.times[this.first]!;
+      this.countOfUser[this.users[this.first]!]!--;
       this.first = (this.first + 1) % this.keys.length;
       this.count--;
       const shard = this.shardOf(key);
@@ -86,12 +126,14 @@ export class ClientOrderIds {
   }
 
   private grow(): void {
-    const { keys, times, first, count } = this;
+    const { keys, users, times, first, count } = this;
     this.keys = withIndex(new Float64Array(keys.length), count);
+    this.users = withIndex(new Int32Array(keys.length), count);
     this.times = withIndex(new Float64Array(keys.length), count);
     for (let i = 0; i < count; i++) {
       const place = (first + i) % keys.length;
       this.keys[i] = keys[place]!;
+      this.users[i] = users[place]!;
       this.times[i] = times[place]!;
     }
     this.first = 0;

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import type { Durability } from "../engine/journal/database.ts";
-import { MAX_MERGE_FEE_BPS } from "../engine/limits.ts";
+import { MAX_MERGE_FEE_BPS, MAX_WS_CONNECTIONS, SOCKETS_PER_ADDRESS } from "../engine/limits.ts";
 import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./approvals.ts";
 import { isAddressRange } from "./client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "./rate-limiter.ts";
@@ -24,6 +24,8 @@ export interface Config {
   readonly rateLimits: RateLimits | null;
   /** Addresses and CIDR ranges whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
+  /** WebSocket connections at one time. */
+  readonly maxSocketsPerAddress: number;
   readonly seedFile: string | null;
   /** What merging costs, BPS of the 1 USDC of each complete set. */
   readonly mergeFeeBps: number;
@@ -117,6 +119,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     durability: choice("DURABILITY", "full", ["full", "normal", "off"]),
     rateLimits: readRateLimits(text("RATE_LIMITS", "on")),
     trustedProxies: readTrustedProxies(text("TRUSTED_PROXIES", "")),
+    maxSocketsPerAddress: integer("MAX_SOCKETS_PER_ADDRESS", SOCKETS_PER_ADDRESS, 1, MAX_WS_CONNECTIONS),
     seedFile: file("SEED_FILE"),
     mergeFeeBps: integer("MERGE_FEE", 0, 0, MAX_MERGE_FEE_BPS),
     smtpUrl,
@@ -184,6 +187,7 @@ const RATE_LIMIT_KEYS: Readonly<Record<string, keyof RateLimits>> = {
   order_address: "orderAddress",
   auth_identifier: "authIdentifier",
   refresh_address: "refreshAddress",
+  registration_address: "registrationAddress",
 };
 
 function readRateLimits(value: string): RateLimits | null {

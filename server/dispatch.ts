@@ -71,6 +71,9 @@ export function authorize(route: Route, principal: Principal): void {
   if (scope !== null && !principal.scopes.has(scope) && (orScope === null || !principal.scopes.has(orScope))) {
     throw new ApiError(ErrorKind.forbidden, `the token lacks the scope ${scopeText(route)}`);
   }
+  if (!route.unverified && principal.mustVerify) {
+    throw new ApiError(ErrorKind.forbidden, "verify the account's e-mail address first");
+  }
   if (principal.kycTier < route.minTier) {
     throw new ApiError(ErrorKind.forbidden, `requires KYC tier ${route.minTier}, the account has ${principal.kycTier}`);
   }

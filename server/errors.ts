@@ -12,7 +12,9 @@ export const ErrorKind = {
   insufficientBalance: { status: 422, code: 42201 },
   insufficientShares: { status: 422, code: 42202 },
   marketNotOpen: { status: 422, code: 42203 },
+  tooManyOrders: { status: 422, code: 42204 },
   limitExceeded: { status: 429, code: 42900 },
+  activityExceeded: { status: 429, code: 42901 },
   internal: { status: 500, code: 50000 },
   overloaded: { status: 503, code: 50300 },
 } as const;

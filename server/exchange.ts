@@ -482,7 +482,6 @@ export class Exchange {
       market: market.id,
       outcome,
       price,
-      activityPrice: price,
       quantity,
       remaining,
       packed: R.packCommand(R.CommandKind.placeOrder, side, type, tif, stp, flags),
@@ -729,7 +728,7 @@ export class Exchange {
       }
       case R.EventKind.setsSplit:
       case R.EventKind.setsMerged:
-        return this.setsChanged(words, w);
+        return this.setsChanged(words, doubles, w);
       case R.EventKind.stopped:
         return;
       default:
@@ -838,7 +837,6 @@ export class Exchange {
     if (isAmend && (packed & R.FLAG_EXTENDS) !== 0) this.setExpiry(slot, doubles[(w >> 1) + R.D_DETAIL]!);
     else if (isAmend) {
       store.prices[slot] = words[w + R.W_PRICE]!;
-      store.activityPrices[slot] = store.prices[slot]!;
       // Without a reference it tells where the amended order came to rest after it lost a part to a self-trade.
       if (reference !== 0) holds.settleChange(slot);
     }
@@ -879,7 +877,7 @@ export class Exchange {
     this.waiting.take(words[w + R.W_REFERENCE]!)?.error(amendRefusal(reason));
   }
 
-  private setsChanged(words: Int32Array, w: number): void {
+  private setsChanged(words: Int32Array, doubles: Float64Array, w: number): void {
     const user = words[w + R.W_USER]!;
     const quantity = words[w + R.W_QUANTITY]!;
     const market = this.registry.get(words[w + R.W_SLOT]!)!;
@@ -887,8 +885,10 @@ export class Exchange {
     const count = market.outcomes.length;
     let fee = 0;
     if (R.kindOf(words[w]!) === R.EventKind.setsSplit) {
-      ledger.release(user, quantity * MICRO_PER_SHARE);
-      ledger.split(user, market.id, market.firstOutcomeId, count, quantity);
+      const amount = quantity * MICRO_PER_SHARE;
+      ledger.release(user, amount);
+      ledger.changeLiveActivity(user, -amount);
+      ledger.split(user, market.id, market.firstOutcomeId, count, quantity, doubles[(w >> 1) + R.D_AT]!);
     } else {
       for (const { id } of market.outcomes) ledger.releaseShares(user, id, quantity);
       fee = ledger.merge(user, market.id, market.firstOutcomeId, count, quantity, words[w + R.W_PRICE]!);

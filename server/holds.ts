@@ -1,5 +1,6 @@
 /**
- * What live orders set aside in the gateway's ledger: USDC or shares, and daily activity. Usually price times what remains.
+ * What live orders set aside in the gateway's ledger: a buy's USDC, which count for daily activity too, or a sell's shares.
+ * Usually price times what remains.
  *
  * While changes of an order are on their way to the engine, fills may be on their way back, and nobody can say yet which
  * came first. Such an order has a reservation instead: the most that any succession of fills and changes can cost. That is
@@ -16,7 +17,7 @@ import { MARK_RESERVED, type OrderStore } from "./order-store.ts";
 
 /** What an order may still cost at most. */
 export interface Exposure {
-  /** micro-USDC of notional: what a buy holds, and what either side counts for daily activity. */
+  /** micro-USDC of notional: what a buy holds, and what it counts for daily activity. A sell's is the same sum, unused. */
   readonly money: number;
   /** The most that may rest: what a sell holds. */
   readonly shares: number;
@@ -60,7 +61,7 @@ export class Holds {
     const { store } = this;
     if (this.isReserved(slot)) return this.reservations.get(slot)!;
     const shares = store.remaining[slot]!;
-    return { money: notionalMicro(store.activityPrices[slot]!, shares), shares, price: store.prices[slot]! };
+    return { money: notionalMicro(store.prices[slot]!, shares), shares, price: store.prices[slot]! };
   }
 
   isReserved(slot: number): boolean {
@@ -151,10 +152,9 @@ export class Holds {
   private change(slot: number, shares: number, sign: 1 | -1): void {
     const { store, ledger } = this;
     const user = store.users[slot]!;
-    const activity = sign * notionalMicro(store.activityPrices[slot]!, shares);
-    ledger.changeLiveActivity(user, activity);
     if (sideOf(store.packed[slot]!) === Side.buy) {
       const money = notionalMicro(store.prices[slot]!, shares);
+      ledger.changeLiveActivity(user, sign * money);
       if (sign > 0) ledger.hold(user, money);
       else ledger.release(user, money);
     } else if (sign > 0) ledger.holdShares(user, store.outcomes[slot]!, shares);
@@ -164,8 +164,8 @@ export class Holds {
   private changeBy(slot: number, money: number, shares: number): void {
     const { store, ledger } = this;
     const user = store.users[slot]!;
-    ledger.changeLiveActivity(user, money);
     if (sideOf(store.packed[slot]!) === Side.buy) {
+      ledger.changeLiveActivity(user, money);
       if (money >= 0) ledger.hold(user, money);
       else ledger.release(user, -money);
     } else if (shares >= 0) ledger.holdShares(user, store.outcomes[slot]!, shares);

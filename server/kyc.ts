@@ -69,6 +69,7 @@ export class Kyc {
     if (user.phone === phone && user.phoneVerifiedAt !== null) {
       throw new ApiError(ErrorKind.conflict, "phone: already verified");
     }
+    this.expectFree(user, phone);
     this.countCode(String(user.id), phone, context);
     const code = String(randomInt(10 ** CODE_DIGITS)).padStart(CODE_DIGITS, "0");
     this.codes.set(user.id, { phone, code, wrong: 0, expiresAt: now + PHONE_CODE_MS });
@@ -78,6 +79,13 @@ export class Kyc {
       await this.writer.write([changeUser(user, { phone })], [audit(context, actorOf(principal), change)]);
     }
     this.messenger.sendText(phoneCodeText(phone, code, PHONE_CODE_MS));
+  }
+
+  /** A number verifies one account. @throws ApiError 40900 */
+  private expectFree(user: User, phone: string): void {
+    const owner = this.accounts.userByPhone(phone);
+    if (owner === undefined || owner === user) return;
+    throw new ApiError(ErrorKind.conflict, "phone: verifies another account");
   }
 
   /** @throws ApiError 42900 */
@@ -105,7 +113,10 @@ export class Kyc {
       );
     }
     found.code = "";
+    // Another account may have verified it since the code was sent.
+    this.expectFree(user, found.phone);
     const write = changeUser(user, { phone: found.phone, phoneVerifiedAt: context.now });
+    this.accounts.notePhone(user);
     const change = { action: "user.verify_phone", userId: user.id, subject: user.id };
     await this.writer.write([write], [audit(context, actorOf(principal), change)]);
     return user;

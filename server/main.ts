@@ -31,6 +31,7 @@ import {
   CANCEL_TIMER_TICK_MS,
   COMMAND_RING_RECORDS,
   EVENT_RING_RECORDS,
+  KEEP_ENDED_SESSIONS_MS,
   KNOWN_ADDRESS_MS,
   MAX_ENDED_SESSIONS,
   MAX_KNOWN_ADDRESS_USERS,
@@ -103,6 +104,7 @@ import { SocketTickets } from "./socket-tickets.ts";
 import { Suspensions } from "./suspensions.ts";
 import { Timeline } from "./timeline.ts";
 import { TurnWatch } from "./turn-watch.ts";
+import { UnverifiedAccounts } from "./unverified-accounts.ts";
 import { changeTerms } from "./users.ts";
 import { loadUws } from "./uws.ts";
 import { Watchdog, type Watched } from "./watchdog.ts";
@@ -393,8 +395,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
     ...{ accounts, factors, passkeys, passwords, sessions, writer, messenger },
     isRequired: config.operatorsNeedSecondFactor,
   });
+  const unverified = new UnverifiedAccounts(accounts, writer);
   const auth = new Auth({
-    ...{ accounts, sessions, passwords, messenger, writer, logger, secondStep },
+    ...{ accounts, sessions, passwords, messenger, writer, unverified, logger, secondStep },
     publicUrl: () => publicUrl,
   });
   const kyc = new Kyc(accounts, writer, messenger);
@@ -512,7 +515,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
     reads: exchange.reads,
     page: new Page(fileURLToPath(new URL("./web", import.meta.url)), () => publicUrl),
   };
-  const hub = new SocketHub({ exchange, entry, history, routes, tickets, app, startedAt, ...access });
+  const { maxSocketsPerAddress } = config;
+  const sockets = { tickets, app, startedAt, maxSocketsPerAddress };
+  const hub = new SocketHub({ exchange, entry, history, routes, ...sockets, ...access });
   exchange.setAudience(hub);
   hub.register();
   registerRoutes(app, routes, access);
@@ -577,8 +582,29 @@ async function start(config: Config, logger: Logger): Promise<void> {
       for (const part of parts) part.forgetExpired(now);
       // Where it can't be written the journal has failed, and says so itself.
       lastUse.write().catch(() => {});
+      deleteUnverified();
+      sweep();
+      life.refuseForgotten(now);
     }, FORGET_TICK_MS),
   ];
+
+  /** All whose time is over, a slice after the other. */
+  const deleteUnverified = (): void => {
+    unverified.deleteOverdue(Date.now()).then(
+      (deleted) => void (deleted > 0 && phase === "ready" && deleteUnverified()),
+      // The journal has failed, and says so itself.
+      () => {},
+    );
+  };
+
+  /** All rows that are over, a slice after the other. */
+  const sweep = (): void => {
+    const at = Date.now();
+    writer.write([{ kind: "sweep", endedBefore: at - KEEP_ENDED_SESSIONS_MS, at }]).then(
+      ([swept]) => void (swept!.created && phase === "ready" && sweep()),
+      () => {},
+    );
+  };
 
   const stop = async (signal: string): Promise<void> => {
     if (phase === "stopping") return;
@@ -631,6 +657,9 @@ async function start(config: Config, logger: Logger): Promise<void> {
   process.off("disconnect", leave);
   process.on("disconnect", () => void stop("disconnect"));
   phase = "ready";
+  deleteUnverified();
+  sweep();
+  life.refuseForgotten(Date.now());
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
   if (config.network) greet(config, publicUrl, port);
 }

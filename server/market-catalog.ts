@@ -2,7 +2,7 @@
  * Makes markets and events: those of operators, which are open at once, and users' proposals, which wait for a decision
  * (market-life.ts). Owned by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
  */
-import { MAX_PENDING_PROPOSALS, MAX_PROPOSALS_PER_DAY, MAX_WAITING_PROPOSALS } from "../engine/limits.ts";
+import { MAX_PROPOSALS_PER_DAY, MAX_WAITING_PROPOSALS, PENDING_PROPOSALS_BY_USE } from "../engine/limits.ts";
 import { MS_PER_DAY } from "../engine/money.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Principal } from "./accounts.ts";
@@ -123,10 +123,10 @@ export class MarketCatalog {
       const wait = Math.ceil((first + MS_PER_DAY - now) / 1_000);
       throw new ApiError(ErrorKind.limitExceeded, `at most ${MAX_PROPOSALS_PER_DAY} proposals a day`, wait);
     }
-    if (made.filter(isProposed).length + making >= MAX_PENDING_PROPOSALS) throw tooManyWait(MAX_PENDING_PROPOSALS);
-    if (this.registry.waitingProposals + this.making.size >= MAX_WAITING_PROPOSALS) {
-      throw tooManyWait(MAX_WAITING_PROPOSALS);
-    }
+    const waiting = this.registry.waitingProposals().size + this.making.size;
+    if (waiting >= MAX_WAITING_PROPOSALS) throw tooManyWait(MAX_WAITING_PROPOSALS);
+    const [, most] = PENDING_PROPOSALS_BY_USE.find(([part]) => waiting >= part * MAX_WAITING_PROPOSALS)!;
+    if (made.filter(isProposed).length + making >= most) throw tooManyWait(most);
   }
 }
 

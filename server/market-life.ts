@@ -6,7 +6,7 @@
 import { MARKET_STATUSES, MarketStatus } from "../engine/constants.ts";
 import type { ApprovalRow } from "../engine/journal/load.ts";
 import type { AccountWrite, AuditEntry } from "../engine/journal/writes.ts";
-import { FULL_PRICE_BPS } from "../engine/limits.ts";
+import { FULL_PRICE_BPS, PROPOSAL_WAIT_MS } from "../engine/limits.ts";
 import { equalPart } from "../engine/money.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
@@ -23,6 +23,9 @@ import type { Operator } from "./operators.ts";
 
 /** As approvals name a resolution, and a voiding as well: a market has one end. */
 const SETTLEMENT = "market.resolve";
+
+const FORGOTTEN_NOTE = "no decision within 30 days";
+const MAX_FORGOTTEN_AT_ONCE = 100;
 
 export interface MarketLifeOptions {
   readonly exchange: Exchange;
@@ -98,13 +101,30 @@ export class MarketLife {
     await this.writer.write([{ kind: "openMarket", marketId, note, at: line.at }], [line]);
   }
 
-  private async refuse(market: Market, note: string | null, line: AuditEntry): Promise<void> {
-    const status = MarketStatus.rejected;
-    const set = { status, decisionNote: note, decidedAt: line.at };
-    await this.writer.write([{ kind: "update", table: "markets", id: market.id, set }], [line]);
-    market.decision = { note, at: line.at };
-    // Proposals, and what became of the refused ones, are found by their status and told to nobody.
-    this.exchange.registry.setStatus(market, status);
+  private async refuse({ id: marketId }: Market, note: string | null, line: AuditEntry): Promise<void> {
+    await this.writer.write([{ kind: "refuseMarket", marketId, note, at: line.at }], [line]);
+  }
+
+  /** Refuses proposals that nobody decided for 30 days, some at a time: they must not keep others from proposing. */
+  refuseForgotten(now: number): void {
+    if (this.exchange.refusal !== null) return;
+    let count = 0;
+    for (const market of this.exchange.registry.waitingProposals()) {
+      if (count === MAX_FORGOTTEN_AT_ONCE) return;
+      if (market.createdAt > now - PROPOSAL_WAIT_MS || this.changing.has(market)) continue;
+      count++;
+      const details = { note: FORGOTTEN_NOTE };
+      const rest = { userId: market.proposedBy, write: 0, subject: market.id, requestId: null, address: null };
+      const line = { at: now, action: "market.refuse", actor: "exchange", details, ...rest };
+      const { email } = this.accounts.user(market.proposedBy!)!;
+      this.changing
+        .run(market, () => this.refuse(market, FORGOTTEN_NOTE, line))
+        .then(
+          () => this.messenger.sendMail(proposalDecidedMail(email, market.question, false, FORGOTTEN_NOTE)),
+          // The journal has failed, and says so itself.
+          () => {},
+        );
+    }
   }
 
   /** @throws ApiError 40900 where it is resolved, voided or refused */

@@ -4,6 +4,7 @@
  */
 import { MARKET_STATUSES, MarketStatus } from "../engine/constants.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../engine/journal/load.ts";
+import { refusedOutcomeId } from "../engine/journal/outcome-ids.ts";
 import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../engine/limits.ts";
 import { Book, BookMemory, type Level } from "./book.ts";
 import { ImpliedBooks } from "./implied-books.ts";
@@ -96,7 +97,7 @@ export class MarketRegistry {
   private readonly firstTradeSequence: number;
   private readonly listeners: RegistryListener[] = [];
   /** Proposals that wait for a decision. */
-  waitingProposals = 0;
+  private readonly waiting = new Set<Market>();
   /** Rises whenever what a search looks through has changed. */
   textsVersion = 0;
   /** By outcome: where it was ever used. */
@@ -165,9 +166,11 @@ export class MarketRegistry {
     this.textsVersion++;
     this.byId[market.id] = market;
     this.bySlug.set(market.slug, market);
-    for (const outcome of market.outcomes) this.byOutcome[outcome.id] = market;
+    if (market.status !== MarketStatus.rejected) {
+      for (const outcome of market.outcomes) this.byOutcome[outcome.id] = market;
+    }
     if (market.eventId !== null) addTo(this.marketsOfEvent, market.eventId, market);
-    if (isProposed(market)) this.waitingProposals++;
+    if (isProposed(market)) this.waiting.add(market);
     if (market.proposedBy !== null) addTo(this.proposalsOfUser, market.proposedBy, market);
     for (const listener of this.listeners) listener.marketAdded(market);
     return market;
@@ -181,9 +184,26 @@ export class MarketRegistry {
   }
 
   setStatus(market: Market, status: number): void {
-    if (isProposed(market)) this.waitingProposals--;
+    this.waiting.delete(market);
     (market as { status: number }).status = status;
     for (const listener of this.listeners) listener.statusChanged(market);
+  }
+
+  /** A proposal is refused: its outcomes have other ids, and those that they had may be another market's. */
+  refuse(market: Market, decision: NonNullable<Market["decision"]>): void {
+    market.outcomes.forEach((outcome, position) => {
+      delete this.byOutcome[outcome.id];
+      (outcome as { id: number }).id = refusedOutcomeId(market.id) + position;
+    });
+    (market as { firstOutcomeId: number }).firstOutcomeId = refusedOutcomeId(market.id);
+    market.decision = decision;
+    // Proposals, and what became of the refused ones, are found by their status and told to nobody.
+    this.setStatus(market, MarketStatus.rejected);
+  }
+
+  /** Proposals that wait for a decision, oldest first. */
+  waitingProposals(): ReadonlySet<Market> {
+    return this.waiting;
   }
 
   /** Other texts, another end. */

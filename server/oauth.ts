@@ -15,6 +15,7 @@ import {
   MAX_AUTHORIZATION_CODES,
   MAX_CLIENTS_PER_USER,
   MAX_GRANTS_PER_USER,
+  MAX_REDIRECT_BYTES,
 } from "../engine/limits.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import {
@@ -434,6 +435,10 @@ export class OAuth {
     const { accounts, writer } = this.options;
     const { userId } = principal;
     for (const uri of wish.redirectUris) checkRedirectUri(uri);
+    const redirectUris = [...new Set(wish.redirectUris)].join("\n");
+    if (Buffer.byteLength(redirectUris) > MAX_REDIRECT_BYTES) {
+      throw badRequest(`redirect_uris: at most ${MAX_REDIRECT_BYTES} bytes together`);
+    }
     if (accounts.clients.countOf(userId) + this.comingClients.of(userId) >= MAX_CLIENTS_PER_USER) {
       throw new ApiError(ErrorKind.conflict, `at most ${MAX_CLIENTS_PER_USER} clients: remove one first`);
     }
@@ -442,7 +447,7 @@ export class OAuth {
       userId,
       clientId: randomBytes(CLIENT_ID_BYTES).toString("hex"),
       name: wish.name,
-      redirectUris: [...new Set(wish.redirectUris)].join("\n"),
+      redirectUris,
       secretHash: secret === null ? null : hashToken(secret),
       createdAt: context.now,
     };
@@ -468,8 +473,7 @@ export class OAuth {
     const grants = [...accounts.grants.values()].filter((grant) => grant.client === client);
     const ended = grants.map((grant) => this.endGrant(grant, actorOf(principal), context));
     const change = { action: "client.remove", userId: principal.userId, subject: id };
-    const set = { deletedAt: context.now };
-    const write: AccountWrite = { kind: "update", table: "oauth_clients", id, set };
+    const write = removalOf(id, context.now);
     await Promise.all([...ended, writer.write([write], [audit(context, actorOf(principal), change)])]);
   }
 
@@ -509,6 +513,12 @@ export class OAuth {
   private authenticatedBy(params: Params): OAuthClient | null {
     return this.authenticated(params["client_id"] ?? "", params["client_secret"]);
   }
+}
+
+/** Removes a client's row but for its id, which a sweep takes away: what it said must not pile up. */
+export function removalOf(id: number, now: number): AccountWrite & { kind: "update" } {
+  const set = { name: "", redirectUris: "", secretHash: null, deletedAt: now };
+  return { kind: "update", table: "oauth_clients", id, set };
 }
 
 /** How long after its end a code is remembered, for what another use of it means. */

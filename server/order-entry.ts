@@ -81,6 +81,8 @@ export interface Trader {
   readonly dailyLimit: number;
   /** What the user pays for merging, BPS of 1 USDC a set; null: as everybody. */
   readonly mergeFee: number | null;
+  /** Orders at one time, in flight included. */
+  readonly maxLiveOrders: number;
   /** The request came with a personal access token. */
   readonly pat: boolean;
 }
@@ -121,8 +123,8 @@ export interface OrderEntryOptions {
 
 /** What some placements come to, beside what is held already. */
 interface Needs {
+  /** micro-USDC: held by buys, and counted for the day. */
   money: number;
-  activity: number;
   /** By outcome. */
   readonly shares: Map<number, number>;
 }
@@ -162,16 +164,14 @@ export class OrderEntry {
     if (order.expiresAt !== null && order.expiresAt <= now) throw badRequest("expires_at: must lie in the future");
     this.checkOpen(origin, market, now);
     exchange.expireDue(now);
+    this.checkLiveOrders(trader, 1, 0);
     const price = order.price ?? (order.side === Side.buy ? MAX_PRICE_BPS : MIN_PRICE_BPS);
-    const activityPrice = order.price ?? MAX_PRICE_BPS;
-    this.checkActivity(trader, notionalMicro(activityPrice, order.quantity), now);
-    if (order.side === Side.buy) checkBalance(exchange.ledger, trader.userId, notionalMicro(price, order.quantity));
+    if (order.side === Side.buy) this.checkMoney(trader, notionalMicro(price, order.quantity), now);
     else checkShares(exchange.ledger, trader.userId, order.outcomeId, order.quantity);
     const link = exchange.links.of(market.id);
-    if (!exchange.links.hasRoom(link) || !exchange.store.hasSlots(1)) throw tooMuchInFlight();
-    if (clientOrderId !== null && exchange.clientOrderIds.isFull) {
-      throw overloaded("the exchange keeps no more client order ids of the last 24 hours");
-    }
+    if (!exchange.links.hasRoom(link)) throw tooMuchInFlight();
+    if (!exchange.store.hasSlotsFor(trader.userId, 1, 0)) throw noSlots();
+    if (clientOrderId !== null) exchange.clientOrderIds.checkRoom(trader.userId);
     // From here it must succeed.
     const flags =
       (order.postOnly ? R.FLAG_POST_ONLY : 0) |
@@ -181,7 +181,7 @@ export class OrderEntry {
     const kind = R.CommandKind.placeOrder;
     const type = order.price === null ? OrderType.unboundMarket : order.type;
     const packed = R.packCommand(kind, order.side, type, order.timeInForce, order.selfTradePrevention, flags);
-    const slot = this.take(trader, origin, market.id, order, price, activityPrice, packed, now);
+    const slot = this.take(trader, origin, market.id, order, price, packed, now);
     const { store } = exchange;
     store.expiresAt[slot] = order.expiresAt ?? 0;
     if ((packed & R.FLAG_TEXT) !== 0) {
@@ -208,7 +208,6 @@ export class OrderEntry {
     market: number,
     { outcomeId, quantity }: Placement | Quote,
     price: number,
-    activityPrice: number,
     packed: number,
     now: number,
   ): number {
@@ -220,7 +219,6 @@ export class OrderEntry {
       market,
       outcome: outcomeId,
       price,
-      activityPrice,
       quantity,
       remaining: quantity,
       packed,
@@ -343,8 +341,7 @@ export class OrderEntry {
     // What isn't given stays as the changes before this one leave it: at most what they are reserved for.
     const shares = quantity === null ? before.shares : Math.max(0, quantity - filled);
     const after = worstOf(before, price ?? before.price, shares);
-    this.checkActivity(trader, after.money - before.money, now);
-    if (R.sideOf(store.packed[slot]!) === Side.buy) checkBalance(ledger, trader.userId, after.money - before.money);
+    if (R.sideOf(store.packed[slot]!) === Side.buy) this.checkMoney(trader, after.money - before.money, now);
     else checkShares(ledger, trader.userId, store.outcomes[slot]!, after.shares - before.shares);
     const link = links.of(market.id);
     if (!links.hasRoom(link)) throw tooMuchInFlight();
@@ -397,12 +394,14 @@ export class OrderEntry {
     const old = isLate ? [] : standing.filter((slot) => slot !== 0);
     const placed = quotes.filter((_, i) => results[i] === 0);
     if (placed.length > 0) this.checkOpen(origin, market, now);
+    this.checkLiveOrders(trader, placed.length, old.length);
     const pairs = this.fundQuotes(trader, placed, old, now);
     const link = links.of(marketId);
     const isExtended = (slot: number): boolean => slot !== 0 && !isLate && store.expiresAt[slot] !== expiresAt;
     const commands = old.length + placed.length + results.filter(isExtended).length;
     check(commands <= MAX_CHAIN_COMMANDS, "quotes and those they replace fit a chain");
-    if (!links.hasRoom(link, commands) || !store.hasSlots(placed.length)) throw tooMuchInFlight();
+    if (!links.hasRoom(link, commands)) throw tooMuchInFlight();
+    if (!store.hasSlotsFor(userId, placed.length, old.length)) throw noSlots();
     // From here it must succeed.
     const gathered = new GatheredAnswer(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
     const texts = results.map((slot) => (slot === 0 ? null : liveOrderJson(store, slot)));
@@ -420,7 +419,10 @@ export class OrderEntry {
     if (old.length > 0) {
       outstanding++;
       const reference = exchange.cancels.watch(old.length, { arrived: () => gathered.arrived(), done: settle });
-      for (const slot of old) exchange.pushCancel(slot, Reason.user, reference, now);
+      for (const slot of old) {
+        store.replace(slot);
+        exchange.pushCancel(slot, Reason.user, reference, now);
+      }
     }
     /** Ties orders that are durable to this connection, or to none; the answer waits until that is durable too. */
     const tie = (orderIds: readonly number[]): void => {
@@ -549,7 +551,7 @@ export class OrderEntry {
     const expiresAt = terms.expiresAt ?? 0;
     const tif = expiresAt === 0 ? TimeInForce.gtc : TimeInForce.gtd;
     const packed = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, tif, 0, flags);
-    const slot = this.take(trader, origin, marketId, quote, price, price, packed, now);
+    const slot = this.take(trader, origin, marketId, quote, price, packed, now);
     store.expiresAt[slot] = expiresAt;
     if (expiresAt > 0) exchange.expiries.add({ at: expiresAt, slot, orderId: store.ids[slot]! });
     if (origin.builderCode !== null) store.texts.write(slot, null, origin.builderCode, 0);
@@ -591,15 +593,17 @@ export class OrderEntry {
     const { ledger, links } = exchange;
     const { userId } = trader;
     const amount = quantity * MICRO_PER_SHARE;
-    if (split) checkBalance(ledger, userId, amount);
+    if (split) this.checkMoney(trader, amount, now);
     else for (const outcome of market.outcomes) checkShares(ledger, userId, outcome.id, quantity);
     const link = links.of(marketId);
     if (!links.hasRoom(link)) throw tooMuchInFlight();
     // From here it must succeed.
     const reference = exchange.expect(answer, now);
     begin(reference);
-    if (split) ledger.hold(userId, amount);
-    else for (const outcome of market.outcomes) ledger.holdShares(userId, outcome.id, quantity);
+    if (split) {
+      ledger.hold(userId, amount);
+      ledger.changeLiveActivity(userId, amount);
+    } else for (const outcome of market.outcomes) ledger.holdShares(userId, outcome.id, quantity);
     const kind = split ? R.CommandKind.splitSets : R.CommandKind.mergeSets;
     const fee = split ? 0 : mergeFeeBps(trader, this.usualMergeFeeBps);
     links.push(link, R.packCancel(kind, 0, 0), 0, userId, 0, fee, quantity, marketId, reference, 0, now, 0, 0);
@@ -616,11 +620,24 @@ export class OrderEntry {
     if (isPastEnd(market, now)) throw new ApiError(ErrorKind.marketNotOpen, "the market is closed");
   }
 
+  /** @throws ApiError 42204 unless the account may have so many more, once those that they replace are gone */
+  private checkLiveOrders({ userId, maxLiveOrders }: Trader, placed: number, replaced: number): void {
+    const live = this.exchange.store.liveOf(userId);
+    if (placed <= replaced || live + placed - replaced <= maxLiveOrders) return;
+    const text = `the account has ${live} of at most ${maxLiveOrders} live orders: cancel some first`;
+    throw new ApiError(ErrorKind.tooManyOrders, text);
+  }
+
   private checkNeeds(trader: Trader, needs: Needs, now: number): void {
     const { ledger } = this.exchange;
-    this.checkActivity(trader, needs.activity, now);
-    checkBalance(ledger, trader.userId, needs.money);
+    this.checkMoney(trader, needs.money, now);
     for (const [outcomeId, shares] of needs.shares) checkShares(ledger, trader.userId, outcomeId, shares);
+  }
+
+  /** What goes into a position counts for the day and must be there. @throws ApiError 42901, 42201 */
+  private checkMoney(trader: Trader, amount: number, now: number): void {
+    this.checkActivity(trader, amount, now);
+    checkBalance(this.exchange.ledger, trader.userId, amount);
   }
 
   private checkActivity(trader: Trader, activity: number, now: number): void {
@@ -631,7 +648,7 @@ export class OrderEntry {
     if (used + activity <= dailyLimit) return;
     const retryAfter = Math.ceil(((day + 1) * MS_PER_DAY - now) / 1000);
     const text = `daily activity: ${used} of ${dailyLimit} micro-USDC are used, the order adds ${activity}`;
-    throw new ApiError(ErrorKind.limitExceeded, text, retryAfter);
+    throw new ApiError(ErrorKind.activityExceeded, text, retryAfter);
   }
 
   /** A live order of the user, or 0. One in flight has no id yet that its owner could know. */
@@ -670,9 +687,8 @@ interface QuotePair {
 }
 
 function needsOf(quotes: readonly { outcomeId: number; side: number; money: number; shares: number }[]): Needs {
-  const needs: Needs = { money: 0, activity: 0, shares: new Map() };
+  const needs: Needs = { money: 0, shares: new Map() };
   for (const { outcomeId, side, money, shares } of quotes) {
-    needs.activity += money;
     if (side === Side.buy) needs.money += money;
     else needs.shares.set(outcomeId, (needs.shares.get(outcomeId) ?? 0) + shares);
   }
@@ -755,6 +771,12 @@ function checkShares(ledger: Ledger, userId: number, outcomeId: number, needed: 
 
 function tooMuchInFlight(): ApiError {
   return overloaded("too many orders in flight: try again");
+}
+
+function noSlots(): ApiError {
+  return overloaded(
+    "the exchange has nearly all the orders that it can hold: the rest is for accounts with few orders",
+  );
 }
 
 function idInUse(): ApiError {

@@ -4,7 +4,7 @@
  * same number names the order in the engine thread and in the texts. Owned by the gateway thread.
  */
 import { check } from "../engine/check.ts";
-import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS } from "../engine/limits.ts";
+import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS, RESERVED_PART, SMALL_LIVE_ORDERS } from "../engine/limits.ts";
 import { NumberMap } from "../engine/number-map.ts";
 import { OrderTexts } from "../engine/order-texts.ts";
 import { FLAG_QUOTE, FLAG_TEXT } from "../engine/records.ts";
@@ -23,6 +23,8 @@ export const MARK_ENDING = 1;
 export const MARK_RESERVED = 2;
 /** Its owner asked for the times of its events. */
 export const MARK_TIMESTAMPS = 4;
+/** A set of quotes on its way takes its place: the new ones count for its owner instead. */
+const MARK_REPLACED = 8;
 
 /** What every order has from its start; numbers as the arrays of `OrderStore` hold them. */
 export interface OrderFields {
@@ -31,7 +33,6 @@ export interface OrderFields {
   readonly market: number;
   readonly outcome: number;
   readonly price: number;
-  readonly activityPrice: number;
   readonly quantity: number;
   readonly remaining: number;
   readonly packed: number;
@@ -51,8 +52,6 @@ export class OrderStore {
   readonly markets: Int32Array;
   readonly outcomes: Int32Array;
   readonly prices: Int32Array;
-  /** What daily activity counts a share at: the price, or 9999 for a market order without bound. */
-  readonly activityPrices: Int32Array;
   readonly quantities: Int32Array;
   readonly remaining: Int32Array;
   /** The packed word of the placement: side, type, time in force, self-trade prevention, flags (records.ts). */
@@ -68,6 +67,8 @@ export class OrderStore {
   private readonly older: Int32Array;
   private readonly newer: Int32Array;
   private newest = new Int32Array(1024);
+  /** By user: its orders, less those that its quotes on their way replace. */
+  private liveOfUser = new Int32Array(1024);
   /** The client order id read last: an order's answer and its first update follow each other. */
   private lastNamed = 0;
   private lastName: string | null = null;
@@ -88,7 +89,6 @@ export class OrderStore {
     this.markets = new Int32Array(capacity + 1);
     this.outcomes = new Int32Array(capacity + 1);
     this.prices = new Int32Array(capacity + 1);
-    this.activityPrices = new Int32Array(capacity + 1);
     this.quantities = new Int32Array(capacity + 1);
     this.remaining = new Int32Array(capacity + 1);
     this.packed = new Int32Array(capacity + 1);
@@ -115,16 +115,40 @@ export class OrderStore {
     return this.capacity - this.liveCount >= count;
   }
 
+  /**
+   * True when the user can take `count` slots and give `replaced` back: the last tenth is for those who have fewer than
+   * 100 orders, so that nobody can fill the exchange for everyone.
+   */
+  hasSlotsFor(user: number, count: number, replaced: number): boolean {
+    if (!this.hasSlots(count)) return false;
+    const added = count - replaced;
+    if (added <= 0 || this.capacity - this.liveCount - added >= Math.floor(this.capacity * RESERVED_PART)) return true;
+    return this.liveOf(user) + added <= SMALL_LIVE_ORDERS;
+  }
+
+  /** The user's orders, from their acceptance to their final state; at most as many as the account may have. */
+  liveOf(user: number): number {
+    return this.liveOfUser[user] ?? 0;
+  }
+
+  /** The order ends in the same commit in which another takes its place: that one counts already. */
+  replace(slot: number): void {
+    if ((this.marks[slot]! & MARK_REPLACED) !== 0) return;
+    this.marks[slot]! |= MARK_REPLACED;
+    this.liveOfUser[this.users[slot]!]!--;
+  }
+
   /** Gives the order a slot, which there must be (the database holds no more live orders than that either). */
   take(order: OrderFields): number {
     check(this.hasSlots(1), "there is a slot for each live order");
     const slot = this.freeCount > 0 ? this.freeSlots[--this.freeCount]! : ++this.usedSlots;
     this.ids[slot] = order.id;
     this.users[slot] = order.user;
+    this.liveOfUser = withIndex(this.liveOfUser, order.user);
+    this.liveOfUser[order.user]!++;
     this.markets[slot] = order.market;
     this.outcomes[slot] = order.outcome;
     this.prices[slot] = order.price;
-    this.activityPrices[slot] = order.activityPrice;
     this.quantities[slot] = order.quantity;
     this.remaining[slot] = order.remaining;
     this.packed[slot] = order.packed;
@@ -157,6 +181,7 @@ export class OrderStore {
     const older = this.older[slot]!;
     const newer = this.newer[slot]!;
     const user = this.users[slot]!;
+    if ((this.marks[slot]! & MARK_REPLACED) === 0) this.liveOfUser[user]!--;
     if (older !== 0) this.newer[older] = newer;
     if (newer !== 0) this.older[newer] = older;
     else this.newest[user] = older;

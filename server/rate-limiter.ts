@@ -20,6 +20,8 @@ export interface RateLimits {
   readonly orderAddress: number;
   readonly authIdentifier: number;
   readonly refreshAddress: number;
+  /** Third-party clients that are registered. */
+  readonly registrationAddress: number;
 }
 
 /** Section "Limits" of the specification. */
@@ -30,6 +32,7 @@ export const DEFAULT_RATE_LIMITS: RateLimits = {
   orderAddress: 60,
   authIdentifier: 10,
   refreshAddress: 20,
+  registrationAddress: 20,
 };
 
 /** What the `RateLimit-*` headers say, of the bucket with the least left. */
@@ -48,9 +51,9 @@ export interface RateBucketState extends RateState {
  * Which limits count a call: "default" by user, else by address; "order" by both where there is a user; "identifier" by
  * address and by the account that the request names, except that an address known to the account has a count of its own
  * for it, so that strangers' attempts don't lock the owner out; "mail" by address and the account named, since what it
- * asks for is sent to others; "refresh" by address. The last three don't care who asks.
+ * asks for is sent to others; "refresh" and "registration" by address. The last four don't care who asks.
  */
-export type RateClass = "default" | "order" | "none" | "identifier" | "mail" | "refresh";
+export type RateClass = "default" | "order" | "none" | "identifier" | "mail" | "refresh" | "registration";
 type RateScope = "user" | "address" | "identifier" | "known_address";
 
 /** 42900, with what the headers say. */
@@ -345,6 +348,9 @@ export class RateLimiter {
       return [named, show("known_address", limits.authIdentifier, pair), ofAll()];
     }
     if (rateClass === "refresh") return [show("address", limits.refreshAddress, buckets?.addresses.get(address))];
+    if (rateClass === "registration") {
+      return [show("address", limits.registrationAddress, buckets?.addresses.get(address))];
+    }
     if (userId === null) return [ofAll()];
     const user = buckets?.users.get(userId);
     if (rateClass === "default") return [show("user", limits.user * factor, user)];
@@ -362,6 +368,7 @@ export class RateLimiter {
   ): Bucket {
     const { limits } = this;
     if (rateClass === "refresh") return this.addresses.use(buckets.addresses, address, limits.refreshAddress);
+    if (rateClass === "registration") return this.addresses.use(buckets.addresses, address, limits.registrationAddress);
     if (rateClass === "identifier" || rateClass === "mail" || userId === null) {
       return this.addresses.use(buckets.addresses, address, limits.address);
     }

@@ -65,6 +65,8 @@ export interface Route {
   readonly minTier: number;
   /** The session must have been made with a second factor. */
   readonly secondFactor: boolean;
+  /** Accounts whose e-mail address isn't verified may use it: reads, and what ends access. */
+  readonly unverified: boolean;
   /** Which rate limits count a call. */
   readonly rateClass: RateClass;
   /** Orders that it places may be credited to an integration. */
@@ -99,6 +101,7 @@ type Optional =
   | "orScope"
   | "minTier"
   | "secondFactor"
+  | "unverified"
   | "rateClass"
   | "credited"
   | "headers"
@@ -127,6 +130,7 @@ export function route(input: RouteInput): Route {
     orScope: null,
     minTier: 0,
     secondFactor: false,
+    unverified: input.method === "GET",
     rateClass: "default",
     credited: false,
     headers: NO_HEADERS,

@@ -409,11 +409,11 @@ function limitsRoute(
   return route({
     method: "GET",
     path: "/me/limits",
-    summary: "The caller's KYC tier, fees, daily activity and rate limits, with what is left of each",
+    summary: "The caller's KYC tier, fees, daily activity, live orders and rate limits, with what is left of each",
     access: "user",
     response: S.Limits,
     handler({ principal, address, now }) {
-      const { userId, kycTier, dailyLimit: limit, rateLimitFactor, pat, credential } = principal!;
+      const { userId, kycTier, dailyLimit: limit, maxLiveOrders, rateLimitFactor, pat, credential } = principal!;
       const { client } = address;
       const { user } = credential;
       // A path that is served at the root too is one bucket.
@@ -433,7 +433,9 @@ function limitsRoute(
         maker_rebate: makerRebateBps(user, pat),
         merge_fee: mergeFeeBps(user, usualMergeFeeBps),
       };
-      return JSON.stringify({ kyc_tier: kycTier, daily_activity: { used, limit }, fees, rate_limits: rates });
+      const live_orders = { used: exchange.store.liveOf(userId), limit: maxLiveOrders };
+      const activity = { daily_activity: { used, limit }, live_orders };
+      return JSON.stringify({ kyc_tier: kycTier, ...activity, fees, rate_limits: rates });
     },
   });
 }
@@ -467,6 +469,7 @@ function serviceRoutes({ totals, tickets, unready, metrics }: RouteContext): Rou
     route({
       method: "POST",
       path: "/ws-tickets",
+      unverified: true,
       summary: "A ticket that opens one WebSocket within a minute, so that no token stands in a URL",
       access: "user",
       status: 201,

@@ -377,7 +377,7 @@ export const NewOAuthClient = closed({
 });
 
 const DailyActivity = closed({
-  used: money("notional of the fills of this UTC day and of the live orders"),
+  used: money("notional of this UTC day's buy fills and of live buys, and 1 USDC per set split today"),
   limit: money("what used may come to"),
 });
 export const user = {
@@ -628,6 +628,10 @@ export const Rate = closed(rateState);
 export const Limits = closed({
   kyc_tier: Type.Integer({ minimum: 0, maximum: 2 }),
   daily_activity: DailyActivity,
+  live_orders: closed({
+    used: Type.Integer({ minimum: 0, description: "orders accepted and not yet final" }),
+    limit: Type.Integer({ minimum: 0, description: "what used may come to; one more order is refused with 42204" }),
+  }),
   fees: closed({
     trading_fee: Type.Integer({ minimum: 0, description: "BPS of the notional, of a seller" }),
     maker_rebate: Type.Integer({ minimum: 0, description: "BPS of the notional, of orders placed with this token" }),

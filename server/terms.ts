@@ -18,7 +18,7 @@ const integer = (minimum: number, maximum: number, description: string) =>
   S.nullable(Type.Integer({ minimum, maximum, description }));
 const OF_NOTIONAL = "BPS of the notional";
 const terms = {
-  daily_limit: integer(0, MAX_MONEY_MICRO, "of activity a UTC day, micro-USDC"),
+  daily_limit: integer(0, MAX_MONEY_MICRO, "of daily activity (entries into positions) a UTC day, micro-USDC"),
   trading_fee: integer(0, MAX_OWN_RATE_BPS, OF_NOTIONAL),
   maker_rebate: integer(0, MAX_OWN_REBATE_BPS, OF_NOTIONAL),
   pat_rebate: integer(0, MAX_OWN_REBATE_BPS, OF_NOTIONAL),

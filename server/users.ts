@@ -4,7 +4,7 @@
  */
 import { TERM_NAMES, type UserTerms } from "../engine/journal/load.ts";
 import type { AccountWrite } from "../engine/journal/writes.ts";
-import { DAILY_ACTIVITY_LIMIT_MICRO } from "../engine/limits.ts";
+import { DAILY_ACTIVITY_LIMIT_MICRO, LIVE_ORDERS_OF_TIER } from "../engine/limits.ts";
 import { makerRebateBps, tradingFeeBps } from "../engine/money.ts";
 import type { User } from "./accounts.ts";
 import { badRequest } from "./errors.ts";
@@ -20,6 +20,11 @@ export function changeUser(user: User, changes: Changes): AccountWrite {
   if (reached) user.kycTier = 1;
   const all: Changes = reached ? { ...changes, kycTier: 1 } : changes;
   return { kind: "update", table: "users", id: user.id, set: all };
+}
+
+/** A registration that nobody confirmed: it can do nothing else. Accounts that operators made need not. */
+export function mustVerify({ emailVerifiedAt, role, isSeeded }: User): boolean {
+  return emailVerifiedAt === null && role !== "operator" && isSeeded !== true;
 }
 
 /**
@@ -54,4 +59,9 @@ export function changeTerms(user: User, changes: Partial<UserTerms>): AccountWri
 /** What the user may trade on a UTC day, micro-USDC. */
 export function dailyLimitOf({ dailyLimit, kycTier }: User): number {
   return dailyLimit ?? DAILY_ACTIVITY_LIMIT_MICRO[kycTier] ?? 0;
+}
+
+/** Orders that the user may have live at one time. */
+export function maxLiveOrdersOf({ maxLiveOrders, kycTier }: User): number {
+  return maxLiveOrders ?? LIVE_ORDERS_OF_TIER[kycTier] ?? 0;
 }

@@ -94,7 +94,7 @@ export function eventView(
 }
 
 /** Proposals and what became of the refused ones are found by their status, and shown nowhere else. */
-function isListed(market: Market): boolean {
+export function isListed(market: Market): boolean {
   return market.status !== MarketStatus.proposed && market.status !== MarketStatus.rejected;
 }
 

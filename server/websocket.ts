@@ -67,6 +67,8 @@ const EVENTS = "GET /me/events";
 const HEARTBEAT_PARTS = HEARTBEAT_MS / SOCKET_TICK_MS;
 /** Parts in which slow subscribers are looked for at a tick: in all of them twice a second. */
 const WATCHED_PARTS = HEARTBEAT_PARTS / 5;
+/** When an address with as many connections as it may have may try again, seconds. */
+const SOCKET_WAIT_S = 10;
 /** Above our own bound, for what one commit may bring at once; past it uWebSockets.js drops messages. */
 const SOCKET_BACKPRESSURE_BYTES = 64 * MAX_WS_BACKPRESSURE_BYTES;
 
@@ -171,6 +173,8 @@ export interface SocketOptions {
   readonly addressOf: AddressReader;
   /** Some peers' X-Forwarded-For counts. */
   readonly hasProxies: boolean;
+  /** Connections at one time. */
+  readonly maxSocketsPerAddress: number;
   readonly closed: () => ApiError | null;
 }
 
@@ -196,6 +200,8 @@ export class SocketHub implements Audience {
   private readonly waiting = new Set<SocketConnection>();
   private readonly mail = new OutgoingMail();
   private lastConnection = 0;
+  /** Connections, and those under way, by client address. */
+  private readonly byAddress = new Map<string, number>();
   private isFlushDue = false;
 
   constructor(options: SocketOptions) {
@@ -253,7 +259,7 @@ export class SocketHub implements Audience {
     const [key, extensions] = [req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-extensions")];
     const address = clientAddress(res, forwardedFor, this.options);
     const accept = (principal: Principal | null): void => {
-      if (reply.done) return;
+      if (reply.done) return this.releaseAddress(address);
       // Numbers of orders' connections are 32 bits; so many later no order of the first ones is left.
       this.lastConnection = (this.lastConnection % 0x7fff_ffff) + 1;
       const isPacked = protocol === "msgpack";
@@ -266,12 +272,38 @@ export class SocketHub implements Audience {
       const closed = this.closedWith();
       if (closed !== null) throw closed;
       if (this.connections.size >= MAX_WS_CONNECTIONS) throw overloaded("too many connections: try again");
+      this.claimAddress(address);
+    } catch (error) {
+      return reply.fail(error);
+    }
+    const fail = (error: unknown): void => {
+      this.releaseAddress(address);
+      reply.fail(error);
+    };
+    try {
       const found = token === null ? null : this.holderOf(token, address, Date.now());
       if (!(found instanceof Promise)) accept(found);
-      else found.then(accept).catch((error) => reply.fail(error));
+      else found.then(accept).catch(fail);
     } catch (error) {
-      reply.fail(error);
+      fail(error);
     }
+  }
+
+  /** Counts a connection until it is closed, or didn't come about. @throws ApiError 42900 beyond what one address may have */
+  private claimAddress({ client }: ClientAddress): void {
+    const count = this.byAddress.get(client) ?? 0;
+    const most = this.options.maxSocketsPerAddress;
+    if (count >= most) {
+      const text = `at most ${most} WebSocket connections from one IP address`;
+      throw new ApiError(ErrorKind.limitExceeded, text, SOCKET_WAIT_S);
+    }
+    this.byAddress.set(client, count + 1);
+  }
+
+  private releaseAddress({ client }: ClientAddress): void {
+    const left = this.byAddress.get(client)! - 1;
+    if (left === 0) this.byAddress.delete(client);
+    else this.byAddress.set(client, left);
   }
 
   /** @throws ApiError 40100, 2002, 40300, 42900 */
@@ -352,6 +384,7 @@ export class SocketHub implements Audience {
     connection.closed();
     replay?.ended();
     this.connections.delete(connection);
+    this.releaseAddress(connection.address);
     this.byHeartbeat[origin.connection.number % HEARTBEAT_PARTS]!.delete(connection);
     this.waiting.delete(connection);
     this.slow.delete(connection);

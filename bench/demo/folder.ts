@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { lockDataFolder } from "../../server/data-folder.ts";
+import { UNBOUNDED_TERMS } from "../support/terms.ts";
 import { EVENTS, MARKETS } from "./catalog.ts";
 
 /** What somebody tries the page with, and what decides at the desk. */
@@ -97,7 +98,13 @@ function seedOf({ password, operatorPassword, tokens }: Access, bots: readonly s
     users: [
       { email: PERSON, password, kyc_tier: 2, deposit: PERSON_DEPOSIT, pats: pats(nameOf(PERSON)) },
       { email: OPERATOR, password: operatorPassword, role: "operator" },
-      ...bots.map((name) => ({ email: emailOf(name), kyc_tier: 2, deposit: BOT_DEPOSIT, pats: pats(name) })),
+      ...bots.map((name) => ({
+        email: emailOf(name),
+        kyc_tier: 2,
+        terms: UNBOUNDED_TERMS,
+        deposit: BOT_DEPOSIT,
+        pats: pats(name),
+      })),
     ],
     events: EVENTS,
     markets: MARKETS.map(({ slug, question, description, category, event, closesInDays, outcomes }) => ({

@@ -11,6 +11,7 @@ import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { ClientFrames } from "../support/client-frames.ts";
 import { randomFrom } from "../support/random.ts";
 import { batchesOf, type Operations, operationId } from "../support/socket-load.ts";
+import { UNBOUNDED_TERMS } from "../support/terms.ts";
 
 export const MARKETS = 100;
 /** Users whose orders come over HTTP; each sells in one market only. The makers, over WebSockets, sell in all. */
@@ -59,6 +60,7 @@ export function seedOf(makers: readonly string[]): object {
     users: [...deposits].map(([name, deposit]) => ({
       email: emailOf(name),
       kyc_tier: 2,
+      terms: UNBOUNDED_TERMS,
       deposit,
       pats: [{ name: "bench", scopes: ["orders:write", "portfolio:read"], token: tokenOf(name) }],
     })),

@@ -1,13 +1,14 @@
 /**
  * The orders that the HTTP bench sends, the same for every client and server: of a hundred, 45 buys and 45 sells
  * that rest, and 5 of each that take the best order of the other side. Users and markets are many, notionals small, so
- * that no account runs out of money, shares or daily activity. One outcome of each market is traded: cheap sells of
+ * that no account runs out of money or shares. One outcome of each market is traded: cheap sells of
  * both would merge.
  */
 import { Side } from "../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
 import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { randomFrom } from "../support/random.ts";
+import { UNBOUNDED_TERMS } from "../support/terms.ts";
 
 export const USERS = 200;
 export const MARKETS = 100;
@@ -23,6 +24,7 @@ export const seed: object = {
   users: Array.from({ length: USERS }, (_, user) => ({
     email: `bench-${user}@example.com`,
     kyc_tier: 2,
+    terms: UNBOUNDED_TERMS,
     deposit: 2 * SETS * MICRO_PER_SHARE,
     pats: [{ name: "bench", scopes: ["orders:write", "portfolio:read"], token: tokenOf(user) }],
   })),

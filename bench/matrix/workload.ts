@@ -11,6 +11,7 @@ import { ClientFrames } from "../support/client-frames.ts";
 import type { ExchangeProcess } from "../support/exchange-process.ts";
 import { randomFrom } from "../support/random.ts";
 import { batchesOf, type Operations, operationId, SocketLoad } from "../support/socket-load.ts";
+import { UNBOUNDED_TERMS } from "../support/terms.ts";
 
 /** What a turn repeats: `+` rests, `x` takes, `-` cancels. */
 const PATTERN = "+-+-+-+-+-x";
@@ -52,6 +53,7 @@ export function seedOf({ markets, live }: Size): object {
     users: names.map((name) => ({
       email: `${name}@example.com`,
       kyc_tier: 2,
+      terms: UNBOUNDED_TERMS,
       deposit: 4 * Math.max(markets * sharesIn(markets), ORDERS_OF_HOLDER) * MICRO_PER_SHARE,
       pats: [{ name: "bench", scopes: ["orders:write", "portfolio:read"], token: tokenOf(name) }],
     })),

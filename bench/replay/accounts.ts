@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { Side } from "../../engine/constants.ts";
 import { MAX_MONEY_MICRO, MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
+import { UNBOUNDED_TERMS } from "../support/terms.ts";
 import { FolderError, type RecordedOrder, type Recording } from "./folder.ts";
 
 const SCOPES = ["markets:read", "orders:write", "portfolio:read"];
@@ -46,6 +47,7 @@ export function planAccounts(recording: Recording): Plan {
     users: users.map((_, i) => ({
       email: `${name}-${i + 1}@example.com`,
       kyc_tier: 2,
+      terms: UNBOUNDED_TERMS,
       deposit: deposits[i],
       pats: [{ name: "replay", scopes: SCOPES, token: tokens[i] }],
     })),

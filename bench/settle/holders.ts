@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { openDatabase } from "../../engine/journal/database.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
+import { MS_PER_DAY } from "../../engine/money.ts";
 
 export interface HoldersOptions {
   readonly marketId: number;
@@ -46,7 +47,8 @@ export function addHolders(path: string, { marketId, holders, tokens }: HoldersO
     run(`${each} INSERT INTO users (id, email, role, kyc_tier, created_at)
       SELECT @lastUser + k, 'holder-' || k || '@example.com', 'user', 2, @at FROM each`);
     run(
-      `${each} INSERT INTO accounts SELECT @lastUser + k, ${DEPOSIT} - ${setsSql} * ${MICRO_PER_SHARE}, 0, 0 FROM each`,
+      `${each} INSERT INTO accounts SELECT @lastUser + k, ${DEPOSIT} - ${setsSql} * ${MICRO_PER_SHARE},
+         ${Math.floor(AT / MS_PER_DAY)}, ${setsSql} * ${MICRO_PER_SHARE} FROM each`,
     );
     run(`${each} INSERT INTO entries (id, user_id, type, amount, balance_after, reference, created_at)
       SELECT @lastEntry + k, @lastUser + k, 'deposit', ${DEPOSIT}, ${DEPOSIT}, 'holder:' || k, @at FROM each`);

@@ -57,6 +57,7 @@ export class ExchangeProcess {
    */
   static async start({ dataDir, seed, settings = {}, nodeOptions = [] }: ExchangeOptions): Promise<ExchangeProcess> {
     const env: NodeJS.ProcessEnv = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, RATE_LIMITS: "off" };
+    env["MAX_SOCKETS_PER_ADDRESS"] = "100000";
     for (const name of SETTINGS) {
       const value = settings[name] ?? process.env[name];
       if (value !== undefined) env[name] = value;

@@ -181,13 +181,15 @@ export const INVARIANTS: readonly Invariant[] = [
        OR -f.amount * ${FULL_PRICE_BPS} > m.amount * ${MAX_MERGE_FEE_BPS} OR f.amount * ${FULL_PRICE_BPS} % m.amount <> 0)`,
   },
   {
-    name: "each account's activity = the notional of its fills of that day",
-    of: ["accounts", "fills"],
-    sql: `SELECT a.user_id, activity_day, activity_used, traded FROM accounts a
-     LEFT JOIN (SELECT f.user_id, sum(price * quantity * 100) AS traded FROM fills f
-       JOIN accounts d ON d.user_id = f.user_id AND d.activity_day = created_at / ${MS_PER_DAY} GROUP BY f.user_id) t
-       ON t.user_id = a.user_id
-     WHERE activity_used <> coalesce(traded, 0)`,
+    name: "each account's activity = the notional of its buys and what it split on its last day with either",
+    of: ["accounts", "fills", "entries"],
+    sql: `SELECT a.user_id, activity_day, activity_used, day, entered FROM accounts a
+     LEFT JOIN (SELECT user_id, max(day) AS day, entered FROM (
+       SELECT user_id, day, sum(amount) AS entered FROM (
+         SELECT user_id, created_at / ${MS_PER_DAY} AS day, price * quantity * 100 AS amount FROM fills WHERE side = 1
+         UNION ALL SELECT user_id, created_at / ${MS_PER_DAY}, -amount FROM entries WHERE type = 'split')
+       GROUP BY user_id, day) GROUP BY user_id) t ON t.user_id = a.user_id
+     WHERE activity_used <> coalesce(entered, 0) OR activity_day <> coalesce(day, 0)`,
   },
   {
     name: "each market's sets, settled ones included, come from mints and splits less merges",

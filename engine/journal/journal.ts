@@ -30,6 +30,7 @@ import { emptyWal } from "./database.ts";
 import { IdempotencyKeys, type KeptRequest } from "./idempotency-keys.ts";
 import { loadBuildersOfLiveOrders, loadLedger, loadUnreportedFills, loadUserRates, type UserTerms } from "./load.ts";
 import { OrderStates } from "./order-states.ts";
+import { OutcomeIds } from "./outcome-ids.ts";
 import { RowInserter } from "./row-inserter.ts";
 import type { CommittedTotals } from "./totals.ts";
 import { Updates } from "./updates.ts";
@@ -170,6 +171,7 @@ export class Journal {
   /** Outcomes of markets that can still have orders, and the markets that left their number. */
   private openOutcomes = 0;
   private readonly closedMarkets = new Set<number>();
+  private readonly outcomeIds: OutcomeIds;
   private readonly marketOf: Int32Array;
   private readonly firstOutcomeOf: Int32Array;
   private readonly outcomeCountOf: Uint8Array;
@@ -213,6 +215,7 @@ export class Journal {
     this.builderOf = new Int32Array(capacity + 1);
     this.touchOf = new Int32Array(capacity + 1);
     this.marketOf = new Int32Array(largestId + 1);
+    this.outcomeIds = new OutcomeIds(largestId);
     this.firstOutcomeOf = new Int32Array(largestId + 1);
     this.outcomeCountOf = new Uint8Array(largestId + 1);
     this.lastPrices = new Int32Array(largestId + 1);
@@ -247,6 +250,7 @@ export class Journal {
     this.builderOfRestored = loadBuildersOfLiveOrders(db);
     for (const market of state.markets) {
       this.addMarket(market.id, market.firstOutcomeId, market.outcomes);
+      this.outcomeIds.add(market.firstOutcomeId, market.outcomes);
       if (market.status === MarketStatus.open || market.status === MarketStatus.halted) {
         this.openOutcomes += market.outcomes;
       }
@@ -274,6 +278,8 @@ export class Journal {
       openMarket: (market) => {
         this.openOutcomes += this.outcomeCountOf[market]!;
       },
+      outcomeIds: this.outcomeIds,
+      forgetMarket: (market) => this.addMarket(market, 0, 0),
       outcomesOf: (market) => ({ first: this.firstOutcomeOf[market]!, count: this.outcomeCountOf[market]! }),
       markUser: (user) => this.users.add(user),
       markPosition: (position) => this.positions.add(position),
@@ -621,14 +627,14 @@ export class Journal {
     const count = this.outcomeCountOf[market]!;
     const split = R.kindOf(words[w]!) === R.EventKind.setsSplit;
     const before = this.ledger.balance(user);
-    let fee = 0;
     this.raiseTime(doubles, w);
-    if (split) this.ledger.split(user, market, first, count, quantity);
+    const at = doubles[(w >> 1) + R.D_AT]!;
+    let fee = 0;
+    if (split) this.ledger.split(user, market, first, count, quantity, at);
     else fee = this.ledger.merge(user, market, first, count, quantity, words[w + R.W_PRICE]!);
     const after = this.ledger.balance(user);
     this.begin();
     const id = ++this.lastEntryId;
-    const at = doubles[(w >> 1) + R.D_AT]!;
     doubles[(w >> 1) + R.D_FILL_ID] = id;
     const type = split ? "split" : "merge";
     const lastFill = this.chains.newestFill(user);
@@ -887,7 +893,7 @@ export class Journal {
       params[row] = user;
       params[row + 1] = ledger.balance(user);
       params[row + 2] = day;
-      params[row + 3] = ledger.fillsOfDay(user, day);
+      params[row + 3] = ledger.entriesOfDay(user, day);
     }
     this.users.clear();
     accountRows.flush();

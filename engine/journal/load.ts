@@ -313,6 +313,8 @@ export interface AccountRows {
   readonly socialIdentities: SocialIdentityRow[];
   /** Users that a seed made. */
   readonly seededUsers: number[];
+  /** Users with an unverified e-mail address who have a record of money all the same: an operator's doing. */
+  readonly fundedUsers: number[];
   /** Users whose terms a seed set. */
   readonly seededTerms: number[];
   /** Each address of a user, and when the last sign-in from there was; the last of all are the newest. */
@@ -427,6 +429,11 @@ export function loadAccounts(
     .prepare("SELECT family FROM sessions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?")
     .pluck();
   const seeded = db.prepare("SELECT subject FROM audit_log WHERE actor = 'seed' AND action = ?").pluck();
+  const funded = db
+    .prepare(
+      "SELECT id FROM users WHERE email_verified_at IS NULL AND EXISTS (SELECT 1 FROM entries WHERE user_id = users.id)",
+    )
+    .pluck();
   return {
     users: rows<UserRow>("users", ["id", "email", "role", "kycTier", "createdAt", ...user], ""),
     tokens: rows<TokenRow>("personal_access_tokens", [...made, ...token], "WHERE revoked_at IS NULL"),
@@ -457,6 +464,7 @@ export function loadAccounts(
     ),
     socialIdentities: rows<SocialIdentityRow>("social_identities", ["userId", "issuer", "subject"], ""),
     seededUsers: seeded.all("user.create") as number[],
+    fundedUsers: funded.all() as number[],
     seededTerms: seeded.all("user.set_terms") as number[],
     signIns: (db.prepare(SIGN_INS).all(signIns) as SignInRow[]).reverse(),
   };

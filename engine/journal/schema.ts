@@ -402,5 +402,42 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX merge_fees ON entries (user_id) WHERE type = 'fee';
   -- order_updates.expires_at: the order's then, ms (0: never; null: from before this column, when it never changed).
   ALTER TABLE order_updates ADD COLUMN expires_at INTEGER;
+
+  -- accounts.activity_used counts entries from now on: buys' notional and 1 USDC per set split, of the account's last UTC
+  -- day (activity_day, days since the epoch) with either. Sells counted before, splits did not.
+  CREATE TEMP TABLE entered AS SELECT user_id, max(day) AS day, used FROM (
+    SELECT user_id, day, sum(amount) AS used FROM (
+      SELECT user_id, created_at / 86400000 AS day, price * quantity * 100 AS amount FROM fills WHERE side = 1
+      UNION ALL SELECT user_id, created_at / 86400000, -amount FROM entries WHERE type = 'split')
+    GROUP BY user_id, day) GROUP BY user_id;
+  CREATE INDEX temp.entered_by_user ON entered (user_id);
+  UPDATE accounts SET
+    activity_day = coalesce((SELECT day FROM temp.entered e WHERE e.user_id = accounts.user_id), 0),
+    activity_used = coalesce((SELECT used FROM temp.entered e WHERE e.user_id = accounts.user_id), 0);
+  DROP TABLE temp.entered;
+
+  -- Ids of accounts that were deleted: given out again once all the others are.
+  CREATE TABLE free_user_ids (id INTEGER PRIMARY KEY) STRICT;
+  -- What an account leaves is found by these when it is deleted.
+  CREATE INDEX tokens_by_user ON personal_access_tokens (user_id);
+  CREATE INDEX sessions_by_user ON sessions (user_id);
+  CREATE INDEX sessions_by_grant ON sessions (grant_id) WHERE grant_id IS NOT NULL;
+  CREATE INDEX email_tokens_by_user ON email_tokens (user_id);
+  CREATE INDEX applications_by_user ON identity_applications (user_id);
+  CREATE INDEX clients_by_user ON oauth_clients (user_id);
+  CREATE INDEX grants_by_user ON oauth_grants (user_id);
+  CREATE INDEX grants_by_client ON oauth_grants (client_id);
+  CREATE INDEX identities_by_user ON social_identities (user_id);
+
+  -- What is over is swept away by these. Of clients that were removed nothing is kept until then but their ids.
+  CREATE INDEX revoked_tokens ON personal_access_tokens (id) WHERE revoked_at IS NOT NULL;
+  CREATE INDEX revoked_grants ON oauth_grants (id) WHERE revoked_at IS NOT NULL;
+  CREATE INDEX removed_clients ON oauth_clients (id) WHERE deleted_at IS NOT NULL;
+  CREATE INDEX used_email_tokens ON email_tokens (id) WHERE used_at IS NOT NULL;
+  UPDATE oauth_clients SET name = '', redirect_uris = '', secret_hash = NULL WHERE deleted_at IS NOT NULL;
+
+  -- Outcomes of refused proposals have ids of their own (2^30 + market_id * 32 + position): those that they had are free.
+  UPDATE outcomes SET id = 1073741824 + market_id * 32 + position
+    WHERE market_id IN (SELECT id FROM markets WHERE status = 6);
   `,
 ];

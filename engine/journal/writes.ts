@@ -12,6 +12,7 @@ import {
   LAST_PROPOSED_OUTCOME_ID,
   MAX_ACTIVE_BOOKS,
   MAX_OUTCOME_ID,
+  MAX_SWEPT_ROWS,
   MAX_USERS,
   SEED_REFERENCE,
 } from "../limits.ts";
@@ -27,9 +28,11 @@ import {
   type SessionRow,
   type SocialIdentityRow,
   TERM_NAMES,
+  USUAL_TERMS,
   type UserTerms,
   type WithdrawalRow,
 } from "./load.ts";
+import { type OutcomeIds, refusedOutcomeId } from "./outcome-ids.ts";
 import { RowInserter } from "./row-inserter.ts";
 import { indexedWords } from "./search-words.ts";
 
@@ -54,8 +57,8 @@ interface PlainTables {
   approvals: keyof ApprovalRow | "endedAt";
   second_factors: keyof SecondFactorRow | "removedAt";
   recovery_codes: keyof RecoveryCodeRow | "createdAt" | "endedAt";
-  /** Of a proposal that is refused. */
-  markets: "status" | "decisionNote" | "decidedAt";
+  /** While no exchange runs: the engine's events write it. */
+  markets: "status";
 }
 
 /** A new row; `created` of its result is false where one with the same key is there. */
@@ -80,6 +83,8 @@ export type AccountWrite =
       phoneVerifiedAt: number | null;
       at: number;
     }
+  /** An account without any record of money, and all that it left. Changes nothing where money was ever there. */
+  | { kind: "deleteUser"; userId: number }
   | {
       kind: "createToken";
       userId: number;
@@ -105,6 +110,8 @@ export type AccountWrite =
       note: string | null;
       at: number;
     }
+  /** Takes away a slice of the rows that are over: tokens, links, grants and clients, and sessions ended before a time (ms). */
+  | { kind: "sweep"; endedBefore: number; at: number }
   | ({ kind: "setTerms"; userId: number } & UserTerms)
   | { kind: "createEvent"; slug: string; title: string; category: string | null; closesAt: number | null; at: number }
   | {
@@ -123,6 +130,8 @@ export type AccountWrite =
     }
   /** A proposal is approved: trading begins. */
   | { kind: "openMarket"; marketId: number; note: string | null; at: number }
+  /** A proposal is refused: the ids of its outcomes are free. */
+  | { kind: "refuseMarket"; marketId: number; note: string | null; at: number }
   | {
       kind: "describeMarket";
       marketId: number;
@@ -194,6 +203,9 @@ export interface WriteContext {
   openOutcomes(): number;
   /** Trading begins in the market. */
   openMarket(marketId: number): void;
+  readonly outcomeIds: OutcomeIds;
+  /** The market never trades. */
+  forgetMarket(marketId: number): void;
   /** The first outcome of a market and their number. */
   outcomesOf(marketId: number): { readonly first: number; readonly count: number };
   markUser(userId: number): void;
@@ -240,13 +252,95 @@ export function prepareAudit(db: Database.Database): (entry: AuditEntry, subject
   };
 }
 
+/** The ids of users: fresh ones, and when there are no more, those of deleted accounts. */
+function prepareUserIds(db: Database.Database) {
+  const last = db
+    .prepare("SELECT max(coalesce(max(id), 0), coalesce((SELECT max(id) FROM free_user_ids), 0)) FROM users")
+    .pluck();
+  const firstFree = db.prepare("SELECT min(id) FROM free_user_ids").pluck();
+  const remove = db.prepare("DELETE FROM free_user_ids WHERE id = ?");
+  const add = db.prepare("INSERT INTO free_user_ids VALUES (?)");
+  return {
+    /** Null where every id is somebody's. */
+    take(): number | null {
+      const fresh = Number(last.get()) + 1;
+      if (fresh <= MAX_USERS) return fresh;
+      const id = firstFree.get();
+      if (id === null) return null;
+      remove.run(id);
+      return Number(id);
+    },
+    free: (id: number): void => void add.run(id),
+  };
+}
+
+/** Tables of money and trading, and the audit log: an account that is in the former stays, the latter keeps its lines. */
+const KEPT_TABLES = new Set([
+  ...["audit_log", "entries", "orders", "fills", "positions", "order_updates", "update_marks", "newest_of_user"],
+  "withdrawals",
+]);
+
+/** Answers a function that deletes an account, and its rows in every table that names users; false where it has money. */
+function prepareDeletion(db: Database.Database, context: WriteContext): (userId: number) => boolean {
+  const hasMoney = db.prepare("SELECT EXISTS (SELECT 1 FROM entries WHERE user_id = ?)").pluck();
+  const tables = db
+    .prepare(
+      `SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'user_id'
+       WHERE m.type = 'table' ORDER BY m.name`,
+    )
+    .pluck()
+    .all() as string[];
+  const granted = "SELECT id FROM oauth_grants WHERE client_id IN (SELECT id FROM oauth_clients WHERE user_id = ?)";
+  const statements = [
+    `DELETE FROM sessions WHERE grant_id IN (${granted})`,
+    "DELETE FROM oauth_grants WHERE client_id IN (SELECT id FROM oauth_clients WHERE user_id = ?)",
+    ...tables.filter((name) => !KEPT_TABLES.has(name)).map((name) => `DELETE FROM ${name} WHERE user_id = ?`),
+    "DELETE FROM users WHERE id = ?",
+  ].map((sql) => db.prepare(sql));
+  return (userId) => {
+    if (hasMoney.get(userId) === 1 || context.newestFill(userId) !== 0) return false;
+    let changes = 0;
+    for (const statement of statements) ({ changes } = statement.run(userId));
+    context.setTerms(userId, USUAL_TERMS);
+    return changes > 0;
+  };
+}
+
+/**
+ * Answers a function that deletes some rows of each kind that are over, those first that others refer to, and answers how
+ * many. The newest row of a table stays, so that its id is not given out again.
+ */
+function prepareSweep(db: Database.Database): (endedBefore: number, at: number) => number {
+  const rows = (table: string, over: string): string =>
+    `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} t WHERE ${over}
+       AND id < (SELECT max(id) FROM ${table}) ORDER BY id LIMIT ${MAX_SWEPT_ROWS})`;
+  const noSession = "NOT EXISTS (SELECT 1 FROM sessions WHERE grant_id = t.id)";
+  const noGrant = "NOT EXISTS (SELECT 1 FROM oauth_grants WHERE client_id = t.id)";
+  const statements = [
+    rows("sessions", "ended_at < @endedBefore").replace("ORDER BY id", ""),
+    rows("sessions", "ended_at IS NULL AND expires_at < @endedBefore").replace("ORDER BY id", ""),
+    rows("email_tokens", "used_at IS NOT NULL"),
+    rows("email_tokens", "used_at IS NULL AND expires_at < @at").replace("ORDER BY id", ""),
+    rows("personal_access_tokens", "revoked_at IS NOT NULL"),
+    rows("oauth_grants", `revoked_at IS NOT NULL AND ${noSession}`),
+    rows("oauth_clients", `deleted_at IS NOT NULL AND ${noGrant}`),
+  ].map((sql) => db.prepare(sql));
+  return (endedBefore, at) => {
+    let count = 0;
+    for (const statement of statements) count += statement.run({ endedBefore, at }).changes;
+    return count;
+  };
+}
+
 /** Prepares the statements of all kinds of write. The answer applies one inside the caller's transaction. */
 export function prepareWrites(db: Database.Database, context: WriteContext): ApplyWrite {
   const userByEmail = db.prepare("SELECT id FROM users WHERE email = ?").pluck();
-  const lastUser = db.prepare("SELECT coalesce(max(id), 0) FROM users").pluck();
+  const users = prepareUserIds(db);
+  const deleteUser = prepareDeletion(db, context);
+  const sweep = prepareSweep(db);
   const insertUser = db.prepare(
-    `INSERT INTO users (email, role, kyc_tier, password_hash, email_verified_at, phone_verified_at, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO users (id, email, role, kyc_tier, password_hash, email_verified_at, phone_verified_at, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertAccount = db.prepare("INSERT INTO accounts VALUES (?, 0, 0, 0)");
   const tokenByHash = db.prepare("SELECT id FROM personal_access_tokens WHERE token_hash = ?").pluck();
@@ -274,7 +368,11 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
        created_at) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
   );
   const insertMarketWords = db.prepare("INSERT INTO market_words (rowid, words) VALUES (?, ?)");
-  const lastOutcome = db.prepare("SELECT coalesce(max(id), 0) FROM outcomes").pluck();
+  const lastMarket = db.prepare("SELECT coalesce(max(id), 0) FROM markets").pluck();
+  const refuseMarket = db.prepare(
+    `UPDATE markets SET status = ${MarketStatus.rejected}, decided_at = ?, decision_note = ? WHERE id = ?`,
+  );
+  const renumberOutcomes = db.prepare("UPDATE outcomes SET id = ? + position WHERE market_id = ?");
   const firstOutcome = db.prepare("SELECT min(id) FROM outcomes WHERE market_id = ?").pluck();
   const insertOutcome = db.prepare("INSERT INTO outcomes VALUES (?, ?, ?, ?, NULL, 0, NULL)");
   const marketStatus = db.prepare("SELECT status FROM markets WHERE id = ?").pluck();
@@ -379,13 +477,22 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
       case "createUser": {
         const found = userByEmail.get(write.email);
         if (found !== undefined) return existing(found);
-        if (Number(lastUser.get()) >= MAX_USERS) throw new WriteRefused("the exchange has no more users than that");
+        const id = users.take();
+        if (id === null) throw new WriteRefused("the exchange has no more users than that");
         const { email, role, kycTier, passwordHash, emailVerifiedAt, phoneVerifiedAt, at } = write;
-        const run = insertUser.run(email, role, kycTier, passwordHash, emailVerifiedAt, phoneVerifiedAt, at);
-        const id = Number(run.lastInsertRowid);
+        insertUser.run(id, email, role, kycTier, passwordHash, emailVerifiedAt, phoneVerifiedAt, at);
         insertAccount.run(id);
         context.ledger.restoreAccount(id, 0, 0, 0);
         return { id, created: true };
+      }
+      case "sweep": {
+        const swept = sweep(write.endedBefore, write.at);
+        return { id: swept, created: swept > 0 };
+      }
+      case "deleteUser": {
+        const created = deleteUser(write.userId);
+        if (created) users.free(write.userId);
+        return { id: write.userId, created };
       }
       case "createToken": {
         const found = tokenByHash.get(write.tokenHash);
@@ -451,12 +558,13 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
       case "createMarket": {
         const found = marketBySlug.get(write.slug);
         if (found !== undefined) return { ...existing(found), firstOutcomeId: Number(firstOutcome.get(found)) };
-        const first = Number(lastOutcome.get()) + 1;
         const isOpen = write.proposedBy === null;
-        if (first + write.outcomes.length - 1 > (isOpen ? LAST_OUTCOME_ID : LAST_PROPOSED_OUTCOME_ID)) {
+        const last = isOpen ? LAST_OUTCOME_ID : LAST_PROPOSED_OUTCOME_ID;
+        if (isOpen) checkRoom(write.outcomes.length);
+        const first = Number(lastMarket.get()) < last ? context.outcomeIds.take(write.outcomes.length, last) : null;
+        if (first === null) {
           throw new WriteRefused(`the exchange holds no more ${isOpen ? "markets" : "proposals"} than that`);
         }
-        if (isOpen) checkRoom(write.outcomes.length);
         const run = insertMarket.run(
           write.slug,
           write.question,
@@ -484,6 +592,16 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         checkRoom(context.outcomesOf(marketId).count);
         openMarket.run({ marketId, note, at });
         context.openMarket(marketId);
+        return { id: marketId, created: true };
+      }
+      case "refuseMarket": {
+        const { marketId, note, at } = write;
+        check(marketStatus.get(marketId) === MarketStatus.proposed, "only a proposal is refused");
+        const { first, count } = context.outcomesOf(marketId);
+        refuseMarket.run(at, note, marketId);
+        renumberOutcomes.run(refusedOutcomeId(marketId), marketId);
+        context.outcomeIds.free(first, count);
+        context.forgetMarket(marketId);
         return { id: marketId, created: true };
       }
       case "describeMarket": {

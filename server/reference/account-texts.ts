@@ -325,6 +325,7 @@ export const ACCOUNT_TEXTS: OperationTexts = {
     response: {
       kyc_tier: 1,
       daily_activity: { used: 42_000_000, limit: 100_000_000 },
+      live_orders: { used: 12, limit: 500 },
       fees: { trading_fee: 150, maker_rebate: 10, merge_fee: 0 },
       rate_limits: [{ route: "POST /orders", scope: "user", limit: 30, remaining: 29, reset: 60 }],
     } satisfies Static<typeof S.Limits>,

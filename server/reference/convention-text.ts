@@ -21,8 +21,9 @@ export const ERROR_TABLE = `
 | 404 | 4040 | no such resource or path; another user's order too |
 | 405 | 40500 | known path, other method (\`Allow\`) |
 | 409 | 40900 | a name that is in use, or a state that doesn't allow it |
-| 422 | 42201, 42202, 42203 | insufficient balance; insufficient shares; market not open for trading |
-| 429 | 42900 | rate limit or daily activity exceeded (\`Retry-After\`) |
+| 422 | 42201, 42202, 42203, 42204 | insufficient balance; insufficient shares; market not open for trading; the account already has its maximum number of live orders |
+| 429 | 42900 | rate limit exceeded (\`Retry-After\`) |
+| 429 | 42901 | the request would exceed the daily activity; \`Retry-After\` counts to 00:00 UTC, \`msg\` states what is used, the limit and what the order adds |
 | 500 | 50000 | internal error, or no response in time: it may have been done, check before you retry (\`trace_id\`) |
 | 503 | 50300 | overloaded, starting, stopping or stopped: the request had no effect (\`Retry-After\`, \`trace_id\`) |
 `.trim();

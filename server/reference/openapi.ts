@@ -145,7 +145,8 @@ function accessText({ access, knowsHolder, tokens, scope, orScope, minTier, oaut
   return `${kinds}${who}${withScope}${minTier === 0 ? "" : `; KYC tier ${minTier} or more`}.`;
 }
 
-const { user, address, orderUser, orderAddress, authIdentifier, refreshAddress } = DEFAULT_RATE_LIMITS;
+const { user, address, orderUser, orderAddress, authIdentifier, refreshAddress, registrationAddress } =
+  DEFAULT_RATE_LIMITS;
 /** As the exchange is set up unless its operator says otherwise. */
 const RATE_TEXTS: Readonly<Record<RateClass, string>> = {
   default: `Rate limit: ${user} a minute for a user, without a token ${address} for an address.`,
@@ -155,6 +156,7 @@ const RATE_TEXTS: Readonly<Record<RateClass, string>> = {
     `signed in during the last 30 days; ${address} for an IP address.`,
   mail: `Rate limit: ${authIdentifier} a minute for an e-mail address, ${address} for an IP address.`,
   refresh: `Rate limit: ${refreshAddress} a minute for an IP address.`,
+  registration: `Rate limit: ${registrationAddress} a minute for an IP address.`,
   none: "",
 };
 
@@ -432,17 +434,22 @@ const RESPONSES: Readonly<Record<number, ErrorText>> = {
   },
   422: {
     name: "Unprocessable",
-    description: "Balance or shares don't suffice, or the market is not open.",
+    description:
+      "Balance or shares don't suffice, the market is not open, or the account has its maximum number of live orders.",
     examples: {
       42201: "needs 42000000 micro-USDC, 1000000 are available",
       42202: "needs 100 shares, 40 are available",
       42203: "the market is closed",
+      42204: "the account has 500 of at most 500 live orders: cancel some first",
     },
   },
   429: {
     name: "LimitExceeded",
     description: "A rate limit or the daily activity is exceeded.",
-    examples: { 42900: "at most 30 requests a minute" },
+    examples: {
+      42900: "at most 30 requests a minute",
+      42901: "daily activity: 90000000 of 100000000 micro-USDC are used, the order adds 42000000",
+    },
   },
   500: {
     name: "Internal",

@@ -8,14 +8,15 @@ export function explain(error: unknown): string {
   const soon = retryAfter === null ? "in a moment" : wait(retryAfter);
   if (status === 0)
     return "The exchange can't be reached. Check your connection, and before you send something again, whether it was done.";
-  if (code === 42900 && /daily activity/i.test(message)) {
-    return "That would go over your daily limit. It is raised by verifying your identity, and starts anew at 00:00 UTC.";
+  if (code === 42901) {
+    return "That would go over your daily limit for buying. You can still sell. It resets at 00:00 UTC; verifying your identity raises it.";
   }
   if (code === 42900) return `That was too often. Try again ${soon}.`;
   if (code === 42201 && /the house has/.test(message)) return "The house doesn't have that much.";
   if (code === 42201) return "Your available balance isn't enough for this.";
   if (code === 42202) return "You don't have that many shares free to sell. Open sell orders hold theirs.";
   if (code === 42203) return "This market isn't open for trading at the moment.";
+  if (code === 42204) return "You have as many open orders as your account may have. Cancel one first.";
   if (code === 2002) return "Your session has expired. Sign in again.";
   if (code === 50300) return `The exchange is busy or starting. Nothing was done; try again ${soon}.`;
   if (status >= 500)

@@ -338,9 +338,9 @@ test("what restarts must keep: sequences, client order ids, activity, what a cra
   expect(await user.order(cut.id)).toMatchObject({ status: "canceled", reason: "operator", remaining: 100 });
   expect(await user.balance()).toMatchObject({ held: placed.price * placed.quantity * 100 });
   expect(await user.place({ ...terms, price: 10 })).toEqual(placed);
-  // Half of 100 USDC is used: a quarter by fills, a quarter by what still lives.
+  // Half of 100 USDC is used: a quarter by what was bought, a quarter by what still lives.
   const over = { ...terms, price: 5_001, client_order_id: "over" };
-  expect(await small.request("POST", "/orders", { body: over })).toMatchObject({ status: 429, code: 42900 });
+  expect(await small.request("POST", "/orders", { body: over })).toMatchObject({ status: 429, code: 42901 });
   expect(await user.request("POST", "/orders", { body: terms })).toMatchObject({ status: 409, code: 40900 });
   for (const [index, code] of [0, 2002, 40100].entries()) {
     const holder = new Client(server, tokenOf("tokens", index));

@@ -118,7 +118,9 @@ test("every command of the documents is one", async () => {
     for (const [call, script] of text.matchAll(/npm run (?:-s )?([a-z]+)/g)) {
       if (!(script! in scripts)) unknown.push(`${document}: ${call}`);
     }
-    for (const [call, command] of text.matchAll(/(?:npm run admin --|dist\/admin\.js)\s+([a-z]+(?:-[a-z]+)*(?: [a-z]+)?)/g)) {
+    for (const [call, command] of text.matchAll(
+      /(?:npm run admin --|dist\/admin\.js)\s+([a-z]+(?:-[a-z]+)*(?: [a-z]+)?)/g,
+    )) {
       const [first] = command!.split(" ");
       if (first !== "help" && !help.includes(`\n  ${first} `) && !help.includes(`\n  ${first}\n`))
         unknown.push(`${document}: ${call}`);

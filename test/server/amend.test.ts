@@ -395,21 +395,21 @@ describe("funds", () => {
     // Tier 1: 100 USDC a day. 100 at 5000, then 50 more in another order.
     const [up, market, id] = await place("active-up", 5_000, 100);
     await up.place(terms(market, 0, BUY, 100, 100));
-    await expectRefused(patch(up, id, { price: 9_901 }), 429, 42900);
+    await expectRefused(patch(up, id, { price: 9_901 }), 429, 42901);
     await amend(up, id, { price: 9_900 });
-    await expectRefused(patch(up, id, { quantity: 101 }), 429, 42900);
+    await expectRefused(patch(up, id, { quantity: 101 }), 429, 42901);
     await amend(up, id, { price: 100 });
     // 50 of 100 live; 4000 with 100 + n shares: 50 + n * 0.4 up to 100.
     const [down, , downId] = await place("active-down", 5_000, 100);
-    await expectRefused(patch(down, downId, { price: 4_000, quantity: 226 }), 429, 42900);
+    await expectRefused(patch(down, downId, { price: 4_000, quantity: 226 }), 429, 42901);
     await amend(down, downId, { price: 4_000, quantity: 225 });
     expect(await down.balance()).toMatchObject({ held: 90 * USDC });
+    // A sale is no activity, whatever it becomes.
     const [seller, sold] = [world.client("active-sell"), world.market()];
-    await world.split(seller, sold, 200);
-    const sale = await seller.place(terms(sold, 0, SELL, 5_000, 100));
-    await expectRefused(patch(seller, sale.id, { price: 5_001, quantity: 200 }), 429, 42900);
-    await amend(seller, sale.id, { price: 5_000, quantity: 200 });
-    expect(await seller.position(sold.outcomes[0]!)).toMatchObject({ held: 200 });
+    await world.split(seller, sold, 100);
+    const sale = await seller.place(terms(sold, 0, SELL, 5_000, 50));
+    await amend(seller, sale.id, { price: 9_999, quantity: 100 });
+    expect(await seller.position(sold.outcomes[0]!)).toMatchObject({ held: 100 });
   });
 });
 

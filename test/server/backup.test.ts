@@ -42,7 +42,13 @@ afterEach(async () => {
 
 async function startWorld(users: number, markets: readonly number[] = [2]): Promise<World> {
   const named = { maker: { password: PASSWORD } };
-  const world = await World.start({ users, markets, named, env: { PUBLIC_URL } });
+  const world = await World.start({
+    users,
+    usersTerms: { max_live_orders: 200_000 },
+    markets,
+    named,
+    env: { PUBLIC_URL },
+  });
   started.push(world.server);
   return world;
 }

@@ -102,7 +102,7 @@ describe.each([1, 3])("with ENGINE_THREADS=%i", (threads) => {
         [{ ...place(market, 0, BUY, 1, 1), time_in_force: "gtd", expires_at: 1 }, 40000, /expires_at/],
         [{ ...place(market, 0, BUY, 1, 1), market_id: 999_999 }, 4040, /market/],
         [place(market, 0, SELL, 1, 1), 42202, /./],
-        [place(market, 0, BUY, 5_000, 1_000_000_000), 42900, /activity/],
+        [place(market, 0, BUY, 5_000, 1_000_000_000), 42901, /activity/],
         [{ op: "cancel" }, 40000, /id/],
         [{ op: "cancel", id: 1, client_order_id: "a" }, 40000, /id/],
         [{ op: "cancel", id: "1" }, 40000, /id/],
@@ -215,7 +215,7 @@ describe.each([1, 3])("with ENGINE_THREADS=%i", (threads) => {
         place(market, 0, BUY, 1_000, 800),
         place(market, 0, BUY, 1, 1),
       ]);
-      expect(codesOf(activity)).toEqual([0, 0, 42900]);
+      expect(codesOf(activity)).toEqual([0, 0, 42901]);
       const poor = world.client("five-b");
       const first = await poor.place(terms(market, 1, BUY, 5_000, 10));
       // Money that a self-trade sets free is known a commit later too.

@@ -14,7 +14,7 @@ import {
 } from "./support/candles.ts";
 import { expectSoundDatabase } from "./support/checks.ts";
 import type { Client, TradeJson } from "./support/client.ts";
-import { withDatabase } from "./support/data-dir.ts";
+import { RECOUNT_ACTIVITY, withDatabase } from "./support/data-dir.ts";
 import { Random } from "./support/random.ts";
 import { alone, BUY, expectRefused, SELL } from "./support/trading.ts";
 import { type TestMarket, World } from "./support/world.ts";
@@ -186,7 +186,7 @@ test("stay over kill -9 under trade, count nothing twice, and are there when the
           (SELECT id AS at, ntile(3) OVER (ORDER BY id) AS third FROM fills) WHERE at = id));
         UPDATE entries SET created_at = coalesce(
           (SELECT max(created_at) FROM fills WHERE fills.id < entries.id), created_at - ${4 * DAY_MS});
-        UPDATE accounts SET activity_used = 0;
+        ${RECOUNT_ACTIVITY};
         DELETE FROM candles; UPDATE meta SET value = 0 WHERE key = 'candles_fill'`);
       db.prepare("UPDATE markets SET status = 3 WHERE id = ?").run(quiet.id);
     });

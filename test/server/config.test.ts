@@ -121,7 +121,15 @@ describe("a wrong value names its variable", () => {
 test("rate limits are switched off, or overridden one by one", () => {
   expect(readConfig({ RATE_LIMITS: "off" }).rateLimits).toBeNull();
   expect(readConfig({ RATE_LIMITS: "{}" }).rateLimits).toEqual(DEFAULT_RATE_LIMITS);
-  const all = { user: 1, address: 2, order_user: 3, order_address: 4, auth_identifier: 5, refresh_address: 1e9 };
+  const all = {
+    user: 1,
+    address: 2,
+    order_user: 3,
+    order_address: 4,
+    auth_identifier: 5,
+    refresh_address: 1e9,
+    registration_address: 7,
+  };
   expect(readConfig({ RATE_LIMITS: JSON.stringify(all) }).rateLimits).toEqual({
     user: 1,
     address: 2,
@@ -129,6 +137,7 @@ test("rate limits are switched off, or overridden one by one", () => {
     orderAddress: 4,
     authIdentifier: 5,
     refreshAddress: 1e9,
+    registrationAddress: 7,
   });
   expect(readConfig({ RATE_LIMITS: '{"order_user":300}' }).rateLimits).toEqual({
     ...DEFAULT_RATE_LIMITS,

@@ -277,7 +277,7 @@ describe("ids", () => {
     const body = terms(market, 0, BUY, 5_000, 4, id);
     await expectRefused(post(user, { ...body, quantity: 7 }), 422, 42201);
     await expectRefused(post(user, { ...body, side: SELL }), 422, 42202);
-    await expectRefused(post(user, { ...body, quantity: 1_000_000_000 }), 429, 42900);
+    await expectRefused(post(user, { ...body, quantity: 1_000_000_000 }), 429, 42901);
     await expectRefused(post(user, { ...body, expires_at: 1 }), 400, 40000);
     await expectRefused(post(user, { ...body, time_in_force: "gtd", expires_at: 1 }), 400, 40000);
     await expectRefused(post(user, { ...body, market_id: 999_999 }), 404, 4040);

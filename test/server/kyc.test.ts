@@ -52,7 +52,7 @@ async function expectUsed(user: Client, used: number): Promise<void> {
 /** Refused for the day's activity: nothing is held, nothing stands, and the wait is until the next UTC day. */
 async function expectOverLimit(user: Client, ask: () => Promise<Answer>): Promise<void> {
   const before = [await user.balance(), await activity(user), await user.all<OrderJson>("/orders")];
-  const answer = await expectRefused(ask(), 429, 42900, /daily activity/);
+  const answer = await expectRefused(ask(), 429, 42901, /daily activity/);
   const untilMidnight = (DAY_MS - (Date.now() % DAY_MS)) / 1_000;
   const wait = Number(answer.headers["retry-after"]);
   expect([wait, Math.abs(wait - untilMidnight) <= 3]).toEqual([wait, true]);
@@ -73,7 +73,7 @@ describe("on one server", () => {
   let world: World;
   beforeAll(async () => {
     const person = (tier: number, deposit = 1_000 * USDC) => ({ tier, deposit });
-    const named = Object.fromEntries(Array.from({ length: 16 }, (_, n) => [`small${n}`, person(1)]));
+    const named = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`small${n}`, person(1)]));
     const named0 = { none: person(0), rising: { ...person(0), password: PASSWORD } };
     const large = { large: person(2, 100_000 * USDC) };
     world = await World.start({ users: 8, named: { ...named, ...named0, ...large }, markets: Array(20).fill(2) });
@@ -166,7 +166,7 @@ describe("on one server", () => {
     await bot.place(data);
     expect(await activity(bot)).toEqual({ used: TIER_1, limit: TIER_1 });
     const refused = await socket.ask({ op: "order.place", data: { ...data, price: 1, quantity: 1 } });
-    expect(refused).toMatchObject({ code: 42900, data: null, msg: expect.stringMatching(/daily activity/) });
+    expect(refused).toMatchObject({ code: 42901, data: null, msg: expect.stringMatching(/daily activity/) });
     await expectOverLimit(bot, () => post(bot, { ...data, price: 1, quantity: 1 }));
     await socket.close();
     person.close();
@@ -195,52 +195,81 @@ describe("on one server", () => {
     }
   });
 
-  test("sells count as buys do, and making sets counts for nothing", async () => {
+  test("splits count 1 USDC a set, for the day; sells and merges count for nothing and give nothing back", async () => {
     await awayFromMidnight(TEST_MS);
     const [user, market] = [small(), world.market()];
-    await world.split(user, market, 300);
-    await expectUsed(user, 0);
-    await user.place(terms(market, 0, SELL, 9_000, 100));
-    await expectUsed(user, 90 * USDC);
-    await expectOverLimit(user, () => post(user, terms(market, 1, SELL, 9_000, 12)));
-    await expectOverLimit(user, () => post(user, terms(market, 1, BUY, 101, 1_000)));
-    await user.place(terms(market, 1, BUY, 100, 1_000));
+    const split = (quantity: number) =>
+      user.request("POST", "/wallet/split", { body: { market_id: market.id, quantity } });
+    await expectOverLimit(user, () => split(101));
+    await world.split(user, market, 60);
+    await expectUsed(user, 60 * USDC);
+    await expectOverLimit(user, () => split(41));
+    await expectOverLimit(user, () => post(user, terms(market, 1, BUY, 4_001, 100)));
+    await user.place(terms(market, 1, BUY, 4_000, 100));
     await expectUsed(user, 100 * USDC);
-    await user.data("POST", "/wallet/merge", { market_id: market.id, quantity: 200 });
+    await expectOverLimit(user, () => split(1));
+    // Out of the position: nothing of it counts, however much is used.
+    await user.place(terms(market, 0, SELL, 9_000, 20));
+    await user.data("POST", "/wallet/merge", { market_id: market.id, quantity: 40 });
     await expectUsed(user, 100 * USDC);
-    expect((await user.position(market.outcomes[0]!))?.held).toBe(100);
     expect(await cancelAll(user)).toHaveLength(2);
-    await expectUsed(user, 0);
+    await expectUsed(user, 60 * USDC);
+    // Split again, of what the merge paid out: entries count each time.
+    await expectOverLimit(user, () => split(41));
+    await world.split(user, market, 40);
+    await expectUsed(user, 100 * USDC);
   });
 
-  test("a market order without a bound counts at 9999, to buy and to sell; with one at the bound", async () => {
+  test("splits at one time count before they are done: of forty of 5 USDC twenty pass", async () => {
+    await awayFromMidnight(TEST_MS);
+    const market = world.market();
+    const user = world.client(`small${smalls++}`, 0, 20);
+    const body = { market_id: market.id, quantity: 5 };
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => user.request("POST", "/wallet/split", { body })),
+    );
+    expect(answers.map(({ code }) => code).sort()).toEqual([...Array(20).fill(0), ...Array(20).fill(42901)]);
+    await expectUsed(user, TIER_1);
+  });
+
+  test("the refusal states what is used, the limit and what the order adds", async () => {
+    await awayFromMidnight(TEST_MS);
+    const [user, market] = [small(), world.market()];
+    await world.split(user, market, 30);
+    await user.place(terms(market, 1, BUY, 2_000, 100));
+    const { msg } = await post(user, terms(market, 0, BUY, 5_001, 100));
+    expect(msg).toBe("daily activity: 50000000 of 100000000 micro-USDC are used, the order adds 50010000");
+  });
+
+  test("a market buy without a bound counts and holds at 9999; with one at the bound; a market sell counts nothing", async () => {
     await awayFromMidnight(TEST_MS);
     const [user, maker, market] = [small(), world.user(), world.market()];
-    await world.split(user, market, 200);
-    const unbound = (side: number, quantity: number): object => {
-      const { price: _, ...rest } = terms(market, 0, side, 1, quantity, { type: "market" });
+    const unbound = (quantity: number): object => {
+      const { price: _, ...rest } = terms(market, 0, BUY, 1, quantity, { type: "market" });
       return rest;
     };
-    for (const side of [BUY, SELL]) {
-      await expectOverLimit(user, () => post(user, unbound(side, 101)));
-      await expectOverLimit(user, () => post(user, { ...unbound(side, 200), price: 5_001 }));
-      // 100 at 9999 are 99.99 USDC: they pass, find nothing, and leave nothing behind.
-      for (const order of [unbound(side, 100), { ...unbound(side, 200), price: 5_000 }]) {
-        const { id } = await user.place(order);
-        expect(await ended(user, id)).toMatchObject({ status: "canceled", reason: "ioc_remainder", filled: 0 });
-        await expectUsed(user, 0);
-      }
+    await expectOverLimit(user, () => post(user, unbound(101)));
+    await expectOverLimit(user, () => post(user, { ...unbound(200), price: 5_001 }));
+    // 100 at 9999 are 99.99 USDC: they pass, find nothing, and leave nothing behind.
+    for (const order of [unbound(100), { ...unbound(200), price: 5_000 }]) {
+      const { id } = await user.place(order);
+      expect(await ended(user, id)).toMatchObject({ status: "canceled", reason: "ioc_remainder", filled: 0 });
+      await expectUsed(user, 0);
     }
     // What it is filled at is what counts in the end.
     await world.split(maker, market, 30);
     await maker.place(terms(market, 0, SELL, 2_000, 30));
-    const { id } = await user.place(unbound(BUY, 100));
+    await expectUsed(maker, 30 * USDC);
+    const { id } = await user.place(unbound(100));
     expect(await ended(user, id)).toMatchObject({ status: "canceled", filled: 30 });
     await expectUsed(user, notional(2_000, 30));
-    await expectUsed(maker, notional(2_000, 30));
+    await expectUsed(maker, 30 * USDC);
     // 94 USDC are left: 94 shares at 9999, not 95.
-    await expectOverLimit(user, () => post(user, unbound(SELL, 95)));
-    expect((await ended(user, (await user.place(unbound(SELL, 94))).id)).filled).toBe(0);
+    await expectOverLimit(user, () => post(user, unbound(95)));
+    expect((await ended(user, (await user.place(unbound(94))).id)).filled).toBe(0);
+    const sale = { ...unbound(30), side: SELL };
+    expect(await ended(user, (await user.place(sale)).id)).toMatchObject({ filled: 0, reason: "ioc_remainder" });
+    await expectUsed(user, notional(2_000, 30));
   });
 
   test("what a cancel, an amend, an expiry or a refusal by the book frees is free at once", async () => {
@@ -283,22 +312,22 @@ describe("on one server", () => {
       await expectUsed(user, 40 * USDC);
     }
     // Against itself.
-    await world.split(user, market, 50);
-    const own = await user.place(terms(market, 0, SELL, 6_000, 50));
+    await world.split(user, market, 30);
     await expectUsed(user, 70 * USDC);
+    const own = await user.place(terms(market, 0, SELL, 6_000, 30));
     const crossing = await user.place(terms(market, 0, BUY, 6_000, 50));
     expect(await ended(user, crossing.id)).toMatchObject({ status: "canceled", reason: "self_trade" });
     await expectUsed(user, 70 * USDC);
     const cancels = { self_trade_prevention: "cancel_both" };
     await ended(user, (await user.place(terms(market, 0, BUY, 6_000, 50, cancels))).id);
     expect(await ended(user, own.id)).toMatchObject({ status: "canceled" });
-    await expectUsed(user, 40 * USDC);
-    // Nothing that ended has used any of the day.
+    await expectUsed(user, 70 * USDC);
+    // Nothing that ended has used any of the day; the split has.
     await cancelAll(user);
-    await expectUsed(user, 0);
+    await expectUsed(user, 30 * USDC);
   });
 
-  test("what was filled counts on, on both sides, at the price of the fill; the rest is free when the order ends", async () => {
+  test("what was bought counts on, at the price of the fill; the rest is free when the order ends; sellers count nothing", async () => {
     await awayFromMidnight(TEST_MS);
     const [buyer, seller, market] = [small(), small(), world.market()];
     await world.split(seller, market, 100);
@@ -306,43 +335,30 @@ describe("on one server", () => {
     const order = await buyer.place(terms(market, 0, BUY, 9_000, 111, { time_in_force: "ioc" }));
     expect(await ended(buyer, order.id)).toMatchObject({ filled: 100, reason: "ioc_remainder" });
     await expectUsed(buyer, 30 * USDC);
-    await expectUsed(seller, 30 * USDC);
-    // A resting order that is filled in part, reduced, and canceled.
-    const resting = await seller.place(terms(market, 1, SELL, 7_000, 100));
+    // The set is what the seller entered with; it is at its limit and can still leave.
     await expectUsed(seller, 100 * USDC);
     await expectOverLimit(seller, () => post(seller, terms(market, 0, BUY, 1, 1)));
+    const resting = await seller.place(terms(market, 1, SELL, 7_000, 100));
     await buyer.place(terms(market, 1, BUY, 7_000, 20));
     await expectUsed(buyer, 44 * USDC);
-    await expectUsed(seller, 100 * USDC);
-    await amend(seller, resting.id, { quantity: 60 });
-    await expectUsed(seller, 30 * USDC + notional(7_000, 60));
+    await amend(seller, resting.id, { price: 9_999, quantity: 100 });
     await seller.cancel(resting.id);
-    await expectUsed(seller, 30 * USDC + notional(7_000, 20));
-    // A round trip is two fills, not none.
-    await seller.place(terms(market, 1, BUY, 7_000, 20));
-    await buyer.place(terms(market, 1, SELL, 7_000, 20));
-    await expectUsed(seller, 58 * USDC);
-    await expectUsed(buyer, 58 * USDC);
+    await expectUsed(seller, 100 * USDC);
+    // Offers add nothing, and give nothing back when they end.
+    await seller.cancel((await seller.place(terms(market, 1, SELL, 9_999, 1))).id);
+    await buyer.cancel((await buyer.place(terms(market, 1, SELL, 9_999, 20))).id);
+    await expectUsed(buyer, 44 * USDC);
+    // A resting buy that is filled in part, reduced, and canceled.
+    const bid = await buyer.place(terms(market, 1, BUY, 5_000, 100));
+    await expectUsed(buyer, 94 * USDC);
+    await seller.place(terms(market, 1, SELL, 5_000, 20));
+    await amend(buyer, bid.id, { quantity: 60 });
+    await expectUsed(buyer, 44 * USDC + notional(5_000, 60));
+    await buyer.cancel(bid.id);
+    await expectUsed(buyer, 44 * USDC + notional(5_000, 20));
   });
 
-  test("a sale counts at its own price as long as it is live, and at what it fetched once it is filled", async () => {
-    await awayFromMidnight(TEST_MS);
-    const [user, maker, market] = [small(), world.user(), world.market()];
-    await world.split(user, market, 900);
-    await maker.place(terms(market, 0, BUY, 9_000, 900));
-    // At its own price it is 9 cents and within the limit; a better match may carry the user past it.
-    const resting = await user.place(terms(market, 1, SELL, 9_999, 1));
-    const { id } = await user.place(terms(market, 0, SELL, 1, 899, { time_in_force: "ioc" }));
-    expect(await ended(user, id)).toMatchObject({ status: "filled" });
-    await expectUsed(user, notional(9_000, 899) + notional(9_999, 1));
-    // Then nothing more is taken on, and what is live can still be canceled.
-    expect((await post(user, terms(market, 0, BUY, 1, 1))).code).toBe(42900);
-    await user.cancel(resting.id);
-    await ended(user, resting.id);
-    await expectUsed(user, notional(9_000, 899));
-  });
-
-  test("a mint and a merge count for every leg at its own price", async () => {
+  test("a mint counts for every leg at its own price; a merge for none", async () => {
     await awayFromMidnight(TEST_MS);
     const [one, two, market] = [small(), small(), world.market()];
     await one.place(terms(market, 0, BUY, 6_000, 50));
@@ -352,8 +368,8 @@ describe("on one server", () => {
     await expectUsed(two, notional(4_000, 50));
     await one.place(terms(market, 0, SELL, 3_000, 50));
     await ended(two, (await two.place(terms(market, 1, SELL, 2_000, 50))).id);
-    await expectUsed(one, notional(9_000, 50));
-    await expectUsed(two, notional(11_000, 50));
+    await expectUsed(one, notional(6_000, 50));
+    await expectUsed(two, notional(4_000, 50));
   });
 
   test("each operation of a batch counts what those before it left", async () => {
@@ -374,7 +390,7 @@ describe("on one server", () => {
       { op: "amend", id: first.id, quantity: 51 }, // over
     ]);
     const codes = results.map(({ code }) => code);
-    expect(codes).toEqual([0, 42900, 0, 42900, 0, 0, 42900, 42900]);
+    expect(codes).toEqual([0, 42901, 0, 42901, 0, 0, 42901, 42901]);
     await expectUsed(user, 100 * USDC);
     expect(await user.all<OrderJson>("/orders")).toHaveLength(4);
   });
@@ -421,7 +437,7 @@ describe("on one server", () => {
     const data = terms(market, 0, BUY, 500, 100);
     const answers = await Promise.all(Array.from({ length: 40 }, () => post(user, data)));
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(20);
-    expect(answers.filter(({ code }) => code === 42900)).toHaveLength(20);
+    expect(answers.filter(({ code }) => code === 42901)).toHaveLength(20);
     await expectUsed(user, 100 * USDC);
   });
 
@@ -439,7 +455,7 @@ describe("on one server", () => {
     const random = Random.printed("daily activity");
     const market = world.market();
     const [house, ...users] = [world.client("large"), small(), small(), small()] as [Client, ...Client[]];
-    for (const user of users) await world.split(user, market, 400);
+    for (const user of users) await world.split(user, market, 30);
     await world.split(house, market, 2_000);
     const everyone = [house, ...users];
     const plain = new PlainActivity();
@@ -458,19 +474,19 @@ describe("on one server", () => {
         const isUnbound = type === "market" && random.chance(0.5);
         const order = terms(market, random.integer(0, 1), random.pick([BUY, SELL]), price, random.integer(1, 60));
         const tif = type === "limit" ? random.pick(["gtc", "gtc", "gtc", "ioc", "fok"]) : "ioc";
-        adds = notional(isUnbound ? 9_999 : price, order.quantity);
+        adds = order.side === BUY ? notional(isUnbound ? 9_999 : price, order.quantity) : 0;
         const body = { ...order, price: isUnbound ? null : price, type, time_in_force: tif };
         answer = await post(user, { ...body, self_trade_prevention: random.pick(["cancel_maker", "decrement"]) });
       } else if (kind < 0.8) {
         const order = random.pick(live);
         const [price, quantity] = [random.integer(100, 9_900), order.filled + random.integer(1, 80)];
-        adds = worstOf(order, price, quantity) - notional(order.price, order.remaining);
+        adds = order.side === BUY ? worstOf(order, price, quantity) - notional(order.price, order.remaining) : 0;
         answer = await patch(user, order.id, { price, quantity });
       } else {
         adds = 0;
         answer = await user.request("DELETE", `/orders/${random.pick(live).id}`);
       }
-      // A sale above its own price can carry a user past the limit; what adds nothing passes even there.
+      // What adds nothing passes at the limit too.
       const fits = adds <= 0 || plain.used(user) + adds <= limit;
       // Money and shares are looked at after the day.
       const isExpected = (fits ? [202, 422] : [429]).includes(answer.status);
@@ -496,7 +512,7 @@ function worstOf(order: OrderJson, price: number, quantity: number): number {
   return worst;
 }
 
-/** Notional of all fills and of all live orders in one market, as their owner is told of them. */
+/** Notional of the buys, filled and live, in one market, as their owner is told of them. */
 class PlainActivity {
   private readonly before = new Map<Client, number>();
   private readonly now = new Map<Client, number>();
@@ -510,8 +526,10 @@ class PlainActivity {
   async count(user: Client, market: TestMarket): Promise<void> {
     let sum = this.before.get(user)!;
     const sumOf = ({ price, quantity }: Pick<FillJson, "price" | "quantity">): number => notional(price, quantity);
-    for (const fill of await user.all<OwnFillJson>(`/me/fills?market_id=${market.id}`)) sum += sumOf(fill);
-    for (const { price, remaining } of await user.all<OrderJson>(`/orders?market_id=${market.id}`)) {
+    for (const fill of await user.all<OwnFillJson>(`/me/fills?market_id=${market.id}`)) {
+      if (fill.side === BUY) sum += sumOf(fill);
+    }
+    for (const { price, remaining } of await user.all<OrderJson>(`/orders?market_id=${market.id}&side=${BUY}`)) {
       sum += sumOf({ price, quantity: remaining });
     }
     this.now.set(user, sum);
@@ -528,18 +546,19 @@ describe("over a restart", () => {
     named: { one: { tier: 1 }, two: { tier: 2 } },
   };
 
-  /** 30 USDC of fills (a sale and a purchase), 50 USDC of live orders, one of them filled in part. */
+  /** 20 USDC of a split and 10 of a purchase, beside 50 USDC of live buys, one of them filled in part. */
   async function trade(world: World, market: TestMarket): Promise<void> {
     const [one, two] = [world.client("one"), world.client("two")];
-    await world.split(one, market, 100);
-    await world.split(two, market, 100);
-    await one.place(terms(market, 0, SELL, 5_000, 40));
-    await two.place(terms(market, 0, BUY, 5_000, 40));
+    await world.split(one, market, 20);
+    await world.split(two, market, 50);
+    await one.place(terms(market, 0, SELL, 5_000, 10));
+    await two.place(terms(market, 0, BUY, 5_000, 10));
     await one.place(terms(market, 1, BUY, 2_000, 100));
     await two.place(terms(market, 1, SELL, 2_000, 50));
-    await one.place(terms(market, 0, SELL, 8_000, 50));
+    await one.place(terms(market, 0, SELL, 8_000, 10));
+    await one.place(terms(market, 0, BUY, 4_000, 100));
     await expectUsed(one, 80 * USDC);
-    await expectUsed(two, 30 * USDC);
+    await expectUsed(two, 55 * USDC);
   }
 
   /** What a user of tier 1 with `used` USDC may still do. */
@@ -562,11 +581,11 @@ describe("over a restart", () => {
         await world.server[end]();
         world.server = await world.server.restart();
         const [one, two] = [world.client("one"), world.client("two")];
-        await expectUsed(two, 30 * USDC);
+        await expectUsed(two, 55 * USDC);
         await expectLeft(one, market, 80);
       }
       const one = world.client("one");
-      expect(await cancelAll(one)).toHaveLength(2);
+      expect(await cancelAll(one)).toHaveLength(3);
       await expectUsed(one, 30 * USDC);
       await world.server.kill();
       world.server = await world.server.restart();
@@ -595,15 +614,16 @@ describe("over a restart", () => {
       const [one, two] = [world.client("one"), world.client("two")];
       await expectUsed(two, 0);
       await expectLeft(one, market, 50);
-      // The first fill of the day starts from nothing.
-      await two.place(terms(market, 1, SELL, 2_000, 20));
+      // The first entry of the day starts from nothing; a sale is none.
+      await two.place(terms(market, 0, SELL, 4_000, 10));
       await expectUsed(one, 50 * USDC);
-      await expectUsed(two, 4 * USDC);
-      expect(await cancelAll(one)).toHaveLength(2);
+      await expectUsed(two, 0);
+      expect(await cancelAll(one)).toHaveLength(3);
       await expectUsed(one, 4 * USDC);
+      await world.split(two, market, 3);
       await world.server.kill();
       world.server = await world.server.restart();
-      await expectUsed(world.client("two"), 4 * USDC);
+      await expectUsed(world.client("two"), 3 * USDC);
       await expectLeft(world.client("one"), market, 4);
     });
   });
@@ -615,7 +635,7 @@ describe("over a restart", () => {
       const market = world.market();
       const [first, second, reader] = [0, 1, 2].map((n) => world.client("many", n)) as [Client, Client, Client];
       await first.place(terms(market, 0, BUY, 5_000, 120));
-      await expectRefused(post(second, terms(market, 0, BUY, 5_000, 81)), 429, 42900, /daily activity/);
+      await expectRefused(post(second, terms(market, 0, BUY, 5_000, 81)), 429, 42901, /daily activity/);
       await second.place(terms(market, 0, BUY, 5_000, 80));
       for (const each of [first, second, reader]) await expectUsed(each, TIER_1);
     });

@@ -134,13 +134,17 @@ class Pair {
       const kind = MATCH_TYPES[type];
       ledger.fill(user, marketId, outcome, side, p, shares, kind, role, rebateFor === true, last, at, packed);
       const n = notional(p, shares);
+      if (side === Side.buy) this.enter(user, n);
       expect({ fee: ledger.lastFee, rebate: ledger.lastRebate }).toEqual(rates[i]);
-      const today = this.activityDay.get(user);
-      const used = today?.day === this.day ? today.used : 0;
-      this.activityDay.set(user, { day: this.day, used: used + n });
     });
     reference.match(marketId, type, shares, legs);
     expect(ledger.totals.house).toBeGreaterThanOrEqual(before);
+  }
+
+  private enter(user: number, amount: number): void {
+    const today = this.activityDay.get(user);
+    const used = today?.day === this.day ? today.used : 0;
+    this.activityDay.set(user, { day: this.day, used: used + amount });
   }
 
   /** True when each seller has the shares for all of its legs together. */
@@ -161,7 +165,8 @@ class Pair {
       : Math.min(most, ...owned);
     if (count < 1) return;
     if (split) {
-      ledger.split(user, marketId, outcomes[0]!, outcomes.length, count);
+      ledger.split(user, marketId, outcomes[0]!, outcomes.length, count, this.day * MS_PER_DAY);
+      this.enter(user, count * MICRO_PER_SHARE);
       expect(reference.split(user, marketId, count)).toBeNull();
       return;
     }
@@ -361,7 +366,7 @@ describe("beside the reference", () => {
   test("cost parts of a set that doesn't divide add up, first outcomes first", () => {
     const ledger = new Ledger();
     ledger.deposit(1, 10 * MICRO_PER_SHARE);
-    ledger.split(1, 2, 3, 3, 1);
+    ledger.split(1, 2, 3, 3, 1, 0);
     expect([3, 4, 5].map((outcome) => ledger.cost(ledger.findPosition(1, outcome)))).toEqual([
       333_334, 333_333, 333_333,
     ]);
@@ -381,7 +386,27 @@ test("a fill of the day before, of another engine thread, takes nothing from the
     ledger.fill(1, 1, 1, Side.buy, 5_000, 1, MatchType.direct, Role.taker, false, true, at);
   };
   for (const at of [2 * MS_PER_DAY, 2 * MS_PER_DAY - 1, 2 * MS_PER_DAY + 1]) buy(at);
-  expect([ledger.fillsOfDay(1, 2), ledger.fillsOfDay(1, 1)]).toEqual([MICRO_PER_SHARE, 0]);
+  expect([ledger.entriesOfDay(1, 2), ledger.entriesOfDay(1, 1)]).toEqual([MICRO_PER_SHARE, 0]);
+});
+
+test("buys and splits count for the day, sales and merges don't", () => {
+  const ledger = new Ledger();
+  ledger.deposit(1, 10 * MICRO_PER_SHARE);
+  const fill = (side: number, type: number, at: number): void => {
+    ledger.fill(1, 1, 1, side, 5_000, 2, type, Role.taker, false, false, at);
+  };
+  fill(Side.buy, MatchType.mint, 0);
+  expect(ledger.activity(1, 0)).toBe(MICRO_PER_SHARE);
+  ledger.split(1, 1, 1, 2, 3, 1);
+  expect(ledger.activity(1, 0)).toBe(4 * MICRO_PER_SHARE);
+  // Exits of the next day leave what the day before counted, and begin no day of their own.
+  fill(Side.sell, MatchType.direct, MS_PER_DAY);
+  ledger.merge(1, 1, 1, 2, 1, 0);
+  expect([ledger.activity(1, 0), ledger.activity(1, 1), ledger.activityDayOf(1)]).toEqual([4 * MICRO_PER_SHARE, 0, 0]);
+  ledger.split(1, 1, 1, 2, 1, MS_PER_DAY);
+  expect([ledger.activity(1, 0), ledger.activity(1, 1)]).toEqual([0, MICRO_PER_SHARE]);
+  ledger.changeLiveActivity(1, 7);
+  expect(ledger.activity(1, 1)).toBe(MICRO_PER_SHARE + 7);
 });
 
 describe("what must not happen ends the process", () => {
@@ -399,11 +424,11 @@ describe("what must not happen ends the process", () => {
     ["live activity below zero", (ledger) => ledger.changeLiveActivity(1, -1)],
     ["a deposit of nothing", (ledger) => ledger.deposit(1, 0)],
     ["a deposit beyond the exchange's bound", (ledger) => ledger.deposit(1, MAX_MONEY_MICRO)],
-    ["a split beyond the balance", (ledger) => ledger.split(1, 1, 1, 2, 2)],
+    ["a split beyond the balance", (ledger) => ledger.split(1, 1, 1, 2, 2, 0)],
     ["a withdrawal beyond the balance", (ledger) => ledger.withdraw(1, 1_000_001)],
     [
       "a settlement while an order holds shares",
-      (ledger) => [ledger.split(1, 1, 1, 2, 1), ledger.holdShares(1, 1, 1), ledger.settle(1, 10_000)],
+      (ledger) => [ledger.split(1, 1, 1, 2, 1, 0), ledger.holdShares(1, 1, 1), ledger.settle(1, 10_000)],
     ],
     ["a merge of sets that aren't there", (ledger) => ledger.merge(1, 1, 1, 2, 1, 0)],
     [
@@ -441,7 +466,7 @@ describe("what must not happen ends the process", () => {
 test("holds keep money and shares in place until they are released", () => {
   const ledger = new Ledger();
   ledger.deposit(1, 5_000_000);
-  ledger.split(1, 1, 1, 2, 3);
+  ledger.split(1, 1, 1, 2, 3, 0);
   ledger.hold(1, 2_000_000);
   ledger.holdShares(1, 2, 2);
   expect([ledger.available(1), ledger.held(1), ledger.balance(1)]).toEqual([0, 2_000_000, 2_000_000]);
@@ -456,7 +481,7 @@ test("many users, markets and positions: nothing is mixed up where the arrays gr
   const count = 3_000;
   for (let id = count; id >= 1; id--) {
     ledger.deposit(id, (id + 1) * MICRO_PER_SHARE);
-    ledger.split(id, id, 2 * id - 1, 2, id % 7);
+    ledger.split(id, id, 2 * id - 1, 2, id % 7, 0);
     ledger.hold(id, id);
   }
   for (let id = 1; id <= count; id++) {

@@ -15,7 +15,7 @@ const USERS = 4;
 const MOST_MARKETS = 8;
 const KILL_CHANCE = 0.01;
 /** What trading may be answered where the market is open. */
-const FAIR = [0, 42201, 42202, 42900];
+const FAIR = [0, 42201, 42202, 42900, 42901];
 
 interface Known extends TestMarket {
   status: Status;

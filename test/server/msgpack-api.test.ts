@@ -274,7 +274,7 @@ describe("errors over REST", () => {
       [user, "PUT", "/orders", undefined, 405, 40500],
       [user, "DELETE", `/orders/${finished.id}`, undefined, 409, 40900],
       [user, "POST", "/orders", { ...good, side: SELL }, 422, 42202],
-      [small, "POST", "/orders", { ...good, quantity: 1_000 }, 429, 42900],
+      [small, "POST", "/orders", { ...good, quantity: 1_000 }, 429, 42901],
     ];
     for (const [client, method, path, body, status, code] of wrong) {
       const json = await client.request(method, path, body === undefined ? {} : { body });

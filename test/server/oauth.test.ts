@@ -87,7 +87,17 @@ let alice: SignedIn;
 let bob: SignedIn;
 /** Registers the clients. */
 let owner: Client;
-const parties = { register: (...more: [boolean?, string?]) => register(world, owner, ...more) };
+let registered = 0;
+const parties = {
+  async register(...more: [boolean?, string?]): Promise<ThirdParty> {
+    // Their owner may have fifty: those of tests that are over make room.
+    if (++registered % 30 === 0) {
+      const older = (await owner.all<OAuthClientJson>("/me/oauth-clients")).slice(10);
+      for (const { id } of older) await owner.data("DELETE", `/me/oauth-clients/${id}`);
+    }
+    return register(world, owner, ...more);
+  },
+};
 const signInAs = (name: string): Promise<SignedIn> => guests.signIn(world.server, `${name}@example.com`);
 
 beforeAll(async () => {
@@ -221,14 +231,14 @@ describe("registration of clients", () => {
     }
   });
 
-  test("a user has a hundred clients at most, also when all are asked for at one time", async () => {
+  test("a user has fifty clients at most, also when all are asked for at one time", async () => {
     const { accessToken } = await signInAs("crowd");
     const wide = new Client(world.server, accessToken, 20);
     const answers = await Promise.all(
-      Array.from({ length: 110 }, () => wide.request<OAuthClientJson>("POST", "/me/oauth-clients", { body: wish })),
+      Array.from({ length: 60 }, () => wide.request<OAuthClientJson>("POST", "/me/oauth-clients", { body: wish })),
     );
     expect(answers.map(({ code }) => code).filter((code) => code !== 0 && code !== 40900)).toEqual([]);
-    expect(await wide.all("/me/oauth-clients")).toHaveLength(100);
+    expect(await wide.all("/me/oauth-clients")).toHaveLength(50);
     await expectRefused(wide.request("POST", "/me/oauth-clients", { body: wish }), 409, 40900);
     const [first] = answers.filter(({ code }) => code === 0);
     await wide.data("DELETE", `/me/oauth-clients/${first!.data.id}`);

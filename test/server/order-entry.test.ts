@@ -18,7 +18,7 @@ const MAKER_SETS = 4;
 const TAKER_SETS = 500;
 const MAKER_DEPOSIT = 25 * USDC;
 /** Taken; a gtd order came when its time was over; no such order; ended; no money, no shares, the day is used up. */
-const FAIR_CODES = [0, 40000, 4040, 40900, 42201, 42202, 42900];
+const FAIR_CODES = [0, 40000, 4040, 40900, 42201, 42202, 42900, 42901];
 
 let world: World | null = null;
 afterEach(async () => {

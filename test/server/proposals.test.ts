@@ -4,6 +4,7 @@ import { MAX_PENDING_PROPOSALS, MAX_PROPOSALS_PER_DAY, MAX_SLUG_LENGTH } from ".
 import { slugOf } from "../../server/slugs.ts";
 import { eventually, expectBalanced, expectEndsWell } from "./support/checks.ts";
 import type { Client, MarketJson } from "./support/client.ts";
+import { withDatabase } from "./support/data-dir.ts";
 import { messagesTo } from "./support/identity.ts";
 import {
   asOperator,
@@ -266,6 +267,104 @@ describe("on one server", () => {
     await decide(operator, made[0]!.data.id, "refuse");
     expect((await propose(user)).code).toBe(0);
     await expectRefused(propose(user), 429, 42900, /wait for a decision/);
+  });
+});
+
+test("a refused proposal returns its outcome ids, over restarts too; an id names one outcome at most", async () => {
+  await alone({ users: 2, named: OPERATORS, markets: [2] }, async (world) => {
+    let [user, operator] = [world.user(), await asOperator(world)];
+    const outcomeIds = ({ outcomes }: Pick<MarketJson, "outcomes">): number[] => outcomes.map(({ id }) => id);
+    const three = newMarket({ outcomes: ["A", "B", "C"] });
+    const first = (await propose(user, three)).data;
+    const kept = (await propose(user)).data;
+    const socket = await Socket.open(world.server, user.token);
+    const book = { op: "subscribe", channel: "book", market_id: first.id };
+    expect((await socket.ask(book)).code).toBe(42203);
+    await socket.close();
+    await decide(operator, first.id, "refuse", { note: "no" });
+    // Two of the three places are too few for four outcomes, and fit two.
+    const four = (await propose(user, newMarket({ outcomes: ["A", "B", "C", "D"] }))).data;
+    expect(Math.min(...outcomeIds(four))).toBe(Math.max(...outcomeIds(kept)) + 1);
+    const two = (await propose(user)).data;
+    expect(outcomeIds(two)).toEqual(outcomeIds(first).slice(0, 2));
+    for (const end of ["stop", "kill"] as const) {
+      const [{ market: shown }] = (await own(user)).filter(({ market }) => market.id === first.id) as [ProposalJson];
+      expect([shown.status, shown.outcomes.map(({ name }) => name)]).toEqual(["rejected", ["A", "B", "C"]]);
+      const all: number[] = [];
+      for (const status of ["open", "proposed", "rejected"]) {
+        all.push(...(await user.all<MarketJson>(`/markets?status=${status}`)).flatMap(outcomeIds));
+      }
+      expect(all.length).toBeGreaterThan(10);
+      expect(new Set(all).size).toBe(all.length);
+      operator.close();
+      await world.server[end]();
+      world.server = await world.server.restart();
+      [user, operator] = [world.client("user0"), await asOperator(world)];
+      const again = (await propose(user, three)).data;
+      await decide(operator, again.id, "refuse");
+      expect(outcomeIds((await propose(user, three)).data)).toEqual(outcomeIds(again));
+    }
+    // What has the ids now trades as any other.
+    expect((await decide(operator, two.id, "approve")).code).toBe(0);
+    await world.split(user, { ...two, outcomes: outcomeIds(two) }, 3);
+    const trader = world.client("user1");
+    await user.place({ market_id: two.id, outcome_id: outcomeIds(two)[0]!, side: 2, price: 4_000, quantity: 3 });
+    const bought = { market_id: two.id, outcome_id: outcomeIds(two)[0]!, side: BUY, price: 4_000, quantity: 2 };
+    await trader.place(bought);
+    await eventually(async () => expect((await trader.position(bought.outcome_id))?.quantity).toBe(2));
+    operator.close();
+    await world.server.kill();
+    world.server = await world.server.restart();
+    expect((await world.client("user1").position(bought.outcome_id))?.quantity).toBe(2);
+  });
+});
+
+test("the fewer places are left, the fewer one account has; what nobody decides for 30 days is refused", async () => {
+  await alone({ users: 4, named: OPERATORS, markets: [2] }, async (world) => {
+    const few = world.user();
+    for (let i = 0; i < 5; i++) expect((await propose(few)).code).toBe(0);
+    await world.server.stop();
+    /** Proposals of others that wait, made by SQL. */
+    const fill = (count: number, createdAt: number): void => {
+      withDatabase(world.server.dataDir, (db) => {
+        const [market, outcome] = db.prepare("SELECT (SELECT max(id) FROM markets), (SELECT max(id) FROM outcomes WHERE id < 1073741824)").raw().get() as [number, number]; // biome-ignore format: one query
+        const each = "WITH RECURSIVE each (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM each WHERE k < @count)";
+        const given = { count, market, outcome, createdAt };
+        db.prepare(
+          `${each} INSERT INTO markets (id, slug, question, status, sets, created_at, proposed_by)
+           SELECT @market + k, 'slug-' || (@market + k), 'Question?', 0, 0, @createdAt, 1 FROM each`,
+        ).run(given);
+        for (const position of [0, 1]) {
+          db.prepare(
+            `${each} INSERT INTO outcomes (id, market_id, position, name, volume)
+             SELECT @outcome + 2 * k - 1 + ${position}, @market + k, ${position}, 'Outcome ${position}', 0 FROM each`,
+          ).run(given);
+        }
+        db.prepare(`${each} INSERT INTO market_words (rowid, words) SELECT @market + k, 'question' FROM each`).run(
+          given,
+        );
+      });
+    };
+    fill(5_000, Date.now());
+    world.server = await world.server.restart();
+    await expectRefused(propose(world.client("user0")), 429, 42900, /at most 5 proposals/);
+    const one = world.client("user1");
+    for (let i = 0; i < 5; i++) expect((await propose(one)).code).toBe(0);
+    await expectRefused(propose(one), 429, 42900, /at most 5/);
+    await world.server.stop();
+    fill(4_000, Date.now() - 31 * 86_400_000);
+    withDatabase(world.server.dataDir, (db) => db.exec("UPDATE markets SET created_at = 1 WHERE status = 0 AND slug LIKE 'slug-%' AND id % 2 = 0")); // biome-ignore format: one call
+    world.server = await world.server.restart();
+    const newcomer = world.client("user2");
+    expect((await propose(newcomer)).code).toBe(0);
+    // The oldest go first, a hundred at a time.
+    const rejected = async (): Promise<MarketJson[]> =>
+      (await newcomer.get<{ items: MarketJson[] }>("/markets?status=rejected&limit=200")).items;
+    await eventually(async () => expect((await rejected()).length).toBeGreaterThan(50));
+    const [refused] = await rejected();
+    expect(auditOf(world, refused!).at(-1)).toMatchObject({
+      ...{ action: "market.refuse", actor: "exchange", details: { note: "no decision within 30 days" } },
+    });
   });
 });
 

@@ -512,7 +512,7 @@ describe("means", () => {
     // 100 USDC a day.
     const [market, user] = [world.market(), world.client("active")];
     const refused = (quotes: QuoteSpec[]) =>
-      expectUntouched(user, () => expectRefused(putQuotes(user, market, quotes), 429, 42900, /activity/));
+      expectUntouched(user, () => expectRefused(putQuotes(user, market, quotes), 429, 42901, /activity/));
     await refused([[0, BUY, 5_000, 201]]);
     await quote(user, market, [
       [0, BUY, 5_000, 100],

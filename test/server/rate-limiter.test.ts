@@ -546,6 +546,7 @@ test("of any minute no more than the limit passes, and never less than it could,
     orderAddress: 4,
     authIdentifier: 4,
     refreshAddress: 7,
+    registrationAddress: 20,
   };
   const step = fc.record({
     wait: fc.oneof(

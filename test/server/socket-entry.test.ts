@@ -249,7 +249,7 @@ describe("one operation at a time", () => {
       [4040, { ...good, market_id: UNKNOWN_ID }],
       [42201, { ...good, side: BUY, price: 9_000, quantity: 11_000 }],
       [42202, { ...good, side: SELL }],
-      [42900, { ...good, quantity: 1_000_000_000 }],
+      [42901, { ...good, quantity: 1_000_000_000 }],
       [40900, { ...good, client_order_id: "taken" }],
     );
     expect(mistakes.length).toBeGreaterThan(70);
@@ -291,7 +291,7 @@ describe("one operation at a time", () => {
       [4040, { id: theirs.id, price: 200 }],
       [4040, { id: late.id, price: 200 }],
       [4040, { id: UNKNOWN_ID, price: 200 }],
-      [42900, { price: 9_999, quantity: 1_000_000_000 }],
+      [42901, { price: 9_999, quantity: 1_000_000_000 }],
     ];
     await expectSame(
       mistakes,
@@ -407,7 +407,7 @@ describe("one operation at a time", () => {
         [40000, { quotes: [good], nothing: 1 }],
         [4040, { market_id: UNKNOWN_ID, quotes: [good] }],
         [42202, { quotes: [{ ...good, side: SELL }] }],
-        [42900, { quotes: [{ ...good, quantity: 1_000_000_000 }] }],
+        [42901, { quotes: [{ ...good, quantity: 1_000_000_000 }] }],
       ],
       ({ market_id = market.id, ...body }) => user.request("PUT", `/quotes/${market_id}`, { body }),
       ({ market_id = market.id, ...data }) => socket.ask({ op: "quotes.replace", data: { market_id, ...data } }),
@@ -453,10 +453,10 @@ describe("one operation at a time", () => {
     const ours = await world.socket(small);
     await small.place(terms(market, 0, BUY, 6_000, 100));
     const over = await ours.ask({ op: "order.place", data: terms(market, 0, BUY, 4_100, 100) });
-    expect([over.code, over.data]).toEqual([42900, null]);
+    expect([over.code, over.data]).toEqual([42901, null]);
     await ours.data("order.place", terms(market, 0, BUY, 4_000, 100));
     expect(await small.request("POST", "/orders", { body: terms(market, 0, BUY, 1, 1) })).toMatchObject({
-      code: 42900,
+      code: 42901,
     });
     await ours.data("order.cancel_all", {});
     await ours.close();

@@ -29,7 +29,7 @@ function signIn(): void {
 
 beforeAll(async () => {
   random = Random.printed("pages of trades");
-  const rich = { deposit: 50_000 * USDC };
+  const rich = { deposit: 50_000 * USDC, terms: { daily_limit: 50_000 * USDC } };
   world = await World.start({ users: 0, named: { maker: rich, taker: rich }, markets: [2, 2, 3, 2, 2] });
   signIn();
 });

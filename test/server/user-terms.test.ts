@@ -210,12 +210,12 @@ describe("the day's limit", () => {
     expect((await place(maker, five)).code).toBe(0);
     const { data: second } = await place(maker, five);
     expect(await place(maker, five)).toMatchObject({
-      code: 42900,
+      code: 42901,
       msg: expect.stringContaining(`of ${limit} micro-USDC`),
     });
-    expect((await maker.request("PATCH", `/orders/${second.id}`, { body: { quantity: 20 } })).code).toBe(42900);
+    expect((await maker.request("PATCH", `/orders/${second.id}`, { body: { quantity: 20 } })).code).toBe(42901);
     const quotes = { quotes: [{ outcome_id: market.outcomes[1], side: BUY, price: 1_000, quantity: 40 }] };
-    expect((await maker.request("PUT", `/quotes/${market.id}`, { body: quotes })).code).toBe(42900);
+    expect((await maker.request("PUT", `/quotes/${market.id}`, { body: quotes })).code).toBe(42901);
     expect((await userNamed(operator, "maker")).daily_activity).toEqual({ used: 10 * USDC, limit });
     // Above its tier's 100 USDC, and over a kill -9.
     await setTerms(operator, id, { daily_limit: 500 * USDC });
@@ -223,7 +223,7 @@ describe("the day's limit", () => {
     const later = world.client("maker");
     expect((await place(later, terms(market, 0, BUY, 5_000, 300))).code).toBe(0);
     await setTerms(operator, id, { daily_limit: 0 });
-    expect((await place(later, terms(market, 0, BUY, 1, 1))).code).toBe(42900);
+    expect((await place(later, terms(market, 0, BUY, 1, 1))).code).toBe(42901);
     await setTerms(operator, id, { daily_limit: null });
     expect((await limitsOf(later)).daily_activity.limit).toBe(100 * USDC);
     // What stands may go.

@@ -148,7 +148,7 @@ export function compareGateway(life: Life, record: Committed): void {
   const { ledger, store } = life.exchange;
   const held = new Map<number, number>();
   const heldShares = new Map<string, number>();
-  const activity = new Map<number, number>();
+  const liveOf = new Map<number, number>();
   same(store.liveCount, record.live.size, "live orders");
   for (const order of record.live.values()) {
     const { id, user, outcome, side, price, remaining, status } = order;
@@ -161,16 +161,16 @@ export function compareGateway(life: Life, record: Committed): void {
       store.statuses[slot],
     ];
     same(known, [user, price, remaining, order.quantity, status], `the gateway's order ${id}`);
-    const n = notional(price, remaining);
-    if (side === Side.buy) add(held, user, n);
+    add(liveOf, user, 1);
+    if (side === Side.buy) add(held, user, notional(price, remaining));
     else add(heldShares, `${user} ${outcome}`, remaining);
-    add(activity, user, notional(store.activityPrices[slot]!, remaining));
   }
   for (const [user, account] of record.accounts) {
     same(ledger.balance(user), account.balance, `the gateway's balance of user ${user}`);
     same(ledger.held(user), (held.get(user) ?? 0) + account.setAside, `what is held of user ${user}`);
+    same(store.liveOf(user), liveOf.get(user) ?? 0, `live orders of user ${user}`);
     const day = account.day;
-    same(ledger.activity(user, day), account.used + (activity.get(user) ?? 0), `activity of user ${user}`);
+    same(ledger.activity(user, day), account.used + (held.get(user) ?? 0), `activity of user ${user}`);
     same(life.exchange.userSequence(user), account.updates.length, `the last update of user ${user}`);
     for (const [outcome, holding] of account.holdings) {
       const position = ledger.findPosition(user, outcome);

@@ -38,6 +38,8 @@ const USDC = 1_000_000;
 /** Of a user whose activity is limited; everybody else's is not. */
 const TIGHT_LIMIT = 3_000 * USDC;
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+/** Live orders that one user may have. */
+const FEW_ORDERS = 4;
 const OPERATOR = { actor: "admin", userId: null };
 const DAY_MS = 86_400_000;
 
@@ -280,7 +282,8 @@ export class Clients implements Audience {
   private trader(userId: number): Trader {
     const dailyLimit = userId === 2 ? TIGHT_LIMIT : NO_LIMIT;
     const mergeFee = this.record.account(userId).terms?.mergeFee ?? null;
-    return { userId, dailyLimit, mergeFee, pat: this.random.chance(0.5) };
+    const maxLiveOrders = userId === 3 ? FEW_ORDERS : NO_LIMIT;
+    return { userId, dailyLimit, maxLiveOrders, mergeFee, pat: this.random.chance(0.5) };
   }
 
   private origin(userId: number): Origin {

@@ -293,6 +293,7 @@ export class Committed {
     if (side === Side.buy) {
       holding.quantity += quantity;
       holding.cost += n;
+      enter(account, n, at);
     } else this.dispose(holding, quantity, n - fee);
     holding.realized += rebate;
     const change = (side === Side.buy ? -n : n - fee) + rebate;
@@ -307,12 +308,6 @@ export class Committed {
       seen.lastPrice = price;
       seen.volume += quantity;
     }
-    const day = Math.floor(at / MS_PER_DAY);
-    if (day > account.day) {
-      account.day = day;
-      account.used = 0;
-    }
-    if (day === account.day) account.used += n;
     const role = isMaker ? Role.maker : Role.taker;
     this.fills.push([
       id, match, user, order.id, outcome, side, price, quantity, role, type, fee, rebate, account.balance, at,
@@ -343,6 +338,7 @@ export class Committed {
     const fee = isSplit ? 0 : part(amount, event.price, true);
     this.move(user, isSplit ? -amount : amount - fee);
     this.house += fee;
+    if (isSplit) enter(this.account(user), amount, at);
     this.changeSets(market, isSplit ? quantity : -quantity);
     for (let i = 0; i < count; i++) {
       const share = Math.floor((amount - fee) / count) + (i < (amount - fee) % count ? 1 : 0);
@@ -531,6 +527,16 @@ export class Committed {
     const expected = { deposits, withdrawals: paidOut, usersTotal, collateral, house };
     ensure(isSame, `sums: the exchange says ${JSON.stringify(totals)}, the reference ${JSON.stringify(expected)}`);
   }
+}
+
+/** Counts what went into a position on the UTC day of `at`. */
+function enter(account: Account, amount: number, at: number): void {
+  const day = Math.floor(at / MS_PER_DAY);
+  if (day > account.day) {
+    account.day = day;
+    account.used = 0;
+  }
+  if (day === account.day) account.used += amount;
 }
 
 /** So many BPS of an amount, rounded up or down. */

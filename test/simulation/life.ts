@@ -26,7 +26,7 @@ import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer, Wake
 import { AccountWriter, type Mailbox } from "../../server/account-writer.ts";
 import { Accounts } from "../../server/accounts.ts";
 import { Approvals } from "../../server/approvals.ts";
-import { ClientOrderIds } from "../../server/client-order-ids.ts";
+import { type ClientOrderIdBounds, ClientOrderIds } from "../../server/client-order-ids.ts";
 import { Counters } from "../../server/counters.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { type Audience, Exchange } from "../../server/exchange.ts";
@@ -56,6 +56,7 @@ export interface Shape {
   readonly keepUpdatesMs: number;
   /** Order updates that the rows of orders need not tell of. */
   readonly maxUntold: number;
+  readonly clientOrderIds?: ClientOrderIdBounds;
 }
 
 /** What merging costs users without terms of their own. */
@@ -198,7 +199,7 @@ export class Life {
     const accounts = new Accounts(() => {});
     accounts.load(loadAccounts(db, clock.now, MAX_ENDED_SESSIONS, { since: clock.now, most: 0 }));
     const store = new OrderStore(shape.capacity);
-    const clientOrderIds = new ClientOrderIds(clock.now);
+    const clientOrderIds = new ClientOrderIds(clock.now, shape.clientOrderIds);
     const micro = (): number => clock.now * 1_000;
     const rings = Array.from({ length: shape.engines }, () => {
       return { commands: createRing(shape.commandRecords), events: createRing(shape.eventRecords) };

@@ -1,16 +1,16 @@
 /** One market, a few rich users and no weather: an exchange of the simulation's parts for tests that know what they want. */
 import { expect, onTestFinished } from "vitest";
 import { OrderType, SelfTradePrevention, TimeInForce } from "../../engine/constants.ts";
-import type { Placement } from "../../server/order-entry.ts";
+import type { Placement, Quote } from "../../server/order-entry.ts";
 import { Random } from "../server/support/random.ts";
 import { compareBooks, compareDatabase, compareGateway, verify } from "./checks.ts";
 import { Clients, Hash } from "./clients.ts";
 import { Committed } from "./committed.ts";
 import { Disk } from "./disk.ts";
-import { Life } from "./life.ts";
+import { Life, type Shape } from "./life.ts";
 import { Tally } from "./tally.ts";
 
-const SHAPE = {
+const SHAPE: Shape = {
   engines: 1,
   commandRecords: 512,
   eventRecords: 512,
@@ -43,10 +43,15 @@ export class SmallWorld {
   readonly record = new Committed();
   /** The one at hand, once `begin` was called. */
   life!: Life;
+  /** Of each user. */
+  maxLiveOrders = Number.MAX_SAFE_INTEGER;
+  private readonly shape: Shape;
   private readonly disk: Disk;
   private readonly clients: Clients;
 
-  constructor() {
+  /** @param shape where it differs from the usual */
+  constructor(shape: Partial<Shape> = {}) {
+    this.shape = { ...SHAPE, ...shape };
     const random = new Random(1);
     this.disk = new Disk(Disk.template(), random);
     this.clients = new Clients(random, this.clock, this.record, new Tally(), new Hash());
@@ -58,8 +63,8 @@ export class SmallWorld {
 
   /** Starts on what is on the disk. @param ringIsFull what happens in the middle of a command */
   async begin(ringIsFull: () => void = () => expect.unreachable("few events")): Promise<void> {
-    const { disk, clock, record, clients } = this;
-    this.life = new Life(disk.path, SHAPE, clock, record, clients, { committed() {}, event() {}, ringIsFull });
+    const { disk, clock, record, clients, shape } = this;
+    this.life = new Life(disk.path, shape, clock, record, clients, { committed() {}, event() {}, ringIsFull });
     clients.begin(this.life);
     await this.life.becomeQuiet();
     await this.life.restored;
@@ -82,7 +87,8 @@ export class SmallWorld {
   }
 
   private trader(userId: number) {
-    return { userId, dailyLimit: Number.MAX_SAFE_INTEGER, mergeFee: null, pat: false };
+    const { maxLiveOrders } = this;
+    return { userId, dailyLimit: Number.MAX_SAFE_INTEGER, maxLiveOrders, mergeFee: null, pat: false };
   }
 
   async split(userId: number, sets: number): Promise<void> {
@@ -94,6 +100,13 @@ export class SmallWorld {
   place(userId: number, wish: Wish): void {
     const order = { ...USUAL, ...wish };
     this.life.entry.place(this.trader(userId), { connection: null, builderCode: null }, order, this.clock.now, UNHEARD);
+  }
+
+  /** Replaces the user's quotes in the market; nothing moves yet. */
+  quote(userId: number, quotes: readonly Quote[]): void {
+    const origin = { connection: null, builderCode: null };
+    const terms = { validUntil: null, expiresAt: null };
+    this.life.entry.replaceQuotes(this.trader(userId), origin, 1, quotes, terms, this.clock.now, UNHEARD);
   }
 
   /** The process is gone. */

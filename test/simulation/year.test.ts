@@ -256,7 +256,7 @@ class Year {
     const kind = random.next();
     const quantity = random.integer(1, 8);
     // Some close by their own clock in the middle of it.
-    const refusals = [42201, 42202, 42203, 42900];
+    const refusals = [42201, 42202, 42203, 42901];
     if (kind < 0.12) {
       const body = { market_id: market.id, quantity };
       const split = await this.ask(client, "POST", "/wallet/split", body, refusals);

@@ -175,6 +175,7 @@ describe("a plan", () => {
     expect(plan({ price: "45", quantity: "60" }, { activity }).warnings).toEqual([
       expect.stringMatching(/10\.00 USDC left/),
     ]);
+    expect(plan({ side: "sell", price: "45", quantity: "60" }, { activity }).warnings).toEqual([]);
     const far = [...around.offers!, { price: 5_100, quantity: 50, implied: 0 }];
     const available = 1_000_000_000;
     expect(plan({ kind: "market", quantity: "150" }, { offers: far, available }).warnings).toEqual([

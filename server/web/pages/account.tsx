@@ -295,13 +295,16 @@ function Activity({ used, limit }: { used: number; limit: number }) {
   return (
     <div class="stack small-gap">
       <div class="row between">
-        <span id="activity">Activity today</span>
+        <span id="activity">Daily activity</span>
         <span class="number">
           {money(used)} of {money(limit)} USDC
         </span>
       </div>
       <meter class="activity" aria-labelledby="activity" min={0} max={limit} value={Math.min(used, limit)} />
-      <p class="faint">What was traded today and what stands in open orders. It starts anew at {time} (00:00 UTC).</p>
+      <p class="faint">
+        What you bought or split today, and your open buy orders. Selling is free of it. It resets at {time} (00:00
+        UTC).
+      </p>
     </div>
   );
 }

@@ -92,7 +92,7 @@ function Funds() {
           {activity !== null && activity.limit > 0 && (
             <meter class="used" min={0} max={activity.limit} value={activity.used} aria-hidden="true" />
           )}
-          <small class="below faint">Fills and open orders; starts anew at 00:00 UTC.</small>
+          <small class="below faint">Purchases, splits and open buys; resets at 00:00 UTC.</small>
         </dd>
       </div>
     </dl>

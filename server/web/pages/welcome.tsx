@@ -49,7 +49,7 @@ export default function Welcome() {
         <Step title="Trade" isDone={isReady}>
           {isReady ? (
             <p>
-              Your account has tier {kyc_tier}: up to {money(daily_activity.limit)} USDC of orders and trades a day.
+              Your account has tier {kyc_tier}: up to {money(daily_activity.limit)} USDC of purchases a day.
             </p>
           ) : (
             <p class="faint">Comes by itself with the other two.</p>

@@ -258,10 +258,10 @@ function warningsOf(draft: Draft, summary: Summary, around: Surroundings): strin
     return (side === 1) !== isBuy && (isBuy ? price <= traded.worstPrice : price >= traded.worstPrice);
   });
   if (meetsOwn) warnings.push("This may meet an order of your own: what is left of the new order is then canceled.");
-  const counted = isBuy ? hold : notionalMicro(readPrice(draft.price) ?? MAX_PRICE_BPS, quantity);
-  if (activity !== null && activity.used + counted > activity.limit) {
+  // Selling never counts.
+  if (isBuy && activity !== null && activity.used + hold > activity.limit) {
     const rest = Math.max(0, activity.limit - activity.used);
-    warnings.push(`Your daily limit has ${money(rest)} USDC left: the exchange may refuse this.`);
+    warnings.push(`Your daily limit for buying has ${money(rest)} USDC left: the exchange may refuse this.`);
   }
   return warnings;
 }

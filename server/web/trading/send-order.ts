@@ -97,13 +97,13 @@ export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
 
 /** What the exchange says of an order only once it has found none that was placed under the same id. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 409, 422]);
-const DAILY_LIMIT = /daily activity/i;
+const DAILY_LIMIT = 42901;
 
 /**
  * Of what failed within the exchange it isn't known how far it came; where it is overloaded nothing was done.
  * @param mayStand an earlier try may have been placed: a limit that stopped this one says nothing of that
  */
-function isRefusal({ status, code, message }: ApiError, mayStand: boolean): boolean {
-  if (mayStand) return REFUSALS.has(status) || (status === 429 && DAILY_LIMIT.test(message));
+function isRefusal({ status, code }: ApiError, mayStand: boolean): boolean {
+  if (mayStand) return REFUSALS.has(status) || code === DAILY_LIMIT;
   return code === 50300 || (status >= 400 && status < 500);
 }

@@ -3,7 +3,7 @@ import { DAILY_ACTIVITY_LIMIT_MICRO } from "../../../engine/limits.ts";
 import { money } from "../format.ts";
 import { Badge } from "./parts.tsx";
 
-const aDay = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier]!)} USDC of orders and trades a day`;
+const aDay = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier]!)} USDC of purchases a day`;
 
 const TIERS = [
   { name: "Tier 0", asks: "An account", allows: "Look at everything" },

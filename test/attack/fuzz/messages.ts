@@ -15,7 +15,9 @@ import { Fields, hostileValue, mutated, type Tree, toJson, toMessagePack } from 
 const ANSWER_DEADLINE_MS = 5_000;
 const [TEXT, BINARY, CLOSE, PING, PONG] = [0x1, 0x2, 0x8, 0x9, 0xa];
 const LAST = 0x80;
-const CODES: readonly number[] = [0, 40000, 40100, 2002, 40300, 4040, 40900, 42201, 42202, 42203, 42900, 50300];
+const CODES: readonly number[] = [
+  0, 40000, 40100, 2002, 40300, 4040, 40900, 42201, 42202, 42203, 42204, 42900, 42901, 50300,
+];
 
 const routeBody = (template: string): Schema => {
   return ROUTES.find(({ method, path }) => `${method} ${path}` === template)!.body as unknown as Schema;

@@ -54,6 +54,7 @@ export class Books {
   private sets = 0;
   private setsBefore = 0;
   private setsPending = 0;
+  private readonly splits: { readonly at: number; readonly quantity: number }[] = [];
   /** micro-USDC, without what sets cost. */
   private cash: number;
   private readonly traded = new Map<number, number>();
@@ -90,13 +91,13 @@ export class Books {
     return held;
   }
 
-  /** Notional of the fills since `since` and of the live orders: what counts against the daily limit. */
+  /** Notional of the buys since `since`, of the live ones, and what was split: what counts against the daily limit. */
   activity(since: number): number {
-    let sum = 0;
+    let sum = this.held;
     for (const fill of this.fills.values()) {
-      if (fill.created_at >= since) sum += fill.price * MICRO_PER_BPS * fill.quantity;
+      if (fill.side === BUY && fill.created_at >= since) sum += fill.price * MICRO_PER_BPS * fill.quantity;
     }
-    for (const order of this.live.values()) sum += notionalLeft(order);
+    for (const { at, quantity } of this.splits) if (at >= since) sum += quantity * MICRO_PER_SHARE;
     return sum;
   }
 
@@ -144,6 +145,7 @@ export class Books {
   changedSets(done: boolean): void {
     this.setsBefore = this.sets;
     if (done) this.sets += this.setsPending;
+    if (done && this.setsPending > 0) this.splits.push({ at: Date.now(), quantity: this.setsPending });
     this.setsPending = 0;
   }
 

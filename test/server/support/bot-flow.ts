@@ -11,8 +11,8 @@ import type { TestMarket } from "./world.ts";
 const SPLIT = 60;
 const MAX_PAUSE_MS = 25;
 /** What a trader may be told without anything being wrong: a finished order, no money, no shares, the day's limit. */
-const EXPECTED = [0, 40900, 42201, 42202, 42900];
-const ACTIVITY_EXCEEDED = 42900;
+const EXPECTED = [0, 40900, 42201, 42202, 42900, 42901];
+const ACTIVITY_EXCEEDED = 42901;
 
 export interface FlowOptions {
   readonly market: TestMarket;

@@ -50,3 +50,12 @@ export function expectUnkept(secrets: Iterable<string>, dataDir: string): void {
   expect(bytes.length).toBeGreaterThan(0);
   expect([...secrets].filter((secret) => bytes.some((text) => text.includes(secret)))).toEqual([]);
 }
+
+/** Sets what accounts say of daily activity to what fills and entries say: after a test has moved those in time. */
+export const RECOUNT_ACTIVITY = `UPDATE accounts SET (activity_day, activity_used) =
+  (SELECT coalesce(max(day), 0), coalesce(used, 0) FROM (
+    SELECT day, sum(amount) AS used FROM (
+      SELECT created_at / 86400000 AS day, price * quantity * 100 AS amount FROM fills
+        WHERE side = 1 AND user_id = accounts.user_id
+      UNION ALL SELECT created_at / 86400000, -amount FROM entries WHERE type = 'split' AND user_id = accounts.user_id)
+    GROUP BY day))`;

@@ -10,7 +10,7 @@ import type { ResultJson } from "./trading.ts";
 import type { TestMarket } from "./world.ts";
 
 /** What a user may be told without anything being wrong: a finished order, no money, no shares, the day's limit. */
-const EXPECTED = [0, 40900, 42201, 42202, 42900];
+const EXPECTED = [0, 40900, 42201, 42202, 42900, 42901];
 const TICK = 10;
 const TICKS = 8;
 const MAX_SHARES = 9;

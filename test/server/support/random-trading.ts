@@ -10,7 +10,7 @@ import { BUY, SELL, terms } from "./terms.ts";
 import type { TestMarket } from "./world.ts";
 
 const SETS_AT_START = 300;
-const EXPECTED = [0, 4040, 40900, 42201, 42202, 42900];
+const EXPECTED = [0, 4040, 40900, 42201, 42202, 42900, 42901];
 /** Orders of its own that a user may still cancel or amend. */
 const REMEMBERED = 30;
 

@@ -25,6 +25,7 @@ export const HIGH_LIMITS = JSON.stringify({
   order_address: 1_000_000,
   auth_identifier: 1_000_000,
   refresh_address: 1_000_000,
+  registration_address: 1_000_000,
 });
 
 /** What an answer's headers say of its limit; null where they say nothing. */

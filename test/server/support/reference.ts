@@ -53,9 +53,8 @@ export interface Leg {
   readonly own?: { readonly fee: number; readonly rebate: number } | undefined;
 }
 
-/** What is needed beside what is held already: micro-USDC of notional for daily activity, USDC, shares by outcome. */
+/** What is needed beside what is held already: micro-USDC, which count for daily activity too, and shares by outcome. */
 interface Needs {
-  activity: number;
   money: number;
   readonly shares: Map<number, number>;
 }
@@ -82,7 +81,8 @@ export class ReferenceExchange {
   withdrawals = 0;
   house = 0;
   private readonly holdings = new Map<string, Holding>();
-  private readonly filledActivity = new Map<number, number>();
+  /** Micro-USDC that went into positions: buys that were filled, and splits. */
+  private readonly entered = new Map<number, number>();
   /** Orders that quotes made. */
   private readonly quotes = new Set<number>();
 
@@ -147,9 +147,9 @@ export class ReferenceExchange {
     );
   }
 
-  /** Notional of the user's fills, and of the live orders. */
+  /** Daily activity: notional of the user's buys, filled and live, and 1 USDC per set split. */
   activity(user: number): number {
-    return (this.filledActivity.get(user) ?? 0) + this.sumLive(user, (order) => notional(order.price, order.remaining));
+    return (this.entered.get(user) ?? 0) + this.held(user);
   }
 
   get collateral(): number {
@@ -164,14 +164,9 @@ export class ReferenceExchange {
     return this.markets.get(market)!.book.orders.get(id);
   }
 
-  /** Why the exchange must refuse the placement, or null. `unbound`: a market order without price. */
-  refusal(terms: Placement, limit: number, unbound = false): Refusal | null {
-    const n = notional(unbound ? 9_999 : terms.price, terms.quantity);
-    if (this.activity(terms.user) + n > limit) return { refused: 42900 };
-    if (terms.side === BUY) {
-      const available = this.balance(terms.user) - this.held(terms.user);
-      return notional(terms.price, terms.quantity) > available ? { refused: 42201 } : null;
-    }
+  /** Why the exchange must refuse the placement, or null. */
+  refusal(terms: Placement, limit: number): Refusal | null {
+    if (terms.side === BUY) return this.lackMoney(terms.user, notional(terms.price, terms.quantity), limit);
     const owned = this.holding(terms.user, terms.outcome).quantity;
     const available = owned - this.heldShares(terms.user, terms.outcome);
     return terms.quantity > available ? { refused: 42202 } : null;
@@ -197,7 +192,7 @@ export class ReferenceExchange {
     limit: number,
   ): Refusal | null {
     const order = this.order(marketId, id)!;
-    const needs: Needs = { activity: 0, money: 0, shares: new Map() };
+    const needs: Needs = { money: 0, shares: new Map() };
     addNeeds(needs, order, { price, quantity: Math.max(0, total - (order.quantity - order.remaining)) });
     return this.lack(user, needs, limit);
   }
@@ -244,12 +239,12 @@ export class ReferenceExchange {
   quotesRefusal(user: number, marketId: number, quotes: readonly Quote[], limit: number): Refusal | null {
     const unchanged = this.unchangedQuotes(user, marketId, quotes);
     const added = quotes.filter((_, i) => unchanged[i] === null);
-    const together: Needs = { activity: 0, money: 0, shares: new Map() };
+    const together: Needs = { money: 0, shares: new Map() };
     for (const quote of added) addNeeds(together, null, quote, quote);
     if (this.lack(user, together, limit) === null) return null;
     // Old and new together are too much: best price to best price, each as an amend.
     const old = this.standingQuotes(user, marketId).filter(({ terms }) => !unchanged.includes(terms.id));
-    const replaced: Needs = { activity: 0, money: 0, shares: new Map() };
+    const replaced: Needs = { money: 0, shares: new Map() };
     const better = (side: number, a: number, b: number): number => (side === BUY ? b - a : a - b);
     for (const quote of added.toSorted((a, b) => better(a.side, a.price, b.price))) {
       const { outcome, side } = quote;
@@ -273,9 +268,11 @@ export class ReferenceExchange {
     }
   }
 
-  split(user: number, marketId: number, quantity: number): Refusal | null {
+  split(user: number, marketId: number, quantity: number, limit = Number.POSITIVE_INFINITY): Refusal | null {
     const market = this.markets.get(marketId)!;
-    if (quantity * MICRO_PER_SET > this.balance(user) - this.held(user)) return { refused: 42201 };
+    const refusal = this.lackMoney(user, quantity * MICRO_PER_SET, limit);
+    if (refusal !== null) return refusal;
+    this.enter(user, quantity * MICRO_PER_SET);
     this.balances.set(user, this.balance(user) - quantity * MICRO_PER_SET);
     market.sets += quantity;
     for (const [i, outcome] of market.outcomes.entries()) {
@@ -313,14 +310,23 @@ export class ReferenceExchange {
   }
 
   /** In the order in which the exchange looks. */
-  private lack(user: number, { activity, money, shares }: Needs, limit: number): Refusal | null {
-    if (activity > 0 && this.activity(user) + activity > limit) return { refused: 42900 };
-    if (money > this.balance(user) - this.held(user)) return { refused: 42201 };
+  private lack(user: number, { money, shares }: Needs, limit: number): Refusal | null {
+    const refusal = this.lackMoney(user, money, limit);
+    if (refusal !== null) return refusal;
     for (const [outcome, needed] of shares) {
       const available = this.holding(user, outcome).quantity - this.heldShares(user, outcome);
       if (needed > available) return { refused: 42202 };
     }
     return null;
+  }
+
+  private lackMoney(user: number, money: number, limit: number): Refusal | null {
+    if (money > 0 && this.activity(user) + money > limit) return { refused: 42901 };
+    return money > this.balance(user) - this.held(user) ? { refused: 42201 } : null;
+  }
+
+  private enter(user: number, amount: number): void {
+    this.entered.set(user, (this.entered.get(user) ?? 0) + amount);
   }
 
   private fill(
@@ -335,10 +341,11 @@ export class ReferenceExchange {
     const change = (side === BUY ? -n : n - fee) + rebate;
     this.balances.set(user, this.balance(user) + change);
     this.house -= change;
-    if (side === BUY) this.acquire(user, outcome, quantity, n);
-    else this.dispose(user, outcome, quantity, n - fee);
+    if (side === BUY) {
+      this.acquire(user, outcome, quantity, n);
+      this.enter(user, n);
+    } else this.dispose(user, outcome, quantity, n - fee);
     this.holding(user, outcome).realized += rebate;
-    this.filledActivity.set(user, (this.filledActivity.get(user) ?? 0) + n);
   }
 
   /** One match: its makers' sides and its taker's, then the sets that it made or dissolved. */
@@ -418,7 +425,6 @@ function addNeeds(
     ? notional(next.price, next.quantity)
     : before + notional(next.price, Math.max(0, next.quantity - shares));
   const money = Math.max(before, after) - before;
-  needs.activity += money;
   if (quote.side === BUY) needs.money += money;
   else {
     const added = Math.max(shares, next.quantity) - shares;

@@ -49,6 +49,7 @@ function environment(options: ServerOptions, dataDir: string): NodeJS.ProcessEnv
     PORT: "0",
     DATA_DIR: dataDir,
     RATE_LIMITS: "off",
+    MAX_SOCKETS_PER_ADDRESS: "100000",
     // TEST_ENGINE_THREADS=3 runs the tests that leave it open on three.
     ENGINE_THREADS: process.env["TEST_ENGINE_THREADS"] ?? "1",
   };

@@ -28,6 +28,8 @@ export interface UserSpec {
 export interface WorldOptions extends Omit<ServerOptions, "seed"> {
   /** How many tier 2 users with 10,000 USDC each. */
   readonly users?: number;
+  /** Of those users. */
+  readonly usersTerms?: TermsChange;
   /** More users, by name. */
   readonly named?: Readonly<Record<string, UserSpec>>;
   /** How many outcomes each market has. */
@@ -42,9 +44,9 @@ export interface TestMarket {
 
 export const tokenOf = (name: string, index = 0): string => `pm_pat_test-${name}-${index}`;
 
-export function seedOf({ users = 2, named = {}, markets = [2] }: WorldOptions): Seed {
+export function seedOf({ users = 2, usersTerms, named = {}, markets = [2] }: WorldOptions): Seed {
   const specs: [string, UserSpec][] = Object.entries(named);
-  for (let i = 0; i < users; i++) specs.push([`user${i}`, {}]);
+  for (let i = 0; i < users; i++) specs.push([`user${i}`, usersTerms === undefined ? {} : { terms: usersTerms }]);
   return {
     users: specs.map(([name, { tier = 2, deposit = 10_000 * USDC, scopes = [ALL_SCOPES], password, role, terms }]) => ({
       email: `${name}@example.com`,
