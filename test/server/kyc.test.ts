@@ -94,11 +94,13 @@ describe("on one server", () => {
     const expected = [
       "DELETE /orders",
       "DELETE /orders/:id",
+      "DELETE /orders/by-client-id/:client_order_id",
       "PATCH /orders/:id",
       "POST /markets/proposals",
       "POST /me/identity",
       "POST /orders",
       "POST /orders/batch",
+      "POST /orders/cancel-after",
       "POST /wallet/merge",
       "POST /wallet/split",
       "POST /wallet/withdrawals",
@@ -107,6 +109,7 @@ describe("on one server", () => {
     expect(trading.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(expected);
     const good: Record<string, object> = {
       "POST /orders": terms(market, 0, BUY, 1, 1),
+      "POST /orders/cancel-after": { timeout_ms: 0 },
       "POST /orders/batch": { operations: [{ op: "place", ...terms(market, 0, BUY, 1, 1) }] },
       "PATCH /orders/:id": { price: 1 },
       "PUT /quotes/:market_id": { quotes: [] },
