@@ -132,7 +132,7 @@ export class Journal {
   private stoppedRings = 0;
 
   private sequence: number;
-  /** When the last commit was, and what the last event's time came to, ms: neither ever falls. */
+  /** When the last commit was, and what the time of the last event or entry came to, ms: neither ever falls. */
   private committedAt: number;
   private lastEventAt: number;
   private lastEntryId: number;
@@ -272,6 +272,10 @@ export class Journal {
     this.applyWrite = prepareWrites(db, {
       ledger: this.ledger,
       nextEntryId: () => ++this.lastEntryId,
+      raisedTime: (at) => {
+        this.lastEventAt = Math.max(this.lastEventAt, at);
+        return this.lastEventAt;
+      },
       newestFill: (user) => this.chains.newestFill(user),
       addMarket: (market, first, outcomes) => this.addMarket(market, first, outcomes),
       openOutcomes: () => this.openOutcomes,

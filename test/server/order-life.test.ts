@@ -171,14 +171,14 @@ test("market orders with and without bound, in a batch: within the bound or not 
     [
       "filled",
       null,
-      9_999,
+      null,
       [
         [4_000, 2],
         [9_000, 1],
       ],
     ],
-    ["filled", null, 9_999, [[9_000, 1]]],
-    ["canceled", "ioc_remainder", 1, []],
+    ["filled", null, null, [[9_000, 1]]],
+    ["canceled", "ioc_remainder", null, []],
   ]);
   expect(await user.balance()).toMatchObject({ held: 0 });
   expect(await user.all("/orders")).toEqual([]);
