@@ -210,7 +210,7 @@ export class SecondFactorSettings {
 
   /**
    * The second step. Recovery codes are made with the first factor; null otherwise.
-   * @throws ApiError 4040 for none that waits, 40000 for something wrong, which five times ends it
+   * @throws ApiError 4040 for none that waits, 40000 for nothing or something wrong; five wrong codes end it
    */
   confirm(
     principal: Principal,
@@ -221,6 +221,8 @@ export class SecondFactorSettings {
     const { user } = principal.credential;
     return this.alone.run(user.id, async () => {
       const { factors } = this.options;
+      // Told before what the path doesn't name.
+      if (shown.code === undefined && shown.passkey === undefined) throw badRequest("code: required, or else passkey");
       const pending = this.waitingOf(user, id, context.now);
       const row = await this.look(pending, shown, context.now);
       // Another request, or the end of the session, may have come first.
