@@ -128,15 +128,7 @@ describe.for([1, 3])("random trading, ENGINE_THREADS=%i", (threads) => {
       late.push({ user, sequence, socket, answer: await resume(socket, sequence) });
     }
     await trading.stop();
-    const expired = async (): Promise<void> => {
-      // The last gtd orders end by themselves.
-      for (const token of tokens) {
-        const client = new Client(world.server, token);
-        while ((await client.all<OrderJson>("/orders")).some(({ expires_at }) => expires_at !== null));
-        client.close();
-      }
-    };
-    await expired();
+    await trading.expired(world.server);
     for (const recorder of recorders) await recorder.settled();
     takeIn();
     for (const { user, sequence, socket, answer } of late) {
@@ -167,7 +159,7 @@ describe.for([1, 3])("random trading, ENGINE_THREADS=%i", (threads) => {
     takeIn();
     expectSoundDatabase(world.server.dataDir);
     world.server = await world.server.restart();
-    await expired();
+    await trading.expired(world.server);
     for (const [i, token] of tokens.entries()) {
       // What was committed and not told before the end is told now; all else again.
       const socket = await Socket.open(world.server, token);

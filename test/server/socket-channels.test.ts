@@ -629,6 +629,7 @@ describe("implied books", () => {
       rest.push(await reader.get<ImpliedBook>(`/orderbook/${market.id}/${outcome}`));
     }
     await trading.stop();
+    await trading.expired(own.server);
     const last: ImpliedBook[] = [];
     for (const market of own.markets) {
       for (const outcome of market.outcomes) {

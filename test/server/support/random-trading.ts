@@ -65,6 +65,15 @@ export class RandomTrading {
     for (const client of this.clients) client.close();
   }
 
+  /** Resolves when nothing is to come any more: after stop(), the last gtd orders still end by themselves. */
+  async expired(server: TestServer): Promise<void> {
+    for (const token of this.tokens) {
+      const client = new Client(server, token);
+      while ((await client.all<OrderJson>("/orders")).some(({ expires_at }) => expires_at !== null));
+      client.close();
+    }
+  }
+
   private async loop(client: Client, user: number): Promise<void> {
     while (this.running) {
       try {
