@@ -73,6 +73,7 @@ describe("reading over REST", () => {
     paths = {
       "/orders": "/orders?status=all",
       "/orders/:id": `/orders/${resting.id}`,
+      "/orders/by-client-id/:client_order_id": "/orders/by-client-id/resting",
       "/me/fills": "/me/fills",
       "/builders/:code/stats": "/builders/packed/stats",
       "/events/:id": "/events/event-0",

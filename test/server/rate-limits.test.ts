@@ -5,6 +5,7 @@
  */
 import { once } from "node:events";
 import { connect } from "node:net";
+import type { TObject } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "./support/checks.ts";
 import { type Answer, Client, type OrderJson, ROUTES } from "./support/client.ts";
@@ -292,15 +293,18 @@ describe("RATE_LIMITS=on behind a trusted proxy", () => {
     const first = await one.limits();
     expect(first.kyc_tier).toBe(2);
     expect(first.daily_activity).toEqual({ used: 100 * 100 * 3, limit: 10_000_000_000 });
-    const expected = ROUTES.flatMap(({ method, path, access, rateClass, oauth, unversioned }) => {
+    const expected = ROUTES.flatMap(({ method, path, access, rateClass, oauth, unversioned, body }) => {
       const route = `${method} ${path}`;
       // Operators' routes are shown to operators.
       if (access === "operator") return [];
       // What is at the root too has one bucket.
       if (rateClass === "none" || (unversioned && path.endsWith("jwks.json"))) return [];
-      if (rateClass === "mail") return [[route, "identifier", 10, 10], [route, "address", 100, 100]]; // biome-ignore format: pair
-      if (rateClass === "identifier") return [[route, "identifier", 10, 10]];
-      if (rateClass === "refresh") return [[route, "address", 20, 20]];
+      if (rateClass === "mail" || rateClass === "identifier") {
+        // A second step names its challenge and no account.
+        const isNamed = "email" in ((body as TObject | null)?.properties ?? {});
+        return [...(isNamed ? [[route, "identifier", 10, 10]] : []), [route, "address", 100, 100]];
+      }
+      if (rateClass === "refresh" || rateClass === "registration") return [[route, "address", 20, 20]];
       // These have a client's credentials where others have a user's token.
       if (oauth) return [[route, "address", 100, 100]];
       const left = ["POST /orders", "GET /markets", "GET /me/limits"].includes(route) ? 1 : 0;
