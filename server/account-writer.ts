@@ -83,6 +83,8 @@ export class AccountWriter {
   private lastId = 0;
   private refusal: ApiError | null = null;
 
+  private givenTime = 0;
+
   constructor(options: AccountWriterOptions) {
     this.mailbox = options.mailbox;
     this.exchange = options.exchange;
@@ -94,7 +96,7 @@ export class AccountWriter {
   /**
    * Does all of `writes` or none, with their lines of the audit log; resolves when they are durable. Only the first may be
    * one that can be refused. Rejects with an ApiError where it is. Gives new rows and lines their time here, in the order
-   * of their ids: what `at` or `createdAt` they came with is overwritten.
+   * of their ids: what `at` or `createdAt` they came with is overwritten, unless `time()` gave it.
    * @param kept of a request with an Idempotency-Key: durable with its effect
    */
   write(
@@ -104,13 +106,19 @@ export class AccountWriter {
   ): Promise<WriteResult[]> {
     if (this.refusal !== null) return Promise.reject(this.refusal);
     const at = this.exchange.time();
-    for (const write of writes) setTime(write, at);
+    for (const write of writes) setTime(write, at, this.givenTime);
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
       this.waiting.set(id, { writes, resolve, reject });
       const lines = audits.map((line) => ({ ...line, at }));
-      this.mailbox.post({ id, writes, audits: lines, kept: kept === null ? null : { ...kept, at } });
+      this.mailbox.post({ id, at, writes, audits: lines, kept: kept === null ? null : { ...kept, at } });
     });
+  }
+
+  /** A time for a row that is written in the same turn of the event loop, ms: `createdAt` of it stays as it is. */
+  time(): number {
+    this.givenTime = this.exchange.time();
+    return this.givenTime;
   }
 
   /** Makes a row of which there can be no other; answers its id. */
@@ -246,9 +254,11 @@ export class AccountWriter {
   }
 }
 
-function setTime(write: AccountWrite, at: number): void {
+/** @param given what `time()` gave last */
+function setTime(write: AccountWrite, at: number, given: number): void {
   // One that opens when it is made.
   if (write.kind === "createMarket" && write.opensAt === write.at) write.opensAt = at;
   if ("at" in write) write.at = at;
-  else if (write.kind === "insert" && "createdAt" in write.row) write.row.createdAt = at;
+  else if (write.kind === "insert" && "createdAt" in write.row && write.row.createdAt !== given)
+    write.row.createdAt = at;
 }

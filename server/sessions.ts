@@ -90,7 +90,9 @@ export class Sessions {
     const most = grant === null ? MAX_SESSIONS_PER_USER : MAX_SESSIONS_PER_GRANT;
     const over = crowd.length >= most ? [crowd[0]!] : [];
     const made = this.end(over, "too_many_sessions", actor, context);
-    const { now, address, userAgent } = context;
+    const { address, userAgent } = context;
+    // A password takes its time to check: the session begins when it is made.
+    const now = writer.time();
     const family = randomBytes(FAMILY_BYTES).toString("base64url");
     const secret = randomBytes(SECRET_BYTES).toString("base64url");
     const row: SessionRow = {

@@ -71,6 +71,8 @@ const ORDERS_PER_WAL_LOOK = 2_048;
 /** Several account writes that happen together or not at all. */
 export interface WriteRequest {
   id: number;
+  /** When it was handed over, ms: a commit with it is no earlier. */
+  at?: number;
   writes: readonly AccountWrite[];
   /** Lines of the audit log about them. */
   audits: readonly AuditEntry[];
@@ -374,6 +376,7 @@ export class Journal {
 
   private write(request: WriteRequest): WriteReply {
     this.begin();
+    if (request.at !== undefined) this.committedAt = Math.max(this.committedAt, request.at);
     const results: WriteResult[] = [];
     try {
       for (const write of request.writes) results.push(this.applyWrite(write));

@@ -89,6 +89,8 @@ class Session {
   private readonly reference = new ReferenceExchange();
   /** Of every placement that was taken: [order, market, user]. */
   private readonly taken: [id: number, market: TestMarket, user: number][] = [];
+  /** Market orders without a bound, which show no price. */
+  private readonly unbounded = new Set<number>();
   /** Placements with a client order id, and what first answered them. */
   private readonly named: [user: number, body: Body, first: OrderJson][] = [];
   private names = 0;
@@ -173,6 +175,7 @@ class Session {
     reference.place(body.market_id, placement);
     const market = this.markets.find(({ id }) => id === body.market_id)!;
     this.taken.push([data!.id, market, user]);
+    if (body.price === undefined) this.unbounded.add(data!.id);
     if (body.client_order_id !== undefined) this.named.push([user, body, data!]);
   }
 
@@ -226,8 +229,10 @@ class Session {
       if (code === 40900) expect(msg).toMatch(/^too_late/);
       return;
     }
-    expect(code).toBe(refusal?.refused ?? 0);
-    if (code === 0) reference.amend(market.id, body.id, price, total, Date.now());
+    if (refusal !== null) return expect(code).toBe(refusal.refused);
+    const wouldCross = reference.amend(market.id, body.id, price, total, Date.now());
+    expect(code).toBe(wouldCross ? 40900 : 0);
+    if (wouldCross) expect(msg).toMatch(/^post_only_would_cross/);
   }
 
   /** Mostly one of the user's own, often a finished one. */
@@ -401,11 +406,17 @@ class Session {
       expect(answer.code).toBe(40300);
       return;
     }
-    expect(answer.code).toBe(this.reference[name](user, market.id, quantity, this.limitOf(user))?.refused ?? 0);
+    const { reference } = this;
+    const refusal =
+      name === "split"
+        ? reference.split(user, market.id, quantity, this.limitOf(user))
+        : reference.merge(user, market.id, quantity);
+    expect(answer.code).toBe(refusal?.refused ?? 0);
   }
 
   private async compareOrder([id, market, user]: [number, TestMarket, number]): Promise<void> {
-    const { status, reason, remaining, quantity, price } = this.reference.order(market.id, id)!;
+    const { status, reason, remaining, quantity, price: bound } = this.reference.order(market.id, id)!;
+    const price = this.unbounded.has(id) ? null : bound;
     const order = await this.clients[user]!.order(id);
     expect(order).toMatchObject({ id, status, reason, remaining, quantity, price, filled: quantity - remaining });
     expect(order.trades.reduce((sum, trade) => sum + trade.quantity, 0)).toBe(order.filled);

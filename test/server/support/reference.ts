@@ -197,10 +197,14 @@ export class ReferenceExchange {
     return this.lack(user, needs, limit);
   }
 
-  amend(marketId: number, id: number, price: number, total: number, at: number): void {
+  /** True where the book refuses it: a post-only order would cross. */
+  amend(marketId: number, id: number, price: number, total: number, at: number): boolean {
     const market = this.markets.get(marketId)!;
+    const { refusals } = market.book;
+    const before = refusals.length;
     market.book.amend(id, price, total, at, 0);
     this.settle(marketId, market);
+    return refusals.length > before;
   }
 
   /** Live orders of the user that fit; newest first. */
