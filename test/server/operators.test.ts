@@ -343,8 +343,10 @@ test("a filter that fits little looks at so many users, and says where to go on"
   const count = 2 * MAX_USERS_WALKED + 5;
   withDatabase(lonely.server.dataDir, (db) => {
     const numbers = `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <= ${count})`;
-    db.exec(`INSERT INTO users (id, email, role, kyc_tier, created_at)
-      ${numbers} SELECT i, 'person-' || i || '@example.com', 'user', 0, 0 FROM n;
+    // Verified, or they would be deleted; no older than the operator, since times rise with ids.
+    const time = db.prepare("SELECT created_at FROM users WHERE id = 1").pluck().get();
+    db.exec(`INSERT INTO users (id, email, role, kyc_tier, created_at, email_verified_at)
+      ${numbers} SELECT i, 'person-' || i || '@example.com', 'user', 0, ${time}, ${time} FROM n;
       INSERT INTO accounts ${numbers} SELECT i, 0, 0, 0 FROM n;`);
   });
   lonely.server = await lonely.server.restart();
