@@ -163,7 +163,8 @@ describe("a request within a body", () => {
     ["of no path", carrying("POST /api/v1/nothing HTTP/1.1", "x"), "404"],
     ["of another method", carrying("POST /api/v1/time HTTP/1.1", "x"), "405"],
     ["of a preflight", carrying("OPTIONS /api/v1/orders HTTP/1.1", "x", "Access-Control-Request-Method: POST"), "204"],
-    ["of a HEAD", carrying("HEAD /api/v1/time HTTP/1.1", "x"), "405"],
+    ["of a HEAD", carrying("HEAD /api/v1/time HTTP/1.1", "x"), "200"],
+    ["of a HEAD where no GET is", carrying("HEAD /api/v1/wallet/split HTTP/1.1", "x"), "405"],
     ["of one that is too long", () => placing(["Content-Length: 70000"], smuggled().repeat(300)), "413"],
     [
       "of an upgrade",

@@ -82,7 +82,7 @@ test("references come back with what they caused", () => {
   expect(run(halt)).toMatchObject([{ kind: "marketChanged", slot: 1, reference: 106, at: 9 }]);
 });
 
-test("a replacement's event has what is left of it, its terms and no expiry", () => {
+test("a replacement's event has what is left of it, its terms and, where it has none, no expiry", () => {
   const { engine, run } = engineWithMarket();
   const quote = { ...ORDER, timeInForce: "gtc", expiresAt: 0 } as const;
   const taker = { ...quote, id: 52, user: 8, side: 2, quantity: 4, postOnly: false } as const;
@@ -104,6 +104,20 @@ test("a replacement's event has what is left of it, its terms and no expiry", ()
   expect((placed!.packed >>> 24) << 24).toBe(R.ORDER_FLAGS);
   expect(R.termsTimeInForce(placed!.reference)).toBe(C.TimeInForce.gtc);
   expect(engine.matcher.ordersAt(1, 4_000)).toEqual([[3, 26]]);
+});
+
+test("a replacement may expire, as all quotes of a request may", () => {
+  const { engine, run } = engineWithMarket();
+  run(CommandRecord.place(R.CommandKind.placeOrder, 1, 1, { ...ORDER, id: 51 }));
+  const replace = CommandRecord.replace(2, 1, { ...ORDER, id: 52, price: 4_000 }, 1, 10);
+  const [canceled, placed] = run(...CommandRecord.chain([CommandRecord.cancel(1, 51, "user", 6), replace]));
+  expect(canceled).toMatchObject({ kind: "orderCanceled", orderId: 51, remaining: 10 });
+  expect(placed).toMatchObject({
+    ...{ kind: "orderPlaced", status: "open", slot: 2, user: 7, orderId: 52, price: 4_000, quantity: 10 },
+    ...{ remaining: 10, detail: ORDER.expiresAt, at: ORDER.at },
+  });
+  expect(R.termsTimeInForce(placed!.reference)).toBe(C.TimeInForce.gtd);
+  expect(engine.matcher.ordersAt(1, 4_000)).toEqual([[2, 10]]);
 });
 
 test("sets pass through to the ledger, and a stop to all behind", () => {
@@ -205,13 +219,10 @@ test("a caller's mistakes end the process instead of spoiling a book", () => {
   run(CommandRecord.cancel(1, 41, "user", 1));
   expect(() => run(replace(2))).toThrow("slot unused");
   expect(() => run(replace(1, { user: 8 }))).toThrow("same user");
-  for (const terms of [
-    { postOnly: false },
-    { timeInForce: "gtd" },
-    { timeInForce: "ioc" },
-    { type: "market" },
-  ] as const)
-    expect(() => run(replace(1, terms))).toThrow("post-only, limit and gtc");
+  for (const terms of [{ postOnly: false }, { type: "market" }] as const)
+    expect(() => run(replace(1, terms))).toThrow("a replacing order is post-only and limit");
+  for (const timeInForce of ["ioc", "fok"] as const)
+    expect(() => run(replace(1, { timeInForce }))).toThrow("a replacing order rests");
   run(place(1, 41));
   expect(() => run(CommandRecord.market(R.CommandKind.openMarket, 1, 0, 1, 2))).toThrow("opens once");
   expect(() => run(CommandRecord.market(R.CommandKind.openMarket, 2, 0, 3, 33))).toThrow("opens once");

@@ -14,7 +14,7 @@ import { ALL_SCOPES, tokenOf, USDC, type UserSpec, type World } from "./world.ts
 const FOLDER = new URL("../../../../shared/data/betfair/", import.meta.url);
 const HOUR_MS = 3_600_000;
 /**
- * Of a level: sizes beyond it come down to their remainder, so that nobody trades more than half of what a day allows.
+ * Of a level: sizes beyond it come down to their remainder, so that nobody runs out of money, shares or daily activity.
  * What the file changes still changes, and prices are as they are.
  */
 const MAX_LEVEL_SHARES = 20;
@@ -101,7 +101,8 @@ const userName = (market: number, role: Role): string => `${role}-${market}`;
 /** Who trades: in each market a buyer, a seller and a taker. */
 export function tradersFor({ markets }: Recording): Record<string, UserSpec> {
   const names = markets.flatMap((_, market) => ROLES.map((role) => userName(market, role)));
-  return Object.fromEntries(names.map((name) => [name, { deposit: DEPOSIT, scopes: [["orders:write"], ALL_SCOPES] }]));
+  const spec = { deposit: DEPOSIT, scopes: [["orders:write"], ALL_SCOPES], terms: { daily_limit: DEPOSIT } };
+  return Object.fromEntries(names.map((name) => [name, spec]));
 }
 
 interface Order {
