@@ -17,7 +17,6 @@ export interface HoldersOptions {
 /** What the first holder's sets are, the second's, ..., the ninth's, and again from the first. */
 const MOST_SETS = 9;
 const DEPOSIT = 2 * MOST_SETS * MICRO_PER_SHARE;
-const AT = 1_700_000_000_000;
 
 const setsSql = `(1 + k % ${MOST_SETS})`;
 export const setsOf = (index: number): number => 1 + ((index + 1) % MOST_SETS);
@@ -34,12 +33,14 @@ export function addHolders(path: string, { marketId, holders, tokens }: HoldersO
   const value = (sql: string): number => Number(db.prepare(sql).pluck().get());
   const lastUser = value("SELECT max(id) FROM users");
   const lastEntry = value("SELECT last_entry_id FROM totals");
+  // Times rise with ids.
+  const at = value("SELECT max(at) FROM (SELECT at FROM totals UNION ALL SELECT max(created_at) FROM users)");
   const [first, count] = db
     .prepare("SELECT min(id), count(*) FROM outcomes WHERE market_id = ?")
     .raw()
     .get(marketId) as [number, number];
   const each = "WITH RECURSIVE each (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM each WHERE k < @holders)";
-  const given = { holders, lastUser, lastEntry, marketId, at: AT };
+  const given = { holders, lastUser, lastEntry, marketId, at };
   const run = (sql: string): void => {
     db.prepare(sql).run(given);
   };
@@ -48,7 +49,7 @@ export function addHolders(path: string, { marketId, holders, tokens }: HoldersO
       SELECT @lastUser + k, 'holder-' || k || '@example.com', 'user', 2, @at FROM each`);
     run(
       `${each} INSERT INTO accounts SELECT @lastUser + k, ${DEPOSIT} - ${setsSql} * ${MICRO_PER_SHARE},
-         ${Math.floor(AT / MS_PER_DAY)}, ${setsSql} * ${MICRO_PER_SHARE} FROM each`,
+         ${Math.floor(at / MS_PER_DAY)}, ${setsSql} * ${MICRO_PER_SHARE} FROM each`,
     );
     run(`${each} INSERT INTO entries (id, user_id, type, amount, balance_after, reference, created_at)
       SELECT @lastEntry + k, @lastUser + k, 'deposit', ${DEPOSIT}, ${DEPOSIT}, 'holder:' || k, @at FROM each`);
@@ -70,7 +71,7 @@ export function addHolders(path: string, { marketId, holders, tokens }: HoldersO
        VALUES (?, 'holder', ?, 'pm_pat_', 'portfolio:read', ?)`,
     );
     tokens.forEach((token, i) => {
-      insertToken.run(lastUser + 1 + i, createHash("sha256").update(token).digest("hex"), AT);
+      insertToken.run(lastUser + 1 + i, createHash("sha256").update(token).digest("hex"), at);
     });
     return sets;
   });

@@ -90,7 +90,7 @@ test("one read looks at so many lines, and its cursor goes on below them, with e
   withDatabase(server.dataDir, (db) => {
     db.exec(`WITH RECURSIVE n (i) AS (SELECT ${first} UNION ALL SELECT i + 1 FROM n WHERE i < ${first + count - 1})
       INSERT INTO audit_log (id, at, action, actor, user_id)
-      SELECT i, i, CASE i WHEN ${rare} THEN 'rare.thing' ELSE 'session.start' END, 'visitor',
+      SELECT i, (SELECT max(at) FROM audit_log), CASE i WHEN ${rare} THEN 'rare.thing' ELSE 'session.start' END, 'visitor',
         CASE WHEN i % 2 OR i = ${rare} THEN ${person.user.id} ELSE NULL END FROM n`);
   });
   world.server = await server.restart();

@@ -8,7 +8,7 @@ import { EXPORT_SLICE_ROWS, MAX_EXPORTS_PER_USER } from "../../engine/limits.ts"
 import { csvCell, csvLine } from "../../server/csv.ts";
 import { eventually, expectEndsWell, expectQuiet } from "./support/checks.ts";
 import { API_BASE, Client, type TransactionJson } from "./support/client.ts";
-import { withDatabase } from "./support/data-dir.ts";
+import { RECOUNT_ACTIVITY, withDatabase } from "./support/data-dir.ts";
 import { PASSWORD, signIn } from "./support/identity.ts";
 import { BUY, expectRefused, SELL, terms } from "./support/trading.ts";
 import { PUBLIC_URL, type TestMarket, tokenOf, USDC, World } from "./support/world.ts";
@@ -186,6 +186,7 @@ function writeLongPast(dataDir: string): void {
        FROM n, totals, users JOIN accounts ON user_id = users.id WHERE email = 'historian@example.com'`,
     ).run({ count: LONG_PAST, market: market.id, at: Date.now() });
     db.prepare("UPDATE totals SET last_entry_id = last_entry_id + ?").run(LONG_PAST);
+    db.exec(RECOUNT_ACTIVITY);
   });
 }
 
