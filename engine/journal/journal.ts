@@ -71,7 +71,7 @@ const ORDERS_PER_WAL_LOOK = 2_048;
 /** Several account writes that happen together or not at all. */
 export interface WriteRequest {
   id: number;
-  /** When it was handed over, ms: a commit with it is no earlier. */
+  /** When it was handed over, ms: what is numbered after it is no earlier. */
   at?: number;
   writes: readonly AccountWrite[];
   /** Lines of the audit log about them. */
@@ -134,7 +134,7 @@ export class Journal {
   private stoppedRings = 0;
 
   private sequence: number;
-  /** When the last commit was, and what the time of the last event or entry came to, ms: neither ever falls. */
+  /** When the last commit was, and what the time of the last event or account write came to, ms: neither ever falls. */
   private committedAt: number;
   private lastEventAt: number;
   private lastEntryId: number;
@@ -274,10 +274,6 @@ export class Journal {
     this.applyWrite = prepareWrites(db, {
       ledger: this.ledger,
       nextEntryId: () => ++this.lastEntryId,
-      raisedTime: (at) => {
-        this.lastEventAt = Math.max(this.lastEventAt, at);
-        return this.lastEventAt;
-      },
       newestFill: (user) => this.chains.newestFill(user),
       addMarket: (market, first, outcomes) => this.addMarket(market, first, outcomes),
       openOutcomes: () => this.openOutcomes,
@@ -376,7 +372,8 @@ export class Journal {
 
   private write(request: WriteRequest): WriteReply {
     this.begin();
-    if (request.at !== undefined) this.committedAt = Math.max(this.committedAt, request.at);
+    // Entries share their numbering with fills, along which time never falls.
+    if (request.at !== undefined) this.lastEventAt = Math.max(this.lastEventAt, request.at);
     const results: WriteResult[] = [];
     try {
       for (const write of request.writes) results.push(this.applyWrite(write));

@@ -196,8 +196,6 @@ const ENTRY_COLUMNS = 12;
 export interface WriteContext {
   readonly ledger: Ledger;
   nextEntryId(): number;
-  /** When an entry of `at` (ms) is on record: fills and entries share one numbering, along which time never falls. */
-  raisedTime(at: number): number;
   /** The user's newest fill, 0 where there is none. */
   newestFill(userId: number): number;
   addMarket(marketId: number, firstOutcomeId: number, outcomes: number): void;
@@ -417,7 +415,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
     params[row + 5] = rest.marketId ?? null;
     params[row + 6] = rest.outcomeId ?? null;
     params[row + 7] = rest.reference ?? null;
-    params[row + 8] = context.raisedTime(at);
+    params[row + 8] = at;
     params[row + 9] = userId === HOUSE ? 0 : context.newestFill(userId);
     params[row + 10] = rest.quantity ?? null;
     params[row + 11] = rest.cost ?? null;
