@@ -446,8 +446,8 @@ export class OrderEntry {
         const error = (): void => extended.data(texts[i]!);
         exchange.pushExpiry(link, standingSlot, expiresAt, { data: extended.data, error }, now);
       }
-      if (isLate) return;
-      const tieChanges = takeOver(store, standingSlot, origin);
+      // A late request changes nothing, but what it shows must be durable all the same.
+      const tieChanges = !isLate && takeOver(store, standingSlot, origin);
       const orderId = store.ids[standingSlot]!;
       if (store.statuses[standingSlot] === IN_FLIGHT) {
         const placed = awaited(i);
