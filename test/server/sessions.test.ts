@@ -590,8 +590,8 @@ describe("a hundred sessions", () => {
     withDatabase(full.server.dataDir, (db) => {
       const insert = db.prepare(`
       INSERT INTO sessions (user_id, method, scopes, family, refresh_hash, created_at, last_used_at, expires_at)
-      SELECT user_id, method, scopes, 'family-' || id || '-' || ?, refresh_hash, created_at, last_used_at, expires_at + ?
-      FROM sessions WHERE id = ?`);
+      SELECT user_id, method, scopes, 'family-' || id || '-' || ?, refresh_hash, (SELECT max(created_at) FROM sessions),
+        last_used_at, expires_at + ? FROM sessions WHERE id = ?`);
       for (const [name, { row }] of firsts) {
         // In the crowd it is as if the oldest had been refreshed last.
         for (let i = 1; i < MAX_SESSIONS; i++) insert.run(i, name === "crowd" ? -i * 1_000 : i, row.id);
