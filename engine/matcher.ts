@@ -976,11 +976,10 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       return refuse(EventKind.amendRefused, w, d, base, reason);
     }
     const remaining = Math.max(0, total - filled);
-    if (!keeps && remaining > 0 && (packed & R.FLAG_POST_ONLY) !== 0) {
-      // Its own bid or ask plays no part in what it would meet, so that it need not leave the book to be asked.
-      if (wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
-        return refuse(EventKind.amendRefused, w, d, base, Reason.postOnlyWouldCross);
-      }
+    const isPostOnly = (packed & R.FLAG_POST_ONLY) !== 0;
+    // Its own bid or ask plays no part in what it would meet, so that it need not leave the book to be asked.
+    if (!keeps && remaining > 0 && isPostOnly && wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
+      return refuse(EventKind.amendRefused, w, d, base, Reason.postOnlyWouldCross);
     }
     // From here it must succeed.
     const newTotal = filled + remaining;

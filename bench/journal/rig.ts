@@ -73,7 +73,7 @@ export function createRig(
     return { matchMs: matched - start, commitMs: end - matched };
   }
 
-  journal.commit(() => [{ id: 1, writes: accountWrites(), audits: [] }]);
+  journal.commit(() => [{ id: 1, at: 0, writes: accountWrites(), audits: [] }]);
   runBatch(traffic.makeSetup());
   for (let count = traffic.makeResting(); count > 0; count = traffic.makeResting()) runBatch(count);
   return { db, journal, traffic, runBatch };

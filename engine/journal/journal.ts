@@ -72,7 +72,7 @@ const ORDERS_PER_WAL_LOOK = 2_048;
 export interface WriteRequest {
   id: number;
   /** When it was handed over, ms: what is numbered after it is no earlier. */
-  at?: number;
+  at: number;
   writes: readonly AccountWrite[];
   /** Lines of the audit log about them. */
   audits: readonly AuditEntry[];
@@ -373,7 +373,7 @@ export class Journal {
   private write(request: WriteRequest): WriteReply {
     this.begin();
     // Entries share their numbering with fills, along which time never falls.
-    if (request.at !== undefined) this.lastEventAt = Math.max(this.lastEventAt, request.at);
+    this.lastEventAt = Math.max(this.lastEventAt, request.at);
     const results: WriteResult[] = [];
     try {
       for (const write of request.writes) results.push(this.applyWrite(write));
@@ -804,8 +804,8 @@ export class Journal {
   }
 
   private writeExpiry(slot: number, id: number): void {
-    const expiresAt = this.expiries[slot]!;
-    this.statements.writeExpiry.run(expiresAt || null, expiresAt === 0 ? TimeInForce.gtc : TimeInForce.gtd, id);
+    const expiresAt = this.expiries[slot]! || null;
+    this.statements.writeExpiry.run(expiresAt, restingTimeInForce(expiresAt), id);
   }
 
   /**
@@ -832,12 +832,7 @@ export class Journal {
     const terms = words[w + R.W_REFERENCE]!;
     const expiresAt = this.expiries[slot]! || null;
     // A quote may have got or lost its end in the pass that placed it.
-    const timeInForce =
-      this.touchExtended[touch] === 0
-        ? R.termsTimeInForce(terms)
-        : expiresAt === null
-          ? TimeInForce.gtc
-          : TimeInForce.gtd;
+    const timeInForce = this.touchExtended[touch] === 0 ? R.termsTimeInForce(terms) : restingTimeInForce(expiresAt);
     const builder = this.builderOf[slot]!;
     const tied = (packed & R.FLAG_TIED) !== 0;
     const isUsual =
@@ -968,6 +963,10 @@ export class Journal {
     this.db.pragma("wal_checkpoint(PASSIVE)");
   }
 }
+
+/** Of a quote that has got or lost its end. @param expiresAt ms, null: none */
+const restingTimeInForce = (expiresAt: number | null): TimeInForce =>
+  expiresAt === null ? TimeInForce.gtc : TimeInForce.gtd;
 
 function prepareStatements(db: Database.Database) {
   return {

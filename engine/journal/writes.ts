@@ -311,16 +311,18 @@ function prepareDeletion(db: Database.Database, context: WriteContext): (userId:
  * many. The newest row of a table stays, so that its id is not given out again.
  */
 function prepareSweep(db: Database.Database): (endedBefore: number, at: number) => number {
-  const rows = (table: string, over: string): string =>
+  const rows = (table: string, over: string, order = "ORDER BY id"): string =>
     `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} t WHERE ${over}
-       AND id < (SELECT max(id) FROM ${table}) ORDER BY id LIMIT ${MAX_SWEPT_ROWS})`;
+       AND id < (SELECT max(id) FROM ${table}) ${order} LIMIT ${MAX_SWEPT_ROWS})`;
+  // Rows that are found by a time come in its order: sorting them by id would read them all.
+  const AS_FOUND = "";
   const noSession = "NOT EXISTS (SELECT 1 FROM sessions WHERE grant_id = t.id)";
   const noGrant = "NOT EXISTS (SELECT 1 FROM oauth_grants WHERE client_id = t.id)";
   const statements = [
-    rows("sessions", "ended_at < @endedBefore").replace("ORDER BY id", ""),
-    rows("sessions", "ended_at IS NULL AND expires_at < @endedBefore").replace("ORDER BY id", ""),
+    rows("sessions", "ended_at < @endedBefore", AS_FOUND),
+    rows("sessions", "ended_at IS NULL AND expires_at < @endedBefore", AS_FOUND),
     rows("email_tokens", "used_at IS NOT NULL"),
-    rows("email_tokens", "used_at IS NULL AND expires_at < @at").replace("ORDER BY id", ""),
+    rows("email_tokens", "used_at IS NULL AND expires_at < @at", AS_FOUND),
     rows("personal_access_tokens", "revoked_at IS NOT NULL"),
     rows("oauth_grants", `revoked_at IS NOT NULL AND ${noSession}`),
     rows("oauth_clients", `deleted_at IS NOT NULL AND ${noGrant}`),

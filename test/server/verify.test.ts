@@ -30,7 +30,7 @@ function write(path: string, writes: readonly AccountWrite[]): CommittedTotals {
   const rest = { texts: new OrderTexts(1), now: Date.now, clock: () => 0 };
   const silent = { onCommit: () => {}, requestCheckpoint: () => {} };
   const journal = new Journal({ db, gates: [], totals, ...rest, ...silent });
-  const replies = journal.commit(() => [{ id: 1, writes, audits: [] }]);
+  const replies = journal.commit(() => [{ id: 1, at: 0, writes, audits: [] }]);
   expect(replies).toEqual([{ id: 1, results: expect.anything() }]);
   journal.close();
   return totals;

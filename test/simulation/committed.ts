@@ -384,7 +384,7 @@ export class Committed {
 
   /** Takes a committed request in. @param reply null where the journal died before it gave one */
   writes(request: WriteRequest, reply: WriteReply | null): void {
-    this.lastAt = Math.max(this.lastAt, request.at!);
+    this.lastAt = Math.max(this.lastAt, request.at);
     for (const [i, write] of request.writes.entries()) {
       const fate = this.fateOf(write);
       const isAsAnswered = reply === null || (fate === "refused") === "refused" in reply;
