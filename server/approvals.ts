@@ -104,15 +104,24 @@ export class Approvals {
   /**
    * Does what is wished for, or keeps it as the first of two approvals until another operator wishes for the same.
    * @param act does it; `ending` ends the first approval and belongs in its transaction, `first` is that approval
+   * @param done resolves to what was done already, null where it was not: looked at while no other request can act on it
    * @throws ApiError 40300 for the operator's own account, 40900 where another operator asked for something else, 42900
    *   where too many first approvals wait; what `act` throws
    */
-  async ask<T>(wish: Wish, operator: Operator, context: RequestContext, act: Act<T>): Promise<Answer<T>> {
+  async ask<T>(
+    wish: Wish,
+    operator: Operator,
+    context: RequestContext,
+    act: Act<T>,
+    done: () => Promise<T | null> = nothing,
+  ): Promise<Answer<T>> {
     const { rule, action, subject, reference, userId } = wish;
     checkNotOwn(operator, userId);
     if (rule !== "always" && !this.rules.has(rule))
       return { approval: null, result: await this.act(wish, null, context, act) };
     return this.alone.run(keyOf(wish), async () => {
+      const before = await done();
+      if (before !== null) return { approval: null, result: before };
       const details = JSON.stringify(wish.details);
       const first = this.find(action, subject, reference);
       if (first !== null && first.actor !== operator.actor) {
@@ -181,6 +190,8 @@ export class Approvals {
     this.open.delete(keyOf(wish));
   }
 }
+
+const nothing = async (): Promise<null> => null;
 
 function keyOf({ action, subject, reference = "" }: Pick<Wish, "action" | "subject" | "reference">): string {
   return `${action} ${subject} ${reference}`;

@@ -11,7 +11,7 @@ import { audit, contextOf } from "./audit.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "./errors.ts";
 import { historyPage } from "./history.ts";
 import type { Payment, Withdrawal } from "./ledger-reader.ts";
-import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "./operators.ts";
+import { noteOf, OPERATOR, operatorOf } from "./operators.ts";
 import { Listing } from "./paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "./route.ts";
 import * as S from "./schemas.ts";
@@ -43,19 +43,13 @@ export function createMoneyAdminRoutes(context: MoneyAdminContext): Route[] {
 function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminContext): Route[] {
   /**
    * Once for a reference: whoever repeats it is answered as at first. Under the two-person rule an operator's first
-   * request is an approval, of this reference alone; whether it was credited is looked up before.
+   * request is an approval, of this reference alone.
    */
   const deposit = async (request: RouteRequest, userId: number, amount: number, reference: string): Promise<string> => {
     checkReference(reference);
     const operator = operatorOf(request);
     const context = contextOf(request);
     const owner = userId === HOUSE ? null : userId;
-    checkNotOwn(operator, owner);
-    const before = await history.payment(reference);
-    if (before !== null) {
-      if (before.userId === userId && before.amount === amount) return JSON.stringify(depositView(before));
-      throw new ApiError(ErrorKind.conflict, "reference: another one has it");
-    }
     const details = { amount, reference };
     const action = owner === null ? DEPOSIT_TO_HOUSE : DEPOSIT;
     const wish = { rule: "deposits", action, subject: userId, reference, details, userId: owner } as const;
@@ -66,7 +60,8 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       const { id, created } = result!;
       return created ? { id, userId, amount, reference, createdAt: write.at } : (await history.payment(reference))!;
     };
-    const { approval, result } = await approvals.ask(wish, operator, context, credit);
+    const done = (): Promise<Payment | null> => paid(history, reference, userId, amount);
+    const { approval, result } = await approvals.ask(wish, operator, context, credit, done);
     if (approval === null) return JSON.stringify(depositView(result));
     const waiting = { id: null, amount, reference, created_at: null, user_id: owner };
     return JSON.stringify({ ...waiting, approval: approvalView(approval) });
@@ -126,6 +121,20 @@ function depositView(payment: Payment): object {
   return { ...paymentView(payment), approval: null };
 }
 
+/** What has the reference already, null where nothing has. @throws ApiError 40900 where that is something else */
+async function paid(
+  history: WalletRouteContext["history"],
+  reference: string,
+  userId: number,
+  amount: number,
+): Promise<Payment | null> {
+  const found = await history.payment(reference);
+  if (found !== null && (found.userId !== userId || found.amount !== amount)) {
+    throw new ApiError(ErrorKind.conflict, "reference: another one has it");
+  }
+  return found;
+}
+
 /** @throws ApiError 40000 for one that a seed may use */
 function checkReference(reference: string): void {
   if (reference.startsWith(SEED_REFERENCE)) throw badRequest(`reference: must not begin with ${SEED_REFERENCE}`);
@@ -148,11 +157,8 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
     async handler(request) {
       const { amount, reference } = request.body as Static<typeof W.HousePayment>;
       checkReference(reference);
-      const before = await history.payment(reference);
-      if (before !== null) {
-        if (before.userId === HOUSE && before.amount === -amount) return done(before);
-        throw new ApiError(ErrorKind.conflict, "reference: another one has it");
-      }
+      const before = await paid(history, reference, HOUSE, -amount);
+      if (before !== null) return done(before);
       const { house } = totals.read();
       if (amount > house) {
         throw new ApiError(ErrorKind.insufficientBalance, `needs ${amount} micro-USDC, the house has ${house}`);
@@ -168,7 +174,9 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
         const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: write.at };
         return result!.created ? made : (await history.payment(reference))!;
       };
-      const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context, pay);
+      const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context, pay, () =>
+        paid(history, reference, HOUSE, -amount),
+      );
       if (answer.approval === null) return done(answer.result);
       return JSON.stringify({ withdrawal: null, approval: approvalView(answer.approval) });
     },

@@ -394,8 +394,7 @@ export class OrderEntry {
     const old = isLate ? [] : standing.filter((slot) => slot !== 0);
     const placed = quotes.filter((_, i) => results[i] === 0);
     if (placed.length > 0) this.checkOpen(origin, market, now);
-    this.checkLiveOrders(trader, placed.length, old.length);
-    const pairs = this.fundQuotes(trader, placed, old, now);
+    const pairs = this.coverQuotes(trader, placed, old, isLate, now);
     const link = links.of(marketId);
     const isExtended = (slot: number): boolean => slot !== 0 && !isLate && store.expiresAt[slot] !== expiresAt;
     const commands = old.length + placed.length + results.filter(isExtended).length;
@@ -469,6 +468,25 @@ export class OrderEntry {
       if ((store.marks[slot]! & MARK_ENDING) === 0) slots.push(slot);
     }
     return slots;
+  }
+
+  /** As `fundQuotes`, within the user's live orders. @throws ApiError 40900 where it lacks means, or orders, but is late */
+  private coverQuotes(
+    trader: Trader,
+    quotes: readonly Quote[],
+    old: readonly number[],
+    isLate: boolean,
+    now: number,
+  ): QuotePair[] | null {
+    try {
+      this.checkLiveOrders(trader, quotes.length, old.length);
+      return this.fundQuotes(trader, quotes, old, now);
+    } catch (error) {
+      // What stands keeps what the new ones would have taken over, and nobody should look for means elsewhere.
+      throw isLate
+        ? new ApiError(ErrorKind.conflict, "too_late: valid_until was over, the quotes are as they were")
+        : error;
+    }
   }
 
   /**

@@ -54,6 +54,7 @@ describeInBrowser("two people", (openPage) => {
     await page.goto("/sign-in");
     await fillInSignIn(page, ada);
     await page.waitForURL(({ pathname }) => pathname === "/welcome");
+    await main.getByText("Confirm your e-mail address first.").waitFor();
     const confirmed = page.getByRole("heading", { name: "Your e-mail address is confirmed" });
     await page.goto(`/verify-email?token=${await verificationToken(server, bert)}`);
     await main.getByLabel("Password", { exact: true }).fill(PASSWORD);

@@ -95,7 +95,10 @@ class Lives {
     market.status = to;
     const { length } = market.outcomes;
     if (to === "resolved") market.payouts = payouts;
-    else if (to === "voided") market.payouts = Array<number>(length).fill(Math.floor(10_000 / length));
+    else if (to === "voided") {
+      const even = Math.floor(10_000 / length);
+      market.payouts = market.outcomes.map((_, i) => even + (i < 10_000 % length ? 1 : 0));
+    }
   }
 
   private async decide(market: Known): Promise<void> {

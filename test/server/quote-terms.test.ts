@@ -16,7 +16,7 @@ let world: World;
 beforeAll(async () => {
   world = await World.start({
     users: 30,
-    named: { ten: { deposit: 10 * USDC }, "ten-b": { deposit: 10 * USDC } },
+    named: { ten: { deposit: 10 * USDC }, "ten-b": { deposit: 10 * USDC }, "ten-c": { deposit: 10 * USDC } },
     markets: Array<number>(15).fill(2),
   });
 });
@@ -167,6 +167,16 @@ describe("valid_until", () => {
     }
     expect(await user.balance()).toMatchObject({ held: 100 * (4_000 * 5 + 3_000 * 5) });
     await socket.close();
+  });
+
+  test("too late, with means for one set only: the whole request is refused as such, and what stands stays", async () => {
+    const [market, user] = [world.market(), world.client("ten-c")];
+    const placed = await replace(user, market, [[0, BUY, 5_000, 19]], {});
+    const next: QuoteSpec[] = [[0, BUY, 5_001, 19]];
+    const body = { ...quotesBody(market, next), valid_until: Date.now() - 1 };
+    await expectRefused(user.request("PUT", `/quotes/${market.id}`, { body }), 409, 40900, /^too_late: /);
+    await expectStanding(user, market, idsOf(placed));
+    await replace(user, market, next, {});
   });
 
   test("over the socket too", async () => {

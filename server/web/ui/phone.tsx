@@ -25,8 +25,13 @@ function numberProblem(text: string): string | null {
     : "Begin with + and the country code, such as +1 for the United States or +49 for Germany.";
 }
 
-/** @param onVerified called once the account has the number */
-export function PhoneSteps({ onVerified = () => {} }: { onVerified?: () => void }) {
+/** Asks for nothing before the e-mail address is verified. @param onVerified called once the account has the number */
+export function PhoneSteps({ onVerified }: { onVerified: () => void }) {
+  if (!user.value!.email_verified) return <p class="faint">Confirm your e-mail address first.</p>;
+  return <NumberStep onVerified={onVerified} />;
+}
+
+function NumberStep({ onVerified }: { onVerified: () => void }) {
   const known = user.value?.phone_verified === false ? user.value.phone : null;
   const [number, setNumber] = useState(known ?? "");
   /** To which a code was sent; null: the number is being asked for. */
