@@ -17,7 +17,7 @@ const MARKET_SPAN = 2 ** OUTCOME_ID_BITS;
 /** A slot's status between its placement and the commit of it: not yet to be seen by anyone. */
 export const IN_FLIGHT = 255;
 
-/** Marks of a slot. A cancel of the order is on its way: it will end, whatever else happens. */
+/** Marks of a slot. The order will end, whatever else happens: a cancel of it is on its way, or it came too late. */
 export const MARK_ENDING = 1;
 /** The order's hold is not price times what remains but a reservation of `Holds`. */
 export const MARK_RESERVED = 2;

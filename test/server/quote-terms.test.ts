@@ -179,6 +179,21 @@ describe("valid_until", () => {
     await replace(user, market, next, {});
   });
 
+  test("sets that came too late stand in nobody's way: the next one, sent before they were answered, stands as a whole", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const socket = await world.socket(user);
+    const set = (price: number): object => {
+      const quotes = Array.from({ length: 100 }, (_, i): QuoteSpec => [i % 2, BUY, price + i, 1]);
+      return { market_id: market.id, ...quotesBody(market, quotes) };
+    };
+    await socket.data("quotes.replace", set(1_000));
+    const late = [2_000, 3_000].map((price) => socket.data("quotes.replace", { ...set(price), valid_until: 1 }));
+    const { results } = await socket.data<{ results: ResultJson[] }>("quotes.replace", set(3_000));
+    await Promise.all(late);
+    await expectStanding(user, market, idsOf(results.map(({ data }) => data!)));
+    await socket.close();
+  });
+
   test("over the socket too", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);

@@ -513,6 +513,7 @@ export class Clients implements Audience {
     if (random.chance(0.3)) {
       quotes.clear();
       for (let slot = store.newestQuoteOf(user, market.id); slot !== 0; slot = store.olderQuoteOf(slot)) {
+        if (quotes.size === MOST_QUOTES) break;
         const [outcomeId, side] = [store.outcomes[slot]!, sideOf(store.packed[slot]!)];
         const [price, quantity] = [store.prices[slot]!, store.remaining[slot]!];
         if (quantity > 0) quotes.set(`${outcomeId} ${side} ${price}`, { outcomeId, side, price, quantity });
@@ -829,6 +830,8 @@ export class Clients implements Audience {
 /** A world's ids and books are bounded by its shape. */
 const MAX_OPEN_MARKETS = 4;
 export const MAX_MARKETS = 24;
+/** Of one set: the longest chain holds as many, and as many that they replace. */
+export const MOST_QUOTES = 8;
 const TIME_IN_FORCE = ["gtc", "gtd", "ioc", "fok"];
 export const SOME_DAYS_MS = 2 * DAY_MS;
 

@@ -11,7 +11,7 @@ import { Random } from "../server/support/random.ts";
 const run = promisify(execFile);
 const SIMULATE = fileURLToPath(new URL("../../dist/test/simulation/simulate-run.js", import.meta.url));
 /** With this one a run comes across all that is listed below: whoever changes the course looks for another that does. */
-const FIXED_SEED = 20_261_146;
+const FIXED_SEED = 20_261_150;
 const STEPS = 60_000;
 
 /** What the fixed seed must come across, by the lines of the command's report. */

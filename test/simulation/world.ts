@@ -8,7 +8,7 @@ import { loadSqlite, openSqlite } from "../../engine/sqlite.ts";
 import { ensure } from "../engine/harness.ts";
 import { Random } from "../server/support/random.ts";
 import { type Compared, compareBooks, compareDatabase, compareGateway, compareNames, verify } from "./checks.ts";
-import { Clients, Hash, MAX_MARKETS, type Mood, SOME_DAYS_MS } from "./clients.ts";
+import { Clients, Hash, MAX_MARKETS, MOST_QUOTES, type Mood, SOME_DAYS_MS } from "./clients.ts";
 import { Committed } from "./committed.ts";
 import { Crash, Disk, type Strike } from "./disk.ts";
 import { type Clock, Life, microtasks, PATIENCE, type Shape } from "./life.ts";
@@ -125,7 +125,7 @@ export class World {
       engines: random.integer(1, 3),
       commandRecords: random.pick([32, 64, 256]),
       eventRecords: random.pick([512, 512, 1_024]),
-      longestChain: 16,
+      longestChain: 2 * MOST_QUOTES,
       reservedCommands: random.integer(4, 10),
       capacity: random.pick([150, 1_000, 1_500]),
       largestId: MAX_MARKETS * 4 + 4,
