@@ -4,6 +4,7 @@
  * one, none places anything, and what uWebSockets.js refuses by itself is known by its status.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { majorOf } from "../../engine/node-support.ts";
 import { expectBalanced, expectEndsWell } from "../server/support/checks.ts";
 import { BUY, terms } from "../server/support/terms.ts";
 import { Wire } from "../server/support/wire.ts";
@@ -51,6 +52,9 @@ const own = (): string => JSON.stringify(terms(market, 0, BUY, 1, 1, { time_in_f
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 const length = (text: string): string => `Content-Length: ${text.length}`;
 const CHUNKED = "Transfer-Encoding: chunked";
+
+/** What uWebSockets.js does with a head that it can't read: the versions for Node 24 and later answer before they close. */
+const [UNREADABLE, NO_VERSION] = majorOf(process.versions.node) < 24 ? ["closed", "closed"] : ["400", "505"];
 
 /** Answered so often as there are statuses, or ("closed") not at all, before the connection ends or waits for more. */
 type Case = readonly [name: string, bytes: () => string, ...outcomes: string[]];
@@ -111,12 +115,12 @@ describe("where a body ends", () => {
     [
       "a coding behind a vertical tab",
       () => placing(["Transfer-Encoding: \x0bchunked", length(own())], own() + smuggled()),
-      "closed",
+      UNREADABLE,
     ],
     [
       "a space before the colon of a coding",
       () => placing(["Transfer-Encoding : chunked", length(own())], own() + smuggled()),
-      "closed",
+      UNREADABLE,
     ],
     [
       "two lengths, the first less",
@@ -216,20 +220,20 @@ describe("heads", () => {
     [
       "a line that is folded",
       () => placing(["X: a", " Content-Length: 5", length(own())], own() + smuggled()),
-      "closed",
+      UNREADABLE,
     ],
-    ["a tab that folds", () => placing(["X: a", "\tb", length(own())], own() + smuggled()), "closed"],
+    ["a tab that folds", () => placing(["X: a", "\tb", length(own())], own() + smuggled()), UNREADABLE],
     [
       "a bare LF in a value",
       () => placing([`X: a\nContent-Length: ${own().length + smuggled().length}`, length(own())], own() + smuggled()),
-      "closed",
+      UNREADABLE,
     ],
     ["bare LFs", () => "GET /api/v1/time HTTP/1.1\nHost: x\n\n", "505"],
     ["a bare CR", () => reading(["X: a\rX-Request-Id: smuggled"]), "closed"],
-    ["a NUL in a value", () => reading(["X: a\0b"]), "closed"],
-    ["a NUL in a name", () => reading(["X\0: a"]), "closed"],
-    ["a space before the colon", () => reading(["X : a"]), "closed"],
-    ["no colon", () => reading(["X"]), "closed"],
+    ["a NUL in a value", () => reading(["X: a\0b"]), UNREADABLE],
+    ["a NUL in a name", () => reading(["X\0: a"]), UNREADABLE],
+    ["a space before the colon", () => reading(["X : a"]), UNREADABLE],
+    ["no colon", () => reading(["X"]), UNREADABLE],
     ["two hosts", () => reading(["Host: y"]), "400"],
     ["no host", () => "GET /api/v1/time HTTP/1.1\r\nX: y\r\n\r\n", "400"],
     [
@@ -263,7 +267,7 @@ describe("start lines", () => {
     ...["1.0", "1.2", "2.0", "0.9"].map(
       (version): Case => [`HTTP/${version}`, line(`GET /api/v1/time HTTP/${version}`), "505"],
     ),
-    ["no version", () => "GET /api/v1/time\r\n\r\n", "closed"],
+    ["no version", () => "GET /api/v1/time\r\n\r\n", NO_VERSION],
     ["HTTP/2's preface", () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"],
     ["a whole URL", line("GET http://x/api/v1/time HTTP/1.1"), "505"],
     ["a URL of somebody else", line("GET http://evil.example/api/v1/time HTTP/1.1"), "505"],

@@ -103,8 +103,10 @@ class Kills {
     const { random, signal } = this.options;
     if (signal === "TERM") return "SIGTERM";
     const kind = random.next();
-    // The first life is one of load: it makes what the others start from.
-    if (this.lives === 0 || kind < 0.38) return "load";
+    // Each of these once, whatever chance has next; the load makes what the others start from.
+    const first = (["load", "start", "shutdown"] as const)[this.lives];
+    if (first !== undefined) return first;
+    if (kind < 0.38) return "load";
     if (kind < 0.66) return "start";
     if (kind < 0.78) return "settlement";
     if (kind < 0.82) return "checkpoint";

@@ -272,7 +272,8 @@ describe("a long past", () => {
     expect(text.split("\r\n").length).toBe(LONG_PAST + 3);
     expect(answered).toBeGreaterThan(20);
     expect(longest).toBeLessThan(1_000);
-    expect(world.server.residentBytes - before).toBeLessThan(text.length * 4);
+    // Never whole in memory. From Node 24 on the young generations of the threads that make it grow to 128 MiB each.
+    expect(world.server.residentBytes - before).toBeLessThan(text.length * 6);
     client.close();
   });
 
