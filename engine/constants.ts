@@ -14,6 +14,9 @@ export const ORDER_TYPES = ["limit", "market", "market"] as const;
 export const TimeInForce = { gtc: 0, gtd: 1, ioc: 2, fok: 3 } as const;
 export type TimeInForce = (typeof TimeInForce)[keyof typeof TimeInForce];
 export const TIMES_IN_FORCE = ["gtc", "gtd", "ioc", "fok"] as const;
+/** Of an order that rests until a time, or until it is canceled. @param expiresAt ms, 0 for none */
+export const restingTimeInForce = (expiresAt: number): TimeInForce =>
+  expiresAt === 0 ? TimeInForce.gtc : TimeInForce.gtd;
 
 export const SelfTradePrevention = { cancelTaker: 0, cancelMaker: 1, cancelBoth: 2, decrement: 3 } as const;
 export type SelfTradePrevention = (typeof SelfTradePrevention)[keyof typeof SelfTradePrevention];

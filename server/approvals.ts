@@ -104,7 +104,8 @@ export class Approvals {
   /**
    * Does what is wished for, or keeps it as the first of two approvals until another operator wishes for the same.
    * @param act does it; `ending` ends the first approval and belongs in its transaction, `first` is that approval
-   * @param done resolves to what was done already, null where it was not: looked at while no other request can act on it
+   * @param done resolves to what was done already, null where it was not; looked at before anything else, and once more
+   *   when no other request can act on it
    * @throws ApiError 40300 for the operator's own account, 40900 where another operator asked for something else, 42900
    *   where too many first approvals wait; what `act` throws
    */
@@ -113,15 +114,17 @@ export class Approvals {
     operator: Operator,
     context: RequestContext,
     act: Act<T>,
-    done: () => Promise<T | null> = nothing,
+    done: (() => Promise<T | null>) | null = null,
   ): Promise<Answer<T>> {
     const { rule, action, subject, reference, userId } = wish;
     checkNotOwn(operator, userId);
+    const before = done && (await done());
+    if (before !== null) return { approval: null, result: before };
     if (rule !== "always" && !this.rules.has(rule))
       return { approval: null, result: await this.act(wish, null, context, act) };
     return this.alone.run(keyOf(wish), async () => {
-      const before = await done();
-      if (before !== null) return { approval: null, result: before };
+      const meanwhile = done && (await done());
+      if (meanwhile !== null) return { approval: null, result: meanwhile };
       const details = JSON.stringify(wish.details);
       const first = this.find(action, subject, reference);
       if (first !== null && first.actor !== operator.actor) {
@@ -190,8 +193,6 @@ export class Approvals {
     this.open.delete(keyOf(wish));
   }
 }
-
-const nothing = async (): Promise<null> => null;
 
 function keyOf({ action, subject, reference = "" }: Pick<Wish, "action" | "subject" | "reference">): string {
   return `${action} ${subject} ${reference}`;

@@ -7,7 +7,16 @@
  * of the turn (`pump`)  3. orderPlaced committed: the 202  4. its fills and end: ledger, public state, `order.updated`.
  */
 import { check } from "../engine/check.ts";
-import { isFinal, OrderStatus, OrderType, Reason, Role, Side, TimeInForce } from "../engine/constants.ts";
+import {
+  isFinal,
+  OrderStatus,
+  OrderType,
+  Reason,
+  Role,
+  restingTimeInForce,
+  Side,
+  TimeInForce,
+} from "../engine/constants.ts";
 import type { LiveOrderRow } from "../engine/journal/load.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { ANSWER_DEADLINE_MS, MAX_LIVE_WALKED, MICRO_PER_SHARE } from "../engine/limits.ts";
@@ -853,7 +862,7 @@ export class Exchange {
   private setExpiry(slot: number, expiresAt: number): void {
     const { store } = this;
     store.expiresAt[slot] = expiresAt;
-    store.packed[slot] = R.withTimeInForce(store.packed[slot]!, expiresAt === 0 ? TimeInForce.gtc : TimeInForce.gtd);
+    store.packed[slot] = R.withTimeInForce(store.packed[slot]!, restingTimeInForce(expiresAt));
     if (expiresAt > 0) this.expiries.add({ at: expiresAt, slot, orderId: store.ids[slot]! });
   }
 

@@ -157,12 +157,14 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
     async handler(request) {
       const { amount, reference } = request.body as Static<typeof W.HousePayment>;
       checkReference(reference);
-      const before = await paid(history, reference, HOUSE, -amount);
-      if (before !== null) return done(before);
-      const { house } = totals.read();
-      if (amount > house) {
-        throw new ApiError(ErrorKind.insufficientBalance, `needs ${amount} micro-USDC, the house has ${house}`);
-      }
+      const before = async (): Promise<Payment | null> => {
+        const found = await paid(history, reference, HOUSE, -amount);
+        const { house } = totals.read();
+        if (found === null && amount > house) {
+          throw new ApiError(ErrorKind.insufficientBalance, `needs ${amount} micro-USDC, the house has ${house}`);
+        }
+        return found;
+      };
       const details = { amount, reference };
       const wish = { action: WITHDRAW_FROM_HOUSE, subject: HOUSE, details, userId: null };
       const context = contextOf(request);
@@ -174,9 +176,7 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
         const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: write.at };
         return result!.created ? made : (await history.payment(reference))!;
       };
-      const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context, pay, () =>
-        paid(history, reference, HOUSE, -amount),
-      );
+      const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context, pay, before);
       if (answer.approval === null) return done(answer.result);
       return JSON.stringify({ withdrawal: null, approval: approvalView(answer.approval) });
     },

@@ -4,7 +4,7 @@
  * the book can know comes back as an engine event (exchange.ts), and so does every answer.
  */
 import { check } from "../engine/check.ts";
-import { OrderType, Reason, SelfTradePrevention, Side, TimeInForce } from "../engine/constants.ts";
+import { OrderType, Reason, restingTimeInForce, SelfTradePrevention, Side, TimeInForce } from "../engine/constants.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import {
   ANSWER_DEADLINE_MS,
@@ -387,7 +387,7 @@ export class OrderEntry {
     if (terms.expiresAt !== null && terms.expiresAt <= now) throw badRequest("expires_at: must lie in the future");
     if (exchange.refusal !== null) throw exchange.refusal;
     exchange.expireDue(now);
-    const isLate = isTooLate(terms, now);
+    const isLate = terms.validUntil !== null && now > validUntilOf(terms);
     const expiresAt = terms.expiresAt ?? 0;
     const standing = this.standingQuotes(userId, marketId);
     const results = quotes.map((quote) => takeUnchanged(exchange, standing, quote));
@@ -436,6 +436,8 @@ export class OrderEntry {
         const pair = pairs === null ? null : pairs[n]!;
         const slot = this.pushQuote(trader, origin, link, marketId, quote, terms, pair, now);
         n++;
+        // The next set, which may come before the engine's word on this one, must not find it standing.
+        if (isLate) store.marks[slot]! |= MARK_ENDING;
         exchange.awaitPlacement(slot, awaited(i), now);
         return;
       }
@@ -567,11 +569,9 @@ export class OrderEntry {
       tieOf(origin) |
       (origin.builderCode === null ? 0 : R.FLAG_TEXT);
     const expiresAt = terms.expiresAt ?? 0;
-    const tif = expiresAt === 0 ? TimeInForce.gtc : TimeInForce.gtd;
+    const tif = restingTimeInForce(expiresAt);
     const packed = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, tif, 0, flags);
     const slot = this.take(trader, origin, marketId, quote, price, packed, now);
-    // Nobody's later set finds it standing.
-    if (isTooLate(terms, now)) store.marks[slot]! |= MARK_ENDING;
     store.expiresAt[slot] = expiresAt;
     if (expiresAt > 0) exchange.expiries.add({ at: expiresAt, slot, orderId: store.ids[slot]! });
     if (origin.builderCode !== null) store.texts.write(slot, null, origin.builderCode, 0);
@@ -768,11 +768,6 @@ function quoteAnswer(texts: (string | null)[], index: number, gathered: Gathered
 /** As a command says it: 0 stands for none, and what was due in 1970 is as late at 1 ms. */
 function validUntilOf({ validUntil }: { readonly validUntil: number | null }): number {
   return validUntil === null ? 0 : Math.max(1, validUntil);
-}
-
-/** As the engine will find it. */
-function isTooLate(terms: { readonly validUntil: number | null }, now: number): boolean {
-  return terms.validUntil !== null && now > validUntilOf(terms);
 }
 
 function hasOutcome(market: Market, outcomeId: number): boolean {

@@ -11,7 +11,7 @@
  */
 import type Database from "better-sqlite3";
 import { check } from "../check.ts";
-import { isFinal, MarketStatus, OrderStatus, Role, TimeInForce } from "../constants.ts";
+import { isFinal, MarketStatus, OrderStatus, Role, restingTimeInForce, TimeInForce } from "../constants.ts";
 import { IdSet } from "../id-set.ts";
 import { addsUp, Ledger } from "../ledger.ts";
 import { KEEP_UPDATES_MS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID } from "../limits.ts";
@@ -804,8 +804,8 @@ export class Journal {
   }
 
   private writeExpiry(slot: number, id: number): void {
-    const expiresAt = this.expiries[slot]! || null;
-    this.statements.writeExpiry.run(expiresAt, restingTimeInForce(expiresAt), id);
+    const expiresAt = this.expiries[slot]!;
+    this.statements.writeExpiry.run(expiresAt || null, restingTimeInForce(expiresAt), id);
   }
 
   /**
@@ -832,7 +832,8 @@ export class Journal {
     const terms = words[w + R.W_REFERENCE]!;
     const expiresAt = this.expiries[slot]! || null;
     // A quote may have got or lost its end in the pass that placed it.
-    const timeInForce = this.touchExtended[touch] === 0 ? R.termsTimeInForce(terms) : restingTimeInForce(expiresAt);
+    const timeInForce =
+      this.touchExtended[touch] === 0 ? R.termsTimeInForce(terms) : restingTimeInForce(expiresAt ?? 0);
     const builder = this.builderOf[slot]!;
     const tied = (packed & R.FLAG_TIED) !== 0;
     const isUsual =
@@ -963,10 +964,6 @@ export class Journal {
     this.db.pragma("wal_checkpoint(PASSIVE)");
   }
 }
-
-/** Of a quote that has got or lost its end. @param expiresAt ms, null: none */
-const restingTimeInForce = (expiresAt: number | null): TimeInForce =>
-  expiresAt === null ? TimeInForce.gtc : TimeInForce.gtd;
 
 function prepareStatements(db: Database.Database) {
   return {
