@@ -7,18 +7,18 @@ import { build as buildPage } from "vite";
 
 const entries = {
   main: "server/main.ts",
-  admin: "server/admin.ts",
+  admin: "server/cli/admin.ts",
   "engine-thread": "engine/engine-thread.ts",
-  "journal-thread": "engine/journal/journal-thread.ts",
-  "history-worker": "server/history-worker.ts",
-  "password-worker": "server/password-worker.ts",
+  "journal-thread": "engine/log/journal-thread.ts",
+  "history-worker": "server/queries/history-worker.ts",
+  "password-worker": "server/accounts/password-worker.ts",
 };
 /** Commands that run the server as others do, and share no file with it: what is common to both would leave main.js. */
 const commands = {};
 for (const folder of ["bench", "test"]) {
   for (const file of readdirSync(new URL(folder, import.meta.url), { recursive: true })) {
     const name = String(file);
-    const wanted = folder === "bench" ? /^[\w-]+\.ts$/ : /-(worker|run)\.ts$/;
+    const wanted = folder === "bench" ? /^((figures|children)\/)?[\w-]+\.ts$/ : /-(worker|run)\.ts$/;
     const target = name.endsWith("-run.ts") ? commands : entries;
     if (wanted.test(name)) target[`${folder}/${name.slice(0, -3)}`] = `${folder}/${name}`;
   }

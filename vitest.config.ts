@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Files that take half a minute and more: begun last, one of them would run on alone. */
 const LONG =
-  /\/test\/(crash\/kill|bench\/smoke|browser\/|server\/(cancel-on-disconnect|login-flood|transactions-export))/;
+  /\/test\/(crash\/kill|bench\/smoke|browser\/|trading\/cancel-on-disconnect|accounts\/login-flood|wallet\/transaction-exports)/;
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -14,7 +14,14 @@ class LongFirst extends BaseSequencer {
 }
 
 /** What each engine thread could turn round: these files run with one, as all do, and once more with three. */
-const ALSO_WITH_THREE = ["quotes", "quotes-races", "order-life", "amend", "socket-channels", "websocket"];
+const ALSO_WITH_THREE = [
+  "trading/quotes",
+  "trading/quotes-races",
+  "trading/order-life",
+  "trading/amend",
+  "websocket/channels",
+  "websocket/hub",
+];
 const timeouts = { testTimeout: 60_000, hookTimeout: 60_000 };
 
 export default defineConfig({
@@ -28,7 +35,7 @@ export default defineConfig({
       {
         test: {
           name: "3 engine threads",
-          include: ALSO_WITH_THREE.map((name) => `test/server/${name}.test.ts`),
+          include: ALSO_WITH_THREE.map((name) => `test/${name}.test.ts`),
           env: { TEST_ENGINE_THREADS: "3" },
           ...timeouts,
         },

@@ -5,7 +5,7 @@
  */
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
-import { keepToOwner } from "../server/data-folder.ts";
+import { keepToOwner } from "../server/bootstrap/data-folder.ts";
 import { BOTS, Crowd } from "./demo/crowd.ts";
 import { DemoExchange } from "./demo/exchange.ts";
 import { nameOf, OPERATOR, openFolder, PERSON } from "./demo/folder.ts";

@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { type Messages, readMessages } from "./oracle/messages.ts";
 import { offsetFor, priceRange } from "./oracle/prices.ts";
 import { type Replayed, replay } from "./oracle/replay.ts";
-import { fail, grouped, millions, printHead, printResult } from "./report.ts";
+import { fail, grouped, millions, printHead, printResult } from "./support/report.ts";
 import { orUsage } from "./support/usage.ts";
 
 const USAGE = "oracle FILE.csv[.gz] [--reports PATH]";

@@ -10,15 +10,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { openReadOnly } from "../engine/journal/database.ts";
-import { verifyDatabase } from "../engine/journal/verify.ts";
+import { openReadOnly } from "../engine/projection/database.ts";
+import { verifyDatabase } from "../engine/projection/verify.ts";
 import { type Plan, planAccounts } from "./replay/accounts.ts";
 import { FolderError, type Recording, readRecording } from "./replay/folder.ts";
 import { type Outcome, type Refusals, Session } from "./replay/session.ts";
-import { fail, grouped, printHead, printResult } from "./report.ts";
 import { ExchangeError } from "./support/api.ts";
 import { ExchangeProcess } from "./support/exchange-process.ts";
 import { makeFolder, removeFolder } from "./support/folder.ts";
+import { fail, grouped, printHead, printResult } from "./support/report.ts";
 import { orUsage, wholeNumber } from "./support/usage.ts";
 
 const USAGE = "replay DIR [--connections N] [--url URL | --write-seed FILE]";

@@ -6,8 +6,8 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { type Goal, grouped } from "./report.ts";
 import { drawPlots, keepResult } from "./support/figures.ts";
+import { type Goal, grouped } from "./support/report.ts";
 import { orUsage } from "./support/usage.ts";
 
 /** In the order of an order's way. */
@@ -32,7 +32,7 @@ type Result = { readonly goals?: readonly Goal[] } & Record<string, unknown>;
 
 /** Runs one bench and passes on what it says; null where it failed. */
 async function run(name: string, options: readonly string[]): Promise<Result | null> {
-  const file = fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+  const file = fileURLToPath(new URL(`./figures/${name}.js`, import.meta.url));
   const child = spawn(process.execPath, [file, ...options], { stdio: ["inherit", "pipe", "inherit"] });
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => {

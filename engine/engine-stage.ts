@@ -3,14 +3,15 @@
  * their events. Whoever owns it decides when, and waits for room in the event ring. Never sleeps, never answers anyone,
  * knows no journal and no thread.
  */
-import { BatchStamp } from "./batch-stamp.ts";
-import { check } from "./check.ts";
-import { Histogram, type HistogramMemory } from "./histogram.ts";
+
+import { createMatcher, type Matcher, type MatcherOptions } from "./book/matcher.ts";
 import { MAX_BATCH_COMMANDS, MAX_CHAIN_COMMANDS } from "./limits.ts";
-import { createMatcher, type Matcher, type MatcherOptions } from "./matcher.ts";
-import type { MicroClock } from "./micro-clock.ts";
-import { CommandKind, FLAG_EXTENDS, FLAG_MORE, FLAG_POST_ONLY, kindOf, RECORD_WORDS } from "./records.ts";
-import { RingConsumer, type RingMemory, RingProducer } from "./ring.ts";
+import { BatchStamp } from "./log/batch-stamp.ts";
+import { CommandKind, FLAG_EXTENDS, FLAG_MORE, FLAG_POST_ONLY, kindOf, RECORD_WORDS } from "./ring/records.ts";
+import { RingConsumer, type RingMemory, RingProducer } from "./ring/ring.ts";
+import { check } from "./util/assert.ts";
+import { Histogram, type HistogramMemory } from "./util/histogram.ts";
+import type { MicroClock } from "./util/micro-clock.ts";
 
 export interface EngineStageOptions extends Pick<MatcherOptions, "capacity" | "activeBooks" | "largestId"> {
   readonly commands: RingMemory;

@@ -6,12 +6,12 @@
  * 4. idle work, or sleep.
  */
 import { parentPort, workerData } from "node:worker_threads";
+import { warmUp } from "./book/warm-up.ts";
 import { EngineStage } from "./engine-stage.ts";
-import { JournalStage } from "./journal/journal-stage.ts";
-import { createMicroClock } from "./micro-clock.ts";
-import { Waker } from "./ring.ts";
-import { type EngineThreadSetup, type ThreadMessage, waitForWork } from "./thread-setup.ts";
-import { warmUp } from "./warm-up.ts";
+import { JournalStage } from "./log/journal-stage.ts";
+import { Waker } from "./ring/ring.ts";
+import { type EngineThreadSetup, type ThreadMessage, waitForWork } from "./ring/thread-setup.ts";
+import { createMicroClock } from "./util/micro-clock.ts";
 
 const setup = workerData as EngineThreadSetup;
 

@@ -11,10 +11,10 @@
  * beyond 10000, less rebates, which come out of the fees of their own match. So nothing but an operator's withdrawal
  * lowers it, which is asserted after each match and in each batch.
  */
-import { check } from "./check.ts";
+
+import { sellerFeeMicro } from "./book/match-fees.ts";
 import { MatchType, Role, Side } from "./constants.ts";
 import { MAX_MONEY_MICRO, MICRO_PER_SHARE, OUTCOME_ID_BITS } from "./limits.ts";
-import { sellerFeeMicro } from "./match-fees.ts";
 import {
   equalPart,
   makerRebateMicro,
@@ -24,9 +24,10 @@ import {
   ownRebateMicro,
   utcDay,
 } from "./money.ts";
-import { NumberMap } from "./number-map.ts";
-import { rebateOf } from "./records.ts";
-import { withIndex } from "./typed-arrays.ts";
+import { rebateOf } from "./ring/records.ts";
+import { check } from "./util/assert.ts";
+import { NumberMap } from "./util/number-map.ts";
+import { withIndex } from "./util/typed-arrays.ts";
 
 const OUTCOME_SPAN = 2 ** OUTCOME_ID_BITS;
 

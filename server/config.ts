@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
-import type { Durability } from "../engine/journal/database.ts";
 import { MAX_MERGE_FEE_BPS, MAX_WS_CONNECTIONS, SOCKETS_PER_ADDRESS } from "../engine/limits.ts";
-import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./approvals.ts";
-import { isAddressRange } from "./client-address.ts";
-import { DEFAULT_RATE_LIMITS, type RateLimits } from "./rate-limiter.ts";
-import { readSocialProviders, type SocialProvider } from "./social.ts";
-import { type AddressRule, EVM, readAddressRule } from "./withdrawal-address.ts";
+import type { Durability } from "../engine/projection/database.ts";
+import { readSocialProviders, type SocialProvider } from "./accounts/social-sign-in.ts";
+import { isAddressRange } from "./http/client-address.ts";
+import { DEFAULT_RATE_LIMITS, type RateLimits } from "./http/rate-limiter.ts";
+import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./operators/approvals.ts";
+import { type AddressRule, EVM, readAddressRule } from "./wallet/withdrawal-address.ts";
 
 export interface Config {
   /** False: no port is opened, the control socket alone takes requests. */

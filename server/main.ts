@@ -13,19 +13,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { Reason } from "../engine/constants.ts";
-import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/histogram.ts";
-import { emptyWal, migrate, openDatabase } from "../engine/journal/database.ts";
-import type { JournalSetup } from "../engine/journal/journal-stage.ts";
-import {
-  loadAccounts,
-  loadApprovals,
-  loadCancelTimers,
-  loadPendingWithdrawals,
-  loadSecondFactors,
-  loadUpdateSequences,
-} from "../engine/journal/load.ts";
-import { bringOrdersForward } from "../engine/journal/order-states.ts";
-import { CommittedTotals } from "../engine/journal/totals.ts";
 import { assertLimits } from "../engine/limit-relations.ts";
 import {
   CANCEL_TIMER_TICK_MS,
@@ -41,75 +28,88 @@ import {
   SIGN_IN_REFUSALS_PER_SECOND,
   SOCKET_TICK_MS,
 } from "../engine/limits.ts";
-import { createMicroClock, takeClockEpoch } from "../engine/micro-clock.ts";
-import { hashFlaw, PlatformError } from "../engine/node-support.ts";
-import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../engine/ring.ts";
-import { loadSqlite } from "../engine/sqlite.ts";
-import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/thread-setup.ts";
-import { AccountWriter, PortMailbox } from "./account-writer.ts";
-import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts.ts";
-import { AnswerPace } from "./answer-pace.ts";
-import { AnswerPolicy } from "./answer-policy.ts";
-import { Approvals } from "./approvals.ts";
-import { Auth } from "./auth.ts";
-import { Authenticator } from "./authenticator.ts";
-import { CancelTimers } from "./cancel-timers.ts";
-import { createAddressReader } from "./client-address.ts";
-import { ClientOrderIds } from "./client-order-ids.ts";
+import type { JournalSetup } from "../engine/log/journal-stage.ts";
+import { CommittedTotals } from "../engine/log/totals.ts";
+import { emptyWal, migrate, openDatabase } from "../engine/projection/database.ts";
+import {
+  loadAccounts,
+  loadApprovals,
+  loadCancelTimers,
+  loadPendingWithdrawals,
+  loadSecondFactors,
+  loadUpdateSequences,
+} from "../engine/projection/load.ts";
+import { bringOrdersForward } from "../engine/projection/write-behind.ts";
+import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../engine/ring/ring.ts";
+import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/ring/thread-setup.ts";
+import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/util/histogram.ts";
+import { createMicroClock, takeClockEpoch } from "../engine/util/micro-clock.ts";
+import { hashFlaw, PlatformError } from "../engine/util/node-support.ts";
+import { loadSqlite } from "../engine/util/sqlite.ts";
+import { AccountWriter, PortMailbox } from "./accounts/account-writer.ts";
+import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts/accounts.ts";
+import { Authenticator } from "./accounts/authenticator.ts";
+import { Kyc } from "./accounts/kyc.ts";
+import { LastUse } from "./accounts/last-use.ts";
+import { Messenger } from "./accounts/notifier.ts";
+import { Passkeys } from "./accounts/passkeys.ts";
+import { Passwords } from "./accounts/passwords.ts";
+import { Pats } from "./accounts/pats.ts";
+import { SECOND_FACTOR_KEYS, SecondFactorKeys } from "./accounts/second-factor-keys.ts";
+import { SecondFactorSettings } from "./accounts/second-factor-settings.ts";
+import { SecondFactorSignIn } from "./accounts/second-factor-sign-in.ts";
+import { SecondFactors } from "./accounts/second-factors.ts";
+import { Sessions } from "./accounts/sessions.ts";
+import { Auth } from "./accounts/sign-in.ts";
+import { SigningKeys } from "./accounts/signing-keys.ts";
+import { SocialSignIn } from "./accounts/social-sign-in.ts";
+import { Suspensions } from "./accounts/suspensions.ts";
+import { UnverifiedAccounts } from "./accounts/unverified-accounts.ts";
+import { changeTerms } from "./accounts/users.ts";
+import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./bootstrap/data-folder.ts";
+import { FileGuard } from "./bootstrap/file-guard.ts";
+import { loadExchange, restoreTrading } from "./bootstrap/recovery.ts";
+import { applySeed, readSeed, type Seed } from "./bootstrap/seed.ts";
+import { Watchdog, type Watched } from "./bootstrap/watchdog.ts";
+import { createOperations } from "./cli/control-handlers.ts";
+import { ControlSocket } from "./cli/control-socket.ts";
 import { type Config, ConfigError, readConfig, urlOf } from "./config.ts";
-import { ControlSocket } from "./control.ts";
-import { Counters } from "./counters.ts";
-import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./data-folder.ts";
-import { compileRoutes } from "./dispatch.ts";
-import { API_BASE } from "./envelope.ts";
 import { type ApiError, FAILED, outcomeUnknown, overloaded, STARTING, STOPPING } from "./errors.ts";
-import { Exchange } from "./exchange.ts";
-import { FileGuard } from "./file-guard.ts";
-import { nodeLoop } from "./gateway-loop.ts";
-import { History } from "./history.ts";
-import { registerRoutes } from "./http.ts";
-import { Idempotency } from "./idempotency.ts";
-import { Turns } from "./in-turns.ts";
-import { Kyc } from "./kyc.ts";
-import { LastUse } from "./last-use.ts";
+import { createAddressReader } from "./http/client-address.ts";
+import { compileRoutes } from "./http/dispatch.ts";
+import { API_BASE } from "./http/envelope.ts";
+import { TurnWatch } from "./http/event-loop-guard.ts";
+import { Idempotency } from "./http/idempotency.ts";
+import { RateLimiter } from "./http/rate-limiter.ts";
+import { AnswerPace } from "./http/response-throttle.ts";
+import { AnswerPolicy } from "./http/security-headers.ts";
+import { registerRoutes } from "./http/server.ts";
+import { Page } from "./http/static-site.ts";
+import { loadUws } from "./http/uws.ts";
 import { createLogger, type Logger } from "./logger.ts";
-import { MarketCatalog } from "./market-catalog.ts";
-import { MarketFeed } from "./market-feed.ts";
-import { MarketLife } from "./market-life.ts";
-import { MarketLists } from "./market-lists.ts";
-import { MarketSearch } from "./market-search.ts";
-import { Messenger } from "./messenger.ts";
-import { Metrics } from "./metrics.ts";
-import { OAuth } from "./oauth.ts";
-import { createOperations } from "./operations.ts";
-import { OrderEntry } from "./order-entry.ts";
-import { OrderStore } from "./order-store.ts";
-import { OrderTimes } from "./order-times.ts";
-import { Page } from "./page.ts";
-import { Passkeys } from "./passkeys.ts";
-import { Passwords } from "./passwords.ts";
-import { Pats } from "./pats.ts";
-import { RateLimiter } from "./rate-limiter.ts";
-import { loadExchange, restoreTrading } from "./recovery.ts";
-import { createRoutes } from "./routes.ts";
-import { SECOND_FACTOR_KEYS, SecondFactorKeys } from "./second-factor-keys.ts";
-import { SecondFactorSettings } from "./second-factor-settings.ts";
-import { SecondFactorSignIn } from "./second-factor-sign-in.ts";
-import { SecondFactors } from "./second-factors.ts";
-import { applySeed, readSeed, type Seed } from "./seed.ts";
-import { Sessions } from "./sessions.ts";
-import { SigningKeys } from "./signing-keys.ts";
-import { SocialSignIn } from "./social.ts";
-import { SocketTickets } from "./socket-tickets.ts";
-import { Suspensions } from "./suspensions.ts";
-import { Timeline } from "./timeline.ts";
-import { TurnWatch } from "./turn-watch.ts";
-import { UnverifiedAccounts } from "./unverified-accounts.ts";
-import { changeTerms } from "./users.ts";
-import { loadUws } from "./uws.ts";
-import { Watchdog, type Watched } from "./watchdog.ts";
-import { SocketHub } from "./websocket.ts";
-import { Withdrawals } from "./withdrawals.ts";
+import { MarketCatalog } from "./markets/catalog.ts";
+import { MarketFeed } from "./markets/feed.ts";
+import { MarketLife } from "./markets/lifecycle.ts";
+import { MarketLists } from "./markets/lists.ts";
+import { MarketSearch } from "./markets/search.ts";
+import { OAuth } from "./oauth/oauth.ts";
+import { Approvals } from "./operators/approvals.ts";
+import { Counters } from "./operators/counters.ts";
+import { Metrics } from "./operators/metrics.ts";
+import { History } from "./queries/history.ts";
+import { CancelTimers } from "./trading/cancel-timers.ts";
+import { ClientOrderIds } from "./trading/client-order-ids.ts";
+import { Exchange } from "./trading/exchange.ts";
+import { nodeLoop } from "./trading/gateway-loop.ts";
+import { OrderEntry } from "./trading/order-entry.ts";
+import { OrderStore } from "./trading/order-store.ts";
+import { OrderTimes } from "./trading/order-times.ts";
+import { createRoutes } from "./trading/routes.ts";
+import { Timeline } from "./trading/timeline.ts";
+import { Turns } from "./util/time-slicer.ts";
+import { Withdrawals } from "./wallet/withdrawals.ts";
+import { SocketHub } from "./websocket/hub.ts";
+import { SocketTickets } from "./websocket/tickets.ts";
 
 const SAMPLE_SEED = fileURLToPath(new URL("../data/sample-markets.json", import.meta.url));
 const TICK_MS = 200;
@@ -664,7 +664,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   if (config.network) greet(config, publicUrl, port);
 }
 
-/** It also stops when the process ends that started it with a channel between the two: reach-server.ts. */
+/** It also stops when the process ends that started it with a channel between the two: admin-client.ts. */
 const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const leave = (): void => process.exit(0);
 

@@ -3,8 +3,9 @@
  * run in windows of consecutive messages, each with its own ranking of the prices in use: matching asks only which of
  * two prices is better, so ranks do as well as prices.
  */
-import { check } from "../../engine/check.ts";
+
 import { MAX_PRICE_BPS } from "../../engine/limits.ts";
+import { check } from "../../engine/util/assert.ts";
 import { MessageKind, type Messages } from "./messages.ts";
 
 /** The offset that the published flow is documented with. */

@@ -5,13 +5,14 @@
  * Orders of one outcome alone make a plain book: the market's other outcome stays empty, so nothing is minted or
  * merged. Each message has a user of its own, so no order meets its own user's.
  */
-import { check } from "../../engine/check.ts";
+
+import { createMatcher, type Matcher } from "../../engine/book/matcher.ts";
+import { warmUp } from "../../engine/book/warm-up.ts";
 import { OrderType, Reason, SelfTradePrevention, Side, TimeInForce } from "../../engine/constants.ts";
 import { EVENT_RING_RECORDS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID, MAX_PRICE_BPS } from "../../engine/limits.ts";
-import { createMatcher, type Matcher } from "../../engine/matcher.ts";
-import * as R from "../../engine/records.ts";
-import { createRing, RingConsumer, RingProducer } from "../../engine/ring.ts";
-import { warmUp } from "../../engine/warm-up.ts";
+import * as R from "../../engine/ring/records.ts";
+import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
+import { check } from "../../engine/util/assert.ts";
 import { MessageKind, type Messages } from "./messages.ts";
 import { offsetFor, offsetWindow, type PriceWindow, priceRange, rankedWindow } from "./prices.ts";
 import { Reports } from "./reports.ts";

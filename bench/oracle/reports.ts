@@ -12,9 +12,9 @@
  */
 import { createHash, type Hash } from "node:crypto";
 import { closeSync, openSync, writeSync } from "node:fs";
-import { check } from "../../engine/check.ts";
 import { Reason } from "../../engine/constants.ts";
-import * as R from "../../engine/records.ts";
+import * as R from "../../engine/ring/records.ts";
+import { check } from "../../engine/util/assert.ts";
 import { MessageKind, type Messages } from "./messages.ts";
 import type { PriceWindow } from "./prices.ts";
 

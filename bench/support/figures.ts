@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { fail, machineLine } from "../report.ts";
 import { missingPackages, PLOTS } from "./on-demand.ts";
+import { fail, machineLine } from "./report.ts";
 import { ROOT } from "./root.ts";
 
 // From dist/bench or dist/chunks.

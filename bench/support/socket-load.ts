@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
-import { check } from "../../engine/check.ts";
+import { check } from "../../engine/util/assert.ts";
 import { CLOSE, ClientFrames, clientFrame, LENGTH_IN_2, LENGTH_IN_8, PING, PONG, TEXT } from "./client-frames.ts";
 
 /** What is received and not yet looked at; more than the longest frame. */

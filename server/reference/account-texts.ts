@@ -1,7 +1,7 @@
 /** The documentation of accounts, sign-in, OAuth and the wallet. */
 import type { Static } from "typebox";
-import type * as S from "../schemas.ts";
-import type * as W from "../wallet-schemas.ts";
+import type * as S from "../http/schemas.ts";
+import type * as W from "../wallet/schemas.ts";
 import type { OperationText, OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 

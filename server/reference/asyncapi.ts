@@ -3,10 +3,10 @@
  * them run, and of the examples beside it. Pure: a document for a public URL.
  */
 import type { TProperties, TSchema } from "typebox";
-import { API_BASE } from "../envelope.ts";
-import type { Route } from "../route.ts";
-import * as S from "../schemas.ts";
-import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS, SOCKET_EVENTS } from "../socket-operations.ts";
+import { API_BASE } from "../http/envelope.ts";
+import type { Route } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS, SOCKET_EVENTS } from "../websocket/schemas.ts";
 import { definitionsFor, documented, type Json, type JsonObject, withOperation } from "./components.ts";
 import { CONVENTIONS, ERROR_TABLE, LICENSE } from "./convention-text.ts";
 import { EVENT_EXAMPLES, OPERATION_EXAMPLES } from "./socket-examples.ts";

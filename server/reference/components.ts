@@ -3,11 +3,11 @@
  * a name is referred to by it. Names go by identity, so that nothing is described twice.
  */
 import Type, { type TSchema } from "typebox";
-import * as MS from "../market-schemas.ts";
-import * as O from "../operator-schemas.ts";
-import * as S from "../schemas.ts";
-import { TermsChange } from "../terms.ts";
-import * as W from "../wallet-schemas.ts";
+import { TermsChange } from "../accounts/terms.ts";
+import * as S from "../http/schemas.ts";
+import * as MS from "../markets/schemas.ts";
+import * as O from "../operators/schemas.ts";
+import * as W from "../wallet/schemas.ts";
 
 /** Values of a document: what JSON has. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };

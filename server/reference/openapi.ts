@@ -4,15 +4,15 @@
  */
 import type { TSchema } from "typebox";
 import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../engine/limits.ts";
-import type { SCOPES } from "../accounts.ts";
-import { isForOwnPages } from "../answer-policy.ts";
-import { scopeText } from "../dispatch.ts";
-import { API_BASE } from "../envelope.ts";
+import type { SCOPES } from "../accounts/accounts.ts";
 import { ErrorKind } from "../errors.ts";
-import { IDEMPOTENCY_KEY } from "../idempotency.ts";
-import { DEFAULT_RATE_LIMITS, type RateClass } from "../rate-limiter.ts";
-import type { Route } from "../route.ts";
-import * as S from "../schemas.ts";
+import { scopeText } from "../http/dispatch.ts";
+import { API_BASE } from "../http/envelope.ts";
+import { IDEMPOTENCY_KEY } from "../http/idempotency.ts";
+import { DEFAULT_RATE_LIMITS, type RateClass } from "../http/rate-limiter.ts";
+import type { Route } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { isForOwnPages } from "../http/security-headers.ts";
 import { ACCOUNT_TEXTS, OAUTH_TEXTS, SIGN_IN_TEXTS, WALLET_TEXTS } from "./account-texts.ts";
 import { definitionsFor, documented, type Json, type JsonObject } from "./components.ts";
 import { CONVENTIONS, ERROR_TABLE, LICENSE } from "./convention-text.ts";

@@ -1,11 +1,11 @@
 /** The documentation of what operators do, and of the service itself. */
 import type { Static } from "typebox";
-import type * as MS from "../market-schemas.ts";
-import type * as O from "../operator-schemas.ts";
-import type * as S from "../schemas.ts";
-import type { TermsChange } from "../terms.ts";
-import type { NoteOnly } from "../text-schemas.ts";
-import type * as W from "../wallet-schemas.ts";
+import type { TermsChange } from "../accounts/terms.ts";
+import type * as S from "../http/schemas.ts";
+import type { NoteOnly } from "../http/text-schemas.ts";
+import type * as MS from "../markets/schemas.ts";
+import type * as O from "../operators/schemas.ts";
+import type * as W from "../wallet/schemas.ts";
 import type { OperationText, OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 

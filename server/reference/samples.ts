@@ -1,11 +1,11 @@
 /** Objects that the examples of the API documents are made of, in the shapes of the schemas. They tell of one small world. */
 import type { Static } from "typebox";
-import { USUAL_TERMS } from "../../engine/journal/load.ts";
-import type * as MS from "../market-schemas.ts";
-import type * as O from "../operator-schemas.ts";
-import type * as S from "../schemas.ts";
-import { termsView } from "../terms.ts";
-import type * as W from "../wallet-schemas.ts";
+import { USUAL_TERMS } from "../../engine/projection/load.ts";
+import { termsView } from "../accounts/terms.ts";
+import type * as S from "../http/schemas.ts";
+import type * as MS from "../markets/schemas.ts";
+import type * as O from "../operators/schemas.ts";
+import type * as W from "../wallet/schemas.ts";
 
 /** When things happened, and a time that is far off; ms. */
 export const THEN = 1_763_769_600_000;

@@ -1,7 +1,7 @@
 /** The documentation of orders, market data and proposals. */
 import type { Static } from "typebox";
-import type * as MS from "../market-schemas.ts";
-import type * as S from "../schemas.ts";
+import type * as S from "../http/schemas.ts";
+import type * as MS from "../markets/schemas.ts";
 import type { OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 

@@ -1,10 +1,10 @@
 /** What the API answers, as its own schemas have it. Types alone: nothing of the server is in the page. */
 import type { Static } from "typebox";
-import type * as M from "../market-schemas.ts";
-import type * as O from "../operator-schemas.ts";
-import type * as S from "../schemas.ts";
-import type * as F from "../second-factor-schemas.ts";
-import type * as W from "../wallet-schemas.ts";
+import type * as F from "../accounts/second-factor-schemas.ts";
+import type * as S from "../http/schemas.ts";
+import type * as M from "../markets/schemas.ts";
+import type * as O from "../operators/schemas.ts";
+import type * as W from "../wallet/schemas.ts";
 
 export type User = Static<typeof S.User>;
 export type Market = Static<typeof S.MarketSchema>;
@@ -57,7 +57,7 @@ export type MarketSettlement = Static<typeof M.Settlement>;
 export type MarketRecord = Static<typeof M.MarketRecord>;
 export type Proposals = Static<typeof M.Proposals>;
 export type OperatorUser = Static<typeof O.OperatorUser>;
-export type { TermsChange } from "../terms.ts";
+export type { TermsChange } from "../accounts/terms.ts";
 export type OperatorApplication = Static<typeof O.OperatorApplication>;
 export type AuditLine = Static<typeof O.AuditLine>;
 

@@ -1,9 +1,9 @@
 /** A maker who sends thousands of messages at once, as after a signal or a pause of the gateway, is no flood. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { BUY, terms } from "../server/support/terms.ts";
-import { World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { BUY, terms } from "../support/terms.ts";
+import { World } from "../support/world.ts";
 
 const ORDERS = 12_000;
 

@@ -3,11 +3,11 @@
  * is more. They are cut off, and an order of somebody else comes through meanwhile.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import type { Client } from "../server/support/client.ts";
-import { BUY, terms } from "../server/support/terms.ts";
-import { head, Wire } from "../server/support/wire.ts";
-import { type TestMarket, tokenOf, World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import type { Client } from "../support/client.ts";
+import { BUY, terms } from "../support/terms.ts";
+import { head, Wire } from "../support/wire.ts";
+import { type TestMarket, tokenOf, World } from "../support/world.ts";
 import { frame } from "./fuzz/messages.ts";
 
 /** Some tens of ms each as a rule; for ever, where nobody is cut off. */

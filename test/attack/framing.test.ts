@@ -4,11 +4,11 @@
  * one, none places anything, and what uWebSockets.js refuses by itself is known by its status.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { majorOf } from "../../engine/node-support.ts";
-import { expectBalanced, expectEndsWell } from "../server/support/checks.ts";
-import { BUY, terms } from "../server/support/terms.ts";
-import { Wire } from "../server/support/wire.ts";
-import { type TestMarket, tokenOf, World } from "../server/support/world.ts";
+import { majorOf } from "../../engine/util/node-support.ts";
+import { expectBalanced, expectEndsWell } from "../support/checks.ts";
+import { BUY, terms } from "../support/terms.ts";
+import { Wire } from "../support/wire.ts";
+import { type TestMarket, tokenOf, World } from "../support/world.ts";
 
 let world: World;
 let market: TestMarket;

@@ -3,10 +3,10 @@
  * connection only, while an order goes through on another. Random ones are the fuzz's.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { BUY, terms } from "../server/support/terms.ts";
-import { Wire } from "../server/support/wire.ts";
-import { type TestMarket, tokenOf, World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { BUY, terms } from "../support/terms.ts";
+import { Wire } from "../support/wire.ts";
+import { type TestMarket, tokenOf, World } from "../support/world.ts";
 import { frame } from "./fuzz/messages.ts";
 
 let world: World;

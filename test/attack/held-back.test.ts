@@ -3,10 +3,10 @@
  * place: before the messages about what it answers.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { BUY, terms } from "../server/support/terms.ts";
-import { head, Wire } from "../server/support/wire.ts";
-import { World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { BUY, terms } from "../support/terms.ts";
+import { head, Wire } from "../support/wire.ts";
+import { World } from "../support/world.ts";
 
 const ORDERS = 40;
 

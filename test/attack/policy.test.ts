@@ -4,11 +4,11 @@
  * that no other test asks for, preflights, and a server that is reached by HTTPS.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Route } from "../../server/route.ts";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { API_BASE, type Client, expectPolicy, type RawAnswer, ROUTES } from "../server/support/client.ts";
-import { PASSWORD } from "../server/support/identity.ts";
-import { tokenOf, World } from "../server/support/world.ts";
+import type { Route } from "../../server/http/route.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { API_BASE, type Client, expectPolicy, type RawAnswer, ROUTES } from "../support/client.ts";
+import { PASSWORD } from "../support/identity.ts";
+import { tokenOf, World } from "../support/world.ts";
 
 const OWN = "https://exchange.test";
 const FOREIGN = "https://evil.example";

@@ -4,13 +4,13 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
-import { admin } from "../server/support/admin.ts";
-import { eventually, expectEndsWell } from "../server/support/checks.ts";
-import type { Client, OwnFillJson, PositionJson, TransactionJson } from "../server/support/client.ts";
-import { Random } from "../server/support/random.ts";
-import type { LimitsJson } from "../server/support/rates.ts";
-import { BUY, quote, SELL, terms } from "../server/support/terms.ts";
-import { type TestMarket, USDC, type UserSpec, World } from "../server/support/world.ts";
+import { admin } from "../support/admin.ts";
+import { eventually, expectEndsWell } from "../support/checks.ts";
+import type { Client, OwnFillJson, PositionJson, TransactionJson } from "../support/client.ts";
+import { Random } from "../support/random.ts";
+import type { LimitsJson } from "../support/rates.ts";
+import { BUY, quote, SELL, terms } from "../support/terms.ts";
+import { type TestMarket, USDC, type UserSpec, World } from "../support/world.ts";
 
 const MERGE_FEE = 25;
 const DEALER: UserSpec = {

@@ -12,9 +12,9 @@ import { afterAll, expect, test } from "vitest";
 import WebSocket from "ws";
 import { BOTS } from "../../bench/demo/crowd.ts";
 import { openFolder } from "../../bench/demo/folder.ts";
-import { eventually, expectSoundDatabase } from "../server/support/checks.ts";
-import type { MarketJson, OrderJson, TradeJson } from "../server/support/client.ts";
-import { temporaryFolder } from "../server/support/server.ts";
+import { eventually, expectSoundDatabase } from "../support/checks.ts";
+import type { MarketJson, OrderJson, TradeJson } from "../support/client.ts";
+import { temporaryFolder } from "../support/server.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../dist/bench/demo.js", import.meta.url));
 const LINE = /^The exchange is at (http:\/\/127\.0\.0\.1:(\d+))\/ — token (pm_pat_\S+) — sign in as (\S+) \/ (\S+)$/;

@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
 import { planAccounts } from "../../bench/replay/accounts.ts";
 import { readRecording } from "../../bench/replay/folder.ts";
-import { TestServer } from "../server/support/server.ts";
+import { TestServer } from "../support/server.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
 const REAL = new URL("../../../shared/data/gjp/", import.meta.url).pathname;

@@ -1,22 +1,22 @@
 /**
  * A third party asks for access to somebody's account, in a browser: registered, let in, used, sent away, refused. What
- * the endpoints take and give is test/server/oauth.test.ts.
+ * the endpoints take and give is test/oauth/oauth.test.ts.
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { API_BASE, askOnce } from "../server/support/client.ts";
-import { PASSWORD } from "../server/support/identity.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { API_BASE, askOnce } from "../support/client.ts";
+import { PASSWORD } from "../support/identity.ts";
 import {
   authorizationRequest,
   type OAuthTokensJson,
   type Params,
   postForm,
   redemption,
-} from "../server/support/third-party.ts";
-import { World } from "../server/support/world.ts";
+} from "../support/third-party.ts";
+import { World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
 import { expectLoaded, fillInSignIn, signInTo } from "./support/person.ts";
 

@@ -6,11 +6,11 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import type { Client } from "../server/support/client.ts";
-import { PASSWORD } from "../server/support/identity.ts";
-import { BUY, SELL, terms } from "../server/support/terms.ts";
-import { type TestMarket, World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import type { Client } from "../support/client.ts";
+import { PASSWORD } from "../support/identity.ts";
+import { BUY, SELL, terms } from "../support/terms.ts";
+import { type TestMarket, World } from "../support/world.ts";
 import { describeInBrowser, type OpenPage } from "./support/page.ts";
 import { expectLoaded, levelsOf, PATIENTLY, signInTo, ticketOf } from "./support/person.ts";
 

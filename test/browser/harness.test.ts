@@ -1,8 +1,8 @@
 /** The browser that other tests use: that it runs, and that nothing goes wrong in a page unseen. */
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { World } from "../support/world.ts";
 import { expectAccessible } from "./support/accessibility.ts";
 import { findBrowser } from "./support/browser.ts";
 import { describeInBrowser, PHONE, screenshotOnPhone } from "./support/page.ts";

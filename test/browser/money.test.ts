@@ -4,13 +4,13 @@
  */
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import type { Client } from "../server/support/client.ts";
-import { PASSWORD } from "../server/support/identity.ts";
-import { OPERATORS } from "../server/support/markets.ts";
-import { ADDRESS } from "../server/support/money.ts";
-import { operatorOf, userNamed } from "../server/support/operator.ts";
-import { USDC, World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import type { Client } from "../support/client.ts";
+import { PASSWORD } from "../support/identity.ts";
+import { OPERATORS } from "../support/markets.ts";
+import { ADDRESS } from "../support/money.ts";
+import { operatorOf, userNamed } from "../support/operator.ts";
+import { USDC, World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
 import { PATIENTLY, signInTo } from "./support/person.ts";
 

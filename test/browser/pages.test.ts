@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PAGE_PATHS, type PagePath } from "../../server/web/paths.ts";
-import { expectEndsWell } from "../server/support/checks.ts";
+import { expectEndsWell } from "../support/checks.ts";
 import { expectAccessible } from "./support/accessibility.ts";
 import { describeInBrowser, screenshotOnPhone } from "./support/page.ts";
 import { expectLoaded, signInTo } from "./support/person.ts";

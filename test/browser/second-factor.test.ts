@@ -4,11 +4,11 @@
  */
 import type { CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { Guests, PASSWORD } from "../server/support/identity.ts";
-import { OPERATORS } from "../server/support/markets.ts";
-import { AuthenticatorApp, addApp } from "../server/support/second-factor.ts";
-import { World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { Guests, PASSWORD } from "../support/identity.ts";
+import { OPERATORS } from "../support/markets.ts";
+import { AuthenticatorApp, addApp } from "../support/second-factor.ts";
+import { World } from "../support/world.ts";
 import { expectAccessible } from "./support/accessibility.ts";
 import { describeInBrowser, screenshotOnPhone } from "./support/page.ts";
 import { expectLoaded, fillInSignIn, PATIENTLY, signInTo } from "./support/person.ts";

@@ -1,17 +1,17 @@
 /**
  * What a real browser makes of the session's cookie: scripts don't see it, reloads and tabs share it, other sites can't use
  * it, and a sign-in at an identity provider of another site leaves it here. The pages are stubs, of a proxy before the
- * server; what the server makes of cookies is test/server/cookie-sessions.test.ts.
+ * server; what the server makes of cookies is test/accounts/cookie-sessions.test.ts.
  */
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { API_BASE } from "../server/support/client.ts";
-import { PASSWORD } from "../server/support/identity.ts";
-import { type TestAccount, TestProvider } from "../server/support/oidc-provider.ts";
-import { World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { API_BASE } from "../support/client.ts";
+import { PASSWORD } from "../support/identity.ts";
+import { type TestAccount, TestProvider } from "../support/oidc-provider.ts";
+import { World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
 
 const STUB = "<!doctype html><title>stub</title>";

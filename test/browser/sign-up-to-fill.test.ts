@@ -4,17 +4,10 @@
  */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectBalanced, expectEndsWell } from "../server/support/checks.ts";
-import {
-  freshEmail,
-  messagesTo,
-  PASSWORD,
-  phoneCode,
-  register,
-  verificationToken,
-} from "../server/support/identity.ts";
-import { OPERATOR } from "../server/support/operator.ts";
-import { World } from "../server/support/world.ts";
+import { expectBalanced, expectEndsWell } from "../support/checks.ts";
+import { freshEmail, messagesTo, PASSWORD, phoneCode, register, verificationToken } from "../support/identity.ts";
+import { OPERATOR } from "../support/operator.ts";
+import { World } from "../support/world.ts";
 import { describeInBrowser, type OpenPage } from "./support/page.ts";
 import { fillInSignIn, fillInTicket, levelsOf, outlookOf, PATIENTLY, signInTo, ticketOf } from "./support/person.ts";
 

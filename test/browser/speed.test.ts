@@ -1,10 +1,10 @@
 /** How much the page's first load takes, and how long it is until one can trade: measured in a browser without a cache. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { PASSWORD } from "../server/support/identity.ts";
-import { BUY, SELL, terms } from "../server/support/terms.ts";
-import { World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { PASSWORD } from "../support/identity.ts";
+import { BUY, SELL, terms } from "../support/terms.ts";
+import { World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
 import { expectLoaded, signInTo } from "./support/person.ts";
 

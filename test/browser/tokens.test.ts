@@ -1,15 +1,15 @@
 /**
  * A token's life on the page: made, shown once, used by a program of its own process, revoked. What tokens may do is
- * test/server/pats.test.ts.
+ * test/accounts/pats.test.ts.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { API_BASE } from "../server/support/client.ts";
-import { PASSWORD } from "../server/support/identity.ts";
-import { World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { API_BASE } from "../support/client.ts";
+import { PASSWORD } from "../support/identity.ts";
+import { World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
 import { expectLoaded, levelsOf, PATIENTLY, signInTo } from "./support/person.ts";
 

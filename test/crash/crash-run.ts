@@ -1,7 +1,7 @@
 /** `npm run crash`: kills a real server under load as often as asked, and holds it to what it had answered. */
 import { parseArgs } from "node:util";
 import { orUsage, wholeNumber } from "../../bench/support/usage.ts";
-import { freshSeed, Random } from "../server/support/random.ts";
+import { freshSeed, Random } from "../support/random.ts";
 import { describeKills, type KillsOptions, runKills } from "./kills.ts";
 
 const SIGNALS = ["KILL", "TERM", "mixed"] as const;

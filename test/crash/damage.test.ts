@@ -16,12 +16,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { verifyDatabase } from "../../engine/journal/verify.ts";
-import { openSqlite } from "../../engine/sqlite.ts";
-import { Client } from "../server/support/client.ts";
-import { Random } from "../server/support/random.ts";
-import { TestServer, temporaryFolder } from "../server/support/server.ts";
-import { tokenOf } from "../server/support/world.ts";
+import { verifyDatabase } from "../../engine/projection/verify.ts";
+import { openSqlite } from "../../engine/util/sqlite.ts";
+import { Client } from "../support/client.ts";
+import { Random } from "../support/random.ts";
+import { TestServer, temporaryFolder } from "../support/server.ts";
+import { tokenOf } from "../support/world.ts";
 import { seededTraffic, TRAFFIC_SEED } from "./traffic.ts";
 
 const LOG_HEADER = 32;

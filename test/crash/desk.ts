@@ -4,12 +4,12 @@
  * What was under way without an answer may have been done or not; a deposit is entered again, its reference counts once.
  */
 import assert from "node:assert/strict";
-import { Client, type MarketJson } from "../server/support/client.ts";
-import { type CreatedPatJson, signIn } from "../server/support/identity.ts";
-import type { DepositJson, WithdrawalJson } from "../server/support/money.ts";
-import type { Random } from "../server/support/random.ts";
-import type { TestServer } from "../server/support/server.ts";
-import { tokenOf } from "../server/support/world.ts";
+import { Client, type MarketJson } from "../support/client.ts";
+import { type CreatedPatJson, signIn } from "../support/identity.ts";
+import type { DepositJson, WithdrawalJson } from "../support/money.ts";
+import type { Random } from "../support/random.ts";
+import type { TestServer } from "../support/server.ts";
+import { tokenOf } from "../support/world.ts";
 
 const EMAIL = "operator@example.com";
 /** Nobody acts on an account of their own. */

@@ -7,11 +7,11 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { expectBalanced, expectSoundDatabase } from "../server/support/checks.ts";
-import { type Answer, Client, type OrderJson } from "../server/support/client.ts";
-import { Random } from "../server/support/random.ts";
-import { TestServer } from "../server/support/server.ts";
-import { tokenOf } from "../server/support/world.ts";
+import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import { type Answer, Client, type OrderJson } from "../support/client.ts";
+import { Random } from "../support/random.ts";
+import { TestServer } from "../support/server.ts";
+import { tokenOf } from "../support/world.ts";
 import { seededTraffic, TRAFFIC_SEED, UNKNOWN } from "./traffic.ts";
 
 const hasPrlimit = spawnSync("prlimit", ["--version"]).status === 0;

@@ -3,7 +3,7 @@
  * said before holds after it, the invariants hold in the database, nothing is done twice, and trading goes on.
  */
 import { expect, test } from "vitest";
-import { Random } from "../server/support/random.ts";
+import { Random } from "../support/random.ts";
 import { describeKills, runKills } from "./kills.ts";
 
 const KILLS = 50;

@@ -6,12 +6,12 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openSqlite } from "../../engine/sqlite.ts";
+import { openSqlite } from "../../engine/util/sqlite.ts";
 import { codeBlocks, Running } from "../docs/code-blocks.ts";
-import { expectSoundDatabase } from "../server/support/checks.ts";
-import type { OrderJson, SolvencyJson } from "../server/support/client.ts";
-import { TestServer, temporaryFolder } from "../server/support/server.ts";
-import { tokenOf, USDC, World } from "../server/support/world.ts";
+import { expectSoundDatabase } from "../support/checks.ts";
+import type { OrderJson, SolvencyJson } from "../support/client.ts";
+import { TestServer, temporaryFolder } from "../support/server.ts";
+import { tokenOf, USDC, World } from "../support/world.ts";
 
 const LITESTREAM = process.env["LITESTREAM_PATH"] ?? "litestream";
 const ORDERS = Number(process.env["LOST_BOX_ORDERS"] ?? 2_000);

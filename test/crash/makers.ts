@@ -3,11 +3,11 @@
  * memory of every answer. After a crash `expectKept` holds a restarted server to it; what was never answered is sent again.
  */
 import assert from "node:assert/strict";
-import { Client, type OrderJson } from "../server/support/client.ts";
-import type { Random } from "../server/support/random.ts";
-import type { TestServer } from "../server/support/server.ts";
-import { Socket } from "../server/support/socket.ts";
-import { type TestMarket, tokenOf } from "../server/support/world.ts";
+import { Client, type OrderJson } from "../support/client.ts";
+import type { Random } from "../support/random.ts";
+import type { TestServer } from "../support/server.ts";
+import { Socket } from "../support/socket.ts";
+import { type TestMarket, tokenOf } from "../support/world.ts";
 import { expectHolds, placeAgain } from "./traffic.ts";
 
 const SETS_AT_START = 500;

@@ -4,13 +4,13 @@
  */
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { openSqlite } from "../../engine/sqlite.ts";
-import { expectSoundDatabase } from "../server/support/checks.ts";
-import { Client } from "../server/support/client.ts";
-import { Random } from "../server/support/random.ts";
-import { TestServer } from "../server/support/server.ts";
-import { Socket } from "../server/support/socket.ts";
-import { tokenOf } from "../server/support/world.ts";
+import { openSqlite } from "../../engine/util/sqlite.ts";
+import { expectSoundDatabase } from "../support/checks.ts";
+import { Client } from "../support/client.ts";
+import { Random } from "../support/random.ts";
+import { TestServer } from "../support/server.ts";
+import { Socket } from "../support/socket.ts";
+import { tokenOf } from "../support/world.ts";
 import { seededTraffic, TRAFFIC_SEED } from "./traffic.ts";
 
 let server: TestServer | null = null;

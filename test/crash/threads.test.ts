@@ -5,12 +5,12 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, test } from "vitest";
-import { eventually, expectSoundDatabase } from "../server/support/checks.ts";
-import { Client } from "../server/support/client.ts";
-import { login, PASSWORD } from "../server/support/identity.ts";
-import { Random } from "../server/support/random.ts";
-import { TestServer, temporaryFolder } from "../server/support/server.ts";
-import { seedOf, tokenOf } from "../server/support/world.ts";
+import { eventually, expectSoundDatabase } from "../support/checks.ts";
+import { Client } from "../support/client.ts";
+import { login, PASSWORD } from "../support/identity.ts";
+import { Random } from "../support/random.ts";
+import { TestServer, temporaryFolder } from "../support/server.ts";
+import { seedOf, tokenOf } from "../support/world.ts";
 import { seededTraffic, TRAFFIC_SEED, UNKNOWN } from "./traffic.ts";
 
 const DYING = new URL("./dying-thread.mjs", import.meta.url).href;

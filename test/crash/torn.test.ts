@@ -5,12 +5,12 @@
 import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { loadLedger, loadLiveOrders } from "../../engine/journal/load.ts";
-import { verifyDatabase } from "../../engine/journal/verify.ts";
 import { Ledger } from "../../engine/ledger.ts";
-import { openSqlite } from "../../engine/sqlite.ts";
-import { Random } from "../server/support/random.ts";
-import { TestServer, temporaryFolder } from "../server/support/server.ts";
+import { loadLedger, loadLiveOrders } from "../../engine/projection/load.ts";
+import { verifyDatabase } from "../../engine/projection/verify.ts";
+import { openSqlite } from "../../engine/util/sqlite.ts";
+import { Random } from "../support/random.ts";
+import { TestServer, temporaryFolder } from "../support/server.ts";
 import { seededTraffic, TRAFFIC_SEED } from "./traffic.ts";
 
 /** Below this many bytes the server doesn't checkpoint while it runs, so that the log holds all since the start. */

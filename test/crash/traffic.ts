@@ -4,12 +4,12 @@
  * Each order carries a client order id of its own, so that an order nobody was told of can be recognised.
  */
 import assert from "node:assert/strict";
-import { type Answer, Client, type OrderJson, type OwnFillJson, type PositionJson } from "../server/support/client.ts";
-import type { Random } from "../server/support/random.ts";
-import { notional } from "../server/support/reference.ts";
-import type { TestServer } from "../server/support/server.ts";
-import { type Frame, Socket } from "../server/support/socket.ts";
-import { seedOf, type TestMarket, tokenOf } from "../server/support/world.ts";
+import { type Answer, Client, type OrderJson, type OwnFillJson, type PositionJson } from "../support/client.ts";
+import type { Random } from "../support/random.ts";
+import { notional } from "../support/reference.ts";
+import type { TestServer } from "../support/server.ts";
+import { type Frame, Socket } from "../support/socket.ts";
+import { seedOf, type TestMarket, tokenOf } from "../support/world.ts";
 
 /** What those are told who waited when the journal or an engine failed. */
 export const UNKNOWN = "trading has stopped: no response in time, check before you retry";

@@ -1,10 +1,10 @@
 /** Every program of docs/bots.md is run as it stands, against one real exchange where another user makes a market. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectEndsWell } from "../server/support/checks.ts";
-import { API_BASE, type Client } from "../server/support/client.ts";
-import { TestServer, temporaryFolder } from "../server/support/server.ts";
-import { tokenOf, World } from "../server/support/world.ts";
+import { expectEndsWell } from "../support/checks.ts";
+import { API_BASE, type Client } from "../support/client.ts";
+import { TestServer, temporaryFolder } from "../support/server.ts";
+import { tokenOf, World } from "../support/world.ts";
 import { blockUnder, codeBlocks, putFile, pythonMissing, Running } from "./code-blocks.ts";
 
 const PAGE = "docs/bots.md";

@@ -7,11 +7,11 @@ import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, w
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Seed } from "../../server/seed.ts";
-import { expectEndsWell, expectSoundDatabase } from "../server/support/checks.ts";
-import { type Scrape, scrape } from "../server/support/metrics.ts";
-import { TestServer, temporaryFolder } from "../server/support/server.ts";
-import { World } from "../server/support/world.ts";
+import type { Seed } from "../../server/bootstrap/seed.ts";
+import { expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
+import { type Scrape, scrape } from "../support/metrics.ts";
+import { TestServer, temporaryFolder } from "../support/server.ts";
+import { World } from "../support/world.ts";
 import { codeBlocks, freePort, Running, readDocument } from "./code-blocks.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { temporaryFolder } from "../server/support/server.ts";
-import { tokenOf, World } from "../server/support/world.ts";
+import { temporaryFolder } from "../support/server.ts";
+import { tokenOf, World } from "../support/world.ts";
 import { freePort, Running, readDocument } from "./code-blocks.ts";
 
 const HOST = "127.0.0.1";

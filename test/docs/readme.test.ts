@@ -3,11 +3,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Seed } from "../../server/seed.ts";
-import { eventually, expectQuiet, expectSoundDatabase } from "../server/support/checks.ts";
-import { API_BASE, Client, type MarketJson, type OrderJson, type PositionJson } from "../server/support/client.ts";
-import { TestServer, temporaryFolder } from "../server/support/server.ts";
-import { ALL_SCOPES, PUBLIC_URL, tokenOf, USDC } from "../server/support/world.ts";
+import type { Seed } from "../../server/bootstrap/seed.ts";
+import { eventually, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
+import { API_BASE, Client, type MarketJson, type OrderJson, type PositionJson } from "../support/client.ts";
+import { TestServer, temporaryFolder } from "../support/server.ts";
+import { ALL_SCOPES, PUBLIC_URL, tokenOf, USDC } from "../support/world.ts";
 import { blockUnder, codeBlocks, putFile, pythonMissing, Running, readDocument } from "./code-blocks.ts";
 
 const BOT = "A bot in 30 lines";

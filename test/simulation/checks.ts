@@ -4,10 +4,10 @@
  */
 import type Database from "better-sqlite3";
 import { Side } from "../../engine/constants.ts";
-import { verifyDatabase } from "../../engine/journal/verify.ts";
-import * as R from "../../engine/records.ts";
-import { ensure } from "../engine/harness.ts";
-import { notional } from "../server/support/reference.ts";
+import { verifyDatabase } from "../../engine/projection/verify.ts";
+import * as R from "../../engine/ring/records.ts";
+import { ensure } from "../engine/book/harness.ts";
+import { notional } from "../support/reference.ts";
 import type { Committed, CommittedOrder, Update } from "./committed.ts";
 import { same } from "./executed.ts";
 import type { Life } from "./life.ts";

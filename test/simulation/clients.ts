@@ -12,14 +12,14 @@ import {
   Side,
   TimeInForce,
 } from "../../engine/constants.ts";
-import { HOUSE } from "../../engine/journal/writes.ts";
-import { sideOf, termsType } from "../../engine/records.ts";
+import { HOUSE } from "../../engine/projection/writes.ts";
+import { sideOf, termsType } from "../../engine/ring/records.ts";
 import { ApiError } from "../../server/errors.ts";
-import type { Answer, Audience } from "../../server/exchange.ts";
-import { isTradable, type Market } from "../../server/market-registry.ts";
-import type { Connection, Origin, Placement, Quote, Trader } from "../../server/order-entry.ts";
-import { ensure } from "../engine/harness.ts";
-import type { Random } from "../server/support/random.ts";
+import { isTradable, type Market } from "../../server/markets/registry.ts";
+import type { Answer, Audience } from "../../server/trading/exchange.ts";
+import type { Connection, Origin, Placement, Quote, Trader } from "../../server/trading/order-entry.ts";
+import { ensure } from "../engine/book/harness.ts";
+import type { Random } from "../support/random.ts";
 import type { Committed, Update } from "./committed.ts";
 import { same } from "./executed.ts";
 import type { Clock, Life } from "./life.ts";

@@ -4,13 +4,13 @@
  * never looks at the exchange's code or at its database. This is what a recovery is measured by.
  */
 import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side, TimeInForce } from "../../engine/constants.ts";
-import type { WriteReply, WriteRequest } from "../../engine/journal/journal.ts";
-import type { UserTerms } from "../../engine/journal/load.ts";
-import { type AccountWrite, HOUSE } from "../../engine/journal/writes.ts";
 import type { LedgerTotals } from "../../engine/ledger.ts";
-import * as R from "../../engine/records.ts";
-import { type EngineEvent, ensure } from "../engine/harness.ts";
-import { notional } from "../server/support/reference.ts";
+import type { WriteReply, WriteRequest } from "../../engine/log/journal.ts";
+import type { UserTerms } from "../../engine/projection/load.ts";
+import { type AccountWrite, HOUSE } from "../../engine/projection/writes.ts";
+import * as R from "../../engine/ring/records.ts";
+import { type EngineEvent, ensure } from "../engine/book/harness.ts";
+import { notional } from "../support/reference.ts";
 
 const MICRO_PER_SET = 1_000_000;
 const MS_PER_DAY = 86_400_000;

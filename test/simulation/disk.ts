@@ -7,9 +7,9 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, truncateSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Database from "better-sqlite3";
-import { migrate, openDatabase } from "../../engine/journal/database.ts";
-import { loadSqlite } from "../../engine/sqlite.ts";
-import type { Random } from "../server/support/random.ts";
+import { migrate, openDatabase } from "../../engine/projection/database.ts";
+import { loadSqlite } from "../../engine/util/sqlite.ts";
+import type { Random } from "../support/random.ts";
 
 const WAL_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;

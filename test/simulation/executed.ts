@@ -3,11 +3,12 @@
  * come to compared with what the engine published. Ahead of the last commit, and dropped with everything else in a crash;
  * a new one begins with what recovery puts back.
  */
+
+import type { Matcher } from "../../engine/book/matcher.ts";
 import * as C from "../../engine/constants.ts";
-import type { Matcher } from "../../engine/matcher.ts";
-import * as R from "../../engine/records.ts";
-import type { RingGate } from "../../engine/ring.ts";
-import { type EngineEvent, ensure, Tape, type TapeOrder } from "../engine/harness.ts";
+import * as R from "../../engine/ring/records.ts";
+import type { RingGate } from "../../engine/ring/ring.ts";
+import { type EngineEvent, ensure, Tape, type TapeOrder } from "../engine/book/harness.ts";
 import {
   type Match,
   type Placement,
@@ -15,7 +16,7 @@ import {
   type ReferenceOrder,
   type Refusal,
   type SideNumber,
-} from "../engine/reference-book.ts";
+} from "../engine/book/reference-book.ts";
 
 interface Known {
   readonly market: number;

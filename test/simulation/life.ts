@@ -8,36 +8,41 @@
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../engine/constants.ts";
 import { EngineStage } from "../../engine/engine-stage.ts";
-import { createHistogram } from "../../engine/histogram.ts";
-import { emptyWal, openDatabase } from "../../engine/journal/database.ts";
+import { MAX_ENDED_SESSIONS } from "../../engine/limits.ts";
 import {
   Journal,
   type JournalMessage,
   type JournalReply,
   type WriteReply,
   type WriteRequest,
-} from "../../engine/journal/journal.ts";
-import { loadAccounts, loadApprovals, loadPendingWithdrawals, loadUpdateSequences } from "../../engine/journal/load.ts";
-import { bringOrdersForward } from "../../engine/journal/order-states.ts";
-import { CommittedTotals } from "../../engine/journal/totals.ts";
-import { MAX_ENDED_SESSIONS } from "../../engine/limits.ts";
-import * as R from "../../engine/records.ts";
-import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer, Waker } from "../../engine/ring.ts";
-import { AccountWriter, type Mailbox } from "../../server/account-writer.ts";
-import { Accounts } from "../../server/accounts.ts";
-import { Approvals } from "../../server/approvals.ts";
-import { type ClientOrderIdBounds, ClientOrderIds } from "../../server/client-order-ids.ts";
-import { Counters } from "../../server/counters.ts";
+} from "../../engine/log/journal.ts";
+import { CommittedTotals } from "../../engine/log/totals.ts";
+import { emptyWal, openDatabase } from "../../engine/projection/database.ts";
+import {
+  loadAccounts,
+  loadApprovals,
+  loadPendingWithdrawals,
+  loadUpdateSequences,
+} from "../../engine/projection/load.ts";
+import { bringOrdersForward } from "../../engine/projection/write-behind.ts";
+import * as R from "../../engine/ring/records.ts";
+import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer, Waker } from "../../engine/ring/ring.ts";
+import { createHistogram } from "../../engine/util/histogram.ts";
+import { AccountWriter, type Mailbox } from "../../server/accounts/account-writer.ts";
+import { Accounts } from "../../server/accounts/accounts.ts";
+import { loadExchange, restoreTrading } from "../../server/bootstrap/recovery.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
-import { type Audience, Exchange } from "../../server/exchange.ts";
-import type { GatewayLoop } from "../../server/gateway-loop.ts";
-import { MarketLife, type MarketLifeOptions } from "../../server/market-life.ts";
-import { type EndedOrder, OrderEntry } from "../../server/order-entry.ts";
-import { OrderStore } from "../../server/order-store.ts";
-import { OrderTimes } from "../../server/order-times.ts";
-import { loadExchange, restoreTrading } from "../../server/recovery.ts";
-import { Timeline } from "../../server/timeline.ts";
-import { decodeEvent, type EngineEvent, ensure } from "../engine/harness.ts";
+import { MarketLife, type MarketLifeOptions } from "../../server/markets/lifecycle.ts";
+import { Approvals } from "../../server/operators/approvals.ts";
+import { Counters } from "../../server/operators/counters.ts";
+import { type ClientOrderIdBounds, ClientOrderIds } from "../../server/trading/client-order-ids.ts";
+import { type Audience, Exchange } from "../../server/trading/exchange.ts";
+import type { GatewayLoop } from "../../server/trading/gateway-loop.ts";
+import { type EndedOrder, OrderEntry } from "../../server/trading/order-entry.ts";
+import { OrderStore } from "../../server/trading/order-store.ts";
+import { OrderTimes } from "../../server/trading/order-times.ts";
+import { Timeline } from "../../server/trading/timeline.ts";
+import { decodeEvent, type EngineEvent, ensure } from "../engine/book/harness.ts";
 import type { Committed } from "./committed.ts";
 import { FaultyConnection } from "./disk.ts";
 import { Executed } from "./executed.ts";

@@ -1,5 +1,5 @@
 /** Runs worlds one after the other from one seed, and says where one failed. */
-import { Random } from "../server/support/random.ts";
+import { Random } from "../support/random.ts";
 import { Hash } from "./clients.ts";
 import { Disk } from "./disk.ts";
 import type { Tally } from "./tally.ts";

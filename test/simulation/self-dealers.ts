@@ -2,8 +2,8 @@
  * A society of accounts that trade with each other alone, in markets of their own, on the best terms that there are. Nobody
  * else brings money to these markets, so whatever the dealers do, they have no more than they paid in.
  */
-import { ensure } from "../engine/harness.ts";
-import { MICRO_PER_SET } from "../server/support/reference.ts";
+import { ensure } from "../engine/book/harness.ts";
+import { MICRO_PER_SET } from "../support/reference.ts";
 import type { Committed } from "./committed.ts";
 
 const DEALERS = 3;

@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import { Progress } from "../../bench/support/progress.ts";
 import { orUsage, wholeNumber } from "../../bench/support/usage.ts";
-import { freshSeed } from "../server/support/random.ts";
+import { freshSeed } from "../support/random.ts";
 import { runWorlds, Simulated } from "./run.ts";
 import { Tally } from "./tally.ts";
 

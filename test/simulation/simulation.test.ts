@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { Random } from "../server/support/random.ts";
+import { Random } from "../support/random.ts";
 
 const run = promisify(execFile);
 const SIMULATE = fileURLToPath(new URL("../../dist/test/simulation/simulate-run.js", import.meta.url));

@@ -1,8 +1,8 @@
 /** One market, a few rich users and no weather: an exchange of the simulation's parts for tests that know what they want. */
 import { expect, onTestFinished } from "vitest";
 import { OrderType, SelfTradePrevention, TimeInForce } from "../../engine/constants.ts";
-import type { Placement, Quote } from "../../server/order-entry.ts";
-import { Random } from "../server/support/random.ts";
+import type { Placement, Quote } from "../../server/trading/order-entry.ts";
+import { Random } from "../support/random.ts";
 import { compareBooks, compareDatabase, compareGateway, verify } from "./checks.ts";
 import { Clients, Hash } from "./clients.ts";
 import { Committed } from "./committed.ts";

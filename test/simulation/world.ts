@@ -4,9 +4,9 @@
  * step; a difference between the exchange and its references ends it with an error.
  */
 
-import { loadSqlite, openSqlite } from "../../engine/sqlite.ts";
-import { ensure } from "../engine/harness.ts";
-import { Random } from "../server/support/random.ts";
+import { loadSqlite, openSqlite } from "../../engine/util/sqlite.ts";
+import { ensure } from "../engine/book/harness.ts";
+import { Random } from "../support/random.ts";
 import { type Compared, compareBooks, compareDatabase, compareGateway, compareNames, verify } from "./checks.ts";
 import { Clients, Hash, MAX_MARKETS, MOST_QUOTES, type Mood, SOME_DAYS_MS } from "./clients.ts";
 import { Committed } from "./committed.ts";

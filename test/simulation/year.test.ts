@@ -8,13 +8,13 @@
  * TEST_SEED repeats a run's choices, not the moments of its crashes.
  */
 import { afterEach, expect, test } from "vitest";
-import { expectBalanced, expectQuiet, expectSoundDatabase } from "../server/support/checks.ts";
-import { type Answer, Client, type MarketJson, type TransactionJson } from "../server/support/client.ts";
-import { rowsOf } from "../server/support/data-dir.ts";
-import { login, PASSWORD } from "../server/support/identity.ts";
-import { Random } from "../server/support/random.ts";
-import type { TestServer } from "../server/support/server.ts";
-import { PUBLIC_URL, tokenOf, USDC, World } from "../server/support/world.ts";
+import { expectBalanced, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
+import { type Answer, Client, type MarketJson, type TransactionJson } from "../support/client.ts";
+import { rowsOf } from "../support/data-dir.ts";
+import { login, PASSWORD } from "../support/identity.ts";
+import { Random } from "../support/random.ts";
+import type { TestServer } from "../support/server.ts";
+import { PUBLIC_URL, tokenOf, USDC, World } from "../support/world.ts";
 
 const USERS = 200;
 /** Of them, those who sign in, and so can withdraw. Each sign-in costs a password's hash twice. */

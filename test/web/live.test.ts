@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import type { Client, OrderJson } from "../server/support/client.ts";
-import { BUY, post } from "../server/support/trading.ts";
-import { type TestMarket, World } from "../server/support/world.ts";
+import type { Client, OrderJson } from "../support/client.ts";
+import { BUY, post } from "../support/trading.ts";
+import { type TestMarket, World } from "../support/world.ts";
 
 const PASSWORD = "a-long-enough-password";
 const sockets: HoldingSocket[] = [];

@@ -5,8 +5,8 @@
 import { describe, expect, test } from "vitest";
 import { estimate, impliedLadder, type Ladder, type Level, offersOf } from "../../server/web/trading/levels.ts";
 import { type Draft, EMPTY_DRAFT, mostShares, planOrder, type Surroundings } from "../../server/web/trading/plan.ts";
-import { type Placement, ReferenceBook, type SideNumber } from "../engine/reference-book.ts";
-import { Random } from "../server/support/random.ts";
+import { type Placement, ReferenceBook, type SideNumber } from "../engine/book/reference-book.ts";
+import { Random } from "../support/random.ts";
 
 const BUY = 1;
 const SELL = 2;

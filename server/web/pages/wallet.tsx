@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import "./portfolio.css";
 import "./wallet.css";
 import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO } from "../../../engine/limits.ts";
-import { evmAddressFault } from "../../evm-address.ts";
+import { evmAddressFault } from "../../wallet/evm-address.ts";
 import { balance } from "../account-state.ts";
 import { ApiError, type Query } from "../api.ts";
 import { dateTime, money, readMoney, signedMoney, words } from "../format.ts";

@@ -3,7 +3,7 @@
  * comes back must be answers of HTTP and no internal error; that the rest goes on is for others to see.
  */
 import { connect } from "node:net";
-import type { Random } from "../../server/support/random.ts";
+import type { Random } from "../../support/random.ts";
 import { damaged } from "./requests.ts";
 
 /** Tricks of request smuggling, and what parsers were caught by. */

@@ -4,10 +4,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
-import * as S from "../../../server/schemas.ts";
-import { API_BASE, ROUTES } from "../../server/support/client.ts";
-import { unpack } from "../../server/support/packed.ts";
-import type { Random } from "../../server/support/random.ts";
+import * as S from "../../../server/http/schemas.ts";
+import { API_BASE, ROUTES } from "../../support/client.ts";
+import { unpack } from "../../support/packed.ts";
+import type { Random } from "../../support/random.ts";
 import { batch, damaged } from "./requests.ts";
 import { type Schema, validObject } from "./valid.ts";
 import { Fields, hostileValue, mutated, type Tree, toJson, toMessagePack } from "./values.ts";

@@ -2,10 +2,10 @@
  * Requests of every route, well framed, with something wrong in path, query, header or body as often as not; and what
  * any answer to them must be. The framing itself is attacked in bytes.ts.
  */
-import type { Route } from "../../../server/route.ts";
-import { API_BASE, checkAnswer, ROUTES } from "../../server/support/client.ts";
-import { unpack } from "../../server/support/packed.ts";
-import type { Random } from "../../server/support/random.ts";
+import type { Route } from "../../../server/http/route.ts";
+import { API_BASE, checkAnswer, ROUTES } from "../../support/client.ts";
+import { unpack } from "../../support/packed.ts";
+import type { Random } from "../../support/random.ts";
 import type { Attacker } from "./attacker.ts";
 import type { RawAnswer } from "./link.ts";
 import { type Schema, validObject, validValue } from "./valid.ts";

@@ -2,7 +2,7 @@
  * Values that a schema of the route table takes, so that what is then made wrong with them gets past the first check.
  * Names are given values that mean something in the world that is attacked (world.ts).
  */
-import type { Random } from "../../server/support/random.ts";
+import type { Random } from "../../support/random.ts";
 import { Fields, type Tree } from "./values.ts";
 import { MARKETS_TO_TRADE, OUTCOMES_TO_TRADE, UNIMPORTANT_ID } from "./world.ts";
 

@@ -3,7 +3,7 @@
  * names that objects have anyway, nesting without end. As trees whose objects may have a name twice and whose numbers
  * are written as they were chosen, in JSON and in MessagePack. Knows nothing of routes.
  */
-import type { Random } from "../../server/support/random.ts";
+import type { Random } from "../../support/random.ts";
 
 /** A value as it stands in each encoding, where the tree can't say it. */
 export class Exact {

@@ -2,7 +2,7 @@
  * The exchange that is attacked: whose money must stay as it is (the victim), who goes on trading (the sentinel), who
  * attacks with tokens of its own, and users and markets that nobody misses, whose ids are the ones that guesses hit.
  */
-import type { Seed } from "../../../server/seed.ts";
+import type { Seed } from "../../../server/bootstrap/seed.ts";
 
 export const PASSWORD = "a quiet harbour at dawn";
 const ALL_SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"];

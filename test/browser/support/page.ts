@@ -6,7 +6,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished } from "vitest";
-import { temporaryFolder } from "../../server/support/server.ts";
+import { temporaryFolder } from "../../support/server.ts";
 import { findBrowser, launch } from "./browser.ts";
 
 /** In CSS pixels, as wide as most phones are. */

@@ -1,7 +1,7 @@
 /** What a person does on the page, by the words on it: signs in, waits until all is there, reads and sends the ticket. */
 import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
-import { PASSWORD } from "../../server/support/identity.ts";
+import { PASSWORD } from "../../support/identity.ts";
 
 /** For what a loaded machine may take its time for. */
 export const PATIENTLY = { timeout: 20_000 };

@@ -1,11 +1,11 @@
 /** An exchange in which something has happened, so that every page has something to show: to a trader, and at the desk. */
-import { Guests, PASSWORD, signUp } from "../../server/support/identity.ts";
-import { newMarket, OPERATORS, settle } from "../../server/support/markets.ts";
-import { pay, withdraw } from "../../server/support/money.ts";
-import { operatorOf } from "../../server/support/operator.ts";
-import { BUY, SELL, terms } from "../../server/support/terms.ts";
-import { ThirdParty } from "../../server/support/third-party.ts";
-import { USDC, World } from "../../server/support/world.ts";
+import { Guests, PASSWORD, signUp } from "../../support/identity.ts";
+import { newMarket, OPERATORS, settle } from "../../support/markets.ts";
+import { pay, withdraw } from "../../support/money.ts";
+import { operatorOf } from "../../support/operator.ts";
+import { BUY, SELL, terms } from "../../support/terms.ts";
+import { ThirdParty } from "../../support/third-party.ts";
+import { USDC, World } from "../../support/world.ts";
 
 export const EVENT = "the-race";
 const DOCUMENT = { document_type: "id_card", document_number: "L01X00T47", country: "DE" };

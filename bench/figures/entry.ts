@@ -1,0 +1,305 @@
+/**
+ * Orders a second that one exchange takes, durable at FULL, by way of entry: HTTP on 64 connections, one WebSocket with
+ * 256 orders outstanding, the same with client order ids, and batches of 50 over one WebSocket; beside them, over HTTP on
+ * 64 connections too, the bare handler and the plain service. All take turns in one run, the ratios are medians over the
+ * turns, and all that rests is canceled after each: every way meets the same books. At the end the database must hold
+ * each accepted order once, ended as its sender was told.
+ */
+import { join } from "node:path";
+import type Database from "better-sqlite3";
+import { OrderStatus } from "../../engine/constants.ts";
+import { openReadOnly } from "../../engine/projection/database.ts";
+import { verifyDatabase } from "../../engine/projection/verify.ts";
+import { check } from "../../engine/util/assert.ts";
+import { ExchangeProcess } from "../support/exchange-process.ts";
+import { makeFolder, removeFolder } from "../support/folder.ts";
+import { missingPackages, RIVALS } from "../support/on-demand.ts";
+import { fail, type Goal, goal, grouped, median, printHead, printResult } from "../support/report.ts";
+import { type Operations, SocketLoad } from "../support/socket-load.ts";
+import { emailOf, HTTP_SENDERS, httpSender, MARKETS, seedOf, tokenOf, Workload } from "./entry/workload.ts";
+import { Beside } from "./http/beside.ts";
+import { createLoadClient, type LoadClient } from "./http/load.ts";
+
+const smoke = process.argv.includes("--smoke");
+const ROUNDS = smoke ? 1 : 5;
+const HTTP_CONNECTIONS = 64;
+const HTTP_SECONDS = smoke ? 1 : 4;
+/** Orders of one turn over a WebSocket: about what comes over HTTP in its turn. */
+const SOCKET_ORDERS = smoke ? 5_000 : 200_000;
+const WINDOW = 256;
+const BATCH_ORDERS = 50;
+/** Batches outstanding: half as many give a quarter fewer orders a second, more of them only wait longer. */
+const BATCH_WINDOW = 16;
+const NEEDED_BATCHES = { perSecond: 300_000, timesBare: 3 };
+/** With more orders refused than this, something else was measured. */
+const MAX_REFUSED_SHARE = 0.01;
+/** One user for each way over a WebSocket. */
+const MAKERS = { plain: "maker-1", named: "maker-2", batched: "maker-3" } as const;
+
+type SocketWay = keyof typeof MAKERS;
+type Way = "http" | SocketWay;
+type Rival = "bare" | "plain";
+/** Of the two that must come within a tenth of each other now one, now the other goes first. */
+const TURNS: readonly (readonly Way[])[] = [
+  ["http", "plain", "named", "batched"],
+  ["http", "named", "plain", "batched"],
+];
+
+interface Turn {
+  readonly perSecond: number;
+  readonly accepted: number;
+  readonly refused: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Processor time that the client took for an order; unknown of wrk. */
+  readonly clientMicroseconds: number | null;
+}
+
+/** A server that is measured beside the exchange; the plain service has orders that rest and are to be canceled. */
+interface Running {
+  readonly name: Rival;
+  readonly server: Beside;
+  readonly workload: Workload | null;
+}
+
+const SENDERS = Array.from({ length: HTTP_SENDERS }, (_, sender) => httpSender(sender));
+
+/** @throws Error where so many orders were refused that something else was measured */
+function checkRefused(way: Way | Rival, { accepted, refused }: Turn): void {
+  if (refused <= MAX_REFUSED_SHARE * (accepted + refused)) return;
+  throw new Error(`${way}: ${refused} orders were refused, ${accepted} accepted`);
+}
+
+/** All turns of one way. */
+class Tally {
+  readonly measured: Turn[] = [];
+  turns = 0;
+  accepted = 0;
+  canceled = 0;
+}
+
+class Bench {
+  readonly tallies: Record<Way, Tally> = {
+    http: new Tally(),
+    plain: new Tally(),
+    named: new Tally(),
+    batched: new Tally(),
+  };
+  /** Of what is measured beside, the turns. */
+  readonly beside = new Map<Rival, Turn[]>();
+  private readonly exchange: ExchangeProcess;
+  private readonly workload: Workload;
+  private readonly client: LoadClient;
+  private readonly rivals: readonly Running[];
+
+  constructor(exchange: ExchangeProcess, workload: Workload, client: LoadClient, rivals: readonly Running[]) {
+    this.exchange = exchange;
+    this.workload = workload;
+    this.client = client;
+    this.rivals = rivals;
+    for (const { name } of rivals) this.beside.set(name, []);
+  }
+
+  /** Every way once. @throws Error where orders are refused or lost */
+  async round(number: number, isMeasured: boolean): Promise<void> {
+    for (const way of TURNS[number % TURNS.length]!) {
+      const turn = way === "http" ? await this.overHttp() : await this.overSocket(way);
+      checkRefused(way, turn);
+      const tally = this.tallies[way];
+      tally.turns++;
+      tally.accepted += turn.accepted;
+      if (isMeasured) tally.measured.push(turn);
+    }
+    for (const { name, server, workload } of this.rivals) {
+      const turn = await this.loadHttp(server.url);
+      checkRefused(name, turn);
+      await workload?.cancelAll(SENDERS);
+      if (isMeasured) this.beside.get(name)!.push(turn);
+    }
+  }
+
+  private async overHttp(): Promise<Turn> {
+    const turn = await this.loadHttp(this.exchange.url);
+    await this.cancelAll("http", SENDERS);
+    return turn;
+  }
+
+  private async loadHttp(url: string): Promise<Turn> {
+    const load = await this.client.run({ url, connections: HTTP_CONNECTIONS, seconds: HTTP_SECONDS });
+    const { requests, failed, ...rest } = load;
+    return { ...rest, accepted: requests - failed, refused: failed, clientMicroseconds: null };
+  }
+
+  private async overSocket(way: SocketWay): Promise<Turn> {
+    const operations = this.operationsOf(way);
+    const socket = await SocketLoad.open(this.exchange.url, tokenOf(MAKERS[way]));
+    const before = process.cpuUsage();
+    const { seconds, ...rest } = await socket.send(operations, way === "batched" ? BATCH_WINDOW : WINDOW);
+    const { user, system } = process.cpuUsage(before);
+    // Otherwise it would hear of each cancel.
+    socket.close();
+    const { accepted, refused } = rest;
+    const live = await this.cancelAll(way, [MAKERS[way]]);
+    const resting = this.workload.restingOf(SOCKET_ORDERS);
+    check(Math.abs(resting - live) <= refused, `${live} orders are live, ${resting} should rest, ${refused} refused`);
+    return { ...rest, perSecond: accepted / seconds, clientMicroseconds: (user + system) / SOCKET_ORDERS };
+  }
+
+  private operationsOf(way: SocketWay): Operations {
+    const { workload } = this;
+    if (way === "batched") return workload.batches(SOCKET_ORDERS, BATCH_ORDERS);
+    return workload.single(SOCKET_ORDERS, way === "named");
+  }
+
+  /** Cancels what rests and waits until that is over; answers how many orders that ended. */
+  private async cancelAll(way: Way, names: readonly string[]): Promise<number> {
+    const canceled = await this.workload.cancelAll(names);
+    this.tallies[way].canceled += canceled;
+    await this.exchange.quiet();
+    return canceled;
+  }
+
+  /** Every accepted order is in the database once and has ended as its sender was told. */
+  verify(db: Database.Database): void {
+    const broken = verifyDatabase(db).filter(({ ok }) => !ok);
+    check(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
+    const count = db.prepare(
+      `SELECT count(*) AS orders, count(*) FILTER (WHERE status = ${OrderStatus.filled}) AS filled,
+         count(*) FILTER (WHERE status = ${OrderStatus.canceled}) AS canceled
+       FROM orders WHERE user_id IN (SELECT id FROM users WHERE email LIKE ?)`,
+    );
+    for (const way of TURNS[0]!) {
+      const { turns, accepted, canceled } = this.tallies[way];
+      const email = emailOf(way === "http" ? httpSender("%") : MAKERS[way]);
+      const found = count.get(email) as { orders: number; filled: number; canceled: number };
+      // wrk doesn't wait for what is under way when its time is over.
+      const unheard = way === "http" ? turns * HTTP_CONNECTIONS : 0;
+      const more = found.orders - accepted;
+      check(more >= 0 && more <= unheard, `${way}: ${found.orders} orders on record, ${accepted} were accepted`);
+      check(found.canceled === canceled, `${way}: ${found.canceled} canceled on record, ${canceled} as told`);
+      check(found.filled + canceled === found.orders, `${way}: ${JSON.stringify(found)}: every order has ended`);
+    }
+  }
+}
+
+interface Base {
+  readonly name: string;
+  readonly turns: readonly Turn[];
+  /** What the ratio to it must come to; null: it is only told. */
+  readonly needed: number | null;
+}
+
+function print(name: string, turns: readonly Turn[], bases: readonly Base[]): object {
+  const of = (field: "perSecond" | "p50Ms" | "p99Ms"): number => median(turns.map((turn) => turn[field]));
+  const [p50, p99] = [Number(of("p50Ms").toFixed(3)), Number(of("p99Ms").toFixed(3))];
+  console.log(`  ${name.padEnd(41)} ${grouped(of("perSecond")).padStart(7)} orders/s, p50 ${p50} ms, p99 ${p99} ms`);
+  const result = { orders_per_s: Math.round(of("perSecond")), p50_ms: p50, p99_ms: p99 };
+  const ratios = bases.map((base) => printRatio(turns, base));
+  if (turns[0]!.clientMicroseconds === null) return { ...result, ratios };
+  const clientUs = Number(median(turns.map((turn) => turn.clientMicroseconds!)).toFixed(2));
+  console.log(`    client ${clientUs} µs an order`);
+  return { ...result, ratios, client_us: clientUs };
+}
+
+function printRatio(turns: readonly Turn[], { name, turns: theirs, needed }: Base): object {
+  const ratios = turns.map(({ perSecond }, i) => perSecond / theirs[i]!.perSecond);
+  const ratio = Number(median(ratios).toFixed(3));
+  const each = ratios.map((one) => one.toFixed(2)).join(" ");
+  console.log(`    ${ratio} of ${name} (${each})${needed === null ? "" : `, needed ${needed}`}`);
+  return { to: name, ratio, needed };
+}
+
+async function startRivals(folder: string, answerBytes: number): Promise<Running[]> {
+  const bare: Running = { name: "bare", server: await Beside.bareHandler(answerBytes), workload: null };
+  const missing = missingPackages(RIVALS, !smoke);
+  if (missing !== null) {
+    console.log(`  plain service: skipped, ${missing}`);
+    return [bare];
+  }
+  const server = await Beside.plainService(folder, seedOf(makers));
+  return [bare, { name: "plain", server, workload: await Workload.prepare(server.url, makers) }];
+}
+
+const makers = Object.values(MAKERS);
+printHead("entry", `orders by way of entry, ${MARKETS} markets, 90 % rest, 10 % fill at once; FULL`);
+console.log(`  HTTP: turns of ${HTTP_SECONDS} s; ${HTTP_SENDERS} users, who hear no events`);
+console.log(
+  `  WebSocket: turns of ${grouped(SOCKET_ORDERS)} of the same orders; one user, who hears of each order once`,
+);
+console.log("    more (order.updated), and of balance and positions; the client hears all of it");
+try {
+  const folder = makeFolder("bench-entry");
+  const exchange = await ExchangeProcess.start({ dataDir: folder, seed: seedOf(makers) });
+  const workload = await Workload.prepare(exchange.url, makers);
+  const client = createLoadClient(workload.requests, folder);
+  const rivals = await startRivals(folder, workload.answerBytes);
+  const bench = new Bench(exchange, workload, client, rivals);
+  // The first round warms up.
+  for (let round = smoke ? 1 : 0; round <= ROUNDS; round++) await bench.round(round, round > 0);
+  check(await workload.isSolvent(), "/solvency: the sums balance");
+  workload.close();
+  for (const { server, workload } of rivals) {
+    workload?.close();
+    await server.stop();
+  }
+  await exchange.stop();
+  const db = openReadOnly(join(folder, "exchange.db"));
+  bench.verify(db);
+  db.close();
+  removeFolder(folder);
+  printAll(bench, client);
+} catch (error) {
+  fail(`entry: ${(error as Error).message}`);
+}
+
+function printAll({ tallies, beside }: Bench, client: LoadClient): void {
+  const [http, plain, named, batched] = (["http", "plain", "named", "batched"] as const).map(
+    (way) => tallies[way].measured,
+  ) as [Turn[], Turn[], Turn[], Turn[]];
+  const bare = beside.get("bare")!;
+  const service = beside.get("plain");
+  console.log(`  medians of ${ROUNDS} turns of each way:`);
+  const [toHttp, toBare] = [
+    { name: "HTTP", turns: http },
+    { name: "the bare handler", turns: bare },
+  ];
+  const toService = service === undefined ? [] : [{ name: "the plain service", turns: service, needed: null }];
+  const results = {
+    bare: print(`bare handler, ${HTTP_CONNECTIONS} connections`, bare, []),
+    ...(service === undefined ? {} : { plain: print(`plain service, ${HTTP_CONNECTIONS} connections`, service, []) }),
+    http: print(`HTTP, ${HTTP_CONNECTIONS} connections`, http, [{ ...toBare, needed: null }, ...toService]),
+    socket: print(`WebSocket, ${WINDOW} outstanding`, plain, [
+      { ...toHttp, needed: 1.5 },
+      { ...toBare, needed: null },
+      ...toService,
+    ]),
+    client_order_ids: print("the same with client order ids", named, [
+      { name: "those without", turns: plain, needed: 0.9 },
+    ]),
+    batches: print(`WebSocket, batches of ${BATCH_ORDERS}, ${BATCH_WINDOW} outstanding`, batched, [
+      { ...toHttp, needed: 4 },
+      { ...toBare, needed: NEEDED_BATCHES.timesBare },
+      ...toService,
+    ]),
+  };
+  if (client.name === "node")
+    console.log("  wrk is missing: this client takes the machine from HTTP, which makes the ratios too kind");
+  printResult({
+    bench: "entry",
+    client: client.name,
+    rounds: ROUNDS,
+    orders: SOCKET_ORDERS,
+    ...results,
+    goals: goalsOf(batched, bare),
+  });
+}
+
+/** One of the two is enough. */
+function goalsOf(batched: readonly Turn[], bare: readonly Turn[]): Goal[] {
+  const rate = median(batched.map(({ perSecond }) => perSecond));
+  const ratio = median(batched.map(({ perSecond }, i) => perSecond / bare[i]!.perSecond));
+  return [
+    goal("WebSocket batches, orders/s (this or the next)", NEEDED_BATCHES.perSecond, rate),
+    goal("WebSocket batches, times the bare handler", NEEDED_BATCHES.timesBare, ratio),
+  ];
+}

@@ -1,0 +1,40 @@
+/**
+ * The servers that the exchange is measured beside, each a process of its own on a free port of 127.0.0.1: the bare handler,
+ * and the plain service, which takes the same orders as the exchange in the way that one would write it in a day.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sqlitePath } from "../../../engine/util/sqlite.ts";
+import { Child } from "../../support/child.ts";
+
+export class Beside {
+  readonly url: string;
+  private readonly child: Child;
+
+  private constructor(child: Child, port: string) {
+    this.child = child;
+    this.url = `http://127.0.0.1:${port}`;
+  }
+
+  /** @param answerBytes how long its answers are */
+  static bareHandler(answerBytes: number): Promise<Beside> {
+    return Beside.start(new Child("the bare handler", "bench/children/bare-handler.js", [String(answerBytes)], {}));
+  }
+
+  /** Its packages must be installed; it opens its database with our better-sqlite3. @param folder for its database, plain.db @param seed as the exchange takes it */
+  static plainService(folder: string, seed: object): Promise<Beside> {
+    const seedFile = join(folder, "plain-seed.json");
+    writeFileSync(seedFile, JSON.stringify(seed), { mode: 0o600 });
+    const args = [join(folder, "plain.db"), seedFile, sqlitePath()];
+    return Beside.start(new Child("the plain service", "../bench/rivals/plain-service.js", args, {}));
+  }
+
+  private static async start(child: Child): Promise<Beside> {
+    return new Beside(child, await child.line((line) => /^port (\d+)$/.exec(line)?.[1]));
+  }
+
+  async stop(): Promise<void> {
+    this.child.process.kill("SIGTERM");
+    await this.child.ended;
+  }
+}

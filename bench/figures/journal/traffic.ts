@@ -1,0 +1,166 @@
+/**
+ * The orders of the journal bench, made as they go: of ten operations five place an order that rests within 50 BPS of
+ * the mid, one takes what is best on the other side and four cancel an order that rests; some 10,000 rest at a time.
+ * Learns from the engine's events which orders ended, as the gateway does. Times nothing.
+ */
+
+import { isFinal, OrderType, Reason, Role, Side, TimeInForce } from "../../../engine/constants.ts";
+import * as R from "../../../engine/ring/records.ts";
+import type { RingConsumer } from "../../../engine/ring/ring.ts";
+import { check } from "../../../engine/util/assert.ts";
+
+export const USERS = 100;
+export const MARKETS = 20;
+const OUTCOMES = 2;
+const SHARES = 1_000_000;
+const RESTING = 10_000;
+const MID = 5_000;
+const SPREAD = 50;
+const MAX_QUANTITY = 100;
+export const SLOTS = 65_536;
+const { rest, take, cancel } = { rest: 0, take: 1, cancel: 2 } as const;
+export const START_MS = Date.UTC(2024, 10, 5);
+
+export class Traffic {
+  /** Command records of the batch at hand. */
+  readonly words: Int32Array;
+  readonly doubles: Float64Array;
+  readonly capacity: number;
+  placements = 0;
+  matches = 0;
+  private count = 0;
+  operations = 0;
+  private readonly random: () => number;
+  private readonly freeSlots: number[] = [];
+  /** Slots of orders that rest, in no order; by slot where it stands there (or -1), its order's id and market. */
+  private readonly resting: number[] = [];
+  private readonly placeOf = new Int32Array(SLOTS).fill(-1);
+  private readonly orderIds = new Float64Array(SLOTS);
+  private readonly marketOf = new Int32Array(SLOTS);
+  private readonly pattern = [rest, rest, rest, rest, rest, take, cancel, cancel, cancel, cancel];
+
+  /** @param capacity commands that a batch has at most @param random a number in 0..1 at each call */
+  constructor(capacity: number, random: () => number) {
+    const memory = new ArrayBuffer(capacity * R.RECORD_BYTES);
+    this.words = new Int32Array(memory);
+    this.doubles = new Float64Array(memory);
+    this.capacity = capacity;
+    this.random = random;
+    for (let slot = SLOTS - 1; slot > 0; slot--) this.freeSlots.push(slot);
+  }
+
+  /** Opens the markets and gives every user shares; answers how many commands that took. */
+  makeSetup(): number {
+    this.count = 0;
+    for (let market = 1; market <= MARKETS; market++) {
+      const open = this.next(R.packCancel(R.CommandKind.openMarket, 0, 0), market);
+      this.words[open + R.W_OUTCOME] = (market - 1) * OUTCOMES + 1;
+      this.words[open + R.W_QUANTITY] = OUTCOMES;
+      for (let user = 1; user <= USERS; user++) {
+        const split = this.next(R.packCancel(R.CommandKind.splitSets, 0, 0), market);
+        this.words[split + R.W_USER] = user;
+        this.words[split + R.W_QUANTITY] = SHARES;
+      }
+    }
+    return this.count;
+  }
+
+  /** Orders that fill the books, a batch of them; answers how many, 0 once the books are full. */
+  makeResting(): number {
+    this.count = 0;
+    while (this.count < this.capacity && this.resting.length < RESTING) this.placeOrder(true);
+    return this.count;
+  }
+
+  makeBatch(commands: number): void {
+    const { pattern } = this;
+    for (this.count = 0; this.count < commands; ) {
+      // The next of the ten that this round of ten has not had.
+      const at = this.operations++ % pattern.length;
+      const chosen = at + this.upTo(pattern.length - at);
+      const operation = pattern[chosen]!;
+      pattern[chosen] = pattern[at]!;
+      pattern[at] = operation;
+      if (operation === cancel) this.cancelOrder();
+      else this.placeOrder(operation === rest);
+    }
+  }
+
+  /** Reads what a batch led to: the slots of ended orders are free again. */
+  read(events: RingConsumer): void {
+    const { words, mask } = events;
+    const end = events.tail + events.available();
+    for (; events.tail < end; events.tail++) {
+      const w = (events.tail & mask) * R.RECORD_WORDS;
+      const packed = words[w]!;
+      switch (R.kindOf(packed)) {
+        case R.EventKind.orderFilled:
+          if ((packed & R.FLAG_MATCH_END) !== 0) this.matches++;
+          // A taker that filled in several matches ends with the last of them.
+          if (R.roleOf(packed) === Role.taker && (packed & R.FLAG_UPDATE_END) === 0) break;
+          if (isFinal(R.statusOf(packed))) this.end(words[w + R.W_SLOT]!);
+          break;
+        case R.EventKind.orderPlaced:
+        case R.EventKind.orderCanceled:
+          if (isFinal(R.statusOf(packed))) this.end(words[w + R.W_SLOT]!);
+      }
+    }
+    events.release();
+  }
+
+  private upTo(count: number): number {
+    return Math.floor(this.random() * count);
+  }
+
+  private next(packed: number, market: number): number {
+    check(this.count < this.capacity, "the batch has room");
+    const base = this.count++ * R.RECORD_WORDS;
+    this.words.fill(0, base, base + R.RECORD_WORDS);
+    this.words[base] = packed;
+    this.words[base + R.W_MARKET] = market;
+    this.doubles[(base >> 1) + R.D_AT] = START_MS + this.operations;
+    return base;
+  }
+
+  private placeOrder(rests: boolean): void {
+    const side = this.random() < 0.5 ? Side.buy : Side.sell;
+    const distance = rests ? 1 + this.upTo(SPREAD) : -SPREAD;
+    const tif = rests ? TimeInForce.gtc : TimeInForce.ioc;
+    const market = 1 + this.upTo(MARKETS);
+    const slot = this.freeSlots.pop()!;
+    const packed = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, tif, 0, R.FLAG_PAT);
+    const base = this.next(packed, market);
+    const { words } = this;
+    words[base + R.W_SLOT] = slot;
+    words[base + R.W_USER] = 1 + this.upTo(USERS);
+    words[base + R.W_OUTCOME] = (market - 1) * OUTCOMES + 1 + this.upTo(OUTCOMES);
+    words[base + R.W_PRICE] = MID + (side === Side.buy ? -distance : distance);
+    words[base + R.W_QUANTITY] = 1 + this.upTo(MAX_QUANTITY);
+    this.doubles[(base >> 1) + R.D_ORDER_ID] = ++this.placements;
+    this.orderIds[slot] = this.placements;
+    this.marketOf[slot] = market;
+    if (rests) this.placeOf[slot] = this.resting.push(slot) - 1;
+  }
+
+  private cancelOrder(): void {
+    const slot = this.resting[this.upTo(this.resting.length)]!;
+    const base = this.next(R.packCancel(R.CommandKind.cancelOrder, 0, Reason.user), this.marketOf[slot]!);
+    this.words[base + R.W_SLOT] = slot;
+    this.doubles[(base >> 1) + R.D_ORDER_ID] = this.orderIds[slot]!;
+    this.forget(slot);
+  }
+
+  private end(slot: number): void {
+    this.forget(slot);
+    this.freeSlots.push(slot);
+  }
+
+  private forget(slot: number): void {
+    const place = this.placeOf[slot]!;
+    if (place < 0) return;
+    const last = this.resting.pop()!;
+    this.resting[place] = last;
+    this.placeOf[last] = place;
+    this.placeOf[slot] = -1;
+  }
+}

@@ -1,0 +1,192 @@
+/**
+ * The orders of the matrix bench, over any number of markets and in front of any number of orders that rest: of eleven
+ * operations five place an order that rests, one takes from a deep order, and five cancel what was placed a while ago, so
+ * that the number of live orders stays. One user sends all over one WebSocket. What it is told of its orders it needn't
+ * read: where nobody else places orders, their ids are known beforehand.
+ */
+import { Side } from "../../../engine/constants.ts";
+import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
+import { Api, dataOf, type ListedMarket } from "../../support/api.ts";
+import { ClientFrames } from "../../support/client-frames.ts";
+import type { ExchangeProcess } from "../../support/exchange-process.ts";
+import { randomFrom } from "../../support/random.ts";
+import { batchesOf, type Operations, operationId, SocketLoad } from "../../support/socket-load.ts";
+import { UNBOUNDED_TERMS } from "../../support/terms.ts";
+
+/** What a turn repeats: `+` rests, `x` takes, `-` cancels. */
+const PATTERN = "+-+-+-+-+-x";
+export const PLACEMENTS_SHARE = 6 / PATTERN.length;
+/** An order is canceled so many placements later: more than are under way at one time. */
+const KEPT = 512;
+/** Orders rest at 20 prices a side, behind the deep orders at the best ones. */
+const LEVELS = 20;
+const DEEP_BID = LEVELS + 1;
+const DEEP_ASK = DEEP_BID + 1;
+const MAX_QUANTITY = 10;
+/** Shares of the deep orders of a side and complete sets of the sender, over all markets: what a day's activity allows. */
+const ALL_SHARES = 1_000_000;
+/** Orders that rest from the start belong to users who have no more than this each. */
+const ORDERS_OF_HOLDER = 10_000;
+const BATCH_ORDERS = 50;
+const BATCH_WINDOW = 8;
+const HELPERS = 16;
+const SENDER = "sender";
+const OWNER = "owner";
+
+const indices = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+const tokenOf = (name: string): string => `pm_pat_matrix-${name.padStart(36, "0")}`;
+const slugOf = (market: number): string => `matrix-${market}-market`;
+const sharesIn = (markets: number): number => Math.ceil(ALL_SHARES / markets);
+const holdersOf = (live: number): number => Math.ceil(live / ORDERS_OF_HOLDER);
+const holderName = (holder: number): string => `holder-${holder}`;
+
+/** How large an exchange is. */
+export interface Size {
+  readonly markets: number;
+  /** Orders that rest while the sender sends, its own included. */
+  readonly live: number;
+}
+
+export function seedOf({ markets, live }: Size): object {
+  const names = [SENDER, OWNER, ...indices(holdersOf(live)).map(holderName)];
+  return {
+    users: names.map((name) => ({
+      email: `${name}@example.com`,
+      kyc_tier: 2,
+      terms: UNBOUNDED_TERMS,
+      deposit: 4 * Math.max(markets * sharesIn(markets), ORDERS_OF_HOLDER) * MICRO_PER_SHARE,
+      pats: [{ name: "bench", scopes: ["orders:write", "portfolio:read"], token: tokenOf(name) }],
+    })),
+    markets: indices(markets).map((market) => ({
+      slug: slugOf(market),
+      question: `Does ${market} win?`,
+      outcomes: ["Yes", "No"],
+    })),
+  };
+}
+
+function bodyOf({ id, outcomes }: ListedMarket, side: number, price: number, quantity: number): object {
+  return { market_id: id, outcome_id: outcomes[0]!.id, side, price, quantity };
+}
+
+async function placeAll(url: string, name: string, bodies: readonly object[]): Promise<void> {
+  if (bodies.length === 0) return;
+  // Frames have the same number of orders each: what is over goes alone.
+  const full = bodies.length - (bodies.length % BATCH_ORDERS);
+  for (const [part, each] of [
+    [bodies.slice(0, full), BATCH_ORDERS],
+    [bodies.slice(full), 1],
+  ] as const) {
+    if (part.length === 0) continue;
+    const socket = await SocketLoad.open(url, tokenOf(name));
+    const texts = part.map((body) => JSON.stringify(body));
+    const { refused } = await socket.send(batchesOf(texts, part.length, each), BATCH_WINDOW);
+    socket.close();
+    if (refused > 0) throw new Error(`${refused} of the orders that rest were refused`);
+  }
+}
+
+export class MatrixWorkload {
+  private readonly markets: readonly ListedMarket[];
+  private readonly random = randomFrom(20_261_122);
+  /** Ids of the sender's orders that rest, oldest first. */
+  private resting: number[] = [];
+  private lastOrderId: number;
+  private readonly url: string;
+
+  private constructor(url: string, markets: readonly ListedMarket[], lastOrderId: number) {
+    this.url = url;
+    this.markets = markets;
+    this.lastOrderId = lastOrderId;
+  }
+
+  /** Gives shares, and places the deep orders and those that rest. */
+  static async prepare({ url }: ExchangeProcess, size: Size): Promise<MatrixWorkload> {
+    const api = new Api(url, HELPERS);
+    await api.open();
+    const markets = await api.markets(indices(size.markets).map(slugOf));
+    const shares = sharesIn(size.markets);
+    const holders = holdersOf(size.live);
+    const splits = [
+      ...markets.flatMap(({ id }) => [SENDER, OWNER].map((name) => ({ name, market_id: id, quantity: shares }))),
+      ...indices(holders).map((holder) => {
+        const market_id = markets[holder % size.markets]!.id;
+        return { name: holderName(holder), market_id, quantity: ORDERS_OF_HOLDER };
+      }),
+    ];
+    await api.each(splits.length, async (i, send) => {
+      const { name, ...body } = splits[i]!;
+      dataOf("/wallet/split", await send(api.bytes("POST", "/wallet/split", tokenOf(name), body)));
+    });
+    const deep = markets.flatMap((market) => [
+      bodyOf(market, Side.buy, DEEP_BID, shares),
+      bodyOf(market, Side.sell, DEEP_ASK, shares),
+    ]);
+    await placeAll(url, OWNER, deep);
+    const before = Math.max(0, size.live - deep.length - KEPT);
+    for (const holder of indices(holders)) {
+      const count = Math.min(ORDERS_OF_HOLDER, before - holder * ORDERS_OF_HOLDER);
+      await placeAll(url, holderName(holder), restingOrders(holder, Math.max(0, count), markets));
+    }
+    let lastOrderId = 0;
+    await api.each(1, async (_, send) => {
+      const order = api.bytes("POST", "/orders", tokenOf(SENDER), bodyOf(markets[0]!, Side.buy, 1, 1));
+      lastOrderId = dataOf<{ id: number }>("/orders", await send(order)).id;
+    });
+    api.close();
+    const workload = new MatrixWorkload(url, markets, lastOrderId);
+    await workload.send(workload.fill());
+    return workload;
+  }
+
+  /** As many operations as whole patterns make of `count`. */
+  operations(count: number): Operations {
+    const frames = new ClientFrames();
+    const patterns = Math.floor(count / PATTERN.length);
+    for (let done = 0; done < patterns; done++) for (const kind of PATTERN) this.add(frames, kind);
+    return { frames, ordersPerFrame: 1 };
+  }
+
+  /** Sends them with so many outstanding; answers the seconds that took. @throws Error where one is refused */
+  async send(operations: Operations, window = 64): Promise<number> {
+    const socket = await SocketLoad.open(this.url, tokenOf(SENDER));
+    const { seconds, refused } = await socket.send(operations, window);
+    socket.close();
+    if (refused > 0) throw new Error(`${refused} of ${operations.frames.count} operations were refused`);
+    return seconds;
+  }
+
+  /** The sender's orders that rest at all times. */
+  private fill(): Operations {
+    const frames = new ClientFrames();
+    for (let i = 0; i < KEPT; i++) this.add(frames, "+");
+    return { frames, ordersPerFrame: 1 };
+  }
+
+  private add(frames: ClientFrames, kind: string): void {
+    const id = operationId(frames.count);
+    if (kind === "-") frames.add(`{"id":${id},"op":"order.cancel","data":{"id":${this.resting.shift()!}}}`);
+    else frames.add(`{"id":${id},"op":"order.place","data":${JSON.stringify(this.nextOrder(kind === "+"))}}`);
+  }
+
+  private nextOrder(rests: boolean): object {
+    const upTo = (count: number): number => Math.floor(this.random() * count);
+    const market = this.markets[upTo(this.markets.length)]!;
+    const orderId = ++this.lastOrderId;
+    if (rests) this.resting.push(orderId);
+    const buys = upTo(2) === 0;
+    const behind = rests ? 1 + upTo(LEVELS) : 0;
+    // What takes goes to the other side's deep order.
+    const price = buys === rests ? DEEP_BID - behind : DEEP_ASK + behind;
+    return bodyOf(market, buys ? Side.buy : Side.sell, price, 1 + upTo(MAX_QUANTITY));
+  }
+}
+
+/** By turns a bid in any market and an ask in the holder's own. */
+function restingOrders(holder: number, count: number, markets: readonly ListedMarket[]): object[] {
+  return indices(count).map((i) => {
+    const level = (i >> 1) % LEVELS;
+    if (i % 2 === 0) return bodyOf(markets[(holder + (i >> 1)) % markets.length]!, Side.buy, 1 + level, 1);
+    return bodyOf(markets[holder % markets.length]!, Side.sell, DEEP_ASK + 1 + level, 1);
+  });
+}

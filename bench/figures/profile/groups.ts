@@ -1,0 +1,74 @@
+/** Which part of an order's way a function belongs to: the first rule that fits decides. */
+import type { Place } from "./cpu-profile.ts";
+
+interface Rule {
+  readonly group: string;
+  readonly file: RegExp;
+  readonly name?: RegExp;
+}
+
+/** Waiting for work; not counted. */
+export const IDLE = "idle";
+
+/** uWebSockets.js and SQLite count as what calls them. */
+const RULES: readonly Rule[] = [
+  { group: IDLE, file: /^$/, name: /^\(idle\)$/ },
+  { group: IDLE, file: /^engine\/ring\/ring\.ts$/, name: /^sleep$/ },
+  { group: IDLE, file: /worker\.ts$/, name: /^atomicsWaitLoop$/ },
+  { group: "garbage collection", file: /^$/, name: /garbage/ },
+  { group: "outside of JavaScript: event loop, receiving", file: /^$/, name: /^\(program\)$/ },
+  {
+    group: "answer: status, headers, text into the socket",
+    file: /^server\/http\/server\.ts$/,
+    name: /^(write|writeHead|writeOut|finish|encode|give|flush|end)$/,
+  },
+  {
+    group: "answer: status, headers, text into the socket",
+    file: /^server\/(http\/security-headers|websocket\/(connection|frames|replay))\.ts$/,
+  },
+  {
+    group: "answer: its text",
+    file: /^server\/(trading\/(order-json|pending-replies|composite-reply)|markets\/views|http\/envelope)\.ts$/,
+  },
+  {
+    group: "request: line, headers, body",
+    file: /^server\/(http\/(server|request-head|event-loop-guard|route|client-address|deprecation)|websocket\/hub)\.ts$/,
+  },
+  { group: "parse", file: /^server\/http\/(parse-json|message-pack)\.ts$/ },
+  { group: "validate", file: /^server\/(http\/validate|[a-z]+\/schemas)\.ts$|typebox/ },
+  { group: "validate", file: /^$/, name: /^RegExp/ },
+  {
+    group: "token, scopes, limits",
+    file: /^server\/(accounts\/(authenticator|pats|users|last-use|kyc|sessions)|http\/(dispatch|rate-limiter)|queries\/fair-queue)\.ts$/,
+  },
+  { group: "hold", file: /^server\/(trading\/holds|accounts\/accounts)\.ts$|^engine\/ledger\.ts$|^engine\/money\.ts$/ },
+  {
+    group: "place: checks, slot, ids",
+    file: /^server\/trading\/(order-entry|order-store|client-order-ids|routes|batch|order-times)\.ts$|^engine\/util\/number-map\.ts$/,
+  },
+  { group: "rings, waking", file: /^engine\/(ring|util\/micro-clock)|^server\/trading\/engine-links\.ts$/ },
+  {
+    group: "books, tickers, streams",
+    file: /^server\/(markets\/|websocket\/channels)/,
+  },
+  { group: "committed events", file: /^server\/(trading\/(exchange|bulk-cancels)|operators\/counters)\.ts$/ },
+  {
+    group: "match",
+    file: /^engine\/(book\/|engine-stage|engine-thread|log\/batch-stamp)/,
+  },
+  { group: "COMMIT, the wait for the disk included", file: /^engine\/log\/journal\.ts$/, name: /^flush$/ },
+  {
+    group: "rows into SQLite",
+    file: /^engine\/projection\//,
+  },
+  { group: "rows into SQLite", file: /^engine\/log\/journal\.ts$/, name: /^(flush|insert|list|begin|write)/ },
+  { group: "checkpoint, beside the commits", file: /^server\/queries\/history-worker\.ts$/ },
+  { group: "journal's own state", file: /^engine\/log\// },
+];
+
+/** What fits no rule. */
+const OTHER = "all else";
+
+export function groupOf({ name, file }: Place): string {
+  return RULES.find((rule) => rule.file.test(file) && (rule.name?.test(name) ?? true))?.group ?? OTHER;
+}

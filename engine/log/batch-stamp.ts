@@ -1,0 +1,39 @@
+/**
+ * The record that stands before the events of each publish and says when they were made, so that who reads it knows the
+ * time of all that follow. The engine thread writes it around the matcher, which knows no clock.
+ */
+
+import * as R from "../ring/records.ts";
+import type { RingProducer } from "../ring/ring.ts";
+import { check } from "../util/assert.ts";
+import type { MicroClock } from "../util/micro-clock.ts";
+
+export class BatchStamp {
+  private readonly events: RingProducer;
+  private readonly clock: MicroClock;
+  /** The first word of the record that is to be filled in, or -1. */
+  private record = -1;
+
+  constructor(events: RingProducer, clock: MicroClock) {
+    this.events = events;
+    this.clock = clock;
+  }
+
+  /** Takes the ring's next record, for which there must be room. Before the first event after a publish. */
+  open(): void {
+    const { events } = this;
+    check(this.record < 0, "one stamp a publish");
+    const w = (events.head & events.mask) * R.RECORD_WORDS;
+    events.head = (events.head + 1) | 0;
+    events.words.fill(0, w, w + R.RECORD_WORDS);
+    events.words[w + R.W_PACKED] = R.packEvent(R.EventKind.batchMatched, 0, 0, 0, 0);
+    this.record = w;
+  }
+
+  /** Notes the time. Before the publish. */
+  close(): void {
+    check(this.record >= 0, "a publish has its stamp");
+    this.events.doubles[(this.record >> 1) + R.D_MATCHED] = this.clock();
+    this.record = -1;
+  }
+}

@@ -1,0 +1,27 @@
+/** The journal in a thread of its own, where several engine threads feed it. */
+import { parentPort, workerData } from "node:worker_threads";
+import { Waker } from "../ring/ring.ts";
+import { type JournalThreadSetup, type ThreadMessage, waitForWork } from "../ring/thread-setup.ts";
+import { JournalStage } from "./journal-stage.ts";
+
+const setup = workerData as JournalThreadSetup;
+
+function run(): void {
+  const waker = new Waker(setup.waker);
+  const journal = new JournalStage(setup.journal, new Waker(setup.gatewayWaker));
+  const hasWork = (): boolean => journal.hasWork();
+  parentPort!.postMessage({ kind: "ready" } satisfies ThreadMessage);
+  let otherWork = true;
+  while (!journal.stopped) {
+    if (journal.run()) otherWork = true;
+    else if (!waitForWork(waker, hasWork, setup.spinTurns, otherWork)) otherWork = journal.idle();
+  }
+  journal.close();
+}
+
+try {
+  run();
+} catch (error) {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  parentPort!.postMessage({ kind: "failed", error: text } satisfies ThreadMessage);
+}

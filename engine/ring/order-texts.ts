@@ -1,0 +1,68 @@
+/**
+ * What orders say beside numbers, in memory that gateway and journal share: the client order id with the fingerprint of
+ * the body that it came with, and the builder code. An order whose record lacks FLAG_TEXT has none.
+ * The gateway writes a slot before it publishes the placement and reuses the slot only after it saw the order's last
+ * event committed; the journal reads it while it holds the orderPlaced record. So each slot has one writer and is
+ * handed over by the rings' own cursors. The operating system backs only what is touched.
+ *
+ *   72 bytes a slot                    0..63                              64..71
+ *                                      client order id, ASCII, ends at    fingerprint (double 8)
+ *                                      a 0
+ *   then, few of them ever touched,    0..31
+ *   32 bytes a slot                    builder code, ASCII, ends at a 0
+ */
+import { MAX_BUILDER_CODE_LENGTH, MAX_CLIENT_ORDER_ID_LENGTH } from "../limits.ts";
+
+const FINGERPRINT_AT = MAX_CLIENT_ORDER_ID_LENGTH;
+const SLOT_BYTES = FINGERPRINT_AT + 8;
+
+export class OrderTexts {
+  readonly buffer: SharedArrayBuffer;
+  private readonly bytes: Buffer;
+  private readonly doubles: Float64Array;
+  /** Where the builder codes begin. */
+  private readonly codesAt: number;
+
+  /** @param source the largest slot number, or the memory of another thread's */
+  constructor(source: number | SharedArrayBuffer) {
+    const bytes = SLOT_BYTES + MAX_BUILDER_CODE_LENGTH;
+    this.buffer = typeof source === "number" ? new SharedArrayBuffer((source + 1) * bytes) : source;
+    this.codesAt = (this.buffer.byteLength / bytes) * SLOT_BYTES;
+    this.bytes = Buffer.from(this.buffer);
+    this.doubles = new Float64Array(this.buffer);
+  }
+
+  /** @param clientOrderId 1..64 ASCII characters @param builderCode 1..32 @param fingerprint 0 without client order id */
+  write(slot: number, clientOrderId: string | null, builderCode: string | null, fingerprint: number): void {
+    const base = slot * SLOT_BYTES;
+    this.writeText(base, clientOrderId ?? "", MAX_CLIENT_ORDER_ID_LENGTH);
+    const code = this.codesAt + slot * MAX_BUILDER_CODE_LENGTH;
+    // Reading costs no memory where nothing was ever written.
+    if (builderCode !== null || this.bytes[code] !== 0)
+      this.writeText(code, builderCode ?? "", MAX_BUILDER_CODE_LENGTH);
+    this.doubles[(base + FINGERPRINT_AT) / 8] = fingerprint;
+  }
+
+  clientOrderId(slot: number): string | null {
+    return this.readText(slot * SLOT_BYTES, MAX_CLIENT_ORDER_ID_LENGTH);
+  }
+
+  builderCode(slot: number): string | null {
+    return this.readText(this.codesAt + slot * MAX_BUILDER_CODE_LENGTH, MAX_BUILDER_CODE_LENGTH);
+  }
+
+  fingerprint(slot: number): number {
+    return this.doubles[(slot * SLOT_BYTES + FINGERPRINT_AT) / 8]!;
+  }
+
+  private writeText(base: number, text: string, room: number): void {
+    for (let i = 0; i < text.length; i++) this.bytes[base + i] = text.charCodeAt(i);
+    if (text.length < room) this.bytes[base + text.length] = 0;
+  }
+
+  private readText(base: number, room: number): string | null {
+    let end = base;
+    while (end < base + room && this.bytes[end] !== 0) end++;
+    return end === base ? null : this.bytes.toString("latin1", base, end);
+  }
+}

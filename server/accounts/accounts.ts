@@ -1,0 +1,506 @@
+/**
+ * Accounts in memory: users and what gives access to them (sessions, personal access tokens, grants to third parties).
+ * The gateway decides here and the journal records: what ends access takes effect at once, what gives it once it is
+ * durable. Tokens are known by their SHA-256 only. Owned by the gateway thread; does no I/O.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { BlockList } from "node:net";
+import { MAX_ENDED_SESSIONS } from "../../engine/limits.ts";
+import type {
+  AccountRows,
+  EmailTokenRow,
+  IdentityApplicationRow,
+  OAuthClientRow,
+  OAuthGrantRow,
+  SessionRow,
+  SocialIdentityRow,
+  TokenRow,
+  UserRow,
+} from "../../engine/projection/load.ts";
+import { addressListOf, clientOf } from "../http/client-address.ts";
+import { makeRoom } from "../util/bounded-map.ts";
+import { hasSecondFactor } from "./amr.ts";
+import { KnownAddresses } from "./known-addresses.ts";
+import { dailyLimitOf, maxLiveOrdersOf, mustVerify } from "./users.ts";
+
+export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
+export type Scope = (typeof SCOPES)[number];
+export type TokenKind = "session" | "oauth" | "pat";
+
+export const TOKEN_PREFIX = "pm_pat_";
+/** Characters of a token that its record shows, so that its owner can tell it from others. */
+export const TOKEN_SHOWN_LENGTH = TOKEN_PREFIX.length + 6;
+
+export function hashToken(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}
+
+/** True where it is what the hash was made of; its time tells nothing. */
+export function isHashOf(hash: string, token: string): boolean {
+  return timingSafeEqual(Buffer.from(hashToken(token), "hex"), Buffer.from(hash, "hex"));
+}
+
+export type User = UserRow & {
+  /** A seed made it: it is the operator's word, and no stranger's registration. */
+  isSeeded?: true;
+};
+
+/** What gives access until it ends: all tokens that come from it stop with it. */
+export abstract class Credential {
+  abstract readonly kind: TokenKind;
+  readonly id: number;
+  readonly user: User;
+  readonly scopes: ReadonlySet<string>;
+  isEnded = false;
+  /** ms; written to the database in arrears */
+  lastUsedAt: number;
+
+  constructor(id: number, user: User, scopes: string, lastUsedAt: number) {
+    this.id = id;
+    this.user = user;
+    this.scopes = new Set(scopes === "" ? [] : scopes.split(" "));
+    this.lastUsedAt = lastUsedAt;
+  }
+}
+
+/** A personal access token. */
+export class Pat extends Credential {
+  readonly kind = "pat";
+  readonly row: TokenRow;
+  /** Null: it may come from anywhere. */
+  readonly allowed: BlockList | null;
+  readonly principal: Principal;
+
+  constructor(row: TokenRow, user: User) {
+    super(row.id, user, row.scopes, row.lastUsedAt ?? 0);
+    this.row = row;
+    this.allowed = row.allowedAddresses === null ? null : addressListOf(row.allowedAddresses.split(" "));
+    this.principal = new Principal(this, row.expiresAt);
+  }
+}
+
+/** A sign-in, or what a third party got for an authorization code: lives as long as its refresh token. */
+export class Session extends Credential {
+  readonly kind: "session" | "oauth";
+  /** What its access tokens call it: nothing that another session of this or of a restored database has. */
+  readonly sid: string;
+  readonly row: SessionRow;
+  readonly grant: Grant | null;
+
+  constructor(row: SessionRow, user: User, grant: Grant | null) {
+    super(row.id, user, row.scopes, row.lastUsedAt);
+    this.kind = grant === null ? "session" : "oauth";
+    this.sid = sidOf(row.family);
+    this.row = row;
+    this.grant = grant;
+  }
+
+  get hasSecondFactor(): boolean {
+    return hasSecondFactor(this.row.amr);
+  }
+}
+
+/** The name follows from the refresh tokens' family, which it doesn't tell. */
+function sidOf(family: string): string {
+  return hashToken(`session ${family}`).slice(0, 32);
+}
+
+/** A third party's registration. */
+export interface OAuthClient {
+  readonly row: OAuthClientRow;
+  readonly redirectUris: readonly string[];
+}
+
+/** What a user lets a third party do. */
+export interface Grant {
+  readonly row: OAuthGrantRow;
+  readonly client: OAuthClient;
+  /** ms; 0 before the first use */
+  lastUsedAt: number;
+}
+
+/** The holder of a token, as routes see it. */
+export class Principal {
+  readonly credential: Credential;
+  /** ms since the epoch; null where it doesn't expire */
+  readonly expiresAt: number | null;
+  readonly userId: number;
+  readonly scopes: ReadonlySet<string>;
+  /** Orders placed with a personal access token get the higher maker rebate. */
+  readonly pat: boolean;
+  private readonly user: User;
+
+  /** @param scopes of the token, where they are fewer than the credential's */
+  constructor(credential: Credential, expiresAt: number | null, scopes: ReadonlySet<string> = credential.scopes) {
+    this.credential = credential;
+    this.expiresAt = expiresAt;
+    this.user = credential.user;
+    this.userId = credential.user.id;
+    this.scopes = scopes;
+    this.pat = credential.kind === "pat";
+  }
+
+  get kind(): TokenKind {
+    return this.credential.kind;
+  }
+
+  get kycTier(): number {
+    return this.user.kycTier;
+  }
+
+  get role(): string {
+    return this.user.role;
+  }
+
+  get dailyLimit(): number {
+    return dailyLimitOf(this.user);
+  }
+
+  get mergeFee(): number | null {
+    return this.user.mergeFee;
+  }
+
+  /** The account can do nothing but verify its e-mail address. */
+  get mustVerify(): boolean {
+    return mustVerify(this.user);
+  }
+
+  get maxLiveOrders(): number {
+    return maxLiveOrdersOf(this.user);
+  }
+
+  /** By what the limits of this user's requests are multiplied. */
+  get rateLimitFactor(): number {
+    return this.user.rateLimitFactor ?? 1;
+  }
+
+  /** It is a session that was made with a second factor. */
+  get hasSecondFactor(): boolean {
+    return this.credential instanceof Session && this.credential.hasSecondFactor;
+  }
+
+  get isSuspended(): boolean {
+    return this.user.suspendedAt !== null;
+  }
+}
+
+/** Rows by id, and by the user that they belong to, oldest first. */
+class Table<T> {
+  private readonly byId = new Map<number, T>();
+  private readonly byUser = new Map<number, Map<number, T>>();
+
+  get(id: number): T | undefined {
+    return this.byId.get(id);
+  }
+
+  add(id: number, userId: number, row: T): void {
+    this.byId.set(id, row);
+    const mine = this.byUser.get(userId);
+    if (mine === undefined) this.byUser.set(userId, new Map([[id, row]]));
+    else mine.set(id, row);
+  }
+
+  remove(id: number, userId: number): void {
+    this.byId.delete(id);
+    const mine = this.byUser.get(userId);
+    mine?.delete(id);
+    if (mine?.size === 0) this.byUser.delete(userId);
+  }
+
+  of(userId: number): T[] {
+    return [...(this.byUser.get(userId)?.values() ?? [])];
+  }
+
+  countOf(userId: number): number {
+    return this.byUser.get(userId)?.size ?? 0;
+  }
+
+  values(): IterableIterator<T> {
+    return this.byId.values();
+  }
+}
+
+export class Accounts {
+  readonly pats = new Table<Pat>();
+  readonly sessions = new Table<Session>();
+  readonly clients = new Table<OAuthClient>();
+  readonly grants = new Table<Grant>();
+  readonly emailTokens = new Table<EmailTokenRow>();
+  readonly knownAddresses = new KnownAddresses();
+  private readonly users = new Map<number, User>();
+  private readonly usersByEmail = new Map<string, User>();
+  /** By verified number; some have another number by now. */
+  private readonly usersByPhone = new Map<string, User>();
+  private readonly unverified = new Map<number, User>();
+  private readonly patsByHash = new Map<string, Pat>();
+  private readonly sessionsByFamily = new Map<string, Session>();
+  private readonly sessionsBySid = new Map<string, Session>();
+  private readonly clientsByName = new Map<string, OAuthClient>();
+  private readonly emailTokensByHash = new Map<string, EmailTokenRow>();
+  private readonly identities = new Map<number, IdentityApplicationRow>();
+  private readonly usersByIdentity = new Map<string, User>();
+  /** The last that ended, so that their tokens are known for it even once they have expired. */
+  private readonly endedSids = new Set<string>();
+  private lastSessionId = 0;
+  /** Ids have gaps where accounts were deleted. */
+  private lastUser = 0;
+  private seededTerms: ReadonlySet<number> = new Set();
+  private seeded = new Set<number>();
+  /** Told of each credential that ends. */
+  private readonly onEnded: (credential: Credential) => void;
+
+  constructor(onEnded: (credential: Credential) => void) {
+    this.onEnded = onEnded;
+  }
+
+  load(rows: AccountRows): void {
+    this.seeded = new Set(rows.seededUsers);
+    for (const row of rows.users) this.addUser(this.seeded.has(row.id) ? { ...row, isSeeded: true } : row);
+    for (const userId of rows.fundedUsers) this.unverified.delete(userId);
+    for (const row of rows.tokens) this.addPat(row);
+    for (const row of rows.clients) this.addClient(row);
+    for (const row of rows.grants) this.addGrant(row);
+    for (const row of rows.sessions) this.addSession(row);
+    for (const row of rows.emailTokens) this.addEmailToken(row);
+    for (const row of rows.identityApplications) this.identities.set(row.userId, row);
+    for (const row of rows.socialIdentities) this.addIdentity(row);
+    for (const family of rows.endedFamilies) this.noteEnded(sidOf(family));
+    this.seededTerms = new Set(rows.seededTerms);
+    for (const { userId, address, at } of rows.signIns) this.knownAddresses.note(userId, clientOf(address), at);
+    this.lastSessionId = rows.lastSessionId;
+  }
+
+  // ---------------------------------------------------------------- users
+
+  addUser(user: User): void {
+    this.users.set(user.id, user);
+    this.usersByEmail.set(user.email, user);
+    this.lastUser = Math.max(this.lastUser, user.id);
+    if (mustVerify(user)) this.unverified.set(user.id, user);
+    if (user.phone !== null && user.phoneVerifiedAt !== null && !this.usersByPhone.has(user.phone)) {
+      this.usersByPhone.set(user.phone, user);
+    }
+  }
+
+  /** Forgets an account and ends, at once, all access to it and all that it opened to others. */
+  removeUser(user: User): void {
+    const { id, email } = user;
+    for (const pat of this.pats.of(id)) this.endPat(pat);
+    const clients = new Set(this.clients.of(id));
+    if (clients.size > 0) {
+      for (const grant of [...this.grants.values()]) if (clients.has(grant.client)) this.endGrant(grant);
+    }
+    for (const grant of this.grants.of(id)) this.endGrant(grant);
+    for (const client of clients) this.removeClient(client);
+    for (const session of this.sessions.of(id)) this.endSession(session);
+    for (const row of this.emailTokens.of(id)) this.removeEmailToken(row);
+    this.identities.delete(id);
+    this.knownAddresses.forget(id);
+    this.unverified.delete(id);
+    if (this.usersByEmail.get(email) === user) this.usersByEmail.delete(email);
+    this.users.delete(id);
+  }
+
+  private endGrant(grant: Grant): void {
+    for (const session of this.sessionsOfGrant(grant)) this.endSession(session);
+    this.removeGrant(grant);
+  }
+
+  /** Accounts whose e-mail address isn't verified and that have no record of money, oldest first. */
+  unverifiedUsers(): IterableIterator<User> {
+    return this.unverified.values();
+  }
+
+  get unverifiedCount(): number {
+    return this.unverified.size;
+  }
+
+  /** The account stays, whatever becomes of its address: it is verified, or money came to it. */
+  keepUser(userId: number): void {
+    this.unverified.delete(userId);
+  }
+
+  /** The account whose verified number it is. */
+  userByPhone(phone: string): User | undefined {
+    const user = this.usersByPhone.get(phone);
+    return user?.phone === phone && user.phoneVerifiedAt !== null ? user : undefined;
+  }
+
+  /** Notes that the user's number is verified: no other account's can be it then. */
+  notePhone(user: User): void {
+    this.usersByPhone.set(user.phone!, user);
+  }
+
+  get lastUserId(): number {
+    return this.lastUser;
+  }
+
+  user(id: number): User | undefined {
+    return this.users.get(id);
+  }
+
+  /** @param email in lower case */
+  userByEmail(email: string): User | undefined {
+    return this.usersByEmail.get(email);
+  }
+
+  /** True where a seed made the user, and not a registration. */
+  isSeeded(userId: number): boolean {
+    return this.seeded.has(userId);
+  }
+
+  /** True where a seed of an earlier start set the user's terms. */
+  hasSeededTerms(userId: number): boolean {
+    return this.seededTerms.has(userId);
+  }
+
+  noteSeeded(userId: number): void {
+    this.seeded.add(userId);
+    this.users.get(userId)!.isSeeded = true;
+    this.unverified.delete(userId);
+  }
+
+  identityApplication(userId: number): IdentityApplicationRow | undefined {
+    return this.identities.get(userId);
+  }
+
+  setIdentityApplication(row: IdentityApplicationRow): void {
+    this.identities.set(row.userId, row);
+  }
+
+  addIdentity({ userId, issuer, subject }: SocialIdentityRow): void {
+    this.usersByIdentity.set(`${issuer} ${subject}`, this.users.get(userId)!);
+  }
+
+  userByIdentity(issuer: string, subject: string): User | undefined {
+    return this.usersByIdentity.get(`${issuer} ${subject}`);
+  }
+
+  // ---------------------------------------------------------------- tokens
+
+  addPat(row: TokenRow): void {
+    const pat = new Pat(row, this.users.get(row.userId)!);
+    this.pats.add(row.id, row.userId, pat);
+    this.patsByHash.set(row.tokenHash, pat);
+  }
+
+  patByHash(hash: string): Pat | undefined {
+    return this.patsByHash.get(hash);
+  }
+
+  endPat(pat: Pat): void {
+    this.pats.remove(pat.id, pat.user.id);
+    this.patsByHash.delete(pat.row.tokenHash);
+    this.end(pat);
+  }
+
+  nextSessionId(): number {
+    return ++this.lastSessionId;
+  }
+
+  addSession(row: SessionRow): Session | null {
+    const grant = row.grantId === null ? null : this.grants.get(row.grantId);
+    // Its grant was revoked with it, or its client is gone.
+    if (grant === undefined) return null;
+    const session = new Session(row, this.users.get(row.userId)!, grant);
+    this.sessions.add(row.id, row.userId, session);
+    this.sessionsByFamily.set(row.family, session);
+    this.sessionsBySid.set(session.sid, session);
+    return session;
+  }
+
+  sessionByFamily(family: string): Session | undefined {
+    return this.sessionsByFamily.get(family);
+  }
+
+  sessionBySid(sid: string): Session | undefined {
+    return this.sessionsBySid.get(sid);
+  }
+
+  hasEnded(sid: string): boolean {
+    return this.endedSids.has(sid);
+  }
+
+  endSession(session: Session): void {
+    this.noteEnded(session.sid);
+    this.forgetSession(session);
+    this.end(session);
+  }
+
+  /** One whose time is over, and that of its access tokens. */
+  forgetSession(session: Session): void {
+    this.sessions.remove(session.id, session.user.id);
+    this.sessionsByFamily.delete(session.row.family);
+    this.sessionsBySid.delete(session.sid);
+  }
+
+  private noteEnded(sid: string): void {
+    makeRoom(this.endedSids, MAX_ENDED_SESSIONS);
+    this.endedSids.add(sid);
+  }
+
+  private end(credential: Credential): void {
+    credential.isEnded = true;
+    this.onEnded(credential);
+  }
+
+  /** Those who hold a credential of the user. */
+  credentialsOf(userId: number): Credential[] {
+    return [...this.pats.of(userId), ...this.sessions.of(userId)];
+  }
+
+  // ---------------------------------------------------------------- third parties
+
+  addClient(row: OAuthClientRow): OAuthClient {
+    const client = { row, redirectUris: row.redirectUris.split("\n") };
+    this.clients.add(row.id, row.userId, client);
+    this.clientsByName.set(row.clientId, client);
+    return client;
+  }
+
+  /** @param clientId as the third party knows it */
+  clientByName(clientId: string): OAuthClient | undefined {
+    return this.clientsByName.get(clientId);
+  }
+
+  removeClient({ row }: OAuthClient): void {
+    this.clients.remove(row.id, row.userId);
+    this.clientsByName.delete(row.clientId);
+  }
+
+  addGrant(row: OAuthGrantRow): Grant | null {
+    const client = this.clients.get(row.clientId);
+    if (client === undefined) return null;
+    const grant = { row, client, lastUsedAt: row.lastUsedAt ?? 0 };
+    this.grants.add(row.id, row.userId, grant);
+    return grant;
+  }
+
+  grantOf(userId: number, client: OAuthClient): Grant | undefined {
+    return this.grants.of(userId).find((grant) => grant.client === client);
+  }
+
+  removeGrant({ row }: Grant): void {
+    this.grants.remove(row.id, row.userId);
+  }
+
+  sessionsOfGrant(grant: Grant): Session[] {
+    return this.sessions.of(grant.row.userId).filter((session) => session.grant === grant);
+  }
+
+  // ---------------------------------------------------------------- mailed links
+
+  addEmailToken(row: EmailTokenRow): void {
+    this.emailTokens.add(row.id, row.userId, row);
+    this.emailTokensByHash.set(row.tokenHash, row);
+  }
+
+  emailTokenByHash(hash: string): EmailTokenRow | undefined {
+    return this.emailTokensByHash.get(hash);
+  }
+
+  removeEmailToken(row: EmailTokenRow): void {
+    this.emailTokens.remove(row.id, row.userId);
+    this.emailTokensByHash.delete(row.tokenHash);
+  }
+}

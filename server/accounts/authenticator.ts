@@ -1,0 +1,143 @@
+/**
+ * From a bearer token to its holder. A token that was seen genuine costs a map look-up; the signature of one that is
+ * not known is verified off this thread, and its holder comes later. Every use looks at what may have changed: ended,
+ * expired, suspended, the address.
+ */
+import { decodeJwt, type JWTPayload } from "jose";
+import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "../../engine/limits.ts";
+import { ApiError, ErrorKind, overloaded } from "../errors.ts";
+import { type ClientAddress, isListed } from "../http/client-address.ts";
+import { makeRoom } from "../util/bounded-map.ts";
+import { type Accounts, type Credential, hashToken, Pat, Principal, Session } from "./accounts.ts";
+import { type SigningKeys, TokenExpired } from "./signing-keys.ts";
+
+const tokenInvalid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the token is not valid");
+const tokenExpired = (): ApiError => new ApiError(ErrorKind.tokenExpired, "the token has expired");
+
+/** What ends or changes while a connection lives. @throws ApiError 40100, 2002, 40300 */
+export function checkLive({ credential, expiresAt, isSuspended }: Principal, now: number): void {
+  if (credential.isEnded) throw tokenInvalid();
+  if (expiresAt !== null && expiresAt <= now) throw tokenExpired();
+  if (isSuspended) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
+}
+
+/** Characters at a token's end that it is found by: random in each, and short enough that to hash them is nothing. */
+const TAIL_LENGTH = 32;
+
+interface KnownToken {
+  readonly token: string;
+  readonly principal: Principal;
+}
+
+export class Authenticator {
+  private readonly accounts: Accounts;
+  private readonly keys: SigningKeys;
+  /** By the token's tail, oldest first. */
+  private readonly known = new Map<string, KnownToken>();
+  private used = new Set<Credential>();
+  private verifications = 0;
+
+  constructor(accounts: Accounts, keys: SigningKeys) {
+    this.accounts = accounts;
+    this.keys = keys;
+  }
+
+  /**
+   * @param header the Authorization header, or ""
+   * @param address where the request comes from; asked for where the token is bound to addresses
+   * @param mayVerify throws where so costly a look at an unknown token is too much
+   * @throws ApiError 40100, 2002 for a genuine token that expired, 40300
+   */
+  authenticateHeader(
+    header: string,
+    now: number,
+    address: () => ClientAddress,
+    mayVerify: () => void,
+  ): Principal | Promise<Principal> {
+    if (header === "") throw new ApiError(ErrorKind.unauthenticated, "a bearer token is required");
+    if (header.length < 8 || header.slice(0, 7).toLowerCase() !== "bearer ") {
+      throw new ApiError(ErrorKind.unauthenticated, "the Authorization header is not a bearer token");
+    }
+    return this.authenticate(header.slice(7), now, address, mayVerify);
+  }
+
+  /** Rejects, or throws, as `authenticateHeader`. */
+  authenticate(
+    token: string,
+    now: number,
+    address: () => ClientAddress,
+    mayVerify: () => void,
+  ): Principal | Promise<Principal> {
+    const found = this.known.get(token.slice(-TAIL_LENGTH));
+    if (found !== undefined && found.token === token) return this.admit(found.principal, now, address);
+    if (token.length > MAX_TOKEN_LENGTH) throw tokenInvalid();
+    const pat = this.accounts.patByHash(hashToken(token));
+    if (pat !== undefined) return this.admit(this.remember(token, pat.principal), now, address);
+    if (!looksSigned(token)) throw tokenInvalid();
+    mayVerify();
+    return this.verify(token, now).then((principal) => this.admit(principal, now, address));
+  }
+
+  /** An access token that was just made for the session: it needs no verification. */
+  issued(token: string, session: Session, expiresAt: number, scopes: readonly string[]): void {
+    this.remember(token, new Principal(session, expiresAt, new Set(scopes)));
+  }
+
+  /** The genuine token's holder, however its account stands. Rejects with an ApiError 40100 or 2002. */
+  async verify(token: string, now: number): Promise<Principal> {
+    if (this.verifications >= MAX_VERIFICATIONS) throw overloaded("too many unknown tokens at one time: try again");
+    this.verifications++;
+    try {
+      const claims = await this.keys.verify(token, now);
+      const session = this.accounts.sessionBySid(sidOf(claims));
+      if (session === undefined || claims.sub !== String(session.user.id)) throw tokenInvalid();
+      const scopes = String(claims["scope"]).split(" ");
+      return this.remember(token, new Principal(session, claims.exp! * 1_000, new Set(scopes)));
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      const isLoggedOut = (): boolean => this.accounts.hasEnded(sidOf(decodeJwt(token)));
+      if (error instanceof TokenExpired && !isLoggedOut()) throw tokenExpired();
+      throw tokenInvalid();
+    } finally {
+      this.verifications--;
+    }
+  }
+
+  /** Credentials that were used since the last call, at most once a minute each. */
+  takeUsed(): Iterable<Credential> {
+    const { used } = this;
+    this.used = new Set();
+    return used;
+  }
+
+  /** Lets the holder of a genuine token in, or not. @throws ApiError 40100, 2002, 40300 */
+  admit(principal: Principal, now: number, address: () => ClientAddress): Principal {
+    checkLive(principal, now);
+    const { credential } = principal;
+    if (credential instanceof Pat && credential.allowed !== null && !isListed(credential.allowed, address().address)) {
+      throw new ApiError(ErrorKind.forbidden, "the token cannot be used from this address");
+    }
+    if (now - credential.lastUsedAt >= LAST_USE_INTERVAL_MS) {
+      credential.lastUsedAt = now;
+      if (credential instanceof Session && credential.grant !== null) credential.grant.lastUsedAt = now;
+      this.used.add(credential);
+    }
+    return principal;
+  }
+
+  /** Only genuine tokens are kept: a flood of wrong ones costs its look-ups and no memory. */
+  private remember(token: string, principal: Principal): Principal {
+    makeRoom(this.known, MAX_KNOWN_TOKENS);
+    this.known.set(token.slice(-TAIL_LENGTH), { token, principal });
+    return principal;
+  }
+}
+
+function sidOf({ sid }: JWTPayload): string {
+  return typeof sid === "string" ? sid : "";
+}
+
+/** Three parts, of which the first is a JSON object in base64url. */
+function looksSigned(token: string): boolean {
+  return token.startsWith("eyJ") && token.split(".", 4).length === 3;
+}

@@ -1,0 +1,32 @@
+/** Notes in the database when tokens, sessions and grants were last used: in arrears, and once a minute each at most. */
+import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import { type Credential, Session } from "./accounts.ts";
+import type { Authenticator } from "./authenticator.ts";
+
+export class LastUse {
+  private readonly authenticator: Authenticator;
+  private readonly writer: AccountWriter;
+
+  constructor(authenticator: Authenticator, writer: AccountWriter) {
+    this.authenticator = authenticator;
+    this.writer = writer;
+  }
+
+  /** Writes what is new since the last call. */
+  async write(): Promise<void> {
+    const writes: AccountWrite[] = [];
+    for (const credential of this.authenticator.takeUsed()) writes.push(...writesOf(credential));
+    if (writes.length > 0) await this.writer.write(writes);
+  }
+}
+
+function writesOf(credential: Credential): AccountWrite[] {
+  const { id, lastUsedAt } = credential;
+  const set = { lastUsedAt };
+  if (!(credential instanceof Session)) return [{ kind: "update", table: "personal_access_tokens", id, set }];
+  const { grant } = credential;
+  const writes: AccountWrite[] = [{ kind: "update", table: "sessions", id, set }];
+  if (grant !== null) writes.push({ kind: "update", table: "oauth_grants", id: grant.row.id, set });
+  return writes;
+}

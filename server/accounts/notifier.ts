@@ -1,0 +1,299 @@
+/**
+ * Sends mails and text messages in the background, or writes them as files where no server is configured. A caller
+ * never waits, and is never told how it went: what fails is tried again, then given up with an error line. No line ever
+ * holds a text, an address, a code or a URL, and so only codes of errors, whose messages quote them. What waits is lost
+ * with the process.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createTransport, type SendMailOptions } from "nodemailer";
+import { MAX_EMAIL_LENGTH } from "../../engine/limits.ts";
+import type { Logger } from "../logger.ts";
+
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+export interface TextMessage {
+  /** E.164. */
+  readonly to: string;
+  readonly body: string;
+}
+
+export interface MessengerOptions {
+  readonly smtpUrl: string | null;
+  readonly smsWebhookUrl: string | null;
+  /** Folder for what has nowhere to go; made when the first file is written. */
+  readonly outbox: string;
+  /** As in a header: `Prediction Exchange <no-reply@host>`. */
+  readonly from: string;
+  readonly logger: Logger;
+  /** Before the second, third ... attempt; so many attempts and one more are made. */
+  readonly retryPausesMs?: readonly number[];
+  /** One attempt takes at most so long. */
+  readonly timeoutsMs?: Readonly<Record<Kind, number>>;
+}
+
+type Kind = "mail" | "text";
+
+const RETRY_PAUSES_MS: readonly number[] = [1_000, 5_000, 30_000];
+const TIMEOUTS_MS: Readonly<Record<Kind, number>> = { mail: 30_000, text: 10_000 };
+/** Messages of one kind that are accepted and not yet sent or given up. */
+export const MAX_WAITING_MESSAGES = 1_000;
+const CLOSE_DEADLINE_MS = 3_000;
+
+/**
+ * One address and nothing that a header or an envelope could read as more of them. Quoted local parts and address
+ * literals, which are addresses too, are left out: mail programs disagree about where they end.
+ */
+const PLAIN_ADDRESS = /^[^\s\p{C}"(),:;<>@[\\\]]+@[^\s\p{C}"(),:;<>@[\\\]]+$/u;
+const PHONE_NUMBER = /^\+\d{1,15}$/;
+
+export class Messenger {
+  private readonly mails: Lane<Mail>;
+  private readonly texts: Lane<TextMessage>;
+  private readonly closeTransport: () => void;
+  private closing: Promise<void> | null = null;
+
+  /** Connects to nothing yet. */
+  constructor(options: MessengerOptions) {
+    const { smtpUrl, smsWebhookUrl, from } = options;
+    const outbox = new Outbox(options.outbox);
+    const transport = smtpUrl === null ? null : connectLater(smtpUrl);
+    const sendMail: Send<Mail> =
+      transport === null
+        ? (mail) => writeMail(outbox, from, mail)
+        : async (mail, signal) => void (await transport.sendMail({ ...compose(from, mail), signal }));
+    const sendText: Send<TextMessage> =
+      smsWebhookUrl === null
+        ? (message) => outbox.write("sms", `To: ${message.to}\n\n${message.body}`)
+        : (message, signal) => postText(smsWebhookUrl, message, signal);
+    this.mails = new Lane("mail", sendMail, options);
+    this.texts = new Lane("text", sendText, options);
+    this.closeTransport = () => transport?.close({ force: true });
+  }
+
+  /** A mail to what isn't one plain address is dropped with an error line. */
+  sendMail(mail: Mail): void {
+    if (isPlainAddress(mail.to)) this.mails.add(mail);
+    else this.mails.drop("address");
+  }
+
+  /** A message to what isn't a phone number is dropped with an error line. */
+  sendText(message: TextMessage): void {
+    if (PHONE_NUMBER.test(message.to)) this.texts.add(message);
+    else this.texts.drop("address");
+  }
+
+  /**
+   * Resolves when all that was accepted is sent or given up, after a few seconds at most: what waits for its next
+   * attempt gets it now, and no further one. What comes later is dropped.
+   */
+  close(): Promise<void> {
+    this.closing ??= Promise.all([this.mails.close(), this.texts.close()]).then(this.closeTransport);
+    return this.closing;
+  }
+}
+
+/** Rejects where the message wasn't sent, soon after the signal at the latest. */
+type Send<T> = (message: T, signal: AbortSignal) => Promise<void>;
+
+interface Job<T> {
+  readonly message: T;
+  attempts: number;
+}
+
+/** The messages of one kind: one at a time, in the order of acceptance, except that those to try again stand aside. */
+class Lane<T> {
+  private readonly kind: Kind;
+  private readonly send: Send<T>;
+  private readonly logger: Logger;
+  private readonly retryPausesMs: readonly number[];
+  private readonly timeoutMs: number;
+  private readonly queue: Job<T>[] = [];
+  private readonly retries = new Map<Job<T>, NodeJS.Timeout>();
+  private current: AbortController | null = null;
+  private dropped = 0;
+  private isClosing = false;
+  private onDrained: (() => void) | null = null;
+
+  constructor(kind: Kind, send: Send<T>, options: MessengerOptions) {
+    this.kind = kind;
+    this.send = send;
+    this.logger = options.logger;
+    this.retryPausesMs = options.retryPausesMs ?? RETRY_PAUSES_MS;
+    this.timeoutMs = (options.timeoutsMs ?? TIMEOUTS_MS)[kind];
+  }
+
+  add(message: T): void {
+    const waiting = this.queue.length + this.retries.size + (this.current === null ? 0 : 1);
+    if (this.isClosing) this.drop("closed");
+    else if (waiting >= MAX_WAITING_MESSAGES) this.drop("full");
+    else {
+      this.queue.push({ message, attempts: 0 });
+      this.next();
+    }
+  }
+
+  drop(reason: "address" | "closed" | "full"): void {
+    this.dropped++;
+    this.logger.error({ kind: this.kind, reason, dropped: this.dropped }, "message dropped");
+  }
+
+  /** To be called once. */
+  close(): Promise<void> {
+    this.isClosing = true;
+    for (const [job, timer] of this.retries) {
+      clearTimeout(timer);
+      this.queue.push(job);
+    }
+    this.retries.clear();
+    return new Promise((resolve) => {
+      const deadline = setTimeout(() => this.giveUpAll(), CLOSE_DEADLINE_MS);
+      this.onDrained = () => {
+        clearTimeout(deadline);
+        resolve();
+      };
+      this.next();
+    });
+  }
+
+  private next(): void {
+    if (this.current !== null) return;
+    const job = this.queue.shift();
+    if (job !== undefined) void this.attempt(job);
+    else this.onDrained?.();
+  }
+
+  private async attempt(job: Job<T>): Promise<void> {
+    const controller = new AbortController();
+    this.current = controller;
+    const timer = setTimeout(() => controller.abort(new SendError("ETIMEDOUT")), this.timeoutMs);
+    // Listens before the sender does, so that the reason is what is logged, and holds for a file on a hanging disk too.
+    const aborted = new Promise<never>((_, reject) => {
+      controller.signal.addEventListener("abort", () => reject(controller.signal.reason));
+    });
+    job.attempts++;
+    try {
+      await Promise.race([aborted, this.send(job.message, controller.signal)]);
+    } catch (error) {
+      this.failed(job, error);
+    }
+    clearTimeout(timer);
+    this.current = null;
+    this.next();
+  }
+
+  private failed(job: Job<T>, error: unknown): void {
+    const line = { kind: this.kind, attempt: job.attempts, ...codesOf(error) };
+    const pauseMs = this.retryPausesMs[job.attempts - 1];
+    if (this.isClosing || pauseMs === undefined) {
+      this.logger.error(line, "message given up");
+      return;
+    }
+    this.logger.warn(line, "message not sent, will be tried again");
+    const timer = setTimeout(() => {
+      this.retries.delete(job);
+      this.queue.push(job);
+      this.next();
+    }, pauseMs);
+    this.retries.set(job, timer);
+  }
+
+  private giveUpAll(): void {
+    const count = this.queue.length;
+    this.queue.length = 0;
+    if (count > 0) this.logger.error({ kind: this.kind, count }, "messages given up: closed before their turn");
+    this.current?.abort(new SendError("ECANCELED"));
+  }
+}
+
+class SendError extends Error {
+  readonly code: string;
+  readonly responseCode: number | undefined;
+
+  constructor(code: string, responseCode?: number) {
+    super(code);
+    this.code = code;
+    this.responseCode = responseCode;
+  }
+}
+
+/** What may be logged of an error: its message can quote a recipient (SMTP answers do) or the webhook's URL. */
+function codesOf(error: unknown): { code: string; responseCode?: number } {
+  const { code, responseCode, name, cause } = Object(error) as Record<"code" | "responseCode" | "name", unknown> & {
+    cause?: { code?: unknown } | null;
+  };
+  // fetch has the code of the socket's error in its cause.
+  const known = [code, cause?.code, name].find((each) => typeof each === "string") ?? "unknown";
+  return { code: String(known), ...(typeof responseCode === "number" && { responseCode }) };
+}
+
+/** In its compatibility form, which a domain is sent in: there some letters, as a small comma, become these signs. */
+function isPlainAddress(text: string): boolean {
+  return text.length <= MAX_EMAIL_LENGTH && PLAIN_ADDRESS.test(text.normalize("NFKC"));
+}
+
+/** One connection, since there is one mail at a time. The pool's own second attempts are off: `Lane` has the pauses. */
+function connectLater(url: string) {
+  return createTransport({ url, pool: true, maxConnections: 1, maxRequeues: 0 });
+}
+
+/** The address as an object is never parsed as a list. */
+function compose(from: string, mail: Mail): SendMailOptions {
+  return {
+    from,
+    to: { name: "", address: mail.to },
+    subject: mail.subject,
+    text: mail.text,
+    headers: { "Auto-Submitted": "auto-generated" },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}
+
+async function writeMail(outbox: Outbox, from: string, mail: Mail): Promise<void> {
+  const composer = createTransport({ streamTransport: true, buffer: true, newline: "unix" });
+  const { message } = await composer.sendMail(compose(from, mail));
+  await outbox.write("eml", message as Buffer);
+}
+
+async function postText(url: string, { to, body }: TextMessage, signal: AbortSignal): Promise<void> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ to, body }),
+    redirect: "error",
+    signal,
+  });
+  // Nothing in it matters, and an unread body would hold its connection. It fails only where that is gone already.
+  response.body?.cancel().catch(() => {});
+  if (!response.ok) throw new SendError("EHTTP", response.status);
+}
+
+/** Files that only the process's user can read and that appear whole: their names sort by time. */
+class Outbox {
+  private readonly folder: string;
+  private count = 0;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async write(extension: "eml" | "sms", content: string | Buffer): Promise<void> {
+    const counter = String(this.count++).padStart(6, "0");
+    const name = `${Date.now()}-${counter}-${randomBytes(4).toString("hex")}.${extension}`;
+    const temporary = join(this.folder, `.${name}.tmp`);
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    try {
+      await writeFile(temporary, content, { mode: 0o600, flag: "wx" });
+      await rename(temporary, join(this.folder, name));
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * Passkeys (WebAuthn level 3): what a browser is asked for, and whether its answer holds. Knows no sessions and keeps
+ * nothing. A passkey belongs to the host of PUBLIC_URL, which must be a name that browsers take for secure: https, or
+ * localhost. An IP address can have none.
+ *
+ * The library is loaded at its first use: it takes a quarter of a second, which a start without passkeys needn't spend.
+ */
+import { randomBytes } from "node:crypto";
+import { isIP } from "node:net";
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
+import { PENDING_FACTOR_MS, SIGN_IN_CHALLENGE_MS } from "../../engine/limits.ts";
+import type { SecondFactorRow } from "../../engine/projection/load.ts";
+import { badRequest } from "../errors.ts";
+import type { User } from "./accounts.ts";
+
+const RP_NAME = "Prediction Exchange";
+/** COSE: ES256, Ed25519, RS256. */
+const ALGORITHMS = [-7, -8, -257];
+const CHALLENGE_BYTES = 32;
+/** The user's PIN, finger or face: a stolen key is of no use. */
+const USER_VERIFICATION = "required";
+
+/** A passkey as it is kept. */
+export type NewPasskey = Pick<SecondFactorRow, "rpId" | "credentialId" | "publicKey" | "counter" | "transports">;
+
+interface Descriptor {
+  readonly type: "public-key";
+  readonly id: string;
+  readonly transports: string[];
+}
+
+/** PublicKeyCredentialCreationOptionsJSON of WebAuthn level 3. */
+export interface CreationOptions {
+  readonly rp: { readonly id: string; readonly name: string };
+  readonly user: { readonly id: string; readonly name: string; readonly displayName: string };
+  readonly challenge: string;
+  readonly pubKeyCredParams: { readonly type: "public-key"; readonly alg: number }[];
+  readonly timeout: number;
+  readonly attestation: string;
+  readonly excludeCredentials: Descriptor[];
+  readonly authenticatorSelection: { readonly residentKey: string; readonly userVerification: string };
+}
+
+/** PublicKeyCredentialRequestOptionsJSON of WebAuthn level 3. */
+export interface RequestOptions {
+  readonly rpId: string;
+  readonly challenge: string;
+  readonly timeout: number;
+  readonly userVerification: string;
+  readonly allowCredentials: Descriptor[];
+}
+
+/** 256 random bits in base64url. */
+export const newPasskeyChallenge = (): string => randomBytes(CHALLENGE_BYTES).toString("base64url");
+
+export class Passkeys {
+  private readonly publicUrl: () => string;
+
+  constructor(publicUrl: () => string) {
+    this.publicUrl = publicUrl;
+  }
+
+  /** Why there are none here; null where there are. */
+  get refusal(): string | null {
+    const { hostname, protocol } = new URL(this.publicUrl());
+    if (isIP(hostname.replace(/^\[|\]$/g, "")) !== 0) {
+      return `passkeys need a host name, and this exchange is reached at ${hostname}: open it at a PUBLIC_URL with a name, such as http://localhost`;
+    }
+    const isLocal = hostname === "localhost" || hostname.endsWith(".localhost");
+    return protocol === "https:" || isLocal ? null : "passkeys need https, and this exchange's PUBLIC_URL has none";
+  }
+
+  private get rpId(): string {
+    return new URL(this.publicUrl()).hostname;
+  }
+
+  /** It was made for the host that the exchange is at now. */
+  isUsable({ kind, rpId }: SecondFactorRow): boolean {
+    return kind === "passkey" && this.refusal === null && rpId === this.rpId;
+  }
+
+  /** What `navigator.credentials.create` takes, in JSON. @param own the user's factors */
+  creationOptions({ id, email }: User, challenge: string, own: readonly SecondFactorRow[]): CreationOptions {
+    const userId = Buffer.from(String(id)).toString("base64url");
+    return {
+      rp: { id: this.rpId, name: RP_NAME },
+      user: { id: userId, name: email, displayName: email },
+      challenge,
+      pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: "public-key", alg })),
+      timeout: PENDING_FACTOR_MS,
+      attestation: "none",
+      excludeCredentials: this.describe(own),
+      authenticatorSelection: { residentKey: "preferred", userVerification: USER_VERIFICATION },
+    };
+  }
+
+  /** What `navigator.credentials.get` takes, in JSON; null where none of the factors is a passkey that is of use here. */
+  requestOptions(challenge: string, own: readonly SecondFactorRow[]): RequestOptions | null {
+    const allowCredentials = this.describe(own);
+    if (allowCredentials.length === 0) return null;
+    const { rpId } = this;
+    return { rpId, challenge, timeout: SIGN_IN_CHALLENGE_MS, userVerification: USER_VERIFICATION, allowCredentials };
+  }
+
+  private describe(own: readonly SecondFactorRow[]): Descriptor[] {
+    return own
+      .filter((row) => this.isUsable(row))
+      .map(({ credentialId, transports }) => {
+        return { type: "public-key", id: credentialId!, transports: transports?.split(" ") ?? [] };
+      });
+  }
+
+  /** What a browser made for the challenge. @throws ApiError 40000 where it doesn't hold */
+  async register(response: object, challenge: string): Promise<NewPasskey> {
+    const { verifyRegistrationResponse } = await import("@simplewebauthn/server");
+    const { rpId } = this;
+    const made = await verifyRegistrationResponse({
+      response: response as RegistrationResponseJSON,
+      expectedChallenge: challenge,
+      expectedOrigin: new URL(this.publicUrl()).origin,
+      expectedRPID: rpId,
+      requireUserVerification: true,
+      supportedAlgorithmIDs: ALGORITHMS,
+    }).catch(() => null);
+    if (made === null || !made.verified) {
+      throw badRequest("passkey: it does not hold: not of this host or this request, or made without PIN or finger");
+    }
+    const { id: credentialId, publicKey, counter, transports = [] } = made.registrationInfo.credential;
+    const known = transports.filter((each) => /^[a-z-]{1,20}$/.test(each)).slice(0, 8);
+    return {
+      rpId,
+      credentialId,
+      publicKey: Buffer.from(publicKey).toString("base64url"),
+      counter,
+      transports: known.length === 0 ? null : known.join(" "),
+    };
+  }
+
+  /**
+   * The passkey's new counter where the browser's answer holds, else null. One whose counter doesn't rise, unless it has
+   * none, is a copy: it doesn't hold (WebAuthn, section 6.1.1).
+   */
+  async verify(row: SecondFactorRow, response: object, challenge: string): Promise<number | null> {
+    const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
+    const found = await verifyAuthenticationResponse({
+      response: response as AuthenticationResponseJSON,
+      expectedChallenge: challenge,
+      expectedOrigin: new URL(this.publicUrl()).origin,
+      expectedRPID: row.rpId!,
+      requireUserVerification: true,
+      credential: {
+        id: row.credentialId!,
+        publicKey: new Uint8Array(Buffer.from(row.publicKey!, "base64url")),
+        counter: row.counter!,
+      },
+    }).catch(() => null);
+    return found?.verified === true ? found.authenticationInfo.newCounter : null;
+  }
+}

@@ -1,0 +1,78 @@
+/** Personal access tokens: made, listed and revoked by their owner. The text is shown once; its SHA-256 is kept. */
+import { randomBytes } from "node:crypto";
+import { MAX_PATS_PER_USER } from "../../engine/limits.ts";
+import type { AccountWrite } from "../../engine/projection/writes.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
+import { isAddressRange } from "../http/client-address.ts";
+import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
+import { Coming } from "../util/in-flight-counter.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import { type Accounts, hashToken, type Pat, type Principal, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
+
+const TOKEN_BYTES = 32;
+
+export interface PatWish {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** ms */
+  readonly expiresAt: number | null;
+  /** Addresses and CIDR ranges that it may come from; null: any. */
+  readonly allowedIps: readonly string[] | null;
+}
+
+export class Pats {
+  private readonly accounts: Accounts;
+  private readonly writer: AccountWriter;
+  private readonly coming = new Coming();
+
+  constructor(accounts: Accounts, writer: AccountWriter) {
+    this.accounts = accounts;
+    this.writer = writer;
+  }
+
+  /** @throws ApiError 40000, 40900 where the user has as many as may be */
+  async create(principal: Principal, wish: PatWish, context: RequestContext): Promise<{ pat: Pat; token: string }> {
+    const { userId } = principal;
+    const { name, expiresAt, allowedIps } = wish;
+    if (expiresAt !== null && expiresAt <= context.now) throw badRequest("expires_at: must be in the future");
+    const wrong = allowedIps?.find((range) => !isAddressRange(range));
+    if (wrong !== undefined) throw badRequest("allowed_ips: each an IP address or a CIDR range");
+    if (this.accounts.pats.countOf(userId) + this.coming.of(userId) >= MAX_PATS_PER_USER) {
+      throw new ApiError(ErrorKind.conflict, `at most ${MAX_PATS_PER_USER} tokens: revoke one first`);
+    }
+    const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString("base64url");
+    const prefix = token.slice(0, TOKEN_SHOWN_LENGTH);
+    const scopes = [...new Set(wish.scopes)];
+    const made = { tokenHash: hashToken(token), prefix, allowedAddresses: allowedIps, expiresAt, at: context.now };
+    const write: AccountWrite = { kind: "createToken", userId, name, scopes, ...made };
+    const change = { action: "pat.create", userId, details: { scopes, expires_at: expiresAt } };
+    const id = await this.coming.during(userId, () => {
+      return this.writer.insert(write, [audit(context, actorOf(principal), change)]);
+    });
+    const pat = this.accounts.pats.get(id)!;
+    // All access may have been taken away while it was written.
+    if (principal.credential.isEnded) {
+      await this.end(pat, principal, context);
+      throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
+    }
+    return { pat, token };
+  }
+
+  /** @throws ApiError 4040 unless it is one of the caller's */
+  async revoke(principal: Principal, id: number, context: RequestContext): Promise<void> {
+    const pat = this.accounts.pats.get(id);
+    if (pat === undefined || pat.user.id !== principal.userId) throw notFound("token");
+    await this.end(pat, principal, context);
+  }
+
+  private async end(pat: Pat, principal: Principal, context: RequestContext): Promise<void> {
+    const { id } = pat;
+    this.accounts.endPat(pat);
+    const set = { revokedAt: context.now };
+    const change = { action: "pat.revoke", userId: principal.userId, subject: id };
+    await this.writer.write(
+      [{ kind: "update", table: "personal_access_tokens", id, set }],
+      [audit(context, actorOf(principal), change)],
+    );
+  }
+}

@@ -1,0 +1,192 @@
+/** The routes of second factors: the second step of a sign-in, the owner's own, and the reset of lost ones by operators. */
+import type { Static } from "typebox";
+import { PROOF_MS } from "../../engine/limits.ts";
+import type { SecondFactorRow } from "../../engine/projection/load.ts";
+import { ApiError, ErrorKind, notFound } from "../errors.ts";
+import { pathId, type Route, route } from "../http/route.ts";
+import { Nothing, SignIn } from "../http/schemas.ts";
+import { NoteOnly } from "../http/text-schemas.ts";
+import { type Approvals, approvalView, withFirst } from "../operators/approvals.ts";
+import { contextOf } from "../operators/audit.ts";
+import { noteOf, OPERATOR, operatorOf } from "../operators/operators.ts";
+import type { Accounts } from "./accounts.ts";
+import { secondFactorResetAskedMail } from "./mail-templates.ts";
+import type { Messenger } from "./notifier.ts";
+import type { Passkeys } from "./passkeys.ts";
+import { OWN_SESSION, type SignInContext, signedInJson } from "./routes.ts";
+import * as F from "./second-factor-schemas.ts";
+import type { SecondFactorSettings } from "./second-factor-settings.ts";
+import type { FactorKind, SecondFactors } from "./second-factors.ts";
+import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
+import type { Auth } from "./sign-in.ts";
+
+const RESET = "second_factor.reset";
+
+export interface SecondFactorContext extends SignInContext {
+  readonly accounts: Accounts;
+  readonly auth: Auth;
+  readonly approvals: Approvals;
+  readonly messenger: Messenger;
+  readonly factors: SecondFactors;
+  readonly factorSettings: SecondFactorSettings;
+  readonly passkeys: Passkeys;
+}
+
+export function createSecondFactorRoutes(context: SecondFactorContext): Route[] {
+  return [secondStepRoute(context), ...ownRoutes(context), resetRoute(context)];
+}
+
+function secondStepRoute({ auth, exchange, publicUrl }: SecondFactorContext): Route {
+  const kept = new SessionCookie(publicUrl);
+  return route({
+    method: "POST",
+    path: "/auth/login/second-factor",
+    summary:
+      "Finish a sign-in with a second factor: a code (of an authenticator app, or a recovery code) or a passkey. Five " +
+      "wrong ones end the challenge; cookie: true as at the sign-in",
+    rateClass: "identifier",
+    headers: ["user-agent", ...COOKIE_GUARDS],
+    body: F.SecondStep,
+    response: SignIn,
+    async handler(request) {
+      const { challenge, code, passkey, cookie = false } = request.body as Static<typeof F.SecondStep>;
+      if (cookie) kept.mayUse(request.headers);
+      const found = await auth.finishSignIn(challenge, { code, passkey }, contextOf(request));
+      if (!cookie) return signedInJson(found, found.refreshToken, exchange, request.now);
+      request.reply.header("Set-Cookie", kept.keep(found, request.now));
+      return signedInJson(found, null, exchange, request.now);
+    },
+  });
+}
+
+// ---------------------------------------------------------------- the owner's
+
+function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): Route[] {
+  return [
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/me/second-factors",
+      summary: "The caller's second factors, newest first, and how many recovery codes are left",
+      response: F.SecondFactors,
+      handler({ principal, now }) {
+        const { userId, credential, hasSecondFactor } = principal!;
+        return JSON.stringify({
+          items: factors.of(userId).reverse().map(factorView),
+          next_cursor: null,
+          recovery_codes_left: factors.codesLeft(userId),
+          required: factorSettings.isRequiredOf(credential.user),
+          session: hasSecondFactor,
+          passkeys: passkeys.refusal,
+          proof: factorSettings.proofsOf(principal!, now),
+        });
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/second-factors/proof",
+      summary: `Prove with the password, or a code, that it is the owner: the session may change second factors for ${PROOF_MS / 60_000} minutes`,
+      body: F.OwnerProof,
+      response: Nothing,
+      async handler(request) {
+        const proof = request.body as Static<typeof F.OwnerProof>;
+        await factorSettings.prove(request.principal!, proof, contextOf(request));
+        return "null";
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/second-factors",
+      summary: "Begin to add a second factor, after a proof; it counts once it is confirmed",
+      body: F.NewSecondFactor,
+      response: F.Enrolment,
+      status: 201,
+      handler(request) {
+        const { kind, name = null } = request.body as Static<typeof F.NewSecondFactor>;
+        const begun = factorSettings.begin(request.principal!, kind as FactorKind, name, contextOf(request));
+        const { pending, secret, uri, options } = begun;
+        const { id, expiresAt: expires_at } = pending;
+        const enrolment = { id, kind, name: pending.name, status: "pending", secret, uri, options, expires_at };
+        return JSON.stringify(enrolment);
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/second-factors/:id/confirm",
+      summary:
+        "Confirm a second factor with a code of it, or what the browser made. The first one comes with recovery codes, and " +
+        "ends the other sessions",
+      body: F.Confirmation,
+      response: F.Confirmed,
+      async handler(request) {
+        const id = pathId(request.params[0], "second factor");
+        const shown = request.body as Static<typeof F.Confirmation>;
+        const { factor, codes } = await factorSettings.confirm(request.principal!, id, shown, contextOf(request));
+        return JSON.stringify({ factor: factorView(factor), recovery_codes: codes });
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/me/second-factors/recovery-codes",
+      summary: "Make new recovery codes in the place of the old ones, after a proof",
+      response: F.RenewedCodes,
+      status: 201,
+      async handler(request) {
+        const recovery_codes = await factorSettings.renewCodes(request.principal!, contextOf(request));
+        return JSON.stringify({ recovery_codes });
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "DELETE",
+      path: "/me/second-factors/:id",
+      summary: "Remove a second factor, after a proof; recovery codes go with the last one",
+      response: Nothing,
+      async handler(request) {
+        const id = pathId(request.params[0], "second factor");
+        await factorSettings.remove(request.principal!, id, contextOf(request));
+        return "null";
+      },
+    }),
+  ];
+}
+
+function factorView({ id, kind, name, createdAt, lastUsedAt }: SecondFactorRow): object {
+  return { id, kind, name, created_at: createdAt, last_used_at: lastUsedAt };
+}
+
+// ---------------------------------------------------------------- operators'
+
+/** Whatever the two-person rule says, two of them must ask for it. */
+function resetRoute({ accounts, approvals, factors, factorSettings, messenger }: SecondFactorContext): Route {
+  return route({
+    ...OPERATOR,
+    method: "POST",
+    path: "/admin/users/:id/second-factors/reset",
+    summary:
+      "Remove the second factors of a user who lost them, and end the sessions, once another operator has asked for the same",
+    body: NoteOnly,
+    response: F.FactorReset,
+    async handler(request) {
+      const user = accounts.user(pathId(request.params[0], "user"));
+      if (user === undefined) throw notFound("user");
+      const own = factors.of(user.id);
+      if (own.length === 0) throw new ApiError(ErrorKind.conflict, "the account has no second factor");
+      const [operator, context] = [operatorOf(request), contextOf(request)];
+      // Another agrees to the end of those that there are now: an old approval doesn't count for newer ones.
+      const details = { email: user.email, factors: own.map(({ id }) => id) };
+      const wish = { rule: "always", action: RESET, subject: user.id, details, userId: user.id } as const;
+      const isFirst = approvals.find(RESET, user.id) === null;
+      const answer = await approvals.ask(wish, operator, context, (ending, first) =>
+        factorSettings.reset(user, withFirst({ note: noteOf(request) }, first), operator, context, ending),
+      );
+      const { approval } = answer;
+      if (approval !== null && isFirst) messenger.sendMail(secondFactorResetAskedMail(user.email));
+      return JSON.stringify({ done: approval === null, approval: approval && approvalView(approval) });
+    },
+  });
+}

@@ -1,0 +1,373 @@
+/**
+ * What an account's owner does with its second factors: proves that it is still the owner, adds one in two steps, removes
+ * one, has new recovery codes made. And the end of them all, where they are lost. Mails the owner of each change.
+ *
+ * What is being added, and proofs, are in memory only: after a restart one begins anew. The first factor ends the other
+ * sessions, which were made without one; the session that added it counts as made with it.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  MAX_PASSKEYS_PER_USER,
+  MAX_PENDING_FACTORS,
+  MAX_TOTPS_PER_USER,
+  MAX_WRONG_CODES,
+  MAX_WRONG_CODES_PER_HOUR,
+  PENDING_FACTOR_MS,
+  PROOF_MS,
+} from "../../engine/limits.ts";
+import type { SecondFactorRow } from "../../engine/projection/load.ts";
+import type { AccountWrite } from "../../engine/projection/writes.ts";
+import { check } from "../../engine/util/assert.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
+import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
+import type { Operator } from "../operators/operators.ts";
+import { makeRoom } from "../util/bounded-map.ts";
+import { Alone } from "../util/keyed-mutex.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import type { Accounts, Principal, Session, User } from "./accounts.ts";
+import { HourlyLimit } from "./hourly-limit.ts";
+import { secondFactorChangedMail, secondFactorsResetMail } from "./mail-templates.ts";
+import type { Messenger } from "./notifier.ts";
+import { type CreationOptions, newPasskeyChallenge, type Passkeys } from "./passkeys.ts";
+import type { Passwords } from "./passwords.ts";
+import type { FactorKind, SecondFactors, Shown } from "./second-factors.ts";
+import type { Sessions } from "./sessions.ts";
+import { base32, matchStep, SECRET_BYTES, totpUri } from "./totp.ts";
+
+const ISSUER = "Prediction Exchange";
+const USUAL_NAMES: Readonly<Record<FactorKind, string>> = { totp: "Authenticator app", passkey: "Passkey" };
+const NO_PROOF =
+  "prove first that it is you: POST /me/second-factors/proof with your password, or a code of a second factor";
+const SIGN_IN_AGAIN = "prove first that it is you: sign in again";
+
+/** A factor that waits for its confirmation. */
+export interface PendingFactor {
+  readonly id: number;
+  readonly userId: number;
+  readonly kind: FactorKind;
+  readonly name: string;
+  readonly expiresAt: number;
+  /** Of a TOTP. */
+  readonly secret: Buffer | null;
+  /** Of a passkey. */
+  readonly challenge: string | null;
+  wrong: number;
+}
+
+/** What the owner needs to confirm it: shown this once. */
+export interface Enrolment {
+  readonly pending: PendingFactor;
+  /** Base 32, and in the URI that apps read from a QR code. */
+  readonly secret: string | null;
+  readonly uri: string | null;
+  readonly options: CreationOptions | null;
+}
+
+export const OWNER_PROOF_METHODS = ["password", "code"] as const;
+export type OwnerProofMethod = (typeof OWNER_PROOF_METHODS)[number];
+
+/** What the owner shows to prove itself. */
+export interface OwnerProof {
+  readonly password?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+interface Options {
+  readonly accounts: Accounts;
+  readonly factors: SecondFactors;
+  readonly passkeys: Passkeys;
+  readonly passwords: Passwords;
+  readonly sessions: Sessions;
+  readonly writer: AccountWriter;
+  readonly messenger: Messenger;
+  /** Operators must have a second factor. */
+  readonly isRequired: boolean;
+}
+
+export class SecondFactorSettings {
+  private readonly options: Options;
+  /** By id, oldest first. */
+  private readonly pending = new Map<number, PendingFactor>();
+  /** When a session proved its owner, in ms. */
+  private readonly proofs = new WeakMap<Session, number>();
+  private readonly wrong = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
+  private readonly proving = new Alone<number>("another proof is being looked at: try again");
+  private readonly alone = new Alone<number>("another change of the account's second factors is under way: try again");
+
+  constructor(options: Options) {
+    this.options = options;
+  }
+
+  isRequiredOf({ role }: User): boolean {
+    return this.options.isRequired && role === "operator";
+  }
+
+  // ---------------------------------------------------------------- proofs
+
+  /**
+   * Lets the session change second factors for some minutes. The password is enough where there is no second factor, or
+   * the session was made with one.
+   * @throws ApiError 40300 for something wrong, 40000, 40900 while another is looked at, 42900 after too many
+   */
+  prove(principal: Principal, proof: OwnerProof, context: RequestContext): Promise<void> {
+    // One at a time: those that are looked at together would all be within the bound.
+    return this.proving.run(principal.userId, () => this.lookAt(principal, proof, context));
+  }
+
+  private async lookAt(principal: Principal, { password, code }: OwnerProof, context: RequestContext): Promise<void> {
+    const { factors, passwords, writer } = this.options;
+    const session = principal.credential as Session;
+    const { user } = session;
+    const { now } = context;
+    if ((password === undefined) === (code === undefined)) throw badRequest("password: required, or else code");
+    if (password !== undefined && factors.has(user.id) && !session.hasSecondFactor) {
+      throw new ApiError(ErrorKind.forbidden, "code: required, of a second factor: this session was made without one");
+    }
+    const waitMs = this.wrong.waitMs(String(user.id), now);
+    if (waitMs > 0) {
+      throw new ApiError(ErrorKind.limitExceeded, "too many wrong proofs in an hour", Math.ceil(waitMs / 1_000));
+    }
+    if (password !== undefined) {
+      const hash = user.passwordHash;
+      const isRight = await passwords.verify(hash, password, context.client, user.id);
+      if (!isRight || user.passwordHash !== hash) throw this.refuse(user, "password", now);
+    } else {
+      const use = factors.useCode(user.id, code!, now);
+      if (use === null) throw this.refuse(user, "code", now);
+      const change = { action: "second_factor.recover", userId: user.id, subject: user.id };
+      await writer.write(use.writes, use.factor === null ? [audit(context, actorOf(principal), change)] : []);
+    }
+    this.proofs.set(session, now);
+  }
+
+  private refuse({ id }: User, what: string, now: number): ApiError {
+    this.wrong.take(String(id), now);
+    return new ApiError(ErrorKind.forbidden, `the current ${what} is wrong`);
+  }
+
+  /**
+   * How the session's owner can prove itself before a change: none where only another sign-in can, null where nothing is
+   * needed now. Of an account without a password a sign-in of a moment ago is a proof.
+   */
+  proofsOf({ credential }: Principal, now: number): OwnerProofMethod[] | null {
+    const { factors } = this.options;
+    const session = credential as Session;
+    const { user, row } = session;
+    const isFresh = (at: number | undefined): boolean => at !== undefined && now - at < PROOF_MS;
+    if (isFresh(this.proofs.get(session))) return null;
+    const isWhole = session.hasSecondFactor || !factors.has(user.id);
+    if (user.passwordHash === null && isWhole && isFresh(row.createdAt)) return null;
+    const takesCodes = factors.methodsOf(user.id).some((method) => method !== "passkey");
+    return [
+      ...(user.passwordHash !== null && isWhole ? ["password" as const] : []),
+      ...(takesCodes ? ["code" as const] : []),
+    ];
+  }
+
+  /** @throws ApiError 40300 unless the session proved its owner a moment ago */
+  private expectProof(principal: Principal, now: number): void {
+    const proofs = this.proofsOf(principal, now);
+    if (proofs === null) return;
+    throw new ApiError(ErrorKind.forbidden, proofs.length > 0 ? NO_PROOF : SIGN_IN_AGAIN);
+  }
+
+  // ---------------------------------------------------------------- adding
+
+  /**
+   * The first step: another of the user's that waits is forgotten.
+   * @throws ApiError 40300 without a proof or a verified address, 40900 where there are enough, 40000 for a passkey where
+   * there can be none
+   */
+  begin(principal: Principal, kind: FactorKind, name: string | null, { now }: RequestContext): Enrolment {
+    const { factors, passkeys } = this.options;
+    const { user } = principal.credential;
+    if (user.emailVerifiedAt === null) throw new ApiError(ErrorKind.forbidden, "verify the e-mail address first");
+    this.expectProof(principal, now);
+    const own = factors.of(user.id);
+    expectRoom(own, kind);
+    if (kind === "passkey" && passkeys.refusal !== null) throw badRequest(`kind: ${passkeys.refusal}`);
+    for (const each of this.pending.values()) if (each.userId === user.id) this.pending.delete(each.id);
+    const pending: PendingFactor = {
+      id: factors.nextId(),
+      userId: user.id,
+      kind,
+      name: name ?? USUAL_NAMES[kind],
+      expiresAt: now + PENDING_FACTOR_MS,
+      secret: kind === "totp" ? randomBytes(SECRET_BYTES) : null,
+      challenge: kind === "passkey" ? newPasskeyChallenge() : null,
+      wrong: 0,
+    };
+    makeRoom(this.pending, MAX_PENDING_FACTORS);
+    this.pending.set(pending.id, pending);
+    const { secret, challenge } = pending;
+    return {
+      pending,
+      secret: secret && base32(secret),
+      uri: secret && totpUri(secret, ISSUER, user.email),
+      options: challenge === null ? null : passkeys.creationOptions(user, challenge, own),
+    };
+  }
+
+  /**
+   * The second step. Recovery codes are made with the first factor; null otherwise.
+   * @throws ApiError 4040 for none that waits, 40000 for nothing or something wrong; five wrong codes end it
+   */
+  confirm(
+    principal: Principal,
+    id: number,
+    shown: Shown,
+    context: RequestContext,
+  ): Promise<{ factor: SecondFactorRow; codes: string[] | null }> {
+    const { user } = principal.credential;
+    return this.alone.run(user.id, async () => {
+      const { factors } = this.options;
+      // Told before what the path doesn't name.
+      if (shown.code === undefined && shown.passkey === undefined) throw badRequest("code: required, or else passkey");
+      const pending = this.waitingOf(user, id, context.now);
+      const row = await this.look(pending, shown, context.now);
+      // Another request, or the end of the session, may have come first.
+      if (principal.credential.isEnded || this.waitingOf(user, id, context.now) !== pending) throw noPending();
+      expectRoom(factors.of(user.id), pending.kind);
+      if (row.credentialId !== null && factors.isTaken(row.credentialId)) {
+        throw new ApiError(ErrorKind.conflict, "passkey: it is an account's already");
+      }
+      this.pending.delete(id);
+      return { factor: row, codes: await this.take(principal, row, context) };
+    });
+  }
+
+  private waitingOf(user: User, id: number, now: number): PendingFactor {
+    const pending = this.pending.get(id);
+    if (pending === undefined || pending.userId !== user.id || pending.expiresAt <= now) throw noPending();
+    return pending;
+  }
+
+  /** What the factor is kept as, where what is shown is of it. @throws ApiError 40000 */
+  private async look(pending: PendingFactor, { code, passkey }: Shown, now: number): Promise<SecondFactorRow> {
+    const { factors, passkeys } = this.options;
+    const { id, userId, kind, name, secret, challenge } = pending;
+    const made = { id, userId, kind, name, createdAt: now, lastUsedAt: null };
+    if (secret !== null) {
+      if (code === undefined || passkey !== undefined) throw badRequest("code: required, of the authenticator app");
+      const digits = code.replaceAll(/\s/g, "");
+      const step = /^\d{6}$/.test(digits) ? matchStep(secret, digits, now, 0) : null;
+      if (step === null) throw this.wrongCode(pending);
+      const none = { rpId: null, credentialId: null, publicKey: null, counter: null, transports: null };
+      return { ...made, ...none, secret: await factors.seal(userId, secret, now), lastStep: step };
+    }
+    if (passkey === undefined || code !== undefined) throw badRequest("passkey: required, what the browser made");
+    return { ...made, secret: null, lastStep: null, ...(await passkeys.register(passkey, challenge!)) };
+  }
+
+  private wrongCode(pending: PendingFactor): ApiError {
+    const left = MAX_WRONG_CODES - ++pending.wrong;
+    if (left === 0) this.pending.delete(pending.id);
+    return badRequest(`code: wrong, ${left === 0 ? "begin again" : `${left} more ${left === 1 ? "try" : "tries"}`}`);
+  }
+
+  /** Durable when it resolves; with the first factor go the sessions that were made without one. */
+  private async take(principal: Principal, row: SecondFactorRow, context: RequestContext): Promise<string[] | null> {
+    const { factors, sessions, writer, messenger } = this.options;
+    const { user } = principal.credential;
+    const isFirst = !factors.has(user.id);
+    const renewed = isFirst ? factors.renewCodes(user.id, context.now) : null;
+    const session = principal.credential as Session;
+    const writes: AccountWrite[] = [
+      factors.add(row),
+      sessions.prove(session, row.kind as FactorKind),
+      ...(renewed?.writes ?? []),
+    ];
+    const { kind, name } = row;
+    const change = { action: "second_factor.add", userId: user.id, subject: row.id, details: { kind, name } };
+    const ended = isFirst ? sessions.endOthers(principal, "second_factor_added", context) : null;
+    const [results] = await Promise.all([writer.write(writes, [audit(context, actorOf(principal), change)]), ended]);
+    check(results[0]!.created, "a second factor is kept once");
+    renewed?.learn(results.slice(-renewed.codes.length).map(({ id }) => id));
+    messenger.sendMail(secondFactorChangedMail(user.email, `was added: ${kindName(row)}`));
+    return renewed?.codes ?? null;
+  }
+
+  // ---------------------------------------------------------------- removing
+
+  /** @throws ApiError 4040, 40300 without a proof, 40900 for the last one of who must have one */
+  async remove(principal: Principal, id: number, context: RequestContext): Promise<void> {
+    const { factors, sessions, writer, messenger } = this.options;
+    const { user } = principal.credential;
+    if (this.pending.get(id)?.userId === user.id) {
+      this.pending.delete(id);
+      return;
+    }
+    if (factors.find(user.id, id) === undefined) throw notFound("second factor");
+    this.expectProof(principal, context.now);
+    await this.alone.run(user.id, async () => {
+      const row = factors.find(user.id, id);
+      if (row === undefined) throw notFound("second factor");
+      if (this.isRequiredOf(user) && factors.of(user.id).length === 1) {
+        throw new ApiError(ErrorKind.conflict, "operators must have a second factor here: add another one first");
+      }
+      const writes = factors.remove(row, context.now);
+      if (!factors.has(user.id)) writes.push(...sessions.unprove(user));
+      const { kind, name } = row;
+      const change = { action: "second_factor.remove", userId: user.id, subject: id, details: { kind, name } };
+      await writer.write(writes, [audit(context, actorOf(principal), change)]);
+      messenger.sendMail(secondFactorChangedMail(user.email, `was removed: ${kindName(row)}`));
+    });
+  }
+
+  /** New recovery codes; the old ones are good no more. @throws ApiError 40300 without a proof, 40900 without a factor */
+  async renewCodes(principal: Principal, context: RequestContext): Promise<string[]> {
+    const { factors, writer, messenger } = this.options;
+    const { user } = principal.credential;
+    const expectFactor = (): void => {
+      if (!factors.has(user.id)) throw new ApiError(ErrorKind.conflict, "add a second factor first");
+    };
+    expectFactor();
+    this.expectProof(principal, context.now);
+    return this.alone.run(user.id, async () => {
+      expectFactor();
+      const { codes, writes, learn } = factors.renewCodes(user.id, context.now);
+      const change = { action: "second_factor.renew_codes", userId: user.id, subject: user.id };
+      const results = await writer.write(writes, [audit(context, actorOf(principal), change)]);
+      learn(results.slice(-codes.length).map(({ id }) => id));
+      messenger.sendMail(secondFactorChangedMail(user.email, "has new recovery codes"));
+      return codes;
+    });
+  }
+
+  // ---------------------------------------------------------------- a lost one
+
+  /**
+   * Removes all of the user's factors and ends its sessions.
+   * @param why goes into the audit log @param ending goes into the same transaction
+   * @throws ApiError 40900 where there is none
+   */
+  reset(user: User, why: object, who: Operator, context: RequestContext, ending: readonly AccountWrite[] = []) {
+    return this.alone.run(user.id, async () => {
+      const { accounts, factors, sessions, writer, messenger } = this.options;
+      const own = factors.of(user.id);
+      if (own.length === 0) throw new ApiError(ErrorKind.conflict, "the account has no second factor");
+      for (const each of this.pending.values()) if (each.userId === user.id) this.pending.delete(each.id);
+      const writes = own.flatMap((row) => factors.remove(row, context.now));
+      const details = { factors: own.map(({ id, kind }) => ({ id, kind })), ...why };
+      const change = { action: "second_factor.reset", userId: user.id, subject: user.id, details };
+      const ended = sessions.end(accounts.sessions.of(user.id), "second_factor_reset", who.actor, context);
+      await Promise.all([writer.write([...writes, ...ending], [audit(context, who.actor, change)]), ended]);
+      messenger.sendMail(secondFactorsResetMail(user.email));
+    });
+  }
+
+  forgetExpired(now: number): void {
+    this.wrong.forgetExpired(now);
+    for (const [id, { expiresAt }] of this.pending) if (expiresAt <= now) this.pending.delete(id);
+  }
+}
+
+/** @throws ApiError 40900 */
+function expectRoom(own: readonly SecondFactorRow[], kind: FactorKind): void {
+  const most = kind === "totp" ? MAX_TOTPS_PER_USER : MAX_PASSKEYS_PER_USER;
+  if (own.filter((row) => row.kind === kind).length < most) return;
+  throw new ApiError(ErrorKind.conflict, `the account has ${most} of them: remove one first`);
+}
+
+const noPending = (): ApiError => notFound("second factor that waits for its confirmation");
+const kindName = ({ kind }: SecondFactorRow): string => (kind === "totp" ? "an authenticator app" : "a passkey");

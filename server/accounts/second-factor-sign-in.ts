@@ -1,0 +1,188 @@
+/**
+ * The second step of a sign-in. Whoever has shown the password of an account with a second factor, or came through an
+ * identity provider, gets a challenge in the place of tokens: opaque, for one sign-in, good for minutes, and only as long as
+ * the password stays as it was. In memory only: after a restart one signs in anew.
+ *
+ * Wrong codes are bounded by challenge and by account. Only who knows the password has a challenge, so that a stranger
+ * can't use the account's bound up; and a passkey works whatever it says.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  MAX_CHALLENGES,
+  MAX_CHALLENGES_PER_USER,
+  MAX_WRONG_CODES,
+  MAX_WRONG_CODES_PER_HOUR,
+  SIGN_IN_CHALLENGE_MS,
+} from "../../engine/limits.ts";
+import type { AccountWrite } from "../../engine/projection/writes.ts";
+import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import { audit, type RequestContext } from "../operators/audit.ts";
+import { makeRoom } from "../util/bounded-map.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import { hashToken, type User } from "./accounts.ts";
+import { HourlyLimit } from "./hourly-limit.ts";
+import { recoveryCodeUsedMail, wrongCodesMail } from "./mail-templates.ts";
+import type { Messenger } from "./notifier.ts";
+import { newPasskeyChallenge, type Passkeys, type RequestOptions } from "./passkeys.ts";
+import type { ProofMethod, SecondFactors, Shown, Use } from "./second-factors.ts";
+
+const CHALLENGE_PREFIX = "pm_chl_";
+const CHALLENGE_BYTES = 32;
+
+/** What the first step is answered with. */
+export interface Challenge {
+  readonly challenge: string;
+  readonly methods: ProofMethod[];
+  /** For `navigator.credentials.get`, null without a passkey. */
+  readonly passkey: RequestOptions | null;
+  readonly expiresAt: number;
+}
+
+interface Waiting {
+  readonly user: User;
+  /** Of the first step, such as "password". */
+  readonly method: string;
+  /** As it was then. */
+  readonly passwordHash: string | null;
+  readonly passkeyChallenge: string;
+  readonly expiresAt: number;
+  wrong: number;
+  /** Something is being looked at: it isn't good for a second sign-in meanwhile. */
+  isBusy: boolean;
+}
+
+/** Both steps are done. */
+export interface Finished {
+  readonly user: User;
+  /** Of the first step. */
+  readonly method: string;
+  readonly by: ProofMethod;
+}
+
+interface Options {
+  readonly factors: SecondFactors;
+  readonly passkeys: Passkeys;
+  readonly writer: AccountWriter;
+  readonly messenger: Messenger;
+}
+
+export class SecondFactorSignIn {
+  private readonly options: Options;
+  /** By the challenge's hash, oldest first. */
+  private readonly waiting = new Map<string, Waiting>();
+  /** By user, oldest first; some may be over. */
+  private readonly ofUser = new Map<number, string[]>();
+  private readonly wrong = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
+
+  constructor(options: Options) {
+    this.options = options;
+  }
+
+  /** Null where the account has no second factor. @param method of the first step */
+  begin(user: User, method: string, now: number): Challenge | null {
+    const { factors, passkeys } = this.options;
+    if (!factors.has(user.id)) return null;
+    const challenge = CHALLENGE_PREFIX + randomBytes(CHALLENGE_BYTES).toString("base64url");
+    const passkeyChallenge = newPasskeyChallenge();
+    const expiresAt = now + SIGN_IN_CHALLENGE_MS;
+    const { passwordHash } = user;
+    const hash = hashToken(challenge);
+    makeRoom(this.waiting, MAX_CHALLENGES);
+    this.waiting.set(hash, { user, method, passwordHash, passkeyChallenge, expiresAt, wrong: 0, isBusy: false });
+    const mine = (this.ofUser.get(user.id) ?? []).filter((each) => this.waiting.has(each));
+    if (mine.length >= MAX_CHALLENGES_PER_USER) this.waiting.delete(mine.shift()!);
+    this.ofUser.set(user.id, [...mine, hash]);
+    const passkey = passkeys.requestOptions(passkeyChallenge, factors.of(user.id));
+    return { challenge, methods: factors.methodsOf(user.id), passkey, expiresAt };
+  }
+
+  /**
+   * Resolves once what was shown is durably spent, and with it the challenge.
+   * @throws ApiError 40100 for a challenge that is over, or something wrong; 40000; 40900 while another request looks at
+   * the same challenge; 42900 after too many wrong codes
+   */
+  async finish(challenge: string, shown: Shown, context: RequestContext): Promise<Finished> {
+    const { factors, writer, messenger } = this.options;
+    const { now } = context;
+    const hash = hashToken(challenge);
+    const waiting = this.live(hash, now);
+    if (waiting.isBusy) throw new ApiError(ErrorKind.conflict, "another request is using this challenge");
+    const { user, method } = waiting;
+    waiting.isBusy = true;
+    try {
+      const use = await this.look(waiting, shown, now);
+      if (use === null) throw this.refuse(hash, waiting, shown.passkey === undefined, now);
+      this.live(hash, now);
+      this.waiting.delete(hash);
+      const writes: AccountWrite[] = [...use.writes];
+      const isRecovery = use.method === "recovery_code";
+      const left = factors.codesLeft(user.id);
+      const change = { action: "second_factor.recover", userId: user.id, subject: user.id, details: { left } };
+      await writer.write(writes, isRecovery ? [audit(context, `user ${user.id}`, change)] : []);
+      if (isRecovery) messenger.sendMail(recoveryCodeUsedMail(user.email, left));
+      // What ended the challenge while it was being written ends the sign-in.
+      this.expectGood(waiting, now);
+      return { user, method, by: use.method };
+    } finally {
+      waiting.isBusy = false;
+    }
+  }
+
+  private async look(waiting: Waiting, { code, passkey }: Shown, now: number): Promise<Use | null> {
+    const { factors } = this.options;
+    const { id } = waiting.user;
+    if ((code === undefined) === (passkey === undefined)) throw badRequest("code: required, or else passkey");
+    if (passkey !== undefined) return factors.usePasskey(id, waiting.passkeyChallenge, passkey, now);
+    const waitMs = this.wrong.waitMs(String(id), now);
+    if (waitMs > 0) {
+      const words = "too many wrong codes for this account: wait, or use a passkey";
+      throw new ApiError(ErrorKind.limitExceeded, words, Math.ceil(waitMs / 1_000));
+    }
+    return factors.useCode(id, code!, now);
+  }
+
+  /** Counts something wrong. @returns what whoever showed it is told */
+  private refuse(hash: string, waiting: Waiting, isCode: boolean, now: number): ApiError {
+    const { user } = waiting;
+    waiting.wrong++;
+    if (waiting.wrong >= MAX_WRONG_CODES) this.waiting.delete(hash);
+    if (isCode) {
+      const key = String(user.id);
+      this.wrong.take(key, now);
+      // Whoever is here knows the password.
+      if (this.wrong.waitMs(key, now) > 0) this.options.messenger.sendMail(wrongCodesMail(user.email));
+    }
+    const left = MAX_WRONG_CODES - waiting.wrong;
+    const what = isCode ? "code" : "passkey";
+    const rest = left === 0 ? "sign in again" : `${left} more ${left === 1 ? "try" : "tries"}`;
+    return new ApiError(ErrorKind.unauthenticated, `${what}: wrong, or used before; ${rest}`);
+  }
+
+  /** @throws ApiError 40100 */
+  private live(hash: string, now: number): Waiting {
+    const found = this.waiting.get(hash);
+    if (found === undefined) throw over();
+    this.expectGood(found, now);
+    return found;
+  }
+
+  /** @throws ApiError 40100 */
+  private expectGood({ user, passwordHash, expiresAt }: Waiting, now: number): void {
+    const isSame = user.passwordHash === passwordHash && this.options.factors.has(user.id);
+    if (!isSame || expiresAt <= now) throw over();
+  }
+
+  forgetExpired(now: number): void {
+    this.wrong.forgetExpired(now);
+    for (const [hash, { expiresAt }] of this.waiting) {
+      if (expiresAt > now) break;
+      this.waiting.delete(hash);
+    }
+    for (const [userId, hashes] of this.ofUser) {
+      if (!hashes.some((hash) => this.waiting.has(hash))) this.ofUser.delete(userId);
+    }
+  }
+}
+
+const over = (): ApiError =>
+  new ApiError(ErrorKind.unauthenticated, "challenge: unknown, used or expired: sign in again");

@@ -1,0 +1,310 @@
+/**
+ * Sessions: what a sign-in or an authorization code opens, and a rotating refresh token keeps going. An access token is
+ * a signed JWT that names its session; when the session ends, its tokens end at once.
+ *
+ * A refresh token is a family, the same over the session's life, and a secret that is good for one use. Whoever shows
+ * the family with another secret has seen a spent token: it leaked, and the session ends. RFC 9700, section 4.14. Only
+ * where tokens come in a browser's cookie the one just spent has some seconds' leeway (refresh-grace.ts).
+ */
+import { randomBytes } from "node:crypto";
+import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "../../engine/limits.ts";
+import type { SessionRow } from "../../engine/projection/load.ts";
+import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
+import { ApiError, ErrorKind } from "../errors.ts";
+import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import {
+  type Accounts,
+  type Grant,
+  hashToken,
+  isHashOf,
+  type Principal,
+  SCOPES,
+  type Session,
+  type User,
+} from "./accounts.ts";
+import { amrOf } from "./amr.ts";
+import type { Authenticator } from "./authenticator.ts";
+import { RefreshLeeway } from "./refresh-grace.ts";
+import type { ProofMethod } from "./second-factors.ts";
+import type { SigningKeys } from "./signing-keys.ts";
+
+export interface Tokens {
+  readonly session: Session;
+  /** Of the access token. */
+  readonly scopes: readonly string[];
+  readonly accessToken: string;
+  readonly refreshToken: string;
+}
+
+const REFRESH_PREFIX = "pm_ref_";
+const FAMILY_BYTES = 18;
+const SECRET_BYTES = 32;
+const REFRESH_TOKEN = new RegExp(`^${REFRESH_PREFIX}([A-Za-z0-9_-]{24})([A-Za-z0-9_-]{43})$`);
+const MAX_USER_AGENT_LENGTH = 200;
+
+export interface SessionOptions {
+  readonly accounts: Accounts;
+  readonly authenticator: Authenticator;
+  readonly keys: SigningKeys;
+  readonly writer: AccountWriter;
+  readonly accessTtlMs: number;
+  readonly refreshTtlMs: number;
+}
+
+/** Whose a refresh token that counts is. */
+export interface Refresh {
+  readonly session: Session;
+  readonly secret: string;
+}
+
+export class Sessions {
+  private readonly options: SessionOptions;
+  private readonly leeway = new RefreshLeeway();
+
+  constructor(options: SessionOptions) {
+    this.options = options;
+  }
+
+  /** A sign-in by `method`, such as "password", and a second factor. Its tokens carry all scopes. */
+  open(user: User, method: string, context: RequestContext, by: ProofMethod | null = null): Promise<Tokens> {
+    return this.start(user, null, method, [...SCOPES], context, `user ${user.id}`, by);
+  }
+
+  /** What an authorization code of a third party opens. */
+  openForGrant(grant: Grant, user: User, scopes: readonly string[], context: RequestContext): Promise<Tokens> {
+    return this.start(user, grant, "authorization_code", scopes, context, `oauth client ${grant.client.row.id}`);
+  }
+
+  private async start(
+    user: User,
+    grant: Grant | null,
+    method: string,
+    scopes: readonly string[],
+    context: RequestContext,
+    actor: string,
+    by: ProofMethod | null = null,
+  ): Promise<Tokens> {
+    const { accounts, writer, refreshTtlMs } = this.options;
+    const crowd = accounts.sessions.of(user.id).filter((each) => each.grant === grant);
+    const most = grant === null ? MAX_SESSIONS_PER_USER : MAX_SESSIONS_PER_GRANT;
+    const over = crowd.length >= most ? [crowd[0]!] : [];
+    const made = this.end(over, "too_many_sessions", actor, context);
+    const { address, userAgent } = context;
+    // A password takes its time to check: the session begins when it is made.
+    const now = writer.time();
+    const family = randomBytes(FAMILY_BYTES).toString("base64url");
+    const secret = randomBytes(SECRET_BYTES).toString("base64url");
+    const row: SessionRow = {
+      id: accounts.nextSessionId(),
+      userId: user.id,
+      grantId: grant?.row.id ?? null,
+      method,
+      scopes: scopes.join(" "),
+      family,
+      refreshHash: hashToken(secret),
+      userAgent: userAgent === "" ? null : userAgent.slice(0, MAX_USER_AGENT_LENGTH),
+      address: address === "" ? null : address,
+      amr: grant === null ? amrOf(method, by) : null,
+      createdAt: now,
+      lastUsedAt: now,
+      expiresAt: now + refreshTtlMs,
+    };
+    const write: AccountWrite = { kind: "insert", table: "sessions", row };
+    // Known before it is durable, so that what ends all of the user's sessions meanwhile ends this one too.
+    const session = accounts.addSession(row);
+    if (session === null) throw new ApiError(ErrorKind.unauthenticated, "the grant was revoked");
+    const change = {
+      action: "session.start",
+      userId: user.id,
+      subject: row.id,
+      details: { method, scopes: row.scopes, ...(by === null ? {} : { second_factor: by }) },
+    };
+    await Promise.all([made, writer.insert(write, [audit(context, actor, change)]), this.noteUse(grant, now)]);
+    // A third party asks from its own address.
+    if (grant === null) accounts.knownAddresses.note(user.id, context.client, now);
+    const accessToken = await this.sign(session, scopes, now);
+    return { session, scopes, accessToken, refreshToken: REFRESH_PREFIX + family + secret };
+  }
+
+  private async noteUse(grant: Grant | null, now: number): Promise<void> {
+    if (grant === null) return;
+    grant.lastUsedAt = now;
+    const write = { kind: "update", table: "oauth_grants", id: grant.row.id, set: { lastUsedAt: now } } as const;
+    await this.options.writer.write([write]);
+  }
+
+  /**
+   * The session whose refresh token this is.
+   * @param isOAuth whether it must be a third party's
+   * @throws ApiError 40100; where the token was used before its session ends too
+   */
+  async find(token: string, isOAuth: boolean, context: RequestContext): Promise<Refresh> {
+    const found = this.ofFamily(token, context.now);
+    if (found === null || (found.session.grant !== null) !== isOAuth) throw notValid();
+    if (!isCurrent(found)) throw await this.endReused(found.session, context);
+    return found;
+  }
+
+  /** The session that the refresh token keeps going; null where it isn't one that counts. Nothing follows. */
+  peek(token: string, now: number): Session | null {
+    const found = this.ofFamily(token, now);
+    return found !== null && isCurrent(found) ? found.session : null;
+  }
+
+  private ofFamily(token: string, now: number): Refresh | null {
+    const [, family = "", secret = ""] = REFRESH_TOKEN.exec(token) ?? [];
+    const session = this.options.accounts.sessionByFamily(family);
+    return session === undefined || session.row.expiresAt <= now ? null : { session, secret };
+  }
+
+  /**
+   * Spends the refresh token and answers new ones.
+   * @param fewer scopes that the access token shall have, of the session's; null: all of them
+   * @throws ApiError 40100 where another request spent it first, 40300
+   */
+  async rotate(refresh: Refresh, context: RequestContext, fewer: readonly string[] | null = null): Promise<Tokens> {
+    const { session } = refresh;
+    if (session.isEnded) throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
+    if (!isCurrent(refresh)) throw await this.endReused(session, context);
+    const { refreshToken, durable } = this.spend(session, context);
+    // Its cookie, if it had one, was taken out of the browser.
+    this.leeway.forget(session);
+    return this.give(session, fewer ?? [...session.scopes], refreshToken, durable, context);
+  }
+
+  /**
+   * As `rotate`, for a user's own session whose token came in a browser's cookie: who brings the one that was spent last,
+   * seconds ago, or the one that came after it, gets the latter, and nothing is spent.
+   * @throws ApiError 40100, 40300
+   */
+  async rotateCookie(token: string, context: RequestContext): Promise<Tokens> {
+    const found = this.ofFamily(token, context.now);
+    if (found === null || found.session.grant !== null) throw notValid();
+    const { session, secret } = found;
+    const recent = this.leeway.find(session, secret, context.now);
+    if (recent !== null) {
+      expectUnsuspended(session);
+      session.lastUsedAt = context.now;
+      return this.give(session, [...session.scopes], recent.refreshToken, recent.durable, context);
+    }
+    if (!isCurrent(found)) throw await this.endReused(session, context);
+    const spentHash = session.row.refreshHash;
+    const { refreshToken, durable } = this.spend(session, context);
+    this.leeway.note(session, { spentHash, refreshToken, durable, at: context.now });
+    return this.give(session, [...session.scopes], refreshToken, durable, context);
+  }
+
+  /**
+   * Puts another refresh token in the place of the session's: from here no other request can spend that one. The new one
+   * may be told when it is durable.
+   * @throws ApiError 40300
+   */
+  private spend(session: Session, { now }: RequestContext): { refreshToken: string; durable: Promise<unknown> } {
+    expectUnsuspended(session);
+    const { row } = session;
+    const next = randomBytes(SECRET_BYTES).toString("base64url");
+    row.refreshHash = hashToken(next);
+    row.expiresAt = now + this.options.refreshTtlMs;
+    session.lastUsedAt = now;
+    const set = { refreshHash: row.refreshHash, expiresAt: row.expiresAt, lastUsedAt: now };
+    const durable = this.options.writer.write([{ kind: "update", table: "sessions", id: row.id, set }]);
+    return { refreshToken: REFRESH_PREFIX + row.family + next, durable };
+  }
+
+  private async give(
+    session: Session,
+    scopes: readonly string[],
+    refreshToken: string,
+    durable: Promise<unknown>,
+    { now }: RequestContext,
+  ): Promise<Tokens> {
+    const [accessToken] = await Promise.all([this.sign(session, scopes, now), durable]);
+    return { session, scopes, accessToken, refreshToken };
+  }
+
+  /** Ends sessions and all that hangs on them, at once; resolves when that is durable. */
+  async end(sessions: readonly Session[], reason: string, actor: string, context: RequestContext): Promise<void> {
+    const live = sessions.filter(({ isEnded }) => !isEnded);
+    if (live.length === 0) return;
+    for (const session of live) {
+      this.options.accounts.endSession(session);
+      this.leeway.forget(session);
+    }
+    const writes = live.map(({ id }): AccountWrite => {
+      return { kind: "update", table: "sessions", id, set: { endedAt: context.now, endReason: reason } };
+    });
+    const audits = live.map(({ id, user }, write): AuditEntry => {
+      const change = { action: "session.end", userId: user.id, subject: id, details: { reason }, write };
+      return audit(context, actor, change);
+    });
+    await this.options.writer.write(writes, audits);
+  }
+
+  /** As `end`, the caller's own but the one that asks; what third parties were given stays. */
+  endOthers(principal: Principal, reason: string, context: RequestContext): Promise<void> {
+    const own = this.options.accounts.sessions.of(principal.userId).filter(({ grant }) => grant === null);
+    const others = own.filter((session) => session !== principal.credential);
+    return this.end(others, reason, actorOf(principal), context);
+  }
+
+  /** The session's user has shown a second factor in it: from now on it counts as made with one. */
+  prove({ row }: Session, by: ProofMethod): AccountWrite {
+    row.amr = amrOf(row.method, by);
+    return { kind: "update", table: "sessions", id: row.id, set: { amr: row.amr } };
+  }
+
+  /** The user has no second factor any more: no session counts as made with one. */
+  unprove({ id: userId }: User): AccountWrite[] {
+    const proven = this.options.accounts.sessions.of(userId).filter(({ hasSecondFactor }) => hasSecondFactor);
+    return proven.map(({ row }) => {
+      row.amr = amrOf(row.method, null);
+      return { kind: "update", table: "sessions", id: row.id, set: { amr: row.amr } };
+    });
+  }
+
+  /** Forgets sessions of which no token is good any more. */
+  forgetExpired(now: number): void {
+    const { accounts, accessTtlMs } = this.options;
+    for (const session of accounts.sessions.values()) {
+      if (session.row.expiresAt + accessTtlMs <= now) accounts.forgetSession(session);
+    }
+  }
+
+  /** @returns what whoever showed a spent token is told */
+  private async endReused(session: Session, context: RequestContext): Promise<ApiError> {
+    await this.end([session], "refresh_token_reused", `user ${session.user.id}`, context);
+    return new ApiError(ErrorKind.unauthenticated, "the refresh token was used before: the session has ended");
+  }
+
+  private async sign(session: Session, scopes: readonly string[], now: number): Promise<string> {
+    const { keys, accessTtlMs, authenticator } = this.options;
+    const iat = Math.floor(now / 1_000);
+    const exp = iat + accessTtlMs / 1_000;
+    const { row, grant, sid } = session;
+    const claims = {
+      sub: String(row.userId),
+      scope: scopes.join(" "),
+      iat,
+      exp,
+      jti: randomBytes(16).toString("base64url"),
+      sid,
+      ...(row.amr === null ? {} : { amr: row.amr.split(" ") }),
+      ...(grant === null ? {} : { client_id: grant.client.row.clientId }),
+    };
+    // RFC 9068 for third parties.
+    const token = await keys.sign(claims, grant === null ? "JWT" : "at+jwt");
+    authenticator.issued(token, session, exp * 1_000, scopes);
+    return token;
+  }
+}
+
+function isCurrent({ session, secret }: Refresh): boolean {
+  return isHashOf(session.row.refreshHash, secret);
+}
+
+const notValid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the refresh token is not valid");
+
+function expectUnsuspended({ user }: Session): void {
+  if (user.suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
+}

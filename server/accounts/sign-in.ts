@@ -1,0 +1,409 @@
+/**
+ * Sign-up and sign-in: registration, mailed links, passwords, and the sessions that they open. Expects to be attacked:
+ * neither answer nor time of a sign-in or of a forgotten password tells whether an address has an account, and what
+ * opens access is looked at again after every wait.
+ *
+ * Changes are made in memory at once and answered when they are durable.
+ */
+import { randomBytes, randomInt } from "node:crypto";
+import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "../../engine/limits.ts";
+import type { EmailTokenRow } from "../../engine/projection/load.ts";
+import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
+import { ApiError, badRequest, ErrorKind, refusedAs } from "../errors.ts";
+import { type Logger, logInternal } from "../logger.ts";
+import { removalOf } from "../oauth/oauth.ts";
+import { actorOf, audit, type Change, type RequestContext } from "../operators/audit.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import { type Accounts, type Grant, hashToken, type Principal, type Session, type User } from "./accounts.ts";
+import { HourlyLimit } from "./hourly-limit.ts";
+import { passwordChangedMail, passwordResetMail, verificationMail } from "./mail-templates.ts";
+import type { Messenger } from "./notifier.ts";
+import type { Passwords } from "./passwords.ts";
+import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
+import type { Shown } from "./second-factors.ts";
+import type { Sessions, Tokens } from "./sessions.ts";
+import type { SocialIdentity } from "./social-sign-in.ts";
+import type { UnverifiedAccounts } from "./unverified-accounts.ts";
+import { changeUser } from "./users.ts";
+
+/** An answer that must not tell what follows it comes so much earlier, in ms. */
+const HIDDEN_WORK_MS = { min: 50, max: 250 };
+/** Characters of a mailed token: 132 bits, short enough that a link stays on one line. */
+const EMAIL_TOKEN_BYTES = 16;
+
+export interface SignedIn extends Tokens {
+  readonly user: User;
+}
+
+export interface AuthOptions {
+  readonly accounts: Accounts;
+  readonly sessions: Sessions;
+  readonly passwords: Passwords;
+  readonly messenger: Messenger;
+  readonly writer: AccountWriter;
+  readonly unverified: UnverifiedAccounts;
+  readonly logger: Logger;
+  readonly secondStep: SecondFactorSignIn;
+  /** Where links lead: the web page's address. */
+  readonly publicUrl: () => string;
+}
+
+type LinkPurpose = "verify_email" | "reset_password";
+
+/** What is taken away of an account. */
+interface Closing {
+  /** As the audit log says why sessions ended. */
+  readonly reason: "email_verified" | "email_claimed" | "password_reset";
+  /** "access" is sessions, tokens and grants; "everything" also the clients that it registered, with what others granted them. */
+  readonly ends: "sessions" | "access" | "everything";
+  /** The session that goes on. */
+  readonly keep?: Session | null;
+}
+
+const wrongCredentials = (): ApiError => new ApiError(ErrorKind.unauthenticated, "wrong e-mail or password");
+
+export class Auth {
+  private readonly options: AuthOptions;
+  /** Mailed links, by purpose and user. */
+  private readonly mails = new HourlyLimit(MAX_MESSAGES_PER_HOUR);
+
+  constructor(options: AuthOptions) {
+    this.options = options;
+  }
+
+  // ---------------------------------------------------------------- sign-up
+
+  /** @param email in lower case @throws ApiError 40900 where the address is taken, 40000 for a common password, 50300 */
+  async register(email: string, password: string, context: RequestContext): Promise<User> {
+    const { accounts, passwords } = this.options;
+    if (accounts.userByEmail(email) !== undefined) throw emailTaken();
+    const passwordHash = await passwords.hash(password, context.client);
+    await this.options.unverified.makeRoom(context.now);
+    const user = await this.createUser(email, passwordHash, null, context);
+    await this.sendLink(user, "verify_email", context);
+    return user;
+  }
+
+  private async createUser(
+    email: string,
+    passwordHash: string | null,
+    emailVerifiedAt: number | null,
+    context: RequestContext,
+  ): Promise<User> {
+    const rest = { role: "user", kycTier: 0, passwordHash, emailVerifiedAt, phoneVerifiedAt: null, at: context.now };
+    const write: AccountWrite = { kind: "createUser", email, ...rest };
+    const change = { action: "user.create", userId: "subject" } as const;
+    const [made] = await this.options.writer.write([write], [audit(context, "visitor", change)]);
+    if (!made!.created) throw emailTaken();
+    return this.options.accounts.user(made!.id)!;
+  }
+
+  /** Mails another link where the address waits for one; says nothing of whether it does. */
+  resendVerification(email: string, context: RequestContext): void {
+    this.later(async () => {
+      const user = this.options.accounts.userByEmail(email);
+      if (user !== undefined && user.emailVerifiedAt === null) await this.sendLink(user, "verify_email", context);
+    });
+  }
+
+  /**
+   * The link shows that the address is the caller's, and the password, or a session of the account, that the account
+   * is: anybody can register any address. Ends all access from before, except the session that verifies.
+   * @param password null where the caller gave none
+   * @param principal who calls, which may be another account; null for nobody in particular
+   * @throws ApiError 40000 for a link that is wrong, used or expired, and for a missing password; 40100 for a wrong
+   * password, 40300 where it comes with the account's session; 50300
+   */
+  async verifyEmail(
+    token: string,
+    password: string | null,
+    principal: Principal | null,
+    context: RequestContext,
+  ): Promise<User> {
+    const { user } = this.findLink(token, "verify_email", context.now);
+    const session = ownSession(principal, user);
+    if (password !== null) await this.expectPassword(user, password, session !== null, context);
+    else if (session === null) throw badRequest("password: required unless you are signed in to the account");
+    // A sign-in through a provider or a reset may have come first, and taken the link and the session with it.
+    this.findLink(token, "verify_email", context.now);
+    if (session?.isEnded) throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
+    // From here it must succeed.
+    const actor = `user ${user.id}`;
+    // What an operator's seed gave an account of its own is nobody else's.
+    const ends = this.options.accounts.isSeeded(user.id) ? "sessions" : "everything";
+    const closed = this.closeAccess(user, { reason: "email_verified", ends, keep: session }, context);
+    const change = { action: "user.verify_email", userId: user.id, subject: user.id };
+    const writes = [
+      changeUser(user, { emailVerifiedAt: user.emailVerifiedAt ?? context.now }),
+      ...this.spendLinks(user, context.now, "verify_email"),
+    ];
+    await Promise.all([closed, this.save(writes, context, actor, change)]);
+    return user;
+  }
+
+  /** @throws ApiError 40100, or 40300 for somebody who is signed in; 50300 */
+  private async expectPassword(
+    user: User,
+    password: string,
+    isSignedIn: boolean,
+    context: RequestContext,
+  ): Promise<void> {
+    const hash = user.passwordHash;
+    const knownAs = isSignedIn || this.isKnown(user, context) ? user.id : null;
+    const isRight = await this.options.passwords.verify(hash, password, context.client, knownAs);
+    // The password may have been changed while it was looked at.
+    if (isRight && user.passwordHash === hash) return;
+    throw new ApiError(isSignedIn ? ErrorKind.forbidden : ErrorKind.unauthenticated, "password: wrong");
+  }
+
+  // ---------------------------------------------------------------- sign-in
+
+  /** @param email in lower case @throws ApiError 40100, 40300 for a suspended account, 50300 */
+  async login(email: string, password: string, context: RequestContext): Promise<SignedIn | Challenge> {
+    const { accounts, passwords } = this.options;
+    const user = accounts.userByEmail(email);
+    const hash = user?.passwordHash ?? null;
+    const knownAs = user !== undefined && this.isKnown(user, context) ? user.id : null;
+    const isRight = await passwords.verify(hash, password, context.client, knownAs);
+    // The password may have been changed while it was looked at.
+    if (!isRight || user === undefined || user.passwordHash !== hash) throw wrongCredentials();
+    return this.signIn(user, "password", context);
+  }
+
+  private isKnown(user: User, { client, now }: RequestContext): boolean {
+    return this.options.accounts.knownAddresses.has(user.id, client, now);
+  }
+
+  /** The first step is done; it is the last one unless the account has a second factor. */
+  private async signIn(user: User, method: string, context: RequestContext): Promise<SignedIn | Challenge> {
+    expectUnsuspended(user);
+    const challenge = this.options.secondStep.begin(user, method, context.now);
+    return challenge ?? { user, ...(await this.options.sessions.open(user, method, context)) };
+  }
+
+  /** The second step. @throws ApiError 40100, 40300 for a suspended account, 40000, 40900, 42900 */
+  async finishSignIn(challenge: string, shown: Shown, context: RequestContext): Promise<SignedIn> {
+    const { secondStep, sessions } = this.options;
+    const { user, method, by } = await secondStep.finish(challenge, shown, context);
+    expectUnsuspended(user);
+    return { user, ...(await sessions.open(user, method, context, by)) };
+  }
+
+  /**
+   * Signs in whom an identity provider vouches for. Who isn't known there yet gets the account with the same address,
+   * or a new one, and only where the provider says that the address is verified.
+   * @throws ApiError 40300
+   */
+  async signInBy(provider: string, identity: SocialIdentity, context: RequestContext): Promise<SignedIn | Challenge> {
+    const { accounts } = this.options;
+    const { issuer, subject } = identity;
+    const known = accounts.userByIdentity(issuer, subject);
+    const user = known ?? (await this.adopt(identity, context));
+    if (known === undefined) {
+      const row = { userId: user.id, issuer, subject, createdAt: context.now };
+      const change = { action: "user.link_identity", userId: user.id, subject: user.id, details: { provider } };
+      accounts.addIdentity({ userId: user.id, issuer, subject });
+      await this.save([{ kind: "insert", table: "social_identities", row }], context, `user ${user.id}`, change);
+    }
+    return this.signIn(user, `social:${provider}`, context);
+  }
+
+  private async adopt({ email, emailVerified }: SocialIdentity, context: RequestContext): Promise<User> {
+    if (email === null || !emailVerified) {
+      throw new ApiError(ErrorKind.forbidden, "the identity provider does not vouch for a verified e-mail address");
+    }
+    const { accounts } = this.options;
+    if (accounts.userByEmail(email) === undefined) {
+      const made = await this.createUser(email, null, context.now, context).catch(refusedAs(null));
+      // Null where another sign-in, or a registration, made it meanwhile.
+      if (made !== null) return made;
+    }
+    const user = accounts.userByEmail(email)!;
+    if (user.emailVerifiedAt !== null) return user;
+    // Whoever registered the address never showed that it is theirs: what they set up must not open the account.
+    const change = { action: "user.claim_email", userId: user.id, subject: user.id };
+    const closed = this.closeAccess(user, { reason: "email_claimed", ends: "everything" }, context);
+    const write = changeUser(user, { passwordHash: null, ...claimed(context.now) });
+    const writes = [write, ...this.spendLinks(user, context.now)];
+    await Promise.all([closed, this.save(writes, context, `user ${user.id}`, change)]);
+    return user;
+  }
+
+  /**
+   * Takes away at once all that opens the account: sessions, tokens, grants; resolves when that is durable. Call it
+   * before the change that it belongs to is saved, so that no crash comes between that change and this.
+   */
+  private async closeAccess(user: User, closing: Closing, context: RequestContext): Promise<void> {
+    const { accounts, writer, sessions } = this.options;
+    const { reason, ends, keep = null } = closing;
+    const own = accounts.sessions.of(user.id).filter(({ grant }) => grant === null || ends !== "sessions");
+    const over = new Set(own.filter((session) => session !== keep));
+    const set = { revokedAt: context.now };
+    const writes: AccountWrite[] = [];
+    const audits: AuditEntry[] = [];
+    const end = (write: AccountWrite & { kind: "update" }, action: string): void => {
+      const change = { action, userId: user.id, subject: write.id, write: writes.length };
+      audits.push(audit(context, `user ${user.id}`, change));
+      writes.push(write);
+    };
+    for (const pat of ends === "sessions" ? [] : accounts.pats.of(user.id)) {
+      accounts.endPat(pat);
+      end({ kind: "update", table: "personal_access_tokens", id: pat.id, set }, "pat.revoke");
+    }
+    for (const grant of this.grantsOver(user, ends)) {
+      for (const session of accounts.sessionsOfGrant(grant)) over.add(session);
+      accounts.removeGrant(grant);
+      end({ kind: "update", table: "oauth_grants", id: grant.row.id, set }, "grant.revoke");
+    }
+    for (const client of ends === "everything" ? accounts.clients.of(user.id) : []) {
+      accounts.removeClient(client);
+      const { id } = client.row;
+      end(removalOf(id, context.now), "client.remove");
+    }
+    const written = writes.length === 0 ? null : writer.write(writes, audits);
+    await Promise.all([written, sessions.end([...over], reason, `user ${user.id}`, context)]);
+  }
+
+  private grantsOver(user: User, ends: Closing["ends"]): Grant[] {
+    const { grants } = this.options.accounts;
+    if (ends === "sessions") return [];
+    if (ends === "access") return grants.of(user.id);
+    return [...grants.values()].filter(({ row, client }) => row.userId === user.id || client.row.userId === user.id);
+  }
+
+  /** @throws ApiError 40100, 40300 */
+  async refresh(token: string, context: RequestContext): Promise<Tokens> {
+    const { sessions } = this.options;
+    return sessions.rotate(await sessions.find(token, false, context), context);
+  }
+
+  /** As `refresh`, of the token in the page's cookie. @throws ApiError 40100, 40300 */
+  refreshByCookie(token: string, context: RequestContext): Promise<Tokens> {
+    return this.options.sessions.rotateCookie(token, context);
+  }
+
+  logout(principal: Principal, context: RequestContext): Promise<void> {
+    return this.options.sessions.end([principal.credential as Session], "logout", actorOf(principal), context);
+  }
+
+  // ---------------------------------------------------------------- passwords
+
+  /** Mails a link where the address has an account; says nothing of whether it has. */
+  forgotPassword(email: string, context: RequestContext): void {
+    this.later(async () => {
+      const user = this.options.accounts.userByEmail(email);
+      if (user !== undefined) await this.sendLink(user, "reset_password", context);
+    });
+  }
+
+  /** Sets the password and ends every session, token and grant. @throws ApiError 40000, 50300 */
+  async resetPassword(token: string, password: string, context: RequestContext): Promise<void> {
+    const { passwords, messenger } = this.options;
+    const { row } = this.findLink(token, "reset_password", context.now);
+    const passwordHash = await passwords.hash(password, context.client, "password", row.userId);
+    // It may have been used meanwhile.
+    const { user } = this.findLink(token, "reset_password", context.now);
+    // Whoever set the account up didn't show that the address is theirs; the link came there.
+    const isClaim = user.emailVerifiedAt === null;
+    const ends = isClaim ? "everything" : "access";
+    const closed = this.closeAccess(user, { reason: "password_reset", ends }, context);
+    const changes = isClaim ? { passwordHash, ...claimed(context.now) } : { passwordHash };
+    const links = isClaim ? this.spendLinks(user, context.now) : this.spendLinks(user, context.now, "reset_password");
+    const change = { action: "user.reset_password", userId: user.id, subject: user.id };
+    const saved = this.save([changeUser(user, changes), ...links], context, `user ${user.id}`, change);
+    await Promise.all([closed, saved]);
+    messenger.sendMail(passwordChangedMail(user.email));
+  }
+
+  /** Ends the user's other sessions. @throws ApiError 40300 for a wrong current password, 40000, 50300 */
+  async changePassword(principal: Principal, current: string, next: string, context: RequestContext): Promise<void> {
+    const { passwords, sessions, messenger } = this.options;
+    const { user } = principal.credential;
+    const hash = user.passwordHash;
+    if (!(await passwords.verify(hash, current, context.client, user.id))) {
+      throw new ApiError(ErrorKind.forbidden, "the current password is wrong");
+    }
+    const passwordHash = await passwords.hash(next, context.client, "new", user.id);
+    if (user.passwordHash !== hash || principal.credential.isEnded) {
+      throw new ApiError(ErrorKind.conflict, "the password was changed by another request");
+    }
+    const writes = [...this.spendLinks(user, context.now, "reset_password"), changeUser(user, { passwordHash })];
+    const change = { action: "user.change_password", userId: user.id, subject: user.id };
+    const ended = sessions.endOthers(principal, "password_changed", context);
+    await Promise.all([ended, this.save(writes, context, actorOf(principal), change)]);
+    messenger.sendMail(passwordChangedMail(user.email));
+  }
+
+  /** The user's mailed links are over: those for a purpose, or all. */
+  private spendLinks(user: User, now: number, purpose: LinkPurpose | null = null): AccountWrite[] {
+    const { accounts } = this.options;
+    const links = accounts.emailTokens.of(user.id).filter((row) => purpose === null || row.purpose === purpose);
+    for (const row of links) accounts.removeEmailToken(row);
+    return links.map((row): AccountWrite => {
+      return { kind: "update", table: "email_tokens", id: row.id, set: { usedAt: now } };
+    });
+  }
+
+  // ---------------------------------------------------------------- mailed links
+
+  private async sendLink(user: User, purpose: LinkPurpose, context: RequestContext): Promise<void> {
+    const { accounts, messenger, writer, publicUrl } = this.options;
+    const { now } = context;
+    if (!this.mails.take(`${purpose} ${user.id}`, now)) return;
+    const token = randomBytes(EMAIL_TOKEN_BYTES).toString("base64url");
+    const validMs = purpose === "verify_email" ? VERIFY_EMAIL_MS : RESET_PASSWORD_MS;
+    const made = { tokenHash: hashToken(token), createdAt: now, expiresAt: now + validMs };
+    const row = { userId: user.id, purpose, ...made };
+    const id = await writer.insert({ kind: "insert", table: "email_tokens", row }, []);
+    accounts.addEmailToken({ ...row, id });
+    const page = purpose === "verify_email" ? "verify-email" : "reset-password";
+    const link = `${publicUrl()}/${page}?token=${token}`;
+    const mail = purpose === "verify_email" ? verificationMail : passwordResetMail;
+    messenger.sendMail(mail(user.email, link, validMs));
+  }
+
+  private findLink(token: string, purpose: LinkPurpose, now: number): { row: EmailTokenRow; user: User } {
+    const { accounts } = this.options;
+    const row = accounts.emailTokenByHash(hashToken(token));
+    if (row === undefined || row.purpose !== purpose || row.expiresAt <= now) {
+      throw badRequest("token: wrong, used or expired: ask for a new one");
+    }
+    return { row, user: accounts.user(row.userId)! };
+  }
+
+  /** Forgets links that are over. */
+  forgetExpired(now: number): void {
+    const { accounts } = this.options;
+    this.mails.forgetExpired(now);
+    for (const row of accounts.emailTokens.values()) if (row.expiresAt <= now) accounts.removeEmailToken(row);
+  }
+
+  /** Does what an answer must not tell of, some time after the answer. */
+  private later(work: () => Promise<void>): void {
+    const { logger } = this.options;
+    const run = (): void => void work().catch((error) => logInternal(logger, internal(error), ""));
+    setTimeout(run, randomInt(HIDDEN_WORK_MS.min, HIDDEN_WORK_MS.max));
+  }
+
+  private async save(writes: AccountWrite[], context: RequestContext, actor: string, change: Change): Promise<void> {
+    await this.options.writer.write(writes, [audit(context, actor, change)]);
+  }
+}
+
+function expectUnsuspended({ suspendedAt }: User): void {
+  if (suspendedAt !== null) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
+}
+
+const internal = (error: unknown): ApiError => new ApiError(ErrorKind.internal, "internal error", null, error);
+const emailTaken = (): ApiError => new ApiError(ErrorKind.conflict, "email: already registered");
+
+/** Null where it is another's, or no session but a token for a program. */
+function ownSession(principal: Principal | null, user: User): Session | null {
+  if (principal === null || principal.userId !== user.id || principal.kind !== "session") return null;
+  return principal.credential as Session;
+}
+
+/** Of an account that its address's owner takes over: what whoever made it has shown counts for nothing. */
+function claimed(now: number) {
+  return { emailVerifiedAt: now, phone: null, phoneVerifiedAt: null, kycTier: 0 };
+}

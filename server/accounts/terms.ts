@@ -1,0 +1,57 @@
+/**
+ * One account's terms where they differ from everybody's, as operators and seed files write them: their names in JSON,
+ * their bounds, and the way to the names of engine/projection/load.ts. Knows no route and no user.
+ */
+import Type, { type Static } from "typebox";
+import {
+  MAX_MERGE_FEE_BPS,
+  MAX_MONEY_MICRO,
+  MAX_OWN_LIVE_ORDERS,
+  MAX_OWN_RATE_BPS,
+  MAX_OWN_REBATE_BPS,
+  MAX_RATE_LIMIT_FACTOR,
+} from "../../engine/limits.ts";
+import type { UserTerms } from "../../engine/projection/load.ts";
+import * as S from "../http/schemas.ts";
+
+const integer = (minimum: number, maximum: number, description: string) =>
+  S.nullable(Type.Integer({ minimum, maximum, description }));
+const OF_NOTIONAL = "BPS of the notional";
+const terms = {
+  daily_limit: integer(0, MAX_MONEY_MICRO, "of daily activity (entries into positions) a UTC day, micro-USDC"),
+  trading_fee: integer(0, MAX_OWN_RATE_BPS, OF_NOTIONAL),
+  maker_rebate: integer(0, MAX_OWN_REBATE_BPS, OF_NOTIONAL),
+  pat_rebate: integer(0, MAX_OWN_REBATE_BPS, OF_NOTIONAL),
+  merge_fee: integer(0, MAX_MERGE_FEE_BPS, "BPS of 1 USDC for each complete set that is merged"),
+  rate_limit_factor: integer(1, MAX_RATE_LIMIT_FACTOR, "multiplies the limits of the user"),
+  max_live_orders: integer(1, MAX_OWN_LIVE_ORDERS, "orders that may be live at one time"),
+};
+
+/** Null: as for everybody. */
+export const Terms = S.closed(terms);
+/** What is absent stays as it is; null: as for everybody again. */
+export const TermsChange = Type.Partial(Terms, { additionalProperties: false });
+export type TermsChange = Static<typeof TermsChange>;
+
+const FIELDS = {
+  daily_limit: "dailyLimit",
+  trading_fee: "tradingFee",
+  maker_rebate: "makerRebate",
+  pat_rebate: "patRebate",
+  merge_fee: "mergeFee",
+  rate_limit_factor: "rateLimitFactor",
+  max_live_orders: "maxLiveOrders",
+} as const satisfies Record<keyof typeof terms, keyof UserTerms>;
+
+/** The names of all terms in JSON. */
+export const TERM_FIELDS = Object.keys(FIELDS) as (keyof typeof FIELDS)[];
+
+export function termsIn(change: TermsChange): Partial<UserTerms> {
+  return Object.fromEntries(
+    Object.entries(change).map(([name, value]) => [FIELDS[name as keyof typeof FIELDS], value]),
+  );
+}
+
+export function termsView(terms: UserTerms): Static<typeof Terms> {
+  return Object.fromEntries(TERM_FIELDS.map((name) => [name, terms[FIELDS[name]]])) as Static<typeof Terms>;
+}

@@ -1,0 +1,101 @@
+/**
+ * The operator's command line: `npm run admin -- help` lists it. Writes one JSON document to stdout; errors go to stderr,
+ * with exit code 1, or 2 for a wrong command line.
+ */
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { verifyDatabase } from "../../engine/projection/verify.ts";
+import { keepToOwner, openExisting } from "../bootstrap/data-folder.ts";
+import { readConfig } from "../config.ts";
+import { noteBackup } from "../operators/last-backup.ts";
+import { type Call, withServer } from "./admin-client.ts";
+import { type Backup, backUp } from "./backup.ts";
+import {
+  type AdminCommand,
+  findCommand,
+  type Given,
+  HELP,
+  helpOf,
+  readArguments,
+  requestOf,
+  UsageError,
+} from "./commands.ts";
+
+const PROGRAM = fileURLToPath(new URL("./main.js", import.meta.url));
+
+async function main(argv: readonly string[]): Promise<number> {
+  keepToOwner();
+  const { command, rest } = findCommand(argv.length === 0 || argv[0] === "--help" ? ["help"] : argv);
+  if (rest.includes("--help")) return help(command.words.split(" "));
+  if (command.words === "help") return help(rest);
+  const given = readArguments(command, rest);
+  if (command.words === "verify") return verify(given[0]?.value);
+  if (command.words === "backup") {
+    const isOverwriting = given.some(({ field }) => field.field === "overwrite");
+    const made = await backUp(databaseFile(), String(given[0]!.value), isOverwriting);
+    note(made);
+    return print(made);
+  }
+  const { dataDir } = readConfig(process.env);
+  return print(await withServer(dataDir, PROGRAM, async (call) => call(requestOf(command, await lookUp(given, call)))));
+}
+
+function print(value: unknown): number {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  return 0;
+}
+
+function help(words: readonly string[]): number {
+  process.stdout.write(words.length === 0 ? HELP : `${helpOf(findCommand(words).command)}\n`);
+  return 0;
+}
+
+const databaseFile = (): string => join(readConfig(process.env).dataDir, "exchange.db");
+
+/** The copy is good even where this fails; the alert on the age of back-ups then tells. */
+function note(made: Backup): void {
+  try {
+    noteBackup(readConfig(process.env).dataDir, Date.now(), made);
+  } catch (error) {
+    process.stderr.write(`the metrics will not show this back-up: ${(error as Error).message}\n`);
+  }
+}
+
+function verify(file: unknown): number {
+  const db = openExisting(file === undefined ? databaseFile() : resolve(String(file)));
+  const findings = verifyDatabase(db);
+  db.close();
+  const ok = findings.every((finding) => finding.ok);
+  print({ ok, findings });
+  return ok ? 0 : 1;
+}
+
+/** Puts ids in the place of e-mail addresses. */
+function lookUp(given: readonly Given[], call: Call): Promise<Given[]> {
+  return Promise.all(
+    given.map(async (each) => {
+      if (!each.isEmail) return each;
+      const { kind } = each.field;
+      const path = kind === "user" ? "/admin/users" : "/admin/identity-applications";
+      const query = new URLSearchParams({ email: String(each.value) }).toString();
+      const { items } = (await call({ method: "GET", path, query })) as { items: { id: number }[] };
+      const what = kind === "user" ? "no such user" : "no application is waiting";
+      if (items.length === 0) throw new Error(`${what}: ${each.value}`);
+      return { ...each, value: items[0]!.id };
+    }),
+  );
+}
+
+function explain(error: unknown): number {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  if (!(error instanceof UsageError)) return 1;
+  const { command }: { command: AdminCommand | null } = error;
+  process.stderr.write(command === null ? `\n${HELP}` : `\nUsage: npm run admin -- COMMAND\n\n${helpOf(command)}\n`);
+  return 2;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.exitCode = explain(error);
+}

@@ -1,0 +1,118 @@
+/**
+ * Finds out whose request it is, as far as rate limits care: the socket's address, or what a trusted proxy says.
+ * Never believes a header that the client could have written.
+ */
+import { BlockList, isIP, SocketAddress } from "node:net";
+import { MAX_CACHED_ADDRESSES } from "../../engine/limits.ts";
+
+/** Where a request comes from. */
+export interface ClientAddress {
+  /** The IP address, in its one normal form. */
+  readonly address: string;
+  /** What the limits count: an IPv4 address, or the /64 of an IPv6 address. */
+  readonly client: string;
+}
+
+export const NO_ADDRESS: ClientAddress = { address: "", client: "" };
+
+export type AddressReader = (peerAddress: string, xForwardedFor: string) => ClientAddress;
+
+interface Hop extends ClientAddress {
+  readonly trusted: boolean;
+}
+
+/**
+ * @param trustedProxies addresses and CIDR ranges, each an `isAddressRange`
+ * @returns a function of the socket's address and all values of X-Forwarded-For, joined by commas in the order in which
+ *   they came ("" for none): some proxies add a line of their own below the client's
+ */
+export function createAddressReader(trustedProxies: readonly string[]): AddressReader {
+  const trusted = trustedProxies.length === 0 ? null : addressListOf(trustedProxies);
+  // Cleared when it is full: to normalise again costs microseconds, and order among the entries would cost more.
+  const known = new Map<string, Hop>();
+
+  /** Undefined where the text isn't an address. */
+  const hopOf = (text: string): Hop | undefined => {
+    const found = known.get(text);
+    if (found !== undefined || !isAddress(text)) return found;
+    const address = normalAddress(text);
+    const hop = {
+      address,
+      client: clientOf(address),
+      trusted: trusted !== null && isListed(trusted, address),
+    };
+    if (known.size === MAX_CACHED_ADDRESSES) known.clear();
+    // A piece of a header, kept as it is, would keep the whole header.
+    known.set(Buffer.from(text, "latin1").toString("latin1"), hop);
+    return hop;
+  };
+
+  return (peerAddress, xForwardedFor) => {
+    let hop = hopOf(peerAddress);
+    if (hop === undefined) return { address: peerAddress, client: peerAddress };
+    // From the nearest hop on: each entry is the word of the one to its right, and counts while that one is trusted.
+    let end = xForwardedFor.length;
+    while (hop.trusted && end > 0) {
+      const comma = xForwardedFor.lastIndexOf(",", end - 1);
+      const next = hopOf(xForwardedFor.slice(comma + 1, end).trim());
+      // Junk says nothing of who sent it: the last hop that is known answers for it.
+      if (next === undefined) break;
+      hop = next;
+      end = comma;
+    }
+    return hop;
+  };
+}
+
+/** Whether it is an IPv4 or IPv6 address, or a CIDR range of such. */
+export function isAddressRange(text: string): boolean {
+  const slash = text.indexOf("/");
+  if (slash === -1) return isAddress(text);
+  const bits = text.slice(slash + 1);
+  const address = text.slice(0, slash);
+  return isAddress(address) && /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128);
+}
+
+/** Without a zone (`fe80::1%eth0`), which means something on one machine only. */
+function isAddress(text: string): boolean {
+  return isIP(text) !== 0 && !text.includes("%");
+}
+
+/** True where one of the list's ranges holds the address. */
+export function isListed(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
+}
+
+/** @param ranges each an `isAddressRange` */
+export function addressListOf(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", bits] = range.split("/");
+    const family = isIP(address) === 4 ? "ipv4" : "ipv6";
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return list;
+}
+
+const MAPPED_PREFIX = "::ffff:";
+
+/** The one way to write an address; an IPv4 address that came as IPv6 (`::ffff:1.2.3.4`) as IPv4. */
+function normalAddress(text: string): string {
+  const { address } = new SocketAddress({ address: text, family: isIP(text) === 4 ? "ipv4" : "ipv6" });
+  return address.startsWith(MAPPED_PREFIX) && address.includes(".") ? address.slice(MAPPED_PREFIX.length) : address;
+}
+
+/**
+ * A subscriber gets a whole /64 and its machines choose new addresses in it as they like, so that a limit by the single
+ * address would limit nobody.
+ * @param address as `normalAddress` writes it
+ */
+export function clientOf(address: string): string {
+  if (isIP(address) === 4) return address;
+  // "::" stands for as many zeros as are missing of eight groups.
+  const [start = [], end = []] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = new Array<string>(8 - start.length - end.length).fill("0");
+  const prefix = [...start, ...zeros, ...end].slice(0, 4);
+  return `${normalAddress(`${prefix.join(":")}::`)}/64`;
+}

@@ -1,0 +1,41 @@
+/** What each answer of a route that will go tells its caller: Deprecation (RFC 9745), Sunset (RFC 8594), and where to read on. */
+
+import { MIN_DEPRECATION_MS } from "../../engine/limits.ts";
+import { check } from "../../engine/util/assert.ts";
+
+export interface Deprecation {
+  /** The day of its announcement, such as "2027-01-31", from which on it is deprecated. Days begin in UTC. */
+  readonly since: string;
+  /** The day from which on it may be gone. */
+  readonly sunset: string;
+  /** The URL of a page that tells what to use instead. */
+  readonly link?: string;
+}
+
+export type Header = readonly [name: string, value: string];
+
+const NONE: readonly Header[] = [];
+
+/** Throws where the days are none, or leave callers less time than was promised. */
+export function deprecationHeaders(deprecated: Deprecation | null): readonly Header[] {
+  if (deprecated === null) return NONE;
+  const since = startOf(deprecated.since);
+  const sunset = startOf(deprecated.sunset);
+  check(sunset - since >= MIN_DEPRECATION_MS, "a route goes no sooner than was promised");
+  const headers: Header[] = [
+    ["Deprecation", `@${since / 1_000}`],
+    ["Sunset", new Date(sunset).toUTCString()],
+  ];
+  const { link } = deprecated;
+  if (link === undefined) return headers;
+  // In its normal form a URL has none of the characters that end a link.
+  const { href } = new URL(link);
+  return [...headers, ["Link", `<${href}>; rel="deprecation", <${href}>; rel="sunset"`]];
+}
+
+/** Milliseconds since the epoch. */
+function startOf(day: string): number {
+  const time = Date.parse(`${day}T00:00:00.000Z`);
+  check(!Number.isNaN(time) && new Date(time).toISOString().startsWith(`${day}T`), `"${day}" is a day`);
+  return time;
+}

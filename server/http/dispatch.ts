@@ -1,0 +1,137 @@
+/**
+ * One way into every handler, whatever brings the request: HTTP and the WebSocket's operations share each route's
+ * schemas, its access rules and its rate limits. Knows no sockets.
+ */
+import type { Principal } from "../accounts/accounts.ts";
+import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import type { Origin } from "../trading/order-entry.ts";
+import type { OrderedReads } from "../trading/ordered-reads.ts";
+import { deprecationHeaders, type Header } from "./deprecation.ts";
+import type { RateLimiter, RateState } from "./rate-limiter.ts";
+import type { Responder, Route, RouteRequest } from "./route.ts";
+import { type Check, compileQuery, compileSchema } from "./validate.ts";
+
+export interface CompiledRoute {
+  readonly route: Route;
+  /** Names its rate buckets: method and path. */
+  readonly template: string;
+  /** Of a query string. */
+  readonly query: Check<unknown>;
+  /** Of the query's values, where they come as such. */
+  readonly values: Check<unknown>;
+  readonly body: Check<unknown> | null;
+  /** All of its body is optional: none at all will do. */
+  readonly takesNothing: boolean;
+  /** Headers of all its answers. */
+  readonly headers: readonly Header[];
+}
+
+export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
+  return routes.map((route) => {
+    const body = route.body === null ? null : compileSchema(route.body);
+    return {
+      route,
+      template: `${route.method} ${route.path}`,
+      query: compileQuery(route.query),
+      values: compileSchema(route.query),
+      body,
+      takesNothing: route.method === "POST" && !route.oauth && body !== null && accepts(body, {}),
+      headers: deprecationHeaders(route.deprecated),
+    };
+  });
+}
+
+function accepts(check: Check<unknown>, value: unknown): boolean {
+  try {
+    check(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const NO_SECOND_FACTOR =
+  "operators need a second factor here: add one at /account/security (POST /me/second-factors), or sign in again with it";
+
+/** The scope that a route asks for, or the two of which one will do; null where it asks for none. */
+export function scopeText({ scope, orScope }: Pick<Route, "scope" | "orScope">): string | null {
+  return orScope === null ? scope : `${scope} or ${orScope}`;
+}
+
+/** @throws ApiError 40300 unless this caller may use the route */
+export function authorize(route: Route, principal: Principal): void {
+  if (!route.tokens.includes(principal.kind)) {
+    throw new ApiError(ErrorKind.forbidden, "this kind of token cannot be used here");
+  }
+  if (route.access === "operator" && principal.role !== "operator") {
+    throw new ApiError(ErrorKind.forbidden, "for operators only");
+  }
+  if (route.secondFactor && !principal.hasSecondFactor) throw new ApiError(ErrorKind.forbidden, NO_SECOND_FACTOR);
+  const { scope, orScope } = route;
+  if (scope !== null && !principal.scopes.has(scope) && (orScope === null || !principal.scopes.has(orScope))) {
+    throw new ApiError(ErrorKind.forbidden, `the token lacks the scope ${scopeText(route)}`);
+  }
+  if (!route.unverified && principal.mustVerify) {
+    throw new ApiError(ErrorKind.forbidden, "verify the account's e-mail address first");
+  }
+  if (principal.kycTier < route.minTier) {
+    throw new ApiError(ErrorKind.forbidden, `requires KYC tier ${route.minTier}, the account has ${principal.kycTier}`);
+  }
+}
+
+/**
+ * Counts a request.
+ * @param identifier what it names, where that is limited; "" for none
+ * @param isKnown the client's address is known to the account named
+ * @throws RateLimited 42900
+ */
+export function countRequest(
+  limiter: RateLimiter | null,
+  { route, template }: CompiledRoute,
+  principal: Principal | null,
+  client: string,
+  now: number,
+  identifier: string,
+  isKnown = false,
+): RateState | null {
+  const { userId = null, rateLimitFactor = 1 } = principal ?? {};
+  return limiter?.take(template, route.rateClass, userId, client, now, identifier, rateLimitFactor, isKnown) ?? null;
+}
+
+/**
+ * Runs the handler: an answer now, one to come, or (undefined) one that the handler gives through the reply. What a
+ * caller reads of its own trading comes after the messages about it.
+ */
+export function execute(route: Route, request: RouteRequest, reply: Responder, reads: OrderedReads): void {
+  const answer = route.handler(request);
+  if (answer === undefined) return;
+  const give = (json: string): void => {
+    if (route.enveloped) reply.data(json);
+    else reply.plain(route.status, json);
+  };
+  const reader = route.method === "GET" && route.scope === "portfolio:read" ? request.principal!.userId : null;
+  if (!(answer instanceof Promise)) {
+    if (reader === null) give(answer);
+    else reads.afterTold(reader, request.now, () => give(answer));
+    return;
+  }
+  answer.then(
+    (json) => {
+      if (json === undefined) return;
+      if (reader === null) give(json);
+      else reads.afterCommitted(reader, Date.now(), () => give(json));
+    },
+    (error) => reply.fail(error),
+  );
+}
+
+/** A request by nobody in particular. */
+export const DIRECT: Origin = { connection: null, builderCode: null };
+
+const BUILDER_CODE = /^[A-Za-z0-9._-]{1,32}$/;
+
+/** The origin with a builder's code. @param name of the header or field that has it @throws ApiError 40000 */
+export function creditedTo(origin: Origin, builderCode: string, name: string): Origin {
+  if (!BUILDER_CODE.test(builderCode)) throw badRequest(`${name}: 1 to 32 characters of A-Z a-z 0-9 . _ -`);
+  return { connection: origin.connection, builderCode };
+}

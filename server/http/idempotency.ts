@@ -1,0 +1,132 @@
+/**
+ * Idempotency-Key: a request that comes again with its key is answered as the first one was, and does nothing. Owns the
+ * requests that are under way; those that are done are rows that the journal writes in the transaction of their effect.
+ * A request that had no effect keeps no key. Owned by the gateway thread.
+ */
+
+import { IDEMPOTENCY_KEY_MS, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../engine/limits.ts";
+import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
+import type { History } from "../queries/history.ts";
+
+/** As a request names it. */
+export const IDEMPOTENCY_KEY = "idempotency-key";
+export const WRONG_KEY = `Idempotency-Key: 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters`;
+const VISIBLE = new RegExp(`^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$`);
+
+/** What is left of a request that was done. */
+export interface DoneRequest {
+  readonly request: string;
+  /** What it made: a withdrawal, or the entry of a split or merge. */
+  readonly subject: number;
+  /** micro-USDC that it cost. */
+  readonly fee: number;
+  /** ms since the epoch. */
+  readonly createdAt: number;
+}
+
+/** A user's key, and how many the user has. */
+export interface KeyLookup {
+  readonly found: DoneRequest | null;
+  readonly count: number;
+  /** Of the oldest that counts, ms since the epoch; null where there is none. */
+  readonly oldest: number | null;
+}
+
+export interface KeyedRequest {
+  readonly userId: number;
+  /** The header's value. */
+  readonly key: string;
+  /** Method and path, as in `POST /wallet/split`. */
+  readonly name: string;
+  /** All that makes two requests the same. */
+  readonly body: object;
+}
+
+export interface KeyedActions {
+  /** Does what is asked for, with the row to keep in the effect's transaction; resolves to the answer's data. */
+  act(kept: Omit<KeptRequest, "reference">): Promise<string>;
+  /** The data of the first answer. */
+  repeat(done: DoneRequest): string;
+}
+
+interface UnderWay {
+  readonly request: string;
+  readonly answer: Promise<string>;
+  readonly since: number;
+  /** No answer came in time: it may be done, or will be. */
+  isOverdue: boolean;
+}
+
+export class Idempotency {
+  private readonly history: Pick<History, "idempotencyKey">;
+  private readonly underWay = new Map<string, UnderWay>();
+
+  constructor(history: Pick<History, "idempotencyKey">) {
+    this.history = history;
+  }
+
+  /**
+   * Does a request at most once for its key; those that come while it is under way get its answer, whatever it is.
+   * @throws ApiError 40000 for a wrong key, 40900 where the key came with another request, 42900 where the user has too
+   *   many, 50300 where the first request's end is not known yet; what `act` throws
+   */
+  async run({ userId, key, name, body }: KeyedRequest, actions: KeyedActions): Promise<string> {
+    if (!VISIBLE.test(key)) throw badRequest(WRONG_KEY);
+    const request = `${name} ${JSON.stringify(body)}`;
+    const place = `${userId} ${key}`;
+    const first = this.underWay.get(place);
+    if (first !== undefined) {
+      checkSame(first, request);
+      if (!first.isOverdue) return first.answer;
+    }
+    const lookUp = this.history.idempotencyKey(userId, key, Date.now() - IDEMPOTENCY_KEY_MS);
+    if (first !== undefined) {
+      const { found } = await lookUp;
+      if (found === null) throw overloaded("the first request with this Idempotency-Key is still under way: try again");
+      this.underWay.delete(place);
+      return actions.repeat(found);
+    }
+    const answer = this.decide(lookUp, { userId, key, request }, actions);
+    const entry: UnderWay = { request, answer, since: Date.now(), isOverdue: false };
+    this.underWay.set(place, entry);
+    const ended = (): void => void this.underWay.delete(place);
+    answer.then(ended, (error) => {
+      if (error instanceof ApiError && error.kind === ErrorKind.internal) entry.isOverdue = true;
+      else ended();
+    });
+    return answer;
+  }
+
+  private async decide(
+    lookUp: Promise<KeyLookup>,
+    kept: Pick<KeptRequest, "userId" | "key" | "request">,
+    { act, repeat }: KeyedActions,
+  ): Promise<string> {
+    const { found, count, oldest } = await lookUp;
+    if (found !== null) {
+      checkSame(found, kept.request);
+      return repeat(found);
+    }
+    const at = Date.now();
+    if (count >= MAX_IDEMPOTENCY_KEYS_PER_USER) {
+      const text = `no more than ${MAX_IDEMPOTENCY_KEYS_PER_USER} Idempotency-Keys are kept in 24 hours`;
+      throw new ApiError(ErrorKind.limitExceeded, text, Math.ceil((oldest! + IDEMPOTENCY_KEY_MS - at) / 1_000));
+    }
+    return act({ ...kept, at });
+  }
+
+  /** Forgets what nobody asked for again after no answer came in time. */
+  forgetExpired(now: number): void {
+    for (const [place, { isOverdue, since }] of this.underWay) {
+      if (isOverdue && since <= now - IDEMPOTENCY_KEY_MS) this.underWay.delete(place);
+    }
+  }
+}
+
+/** @throws ApiError 40900 */
+function checkSame(first: { readonly request: string }, request: string): void {
+  if (first.request !== request) {
+    throw new ApiError(ErrorKind.conflict, "Idempotency-Key: it came with another request before");
+  }
+}

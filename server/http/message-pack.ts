@@ -1,0 +1,151 @@
+/**
+ * MessagePack beside JSON: the same values, of either. The one place that knows msgpackr, which by itself reads far more
+ * than JSON can say (dates, regular expressions, records with state), so that nothing reaches it unchecked.
+ */
+import { isUtf8 } from "node:buffer";
+// The entry "msgpackr" would add a native reader of strings: a little faster, and unsafe memory under clients' bytes.
+import { Packr, Unpackr } from "msgpackr/pack";
+import { MAX_MESSAGE_DEPTH } from "../../engine/limits.ts";
+
+/** Without records, which are msgpackr's own and no other implementation reads. */
+const packr = new Packr({ useRecords: false });
+const unpackr = new Unpackr({ useRecords: false, int64AsType: "number" });
+
+let lastJson: string | null = null;
+let lastBytes: Uint8Array = new Uint8Array(0);
+
+/**
+ * The value that a JSON text of ours holds, as MessagePack; integers as integers of up to 64 bits, fractions as float64.
+ * The bytes are never written again, and are shared by those who ask for the same text: they are to be read only.
+ */
+export function encodeJson(json: string): Uint8Array {
+  // One message goes to many sockets in a row.
+  if (json === lastJson) return lastBytes;
+  // `pack` gives out pieces of a buffer that it goes through once, so that they stay as they are.
+  lastBytes = packr.pack(withWideIntegers(JSON.parse(json)));
+  lastJson = json;
+  return lastBytes;
+}
+
+/** Makes integers beyond 32 bits BigInts, in place: msgpackr writes such numbers as floats, which typed clients refuse. */
+function withWideIntegers(value: unknown): unknown {
+  if (typeof value === "number") return isWide(value) ? BigInt(value) : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) value[i] = withWideIntegers(value[i]);
+    return value;
+  }
+  const object = value as Record<string, unknown>;
+  for (const key in object) {
+    const field = object[key];
+    if (typeof field === "number" ? isWide(field) : typeof field === "object") object[key] = withWideIntegers(field);
+  }
+  return value;
+}
+
+function isWide(value: number): boolean {
+  return (value > 0xffff_ffff || value < -0x8000_0000) && Number.isSafeInteger(value);
+}
+
+/**
+ * The value of a client's message: what JSON can hold, and NaN and infinite numbers. Integers beyond 2^53 are rounded.
+ * @throws Error on anything else: malformed or trailing bytes, malformed UTF-8, binary values, extensions, keys that are
+ *   not strings, `__proto__`, too deep nesting
+ */
+export function decodeMessage(bytes: Uint8Array): unknown {
+  check(bytes);
+  return unpackr.unpack(bytes);
+}
+
+const Kind = { refused: 0, scalar: 1, string: 2, array: 3, map: 4 } as const;
+type Kind = (typeof Kind)[keyof typeof Kind];
+
+/** By first byte: the kind of value, and how many bytes its number or its length takes after that byte. */
+const KINDS = new Uint8Array(256);
+const WIDTHS = new Uint8Array(256);
+
+function define(kind: Kind, from: number, to: number, ...widths: readonly number[]): void {
+  KINDS.fill(kind, from, to + 1);
+  for (const [i, width] of widths.entries()) WIDTHS[from + i] = width;
+}
+
+define(Kind.scalar, 0x00, 0x7f); // 7-bit integers
+define(Kind.map, 0x80, 0x8f);
+define(Kind.array, 0x90, 0x9f);
+define(Kind.string, 0xa0, 0xbf);
+define(Kind.scalar, 0xc0, 0xc0); // null
+define(Kind.scalar, 0xc2, 0xc3); // false, true
+define(Kind.scalar, 0xca, 0xd3, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8); // float 32, 64; uint 8 .. 64; int 8 .. 64
+define(Kind.string, 0xd9, 0xdb, 1, 2, 4);
+define(Kind.array, 0xdc, 0xdd, 2, 4);
+define(Kind.map, 0xde, 0xdf, 2, 4);
+define(Kind.scalar, 0xe0, 0xff); // negative 5-bit integers
+
+/** Of each open container: the values to come, keys among them, and whether it is a map. */
+const left = new Int32Array(MAX_MESSAGE_DEPTH + 1);
+const isMap = new Uint8Array(MAX_MESSAGE_DEPTH + 1);
+
+/**
+ * Goes over a message without making anything. What has passed is whole, so that the decoder neither meets an end nor
+ * makes room for more values than there are bytes.
+ */
+function check(bytes: Uint8Array): void {
+  let at = 0;
+  let depth = 0;
+  left[0] = 1;
+  while (true) {
+    while (left[depth] === 0 && depth > 0) depth--;
+    if (left[depth] === 0) break;
+    if (at === bytes.length) throw cutShort();
+    const isKey = isMap[depth] === 1 && left[depth]! % 2 === 0;
+    left[depth]!--;
+
+    const token = bytes[at++]!;
+    const kind = KINDS[token]!;
+    const width = WIDTHS[token]!;
+    if (kind === Kind.refused) throw new Error(`MessagePack of type 0x${token.toString(16)} has no place in JSON`);
+    if (isKey && kind !== Kind.string) throw new Error("a key is not a string");
+    if (width > bytes.length - at) throw cutShort();
+    if (kind === Kind.scalar) {
+      at += width;
+      continue;
+    }
+
+    const length = width === 0 ? token & (kind === Kind.string ? 0x1f : 0x0f) : readLength(bytes, at, width);
+    at += width;
+    if (kind === Kind.string) {
+      checkString(bytes, at, length, isKey);
+      at += length;
+      continue;
+    }
+    const values = kind === Kind.map ? 2 * length : length;
+    if (values > bytes.length - at) throw cutShort();
+    if (depth === MAX_MESSAGE_DEPTH) throw new Error(`nested deeper than ${MAX_MESSAGE_DEPTH}`);
+    depth++;
+    left[depth] = values;
+    isMap[depth] = kind === Kind.map ? 1 : 0;
+  }
+  if (at !== bytes.length) throw new Error("bytes after the end of the message");
+}
+
+function cutShort(): Error {
+  return new Error("the message is cut short");
+}
+
+function readLength(bytes: Uint8Array, at: number, width: number): number {
+  let length = 0;
+  for (let i = 0; i < width; i++) length = length * 256 + bytes[at + i]!;
+  return length;
+}
+
+const PROTO = Buffer.from("__proto__");
+
+/** msgpackr reads malformed UTF-8 past the string's end and remembers such keys from one message to the next. */
+function checkString(bytes: Uint8Array, at: number, length: number, isKey: boolean): void {
+  if (length > bytes.length - at) throw cutShort();
+  const end = at + length;
+  let i = at;
+  while (i < end && bytes[i]! < 0x80) i++;
+  if (i < end && !isUtf8(bytes.subarray(at, end))) throw new Error("a string is not UTF-8");
+  if (isKey && length === PROTO.length && PROTO.equals(bytes.subarray(at, end))) throw new Error("a key is __proto__");
+}

@@ -1,0 +1,155 @@
+/**
+ * What a route is: its path, schemas and access, and what a handler gets and answers. Handlers answer JSON text, now or
+ * later, or keep the reply and answer it themselves once the journal has committed (then they return undefined).
+ */
+import type { TSchema } from "typebox";
+import type { Principal, Scope, TokenKind } from "../accounts/accounts.ts";
+import { type ApiError, notFound } from "../errors.ts";
+import type { Answer } from "../trading/exchange.ts";
+import type { Origin } from "../trading/order-entry.ts";
+import type { ClientAddress } from "./client-address.ts";
+import type { Deprecation } from "./deprecation.ts";
+import type { RateClass } from "./rate-limiter.ts";
+import * as S from "./schemas.ts";
+
+/** The way back to whoever asked. Only the first call does anything. */
+export interface Responder extends Answer {
+  readonly requestId: string;
+  /** A body that is not enveloped: text, or, over HTTP and of a route with a `contentType`, bytes. */
+  plain(status: number, body: string | Uint8Array): void;
+  /**
+   * A success in pieces, over HTTP: the next is asked for when the one before has left. What they throw first is answered
+   * as an error; after that the answer is cut short, which chunked encoding tells. @param type its Content-Type
+   */
+  stream(type: string, fileName: string, pieces: AsyncIterable<string>): void;
+  /** Sends a browser elsewhere, over HTTP. @param error why, where what it asked for failed: logged and counted as such */
+  redirect(location: string, error?: ApiError): void;
+  /** Adds a header to the answer, over HTTP. */
+  header(name: string, value: string): void;
+  /** Answers whatever a handler threw. */
+  fail(thrown: unknown): void;
+}
+
+export interface RouteRequest {
+  /** When it was whole. */
+  now: number;
+  /** Null without a good token, and on public routes where nothing asks for it. */
+  readonly principal: Principal | null;
+  /** The client's; unknown on the hot paths where nothing is limited. */
+  readonly address: ClientAddress;
+  /** Those that the route asks for, "" where they are missing. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly origin: Origin;
+  /** Path parameters in the order of the path, as text. */
+  readonly params: readonly [string, string];
+  readonly query: unknown;
+  body: unknown;
+  readonly reply: Responder;
+}
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Below /api/v1, or at the root where `unversioned`. */
+  readonly path: string;
+  readonly unversioned: boolean;
+  readonly summary: string;
+  /** For operators it is the same whether one asks over HTTP or from the machine's own shell (control-socket.ts). */
+  readonly access: "public" | "user" | "operator";
+  /** On a public route: the handler asks whose good token came with the request, if one did. */
+  readonly knowsHolder: boolean;
+  readonly tokens: readonly TokenKind[];
+  readonly scope: Scope | null;
+  /** Another scope that will do in its place. */
+  readonly orScope: Scope | null;
+  /** KYC tier that the caller must have. */
+  readonly minTier: number;
+  /** The session must have been made with a second factor. */
+  readonly secondFactor: boolean;
+  /** Accounts whose e-mail address isn't verified may use it: reads, and what ends access. */
+  readonly unverified: boolean;
+  /** Which rate limits count a call. */
+  readonly rateClass: RateClass;
+  /** Orders that it places may be credited to an integration. */
+  readonly credited: boolean;
+  /** Request headers that the handler reads, in lower case. */
+  readonly headers: readonly string[];
+  readonly query: TSchema;
+  readonly body: TSchema | null;
+  /** The body is a form (RFC 6749), and errors have that standard's shape. */
+  readonly oauth: boolean;
+  /** Of `data`, or of the whole body where not enveloped. */
+  readonly response: TSchema;
+  readonly status: number;
+  readonly enveloped: boolean;
+  /** Of a success that is neither JSON nor MessagePack, null otherwise. */
+  readonly contentType: string | null;
+  /** Where a person whom a link led here reads what went wrong, in place of JSON; null where only programs come. */
+  readonly failurePage: ((error: ApiError) => string) | null;
+  /** Cache-Control of a success; null where nobody may keep it. */
+  readonly cache: string | null;
+  /** It will go: each answer says so. */
+  readonly deprecated: Deprecation | null;
+  readonly handler: (request: RouteRequest) => string | Promise<string | undefined> | undefined;
+}
+
+type Optional =
+  | "unversioned"
+  | "access"
+  | "knowsHolder"
+  | "tokens"
+  | "scope"
+  | "orScope"
+  | "minTier"
+  | "secondFactor"
+  | "unverified"
+  | "rateClass"
+  | "credited"
+  | "headers"
+  | "query"
+  | "body"
+  | "oauth"
+  | "status"
+  | "enveloped"
+  | "contentType"
+  | "failurePage"
+  | "cache"
+  | "deprecated";
+type RouteInput = Omit<Route, Optional> & Partial<Pick<Route, Optional>>;
+
+const ANY_TOKEN: readonly TokenKind[] = ["session", "oauth", "pat"];
+const NO_HEADERS: readonly string[] = [];
+
+/** A route, with what most of them have left out. */
+export function route(input: RouteInput): Route {
+  return {
+    unversioned: false,
+    access: input.scope ? "user" : "public",
+    knowsHolder: false,
+    tokens: ANY_TOKEN,
+    scope: null,
+    orScope: null,
+    minTier: 0,
+    secondFactor: false,
+    unverified: input.method === "GET",
+    rateClass: "default",
+    credited: false,
+    headers: NO_HEADERS,
+    query: S.NoQuery,
+    body: null,
+    oauth: false,
+    status: 200,
+    enveloped: true,
+    contentType: null,
+    failurePage: null,
+    cache: null,
+    deprecated: null,
+    ...input,
+  };
+}
+
+/** A path id: a positive integer, or it names nothing. @throws ApiError 4040 */
+export function pathId(text: string, what: string): number {
+  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
+  if (id === 0 || !Number.isSafeInteger(id)) throw notFound(what);
+  return id;
+}

@@ -1,0 +1,155 @@
+/**
+ * The web page's files as `npm run build` left them, held in memory with their compressed forms. Knows no sockets: says
+ * for a request which bytes and headers answer it.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname, join, sep } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { findPage } from "../web/paths.ts";
+import { takesEncoding } from "./content-negotiation.ts";
+import { commonLines } from "./security-headers.ts";
+
+/** What a browser may do with it: scripts, styles and connections of our own and nothing else, framed by nobody. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join("; ");
+/** Names of these files change with their content. */
+const ASSETS = "/assets/";
+const INDEX = "/index.html";
+/** There nothing is a page, whoever asks. */
+const API = "/api/";
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".txt": "text/plain; charset=utf-8",
+  ".webmanifest": "application/manifest+json",
+};
+
+type Encoding = "br" | "gzip" | "identity";
+/** The smallest first. */
+const ENCODINGS: readonly Encoding[] = ["br", "gzip", "identity"];
+
+interface Variant {
+  readonly body: Buffer;
+  readonly etag: string;
+  /** The value of Content-Type, with all lines that follow it. */
+  readonly lines: string;
+}
+
+/** The forms of one file. */
+type PageFile = ReadonlyMap<Encoding, Variant>;
+
+export interface PageRequest {
+  /** Without the query. */
+  readonly path: string;
+  /** Request headers, "" where they are missing. */
+  readonly accept: string;
+  readonly acceptEncoding: string;
+  readonly ifNoneMatch: string;
+}
+
+export interface PageAnswer {
+  readonly status: 200 | 304 | 404;
+  readonly lines: string;
+  /** Null: none. */
+  readonly body: Buffer | null;
+}
+
+export class Page {
+  private readonly files = new Map<string, PageFile>();
+  private readonly folder: string;
+  private readonly publicUrl: () => string;
+
+  /**
+   * @param folder what Vite built; without one there is no page
+   * @param publicUrl known once the server listens; the page may be below a path of it
+   */
+  constructor(folder: string, publicUrl: () => string) {
+    this.folder = folder;
+    this.publicUrl = publicUrl;
+  }
+
+  /** Reads the files. Called once PUBLIC_URL is known. */
+  load(): void {
+    if (!existsSync(join(this.folder, INDEX))) return;
+    const names = readdirSync(this.folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(this.folder.length).split(sep).join("/"))
+      .map((name) => (name.startsWith("/") ? name : `/${name}`));
+    for (const name of names) {
+      if (TYPES[extname(name)] !== undefined) this.files.set(name, this.readFile(name, new Set(names)));
+    }
+  }
+
+  /** Null where the page has no such path and nobody asks for a page. */
+  answer({ path, accept, acceptEncoding, ifNoneMatch }: PageRequest): PageAnswer | null {
+    if (path.startsWith(API)) return null;
+    const isPage = findPage(path) !== null;
+    // A person who mistyped a path is shown a page, a program is told in JSON.
+    const file =
+      isPage || accept.includes("text/html") ? (this.files.get(path) ?? this.files.get(INDEX)) : this.files.get(path);
+    if (file === undefined) return null;
+    const isFound = isPage || this.files.has(path);
+    const { body, etag, lines } = chooseVariant(file, acceptEncoding);
+    if (isFound && ifNoneMatch.includes(etag)) return { status: 304, lines, body: null };
+    return { status: isFound ? 200 : 404, lines, body };
+  }
+
+  private readFile(name: string, names: ReadonlySet<string>): PageFile {
+    const read = (suffix: string): Buffer => readFileSync(join(this.folder, name + suffix));
+    const type = TYPES[extname(name)]!;
+    const common = this.headerLines(name.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache");
+    const bodies = new Map<Encoding, Buffer>();
+    if (name === INDEX) {
+      const { pathname } = new URL(this.publicUrl());
+      const base = `${pathname.replace(/\/+$/, "")}/`;
+      const html = Buffer.from(read("").toString().replace('<base href="/"', `<base href="${base}"`));
+      bodies.set("identity", html).set("gzip", gzipSync(html)).set("br", brotliCompressSync(html));
+    } else {
+      bodies.set("identity", read(""));
+      if (names.has(`${name}.gz`)) bodies.set("gzip", read(".gz"));
+      if (names.has(`${name}.br`)) bodies.set("br", read(".br"));
+    }
+    const hash = createHash("sha256").update(bodies.get("identity")!).digest("base64url").slice(0, 22);
+    const variants = new Map<Encoding, Variant>();
+    for (const [encoding, body] of bodies) {
+      const etag = `"${hash}-${encoding}"`;
+      const lines = [type, ...common, `ETag: ${etag}`];
+      if (encoding !== "identity") lines.push(`Content-Encoding: ${encoding}`);
+      variants.set(encoding, { body, etag, lines: lines.join("\r\n") });
+    }
+    return variants;
+  }
+
+  private headerLines(cache: string): string[] {
+    return [
+      ...commonLines(this.publicUrl(), cache, CONTENT_SECURITY_POLICY),
+      "Vary: Accept-Encoding",
+      "Cross-Origin-Opener-Policy: same-origin",
+      "Permissions-Policy: camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ];
+  }
+}
+
+/** The smallest form that the client takes. */
+function chooseVariant(file: PageFile, acceptEncoding: string): Variant {
+  for (const encoding of ENCODINGS) {
+    const variant = file.get(encoding);
+    if (variant !== undefined && (encoding === "identity" || takesEncoding(acceptEncoding, encoding))) return variant;
+  }
+  throw new Error("a file of the page has no plain form");
+}

@@ -1,0 +1,22 @@
+/**
+ * The one import of uWebSockets.js, which its authors don't publish to npm. One republication carries all binaries for
+ * Node 20 and 22; for Node 24 and 26 there are packages of one platform each, which want a newer libc.
+ */
+
+import type * as Uws from "uWebSockets.js";
+import { createRequire } from "node:module";
+import { majorOf, PlatformError, thisPlatform, whyNot } from "../../engine/util/node-support.ts";
+
+const FIRST_SEPARATE_MAJOR = 24;
+
+/** @throws PlatformError that says which Node to use */
+export async function loadUws(): Promise<typeof Uws> {
+  const { platform, arch, versions } = process;
+  const major = majorOf(versions.node);
+  try {
+    if (major < FIRST_SEPARATE_MAJOR) return await import("uWebSockets.js");
+    return createRequire(import.meta.url)(`@uwsjs/${platform}-${arch}-${major}`) as typeof Uws;
+  } catch {
+    throw new PlatformError(whyNot("uWebSockets.js", thisPlatform()));
+  }
+}

@@ -1,0 +1,211 @@
+/** Operators' routes of markets and events: proposals, the life of a market, its resolution. */
+import type { Static } from "typebox";
+import type { ApprovalRow } from "../../engine/projection/load.ts";
+import { page } from "../accounts/routes.ts";
+import { notFound } from "../errors.ts";
+import { Listing } from "../http/paging.ts";
+import { type Route, type RouteRequest, route } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { NoteOnly } from "../http/text-schemas.ts";
+import { approvalView } from "../operators/approvals.ts";
+import { contextOf, type RequestContext } from "../operators/audit.ts";
+import { noteOf, OPERATOR, type Operator, operatorOf } from "../operators/operators.ts";
+import type { Exchange } from "../trading/exchange.ts";
+import type { MarketCatalog } from "./catalog.ts";
+import type { MarketChanges, MarketLife } from "./lifecycle.ts";
+import { readTexts } from "./proposal-routes.ts";
+import { type Market, marketStatusName } from "./registry.ts";
+import { marketNamed } from "./routes.ts";
+import * as MS from "./schemas.ts";
+import { decisionView, eventView, marketView } from "./views.ts";
+
+export interface MarketAdminRouteContext {
+  readonly exchange: Exchange;
+  readonly catalog: MarketCatalog;
+  readonly life: MarketLife;
+}
+
+export function createMarketAdminRoutes(context: MarketAdminRouteContext): Route[] {
+  return [...proposalRoutes(context), ...creationRoutes(context), ...lifeRoutes(context), ...endRoutes(context)];
+}
+
+/** The market as anybody sees it now. */
+function marketJson(market: Market, exchange: Exchange): string {
+  return JSON.stringify(marketView(market, exchange.registry, exchange.ledger, Date.now()));
+}
+
+function recordView(market: Market, { exchange, life }: MarketAdminRouteContext, now: number): object {
+  const approval = life.approvalOf(market);
+  return {
+    ...marketView(market, exchange.registry, exchange.ledger, now),
+    proposed_by: market.proposedBy,
+    decision: decisionView(market),
+    approval: approval && approvalView(approval),
+  };
+}
+
+// ---------------------------------------------------------------- proposals
+
+function proposalRoutes(context: MarketAdminRouteContext): Route[] {
+  const { exchange, life } = context;
+  const { registry } = exchange;
+  const decision = (name: "approve" | "refuse", summary: string): Route =>
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: `/admin/proposals/:id/${name}`,
+      summary,
+      body: NoteOnly,
+      response: S.MarketSchema,
+      async handler(request) {
+        const market = marketNamed(registry, request.params[0]);
+        if (market.proposedBy === null) throw notFound("proposal");
+        await life.decide(market, name === "approve", noteOf(request), operatorOf(request), contextOf(request));
+        return marketJson(market, exchange);
+      },
+    });
+  return [
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/proposals",
+      summary: "Users' proposals, those that wait for a decision by default, newest first",
+      query: MS.ProposalsQuery,
+      response: S.pageOf(MS.MarketRecord),
+      handler({ query, now }) {
+        const { status = "proposed", ...rest } = query as Static<typeof MS.ProposalsQuery>;
+        const wanted = (market: Market): boolean => market.proposedBy !== null && marketStatusName(market) === status;
+        const listing = new Listing("/admin/proposals", { status });
+        return page(listing, registry.all().filter(wanted), rest, (market) => recordView(market, context, now));
+      },
+    }),
+    decision("approve", "Open a proposal for trading; the proposer is told"),
+    decision("refuse", "Refuse a proposal; the proposer is told"),
+  ];
+}
+
+// ---------------------------------------------------------------- markets and events
+
+function creationRoutes(context: MarketAdminRouteContext): Route[] {
+  const { exchange, catalog, life } = context;
+  const { registry, ledger } = exchange;
+  return [
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/events",
+      summary: "Make an event, to group markets in",
+      body: MS.NewEvent,
+      response: S.EventSchema,
+      status: 201,
+      async handler(request) {
+        const { slug, title, category = null, closes_at = null } = request.body as Static<typeof MS.NewEvent>;
+        const texts = { slug, title, category, closesAt: closes_at };
+        const id = await catalog.createEvent(operatorOf(request), texts, contextOf(request));
+        return JSON.stringify(eventView(registry.event(id)!, registry, ledger, request.now));
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/markets",
+      summary: "Make a market that is open at once",
+      body: MS.NewMarket,
+      response: S.MarketSchema,
+      status: 201,
+      async handler(request) {
+        const market = await catalog.create(operatorOf(request), readTexts(request.body), contextOf(request));
+        return marketJson(market, exchange);
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/markets/:id",
+      summary:
+        "A market by id or slug, with who proposed it, how that was decided, and the first of two approvals of its end",
+      response: MS.MarketRecord,
+      handler: ({ params, now }) => JSON.stringify(recordView(marketNamed(registry, params[0]), context, now)),
+    }),
+    route({
+      ...OPERATOR,
+      method: "PATCH",
+      path: "/admin/markets/:id",
+      summary: "Change the texts or the end of a market that is not resolved; null clears",
+      body: MS.MarketChanges,
+      response: S.MarketSchema,
+      async handler(request) {
+        const market = marketNamed(registry, request.params[0]);
+        const { closes_at, ...texts } = request.body as Static<typeof MS.MarketChanges>;
+        const changes: MarketChanges = closes_at === undefined ? texts : { ...texts, closesAt: closes_at };
+        await life.describe(market, changes, operatorOf(request), contextOf(request));
+        return marketJson(market, exchange);
+      },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- their life
+
+type Change = (market: Market, note: string | null, operator: Operator, context: RequestContext) => Promise<void>;
+
+function lifeRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
+  const change = (name: string, summary: string, run: Change): Route =>
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: `/admin/markets/:id/${name}`,
+      summary,
+      body: NoteOnly,
+      response: S.MarketSchema,
+      async handler(request) {
+        const market = marketNamed(exchange.registry, request.params[0]);
+        await run(market, noteOf(request), operatorOf(request), contextOf(request));
+        return marketJson(market, exchange);
+      },
+    });
+  return [
+    change("open", "Open a proposal for trading, or a halted market again", (...args) => life.open(...args)),
+    change("halt", "Stop matching; orders rest on and can be canceled", (market, ...args) =>
+      life.change(market, "halt", ...args),
+    ),
+    change("resume", "Let a halted market trade again", (market, ...args) => life.change(market, "resume", ...args)),
+    change("close", "End trading for good, and cancel all orders", (market, ...args) =>
+      life.change(market, "close", ...args),
+    ),
+  ];
+}
+
+type End = (
+  market: Market,
+  request: RouteRequest,
+  note: string | null,
+  operator: Operator,
+  context: RequestContext,
+) => Promise<ApprovalRow | null>;
+
+function endRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
+  const end = (name: string, summary: string, body: Route["body"], run: End): Route =>
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: `/admin/markets/:id/${name}`,
+      summary: `${summary}; under the two-person rule another operator must ask for the same`,
+      body,
+      response: MS.Settlement,
+      async handler(request) {
+        const market = marketNamed(exchange.registry, request.params[0]);
+        const approval = await run(market, request, noteOf(request), operatorOf(request), contextOf(request));
+        return `{"market":${marketJson(market, exchange)},"approval":${JSON.stringify(approval && approvalView(approval))}}`;
+      },
+    });
+  return [
+    end("resolve", "Pay the holders of a closed market", MS.Resolution, (market, { body }, ...args) => {
+      const { payouts = null, outcome_id: outcomeId = null } = body as Static<typeof MS.Resolution>;
+      return life.resolve(market, { payouts, outcomeId }, ...args);
+    }),
+    end("void", "Pay all outcomes of a closed market alike", NoteOnly, (market, _request, ...args) =>
+      life.void(market, ...args),
+    ),
+  ];
+}

@@ -1,0 +1,144 @@
+/**
+ * Makes markets and events: those of operators, which are open at once, and users' proposals, which wait for a decision
+ * (lifecycle.ts). Owned by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
+ */
+import { MAX_PROPOSALS_PER_DAY, MAX_WAITING_PROPOSALS, PENDING_PROPOSALS_BY_USE } from "../../engine/limits.ts";
+import { MS_PER_DAY } from "../../engine/money.ts";
+import type { AccountWriter } from "../accounts/account-writer.ts";
+import type { Principal } from "../accounts/accounts.ts";
+import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
+import type { Operator } from "../operators/operators.ts";
+import { isProposed, type Market, type MarketRegistry } from "./registry.ts";
+import { slugOf } from "./slugs.ts";
+
+/** When it is worth to ask again where a decision must come first, seconds. */
+const DECISION_WAIT_S = 3_600;
+
+export interface MarketTexts {
+  readonly question: string;
+  readonly description: string | null;
+  readonly category: string | null;
+  readonly outcomes: readonly string[];
+  /** ms */
+  readonly closesAt: number | null;
+  readonly eventId: number | null;
+  /** Null: one is made of the question. */
+  readonly slug: string | null;
+}
+
+export interface EventTexts {
+  readonly slug: string;
+  readonly title: string;
+  readonly category: string | null;
+  /** ms */
+  readonly closesAt: number | null;
+}
+
+export class MarketCatalog {
+  private readonly registry: MarketRegistry;
+  private readonly writer: AccountWriter;
+  /** Slugs of markets that are being made, and whose proposals they are (null: an operator's). */
+  private readonly making = new Map<string, number | null>();
+  private readonly makingEvents = new Set<string>();
+
+  constructor(registry: MarketRegistry, writer: AccountWriter) {
+    this.registry = registry;
+    this.writer = writer;
+  }
+
+  /** @throws ApiError 40000, 40900 where the slug is taken, 42900 past what one user may propose */
+  async propose(principal: Principal, texts: MarketTexts, context: RequestContext): Promise<Market> {
+    const { userId } = principal;
+    this.checkTexts(texts, context.now);
+    this.checkProposals(userId, context.now);
+    return this.make(texts, userId, actorOf(principal), context);
+  }
+
+  /** A market that is open at once. @throws ApiError 40000, 40900 where the slug is taken or there are too many */
+  async create(operator: Operator, texts: MarketTexts, context: RequestContext): Promise<Market> {
+    this.checkTexts(texts, context.now);
+    return this.make(texts, null, operator.actor, context);
+  }
+
+  private async make(
+    texts: MarketTexts,
+    proposedBy: number | null,
+    actor: string,
+    context: RequestContext,
+  ): Promise<Market> {
+    const { registry, making } = this;
+    const { now: at } = context;
+    const isTaken = (slug: string): boolean => making.has(slug) || registry.findBySlug(slug) !== undefined;
+    if (texts.slug !== null && isTaken(texts.slug)) throw slugTaken();
+    const slug = texts.slug ?? slugOf(texts.question, isTaken);
+    const opensAt = proposedBy === null ? at : null;
+    const action = proposedBy === null ? "market.create" : "market.propose";
+    const line = audit(context, actor, { action, userId: proposedBy, details: { slug } });
+    making.set(slug, proposedBy);
+    try {
+      const write = { kind: "createMarket", ...texts, slug, opensAt, proposedBy, at } as const;
+      const [result] = await this.writer.write([write], [line]);
+      return registry.get(result!.id)!;
+    } finally {
+      making.delete(slug);
+    }
+  }
+
+  /** @throws ApiError 40000, 40900 where the slug is taken */
+  async createEvent(operator: Operator, texts: EventTexts, context: RequestContext): Promise<number> {
+    const { registry, makingEvents } = this;
+    const { slug, closesAt } = texts;
+    checkEnd(closesAt, context.now);
+    if (makingEvents.has(slug) || registry.findEvent(slug) !== undefined) throw slugTaken();
+    const line = audit(context, operator.actor, { action: "event.create", userId: null, details: { slug } });
+    makingEvents.add(slug);
+    try {
+      return await this.writer.insert({ kind: "createEvent", ...texts, at: context.now }, [line]);
+    } finally {
+      makingEvents.delete(slug);
+    }
+  }
+
+  /** What a schema can't say. @throws ApiError */
+  private checkTexts({ outcomes, closesAt, eventId }: MarketTexts, now: number): void {
+    const names = new Set<string>();
+    outcomes.forEach((name, i) => {
+      const folded = name.normalize("NFKC").toLowerCase();
+      if (names.has(folded)) throw badRequest(`outcomes.${i}: another outcome has this name`);
+      names.add(folded);
+    });
+    checkEnd(closesAt, now);
+    if (eventId !== null && this.registry.event(eventId) === undefined) throw badRequest("event_id: no such event");
+  }
+
+  /** @throws ApiError 42900 */
+  private checkProposals(userId: number, now: number): void {
+    const made = this.registry.proposalsOf(userId);
+    let making = 0;
+    for (const proposedBy of this.making.values()) if (proposedBy === userId) making++;
+    const recent = made.filter(({ createdAt }) => createdAt > now - MS_PER_DAY);
+    if (recent.length + making >= MAX_PROPOSALS_PER_DAY) {
+      const first = recent.at(making - MAX_PROPOSALS_PER_DAY)?.createdAt ?? now;
+      const wait = Math.ceil((first + MS_PER_DAY - now) / 1_000);
+      throw new ApiError(ErrorKind.limitExceeded, `at most ${MAX_PROPOSALS_PER_DAY} proposals a day`, wait);
+    }
+    const waiting = this.registry.waitingProposals().size + this.making.size;
+    if (waiting >= MAX_WAITING_PROPOSALS) throw tooManyWait(MAX_WAITING_PROPOSALS);
+    const [, most] = PENDING_PROPOSALS_BY_USE.find(([part]) => waiting >= part * MAX_WAITING_PROPOSALS)!;
+    if (made.filter(isProposed).length + making >= most) throw tooManyWait(most);
+  }
+}
+
+/** @throws ApiError 40000 */
+function checkEnd(closesAt: number | null, now: number): void {
+  if (closesAt !== null && closesAt <= now) throw badRequest("closes_at: must lie in the future");
+}
+
+function tooManyWait(most: number): ApiError {
+  return new ApiError(ErrorKind.limitExceeded, `at most ${most} proposals may wait for a decision`, DECISION_WAIT_S);
+}
+
+function slugTaken(): ApiError {
+  return new ApiError(ErrorKind.conflict, "slug: taken");
+}

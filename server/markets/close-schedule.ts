@@ -1,0 +1,51 @@
+/** When markets close by themselves, soonest first. Knows no clock and closes nothing. */
+import { MAX_OLD_CLOSINGS } from "../../engine/limits.ts";
+import { MinHeap } from "../../engine/util/min-heap.ts";
+import { canTrade, isProposed, type Market, type MarketRegistry, type RegistryListener } from "./registry.ts";
+
+interface Closing {
+  readonly at: number;
+  readonly market: Market;
+}
+
+export class Closings implements RegistryListener {
+  private readonly registry: MarketRegistry;
+  /** Of markets that were closed or given another end meanwhile as well, until their time or the next sweep. */
+  private readonly heap = new MinHeap<Closing>();
+
+  constructor(registry: MarketRegistry) {
+    this.registry = registry;
+    registry.listen(this);
+  }
+
+  /** The market that is due first; undefined where none is. */
+  due(now: number): Market | undefined {
+    for (let next = this.heap.peek(); next !== undefined && next.at <= now; next = this.heap.peek()) {
+      if (isPending(next)) return next.market;
+      this.heap.take();
+    }
+    return undefined;
+  }
+
+  /** Takes out the one that is due first. */
+  take(): void {
+    this.heap.take();
+  }
+
+  marketAdded(market: Market): void {
+    if (market.closesAt !== null) this.heap.add({ at: market.closesAt, market });
+  }
+
+  described(market: Market): void {
+    if (this.heap.size > 2 * this.registry.all().length + MAX_OLD_CLOSINGS) this.heap.keep(isPending);
+    this.marketAdded(market);
+  }
+
+  eventAdded(): void {}
+  statusChanged(): void {}
+  volumeChanged(): void {}
+}
+
+function isPending({ at, market }: Closing): boolean {
+  return market.closesAt === at && (canTrade(market) || isProposed(market));
+}

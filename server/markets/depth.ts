@@ -1,0 +1,462 @@
+/**
+ * One outcome's depth as of the last committed batch: a mirror of the engine's book that is read by price and by text.
+ * Levels lie in pages of 64 neighbouring prices, so that a change costs the same however many there are, and what is
+ * read best first needs no sorting. Pages come on first use and go back to what all books share when their last level
+ * is gone. A page keeps its levels' JSON until one of them changes.
+ */
+import { Side } from "../../engine/constants.ts";
+import { FULL_PRICE_BPS, MAX_PRICE_BPS, MIN_PRICE_BPS } from "../../engine/limits.ts";
+import { withIndex } from "../../engine/util/typed-arrays.ts";
+
+/** A level is [price in BPS, shares]; ladders of them come best first. */
+export type Level = [price: number, quantity: number];
+
+/**
+ * A page holds the quantities of 64 neighbouring prices, shares to buy or, below zero, to sell. Its state is one word:
+ *   bids 0..7 | asks 8..15 | the JSON of its bids is fresh 16 | of its asks 17
+ * A book's directory has the number of a page for each 64 prices, 0 where none of them has a level.
+ */
+const PAGE_BITS = 6;
+const PRICES_PER_PAGE = 1 << PAGE_BITS;
+const IN_PAGE_MASK = PRICES_PER_PAGE - 1;
+const PAGES = (MAX_PRICE_BPS >> PAGE_BITS) + 1;
+const ONE_BID = 1;
+const ONE_ASK = 1 << 8;
+const ASKS_SHIFT = 8;
+const COUNT_MASK = 0xff;
+const COUNTS_MASK = 0xffff;
+const BIDS_FRESH = 1 << 16;
+const ASKS_FRESH = 1 << 17;
+/** Pages and directories are made so many at a time. */
+const CHUNK_BITS = 8;
+const CHUNK_SIZE = 1 << CHUNK_BITS;
+const CHUNK_MASK = CHUNK_SIZE - 1;
+
+/** What `nextBid` and `nextAsk` answer where there is none. */
+const NO_BID = 0;
+const NO_ASK = FULL_PRICE_BPS;
+/** Ends the list of a book's changes. */
+const NO_CHANGE = -1;
+
+/** What the books of one registry share: the pages with their directories, and the changes of the batch at hand. */
+export class BookMemory {
+  /** By page, in chunks: the quantities. All are 0 when a page is given back, and so when it is taken. */
+  readonly quantities: Float64Array[] = [];
+  /** By page. */
+  states = new Int32Array(CHUNK_SIZE);
+  /** By page: levels as JSON, best first, joined by commas. */
+  private readonly bidsJson: string[] = [""];
+  private readonly asksJson: string[] = [""];
+  /** By directory, in chunks: its pages. */
+  readonly directories: Int32Array[] = [];
+  private readonly freePages: number[] = [];
+  private readonly freeDirectories: number[] = [];
+  /** Page 0 stands for none. */
+  private pageCount = 1;
+  private directoryCount = 0;
+  private changeCount = 0;
+  /** By change: its price, what stood there before it, and the book's next one. */
+  private prices = new Int32Array(1024);
+  private before = new Float64Array(1024);
+  private next = new Int32Array(1024);
+
+  takePage(): number {
+    const free = this.freePages.pop();
+    if (free !== undefined) return free;
+    const page = this.pageCount++;
+    this.quantities[page >> CHUNK_BITS] ??= new Float64Array(CHUNK_SIZE * PRICES_PER_PAGE);
+    this.states = withIndex(this.states, page);
+    this.bidsJson.push("");
+    this.asksJson.push("");
+    return page;
+  }
+
+  /** Takes a page without levels back. */
+  releasePage(page: number): void {
+    this.states[page] = 0;
+    this.bidsJson[page] = "";
+    this.asksJson[page] = "";
+    this.freePages.push(page);
+  }
+
+  takeDirectory(): number {
+    const free = this.freeDirectories.pop();
+    if (free !== undefined) return free;
+    const directory = this.directoryCount++;
+    this.directories[directory >> CHUNK_BITS] ??= new Int32Array(CHUNK_SIZE * PAGES);
+    return directory;
+  }
+
+  /** Takes a directory without pages back. */
+  releaseDirectory(directory: number): void {
+    this.freeDirectories.push(directory);
+  }
+
+  bidsOf(page: number): number {
+    return this.states[page]! & COUNT_MASK;
+  }
+
+  asksOf(page: number): number {
+    return (this.states[page]! >> ASKS_SHIFT) & COUNT_MASK;
+  }
+
+  /** All of a page's levels of a side. @param first the page's lowest price */
+  pageJson(page: number, first: number, side: Side): string {
+    const isBuy = side === Side.buy;
+    const texts = isBuy ? this.bidsJson : this.asksJson;
+    const fresh = isBuy ? BIDS_FRESH : ASKS_FRESH;
+    if ((this.states[page]! & fresh) === 0) {
+      texts[page] = this.makeJson(page, first, side, isBuy ? this.bidsOf(page) : this.asksOf(page));
+      this.states[page]! |= fresh;
+    }
+    return texts[page]!;
+  }
+
+  /** The first `count` of a page's levels of a side, which has as many. */
+  makeJson(page: number, first: number, side: Side, count: number): string {
+    const quantities = this.quantities[page >> CHUNK_BITS]!;
+    const start = (page & CHUNK_MASK) << PAGE_BITS;
+    const step = side === Side.buy ? -1 : 1;
+    // Joined, they are one flat string; added one by one they would be a tree that every answer had to walk.
+    const texts: string[] = [];
+    for (let at = side === Side.buy ? IN_PAGE_MASK : 0; texts.length < count; at += step) {
+      const shares = side === Side.buy ? quantities[start | at]! : -quantities[start | at]!;
+      if (shares > 0) texts.push(`[${first | at},${shares}]`);
+    }
+    return texts.join(",");
+  }
+
+  /** Notes a change, behind the book's last one; answers its number. */
+  addChange(price: number, before: number, last: number): number {
+    const change = this.changeCount++;
+    if (change === this.prices.length) this.growChanges(change);
+    this.prices[change] = price;
+    this.before[change] = before;
+    this.next[change] = NO_CHANGE;
+    if (last !== NO_CHANGE) this.next[last] = change;
+    return change;
+  }
+
+  priceOf(change: number): number {
+    return this.prices[change]!;
+  }
+
+  quantityBefore(change: number): number {
+    return this.before[change]!;
+  }
+
+  nextOf(change: number): number {
+    return this.next[change]!;
+  }
+
+  /** Forgets all changes. Every book has taken its own. */
+  clearChanges(): void {
+    this.changeCount = 0;
+  }
+
+  private growChanges(index: number): void {
+    this.prices = withIndex(this.prices, index);
+    this.before = withIndex(this.before, index);
+    this.next = withIndex(this.next, index);
+  }
+}
+
+export class Book {
+  sequence: number;
+  /** When the state that it has at this sequence was applied, in ms since the epoch. */
+  at: number;
+  private readonly memory: BookMemory;
+  /** The chunk that has the book's directory, and where in it; null while there is no level. */
+  private pages: Int32Array | null = null;
+  private directory = 0;
+  private base = 0;
+  private pageCount = 0;
+  /** No bid is above, no ask below: where a look for the best begins. */
+  private bidBound = NO_BID;
+  private askBound = NO_ASK;
+  private bidCount = 0;
+  private askCount = 0;
+  /** Some level of the side is not, or was in between not, what it was at the last `settle`. */
+  bidsMoved = false;
+  asksMoved = false;
+  /** Changes since `settle`, oldest first. */
+  private firstChange = NO_CHANGE;
+  private lastChange = NO_CHANGE;
+
+  constructor(memory: BookMemory, sequence: number, at: number) {
+    this.memory = memory;
+    this.sequence = sequence;
+    this.at = at;
+  }
+
+  /**
+   * Takes a level's new quantity; 0 empties the price whichever side had it. True for the first change since `settle`.
+   */
+  set(side: number, price: number, quantity: number): boolean {
+    const { memory } = this;
+    const now = side === Side.buy ? quantity : 0 - quantity;
+    let page = this.pageOf(price);
+    if (page === 0) {
+      if (now === 0) return false;
+      page = this.addPage(price);
+    }
+    const quantities = memory.quantities[page >> CHUNK_BITS]!;
+    const at = ((page & CHUNK_MASK) << PAGE_BITS) | (price & IN_PAGE_MASK);
+    const before = quantities[at]!;
+    if (now === before) return false;
+    quantities[at] = now;
+
+    if (before > 0 || now > 0) this.bidsMoved = true;
+    if (before < 0 || now < 0) this.asksMoved = true;
+    let state = memory.states[page]!;
+    if (before > 0) {
+      state = (state - ONE_BID) & ~BIDS_FRESH;
+      this.bidCount--;
+    } else if (before < 0) {
+      state = (state - ONE_ASK) & ~ASKS_FRESH;
+      this.askCount--;
+    }
+    if (now > 0) {
+      state = (state + ONE_BID) & ~BIDS_FRESH;
+      this.bidCount++;
+      if (price > this.bidBound) this.bidBound = price;
+    } else if (now < 0) {
+      state = (state + ONE_ASK) & ~ASKS_FRESH;
+      this.askCount++;
+      if (price < this.askBound) this.askBound = price;
+    }
+    memory.states[page] = state;
+    if ((state & COUNTS_MASK) === 0) this.removePage(price, page);
+
+    const isFirst = this.firstChange === NO_CHANGE;
+    this.lastChange = memory.addChange(price, before, this.lastChange);
+    if (isFirst) this.firstChange = this.lastChange;
+    return isFirst;
+  }
+
+  /** The page that has a price, 0 where there is none. */
+  private pageOf(price: number): number {
+    return this.pages === null ? 0 : this.pages[this.base + (price >> PAGE_BITS)]!;
+  }
+
+  private addPage(price: number): number {
+    const { memory } = this;
+    if (this.pages === null) {
+      this.directory = memory.takeDirectory();
+      this.pages = memory.directories[this.directory >> CHUNK_BITS]!;
+      this.base = (this.directory & CHUNK_MASK) * PAGES;
+    }
+    this.pageCount++;
+    const page = memory.takePage();
+    this.pages[this.base + (price >> PAGE_BITS)] = page;
+    return page;
+  }
+
+  private removePage(price: number, page: number): void {
+    this.memory.releasePage(page);
+    this.pages![this.base + (price >> PAGE_BITS)] = 0;
+    if (--this.pageCount > 0) return;
+    this.memory.releaseDirectory(this.directory);
+    this.pages = null;
+  }
+
+  // ---------------------------------------------------------------- the batch at hand
+
+  /** True when some level is not what it was at the last `settle`. */
+  hasMoved(): boolean {
+    const { memory, firstChange } = this;
+    if (firstChange === NO_CHANGE) return false;
+    if (memory.quantityBefore(firstChange) !== this.shares(memory.priceOf(firstChange))) return true;
+    // Several commits came together, and that level went back to what it was.
+    const { bids, asks } = this.changes();
+    return bids.length + asks.length > 0;
+  }
+
+  /** The levels that are not what they were at the last `settle`, best first; a price that changed sides is in both lists. */
+  changes(): { bids: Level[]; asks: Level[] } {
+    const { memory } = this;
+    const bids: Level[] = [];
+    const asks: Level[] = [];
+    const before = new Map<number, number>();
+    for (let change = this.firstChange; change !== NO_CHANGE; change = memory.nextOf(change)) {
+      const price = memory.priceOf(change);
+      if (!before.has(price)) before.set(price, memory.quantityBefore(change));
+    }
+    for (const [price, then] of before) {
+      const now = this.shares(price);
+      if (now === then) continue;
+      if (then > 0 || now > 0) bids.push([price, Math.max(now, 0)]);
+      if (then < 0 || now < 0) asks.push([price, Math.max(-now, 0)]);
+    }
+    return { bids: bids.sort((a, b) => b[0] - a[0]), asks: asks.sort((a, b) => a[0] - b[0]) };
+  }
+
+  /** What comes from now on is of the next batch. */
+  settle(): void {
+    this.firstChange = NO_CHANGE;
+    this.lastChange = NO_CHANGE;
+    this.bidsMoved = false;
+    this.asksMoved = false;
+  }
+
+  // ---------------------------------------------------------------- reading
+
+  get bestBid(): number | null {
+    const best = this.bestOf(Side.buy);
+    return best === NO_BID ? null : best;
+  }
+
+  get bestAsk(): number | null {
+    const best = this.bestOf(Side.sell);
+    return best === NO_ASK ? null : best;
+  }
+
+  /** How many levels the longer side has. */
+  get depth(): number {
+    return Math.max(this.bidCount, this.askCount);
+  }
+
+  /** The best price of a side; 0 to buy or 10000 to sell where there is none. */
+  bestOf(side: Side): number {
+    if (side === Side.buy) {
+      this.bidBound = this.nextBid(this.bidBound + 1);
+      return this.bidBound;
+    }
+    this.askBound = this.nextAsk(this.askBound - 1);
+    return this.askBound;
+  }
+
+  /** The price behind `price` on a side; 0 to buy or 10000 to sell where there is none. */
+  nextOf(side: Side, price: number): number {
+    return side === Side.buy ? this.nextBid(price) : this.nextAsk(price);
+  }
+
+  /** Shares at a price: to buy, or, below zero, to sell. */
+  shares(price: number): number {
+    const page = this.pageOf(price);
+    if (page === 0) return 0;
+    return this.memory.quantities[page >> CHUNK_BITS]![((page & CHUNK_MASK) << PAGE_BITS) | (price & IN_PAGE_MASK)]!;
+  }
+
+  /** The first levels of a side, as many as `depth`. */
+  levels(side: Side, depth: number): Level[] {
+    const levels: Level[] = [];
+    const end = endOf(side);
+    for (let price = this.bestOf(side); price !== end && levels.length < depth; price = this.nextOf(side, price)) {
+      levels.push([price, Math.abs(this.shares(price))]);
+    }
+    return levels;
+  }
+
+  /** The same as JSON text. */
+  levelsJson(side: Side, depth: number): string {
+    const { pages, base, memory } = this;
+    if (pages === null) return "[]";
+    const step = side === Side.buy ? -1 : 1;
+    const pieces: string[] = [];
+    let left = depth;
+    for (let i = this.bestOf(side) >> PAGE_BITS; i >= 0 && i < PAGES && left > 0; i += step) {
+      const count = side === Side.buy ? memory.bidsOf(pages[base + i]!) : memory.asksOf(pages[base + i]!);
+      if (count === 0) continue;
+      const first = i << PAGE_BITS;
+      const page = pages[base + i]!;
+      pieces.push(count <= left ? memory.pageJson(page, first, side) : memory.makeJson(page, first, side, left));
+      left -= count;
+    }
+    return `[${pieces.join(",")}]`;
+  }
+
+  private nextBid(price: number): number {
+    const { pages, base, memory } = this;
+    if (pages === null) return NO_BID;
+    let from = (price - 1) & IN_PAGE_MASK;
+    for (let i = (price - 1) >> PAGE_BITS; i >= 0; i--, from = IN_PAGE_MASK) {
+      const page = pages[base + i]!;
+      if (page === 0 || memory.bidsOf(page) === 0) continue;
+      const quantities = memory.quantities[page >> CHUNK_BITS]!;
+      const start = (page & CHUNK_MASK) << PAGE_BITS;
+      for (let at = from; at >= 0; at--) if (quantities[start | at]! > 0) return (i << PAGE_BITS) | at;
+    }
+    return NO_BID;
+  }
+
+  private nextAsk(price: number): number {
+    const { pages, base, memory } = this;
+    if (pages === null) return NO_ASK;
+    let from = (price + 1) & IN_PAGE_MASK;
+    for (let i = (price + 1) >> PAGE_BITS; i < PAGES; i++, from = 0) {
+      const page = pages[base + i]!;
+      if (page === 0 || memory.asksOf(page) === 0) continue;
+      const quantities = memory.quantities[page >> CHUNK_BITS]!;
+      const start = (page & CHUNK_MASK) << PAGE_BITS;
+      for (let at = from; at < PRICES_PER_PAGE; at++) if (quantities[start | at]! < 0) return (i << PAGE_BITS) | at;
+    }
+    return NO_ASK;
+  }
+}
+
+function endOf(side: Side): number {
+  return side === Side.buy ? NO_BID : NO_ASK;
+}
+
+/**
+ * What mint (to sell) or merge (to buy) offers on an outcome: each step takes the best of every other outcome's book,
+ * bids to mint and asks to merge, and the smallest quantity among them.
+ * @param others the books of the market's other outcomes, null where one was never used
+ * @param depth levels at most
+ */
+export function impliedLevels(others: readonly (Book | null)[], side: Side, depth: number): Level[] {
+  const taken = side === Side.sell ? Side.buy : Side.sell;
+  const end = endOf(taken);
+  const prices = others.map((book) => book?.bestOf(taken) ?? end);
+  if (prices.includes(end)) return [];
+  const left = others.map((book, i) => Math.abs(book!.shares(prices[i]!)));
+  const levels: Level[] = [];
+  let sum = 0;
+  for (const price of prices) sum += price;
+  for (;;) {
+    let price = FULL_PRICE_BPS - sum;
+    // The bids of three and more outcomes can pass 10000: a share costs 1 at least, but none is sold below that.
+    if (price < MIN_PRICE_BPS) {
+      if (side === Side.buy) return levels;
+      price = MIN_PRICE_BPS;
+    }
+    let quantity = left[0]!;
+    for (let i = 1; i < left.length; i++) if (left[i]! < quantity) quantity = left[i]!;
+    const last = levels.at(-1);
+    if (last?.[0] === price) last[1] += quantity;
+    else if (levels.length === depth) return levels;
+    else levels.push([price, quantity]);
+    for (let i = 0; i < others.length; i++) {
+      left[i]! -= quantity;
+      if (left[i] !== 0) continue;
+      const next = others[i]!.nextOf(taken, prices[i]!);
+      if (next === end) return levels;
+      sum += next - prices[i]!;
+      prices[i] = next;
+      left[i] = Math.abs(others[i]!.shares(next));
+    }
+  }
+}
+
+/** Adds two ladders of one side, best first, into as many levels as `depth`. */
+export function addLevels(
+  a: readonly Level[],
+  b: readonly Level[],
+  side: Side,
+  depth: number = MAX_PRICE_BPS,
+): Level[] {
+  const levels: Level[] = [];
+  let i = 0;
+  let j = 0;
+  while ((i < a.length || j < b.length) && levels.length < depth) {
+    const ours = a[i]?.[0] ?? endOf(side);
+    const theirs = b[j]?.[0] ?? endOf(side);
+    const price = side === Side.buy ? Math.max(ours, theirs) : Math.min(ours, theirs);
+    let quantity = 0;
+    if (ours === price) quantity += a[i++]![1];
+    if (theirs === price) quantity += b[j++]![1];
+    levels.push([price, quantity]);
+  }
+  return levels;
+}

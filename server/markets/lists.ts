@@ -1,0 +1,186 @@
+/**
+ * The public lists of markets and events by cursor: filters, search, sorts, pages, from the gateway's memory. A read is
+ * a walk through numbers in typed arrays; at most MAX_MOVED_PER_READ of them are put in another place before it. A volume
+ * never falls, so that paging by it never shows a thing twice; what is traded meanwhile can rise past the page that is
+ * being read, and is then found further in front.
+ */
+import type { Static } from "typebox";
+import { MARKET_STATUSES } from "../../engine/constants.ts";
+import type { Ledger } from "../../engine/ledger.ts";
+import { DEFAULT_PAGE_LIMIT, MAX_LISTED_EVENT_MARKETS, MAX_LISTED_IDS } from "../../engine/limits.ts";
+import type { EventRow } from "../../engine/projection/load.ts";
+import { badRequest } from "../errors.ts";
+import { Listing } from "../http/paging.ts";
+import type * as S from "../http/schemas.ts";
+import type { Turns } from "../util/time-slicer.ts";
+import type { Market, MarketRegistry, RegistryListener } from "./registry.ts";
+import { Found, type MarketSearch } from "./search.ts";
+import { Column, fits, type IdFilter, Order } from "./sort-order.ts";
+import { eventView, marketView, marketVolume } from "./views.ts";
+
+type MarketsQuery = Static<typeof S.MarketsQuery>;
+type EventsQuery = Static<typeof S.MarketEventsQuery>;
+
+/** The sorts of one list. */
+interface Sorts {
+  readonly created_at: Order;
+  readonly volume: Order;
+  readonly closes_at: Order;
+}
+
+/** Soonest first; what has no end comes last. */
+const endKey = (closesAt: number | null): number => -(closesAt ?? Number.MAX_SAFE_INTEGER);
+
+function sortsOf(volumeOf: (id: number) => number, closesAt: (id: number) => number | null): Sorts {
+  return {
+    created_at: new Order({ keyOf: (id) => id }),
+    volume: new Order({ keyOf: volumeOf }),
+    closes_at: new Order({ keyOf: (id) => endKey(closesAt(id)) }),
+  };
+}
+
+export class MarketLists implements RegistryListener {
+  private readonly registry: MarketRegistry;
+  private readonly ledger: Ledger;
+  private readonly search: MarketSearch;
+  private readonly turns: Turns;
+  private readonly marketSorts: Sorts;
+  private readonly eventSorts: Sorts;
+  private readonly status = new Column();
+  private readonly marketCategory = new Column();
+  private readonly eventCategory = new Column();
+
+  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, turns: Turns) {
+    this.registry = registry;
+    this.ledger = ledger;
+    this.search = search;
+    this.turns = turns;
+    this.marketSorts = sortsOf(
+      (id) => marketVolume(registry.get(id)!),
+      (id) => registry.get(id)!.closesAt,
+    );
+    this.eventSorts = sortsOf(
+      (id) => registry.marketsOf(id).reduce((sum, market) => sum + marketVolume(market), 0),
+      (id) => registry.event(id)!.closesAt,
+    );
+    registry.listen(this);
+  }
+
+  // ---------------------------------------------------------------- what changes
+
+  marketAdded(market: Market): void {
+    for (const order of Object.values(this.marketSorts)) order.mark(market.id);
+    this.marketCategory.set(market.id, market.category);
+    this.statusChanged(market);
+    this.volumeChanged(market);
+  }
+
+  eventAdded({ id, category }: EventRow): void {
+    for (const order of Object.values(this.eventSorts)) order.mark(id);
+    this.eventCategory.set(id, category);
+  }
+
+  statusChanged({ id, status }: Market): void {
+    this.status.set(id, status);
+  }
+
+  described({ id, category }: Market): void {
+    this.marketSorts.closes_at.mark(id);
+    this.marketCategory.set(id, category);
+  }
+
+  volumeChanged({ id, eventId }: Market): void {
+    this.marketSorts.volume.mark(id);
+    if (eventId !== null) this.eventSorts.volume.mark(eventId);
+  }
+
+  /** Sorts every list, so that whoever asks first needn't wait for it. */
+  warmUp(): void {
+    for (const sorts of [this.marketSorts, this.eventSorts]) {
+      for (const order of Object.values(sorts)) order.renew(Number.MAX_SAFE_INTEGER);
+    }
+  }
+
+  // ---------------------------------------------------------------- reading
+
+  markets(query: MarketsQuery, now: number): string | Promise<string> {
+    const { status = "open", category, event_id, q } = query;
+    const sort = (query.sort ?? "created_at") as keyof Sorts;
+    const ids = query.ids === undefined ? undefined : readIds(query.ids);
+    const listing = new Listing("/markets", { status, category, event_id, q, sort, ids });
+    const read = (found: readonly Found[]): string | Promise<string> => {
+      const filters: IdFilter[] = [...found];
+      if (status !== ALL) {
+        const statuses = status.split(",").map((name) => MARKET_STATUSES.indexOf(name as never));
+        filters.push(this.status.havingOneOf(statuses));
+      }
+      if (ids !== undefined) filters.push(Found.of(ids.flatMap((id) => this.registry.get(id) ?? [])));
+      if (category !== undefined) filters.push(this.marketCategory.having(category));
+      if (event_id !== undefined) filters.push(Found.of(this.registry.marketsOf(event_id)));
+      return page(this.turns, this.marketSorts[sort], listing, filters, query, (id) => {
+        return JSON.stringify(marketView(this.registry.get(id)!, this.registry, this.ledger, now));
+      });
+    };
+    return q === undefined ? read([]) : this.search.find("markets", q).then((found) => read([found]));
+  }
+
+  events(query: EventsQuery, now: number): string | Promise<string> {
+    const { category, q } = query;
+    const sort = (query.sort ?? "created_at") as keyof Sorts;
+    const listing = new Listing("/events", { category, q, sort });
+    const read = (found: readonly Found[]): string | Promise<string> => {
+      const filters: IdFilter[] = [...found];
+      if (category !== undefined) filters.push(this.eventCategory.having(category));
+      return page(this.turns, this.eventSorts[sort], listing, filters, query, (id) => {
+        return JSON.stringify(
+          eventView(this.registry.event(id)!, this.registry, this.ledger, now, MAX_LISTED_EVENT_MARKETS),
+        );
+      });
+    };
+    return q === undefined ? read([]) : this.search.find("events", q).then((found) => read([found]));
+  }
+}
+
+/** In the place of a state: any. */
+const ALL = "all";
+
+/** @param text ids with commas between, as the schema lets them through @throws ApiError 40000 */
+function readIds(text: string): number[] {
+  const ids = text.split(",").map(Number);
+  if (ids.length > MAX_LISTED_IDS) throw badRequest(`ids: at most ${MAX_LISTED_IDS}`);
+  return ids;
+}
+
+/** One page of an order: what fits the filters, from the cursor on. @throws ApiError 40000 */
+function page(
+  turns: Turns,
+  order: Order,
+  listing: Listing,
+  filters: readonly IdFilter[],
+  query: { limit?: number; cursor?: string },
+  text: (id: number) => string,
+): string | Promise<string> {
+  const { limit = DEFAULT_PAGE_LIMIT, cursor } = query;
+  order.renew();
+  const { ids, keys, size } = order;
+  let place = 0;
+  if (cursor !== undefined) {
+    const [key, id] = listing.keys(cursor, 2) as [number, number];
+    place = order.placeOf(key, id);
+    if (place < size && keys[place] === key && ids[place] === id) place++;
+  }
+  const shown: number[] = [];
+  let last = 0;
+  let next = "null";
+  for (; place < size; place++) {
+    const id = ids[place]!;
+    if (!fits(id, filters)) continue;
+    if (shown.length === limit) {
+      next = `"${listing.cursor(keys[last]!, ids[last]!)}"`;
+      break;
+    }
+    shown.push(id);
+    last = place;
+  }
+  return turns.write(shown, text, (items) => `{"items":[${items}],"next_cursor":${next}}`);
+}

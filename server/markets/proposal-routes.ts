@@ -1,0 +1,52 @@
+/** Users' routes of proposals: markets that they would have opened. */
+import type { Static } from "typebox";
+import { ownList, page } from "../accounts/routes.ts";
+import { type Route, route } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { contextOf } from "../operators/audit.ts";
+import type { MarketAdminRouteContext } from "./admin-routes.ts";
+import type { MarketTexts } from "./catalog.ts";
+import * as MS from "./schemas.ts";
+import { decisionView, marketView } from "./views.ts";
+
+export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteContext): Route[] {
+  const { registry, ledger } = exchange;
+  return [
+    route({
+      method: "POST",
+      path: "/markets/proposals",
+      summary: "Propose a market; an operator decides",
+      scope: "markets:propose",
+      minTier: 1,
+      body: MS.NewMarket,
+      response: S.MarketSchema,
+      status: 201,
+      async handler(request) {
+        const market = await catalog.propose(request.principal!, readTexts(request.body), contextOf(request));
+        return JSON.stringify(marketView(market, registry, ledger, request.now));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/markets/proposals",
+      summary: "The caller's proposals of every state, newest first, and how they were decided",
+      scope: "markets:propose",
+      query: S.PageQuery,
+      response: MS.Proposals,
+      handler({ principal, query, now }) {
+        const listing = ownList("/markets/proposals", principal!);
+        return page(listing, registry.proposalsOf(principal!.userId), query, (market) => {
+          return { market: marketView(market, registry, ledger, now), decision: decisionView(market) };
+        });
+      },
+    }),
+  ];
+}
+
+/** @param body as MS.NewMarket has let it through */
+export function readTexts(body: unknown): MarketTexts {
+  const given = body as Static<typeof MS.NewMarket>;
+  const { question, outcomes, description = null, category = null, slug = null } = given;
+  const { closes_at: closesAt = null, event_id: eventId = null } = given;
+  return { question, outcomes, description, category, slug, closesAt, eventId };
+}

@@ -1,0 +1,393 @@
+/**
+ * Markets, events and what the public sees of their trading: order books per outcome, last prices, volumes.
+ * Applies committed engine events only, so nothing here is ever ahead of the database. Owned by the gateway thread.
+ */
+import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
+import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../../engine/limits.ts";
+import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load.ts";
+import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
+import type { Trade } from "../trading/order-json.ts";
+import { Book, BookMemory, type Level } from "./depth.ts";
+import { ImpliedBooks } from "./implied-books.ts";
+import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
+import { TextCache } from "./text-cache.ts";
+
+export type { Level };
+
+export interface Market {
+  readonly id: number;
+  readonly slug: string;
+  readonly question: string;
+  /** Changed by the registry's `describe` alone: lists and searches must hear of it. */
+  readonly description: string | null;
+  readonly category: string | null;
+  readonly closesAt: number | null;
+  readonly eventId: number | null;
+  /** Changed by the registry's `setStatus` alone: lists by status must hear of it. */
+  readonly status: number;
+  opensAt: number | null;
+  readonly createdAt: number;
+  /** The user whose proposal it was. */
+  readonly proposedBy: number | null;
+  /** How the proposal was decided. */
+  decision: { readonly note: string | null; readonly at: number } | null;
+  /** How it ended: BPS of each outcome. */
+  resolution: { readonly payouts: readonly number[]; readonly note: string | null; readonly at: number } | null;
+  /** Its holders are being paid: nothing may move its shares. */
+  isSettling: boolean;
+  readonly firstOutcomeId: number;
+  readonly outcomes: readonly Outcome[];
+  /** Shares by the hour that began at `hour * 3600000`, for the volume of the last 24 hours. */
+  hourly: Map<number, number> | null;
+  /** Of `trade.created`; starts where the match counter stood, so that it never falls back over a restart. */
+  tradeSequence: number;
+  /** Where its latest trade is among the recent ones. */
+  newestTrade: number;
+  /** Rises whenever one of its books changes, and when that was last applied; at first when it was loaded or made. */
+  booksVersion: number;
+  booksAt: number;
+  readonly addedAt: number;
+  /** Someone is told of its trades: only then are the messages made. */
+  isWatched: boolean;
+  /** Outcomes whose tickers, and whose implied books, somebody is told of. */
+  tickers: number;
+  impliedFollowers: number;
+}
+
+export interface Outcome {
+  readonly id: number;
+  readonly name: string;
+  lastPrice: number | null;
+  volume: number;
+  book: Book | null;
+  /** Someone is told of its book's changes: only then are they listed. */
+  isWatched: boolean;
+  ticker: TickerState;
+}
+
+/** Whether somebody is told of an outcome's best prices, last price and volume, and of all that they are by now. */
+export const TickerState = { unwatched: 0, told: 1, changed: 2 } as const;
+export type TickerState = (typeof TickerState)[keyof typeof TickerState];
+
+/** Keeps lists of markets and events. Of each trade of the exchange it is told by `volumeChanged`: that must be quick. */
+export interface RegistryListener {
+  marketAdded(market: Market): void;
+  eventAdded(event: EventRow): void;
+  statusChanged(market: Market): void;
+  /** Its texts or its end are others now. */
+  described(market: Market): void;
+  volumeChanged(market: Market): void;
+}
+
+const HOUR_MS = 3_600_000;
+const HOURS_A_DAY = 24;
+
+export class MarketRegistry {
+  private readonly inOrder: Market[] = [];
+  /** By id, and by outcome id: ids are dense, and an order looks up both. */
+  private readonly byId: (Market | undefined)[] = [];
+  private readonly byOutcome: (Market | undefined)[] = [];
+  private readonly bySlug = new Map<string, Market>();
+  private readonly events = new Map<number, EventRow>();
+  private readonly eventsInOrder: EventRow[] = [];
+  private readonly eventBySlug = new Map<string, EventRow>();
+  private readonly marketsOfEvent = new Map<number, Market[]>();
+  private readonly proposalsOfUser = new Map<number, Market[]>();
+  private readonly firstBookSequence: number;
+  private readonly firstTradeSequence: number;
+  private readonly listeners: RegistryListener[] = [];
+  /** Proposals that wait for a decision. */
+  private readonly waiting = new Set<Market>();
+  /** Rises whenever what a search looks through has changed. */
+  textsVersion = 0;
+  /** By outcome: where it was ever used. */
+  private readonly books: (Book | undefined)[] = [];
+  /** Outcomes whose books have changes of the batch at hand. */
+  private readonly changedBooks: number[] = [];
+  private changedTickers: Outcome[] = [];
+  private readonly bookMemory = new BookMemory();
+  readonly implied = new ImpliedBooks(() => this.firstBookSequence);
+  readonly bookTexts = new TextCache(MAX_BOOK_TEXT_LENGTH);
+  readonly recentTrades = new RecentTrades(MAX_RECENT_TRADES);
+
+  /**
+   * @param firstBookSequence the database's commit counter at start: a book moves at most once a commit, so its
+   *   sequence never falls back over a restart
+   * @param firstTradeSequence the fill counter at start, for the same reason
+   */
+  constructor(firstBookSequence: number, firstTradeSequence: number) {
+    this.firstBookSequence = firstBookSequence;
+    this.firstTradeSequence = firstTradeSequence;
+  }
+
+  addEvent(event: EventRow): void {
+    this.events.set(event.id, event);
+    this.eventsInOrder.push(event);
+    this.eventBySlug.set(event.slug, event);
+    this.textsVersion++;
+    for (const listener of this.listeners) listener.eventAdded(event);
+  }
+
+  add(row: MarketRow, outcomes: readonly OutcomeRow[]): Market {
+    const now = Date.now();
+    const market: Market = {
+      id: row.id,
+      slug: row.slug,
+      question: row.question,
+      description: row.description,
+      category: row.category,
+      eventId: row.eventId,
+      status: row.status,
+      opensAt: row.opensAt,
+      closesAt: row.closesAt,
+      createdAt: row.createdAt,
+      proposedBy: row.proposedBy,
+      decision: row.decidedAt === null ? null : { note: row.decisionNote, at: row.decidedAt },
+      resolution:
+        row.resolvedAt === null
+          ? null
+          : { payouts: outcomes.map(({ payout }) => payout!), note: row.resolutionNote, at: row.resolvedAt },
+      isSettling: false,
+      firstOutcomeId: row.firstOutcomeId,
+      outcomes: outcomes.map(({ id, name, lastPrice, volume }) => {
+        return { id, name, lastPrice, volume, book: null, isWatched: false, ticker: TickerState.unwatched };
+      }),
+      hourly: null,
+      tradeSequence: this.firstTradeSequence,
+      newestTrade: outcomes.every(({ lastPrice }) => lastPrice === null) ? NO_TRADE : OLD_TRADES,
+      booksVersion: 0,
+      booksAt: now,
+      addedAt: now,
+      isWatched: false,
+      tickers: 0,
+      impliedFollowers: 0,
+    };
+    this.inOrder.push(market);
+    this.textsVersion++;
+    this.byId[market.id] = market;
+    this.bySlug.set(market.slug, market);
+    if (market.status !== MarketStatus.rejected) {
+      for (const outcome of market.outcomes) this.byOutcome[outcome.id] = market;
+    }
+    if (market.eventId !== null) addTo(this.marketsOfEvent, market.eventId, market);
+    if (isProposed(market)) this.waiting.add(market);
+    if (market.proposedBy !== null) addTo(this.proposalsOfUser, market.proposedBy, market);
+    for (const listener of this.listeners) listener.marketAdded(market);
+    return market;
+  }
+
+  /** Tells of all markets and events that there are, and of every change to come. */
+  listen(listener: RegistryListener): void {
+    for (const event of this.eventsInOrder) listener.eventAdded(event);
+    for (const market of this.inOrder) listener.marketAdded(market);
+    this.listeners.push(listener);
+  }
+
+  setStatus(market: Market, status: number): void {
+    this.waiting.delete(market);
+    (market as { status: number }).status = status;
+    for (const listener of this.listeners) listener.statusChanged(market);
+  }
+
+  /** A proposal is refused: its outcomes have other ids, and those that they had may be another market's. */
+  refuse(market: Market, decision: NonNullable<Market["decision"]>): void {
+    market.outcomes.forEach((outcome, position) => {
+      delete this.byOutcome[outcome.id];
+      (outcome as { id: number }).id = refusedOutcomeId(market.id) + position;
+    });
+    (market as { firstOutcomeId: number }).firstOutcomeId = refusedOutcomeId(market.id);
+    market.decision = decision;
+    // Proposals, and what became of the refused ones, are found by their status and told to nobody.
+    this.setStatus(market, MarketStatus.rejected);
+  }
+
+  /** Proposals that wait for a decision, oldest first. */
+  waitingProposals(): ReadonlySet<Market> {
+    return this.waiting;
+  }
+
+  /** Other texts, another end. */
+  describe(market: Market, changes: Pick<Market, "description" | "category" | "closesAt">): void {
+    Object.assign(market, changes);
+    this.textsVersion++;
+    for (const listener of this.listeners) listener.described(market);
+  }
+
+  get(id: number): Market | undefined {
+    return this.byId[id];
+  }
+
+  findBySlug(slug: string): Market | undefined {
+    return this.bySlug.get(slug);
+  }
+
+  ofOutcome(outcomeId: number): Market | undefined {
+    return this.byOutcome[outcomeId];
+  }
+
+  outcome(outcomeId: number): Outcome | undefined {
+    const market = this.byOutcome[outcomeId];
+    return market?.outcomes[outcomeId - market.firstOutcomeId];
+  }
+
+  /** Every market, in the order of their ids, which is the order in which they were made. */
+  all(): readonly Market[] {
+    return this.inOrder;
+  }
+
+  /** Every event, in the order of their ids. */
+  allEvents(): readonly EventRow[] {
+    return this.eventsInOrder;
+  }
+
+  event(id: number): EventRow | undefined {
+    return this.events.get(id);
+  }
+
+  findEvent(slug: string): EventRow | undefined {
+    return this.eventBySlug.get(slug);
+  }
+
+  eventId(slug: string): number | null {
+    return this.eventBySlug.get(slug)?.id ?? null;
+  }
+
+  marketsOf(eventId: number): readonly Market[] {
+    return this.marketsOfEvent.get(eventId) ?? [];
+  }
+
+  /** What the user proposed, oldest first, whatever became of it. */
+  proposalsOf(userId: number): readonly Market[] {
+    return this.proposalsOfUser.get(userId) ?? [];
+  }
+
+  /** A level's new quantity, from a committed event. */
+  setLevel(outcomeId: number, side: number, price: number, quantity: number): void {
+    const book = this.books[outcomeId] ?? this.addBook(outcomeId);
+    if (book.set(side, price, quantity)) this.changedBooks.push(outcomeId);
+  }
+
+  private addBook(outcomeId: number): Book {
+    const book = new Book(this.bookMemory, this.firstBookSequence, this.byOutcome[outcomeId]!.addedAt);
+    this.books[outcomeId] = book;
+    this.outcome(outcomeId)!.book = book;
+    return book;
+  }
+
+  /**
+   * Moves the sequence of each book that changed, and calls back for those that are watched; once a committed batch.
+   * @param now of the timeline, ms
+   */
+  drainChanges(now: number, each: (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]) => void): void {
+    if (this.changedBooks.length === 0) return;
+    for (const outcomeId of this.changedBooks) {
+      const book = this.books[outcomeId]!;
+      if (book.hasMoved()) {
+        book.sequence++;
+        book.at = now;
+        const market = this.byOutcome[outcomeId]!;
+        market.booksVersion++;
+        market.booksAt = now;
+        const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
+        // What is implied in the others may have moved too.
+        if (market.tickers > 0) for (const each of market.outcomes) this.touchTicker(each);
+        if (market.impliedFollowers > 0) this.implied.moved(market, outcome, book.bidsMoved, book.asksMoved);
+        if (outcome.isWatched) {
+          const { bids, asks } = book.changes();
+          each(outcome, book.sequence, bids, asks);
+        }
+      }
+      book.settle();
+    }
+    this.changedBooks.length = 0;
+    this.bookMemory.clearChanges();
+  }
+
+  private touchTicker(outcome: Outcome): void {
+    if (outcome.ticker !== TickerState.told) return;
+    outcome.ticker = TickerState.changed;
+    this.changedTickers.push(outcome);
+  }
+
+  /** The outcomes whose watched tickers may have changed since the last call. */
+  takeChangedTickers(): readonly Outcome[] {
+    const changed = this.changedTickers;
+    this.changedTickers = [];
+    for (const outcome of changed) if (outcome.ticker === TickerState.changed) outcome.ticker = TickerState.told;
+    return changed;
+  }
+
+  /**
+   * Lets every book start from the first sequence once it is rebuilt: rebuilding moves books without a commit, so that
+   * the next start could fall behind what it added.
+   */
+  startSequences(): void {
+    for (const market of this.all()) {
+      for (const { book } of market.outcomes) if (book !== null) book.sequence = this.firstBookSequence;
+    }
+    this.implied.clear();
+    this.bookTexts.clear();
+  }
+
+  bookSequence(outcome: Outcome): number {
+    return outcome.book?.sequence ?? this.firstBookSequence;
+  }
+
+  /** Takes a match into last price, volume and the recent trades; answers the market. */
+  recordTrade(trade: Trade): Market {
+    const { outcomeId, price, quantity, at } = trade;
+    const market = this.byOutcome[outcomeId]!;
+    const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
+    outcome.lastPrice = price;
+    outcome.volume += quantity;
+    this.touchTicker(outcome);
+    this.addHourlyVolume(market, at, quantity);
+    market.newestTrade = this.recentTrades.add(market.newestTrade, trade);
+    return market;
+  }
+
+  addHourlyVolume(market: Market, at: number, quantity: number): void {
+    const hour = Math.floor(at / HOUR_MS);
+    market.hourly ??= new Map();
+    market.hourly.set(hour, (market.hourly.get(hour) ?? 0) + quantity);
+    for (const old of market.hourly.keys()) if (old <= hour - HOURS_A_DAY) market.hourly.delete(old);
+    for (const listener of this.listeners) listener.volumeChanged(market);
+  }
+
+  /** Shares traded in the last 24 hours, to the hour. */
+  dayVolume(market: Market, now: number): number {
+    if (market.hourly === null) return 0;
+    const oldest = Math.floor(now / HOUR_MS) - HOURS_A_DAY;
+    let volume = 0;
+    for (const [hour, quantity] of market.hourly) if (hour > oldest) volume += quantity;
+    return volume;
+  }
+}
+
+function addTo(lists: Map<number, Market[]>, key: number, market: Market): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [market]);
+  else list.push(market);
+}
+
+export function marketStatusName(market: Market): string {
+  return MARKET_STATUSES[market.status]!;
+}
+
+export function isTradable(market: Market): boolean {
+  return market.status === MarketStatus.open;
+}
+
+/** It may have orders: it is open or halted. */
+export function canTrade({ status }: Market): boolean {
+  return status === MarketStatus.open || status === MarketStatus.halted;
+}
+
+export function isProposed(market: Market): boolean {
+  return market.status === MarketStatus.proposed;
+}
+
+/** Its time is over: nothing trades in it, even where its closing isn't on record yet. */
+export function isPastEnd({ closesAt }: Market, now: number): boolean {
+  return closesAt !== null && closesAt <= now;
+}

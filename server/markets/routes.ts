@@ -1,0 +1,187 @@
+/** The public routes of market data: markets, events, trades, order books, the feed. */
+import type { Static } from "typebox";
+import { CANDLE_MINUTES } from "../../engine/constants.ts";
+import { DEFAULT_CANDLES, MAX_CANDLES } from "../../engine/limits.ts";
+import { badRequest, notFound } from "../errors.ts";
+import { checkSpan, Listing } from "../http/paging.ts";
+import { pathId, type Route, route } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { type History, historyPage } from "../queries/history.ts";
+import type { Exchange } from "../trading/exchange.ts";
+import { type BookView, bookJson, marketBooksJson } from "./book-json.ts";
+import type { MarketFeed } from "./feed.ts";
+import type { MarketLists } from "./lists.ts";
+import type { Market, MarketRegistry } from "./registry.ts";
+import { eventView, marketView } from "./views.ts";
+
+/** Whom no messages are for: what waits for them waits for commits only. */
+const NOBODY = 0;
+
+const MINUTE_MS = 60_000;
+
+export interface MarketRouteContext {
+  readonly exchange: Exchange;
+  readonly history: History;
+  readonly lists: MarketLists;
+  readonly feed: MarketFeed;
+}
+
+export function createMarketRoutes({ exchange, history, lists, feed }: MarketRouteContext): Route[] {
+  const { registry, ledger } = exchange;
+  const findMarket = (text: string): Market => marketNamed(registry, text);
+  return [
+    route({
+      method: "GET",
+      path: "/markets",
+      summary: "Markets, the open ones by default, newest first",
+      query: S.MarketsQuery,
+      response: S.pageOf(S.MarketSchema),
+      handler({ query, now }) {
+        return lists.markets(query as Static<typeof S.MarketsQuery>, now);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/markets/:id",
+      summary: "A market by id or slug",
+      response: S.MarketSchema,
+      handler: ({ params, now }) => JSON.stringify(marketView(findMarket(params[0]), registry, ledger, now)),
+    }),
+    route({
+      method: "GET",
+      path: "/markets/:id/trades",
+      summary: "A market's trades, newest first: one per match, from the taker's side",
+      query: S.TradesQuery,
+      response: S.pageOf(S.Trade),
+      handler({ params, query, address }) {
+        const { outcome_id: outcomeId, from, to, ...page } = query as Static<typeof S.TradesQuery>;
+        checkSpan(query as Static<typeof S.TradesQuery>);
+        const market = findMarket(params[0]);
+        if (outcomeId !== undefined && market.outcomes[outcomeId - market.firstOutcomeId] === undefined) {
+          throw badRequest("outcome_id: not an outcome of this market");
+        }
+        const { id: marketId, newestTrade } = market;
+        const filters = { outcomeId, from, to };
+        const listing = new Listing("/markets/:id/trades", { marketId, ...filters });
+        const { before, limit } = listing.page(page);
+        const below = page.cursor === undefined ? null : before;
+        const recent = registry.recentTrades.page(marketId, newestTrade, below, limit, filters);
+        if (recent !== null) return listing.json(recent.items, recent.next);
+        const found = history.trades(address.client, { marketId, before, limit, ...filters });
+        return storedTrades(exchange, historyPage(listing, found));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/markets/:id/candles",
+      summary: "Candles of one outcome (the first by default), in UTC: open, high, low, close and volume of its trades",
+      query: S.CandlesQuery,
+      response: S.Candles,
+      handler: ({ params, query, now, address }) =>
+        candles(history, address.client, findMarket(params[0]), query as CandlesQuery, now),
+    }),
+    route({
+      method: "GET",
+      path: "/markets/:id/orderbook",
+      summary: "The order books of all outcomes of a market",
+      query: S.BookQuery,
+      response: S.MarketBook,
+      handler: ({ params, query }) => marketBooksJson(registry, findMarket(params[0]), query as BookView),
+    }),
+    route({
+      method: "GET",
+      path: "/orderbook/:market_id/:outcome_id",
+      summary: "The order book of one outcome",
+      query: S.BookQuery,
+      response: S.OutcomeBook,
+      handler({ params, query }) {
+        const market = findMarket(params[0]);
+        const outcome = market.outcomes[pathId(params[1], "outcome") - market.firstOutcomeId];
+        if (outcome === undefined) throw notFound("outcome");
+        return bookJson(registry, market, outcome, query as BookView);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/events",
+      summary: "Events with their markets, newest first",
+      query: S.MarketEventsQuery,
+      response: S.pageOf(S.EventSchema),
+      handler({ query, now }) {
+        return lists.events(query as Static<typeof S.MarketEventsQuery>, now);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/events/:id",
+      summary: "An event by id or slug, with its markets",
+      response: S.EventSchema,
+      handler({ params, now }) {
+        const event = registry.findEvent(params[0]) ?? registry.event(pathId(params[0], "event"));
+        if (event === undefined) throw notFound("event");
+        return JSON.stringify(eventView(event, registry, ledger, now));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/feed",
+      summary: "Open markets, and events that have one, in one list, by the volume of the last 24 hours",
+      query: S.FeedQuery,
+      response: S.Feed,
+      handler({ query, now }) {
+        return feed.read(query as Static<typeof S.FeedQuery>, now);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/time",
+      summary: "The server's clock",
+      response: S.Now,
+      rateClass: "default",
+      handler: ({ now }) => `{"now":${now}}`,
+    }),
+  ];
+}
+
+/** The market that a path names by id or slug. @throws ApiError 4040 */
+export function marketNamed(registry: MarketRegistry, text: string): Market {
+  const market = registry.findBySlug(text) ?? registry.get(pathId(text, "market"));
+  if (market === undefined) throw notFound("market");
+  return market;
+}
+
+/**
+ * A page of the database, given when memory has caught up with it: the next page, or the same again, may come of memory,
+ * and must not lack what this one shows.
+ */
+async function storedTrades({ reads }: Exchange, page: Promise<string>): Promise<string> {
+  const text = await page;
+  await reads.committed(NOBODY);
+  return text;
+}
+
+type CandlesQuery = Static<typeof S.CandlesQuery>;
+
+/** The intervals that overlap `from` to `to`; none is later than now. */
+async function candles(
+  history: History,
+  address: string,
+  market: Market,
+  query: CandlesQuery,
+  now: number,
+): Promise<string> {
+  const { outcome_id: outcomeId = market.firstOutcomeId, interval = "1m", to = now } = query;
+  if (market.outcomes[outcomeId - market.firstOutcomeId] === undefined) throw notFound("outcome");
+  const minutes = CANDLE_MINUTES[interval as keyof typeof CANDLE_MINUTES];
+  const step = minutes * MINUTE_MS;
+  const openTime = (at: number): number => at - (at % step);
+  const last = openTime(Math.min(to, now));
+  const { from = Math.max(last - (DEFAULT_CANDLES - 1) * step, 0) } = query;
+  if (from > to) throw badRequest(`from: must not be later than "to" (${to})`);
+  const first = openTime(from);
+  if (last - first >= MAX_CANDLES * step) {
+    throw badRequest(`from: must be at most ${MAX_CANDLES} intervals of ${interval} before "to"`);
+  }
+  const items = await history.candles(address, { outcomeId, minutes, first, last });
+  return `{"market_id":${market.id},"outcome_id":${outcomeId},"interval":"${interval}","items":${items}}`;
+}

@@ -1,0 +1,64 @@
+/**
+ * Full-text search over markets and events. The index is in the database and is asked in the read side's pool; what it
+ * finds is kept in memory until a market or an event is made, or its texts are changed.
+ */
+
+import { MAX_CACHED_SEARCHES } from "../../engine/limits.ts";
+import { searchWords } from "../../engine/projection/search-words.ts";
+import type { History } from "../queries/history.ts";
+import type { SearchTable } from "../queries/history-worker.ts";
+import { makeRoom } from "../util/bounded-map.ts";
+import type { MarketRegistry } from "./registry.ts";
+import type { IdFilter } from "./sort-order.ts";
+
+/** A set of ids that was found, a bit each. */
+export class Found implements IdFilter {
+  private readonly bits: Uint32Array;
+
+  constructor(bits: Uint32Array) {
+    this.bits = bits;
+  }
+
+  static of(items: readonly { readonly id: number }[]): Found {
+    const largest = items.reduce((most, { id }) => Math.max(most, id), 0);
+    const bits = new Uint32Array((largest >>> 5) + 1);
+    for (const { id } of items) bits[id >>> 5]! |= 1 << (id & 31);
+    return new Found(bits);
+  }
+
+  has(id: number): boolean {
+    return (((this.bits[id >>> 5] ?? 0) >>> (id & 31)) & 1) === 1;
+  }
+}
+
+const NOTHING = Promise.resolve(new Found(new Uint32Array(0)));
+
+export class MarketSearch {
+  private readonly history: Pick<History, "search">;
+  private readonly registry: Pick<MarketRegistry, "textsVersion">;
+  private readonly known = new Map<string, Promise<Found>>();
+  private searched = 0;
+
+  constructor(history: Pick<History, "search">, registry: Pick<MarketRegistry, "textsVersion">) {
+    this.history = history;
+    this.registry = registry;
+  }
+
+  /** Those whose texts have every word of what a user typed; none where there is no word in it. */
+  find(table: SearchTable, typed: string): Promise<Found> {
+    const words = searchWords(typed).sort();
+    if (words.length === 0) return NOTHING;
+    const { textsVersion } = this.registry;
+    if (textsVersion !== this.searched) this.known.clear();
+    this.searched = textsVersion;
+    const key = `${table} ${words.join(" ")}`;
+    const known = this.known.get(key);
+    if (known !== undefined) return known;
+    const found = this.history.search(table, words).then((bits) => new Found(bits));
+    makeRoom(this.known, MAX_CACHED_SEARCHES);
+    this.known.set(key, found);
+    // What failed is asked for anew.
+    found.catch(() => this.known.get(key) === found && this.known.delete(key));
+    return found;
+  }
+}

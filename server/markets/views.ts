@@ -1,0 +1,171 @@
+/** What reads answer: markets, books, balances and positions as the contract's objects, from the gateway's memory. */
+import { MarketStatus } from "../../engine/constants.ts";
+import type { Ledger } from "../../engine/ledger.ts";
+import { isBalanced } from "../../engine/ledger.ts";
+import { FULL_PRICE_BPS, MAX_EVENT_MARKETS, MICRO_PER_BPS } from "../../engine/limits.ts";
+import type { TotalsSnapshot } from "../../engine/log/totals.ts";
+import { notionalMicro } from "../../engine/money.ts";
+import type { EventRow } from "../../engine/projection/load.ts";
+import { tradablePrices } from "./implied-books.ts";
+import { type Market, type MarketRegistry, marketStatusName } from "./registry.ts";
+
+/** @param now for the volume of the last 24 hours */
+export function marketView(market: Market, registry: MarketRegistry, ledger: Ledger, now: number): object {
+  const tradable = tradablePrices(market);
+  return {
+    id: market.id,
+    slug: market.slug,
+    question: market.question,
+    description: market.description,
+    category: market.category,
+    status: marketStatusName(market),
+    outcomes: market.outcomes.map((outcome, index) => ({
+      id: outcome.id,
+      name: outcome.name,
+      index,
+      last_price: outcome.lastPrice,
+      best_bid: outcome.book?.bestBid ?? null,
+      best_ask: outcome.book?.bestAsk ?? null,
+      implied_bid: tradable[index]!.bid,
+      implied_ask: tradable[index]!.ask,
+      volume: outcome.volume,
+    })),
+    event_id: market.eventId,
+    opens_at: market.opensAt,
+    closes_at: market.closesAt,
+    resolution: resolutionView(market),
+    volume: marketVolume(market),
+    volume_24h: registry.dayVolume(market, now),
+    open_interest: ledger.outstandingSets(market.id),
+    created_at: market.createdAt,
+  };
+}
+
+/** The outcome is named where it alone pays. */
+function resolutionView({ resolution, outcomes }: Market): object | null {
+  if (resolution === null) return null;
+  const winner = resolution.payouts.indexOf(FULL_PRICE_BPS);
+  return {
+    payouts: resolution.payouts,
+    outcome_id: outcomes[winner]?.id ?? null,
+    note: resolution.note,
+    resolved_at: resolution.at,
+  };
+}
+
+/** How a proposal was decided; null while it waits, and of what was none. */
+export function decisionView({ decision }: Market): object | null {
+  return decision === null ? null : { note: decision.note, decided_at: decision.at };
+}
+
+export function marketVolume(market: Market): number {
+  let volume = 0;
+  for (const outcome of market.outcomes) volume += outcome.volume;
+  return volume;
+}
+
+/** An event with its markets, `most` of them at most; what was only proposed isn't shown. @param now ms */
+export function eventView(
+  event: EventRow,
+  registry: MarketRegistry,
+  ledger: Ledger,
+  now: number,
+  most = MAX_EVENT_MARKETS,
+): object {
+  const markets = registry.marketsOf(event.id).filter(isListed);
+  let volume = 0;
+  let dayVolume = 0;
+  for (const market of markets) {
+    volume += marketVolume(market);
+    dayVolume += registry.dayVolume(market, now);
+  }
+  return {
+    id: event.id,
+    slug: event.slug,
+    title: event.title,
+    category: event.category,
+    closes_at: event.closesAt,
+    created_at: event.createdAt,
+    volume,
+    volume_24h: dayVolume,
+    market_count: markets.length,
+    markets: shownOf(markets, most).map((market) => marketView(market, registry, ledger, now)),
+  };
+}
+
+/** Proposals and what became of the refused ones are found by their status, and shown nowhere else. */
+export function isListed(market: Market): boolean {
+  return market.status !== MarketStatus.proposed && market.status !== MarketStatus.rejected;
+}
+
+/** All that fit, as they were made; where they are too many the open ones first, and of these the newest. */
+function shownOf(markets: readonly Market[], most: number): readonly Market[] {
+  if (markets.length <= most) return markets;
+  const isOpen = (market: Market): boolean => market.status === MarketStatus.open;
+  const open = markets.filter(isOpen).slice(-most);
+  const others = markets.filter((market) => !isOpen(market)).slice(open.length - most);
+  const shown = open.length === most ? open : [...open, ...others];
+  return shown.sort((a, b) => a.id - b.id);
+}
+
+export function balanceView(ledger: Ledger, userId: number): object {
+  const total = ledger.balance(userId);
+  const held = ledger.held(userId);
+  return { available: total - held, held, total };
+}
+
+/** The user's positions, but for those that were split and merged, or never were. */
+export function positionsOf(ledger: Ledger, userId: number): number[] {
+  const found: number[] = [];
+  for (let at = ledger.firstPositionOf(userId); at !== 0; at = ledger.nextPosition(at)) {
+    if (ledger.quantity(at) !== 0 || ledger.realizedPnl(at) !== 0) found.push(at);
+  }
+  return found;
+}
+
+/** A position, with what its shares are worth (null while nothing tells). */
+export function positionView(ledger: Ledger, registry: MarketRegistry, position: number): object {
+  const outcomeId = ledger.outcomeOf(position);
+  const quantity = ledger.quantity(position);
+  const cost = ledger.cost(position);
+  const market = registry.ofOutcome(outcomeId)!;
+  const price = quantity === 0 ? 0 : lastValue(market, outcomeId);
+  const value = price === null ? null : notionalMicro(price, quantity);
+  return {
+    market_id: market.id,
+    outcome_id: outcomeId,
+    quantity,
+    held: ledger.heldQuantity(position),
+    cost,
+    average_price: quantity === 0 ? null : cost / quantity / MICRO_PER_BPS,
+    realized_pnl: ledger.realizedPnl(position),
+    market_value: value,
+    unrealized_pnl: value === null ? null : value - cost,
+  };
+}
+
+/** The outcome's last price, or what those of all the others leave of a set: who makes them by a mint trades it too. */
+function lastValue({ outcomes, firstOutcomeId }: Market, outcomeId: number): number | null {
+  const { lastPrice } = outcomes[outcomeId - firstOutcomeId]!;
+  if (lastPrice !== null) return lastPrice;
+  let rest = FULL_PRICE_BPS;
+  for (const other of outcomes) {
+    if (other.id === outcomeId) continue;
+    if (other.lastPrice === null) return null;
+    rest -= other.lastPrice;
+  }
+  return Math.max(0, rest);
+}
+
+export function solvencyView(totals: TotalsSnapshot): object {
+  return {
+    deposits: totals.deposits,
+    withdrawals: totals.withdrawals,
+    users_total: totals.usersTotal,
+    collateral: totals.collateral,
+    house: totals.house,
+    balanced: isBalanced(totals),
+    sequence: totals.sequence,
+    at: totals.at,
+  };
+}

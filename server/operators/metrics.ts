@@ -1,0 +1,249 @@
+/**
+ * What GET /metrics tells: the exchange's figures and prom-client's own of the process, in Prometheus' text format. Nothing
+ * is counted here: each figure is read where it is kept when someone asks.
+ */
+import { stat, statfs } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { collectDefaultMetrics, type Metric, type MetricType, Registry } from "prom-client";
+import { ORDER_STATUSES } from "../../engine/constants.ts";
+import { METRICS_INTERVAL_MS } from "../../engine/limits.ts";
+import type { CommittedTotals } from "../../engine/log/totals.ts";
+import type { Histogram } from "../../engine/util/histogram.ts";
+import type { History } from "../queries/history.ts";
+import type { Exchange } from "../trading/exchange.ts";
+import type { Counters } from "./counters.ts";
+import { lastBackupAt } from "./last-backup.ts";
+
+/** Of text format 0.0.4. */
+export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+const PREFIX = "exchange_";
+const MICROSECONDS = 1e6;
+
+export interface MetricsOptions {
+  readonly totals: CommittedTotals;
+  readonly counters: Counters;
+  readonly exchange: Exchange;
+  readonly history: History;
+  readonly dataDir: string;
+  readonly databasePath: string;
+  /** Why the exchange does not trade; null if it does. */
+  readonly unready: () => string | null;
+  /** Of each engine thread: commands in its batches. */
+  readonly batchCommands: readonly Histogram[];
+  /** Of the journal's transactions: microseconds that each took, orders that it touched. */
+  readonly commitTimes: Histogram;
+  readonly commitOrders: Histogram;
+  readonly sockets: () => { readonly connections: number; readonly subscriptions: number };
+}
+
+type Labels = Readonly<Record<string, string | number>>;
+interface Sample {
+  readonly labels: Labels;
+  readonly value: number;
+  readonly metricName?: string;
+}
+
+/**
+ * One metric as prom-client's registry asks for it: by `get`, and for nothing else. The library's own classes keep values
+ * of their own, by a hash of the labels, for a microsecond each.
+ */
+class Figure {
+  readonly name: string;
+  private readonly help: string;
+  private readonly type: `${MetricType}`;
+  private readonly read: () => readonly Sample[] | Promise<readonly Sample[]>;
+
+  constructor(type: `${MetricType}`, name: string, help: string, read: Figure["read"]) {
+    this.type = type;
+    this.name = PREFIX + name;
+    this.help = help;
+    this.read = read;
+  }
+
+  async get() {
+    const { name, help, type } = this;
+    return { name, help, type, values: await this.read() };
+  }
+}
+
+/** @param scale what one of the metric's unit is in the histogram's */
+function samplesOf(name: string, histogram: Histogram, scale: number, labels: Labels = {}): Sample[] {
+  const buckets = histogram.cumulated();
+  const metricName = PREFIX + name;
+  return [
+    ...buckets.map(({ bound, count }) => ({
+      metricName: `${metricName}_bucket`,
+      labels: { ...labels, le: bound === Number.POSITIVE_INFINITY ? "+Inf" : bound / scale },
+      value: count,
+    })),
+    { metricName: `${metricName}_sum`, labels, value: histogram.sum / scale },
+    { metricName: `${metricName}_count`, labels, value: buckets.at(-1)!.count },
+  ];
+}
+
+const plain = (value: number): Sample[] => [{ labels: {}, value }];
+
+/** 0 where there is none. */
+async function sizeOf(path: string): Promise<number> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+/** Bytes of the file system that holds `folder`, and those that the exchange may still fill. */
+async function diskOf(folder: string): Promise<{ size: number; free: number }> {
+  const { blocks, bavail, bsize } = await statfs(folder);
+  return { size: blocks * bsize, free: bavail * bsize };
+}
+
+export class Metrics {
+  private readonly registry = new Registry();
+  private readonly options: MetricsOptions;
+  private next: Promise<string> | null = null;
+  private collectedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: MetricsOptions) {
+    this.options = options;
+    this.addTrading();
+    this.addTransports();
+    this.addPipeline();
+    this.addUpkeep();
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  /**
+   * All figures, none read before this was called. They are read no more often than METRICS_INTERVAL_MS, since anybody may
+   * ask and it takes milliseconds: whoever asks in between waits for the next time with the others.
+   */
+  text(): Promise<string> {
+    this.next ??= this.collect();
+    return this.next;
+  }
+
+  private async collect(): Promise<string> {
+    // With no time left this still ends the turn, so that who asks in it shares the answer.
+    await delay(Math.max(0, this.collectedAt + METRICS_INTERVAL_MS - performance.now()));
+    this.next = null;
+    this.collectedAt = performance.now();
+    return this.registry.metrics();
+  }
+
+  private add(type: `${MetricType}`, name: string, help: string, read: Figure["read"]): void {
+    this.registry.registerMetric(new Figure(type, name, help, read) as unknown as Metric<string>);
+  }
+
+  private counter(name: string, help: string, read: () => number): void {
+    this.add("counter", name, help, () => plain(read()));
+  }
+
+  private gauge(name: string, help: string, read: () => number): void {
+    this.add("gauge", name, help, () => plain(read()));
+  }
+
+  private addTrading(): void {
+    const { counters, exchange, totals } = this.options;
+    this.counter("orders_total", "Placements that are durable, those among them that the book rejected too", () => {
+      return counters.orders;
+    });
+    this.add("counter", "order_updates_total", "States that orders came to, by status", () =>
+      counters.orderUpdates.flatMap((value, code) => {
+        const status = ORDER_STATUSES[code];
+        // Each order begins as queued, which is no update.
+        return status && status !== "queued" ? [{ labels: { status }, value }] : [];
+      }),
+    );
+    this.counter("fills_total", "Sides of matches", () => counters.fills);
+    this.counter("trades_total", "Matches", () => counters.trades);
+    this.add(
+      "gauge",
+      "money_micro",
+      "Micro-USDC as of the last commit, by what it is; a house below zero is not balanced",
+      () => {
+        const { deposits, withdrawals, usersTotal: users, collateral, house } = totals.read();
+        const sums = { deposits, withdrawals, users, collateral, house };
+        return Object.entries(sums).map(([account, value]) => ({ labels: { account }, value }));
+      },
+    );
+    this.add(
+      "counter",
+      "refusals_total",
+      "Requests, and operations of batches, answered with an error, by its code",
+      () => [...counters.refusals].map(([code, value]) => ({ labels: { code }, value })),
+    );
+    this.gauge("live_orders", "Orders that rest or are in flight", () => exchange.store.liveCount);
+    this.gauge("pending_answers", "Answers that wait for a commit", () => exchange.pendingCount);
+    const { latencies } = exchange.times;
+    const stages = "Placements from their receipt to their answer, by stage";
+    this.add("histogram", "latency_seconds", stages, () =>
+      Object.entries(latencies).flatMap(([stage, histogram]) => {
+        return samplesOf("latency_seconds", histogram, MICROSECONDS, { stage });
+      }),
+    );
+  }
+
+  private addTransports(): void {
+    const { counters, sockets } = this.options;
+    const transports = [
+      ["http", counters.http],
+      ["websocket", counters.webSocket],
+    ] as const;
+    const traffic = (name: string, help: string, field: "requests" | "receivedBytes" | "sentBytes"): void =>
+      this.add("counter", name, help, () =>
+        transports.map(([transport, counted]) => ({ labels: { transport }, value: counted[field] })),
+      );
+    traffic("requests_total", "HTTP requests and WebSocket messages that came in", "requests");
+    traffic("received_bytes_total", "Bytes of request bodies and of WebSocket messages", "receivedBytes");
+    traffic("sent_bytes_total", "Bytes of answers' bodies and of WebSocket messages", "sentBytes");
+    this.gauge("websocket_connections", "WebSockets that are open", () => sockets().connections);
+    this.gauge(
+      "websocket_subscriptions",
+      "Channels of outcomes and markets that they are subscribed to",
+      () => sockets().subscriptions,
+    );
+  }
+
+  private addPipeline(): void {
+    const { exchange, history, batchCommands, commitTimes, commitOrders } = this.options;
+    const { links } = exchange.links;
+    const rings = (name: string, help: string, read: (link: (typeof links)[number]) => number): void =>
+      this.add("gauge", name, help, () => links.map((link, i) => ({ labels: { engine: i + 1 }, value: read(link) })));
+    rings("command_ring_records", "Commands that wait for their engine thread", ({ commands }) => commands.depth());
+    rings("event_ring_records", "Events that wait for the journal or the gateway", ({ events }) => events.depth());
+    this.add("histogram", "batch_commands", "Commands that an engine thread ran at once", () =>
+      batchCommands.flatMap((histogram, i) => samplesOf("batch_commands", histogram, 1, { engine: i + 1 })),
+    );
+    this.add("histogram", "commit_seconds", "Transactions of the journal, from their first write to their commit", () =>
+      samplesOf("commit_seconds", commitTimes, MICROSECONDS),
+    );
+    this.add("histogram", "commit_orders", "Orders that a transaction of the journal changed", () =>
+      samplesOf("commit_orders", commitOrders, 1),
+    );
+    this.gauge("history_queue", "Reads that wait for a thread of the history's pool", () => history.queued);
+  }
+
+  /** Whether it trades, and what an operator must see to: back-ups and the disk. */
+  private addUpkeep(): void {
+    const { dataDir, databasePath, unready } = this.options;
+    this.gauge("ready", "1 if the exchange trades, 0 while it starts or stops or when trading has stopped", () =>
+      unready() === null ? 1 : 0,
+    );
+    this.add(
+      "gauge",
+      "last_backup_timestamp_seconds",
+      "When the last back-up of the data folder ended, since the epoch; 0 if there was none",
+      async () => plain((await lastBackupAt(dataDir)) / 1_000),
+    );
+    this.add("gauge", "disk_bytes", "The file system that holds the data folder", async () => {
+      const { size, free } = await diskOf(dataDir);
+      return [
+        { labels: { state: "size" }, value: size },
+        { labels: { state: "free" }, value: free },
+      ];
+    });
+    this.add("gauge", "database_bytes", "Size of the database's files", async () => [
+      { labels: { file: "main" }, value: await sizeOf(databasePath) },
+      { labels: { file: "wal" }, value: await sizeOf(`${databasePath}-wal`) },
+    ]);
+  }
+}

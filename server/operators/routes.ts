@@ -1,0 +1,222 @@
+/** Operators' routes of users: their accounts, suspension, terms, identity applications; and the audit log. */
+import type { Static } from "typebox";
+import { MAX_USERS_WALKED } from "../../engine/limits.ts";
+import type { AccountWriter } from "../accounts/account-writer.ts";
+import type { Accounts, User } from "../accounts/accounts.ts";
+import type { Kyc } from "../accounts/kyc.ts";
+import { userView } from "../accounts/routes.ts";
+import type { SecondFactors } from "../accounts/second-factors.ts";
+import type { Suspensions } from "../accounts/suspensions.ts";
+import { TERM_FIELDS, TermsChange, termsIn, termsView } from "../accounts/terms.ts";
+import { changeTerms, checkRates } from "../accounts/users.ts";
+import { badRequest, notFound } from "../errors.ts";
+import { checkSpan, Listing } from "../http/paging.ts";
+import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { NoteOnly } from "../http/text-schemas.ts";
+import { balanceView } from "../markets/views.ts";
+import { type History, historyPage } from "../queries/history.ts";
+import type { Exchange } from "../trading/exchange.ts";
+import { type Approvals, approvalView, withFirst } from "./approvals.ts";
+import { audit, contextOf } from "./audit.ts";
+import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "./operators.ts";
+import * as O from "./schemas.ts";
+
+export interface OperatorRouteContext {
+  readonly exchange: Exchange;
+  readonly accounts: Accounts;
+  readonly history: History;
+  readonly writer: AccountWriter;
+  readonly kyc: Kyc;
+  readonly suspensions: Suspensions;
+  readonly factors: SecondFactors;
+  readonly approvals: Approvals;
+}
+
+const SET_TERMS = "user.set_terms";
+
+export function createOperatorRoutes(context: OperatorRouteContext): Route[] {
+  return [...userRoutes(context), ...applicationRoutes(context), auditRoute(context)];
+}
+
+// ---------------------------------------------------------------- users
+
+function userRoutes(context: OperatorRouteContext): Route[] {
+  const { accounts, writer, suspensions, approvals } = context;
+  const json = (user: User, now: number): string => {
+    const approval = approvals.find(SET_TERMS, user.id);
+    const terms_approval = approval && approvalView(approval);
+    return JSON.stringify({ ...operatorUserView(user, context, now), terms_approval });
+  };
+  const userIn = ({ params }: RouteRequest): User => {
+    const user = accounts.user(pathId(params[0], "user"));
+    if (user === undefined) throw notFound("user");
+    return user;
+  };
+  const suspensionRoute = (name: "suspend" | "restore", summary: string): Route =>
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: `/admin/users/:id/${name}`,
+      summary,
+      body: NoteOnly,
+      response: O.OperatorUser,
+      async handler(request) {
+        const user = userIn(request);
+        await suspensions[name](user, noteOf(request), operatorOf(request), contextOf(request));
+        return json(user, request.now);
+      },
+    });
+  return [
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/users",
+      summary: "Users, newest first",
+      query: O.UsersQuery,
+      response: O.Users,
+      handler({ query, now }) {
+        const { limit: _limit, cursor: _cursor, ...filters } = query as Static<typeof O.UsersQuery>;
+        const listing = new Listing("/admin/users", filters);
+        const { users, next } = usersPage(accounts, listing, query as Static<typeof O.UsersQuery>);
+        return listing.json(
+          users.map((user) => json(user, now)),
+          next,
+        );
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/users/:id",
+      summary: "One user",
+      response: O.OperatorUser,
+      handler: (request) => json(userIn(request), request.now),
+    }),
+    suspensionRoute("suspend", "Refuse the user's tokens and sign-ins, end its sockets and cancel its orders"),
+    suspensionRoute("restore", "End a suspension"),
+    route({
+      ...OPERATOR,
+      method: "PATCH",
+      path: "/admin/users/:id/terms",
+      summary:
+        "Set the user's own daily limit, fees and rate limits; null: as for everybody again. Two operators where the two-person rule covers terms",
+      body: TermsChange,
+      response: O.OperatorUser,
+      async handler(request) {
+        const user = userIn(request);
+        const operator = operatorOf(request);
+        const context = contextOf(request);
+        checkNotOwn(operator, user.id);
+        const body = request.body as TermsChange;
+        // In one order, whatever the request's: the second operator must ask for the same.
+        const named = TERM_FIELDS.filter((name) => name in body);
+        if (named.length === 0) throw badRequest(`${TERM_FIELDS.join(", ")}: give one of them or more`);
+        const details = Object.fromEntries(named.map((name) => [name, body[name]]));
+        checkRates({ ...user, ...termsIn(body) });
+        const change = { action: SET_TERMS, userId: user.id, subject: user.id, details };
+        await approvals.ask({ ...change, rule: "terms" }, operator, context, async (ending, first) => {
+          const line = audit(context, operator.actor, { ...change, details: withFirst(details, first) });
+          await writer.write([changeTerms(user, termsIn(body)), ...ending], [line]);
+        });
+        return json(user, request.now);
+      },
+    }),
+  ];
+}
+
+function operatorUserView(user: User, { exchange, factors }: OperatorRouteContext, now: number): object {
+  return {
+    ...userView(user, exchange, now),
+    suspended_at: user.suspendedAt,
+    second_factors: factors.of(user.id).length,
+    balance: balanceView(exchange.ledger, user.id),
+    terms: termsView(user),
+  };
+}
+
+/** What fits among the users that one read looks at, and the id to go on below. */
+function usersPage(
+  accounts: Accounts,
+  listing: Listing,
+  query: Static<typeof O.UsersQuery>,
+): { users: User[]; next: number | null } {
+  const { email, role, kyc_tier, suspended, ...rest } = query;
+  const { before, limit } = listing.page(rest);
+  const fits = (user: User | undefined): user is User =>
+    user !== undefined &&
+    user.id < before &&
+    (role === undefined || user.role === role) &&
+    (kyc_tier === undefined || user.kycTier === kyc_tier) &&
+    (suspended === undefined || (user.suspendedAt !== null) === suspended);
+  if (email !== undefined) return { users: [accounts.userByEmail(email.toLowerCase())].filter(fits), next: null };
+  const users: User[] = [];
+  let id = Math.min(before - 1, accounts.lastUserId);
+  const floor = Math.max(0, id - MAX_USERS_WALKED);
+  for (; id > floor && users.length < limit; id--) {
+    const user = accounts.user(id);
+    if (fits(user)) users.push(user);
+  }
+  return { users, next: id > 0 ? id + 1 : null };
+}
+
+// ---------------------------------------------------------------- identity applications
+
+function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Route[] {
+  const decisionRoute = (name: "approve" | "refuse", summary: string): Route =>
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: `/admin/identity-applications/:id/${name}`,
+      summary,
+      body: NoteOnly,
+      response: O.OperatorApplication,
+      async handler(request) {
+        const id = pathId(request.params[0], "application");
+        const found = await history.application(id);
+        if (found === null) throw notFound("application");
+        const user = accounts.user(found.user_id)!;
+        const decision = { isApproved: name === "approve", note: noteOf(request) };
+        await kyc.decide(user, id, decision, operatorOf(request), contextOf(request));
+        return JSON.stringify(await history.application(id));
+      },
+    });
+  return [
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/identity-applications",
+      summary: "Applications for KYC tier 2 in one state, newest first; those that wait unless another is named",
+      query: O.ApplicationsQuery,
+      response: S.pageOf(O.OperatorApplication),
+      handler({ query }) {
+        const { status = "pending", email, ...rest } = query as Static<typeof O.ApplicationsQuery>;
+        const filters = { status: String(status), email: email?.toLowerCase() };
+        const listing = new Listing("/admin/identity-applications", filters);
+        return historyPage(listing, history.applications({ ...listing.page(rest), ...filters }));
+      },
+    }),
+    decisionRoute("approve", "Give the applicant KYC tier 2"),
+    decisionRoute("refuse", "Refuse the application; the user may make another"),
+  ];
+}
+
+// ---------------------------------------------------------------- the audit log
+
+function auditRoute({ history }: OperatorRouteContext): Route {
+  return route({
+    ...OPERATOR,
+    method: "GET",
+    path: "/admin/audit-log",
+    summary: "Who changed what of money or access, newest first",
+    query: O.AuditQuery,
+    response: O.AuditLog,
+    handler({ query }) {
+      const { user_id, actor, action, from, to, ...rest } = query as Static<typeof O.AuditQuery>;
+      checkSpan(query as Static<typeof O.AuditQuery>);
+      const filters = { userId: user_id, actor, action, from, to };
+      const listing = new Listing("/admin/audit-log", filters);
+      return historyPage(listing, history.audits({ ...listing.page(rest), ...filters }));
+    },
+  });
+}

@@ -1,0 +1,203 @@
+/**
+ * The read side's pool: finished orders, fills, trades, candles and transactions, off the gateway's thread. Readers take
+ * turns (fair-reads.ts): users, addresses of those who need no token, operators, and the exchange itself.
+ */
+import { openSync } from "node:fs";
+import { overloaded, STOPPING } from "../errors.ts";
+import type { KeyLookup } from "../http/idempotency.ts";
+import type { HistoryPage, Listing } from "../http/paging.ts";
+import type { EndedOrder } from "../trading/order-entry.ts";
+import type { CandlesOptions } from "./candle-reader.ts";
+import { FairReads } from "./fair-reads.ts";
+import type {
+  FillsOptions,
+  OrderObject,
+  OrdersOptions,
+  SearchTable,
+  TradesOptions,
+  UpdatesOptions,
+  UpdatesPage,
+} from "./history-worker.ts";
+import type {
+  DepositsOptions,
+  Payment,
+  SettlementsOptions,
+  TextSlice,
+  TransactionsOptions,
+  Withdrawal,
+  WithdrawalsOptions,
+} from "./ledger-reader.ts";
+import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
+import { OrderLookUps } from "./order-lookups.ts";
+import { ThreadPool } from "./thread-pool.ts";
+import type { Trail } from "./trail-reader.ts";
+
+/** A page of a list as its answer. @param view makes what is shown of an item */
+export async function historyPage<T extends object>(
+  listing: Listing,
+  found: Promise<HistoryPage<T>>,
+  view: (item: T) => object = (item) => item,
+): Promise<string> {
+  const { items, next } = await found;
+  return listing.json(
+    items.map((item) => JSON.stringify(view(item))),
+    next,
+  );
+}
+
+const THREADS = 2;
+/** Those who read that are no user. Public reads that don't say from where they come are one reader's. */
+const OPERATORS = "operators";
+const EXCHANGE = "exchange";
+const LOOK_UPS = "look-ups";
+const SEARCHES = "searches";
+const userReader = (userId: number | null): string => (userId === null ? OPERATORS : `user ${userId}`);
+const publicReader = (address: string): string => `address ${address}`;
+
+export class History {
+  private readonly pool: ThreadPool;
+  private readonly fair = new FairReads(THREADS);
+  private readonly lookUps = new OrderLookUps<EndedOrder | null>((orderIds) =>
+    this.run(LOOK_UPS, "endedOrders", { orderIds }),
+  );
+  /** The database file, for syncing it. Never closed: that would drop the locks that SQLite holds for this process. */
+  private readonly file: number;
+  private readonly reading = new Set<Promise<unknown>>();
+  private isClosing = false;
+
+  /**
+   * @param path the database file; it must exist
+   * @param onLost gets what a thread of the pool died of
+   */
+  constructor(path: string, onLost: (error: Error) => void) {
+    this.file = openSync(path, "r");
+    const file = new URL("./history-worker.js", import.meta.url);
+    this.pool = new ThreadPool({ file, threads: THREADS, onLost, workerData: { path } });
+  }
+
+  order(userId: number, orderId: number): Promise<OrderObject | null> {
+    return this.run(userReader(userId), "order", { userId, orderId });
+  }
+
+  /** What a repeat of an order's placement must know of it. @param userId who asks */
+  endedOrder(userId: number, orderId: number): Promise<EndedOrder | null> {
+    return this.lookUps.find(userId, orderId);
+  }
+
+  /** What is credited to a builder code; null where no order came with it. @param address whose request it is */
+  builder(address: string, code: string): Promise<object | null> {
+    return this.run(publicReader(address), "builder", { code });
+  }
+
+  orders(options: OrdersOptions): Promise<HistoryPage> {
+    return this.run(userReader(options.userId), "orders", options);
+  }
+
+  fills(options: FillsOptions): Promise<HistoryPage> {
+    return this.run(userReader(options.userId), "fills", options);
+  }
+
+  /** @param address whose request it is */
+  trades(address: string, options: TradesOptions): Promise<HistoryPage> {
+    return this.run(publicReader(address), "trades", options);
+  }
+
+  /** Order updates after a number of their user's sequence. */
+  updates(options: UpdatesOptions): Promise<UpdatesPage> {
+    return this.run(userReader(options.userId), "updates", options);
+  }
+
+  /** A JSON array: it is only passed on. @param address whose request it is */
+  candles(address: string, options: CandlesOptions): Promise<string> {
+    return this.run(publicReader(address), "candles", options);
+  }
+
+  transactions(options: TransactionsOptions): Promise<HistoryPage> {
+    return this.run(userReader(options.userId), "transactions", options);
+  }
+
+  /** Lines of an export of transactions, without its header. */
+  transactionLines(options: TransactionsOptions): Promise<TextSlice> {
+    return this.run(userReader(options.userId), "transactionLines", options);
+  }
+
+  deposits(options: DepositsOptions): Promise<HistoryPage<Payment>> {
+    return this.run(userReader(options.userId), "deposits", options);
+  }
+
+  /** The deposit, or payment of the house, that has a reference. */
+  payment(reference: string): Promise<Payment | null> {
+    return this.run(OPERATORS, "payment", { reference });
+  }
+
+  /** A user's Idempotency-Key, among those since a moment, ms. */
+  idempotencyKey(userId: number, key: string, since: number): Promise<KeyLookup> {
+    return this.run(userReader(userId), "idempotencyKey", { userId, key, since });
+  }
+
+  withdrawals(options: WithdrawalsOptions): Promise<HistoryPage<Withdrawal>> {
+    return this.run(userReader(options.userId), "withdrawals", options);
+  }
+
+  withdrawal(id: number): Promise<Withdrawal | null> {
+    return this.run(OPERATORS, "withdrawal", { id });
+  }
+
+  settlements(options: SettlementsOptions): Promise<HistoryPage> {
+    return this.run(userReader(options.userId), "settlements", options);
+  }
+
+  /** Identity applications, as operators see them. */
+  applications(options: ApplicationsOptions): Promise<HistoryPage> {
+    return this.run(OPERATORS, "applications", options);
+  }
+
+  application(id: number): Promise<ApplicationObject | null> {
+    return this.run(OPERATORS, "application", { id });
+  }
+
+  /** How a user's account came to what it has. */
+  trail(userId: number): Promise<Trail> {
+    return this.run(OPERATORS, "trail", { userId });
+  }
+
+  audits(options: AuditOptions): Promise<HistoryPage> {
+    return this.run(OPERATORS, "audits", options);
+  }
+
+  hourlyVolumes(since: number): Promise<[marketId: number, hour: number, volume: number][]> {
+    return this.run(EXCHANGE, "hourlyVolumes", { since });
+  }
+
+  /** Which markets or events have all of `words`, each at a word's start: a bit an id, the lowest bit of a word first. */
+  search(table: SearchTable, words: readonly string[]): Promise<Uint32Array> {
+    return this.run(SEARCHES, "search", { table, words });
+  }
+
+  /** Copies the WAL's pages into the database file while the journal goes on committing. */
+  checkpoint(): Promise<void> {
+    return this.run(EXCHANGE, "checkpoint", { file: this.file });
+  }
+
+  /** Reads that wait for a thread. */
+  get queued(): number {
+    return this.fair.queued;
+  }
+
+  /** Resolves when the reads under way are answered and the threads ended; whoever comes later is refused. */
+  async close(): Promise<void> {
+    this.isClosing = true;
+    // The pool's own waiting ends too soon where one of its threads has nothing to do.
+    await Promise.allSettled(this.reading);
+    await this.pool.close();
+  }
+
+  private run<T>(reader: string, name: string, options: object): Promise<T> {
+    if (this.isClosing) return Promise.reject(overloaded(STOPPING));
+    const read = this.fair.run(reader, () => this.pool.run<T>(name, options));
+    this.reading.add(read);
+    const ended = (): void => void this.reading.delete(read);
+    read.then(ended, ended);
+    return read;
+  }
+}

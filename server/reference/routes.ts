@@ -1,0 +1,90 @@
+/**
+ * The API's own documents, at the root: made when first asked for, a few milliseconds a turn of the event loop,
+ * compressed off its thread, and the same bytes from then on. They say nothing that is not in the route table and the
+ * schemas.
+ */
+import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import packageJson from "../../package.json" with { type: "json" };
+import { takesEncoding } from "../http/content-negotiation.ts";
+import { type Route, route } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { asyncApi } from "./asyncapi.ts";
+import type { JsonObject } from "./components.ts";
+import { openApi } from "./openapi.ts";
+
+const JSON_TYPE = "application/json";
+/** To be kept, and asked about each time. */
+const REVALIDATED = "public, no-cache";
+
+/** Each form has an ETag of its own. */
+interface Form {
+  readonly body: Buffer;
+  readonly tag: string;
+}
+
+interface Forms {
+  readonly plain: Form;
+  readonly zipped: Form;
+}
+
+/** Begins a document that is made in steps. */
+type Make = (routes: readonly Route[], publicUrl: string, version: string) => Generator<undefined, JsonObject>;
+/** Longer than that nobody waits for a document at a time. */
+const TURN_MS = 2;
+
+/** @param routes the whole table @param publicUrl known once the server listens */
+export function createDocumentRoutes(publicUrl: () => string, routes: () => readonly Route[]): Route[] {
+  const document = (path: string, summary: string, make: Make): Route => {
+    let made: Promise<Forms> | null = null;
+    return route({
+      method: "GET",
+      path,
+      unversioned: true,
+      summary,
+      rateClass: "none",
+      headers: ["if-none-match", "accept-encoding"],
+      response: S.JsonDocument,
+      enveloped: false,
+      contentType: JSON_TYPE,
+      cache: REVALIDATED,
+      async handler({ headers, reply }) {
+        made ??= formsOf(make(routes(), publicUrl(), packageJson.version));
+        const { plain, zipped } = await made;
+        const isZipped = takesEncoding(headers["accept-encoding"] ?? "", "gzip");
+        const { body, tag } = isZipped ? zipped : plain;
+        reply.header("ETag", tag);
+        reply.header("Vary", "Accept-Encoding");
+        const isKnown = (headers["if-none-match"] ?? "")
+          .split(",")
+          .some((each) => each.trim().replace(/^W\//, "") === tag);
+        if (isZipped && !isKnown) reply.header("Content-Encoding", "gzip");
+        reply.plain(isKnown ? 304 : 200, isKnown ? "" : body);
+        return undefined;
+      },
+    });
+  };
+  return [
+    document("/openapi.json", "This document: the REST API in OpenAPI 3.1", openApi),
+    document("/asyncapi.json", "The WebSocket in AsyncAPI 3.0", asyncApi),
+  ];
+}
+
+async function formsOf(steps: Generator<undefined, JsonObject>): Promise<Forms> {
+  const body = Buffer.from(JSON.stringify(await inTurns(steps)));
+  const hash = createHash("sha256").update(body).digest("base64url").slice(0, 22);
+  return { plain: { body, tag: `"${hash}"` }, zipped: { body: await promisify(gzip)(body), tag: `"${hash}-gzip"` } };
+}
+
+async function inTurns<T>(steps: Generator<undefined, T>): Promise<T> {
+  for (;;) {
+    const end = performance.now() + TURN_MS;
+    do {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    } while (performance.now() < end);
+    await setImmediate();
+  }
+}

@@ -1,0 +1,141 @@
+/** Writes orders and fills as JSON text, field by field: the hot answers are made of these, never of objects. */
+import {
+  MATCH_TYPES,
+  ORDER_STATUSES,
+  ORDER_TYPES,
+  OrderStatus,
+  OrderType,
+  REASONS,
+  Reason,
+  ROLES,
+  SELF_TRADE_PREVENTIONS,
+  TIMES_IN_FORCE,
+} from "../../engine/constants.ts";
+import { FLAG_POST_ONLY, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
+import type { Placement } from "./order-entry.ts";
+import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
+
+const quoted = (names: readonly (string | null)[]): readonly string[] => names.map((name) => JSON.stringify(name));
+const STATUS_JSON = quoted(ORDER_STATUSES);
+const REASON_JSON = quoted(REASONS);
+const TYPE_JSON = quoted(ORDER_TYPES);
+const TIME_IN_FORCE_JSON = quoted(TIMES_IN_FORCE);
+const SELF_TRADE_JSON = quoted(SELF_TRADE_PREVENTIONS);
+const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
+const ROLE_JSON = quoted(ROLES);
+
+/** A market order without a bound of its owner's has no price, whatever bounds it in the book. */
+export const shownPrice = (type: number, price: number): number | null =>
+  type === OrderType.unboundMarket ? null : price;
+
+/**
+ * The live order in `slot` as the contract's order object, with the state given. Client order ids and builder codes hold
+ * nothing that JSON would escape.
+ * @param trades JSON texts of its fills, joined by commas
+ */
+export function orderJson(
+  store: OrderStore,
+  slot: number,
+  status: number,
+  reason: number,
+  remaining: number,
+  updatedAt: number,
+  trades: string,
+): string {
+  const packed = store.packed[slot]!;
+  const quantity = store.quantities[slot]!;
+  const expires = store.expiresAt[slot]!;
+  const clientOrderId = store.clientOrderId(slot);
+  const builderCode = store.builderCode(slot);
+  return `{"id":${store.ids[slot]},"client_order_id":${
+    clientOrderId === null ? "null" : `"${clientOrderId}"`
+  },"market_id":${store.markets[slot]},"outcome_id":${store.outcomes[slot]},"side":${sideOf(packed)},"price":${shownPrice(
+    typeOf(packed),
+    store.prices[slot]!,
+  )},"quantity":${quantity},"remaining":${remaining},"filled":${quantity - remaining},"type":${
+    TYPE_JSON[typeOf(packed)]
+  },"time_in_force":${TIME_IN_FORCE_JSON[timeInForceOf(packed)]},"post_only":${
+    (packed & FLAG_POST_ONLY) !== 0
+  },"self_trade_prevention":${SELF_TRADE_JSON[selfTradePreventionOf(packed)]},"expires_at":${
+    expires === 0 ? "null" : expires
+  },"status":${STATUS_JSON[status]},"reason":${REASON_JSON[reason]},"builder_code":${
+    builderCode === null ? "null" : `"${builderCode}"`
+  },"created_at":${store.createdAt[slot]},"updated_at":${updatedAt},"trades":[${trades}]}`;
+}
+
+/** An order as `orderJson` writes it, with the times of the event at hand. */
+export function withTimestamps(orderText: string, timestamps: string): string {
+  return `${orderText.slice(0, -1)},"timestamps":${timestamps}}`;
+}
+
+/** The live order in `slot` as it stands; one that is on its way stands as it was asked for. */
+export function liveOrderJson(store: OrderStore, slot: number): string {
+  const status = store.statuses[slot] === IN_FLIGHT ? OrderStatus.queued : store.statuses[slot]!;
+  return orderJson(store, slot, status, Reason.none, store.remaining[slot]!, store.updatedAt[slot]!, "");
+}
+
+/** What a placement was answered with when it was first made, whatever has become of the order since. */
+export function firstAnswerJson(
+  orderId: number,
+  order: Placement,
+  builderCode: string | null,
+  createdAt: number,
+): string {
+  return JSON.stringify({
+    id: orderId,
+    client_order_id: order.clientOrderId,
+    market_id: order.marketId,
+    outcome_id: order.outcomeId,
+    side: order.side,
+    price: order.price,
+    quantity: order.quantity,
+    remaining: order.quantity,
+    filled: 0,
+    type: ORDER_TYPES[order.type],
+    time_in_force: TIMES_IN_FORCE[order.timeInForce],
+    post_only: order.postOnly,
+    self_trade_prevention: SELF_TRADE_PREVENTIONS[order.selfTradePrevention],
+    expires_at: order.expiresAt,
+    status: ORDER_STATUSES[OrderStatus.queued],
+    reason: null,
+    builder_code: builderCode,
+    created_at: createdAt,
+    updated_at: createdAt,
+    trades: [],
+  });
+}
+
+/** One side of a match, as `order.updated` and `GET /orders/:id` show it. */
+export function fillJson(
+  id: number,
+  matchId: number,
+  price: number,
+  quantity: number,
+  role: number,
+  matchType: number,
+  fee: number,
+  rebate: number,
+  at: number,
+): string {
+  return `{"id":${id},"match_id":${matchId},"price":${price},"quantity":${quantity},"role":${ROLE_JSON[role]},"match_type":${MATCH_TYPE_JSON[matchType]},"fee":${fee},"rebate":${rebate},"created_at":${at}}`;
+}
+
+/** A match from its taker's side. */
+export interface Trade {
+  readonly outcomeId: number;
+  readonly side: number;
+  readonly price: number;
+  readonly quantity: number;
+  readonly matchType: number;
+  readonly matchId: number;
+  /** The taker's; it rises within a market. */
+  readonly fillId: number;
+  /** ms since the epoch */
+  readonly at: number;
+}
+
+/** As `GET /markets/:id/trades` and `trade.created` show it. */
+export function tradeJson(marketId: number, trade: Trade): string {
+  const { matchId, outcomeId, side, price, quantity, matchType, at } = trade;
+  return `{"id":${matchId},"market_id":${marketId},"outcome_id":${outcomeId},"side":${side},"price":${price},"quantity":${quantity},"match_type":${MATCH_TYPE_JSON[matchType]},"created_at":${at}}`;
+}

@@ -1,0 +1,257 @@
+/**
+ * The live orders of the exchange: one slot each in flat arrays, found by id, by user, and, quotes, by user and market
+ * (newest first). A slot is taken at placement and given back when the order's last event was applied; the
+ * same number names the order in the engine thread and in the texts. Owned by the gateway thread.
+ */
+
+import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS, RESERVED_PART, SMALL_LIVE_ORDERS } from "../../engine/limits.ts";
+import { OrderTexts } from "../../engine/ring/order-texts.ts";
+import { FLAG_QUOTE, FLAG_TEXT } from "../../engine/ring/records.ts";
+import { check } from "../../engine/util/assert.ts";
+import { NumberMap } from "../../engine/util/number-map.ts";
+import { withIndex } from "../../engine/util/typed-arrays.ts";
+
+/** Room from the start for so many, in memory that is used as they come: to grow a map of that size takes 50 ms. */
+const EXPECTED_ORDERS = 600_000;
+const MARKET_SPAN = 2 ** OUTCOME_ID_BITS;
+
+/** A slot's status between its placement and the commit of it: not yet to be seen by anyone. */
+export const IN_FLIGHT = 255;
+
+/** Marks of a slot. The order will end, whatever else happens: a cancel of it is on its way, or it came too late. */
+export const MARK_ENDING = 1;
+/** The order's hold is not price times what remains but a reservation of `Holds`. */
+export const MARK_RESERVED = 2;
+/** Its owner asked for the times of its events. */
+export const MARK_TIMESTAMPS = 4;
+/** A set of quotes on its way takes its place: the new ones count for its owner instead. */
+const MARK_REPLACED = 8;
+
+/** What every order has from its start; numbers as the arrays of `OrderStore` hold them. */
+export interface OrderFields {
+  readonly id: number;
+  readonly user: number;
+  readonly market: number;
+  readonly outcome: number;
+  readonly price: number;
+  readonly quantity: number;
+  readonly remaining: number;
+  readonly packed: number;
+  readonly status: number;
+  readonly connection: number;
+  readonly expiresAt: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export class OrderStore {
+  readonly capacity: number;
+  readonly texts: OrderTexts;
+  // By slot, from 1. Integers below 2^31 in Int32Array, times and ids in Float64Array.
+  readonly ids: Float64Array;
+  readonly users: Int32Array;
+  readonly markets: Int32Array;
+  readonly outcomes: Int32Array;
+  readonly prices: Int32Array;
+  readonly quantities: Int32Array;
+  readonly remaining: Int32Array;
+  /** The packed word of the placement: side, type, time in force, self-trade prevention, flags (records.ts). */
+  readonly packed: Int32Array;
+  readonly statuses: Uint8Array;
+  readonly marks: Uint8Array;
+  /** The number of the connection that placed it, 0 where it came over HTTP or before the start. */
+  readonly connections: Int32Array;
+  readonly expiresAt: Float64Array;
+  readonly createdAt: Float64Array;
+  readonly updatedAt: Float64Array;
+
+  private readonly older: Int32Array;
+  private readonly newer: Int32Array;
+  private newest = new Int32Array(1024);
+  /** By user: its orders, less those that its quotes on their way replace. */
+  private liveOfUser = new Int32Array(1024);
+  /** The client order id read last: an order's answer and its first update follow each other. */
+  private lastNamed = 0;
+  private lastName: string | null = null;
+  private readonly slotOfId: NumberMap;
+  private readonly olderQuotes: Int32Array;
+  private readonly newerQuotes: Int32Array;
+  private readonly newestQuotes = new NumberMap();
+  private readonly freeSlots: Int32Array;
+  private freeCount = 0;
+  private usedSlots = 0;
+
+  /** @param capacity the largest slot */
+  constructor(capacity = MAX_LIVE_ORDERS) {
+    this.capacity = capacity;
+    this.texts = new OrderTexts(capacity);
+    this.ids = new Float64Array(capacity + 1);
+    this.users = new Int32Array(capacity + 1);
+    this.markets = new Int32Array(capacity + 1);
+    this.outcomes = new Int32Array(capacity + 1);
+    this.prices = new Int32Array(capacity + 1);
+    this.quantities = new Int32Array(capacity + 1);
+    this.remaining = new Int32Array(capacity + 1);
+    this.packed = new Int32Array(capacity + 1);
+    this.statuses = new Uint8Array(capacity + 1);
+    this.marks = new Uint8Array(capacity + 1);
+    this.connections = new Int32Array(capacity + 1);
+    this.expiresAt = new Float64Array(capacity + 1);
+    this.createdAt = new Float64Array(capacity + 1);
+    this.updatedAt = new Float64Array(capacity + 1);
+    this.older = new Int32Array(capacity + 1);
+    this.newer = new Int32Array(capacity + 1);
+    this.olderQuotes = new Int32Array(capacity + 1);
+    this.newerQuotes = new Int32Array(capacity + 1);
+    this.freeSlots = new Int32Array(capacity + 1);
+    this.slotOfId = new NumberMap(Math.min(EXPECTED_ORDERS, capacity));
+  }
+
+  get liveCount(): number {
+    return this.usedSlots - this.freeCount;
+  }
+
+  /** True when `count` slots can be taken. */
+  hasSlots(count: number): boolean {
+    return this.capacity - this.liveCount >= count;
+  }
+
+  /**
+   * True when the user can take `count` slots and give `replaced` back: the last tenth is for those who have fewer than
+   * 100 orders, so that nobody can fill the exchange for everyone.
+   */
+  hasSlotsFor(user: number, count: number, replaced: number): boolean {
+    if (!this.hasSlots(count)) return false;
+    const added = count - replaced;
+    if (added <= 0 || this.capacity - this.liveCount - added >= Math.floor(this.capacity * RESERVED_PART)) return true;
+    return this.liveOf(user) + added <= SMALL_LIVE_ORDERS;
+  }
+
+  /** The user's orders, from their acceptance to their final state; at most as many as the account may have. */
+  liveOf(user: number): number {
+    return this.liveOfUser[user] ?? 0;
+  }
+
+  /** The order ends in the same commit in which another takes its place: that one counts already. */
+  replace(slot: number): void {
+    if ((this.marks[slot]! & MARK_REPLACED) !== 0) return;
+    this.marks[slot]! |= MARK_REPLACED;
+    this.liveOfUser[this.users[slot]!]!--;
+  }
+
+  /** Gives the order a slot, which there must be (the database holds no more live orders than that either). */
+  take(order: OrderFields): number {
+    check(this.hasSlots(1), "there is a slot for each live order");
+    const slot = this.freeCount > 0 ? this.freeSlots[--this.freeCount]! : ++this.usedSlots;
+    this.ids[slot] = order.id;
+    this.users[slot] = order.user;
+    this.liveOfUser = withIndex(this.liveOfUser, order.user);
+    this.liveOfUser[order.user]!++;
+    this.markets[slot] = order.market;
+    this.outcomes[slot] = order.outcome;
+    this.prices[slot] = order.price;
+    this.quantities[slot] = order.quantity;
+    this.remaining[slot] = order.remaining;
+    this.packed[slot] = order.packed;
+    this.statuses[slot] = order.status;
+    this.marks[slot] = 0;
+    this.connections[slot] = order.connection;
+    this.expiresAt[slot] = order.expiresAt;
+    this.createdAt[slot] = order.createdAt;
+    this.updatedAt[slot] = order.updatedAt;
+    return slot;
+  }
+
+  /** Makes an order findable. Orders of one user are linked in the order of their ids. */
+  link(slot: number): void {
+    const user = this.users[slot]!;
+    if (slot === this.lastNamed) this.lastNamed = 0;
+    this.slotOfId.set(this.ids[slot]!, slot);
+    this.newest = withIndex(this.newest, user);
+    const head = this.newest[user]!;
+    check(head === 0 || this.ids[head]! < this.ids[slot]!, "a user's orders are linked in the order of their ids");
+    this.older[slot] = head;
+    this.newer[slot] = 0;
+    if (head !== 0) this.newer[head] = slot;
+    this.newest[user] = slot;
+    if ((this.packed[slot]! & FLAG_QUOTE) !== 0) this.linkQuote(slot);
+  }
+
+  /** Ends an order: it is found no more and its slot is free. */
+  remove(slot: number): void {
+    const older = this.older[slot]!;
+    const newer = this.newer[slot]!;
+    const user = this.users[slot]!;
+    if ((this.marks[slot]! & MARK_REPLACED) === 0) this.liveOfUser[user]!--;
+    if (older !== 0) this.newer[older] = newer;
+    if (newer !== 0) this.older[newer] = older;
+    else this.newest[user] = older;
+    if ((this.packed[slot]! & FLAG_QUOTE) !== 0) this.unlinkQuote(slot);
+    this.slotOfId.delete(this.ids[slot]!);
+    this.ids[slot] = 0;
+    this.freeSlots[this.freeCount++] = slot;
+  }
+
+  clientOrderId(slot: number): string | null {
+    if ((this.packed[slot]! & FLAG_TEXT) === 0) return null;
+    if (slot !== this.lastNamed) {
+      this.lastName = this.texts.clientOrderId(slot);
+      this.lastNamed = slot;
+    }
+    return this.lastName;
+  }
+
+  builderCode(slot: number): string | null {
+    return (this.packed[slot]! & FLAG_TEXT) === 0 ? null : this.texts.builderCode(slot);
+  }
+
+  /** The slot of a live order, or 0. */
+  find(orderId: number): number {
+    return this.slotOfId.get(orderId);
+  }
+
+  /** The user's newest live order, then `olderOf`; 0 ends. */
+  newestOf(user: number): number {
+    return this.newest[user] ?? 0;
+  }
+
+  olderOf(slot: number): number {
+    return this.older[slot]!;
+  }
+
+  /** The newest of the user's live quotes in a market, then `olderQuoteOf`; 0 ends. */
+  newestQuoteOf(user: number, market: number): number {
+    return this.newestQuotes.get(user * MARKET_SPAN + market);
+  }
+
+  olderQuoteOf(slot: number): number {
+    return this.olderQuotes[slot]!;
+  }
+
+  private linkQuote(slot: number): void {
+    const key = this.users[slot]! * MARKET_SPAN + this.markets[slot]!;
+    const head = this.newestQuotes.get(key);
+    this.olderQuotes[slot] = head;
+    this.newerQuotes[slot] = 0;
+    if (head !== 0) this.newerQuotes[head] = slot;
+    this.newestQuotes.set(key, slot);
+  }
+
+  private unlinkQuote(slot: number): void {
+    const older = this.olderQuotes[slot]!;
+    const newer = this.newerQuotes[slot]!;
+    if (older !== 0) this.newerQuotes[older] = newer;
+    if (newer !== 0) {
+      this.olderQuotes[newer] = older;
+      return;
+    }
+    const key = this.users[slot]! * MARKET_SPAN + this.markets[slot]!;
+    if (older === 0) this.newestQuotes.delete(key);
+    else this.newestQuotes.set(key, older);
+  }
+}
+
+/** True where the order in `slot` is the user's and has that client order id. */
+export function isNamed(store: OrderStore, slot: number, userId: number, clientOrderId: string): boolean {
+  return store.users[slot] === userId && store.clientOrderId(slot) === clientOrderId;
+}

@@ -1,0 +1,67 @@
+/**
+ * When orders were received, matched, durable and sent: in microseconds of the clock that all threads share. Received is
+ * the order's own, from when the gateway took it; matched and durable are of the committed events that are being applied,
+ * by the stamp that stands before them in their ring. Owned by the gateway thread.
+ */
+
+import { MAX_LIVE_ORDERS } from "../../engine/limits.ts";
+import { D_DURABLE, D_MATCHED } from "../../engine/ring/records.ts";
+import { createHistogram, Histogram, logBounds } from "../../engine/util/histogram.ts";
+import type { MicroClock } from "../../engine/util/micro-clock.ts";
+
+const MATCHED = 0;
+const DURABLE = 1;
+const BOUNDS = logBounds(10, 10_000_000);
+const openHistogram = (): Histogram => new Histogram(createHistogram(BOUNDS));
+
+export class OrderTimes {
+  /** Of placements, from one stage to the next, in microseconds. */
+  readonly latencies = {
+    received_to_matched: openHistogram(),
+    matched_to_durable: openHistogram(),
+    durable_to_sent: openHistogram(),
+    total: openHistogram(),
+  };
+  private readonly clock: MicroClock;
+  /** By slot. */
+  private readonly received: Float64Array;
+  /** Of the events at hand. In an array, because doubles in fields would be boxed. */
+  private readonly stamp = new Float64Array(2);
+
+  /** @param capacity the largest slot */
+  constructor(clock: MicroClock, capacity = MAX_LIVE_ORDERS) {
+    this.clock = clock;
+    this.received = new Float64Array(capacity + 1);
+  }
+
+  /** The order in `slot` is being taken. */
+  receive(slot: number): void {
+    this.received[slot] = this.clock();
+  }
+
+  /** The events that follow in this ring have the times of the stamp at word `w`. */
+  beginBatch(doubles: Float64Array, w: number): void {
+    this.stamp[MATCHED] = doubles[(w >> 1) + D_MATCHED]!;
+    this.stamp[DURABLE] = doubles[(w >> 1) + D_DURABLE]!;
+  }
+
+  /** The placement of the order in `slot` has just been answered. */
+  observe(slot: number): void {
+    const sent = this.clock();
+    const received = this.received[slot]!;
+    const { latencies, stamp } = this;
+    latencies.received_to_matched.observe(Math.max(0, stamp[MATCHED]! - received));
+    latencies.matched_to_durable.observe(Math.max(0, stamp[DURABLE]! - stamp[MATCHED]!));
+    latencies.durable_to_sent.observe(Math.max(0, sent - stamp[DURABLE]!));
+    latencies.total.observe(Math.max(0, sent - received));
+  }
+
+  /** The times of the event at hand of the order in `slot`, sent now, as JSON. Rising, whatever threads' clocks differ by. */
+  json(slot: number): string {
+    const received = Math.floor(this.received[slot]!);
+    const matched = Math.max(received, Math.floor(this.stamp[MATCHED]!));
+    const durable = Math.max(matched, Math.floor(this.stamp[DURABLE]!));
+    const sent = Math.max(durable, Math.floor(this.clock()));
+    return `{"received":${received},"matched":${matched},"durable":${durable},"sent":${sent}}`;
+  }
+}

@@ -1,0 +1,289 @@
+/** Operators' routes of money: deposits, the decision of withdrawals, the house, and first approvals. */
+import type { Static } from "typebox";
+import { SEED_REFERENCE } from "../../engine/limits.ts";
+import type { CommittedTotals } from "../../engine/log/totals.ts";
+import type { ApprovalRow } from "../../engine/projection/load.ts";
+import { type AccountWrite, HOUSE } from "../../engine/projection/writes.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { page } from "../accounts/routes.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
+import { Listing } from "../http/paging.ts";
+import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { NoteOnly } from "../http/text-schemas.ts";
+import { type Approvals, approvalView, withFirst } from "../operators/approvals.ts";
+import { audit, contextOf } from "../operators/audit.ts";
+import { noteOf, OPERATOR, operatorOf } from "../operators/operators.ts";
+import { historyPage } from "../queries/history.ts";
+import type { Payment, Withdrawal } from "../queries/ledger-reader.ts";
+import { ownPaymentView, ownWithdrawalView, type WalletRouteContext } from "./routes.ts";
+import * as W from "./schemas.ts";
+
+const DEPOSIT = "wallet.deposit";
+const DEPOSIT_TO_HOUSE = "house.deposit";
+const WITHDRAW_FROM_HOUSE = "house.withdraw";
+
+export interface MoneyAdminContext extends WalletRouteContext {
+  readonly accounts: Accounts;
+  readonly approvals: Approvals;
+  readonly totals: CommittedTotals;
+}
+
+export function createMoneyAdminRoutes(context: MoneyAdminContext): Route[] {
+  return [
+    ...depositRoutes(context),
+    houseWithdrawalRoute(context),
+    ...withdrawalRoutes(context),
+    ...approvalRoutes(context),
+  ];
+}
+
+// ---------------------------------------------------------------- deposits
+
+function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminContext): Route[] {
+  /**
+   * Once for a reference: whoever repeats it is answered as at first. Under the two-person rule an operator's first
+   * request is an approval, of this reference alone.
+   */
+  const deposit = async (request: RouteRequest, userId: number, amount: number, reference: string): Promise<string> => {
+    checkReference(reference);
+    const operator = operatorOf(request);
+    const context = contextOf(request);
+    const owner = userId === HOUSE ? null : userId;
+    const details = { amount, reference };
+    const action = owner === null ? DEPOSIT_TO_HOUSE : DEPOSIT;
+    const wish = { rule: "deposits", action, subject: userId, reference, details, userId: owner } as const;
+    const credit = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<Payment> => {
+      const write: AccountWrite = { kind: "deposit", userId, amount, reference, at: context.now };
+      const change = { action, userId: owner, details: withFirst(details, first) };
+      const [result] = await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
+      const { id, created } = result!;
+      return created ? { id, userId, amount, reference, createdAt: write.at } : (await history.payment(reference))!;
+    };
+    const done = (): Promise<Payment | null> => paid(history, reference, userId, amount);
+    const { approval, result } = await approvals.ask(wish, operator, context, credit, done);
+    if (approval === null) return JSON.stringify(depositView(result));
+    const waiting = { id: null, amount, reference, created_at: null, user_id: owner };
+    return JSON.stringify({ ...waiting, approval: approvalView(approval) });
+  };
+  return [
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/deposits",
+      summary:
+        "Credit a user with what came in, once for each reference; two operators where the two-person rule covers deposits",
+      body: W.NewDeposit,
+      response: W.NewDepositAnswer,
+      status: 201,
+      async handler(request) {
+        const { user_id, amount, reference } = request.body as Static<typeof W.NewDeposit>;
+        if (accounts.user(user_id) === undefined) throw notFound("user");
+        return deposit(request, user_id, amount, reference);
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/deposits",
+      summary: "All deposits, the house's too, newest first",
+      query: W.UserQuery,
+      response: S.pageOf(W.Deposit),
+      handler({ query }) {
+        const { user_id = null, ...rest } = query as Static<typeof W.UserQuery>;
+        const listing = new Listing("/admin/deposits", { user_id });
+        return historyPage(listing, history.deposits({ userId: user_id, ...listing.page(rest) }), paymentView);
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/house/deposits",
+      summary:
+        "Fund the house account, once for each reference; two operators where the two-person rule covers deposits",
+      body: W.HousePayment,
+      response: W.NewDepositAnswer,
+      status: 201,
+      handler(request) {
+        const { amount, reference } = request.body as Static<typeof W.HousePayment>;
+        return deposit(request, HOUSE, amount, reference);
+      },
+    }),
+  ];
+}
+
+function paymentView(payment: Payment): object {
+  return { ...ownPaymentView(payment), user_id: payment.userId === HOUSE ? null : payment.userId };
+}
+
+/** A deposit that is credited: nothing waits. */
+function depositView(payment: Payment): object {
+  return { ...paymentView(payment), approval: null };
+}
+
+/** What has the reference already, null where nothing has. @throws ApiError 40900 where that is something else */
+async function paid(
+  history: WalletRouteContext["history"],
+  reference: string,
+  userId: number,
+  amount: number,
+): Promise<Payment | null> {
+  const found = await history.payment(reference);
+  if (found !== null && (found.userId !== userId || found.amount !== amount)) {
+    throw new ApiError(ErrorKind.conflict, "reference: another one has it");
+  }
+  return found;
+}
+
+/** @throws ApiError 40000 for one that a seed may use */
+function checkReference(reference: string): void {
+  if (reference.startsWith(SEED_REFERENCE)) throw badRequest(`reference: must not begin with ${SEED_REFERENCE}`);
+}
+
+// ---------------------------------------------------------------- the house
+
+function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdminContext): Route {
+  const done = (payment: Payment): string =>
+    JSON.stringify({ withdrawal: ownPaymentView({ ...payment, amount: -payment.amount }), approval: null });
+  return route({
+    ...OPERATOR,
+    method: "POST",
+    path: "/admin/house/withdrawals",
+    summary:
+      "Take out what the house has earned, once for each reference; two operators where the two-person rule is on",
+    body: W.HousePayment,
+    response: W.HouseWithdrawal,
+    status: 201,
+    async handler(request) {
+      const { amount, reference } = request.body as Static<typeof W.HousePayment>;
+      checkReference(reference);
+      const before = async (): Promise<Payment | null> => {
+        const found = await paid(history, reference, HOUSE, -amount);
+        const { house } = totals.read();
+        if (found === null && amount > house) {
+          throw new ApiError(ErrorKind.insufficientBalance, `needs ${amount} micro-USDC, the house has ${house}`);
+        }
+        return found;
+      };
+      const details = { amount, reference };
+      const wish = { action: WITHDRAW_FROM_HOUSE, subject: HOUSE, details, userId: null };
+      const context = contextOf(request);
+      const operator = operatorOf(request);
+      const pay = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<Payment> => {
+        const write: AccountWrite = { kind: "withdrawFromHouse", amount, reference, at: context.now };
+        const line = audit(context, operator.actor, { ...wish, subject: null, details: withFirst(details, first) });
+        const [result] = await writer.write([write, ...ending], [line]);
+        const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: write.at };
+        return result!.created ? made : (await history.payment(reference))!;
+      };
+      const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context, pay, before);
+      if (answer.approval === null) return done(answer.result);
+      return JSON.stringify({ withdrawal: null, approval: approvalView(answer.approval) });
+    },
+  });
+}
+
+// ---------------------------------------------------------------- withdrawals
+
+function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext): Route[] {
+  const withdrawalView = (withdrawal: Withdrawal): object => {
+    const { userId } = withdrawal;
+    return { ...ownWithdrawalView(withdrawal), user_id: userId, email: accounts.user(userId)!.email };
+  };
+  return [
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/withdrawals",
+      summary: "All withdrawals, newest first",
+      query: W.AllWithdrawalsQuery,
+      response: S.pageOf(W.Withdrawal),
+      handler({ query }) {
+        const { status, user_id = null, ...rest } = query as Static<typeof W.AllWithdrawalsQuery>;
+        const filters = { userId: user_id, status: status as string | undefined };
+        const listing = new Listing("/admin/withdrawals", filters);
+        return historyPage(listing, history.withdrawals({ ...filters, ...listing.page(rest) }), withdrawalView);
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/withdrawals/:id",
+      summary:
+        "One withdrawal, and how its user's account came to what it has: who credited the money that it pays out",
+      response: W.WithdrawalWithTrail,
+      async handler({ params }) {
+        const found = await history.withdrawal(pathId(params[0], "withdrawal"));
+        if (found === null) throw notFound("withdrawal");
+        return JSON.stringify({ ...withdrawalView(found), trail: await history.trail(found.userId) });
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/users/:id/trail",
+      summary: "How a user's account came to what it has: deposits, terms and identity, and who gave them",
+      response: W.Trail,
+      async handler({ params }) {
+        const user = accounts.user(pathId(params[0], "user"));
+        if (user === undefined) throw notFound("user");
+        return JSON.stringify(await history.trail(user.id));
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/withdrawals/:id/pay",
+      summary: "A withdrawal is paid; where the two-person rule is on, once another operator has asked for the same",
+      body: W.WithdrawalPayment,
+      response: W.WithdrawalDecision,
+      async handler(request) {
+        const id = pathId(request.params[0], "withdrawal");
+        const { reference = null, note = null } = request.body as Static<typeof W.WithdrawalPayment>;
+        const decided = await withdrawals.pay(id, { reference, note }, operatorOf(request), contextOf(request));
+        const approval = decided.approval && approvalView(decided.approval);
+        return JSON.stringify({ withdrawal: withdrawalView(decided.withdrawal), approval });
+      },
+    }),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/withdrawals/:id/refuse",
+      summary: "A withdrawal is not paid: its amount is available to the user again",
+      body: NoteOnly,
+      response: W.WithdrawalDecision,
+      async handler(request) {
+        const id = pathId(request.params[0], "withdrawal");
+        const refused = await withdrawals.refuse(id, noteOf(request), operatorOf(request), contextOf(request));
+        return JSON.stringify({ withdrawal: withdrawalView(refused), approval: null });
+      },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- approvals
+
+function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
+  return [
+    route({
+      ...OPERATOR,
+      method: "GET",
+      path: "/admin/approvals",
+      summary: "First approvals whose second is awaited, newest first",
+      query: S.PageQuery,
+      response: S.pageOf(W.Approval),
+      handler: ({ query }) => page(new Listing("/admin/approvals", {}), approvals.pending(), query, approvalView),
+    }),
+    route({
+      ...OPERATOR,
+      method: "DELETE",
+      path: "/admin/approvals/:id",
+      summary: "Take a first approval back, one's own or another operator's",
+      response: W.Approval,
+      async handler(request) {
+        const id = pathId(request.params[0], "approval");
+        return JSON.stringify(approvalView(await approvals.takeBack(id, operatorOf(request), contextOf(request))));
+      },
+    }),
+  ];
+}

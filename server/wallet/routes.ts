@@ -1,0 +1,264 @@
+/** The wallet's routes: balance, positions, complete sets, deposits, withdrawals, and what became of the money. */
+import type { Static } from "typebox";
+import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import type { AccountWriter } from "../accounts/account-writer.ts";
+import { checkLive } from "../accounts/authenticator.ts";
+import { OWN_SESSION, ownList } from "../accounts/routes.ts";
+import { badRequest, notFound } from "../errors.ts";
+import { prefers } from "../http/content-negotiation.ts";
+import { IDEMPOTENCY_KEY, type Idempotency } from "../http/idempotency.ts";
+import { checkSpan, Listing } from "../http/paging.ts";
+import { pathId, type Route, route } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { balanceView, positionsOf, positionView } from "../markets/views.ts";
+import { actorOf, audit, contextOf } from "../operators/audit.ts";
+import { type History, historyPage } from "../queries/history.ts";
+import type { Payment, Withdrawal } from "../queries/ledger-reader.ts";
+import { type Answer, type Exchange, setsJson } from "../trading/exchange.ts";
+import type { OrderEntry } from "../trading/order-entry.ts";
+import * as W from "./schemas.ts";
+import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
+import type { AddressRule } from "./withdrawal-address.ts";
+import { asRequested, type Withdrawals } from "./withdrawals.ts";
+
+export interface WalletRouteContext {
+  readonly exchange: Exchange;
+  readonly entry: OrderEntry;
+  readonly history: History;
+  readonly writer: AccountWriter;
+  readonly withdrawals: Withdrawals;
+  readonly idempotency: Idempotency;
+  readonly addressRule: AddressRule;
+}
+
+export function createWalletRoutes(context: WalletRouteContext): Route[] {
+  return [...balanceRoutes(context), ...historyRoutes(context), ...withdrawalRoutes(context)];
+}
+
+// ---------------------------------------------------------------- what the caller has
+
+function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteContext): Route[] {
+  const { ledger, registry } = exchange;
+  const balance = (path: string): Route =>
+    route({
+      method: "GET",
+      path,
+      summary: "The caller's platform balance",
+      scope: "portfolio:read",
+      response: S.Balance,
+      handler: ({ principal }) => JSON.stringify(balanceView(ledger, principal!.userId)),
+    });
+  const sets = (name: "split" | "merge", summary: string): Route =>
+    route({
+      method: "POST",
+      path: `/wallet/${name}`,
+      summary,
+      scope: "orders:write",
+      minTier: 1,
+      headers: [IDEMPOTENCY_KEY],
+      body: S.ChangeSets,
+      response: S.SetsChange,
+      handler(request) {
+        const principal = request.principal!;
+        const { userId } = principal;
+        const { market_id, quantity } = request.body as Static<typeof S.ChangeSets>;
+        const details = { market_id, quantity };
+        const change = (now: number, answer: Answer, kept: Omit<KeptRequest, "reference"> | null): void => {
+          const said = { action: `wallet.${name}`, userId, subject: market_id, details };
+          const line = audit({ ...contextOf(request), now }, actorOf(principal), said);
+          // On its way before the command: it is durable no later than what it tells of.
+          const begin = (reference: number): void =>
+            void writer.write([], [line], kept && { ...kept, reference }).catch(() => {});
+          entry.changeSets(principal, market_id, quantity, name === "split", now, answer, begin);
+        };
+        const key = request.headers[IDEMPOTENCY_KEY]!;
+        if (key === "") return void change(request.now, request.reply, null);
+        return idempotency.run(
+          { userId, key, name: `POST /wallet/${name}`, body: details },
+          {
+            act(kept) {
+              checkLive(principal, kept.at);
+              return new Promise((data, error) => change(kept.at, { data, error }, kept));
+            },
+            repeat: ({ fee }) => setsJson(market_id, quantity, fee),
+          },
+        );
+      },
+    });
+  return [
+    balance("/wallet/balance"),
+    balance("/me/balance"),
+    balance("/users/me/balance"),
+    sets("split", "Turn USDC into complete sets: one share of each outcome for 1 USDC"),
+    sets("merge", "Turn complete sets into USDC"),
+    route({
+      method: "GET",
+      path: "/me/positions",
+      summary: "The caller's positions, largest outcome id first",
+      scope: "portfolio:read",
+      query: S.PositionsQuery,
+      response: S.pageOf(S.Position),
+      handler({ principal, query }) {
+        const { market_id, ...rest } = query as Static<typeof S.PositionsQuery>;
+        const listing = new Listing("/me/positions", { userId: principal!.userId, market_id });
+        const { before, limit } = listing.page(rest);
+        const found = positionsOf(ledger, principal!.userId).filter((position) => {
+          const outcomeId = ledger.outcomeOf(position);
+          return outcomeId < before && (market_id === undefined || registry.ofOutcome(outcomeId)!.id === market_id);
+        });
+        found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
+        const shown = found.slice(0, limit);
+        const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
+        return listing.json(items, found.length > limit ? ledger.outcomeOf(shown.at(-1)!) : null);
+      },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- what became of it
+
+function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
+  const exports = new TransactionExports(history);
+  return [
+    route({
+      method: "GET",
+      path: "/wallet/transactions",
+      summary: "Every change of the caller's balance, newest first; with Accept: text/csv all that fit in one file",
+      scope: "portfolio:read",
+      headers: ["accept"],
+      query: S.TransactionsQuery,
+      response: S.pageOf(S.Transaction),
+      async handler({ principal, query, headers, reply }) {
+        const { type, from, to, ...rest } = query as Static<typeof S.TransactionsQuery>;
+        checkSpan(query as Static<typeof S.TransactionsQuery>);
+        const filters = { userId: principal!.userId, type: type as string | undefined, from, to };
+        if (!prefers(headers["accept"]!, CSV)) {
+          const listing = new Listing("/wallet/transactions", filters);
+          return historyPage(listing, history.transactions({ ...filters, ...listing.page(rest) }));
+        }
+        const [paged] = Object.keys(rest);
+        if (paged !== undefined) throw badRequest(`${paged}: a text/csv export has no pages`);
+        // As every read of the caller's own: after the messages about what it shows.
+        await exchange.reads.committed(principal!.userId);
+        reply.stream(CSV_TYPE, "transactions.csv", exports.read(filters));
+        return undefined;
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/wallet/deposits",
+      summary: "The caller's deposits, newest first",
+      scope: "portfolio:read",
+      query: S.PageQuery,
+      response: S.pageOf(W.OwnDeposit),
+      handler({ principal, query }) {
+        const listing = ownList("/wallet/deposits", principal!);
+        const page = listing.page(query as Static<typeof S.PageQuery>);
+        return historyPage(listing, history.deposits({ userId: principal!.userId, ...page }), ownPaymentView);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/wallet/settlements",
+      summary: "What the caller's shares of resolved and voided markets were paid, newest first",
+      scope: "portfolio:read",
+      query: W.SettlementsQuery,
+      response: S.pageOf(W.Settlement),
+      handler({ principal, query }) {
+        const { market_id, ...rest } = query as Static<typeof W.SettlementsQuery>;
+        const filters = { userId: principal!.userId, marketId: market_id };
+        const listing = new Listing("/wallet/settlements", filters);
+        return historyPage(listing, history.settlements({ ...filters, ...listing.page(rest) }));
+      },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- withdrawals
+
+function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: WalletRouteContext): Route[] {
+  return [
+    route({
+      ...OWN_SESSION,
+      method: "POST",
+      path: "/wallet/withdrawals",
+      summary: "Ask for a withdrawal: its amount is held until an operator pays or refuses it",
+      minTier: 2,
+      headers: [IDEMPOTENCY_KEY],
+      body: W.NewWithdrawal,
+      response: W.OwnWithdrawal,
+      status: 201,
+      async handler(request) {
+        const principal = request.principal!;
+        const { userId } = principal;
+        const { amount, address } = request.body as Static<typeof W.NewWithdrawal>;
+        addressRule.check(address);
+        const wish = { amount, address };
+        const make = async (now: number, kept: KeptRequest | null): Promise<string> => {
+          const made = await withdrawals.request(principal, wish, { ...contextOf(request), now }, kept);
+          return JSON.stringify(ownWithdrawalView(made));
+        };
+        const key = request.headers[IDEMPOTENCY_KEY]!;
+        if (key === "") return make(request.now, null);
+        return idempotency.run(
+          { userId, key, name: "POST /wallet/withdrawals", body: wish },
+          {
+            async act(kept) {
+              checkLive(principal, kept.at);
+              return make(kept.at, { ...kept, reference: null });
+            },
+            repeat({ subject, createdAt }) {
+              return JSON.stringify(ownWithdrawalView(asRequested(userId, subject, wish, createdAt)));
+            },
+          },
+        );
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/wallet/withdrawals",
+      summary: "The caller's withdrawals, newest first",
+      query: W.WithdrawalsQuery,
+      response: S.pageOf(W.OwnWithdrawal),
+      handler({ principal, query }) {
+        const { status, ...rest } = query as Static<typeof W.WithdrawalsQuery>;
+        const filters = { userId: principal!.userId, status: status as string | undefined };
+        const listing = new Listing("/wallet/withdrawals", filters);
+        return historyPage(listing, history.withdrawals({ ...filters, ...listing.page(rest) }), ownWithdrawalView);
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "GET",
+      path: "/wallet/withdrawals/:id",
+      summary: "One withdrawal of the caller",
+      response: W.OwnWithdrawal,
+      async handler({ principal, params }) {
+        const found = await history.withdrawal(pathId(params[0], "withdrawal"));
+        if (found?.userId !== principal!.userId) throw notFound("withdrawal");
+        return JSON.stringify(ownWithdrawalView(found));
+      },
+    }),
+    route({
+      ...OWN_SESSION,
+      method: "DELETE",
+      path: "/wallet/withdrawals/:id",
+      summary: "Cancel a pending withdrawal: its amount is available again",
+      response: W.OwnWithdrawal,
+      async handler(request) {
+        const id = pathId(request.params[0], "withdrawal");
+        return JSON.stringify(ownWithdrawalView(await withdrawals.cancel(request.principal!, id, contextOf(request))));
+      },
+    }),
+  ];
+}
+
+export function ownPaymentView({ id, amount, reference, createdAt }: Payment): object {
+  return { id, amount, reference, created_at: createdAt };
+}
+
+export function ownWithdrawalView(withdrawal: Withdrawal): object {
+  const { id, amount, address, status, reference, note, createdAt, decidedAt } = withdrawal;
+  return { id, amount, address, status, reference, note, created_at: createdAt, decided_at: decidedAt };
+}

@@ -1,0 +1,131 @@
+/** The shapes of requests and answers about deposits, withdrawals, settlements and the house. */
+import Type from "typebox";
+import {
+  FULL_PRICE_BPS,
+  MAX_ADDRESS_LENGTH,
+  MAX_PAYMENT_MICRO,
+  MAX_REFERENCE_LENGTH,
+  MAX_TRAIL,
+} from "../../engine/limits.ts";
+import { closed, Id, Money, names, nullable, page, Time } from "../http/schemas.ts";
+import { note } from "../http/text-schemas.ts";
+
+const WITHDRAWAL_STATUSES = ["pending", "paid", "refused", "canceled"] as const;
+
+const Amount = Type.Integer({ minimum: 1, maximum: MAX_PAYMENT_MICRO, description: "micro-USDC" });
+/** ASCII, with single spaces within: none looks like another. */
+const Reference = Type.String({
+  minLength: 1,
+  maxLength: MAX_REFERENCE_LENGTH,
+  pattern: "^[!-~]+(?: [!-~]+)*$",
+  description: "what the payment is known by elsewhere, and no other: ASCII, with single spaces within",
+});
+const Address = Type.String({
+  minLength: 1,
+  maxLength: MAX_ADDRESS_LENGTH,
+  pattern: "^[!-~]+$",
+  description: "where it is to be paid to: visible ASCII without spaces",
+});
+
+// ---------------------------------------------------------------- requests
+
+export const NewDeposit = closed({ user_id: Id, amount: Amount, reference: Reference });
+export const HousePayment = closed({ amount: Amount, reference: Reference });
+export const NewWithdrawal = closed({ amount: Amount, address: Address });
+export const WithdrawalPayment = closed({
+  reference: Type.Optional(nullable(Reference)),
+  note,
+});
+export const UserQuery = closed({ ...page, user_id: Type.Optional(Id) });
+export const WithdrawalsQuery = closed({ ...page, status: Type.Optional(names(WITHDRAWAL_STATUSES)) });
+export const AllWithdrawalsQuery = closed({ ...WithdrawalsQuery.properties, user_id: Type.Optional(Id) });
+export const SettlementsQuery = closed({ ...page, market_id: Type.Optional(Id) });
+
+// ---------------------------------------------------------------- answers
+
+const deposit = { id: Id, amount: Amount, reference: Type.String(), created_at: Time };
+export const OwnDeposit = closed(deposit);
+export const Deposit = closed({
+  ...deposit,
+  user_id: nullable(Type.Integer({ minimum: 1, description: "null: the house" })),
+});
+const withdrawal = {
+  id: Id,
+  amount: Amount,
+  address: Type.String(),
+  status: names(WITHDRAWAL_STATUSES),
+  reference: nullable(Type.String({ description: "of the payment" })),
+  note: nullable(Type.String()),
+  created_at: Time,
+  decided_at: nullable(Time),
+};
+export const OwnWithdrawal = closed(withdrawal);
+export const Withdrawal = closed({ ...withdrawal, user_id: Id, email: Type.String() });
+/** The first of two approvals, where there was one. */
+const first = {
+  approved_by: nullable(Type.String({ description: "who gave the first of two approvals" })),
+  approved_at: nullable(Time),
+};
+const Actor = Type.String({ description: "such as operator 3, admin (the machine's shell), seed" });
+const newest = { description: `newest first, ${MAX_TRAIL} at most` };
+export const Trail = closed({
+  deposits: Type.Array(
+    closed({
+      id: Id,
+      amount: Amount,
+      reference: Type.String(),
+      created_at: Time,
+      credited_by: nullable(Actor),
+      ...first,
+    }),
+    newest,
+  ),
+  terms: Type.Array(
+    closed({
+      ...{ set_at: Time, set_by: Actor },
+      changes: Type.Object({}, { additionalProperties: true, description: "the terms that were set" }),
+      ...first,
+    }),
+    newest,
+  ),
+  identity: Type.Array(
+    closed({
+      ...{ application_id: Id, status: names(["approved", "refused"]), decided_at: Time, decided_by: Actor },
+      note: nullable(Type.String()),
+    }),
+    newest,
+  ),
+  has_more: Type.Boolean({ description: "there are older ones of some kind: the audit log has them" }),
+});
+export const WithdrawalWithTrail = closed({ ...Withdrawal.properties, trail: Trail });
+export const Approval = closed({
+  id: Id,
+  action: Type.String(),
+  subject: Type.Integer({ minimum: 0, description: "id of what is acted on; 0: the house" }),
+  details: Type.Object({}, { additionalProperties: true, description: "all that the second must ask for too" }),
+  approved_by: Type.String(),
+  created_at: Time,
+});
+/** What became of a request for a deposit: it is credited, or its first approval waits. */
+export const NewDepositAnswer = closed({
+  ...Deposit.properties,
+  id: nullable(Type.Integer({ minimum: 1, description: "null: not credited yet" })),
+  created_at: nullable(Time),
+  approval: nullable(Approval),
+});
+export const WithdrawalDecision = closed({
+  withdrawal: Withdrawal,
+  approval: nullable(Approval),
+});
+export const HouseWithdrawal = closed({ withdrawal: nullable(closed(deposit)), approval: nullable(Approval) });
+export const Settlement = closed({
+  id: Id,
+  market_id: Id,
+  outcome_id: Id,
+  quantity: Type.Integer({ minimum: 1, description: "shares" }),
+  payout: Type.Integer({ minimum: 0, maximum: FULL_PRICE_BPS, description: "basis points" }),
+  amount: Money,
+  cost: Money,
+  realized_pnl: Money,
+  created_at: Time,
+});

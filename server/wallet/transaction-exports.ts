@@ -1,0 +1,59 @@
+/** Exports of transactions as CSV (RFC 4180), a slice at a time, so that one of any length holds little memory. */
+import { EXPORT_SLICE_ROWS, MAX_EXPORT_MS, MAX_EXPORTS, MAX_EXPORTS_PER_USER } from "../../engine/limits.ts";
+import { ApiError, ErrorKind, overloaded } from "../errors.ts";
+import type { History } from "../queries/history.ts";
+import { CSV_HEADER, type TransactionsOptions } from "../queries/ledger-reader.ts";
+
+/** As a client names it, and as the answer does. */
+export const CSV = "text/csv";
+export const CSV_TYPE = `${CSV}; charset=utf-8`;
+
+export class TransactionExports {
+  private readonly history: History;
+  /** By user, how many are under way. */
+  private readonly running = new Map<number, number>();
+  private count = 0;
+
+  constructor(history: History) {
+    this.history = history;
+  }
+
+  /**
+   * The text in pieces, newest transaction first: all that were there when the first was asked for.
+   * @throws ApiError 42900, 50300 in place of the first piece, where too many are under way
+   */
+  async *read(options: Omit<TransactionsOptions, "before" | "limit">): AsyncGenerator<string, void> {
+    this.begin(options.userId);
+    try {
+      const deadline = performance.now() + MAX_EXPORT_MS;
+      let head = CSV_HEADER;
+      for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null; ) {
+        if (performance.now() > deadline) throw overloaded("the export took too long: name a shorter time");
+        const slice = await this.history.transactionLines({ ...options, before, limit: EXPORT_SLICE_ROWS });
+        // A slice may have walked past all of its rows.
+        if (head !== "" || slice.text !== "") yield head + slice.text;
+        head = "";
+        before = slice.next;
+      }
+    } finally {
+      this.end(options.userId);
+    }
+  }
+
+  private begin(userId: number): void {
+    const own = this.running.get(userId) ?? 0;
+    if (own >= MAX_EXPORTS_PER_USER) {
+      throw new ApiError(ErrorKind.limitExceeded, `no more than ${MAX_EXPORTS_PER_USER} exports at one time`, 1);
+    }
+    if (this.count >= MAX_EXPORTS) throw overloaded("too many exports at one time: try again");
+    this.running.set(userId, own + 1);
+    this.count++;
+  }
+
+  private end(userId: number): void {
+    const left = this.running.get(userId)! - 1;
+    if (left === 0) this.running.delete(userId);
+    else this.running.set(userId, left);
+    this.count--;
+  }
+}

@@ -1,0 +1,233 @@
+/**
+ * Withdrawals: asked for by a user, held at once, paid or refused by an operator. Owns those that are pending; one is
+ * decided by one request at a time, so that of a cancel and a payment exactly one wins. Owned by the gateway thread.
+ */
+
+import { MAX_PENDING_WITHDRAWALS, MAX_WITHDRAWAL_MAILS_PER_HOUR } from "../../engine/limits.ts";
+import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
+import type { ApprovalRow, WithdrawalRow } from "../../engine/projection/load.ts";
+import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWriter } from "../accounts/account-writer.ts";
+import type { Accounts, Principal } from "../accounts/accounts.ts";
+import { HourlyLimit } from "../accounts/hourly-limit.ts";
+import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "../accounts/mail-templates.ts";
+import type { Messenger } from "../accounts/notifier.ts";
+import { ApiError, ErrorKind, notFound } from "../errors.ts";
+import { type Approvals, withFirst } from "../operators/approvals.ts";
+import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
+import { checkNotOwn, type Operator } from "../operators/operators.ts";
+import type { History } from "../queries/history.ts";
+import type { Withdrawal } from "../queries/ledger-reader.ts";
+import type { Exchange } from "../trading/exchange.ts";
+import { checkBalance } from "../trading/order-entry.ts";
+import { Alone } from "../util/keyed-mutex.ts";
+
+const PAY = "withdrawal.pay";
+const BEING_DECIDED = "the withdrawal is being decided: try again";
+/** Operators decide by hand: there is no telling when the next one is free. */
+const RETRY_AFTER_S = 60;
+const UNDECIDED = { status: "pending", reference: null, note: null, decidedAt: null } as const;
+
+/** How a withdrawal was paid. */
+export interface Payout {
+  /** What the payment is known by elsewhere. */
+  readonly reference: string | null;
+  readonly note: string | null;
+}
+
+/** What a user asks for. */
+export interface WithdrawalWish {
+  /** micro-USDC */
+  readonly amount: number;
+  readonly address: string;
+}
+
+/** A withdrawal as its request is answered, whatever became of it since. */
+export function asRequested(userId: number, id: number, wish: WithdrawalWish, createdAt: number): Withdrawal {
+  return { id, userId, ...wish, createdAt, ...UNDECIDED };
+}
+
+export interface WithdrawalsOptions {
+  readonly exchange: Exchange;
+  readonly accounts: Accounts;
+  readonly history: History;
+  readonly writer: AccountWriter;
+  readonly approvals: Approvals;
+  readonly messenger: Messenger;
+}
+
+export class Withdrawals {
+  private readonly options: WithdrawalsOptions;
+  private readonly pending = new Map<number, WithdrawalRow>();
+  private readonly deciding = new Alone<WithdrawalRow>(BEING_DECIDED);
+  private readonly mails = new HourlyLimit(MAX_WITHDRAWAL_MAILS_PER_HOUR);
+  /** By user, those that aren't durable yet among them. */
+  private readonly counts = new Map<number, number>();
+
+  /** @param rows those that were pending at the last commit: their amounts are held from now on */
+  constructor(options: WithdrawalsOptions, rows: readonly WithdrawalRow[]) {
+    this.options = options;
+    for (const row of rows) {
+      options.exchange.setAside(row.userId, row.amount);
+      this.count(row.userId, 1);
+      this.pending.set(row.id, row);
+    }
+  }
+
+  /**
+   * @param kept of a request with an Idempotency-Key
+   * @throws ApiError 42201, 42900 where too many of the user's are pending
+   */
+  async request(
+    principal: Principal,
+    { amount, address }: WithdrawalWish,
+    context: RequestContext,
+    kept: KeptRequest | null,
+  ): Promise<Withdrawal> {
+    const { exchange, writer, messenger } = this.options;
+    const { userId } = principal;
+    if ((this.counts.get(userId) ?? 0) >= MAX_PENDING_WITHDRAWALS) {
+      const text = `no more than ${MAX_PENDING_WITHDRAWALS} withdrawals may be pending`;
+      throw new ApiError(ErrorKind.limitExceeded, text, RETRY_AFTER_S);
+    }
+    checkBalance(exchange.ledger, userId, amount);
+    exchange.setAside(userId, amount);
+    this.count(userId, 1);
+    const made = { userId, amount, address, status: "pending", createdAt: context.now };
+    const write: AccountWrite = { kind: "insert", table: "withdrawals", row: made };
+    const change = { action: "withdrawal.request", userId, details: { amount, address } };
+    const line = audit(context, actorOf(principal), change);
+    const id = await writer.insert(write, [line], kept).catch((error) => {
+      this.count(userId, -1);
+      exchange.giveBack(userId, amount);
+      throw error;
+    });
+    const row: WithdrawalRow = { id, userId, amount, address, createdAt: made.createdAt };
+    this.pending.set(id, row);
+    // Asking and canceling in turn must not fill a mailbox, or the way to everybody's.
+    if (this.mails.take(String(userId), context.now)) {
+      messenger.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
+    }
+    return asRequested(userId, id, { amount, address }, made.createdAt);
+  }
+
+  /** By its owner. @throws ApiError 4040, 40900 unless it is pending */
+  async cancel(principal: Principal, id: number, context: RequestContext): Promise<Withdrawal> {
+    const found = this.pending.get(id);
+    if (found === undefined || found.userId !== principal.userId) throw await this.whyNot(id, principal.userId);
+    return this.deciding.run(found, () => this.end(found, "canceled", null, actorOf(principal), context));
+  }
+
+  /** By an operator. @throws ApiError 4040, 40300 for the operator's own, 40900 unless it is pending */
+  async refuse(id: number, note: string | null, operator: Operator, context: RequestContext): Promise<Withdrawal> {
+    const found = this.pending.get(id);
+    if (found === undefined) throw await this.whyNot(id, null);
+    checkNotOwn(operator, found.userId);
+    return this.deciding.run(found, async () => {
+      const refused = await this.end(found, "refused", note, operator.actor, context);
+      this.options.messenger.sendMail(withdrawalRefusedMail(this.emailOf(found), found.amount));
+      return refused;
+    });
+  }
+
+  /**
+   * By an operator, or the second of two. Repeating a payment with its reference answers it again.
+   * @throws ApiError 4040, 40900 unless it is pending, and where the user is suspended; as `Approvals.ask`
+   */
+  async pay(
+    id: number,
+    payout: Payout,
+    operator: Operator,
+    context: RequestContext,
+  ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
+    const found = this.pending.get(id);
+    if (found !== undefined) return this.deciding.run(found, () => this.payOut(found, payout, operator, context));
+    const withdrawal = await this.options.history.withdrawal(id);
+    const isSame = payout.reference !== null && withdrawal?.reference === payout.reference;
+    if (withdrawal === null || !isSame) throw refusalOf(withdrawal);
+    return { withdrawal, approval: null };
+  }
+
+  private async payOut(
+    found: WithdrawalRow,
+    payout: Payout,
+    operator: Operator,
+    context: RequestContext,
+  ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
+    const { accounts, approvals, writer, messenger } = this.options;
+    const { id, userId, amount, address } = found;
+    checkNotOwn(operator, userId);
+    if (accounts.user(userId)!.suspendedAt !== null) throw conflict("the user is suspended");
+    const details = { user_id: userId, amount, address, ...payout };
+    const wish = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
+    let decidedAt = context.now;
+    const { approval } = await approvals.ask(wish, operator, context, async (ending, first) => {
+      const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: decidedAt };
+      const change = { action: PAY, userId, subject: id, details: withFirst(details, first) };
+      await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
+      decidedAt = write.at;
+    });
+    if (approval !== null) return { withdrawal: { ...found, ...UNDECIDED }, approval };
+    this.forget(found);
+    messenger.sendMail(withdrawalPaidMail(this.emailOf(found), amount, address));
+    return { withdrawal: { ...found, status: "paid", ...payout, decidedAt }, approval: null };
+  }
+
+  /** Without payment; with it ends what one operator approved of. */
+  private async end(
+    found: WithdrawalRow,
+    status: "canceled" | "refused",
+    note: string | null,
+    actor: string,
+    context: RequestContext,
+  ): Promise<Withdrawal> {
+    const { exchange, approvals, writer } = this.options;
+    const { id, userId, amount } = found;
+    const decidedAt = context.now;
+    const write: AccountWrite = { kind: "update", table: "withdrawals", id, set: { status, note, decidedAt } };
+    const action = `withdrawal.${status === "canceled" ? "cancel" : "refuse"}`;
+    const line = audit(context, actor, { action, userId, subject: id, details: { amount, note } });
+    await writer.write([write, ...approvals.endOf(PAY, id, decidedAt)], [line]);
+    approvals.forget({ action: PAY, subject: id });
+    this.forget(found);
+    exchange.giveBack(userId, amount);
+    return { ...found, ...UNDECIDED, status, note, decidedAt };
+  }
+
+  /** Forgets what counts no more. */
+  forgetExpired(now: number): void {
+    this.mails.forgetExpired(now);
+  }
+
+  /** @param userId whose it must be; null: anybody's */
+  private async whyNot(id: number, userId: number | null): Promise<ApiError> {
+    const found = await this.options.history.withdrawal(id);
+    return refusalOf(found === null || (userId !== null && found.userId !== userId) ? null : found);
+  }
+
+  private emailOf({ userId }: WithdrawalRow): string {
+    return this.options.accounts.user(userId)!.email;
+  }
+
+  private forget({ id, userId }: WithdrawalRow): void {
+    this.pending.delete(id);
+    this.count(userId, -1);
+  }
+
+  private count(userId: number, change: number): void {
+    const count = (this.counts.get(userId) ?? 0) + change;
+    if (count === 0) this.counts.delete(userId);
+    else this.counts.set(userId, count);
+  }
+}
+
+/** Why a withdrawal that isn't pending here can't be decided. */
+function refusalOf(found: Withdrawal | null): ApiError {
+  if (found === null) return notFound("withdrawal");
+  // It became durable, or its end did, and the gateway is yet to be told.
+  return conflict(found.status === "pending" ? BEING_DECIDED : `the withdrawal is ${found.status}`);
+}
+
+function conflict(message: string): ApiError {
+  return new ApiError(ErrorKind.conflict, message);
+}

@@ -1,0 +1,360 @@
+/**
+ * The public channels: book, trades, ticker, markets. A topic is one channel of one outcome or market, with a sequence
+ * that rises by exactly 1 a message; it exists while somebody is subscribed to it.
+ *
+ * A message is made once, whatever the number of subscribers: uWebSockets.js sends it to the topic, and where some speak
+ * MessagePack a second time to the topic's twin.
+ */
+import type { TemplatedApp } from "uWebSockets.js";
+import type { Ledger } from "../../engine/ledger.ts";
+import { MAX_WS_SUBSCRIPTIONS } from "../../engine/limits.ts";
+import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
+import { encodeJson } from "../http/message-pack.ts";
+import { bookJson } from "../markets/book-json.ts";
+import { type ImpliedChange, tradablePrices } from "../markets/implied-books.ts";
+import { type Level, type Market, type MarketRegistry, type Outcome, TickerState } from "../markets/registry.ts";
+import { isListed, marketView } from "../markets/views.ts";
+import type { Traffic } from "../operators/counters.ts";
+import type { Timeline } from "../trading/timeline.ts";
+import type { SocketConnection } from "./connection.ts";
+import { frame } from "./frames.ts";
+
+export const CHANNELS = ["book", "trades", "ticker", "markets"] as const;
+export type Channel = (typeof CHANNELS)[number];
+
+/** What `subscribe` and `unsubscribe` name. */
+export interface Subscription {
+  channel: Channel;
+  market_id?: number;
+  market_ids?: number[];
+  outcome_id?: number;
+  /** Of book: with what mint and merge offer. */
+  implied?: boolean;
+}
+
+/** A channel as topics have it: the book with mint and merge is one of its own. */
+type Kind = Channel | "implied";
+
+/** One channel of one outcome (book, ticker) or market (trades, markets); of all markets where it has neither. */
+export class Topic {
+  readonly kind: Kind;
+  readonly market: Market | null;
+  readonly outcome: Outcome | null;
+  /** Among those of its kind. */
+  readonly key: number;
+  /** As uWebSockets.js knows it, for those who speak JSON, and MessagePack. */
+  readonly textName: string;
+  readonly packedName: string;
+  texts = 0;
+  packs = 0;
+  /** How it is named in lists of subscriptions, up to its sequence. */
+  readonly listed: string;
+  /** What a ticker told last, be it to its first subscriber. */
+  told = "";
+
+  constructor(kind: Kind, market: Market | null, outcome: Outcome | null) {
+    this.kind = kind;
+    this.market = market;
+    this.outcome = outcome;
+    this.key = keyOf(market, outcome);
+    const marketId = market?.id ?? null;
+    const outcomeId = outcome?.id ?? null;
+    this.textName = `${kind}/${outcomeId ?? marketId ?? "all"}`;
+    this.packedName = `${this.textName}/msgpack`;
+    const named = `"channel":"${kind === "implied" ? "book" : kind}","implied":${kind === "implied"}`;
+    this.listed = `{${named},"market_id":${marketId},"outcome_id":${outcomeId},"sequence":`;
+  }
+}
+
+/** Numbers the messages of tickers and markets; trades and books are numbered where they are kept. */
+class Sequences {
+  private readonly first: number;
+  private readonly last = new Map<number, number>();
+
+  constructor(first: number) {
+    this.first = first;
+  }
+
+  of(id: number): number {
+    return this.last.get(id) ?? this.first;
+  }
+
+  next(id: number): number {
+    const sequence = this.of(id) + 1;
+    this.last.set(id, sequence);
+    return sequence;
+  }
+}
+
+/** Stands for all markets. */
+const ALL = 0;
+const IMPLIED_VIEW = { implied: true };
+
+export class Channels {
+  private readonly app: TemplatedApp;
+  private readonly registry: MarketRegistry;
+  private readonly ledger: Ledger;
+  /** By outcome or market. */
+  private readonly topics: Readonly<Record<Kind, Map<number, Topic>>> = {
+    book: new Map(),
+    implied: new Map(),
+    trades: new Map(),
+    ticker: new Map(),
+    markets: new Map(),
+  };
+  private readonly traffic: Traffic;
+  private readonly timeline: Timeline;
+  /** Topics over all connections. */
+  subscriptions = 0;
+  private readonly tickerSequences: Sequences;
+  private readonly marketSequences: Sequences;
+
+  /** @param startedAt ms: what tickers and markets are numbered from, so that it never falls back over a restart */
+  constructor(
+    app: TemplatedApp,
+    registry: MarketRegistry,
+    ledger: Ledger,
+    traffic: Traffic,
+    timeline: Timeline,
+    startedAt: number,
+  ) {
+    this.app = app;
+    this.traffic = traffic;
+    this.timeline = timeline;
+    this.registry = registry;
+    this.ledger = ledger;
+    registry.implied.listen((market, outcome, sequence, change) => {
+      this.impliedBookUpdated(market, outcome, sequence, change);
+    });
+    this.tickerSequences = new Sequences(startedAt);
+    this.marketSequences = new Sequences(startedAt);
+  }
+
+  // ---------------------------------------------------------------- subscriptions
+
+  /**
+   * Notes all that is named as the connection's own, or nothing; answers the subscriptions as a JSON text. What is told of
+   * a topic comes from when it is begun. @throws ApiError
+   */
+  subscribe(connection: SocketConnection, named: Subscription): { json: string; topics: readonly Topic[] } {
+    const topics = this.find(named);
+    const own = connection.topics ?? new Set();
+    const added = topics.filter((topic) => !own.has(topic));
+    if (own.size + added.length > MAX_WS_SUBSCRIPTIONS) throw tooMany();
+    connection.takeBeginnings(topics.length, Date.now());
+    // From here it must succeed.
+    connection.topics = own;
+    for (const topic of added) {
+      own.add(topic);
+      this.topics[topic.kind].set(topic.key, topic);
+      if (connection.packed) topic.packs++;
+      else topic.texts++;
+      this.subscriptions++;
+      this.setWatched(topic, true);
+    }
+    return { json: this.list(topics), topics };
+  }
+
+  /** Lets the connection hear of a topic of its own from now on; answers the message that this begins with, if any. */
+  begin(connection: SocketConnection, topic: Topic): string | null {
+    if (connection.topics?.has(topic) !== true) return null;
+    // What others still lack of it is told before this one hears.
+    if (topic.kind === "implied") this.registry.implied.sequence(topic.market!, topic.outcome!);
+    connection.socket!.subscribe(connection.packed ? topic.packedName : topic.textName);
+    return this.beginning(topic, this.timeline.stamp(Date.now()));
+  }
+
+  /** Ends what is named, so far as there is any; answers what it ended as a JSON text. @throws ApiError */
+  unsubscribe(connection: SocketConnection, named: Subscription): string {
+    const ended = this.find(named).filter((topic) => connection.topics?.has(topic) === true);
+    const json = this.list(ended);
+    for (const topic of ended) {
+      connection.topics!.delete(topic);
+      connection.socket!.unsubscribe(connection.packed ? topic.packedName : topic.textName);
+      this.leave(connection, topic);
+    }
+    return json;
+  }
+
+  /** The connection is gone. */
+  closed(connection: SocketConnection): void {
+    for (const topic of connection.topics ?? []) this.leave(connection, topic);
+    connection.topics = null;
+  }
+
+  private leave(connection: SocketConnection, topic: Topic): void {
+    if (connection.packed) topic.packs--;
+    else topic.texts--;
+    this.subscriptions--;
+    if (topic.texts + topic.packs > 0) return;
+    this.topics[topic.kind].delete(topic.key);
+    this.setWatched(topic, false);
+  }
+
+  /** The topics with their sequences, as JSON text. */
+  list(topics: Iterable<Topic>): string {
+    let list = "";
+    for (const topic of topics) {
+      list += `${list === "" ? "" : ","}${topic.listed}${this.sequenceOf(topic)}}`;
+    }
+    return `[${list}]`;
+  }
+
+  /** What a new subscriber begins with; null of trades, and of all markets. @param now ms */
+  private beginning(topic: Topic, now: number): string | null {
+    const { kind, market, outcome } = topic;
+    const sequence = this.sequenceOf(topic);
+    if (kind === "book" || kind === "implied") {
+      const json = bookJson(this.registry, market!, outcome!, kind === "implied" ? IMPLIED_VIEW : {});
+      return frame("book.snapshot", sequence, now, json);
+    }
+    if (kind === "ticker") {
+      // What the sequence stands for: what came since then is told to everyone alike.
+      if (topic.told === "") topic.told = tickerJson(market!, outcome!);
+      return frame("ticker.updated", sequence, now, topic.told);
+    }
+    if (kind === "markets" && market !== null) {
+      return frame(
+        "market.updated",
+        sequence,
+        now,
+        JSON.stringify(marketView(market, this.registry, this.ledger, now)),
+      );
+    }
+    return null;
+  }
+
+  private sequenceOf({ kind, market, outcome }: Topic): number {
+    if (kind === "book") return this.registry.bookSequence(outcome!);
+    if (kind === "implied") return this.registry.implied.toldSequence(market!, outcome!);
+    if (kind === "trades") return market!.tradeSequence;
+    if (kind === "ticker") return this.tickerSequences.of(outcome!.id);
+    return this.marketSequences.of(market?.id ?? ALL);
+  }
+
+  /** The topics that a subscription names. @throws ApiError */
+  private find(named: Subscription): Topic[] {
+    const { channel, market_id, market_ids, outcome_id, implied = false } = named;
+    if (implied && channel !== "book") throw badRequest("implied: only for book");
+    const kind: Kind = implied ? "implied" : channel;
+    if (market_id !== undefined && market_ids !== undefined) throw badRequest("market_ids: not beside market_id");
+    const ids = market_ids ?? (market_id === undefined ? null : [market_id]);
+    if (outcome_id !== undefined && (market_id === undefined || channel === "trades" || channel === "markets")) {
+      throw badRequest("outcome_id: only for book and ticker, beside market_id");
+    }
+    if (ids === null) {
+      if (channel !== "markets") throw badRequest("market_id: required, or else market_ids");
+      return [this.topic(kind, null, null)];
+    }
+    const topics: Topic[] = [];
+    for (const id of new Set(ids)) {
+      const market = this.registry.get(id);
+      if (market === undefined) throw notFound("market");
+      // What a proposal's outcomes are called may be another market's once it is refused.
+      if (channel !== "markets" && !isListed(market))
+        throw new ApiError(ErrorKind.marketNotOpen, "the market is only a proposal");
+      if (channel === "trades" || channel === "markets") topics.push(this.topic(kind, market, null));
+      else {
+        const outcomes = market.outcomes.filter((outcome) => outcome_id === undefined || outcome.id === outcome_id);
+        if (outcomes.length === 0) throw notFound("outcome");
+        for (const outcome of outcomes) topics.push(this.topic(kind, market, outcome));
+      }
+      if (topics.length > MAX_WS_SUBSCRIPTIONS) throw tooMany();
+    }
+    return topics;
+  }
+
+  private topic(kind: Kind, market: Market | null, outcome: Outcome | null): Topic {
+    return this.topics[kind].get(keyOf(market, outcome)) ?? new Topic(kind, market, outcome);
+  }
+
+  /** Has what the topic tells of gathered, or no longer. */
+  private setWatched({ kind, market, outcome }: Topic, isWatched: boolean): void {
+    if (kind === "book") outcome!.isWatched = isWatched;
+    else if (kind === "implied") this.registry.implied.setFollowed(market!, outcome!, isWatched);
+    else if (kind === "trades") market!.isWatched = isWatched;
+    else if (kind === "ticker") {
+      outcome!.ticker = isWatched ? TickerState.told : TickerState.unwatched;
+      market!.tickers += isWatched ? 1 : -1;
+    }
+  }
+
+  // ---------------------------------------------------------------- what happened
+
+  tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void {
+    this.publish(this.topics.trades.get(market.id), "trade.created", sequence, at, tradeJson);
+  }
+
+  bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void {
+    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, bids, asks });
+    this.publish(this.topics.book.get(outcome.id), "book.updated", sequence, outcome.book!.at, data);
+  }
+
+  private impliedBookUpdated(market: Market, outcome: Outcome, sequence: number, change: ImpliedChange): void {
+    const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, ...change });
+    this.publish(this.topics.implied.get(outcome.id), "book.updated", sequence, market.booksAt, data);
+  }
+
+  /** The market is new, or its state is. */
+  marketChanged(market: Market): void {
+    const own = this.topics.markets.get(market.id);
+    const all = this.topics.markets.get(ALL);
+    const [sequence, sequenceOfAll] = [this.marketSequences.next(market.id), this.marketSequences.next(ALL)];
+    if (own === undefined && all === undefined) return;
+    const now = this.timeline.stamp(Date.now());
+    const data = JSON.stringify(marketView(market, this.registry, this.ledger, now));
+    this.publish(own, "market.updated", sequence, now, data);
+    this.publish(all, "market.updated", sequenceOfAll, now, data);
+  }
+
+  /**
+   * Tells of each ticker that has changed since it was told; how often this is called bounds how often one is told.
+   * @param now of the timeline, ms
+   */
+  tellTickers(now: number): void {
+    for (const { id } of this.registry.takeChangedTickers()) {
+      const topic = this.topics.ticker.get(id);
+      if (topic === undefined) continue;
+      const data = tickerJson(topic.market!, topic.outcome!);
+      if (data === topic.told) continue;
+      topic.told = data;
+      this.publish(topic, "ticker.updated", this.tickerSequences.next(id), now, data);
+    }
+  }
+
+  private publish(topic: Topic | undefined, event: string, sequence: number, ts: number, dataJson: string): void {
+    if (topic === undefined) return;
+    const message = frame(event, sequence, ts, dataJson);
+    if (topic.texts > 0) {
+      this.app.publish(topic.textName, message, false);
+      this.traffic.sent(message, topic.texts);
+    }
+    if (topic.packs > 0) {
+      const packed = encodeJson(message);
+      this.app.publish(topic.packedName, packed, true);
+      this.traffic.sent(packed, topic.packs);
+    }
+  }
+}
+
+function tooMany(): ApiError {
+  return badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
+}
+
+function keyOf(market: Market | null, outcome: Outcome | null): number {
+  return outcome?.id ?? market?.id ?? ALL;
+}
+
+function tickerJson(market: Market, { id, lastPrice, book, volume }: Outcome): string {
+  const implied = tradablePrices(market)[id - market.firstOutcomeId]!;
+  return JSON.stringify({
+    market_id: market.id,
+    outcome_id: id,
+    last_price: lastPrice,
+    best_bid: book?.bestBid ?? null,
+    best_ask: book?.bestAsk ?? null,
+    implied_bid: implied.bid,
+    implied_ask: implied.ask,
+    volume,
+  });
+}

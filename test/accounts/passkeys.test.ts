@@ -1,0 +1,198 @@
+/**
+ * Passkeys over the API, with an authenticator in software that can also say what no browser would. With a real browser:
+ * test/browser/second-factor.test.ts.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectEndsWell } from "../support/checks.ts";
+import type { Answer, Client } from "../support/client.ts";
+import { Guests, PASSWORD, type SignInJson } from "../support/identity.ts";
+import {
+  addApp,
+  type ChallengeJson,
+  type ConfirmedJson,
+  challengeOf,
+  claimsOf,
+  type EnrolmentJson,
+  FACTORS,
+  type FactorsJson,
+  finish,
+  prove,
+} from "../support/second-factor.ts";
+import { SoftPasskey, type Twist } from "../support/soft-passkey.ts";
+import { alone } from "../support/trading.ts";
+import { World } from "../support/world.ts";
+
+const ORIGIN = "https://exchange.test";
+const NAMES = ["plain", "twisted", "counting", "many", "thief", "moved", "guessed", "removed", "plenty"];
+const guests = new Guests();
+let world: World;
+
+beforeAll(async () => {
+  const named = Object.fromEntries(NAMES.map((name) => [name, { password: PASSWORD, deposit: 0 }]));
+  world = await World.start({ users: 0, named, env: { PUBLIC_URL: ORIGIN } });
+});
+afterAll(async () => {
+  guests.close();
+  await expectEndsWell(world);
+});
+
+const emailOf = (name: string): string => `${name}@example.com`;
+const challenge = (name: string): Promise<ChallengeJson> => challengeOf(world.server, emailOf(name));
+
+function expectRefused({ code, msg }: Answer, expected: number, words: RegExp): void {
+  expect([code, msg]).toEqual([expected, expect.stringMatching(words)]);
+}
+
+const begin = (session: Client, name?: string): Promise<EnrolmentJson> =>
+  session.data("POST", FACTORS, { kind: "passkey", ...(name === undefined ? {} : { name }) });
+const confirm = (session: Client, id: number, passkey: object): Promise<Answer<ConfirmedJson>> =>
+  session.request("POST", `${FACTORS}/${id}/confirm`, { body: { passkey } });
+
+async function proven(name: string): Promise<Client> {
+  const { client } = await guests.signIn(world.server, emailOf(name));
+  await prove(client);
+  return client;
+}
+
+async function addPasskey(session: Client, key = new SoftPasskey(ORIGIN)): Promise<{ key: SoftPasskey; id: number }> {
+  const { id, options } = await begin(session);
+  const { code, msg } = await confirm(session, id, key.register(options!.challenge));
+  if (code !== 0) throw new Error(`${code} ${msg}`);
+  return { key, id };
+}
+
+/** The second step with a passkey. */
+async function show(name: string, key: SoftPasskey, twist: Twist = {}): Promise<Answer<SignInJson>> {
+  const { challenge: each, passkey } = await challenge(name);
+  return finish(world.server, each, { passkey: key.assert(passkey!.challenge, twist) });
+}
+
+test("a passkey is added, signs in, and says when it was used last", async () => {
+  const session = await proven("plain");
+  const { id, options, secret } = await begin(session, "Laptop");
+  expect(secret).toBe(null);
+  expect(options).toMatchObject({
+    rp: { id: "exchange.test", name: "Prediction Exchange" },
+    user: { name: emailOf("plain") },
+    attestation: "none",
+    authenticatorSelection: { userVerification: "required" },
+    excludeCredentials: [],
+  });
+  const key = new SoftPasskey(ORIGIN);
+  const { data } = await confirm(session, id, key.register(options!.challenge));
+  expect(data).toMatchObject({ factor: { id, kind: "passkey", name: "Laptop", last_used_at: null } });
+  expect(data.recovery_codes).toHaveLength(10);
+  const asked = await challenge("plain");
+  expect(asked).toMatchObject({
+    methods: ["passkey", "recovery_code"],
+    passkey: {
+      rpId: "exchange.test",
+      userVerification: "required",
+      allowCredentials: [{ type: "public-key", id: key.id, transports: ["internal"] }],
+    },
+  });
+  const signedIn = await finish(world.server, asked.challenge, { passkey: key.assert(asked.passkey!.challenge) });
+  expect(claimsOf(signedIn.data.access_token).amr).toEqual(["pwd", "pop", "mfa"]);
+  const { items, passkeys } = await session.get<FactorsJson>(FACTORS);
+  expect([items[0]!.last_used_at, passkeys]).toEqual([expect.any(Number), null]);
+  // The same device isn't asked to make a second one.
+  expect((await begin(session)).options).toMatchObject({ excludeCredentials: [{ id: key.id }] });
+});
+
+const TWISTS: readonly (readonly [what: string, twist: Twist])[] = [
+  ["of another origin", { origin: "https://evil.example" }],
+  ["of plain HTTP", { origin: "http://exchange.test" }],
+  ["of another host", { rpId: "evil.example" }],
+  ["for another challenge", { challenge: Buffer.alloc(32, 7).toString("base64url") }],
+  ["without PIN or finger", { isVerified: false }],
+];
+
+describe("what doesn't hold is refused", () => {
+  test.each([...TWISTS, ["of an assertion", { type: "webauthn.get" }] as const])("made: %s", async (_, twist) => {
+    const session = await proven("twisted");
+    const { id, options } = await begin(session);
+    const made = new SoftPasskey(ORIGIN).register(options!.challenge, twist);
+    expectRefused(await confirm(session, id, made), 40000, /^passkey: it does not hold/);
+    expect((await session.get<FactorsJson>(FACTORS)).items).toEqual([]);
+  });
+
+  test("shown: of another origin, host or challenge, without PIN, of another kind, another key's, nonsense", async () => {
+    const { key } = await addPasskey(await proven("guessed"));
+    const stranger = new SoftPasskey(ORIGIN);
+    const shown: readonly (readonly [SoftPasskey, Twist])[] = [
+      ...TWISTS.map(([, twist]) => [key, twist] as const),
+      [key, { type: "webauthn.create" }],
+      [stranger, {}],
+      [stranger, { id: key.id }],
+    ];
+    for (const [by, twist] of shown) expectRefused(await show("guessed", by, twist), 40100, /^passkey: wrong/);
+    const { challenge: each, passkey } = await challenge("guessed");
+    const assertion = key.assert(passkey!.challenge) as { response: object };
+    const broken = { ...assertion, response: { ...assertion.response, authenticatorData: "AAAA" } };
+    expectRefused(await finish(world.server, each, { passkey: broken }), 40100, /4 more tries/);
+    const { response: _, ...bare } = assertion;
+    expectRefused(await finish(world.server, each, { passkey: bare }), 40000, /passkey/);
+    // Wrong passkeys don't shut codes or passkeys out.
+    expect((await finish(world.server, each, { passkey: assertion })).code).toBe(0);
+  });
+
+  test("shown twice, or with a counter that doesn't rise: it is a copy", async () => {
+    const { key } = await addPasskey(await proven("counting"));
+    expect((await show("counting", key, { counter: 10 })).code).toBe(0);
+    for (const counter of [10, 9]) expectRefused(await show("counting", key, { counter }), 40100, /^passkey: wrong/);
+    expect((await show("counting", key, { counter: 11 })).code).toBe(0);
+    const { challenge: each, passkey } = await challenge("counting");
+    const once = key.assert(passkey!.challenge);
+    const answers = await Promise.all([once, once].map((shown) => finish(world.server, each, { passkey: shown })));
+    expect(answers.filter(({ code }) => code === 0)).toHaveLength(1);
+    // One without a counter always says 0.
+    const { key: plain } = await addPasskey(await proven("moved"));
+    for (let i = 0; i < 2; i++) expect((await show("moved", plain, { counter: 0 })).code).toBe(0);
+  });
+
+  test("another account's, under the same id", async () => {
+    const { key } = await addPasskey(await proven("many"));
+    const session = await proven("thief");
+    const { id, options } = await begin(session);
+    const made = new SoftPasskey(ORIGIN, key.id).register(options!.challenge);
+    expectRefused(await confirm(session, id, made), 40900, /an account's already/);
+    expect((await show("many", key)).code).toBe(0);
+  });
+});
+
+test("one that was removed signs in no more; an app beside it goes on", async () => {
+  const session = await proven("removed");
+  const { key, id } = await addPasskey(session);
+  const { app } = await addApp(session);
+  const asked = await challenge("removed");
+  expect(asked.methods).toEqual(["totp", "passkey", "recovery_code"]);
+  await session.data("DELETE", `${FACTORS}/${id}`);
+  const late = await finish(world.server, asked.challenge, { passkey: key.assert(asked.passkey!.challenge) });
+  expectRefused(late, 40100, /^passkey: wrong/);
+  expect(await challenge("removed")).toMatchObject({ methods: ["totp", "recovery_code"], passkey: null });
+  expect((await finish(world.server, asked.challenge, { code: app.next() })).code).toBe(0);
+});
+
+test("an account has ten at most", async () => {
+  const session = await proven("plenty");
+  for (let i = 0; i < 10; i++) await addPasskey(session);
+  const eleventh = await session.request("POST", FACTORS, { body: { kind: "passkey" } });
+  expectRefused(eleventh, 40900, /has 10 of them/);
+});
+
+test("there are none where the exchange has no name or no https; one of another name is of no use", async () => {
+  const named = { owner: { password: PASSWORD, deposit: 0 } };
+  const urls = [
+    ["http://127.0.0.1:8080", /passkeys need a host name.*127\.0\.0\.1/],
+    ["https://[::1]", /passkeys need a host name/],
+    ["http://exchange.test", /passkeys need https/],
+  ] as const;
+  for (const [PUBLIC_URL, words] of urls) {
+    await alone({ users: 0, named, env: { PUBLIC_URL } }, async (own) => {
+      const { client } = await guests.signIn(own.server, emailOf("owner"));
+      await prove(client);
+      expect((await client.get<FactorsJson>(FACTORS)).passkeys).toMatch(words);
+      expectRefused(await client.request("POST", FACTORS, { body: { kind: "passkey" } }), 40000, words);
+    });
+  }
+});

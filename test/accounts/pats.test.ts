@@ -1,0 +1,587 @@
+/**
+ * Personal access tokens as their owners and those who find one meet them: shown once, bound to scopes, a time and
+ * addresses, revoked at once, and what orders placed with one earn. The server stands behind a trusted proxy.
+ */
+import type { Static } from "typebox";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type * as S from "../../server/http/schemas.ts";
+import {
+  CLOSE_DEADLINE_MS,
+  clockAt,
+  expectBalanced,
+  expectEnded,
+  expectEndsWell,
+  expectUnlogged,
+} from "../support/checks.ts";
+import type { Answer, Client, OwnFillJson } from "../support/client.ts";
+import { expectUnkept, rowsOf } from "../support/data-dir.ts";
+import { type CreatedPatJson, createPat, Guests, PASSWORD, signIn } from "../support/identity.ts";
+import { notional, rebateOn } from "../support/reference.ts";
+import { refusedUpgrade, Socket } from "../support/socket.ts";
+import { amend, BUY, expectRefused, SELL, terms } from "../support/trading.ts";
+import { ALL_SCOPES, PUBLIC_URL, type UserSpec, World } from "../support/world.ts";
+
+type PatJson = Static<typeof S.Pat>;
+
+const PATH = "/me/personal-access-tokens";
+const DAY_MS = 86_400_000;
+const MAX_PATS = 100;
+const TRADING = ["orders:write", "portfolio:read"];
+
+const NAMES = [
+  [
+    "making",
+    "refused",
+    "scoped",
+    "doubling",
+    "expiring",
+    "bound",
+    "using",
+    "revoking",
+    "owner",
+    "stranger",
+    "managing",
+  ],
+  ["crowd", "maker", "taker"],
+].flat();
+
+let world: World;
+const guests = new Guests();
+const { secrets } = guests;
+
+beforeAll(async () => {
+  const named = Object.fromEntries(NAMES.map((name): [string, UserSpec] => [name, { password: PASSWORD, scopes: [] }]));
+  world = await World.start({
+    named,
+    users: 1,
+    markets: [2, 2, 2],
+    env: { PUBLIC_URL, TRUSTED_PROXIES: "127.0.0.1" },
+  });
+});
+
+afterAll(async () => {
+  guests.close();
+  await expectBalanced(world.anonymous());
+  await expectSecretEnd(world);
+});
+
+/** Stops the server; all must be well, and the secrets nowhere. */
+async function expectSecretEnd(of: World): Promise<void> {
+  await expectEndsWell(of);
+  expectUnlogged(secrets, of.server);
+  expectUnkept(secrets, of.server.dataDir);
+}
+
+const clientOf = (token: string, at = world, sockets = 1): Client => guests.client(at.server, token, sockets);
+/** A session's client. */
+const enter = async (name: string, at = world): Promise<Client> =>
+  (await guests.signIn(at.server, `${name}@example.com`)).client;
+
+async function make(session: Client, more: object = {}): Promise<CreatedPatJson> {
+  const made = await createPat(session, more);
+  secrets.add(made.token);
+  return made;
+}
+
+const tryMake = (session: Client, body: object): Promise<Answer<CreatedPatJson>> =>
+  session.request("POST", PATH, { body: { name: "bot", scopes: ["orders:write"], ...body } });
+const list = (session: Client, limit = 200): Promise<PatJson[]> => session.all(PATH, limit);
+const revoke = (session: Client, id: unknown): Promise<Answer> => session.request("DELETE", `${PATH}/${id}`);
+const recordOf = async (session: Client, id: number): Promise<PatJson> =>
+  (await list(session)).find((each) => each.id === id)!;
+const askMe = (client: Client, headers = {}): Promise<Answer> => client.request("GET", "/me", { headers });
+const isGone = (client: Client): Promise<Answer> => expectRefused(askMe(client), 401, 40100);
+
+describe("a token", () => {
+  test("is shown once, with 256 bits, and its record shows how it begins", async () => {
+    const session = await enter("making");
+    const before = Date.now();
+    const expiresAt = before + DAY_MS;
+    const answer = await tryMake(session, { name: "CI {pipeline} №1", scopes: TRADING, expires_at: expiresAt });
+    const { token, ...record } = answer.data;
+    secrets.add(token);
+    expect([answer.status, answer.headers["cache-control"]]).toEqual([201, "no-store"]);
+    expect(token).toMatch(/^pm_pat_[A-Za-z0-9_-]{43}$/);
+    const { id, prefix, created_at, ...rest } = record;
+    expect(rest).toEqual({
+      name: "CI {pipeline} №1",
+      scopes: TRADING,
+      allowed_ips: null,
+      last_used_at: null,
+      expires_at: expiresAt,
+    });
+    expect([token.startsWith(prefix), prefix.startsWith("pm_pat_"), prefix.length <= 16]).toEqual([true, true, true]);
+    expect(created_at).toBeGreaterThanOrEqual(before);
+    expect(created_at).toBeLessThanOrEqual(Date.now());
+    const later = [await make(session, { name: "second", expires_at: null, allowed_ips: null }), await make(session)];
+    expect(new Set([token, ...later.map((each) => each.token)]).size).toBe(3);
+
+    const all = await list(session);
+    expect(all).toEqual([...later.toReversed().map(({ token: _, ...each }) => each), record]);
+    expect(all.at(-1)!.id).toBe(id);
+    for (const limit of [1, 2, 3]) expect(await list(session, limit)).toEqual(all);
+    expect(JSON.stringify(all)).not.toContain(token);
+    for (const query of ["limit=0", "limit=201", "cursor=x", "page=1"]) {
+      const asked = session.request("GET", `${PATH}?${query}`);
+      await expectRefused(asked, 400, 40000, new RegExp(`^${query.split("=")[0]}`));
+    }
+    expect((await askMe(clientOf(token))).data).toMatchObject({ email: "making@example.com" });
+    for (const wrong of [`${token}A`, token.slice(0, -1), token.toUpperCase(), token.slice(7), prefix, "pm_pat_"]) {
+      expect((await session.request("GET", "/me", { headers: { Authorization: `Bearer ${wrong}` } })).code).toBe(40100);
+      expect(await refusedUpgrade(world.server, wrong)).toEqual([401, 40100]);
+    }
+  });
+
+  test("what is wrong with a request for one is named, and makes none", async () => {
+    const session = await enter("refused");
+    const now = Date.now();
+    const wrong: [body: object, field: string][] = [
+      [{ name: "" }, "name"],
+      [{ name: "x".repeat(101) }, "name"],
+      [{ name: "line\nbreak" }, "name"],
+      [{ name: 7 }, "name"],
+      [{ name: undefined }, "name"],
+      [{ scopes: [] }, "scopes"],
+      [{ scopes: undefined }, "scopes"],
+      [{ scopes: "orders:write" }, "scopes"],
+      [{ scopes: ["orders:write", "admin"] }, "scopes"],
+      [{ scopes: ["Orders:Write"] }, "scopes"],
+      [{ scopes: ["orders:write portfolio:read"] }, "scopes"],
+      [{ scopes: [null] }, "scopes"],
+      [{ expires_at: now - 1 }, "expires_at"],
+      [{ expires_at: 0 }, "expires_at"],
+      [{ expires_at: -1 }, "expires_at"],
+      // Seconds instead of milliseconds lie in the past.
+      [{ expires_at: Math.floor(now / 1_000) + 3_600 }, "expires_at"],
+      [{ expires_at: now + DAY_MS + 0.5 }, "expires_at"],
+      [{ expires_at: new Date(now + DAY_MS).toISOString() }, "expires_at"],
+      [{ expires_at: 1e300 }, "expires_at"],
+      [{ allowed_ips: [] }, "allowed_ips"],
+      [{ allowed_ips: "127.0.0.1" }, "allowed_ips"],
+      [{ allowed_ips: Array.from({ length: 1_000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`) }, "allowed_ips"],
+      [{ token: "pm_pat_chosen" }, "token"],
+      [{ id: 1 }, "id"],
+      [{ last_used_at: null }, "last_used_at"],
+      [{ user_id: 1 }, "user_id"],
+    ];
+    const ranges = ["", "localhost", "300.1.1.1", "10.0.0", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0.0/8/8"];
+    const others = ["::1/129", "fe80::1%eth0", "1.2.3.4 ", "10.0.0.1,10.0.0.2", "*", "0x7f.1", "10.0.0.0/0x8", "[::1]"];
+    for (const range of [...ranges, ...others]) wrong.push([{ allowed_ips: ["127.0.0.1", range] }, "allowed_ips"]);
+    for (const [body, field] of wrong) await expectRefused(tryMake(session, body), 400, 40000, new RegExp(`^${field}`));
+    expect(await list(session)).toEqual([]);
+  });
+
+  test("its scopes are kept once each", async () => {
+    const session = await enter("doubling");
+    const scopes = ["portfolio:read", "orders:write", "portfolio:read"];
+    const made = await make(session, { scopes });
+    expect(made.scopes.toSorted()).toEqual(TRADING);
+    expect((await recordOf(session, made.id)).scopes).toEqual(made.scopes);
+  });
+
+  test("each scope allows what is its own and nothing more", async () => {
+    const session = await enter("scoped");
+    const { server } = world;
+    const market = world.market();
+    const order = terms(market, 0, BUY, 100, 1);
+    const writes: [method: string, path: string, body?: object][] = [
+      ["POST", "/orders", order],
+      ["POST", "/orders/batch", { operations: [{ op: "place", ...order }] }],
+      ["PUT", `/quotes/${market.id}`, { quotes: [] }],
+      ["PATCH", "/orders/999999999", { price: 5 }],
+      ["DELETE", "/orders/999999999"],
+      ["DELETE", "/orders"],
+    ];
+    const reads: [method: string, path: string][] = [
+      ["GET", "/orders"],
+      ["GET", "/orders/999999999"],
+      ["GET", "/me/fills"],
+      ["GET", "/me/positions"],
+      ["GET", "/wallet/balance"],
+      ["GET", "/me/balance"],
+      ["GET", "/users/me/balance"],
+      ["GET", "/wallet/transactions"],
+    ];
+    const operations: [op: string, data: object][] = [
+      ["order.place", order],
+      ["order.cancel", { id: 999_999_999 }],
+      ["order.cancel_all", {}],
+      ["order.amend", { id: 999_999_999, price: 5 }],
+      ["order.batch", { operations: [{ op: "place", ...order }] }],
+      ["quotes.replace", { market_id: market.id, quotes: [] }],
+    ];
+    for (const scope of ALL_SCOPES) {
+      const client = clientOf((await make(session, { scopes: [scope] })).token);
+      const socket = await Socket.open(server, client.token);
+      const expectAllowed = (what: string, code: number, isAllowed: boolean): void => {
+        expect([scope, what, isAllowed ? code === 0 || code === 4040 : code === 40300]).toEqual([scope, what, true]);
+      };
+      for (const [method, path, body] of writes) {
+        const { code } = await client.request(method, path, body === undefined ? {} : { body });
+        expectAllowed(`${method} ${path}`, code, scope === "orders:write");
+      }
+      for (const [method, path] of reads) {
+        expectAllowed(`${method} ${path}`, (await client.request(method, path)).code, scope === "portfolio:read");
+      }
+      for (const [op, data] of operations) {
+        expectAllowed(op, (await socket.ask({ op, data })).code, scope === "orders:write");
+      }
+      const tied = await socket.ask({ op: "cancel_on_disconnect", enabled: true });
+      expectAllowed("cancel_on_disconnect", tied.code, scope === "orders:write");
+      // Who holds a token may know whose it is, and market data is for all.
+      expect((await askMe(client)).code).toBe(0);
+      expect((await client.request("GET", `/markets/${market.id}`)).code).toBe(0);
+      await socket.subscribe("book", market.id);
+      await socket.close();
+    }
+  });
+
+  test("a socket hears of orders and money what its scopes allow", async () => {
+    const session = await enter("scoped");
+    const market = world.market();
+    const sockets: [scope: string, socket: Socket][] = [];
+    for (const scope of ALL_SCOPES) {
+      sockets.push([scope, await Socket.open(world.server, (await make(session, { scopes: [scope] })).token)]);
+    }
+    const { id } = await session.place(terms(market, 0, BUY, 100, 1));
+    await session.cancel(id);
+    const reader = sockets.find(([scope]) => scope === "portfolio:read")![1];
+    await reader.frame<{ id: number; status: string }>(
+      "order.updated",
+      (data) => data.id === id && data.status === "canceled",
+    );
+    await reader.frame<{ held: number }>("balance.updated", ({ held }) => held === 0);
+    for (const [scope, socket] of sockets) {
+      await socket.settled();
+      const heard = [...new Set(socket.frames.map(({ event }) => event))].sort();
+      const orders = ["orders:write", "portfolio:read"].includes(scope) ? ["order.updated"] : [];
+      expect([scope, heard]).toEqual([scope, scope === "portfolio:read" ? ["balance.updated", ...orders] : orders]);
+      await socket.close();
+    }
+  });
+
+  test("expires, with its sockets", async () => {
+    const session = await enter("expiring");
+    const expiresAt = Date.now() + 1_500;
+    const made = await make(session, { expires_at: expiresAt });
+    const lasting = await make(session, { expires_at: Date.now() + DAY_MS });
+    const [client, other] = [clientOf(made.token), clientOf(lasting.token)];
+    expect((await askMe(client)).code).toBe(0);
+    const [socket, otherSocket] = [
+      await Socket.open(world.server, made.token),
+      await Socket.open(world.server, lasting.token),
+    ];
+    const [code, at] = await socket.closed.then((each) => [each, Date.now()] as const);
+    expect([code, at >= expiresAt]).toEqual([4401, true]);
+    expect(at).toBeLessThanOrEqual(expiresAt + CLOSE_DEADLINE_MS);
+    await expectRefused(askMe(client), 401, 2002);
+    await expectRefused(client.request("POST", "/orders", { body: {} }), 401, 2002);
+    expect(await refusedUpgrade(world.server, made.token)).toEqual([401, 2002]);
+    await otherSocket.settled();
+    expect((await askMe(other)).code).toBe(0);
+    // Its owner still sees it, and may have it gone.
+    expect(await recordOf(session, made.id)).toMatchObject({ expires_at: expiresAt });
+    expect((await revoke(session, made.id)).code).toBe(0);
+    await isGone(client);
+    await otherSocket.close();
+  });
+});
+
+describe("allowed addresses", () => {
+  test("bind a token, over HTTP and on a socket, by the address that a trusted proxy saw", async () => {
+    const session = await enter("bound");
+    const { server } = world;
+    const allowed = [
+      "192.0.2.7",
+      "198.51.100.0/24",
+      "203.0.113.77/28",
+      "2001:db8::7",
+      "2001:DB8:1:0::/48",
+      "::ffff:192.0.2.99",
+    ];
+    const made = await make(session, { allowed_ips: allowed });
+    expect((await recordOf(session, made.id)).allowed_ips).toEqual(made.allowed_ips);
+    expect(made.allowed_ips).toHaveLength(allowed.length);
+    const client = clientOf(made.token);
+    const good = [
+      "192.0.2.7",
+      "::ffff:192.0.2.7",
+      "198.51.100.0",
+      "198.51.100.255",
+      "203.0.113.64",
+      "203.0.113.79",
+      "2001:db8::7",
+      "2001:0DB8:0:0:0:0:0:7",
+      "2001:db8:1:ffff::1",
+      "192.0.2.99",
+      // The entry to the right counts; what is left of it the client may have written.
+      "10.1.1.1, 192.0.2.7",
+      "junk, 192.0.2.7",
+    ];
+    const bad = [
+      "192.0.2.8",
+      "198.51.101.0",
+      "203.0.113.80",
+      "203.0.113.63",
+      "2001:db8::8",
+      "2001:db8:2::1",
+      "::1",
+      "::192.0.2.7",
+      "192.0.2.7, 192.0.2.8",
+      "192.0.2.7, 127.0.0.2",
+      // Nothing of use: the proxy itself.
+      "192.0.2.7, junk",
+      "",
+    ];
+    const order = { body: terms(world.markets[0]!, 0, BUY, 100, 1) };
+    for (const address of bad) {
+      const headers = { "X-Forwarded-For": address };
+      const answers = [askMe(client, headers), client.request("POST", "/orders", { ...order, headers })];
+      expect([address, (await Promise.all(answers)).map(({ status, code }) => [status, code])]).toEqual([
+        address,
+        [
+          [403, 40300],
+          [403, 40300],
+        ],
+      ]);
+      expect([address, await refusedUpgrade(server, made.token, headers)]).toEqual([address, [403, 40300]]);
+    }
+    await expectRefused(askMe(client), 403, 40300);
+    // A try from elsewhere is no use.
+    expect((await recordOf(session, made.id)).last_used_at).toBeNull();
+    for (const address of good) {
+      const headers = { "X-Forwarded-For": address };
+      expect([address, (await askMe(client, headers)).code]).toEqual([address, 0]);
+      const socket = await Socket.open(server, made.token, { headers });
+      await socket.settled();
+      await socket.close();
+    }
+    const { data, code } = await client.request<{ id: number }>("POST", "/orders", {
+      ...order,
+      headers: { "X-Forwarded-For": "192.0.2.7" },
+    });
+    expect(code).toBe(0);
+    await session.cancel(data.id);
+    expect((await recordOf(session, made.id)).last_used_at).not.toBeNull();
+    // The owner's session comes from anywhere.
+    expect((await askMe(session, { "X-Forwarded-For": "192.0.2.8" })).code).toBe(0);
+    // Gone is gone, wherever from.
+    await revoke(session, made.id);
+    await expectRefused(askMe(client, { "X-Forwarded-For": "192.0.2.8" }), 401, 40100);
+  });
+});
+
+describe("the end of a token", () => {
+  test("revocation is at once, for all connections and sockets, and for this one only", async () => {
+    const session = await enter("revoking");
+    const { server } = world;
+    const [made, other] = [await make(session), await make(session)];
+    const connections = [clientOf(made.token), clientOf(made.token), clientOf(made.token)];
+    for (const client of connections) expect((await askMe(client)).code).toBe(0);
+    const sockets = await Promise.all([1, 2].map(() => Socket.open(server, made.token)));
+    const [otherSocket, ownSocket] = [await Socket.open(server, other.token), await Socket.open(server, session.token)];
+    for (const id of ["0", "-1", "x", "1.5", `0${made.id}`, `${made.id}x`, "999999999", "99999999999999999999"]) {
+      await expectRefused(revoke(session, id), 404, 4040);
+    }
+    expect(await revoke(session, made.id)).toMatchObject({ status: 200, code: 0, data: null });
+    const answers = await Promise.all(connections.map((client) => askMe(client)));
+    expect(answers.map(({ status, code }) => [status, code])).toEqual(connections.map(() => [401, 40100]));
+    await expectEnded(...sockets);
+    expect(await refusedUpgrade(server, made.token)).toEqual([401, 40100]);
+    await expectRefused(revoke(session, made.id), 404, 4040);
+    expect((await list(session)).map(({ id }) => id)).toEqual([other.id]);
+    for (const socket of [otherSocket, ownSocket]) {
+      await socket.settled();
+      await socket.close();
+    }
+    expect((await askMe(clientOf(other.token))).code).toBe(0);
+  });
+
+  test("another's token is none, and logout ends no token", async () => {
+    const [owner, stranger] = [await enter("owner"), await enter("stranger")];
+    const made = await make(owner);
+    await expectRefused(revoke(stranger, made.id), 404, 4040);
+    expect(await list(stranger)).toEqual([]);
+    await owner.data("POST", "/auth/logout");
+    expect((await askMe(clientOf(made.token))).code).toBe(0);
+    expect((await list(await enter("owner"))).map(({ id }) => id)).toEqual([made.id]);
+  });
+
+  test("a token manages nothing of the account", async () => {
+    const session = await enter("managing");
+    const made = await make(session);
+    const client = clientOf(made.token);
+    const [{ id }] = (await session.all<{ id: number }>("/me/sessions")) as [{ id: number }];
+    const password = { current: PASSWORD, new: "nine lanterns over the weir" };
+    const oauthClient = { name: "c", redirect_uris: ["https://client.example/"], confidential: true };
+    const document = { document_type: "passport", document_number: "1", country: "PT" };
+    const calls: [method: string, path: string, body?: object][] = [
+      ["GET", PATH],
+      ["POST", PATH, { name: "more", scopes: ALL_SCOPES }],
+      ["DELETE", `${PATH}/${made.id}`],
+      ["GET", "/me/sessions"],
+      ["DELETE", `/me/sessions/${id}`],
+      ["POST", "/auth/logout"],
+      ["POST", "/me/password", password],
+      ["POST", "/me/phone", { phone: "+14155552671" }],
+      ["POST", "/me/phone/verify", { code: "123456" }],
+      ["POST", "/me/identity", document],
+      ["GET", "/me/identity"],
+      ["GET", "/me/oauth-grants"],
+      ["DELETE", "/me/oauth-grants/1"],
+      ["GET", "/me/oauth-clients"],
+      ["POST", "/me/oauth-clients", oauthClient],
+      ["DELETE", "/me/oauth-clients/1"],
+      ["POST", "/oauth/authorize", { decision: "approve" }],
+    ];
+    for (const [method, path, body] of calls) {
+      const answer = await client.request(method, path, body === undefined ? {} : { body });
+      expect([method, path, answer.status, answer.code]).toEqual([method, path, 403, 40300]);
+    }
+    // Who may not is told so before anything else.
+    await expectRefused(client.request("POST", PATH, { body: "{" }), 403, 40300);
+    expect((await askMe(session)).code).toBe(0);
+    expect((await list(session)).map((each) => each.id)).toEqual([made.id]);
+    expect((await signIn(world.server, "managing@example.com")).user.email).toBe("managing@example.com");
+  });
+
+  test("a user has a hundred at most, also where they are asked for at one time", async () => {
+    const session = await enter("crowd");
+    const crowd = clientOf(session.token!, world, 32);
+    const tries = Array.from({ length: MAX_PATS + 10 }, (_, i) => tryMake(crowd, { name: `bot ${i}` }));
+    const answers = await Promise.all(tries);
+    const made = answers.filter(({ status }) => status === 201);
+    const refused = answers.filter(({ status, code }) => status === 409 && code === 40900);
+    expect([made.length, refused.length]).toEqual([MAX_PATS, 10]);
+    expect(await list(session, 30)).toHaveLength(MAX_PATS);
+    await expectRefused(tryMake(session, {}), 409, 40900);
+    expect((await revoke(session, made[0]!.data.id)).code).toBe(0);
+    await make(session);
+    await expectRefused(tryMake(session, {}), 409, 40900);
+  });
+});
+
+describe("what a token is used for", () => {
+  test("its last use is noted, by HTTP and by a socket", async () => {
+    const session = await enter("using");
+    const [used, opened, idle] = [await make(session), await make(session), await make(session)];
+    const before = Date.now();
+    await expectRefused(clientOf(used.token).request("GET", "/me/sessions"), 403, 40300);
+    const socket = await Socket.open(world.server, opened.token);
+    await socket.close();
+    const after = Date.now();
+    for (const { id } of [used, opened]) {
+      const { last_used_at } = await recordOf(session, id);
+      expect(last_used_at).toBeGreaterThanOrEqual(before);
+      expect(last_used_at).toBeLessThanOrEqual(after);
+    }
+    expect((await recordOf(session, idle.id)).last_used_at).toBeNull();
+  });
+
+  test("an order placed with a token earns a rebate of 10 BPS as maker, with a session 5", async () => {
+    const market = world.market();
+    const maker = await enter("maker");
+    const pat = clientOf((await make(maker, { scopes: TRADING })).token);
+    const taker = clientOf((await make(await enter("taker"), { scopes: TRADING })).token);
+    const [sessionSocket, patSocket] = [
+      await Socket.open(world.server, maker.token),
+      await Socket.open(world.server, pat.token),
+    ];
+    const place = (price: number) => terms(market, 0, BUY, price, 3);
+    const viaSocket = async (socket: Socket, price: number): Promise<number> =>
+      (await socket.data<{ id: number }>("order.place", place(price))).id;
+    /** By order: what it was placed with. */
+    const makers = new Map<number, "session" | "pat">();
+    makers.set((await maker.place(place(6_789))).id, "session");
+    makers.set((await pat.place(place(6_677))).id, "pat");
+    makers.set(await viaSocket(sessionSocket, 6_543), "session");
+    makers.set(await viaSocket(patSocket, 6_431), "pat");
+    // An amended order keeps what it was placed with.
+    const [amendedPat, amendedSession] = [await pat.place(place(5_001)), await maker.place(place(5_003))];
+    await amend(maker, amendedPat.id, { price: 6_333 });
+    await amend(pat, amendedSession.id, { price: 6_211 });
+    makers.set(amendedPat.id, "pat").set(amendedSession.id, "session");
+
+    await world.split(taker, market, 3 * makers.size);
+    const { house } = await taker.solvency();
+    await taker.place(terms(market, 0, SELL, 6_000, 3 * makers.size));
+    const fills = await maker.all<OwnFillJson>("/me/fills");
+    expect(fills.map(({ order_id }) => order_id).sort()).toEqual([...makers.keys()].sort());
+    let rebates = 0;
+    for (const { order_id, price, quantity, role, rebate } of fills) {
+      const expected = rebateOn(notional(price, quantity), makers.get(order_id) === "pat");
+      expect([order_id, role, rebate]).toEqual([order_id, "maker", expected]);
+      rebates += rebate;
+    }
+    const credited = await maker.all<{ amount: number }>("/wallet/transactions?type=rebate");
+    expect(credited.reduce((sum, { amount }) => sum + amount, 0)).toBe(rebates);
+    const taken = await taker.all<OwnFillJson>("/me/fills");
+    expect(taken.map(({ role, rebate }) => [role, rebate])).toEqual(taken.map(() => ["taker", 0]));
+    const fees = taken.reduce((sum, { fee }) => sum + fee, 0);
+    expect((await taker.solvency()).house - house).toBe(fees - rebates);
+    for (const socket of [sessionSocket, patSocket]) await socket.close();
+  });
+});
+
+describe("what was answered is there", () => {
+  test("after kill -9 and after SIGTERM: tokens, their bounds, their last use, and revocations", async () => {
+    const own = await World.start({
+      named: { keeping: { password: PASSWORD, scopes: [] } },
+      users: 0,
+      env: { PUBLIC_URL, TRUSTED_PROXIES: "127.0.0.1" },
+    });
+    try {
+      const session = await enter("keeping", own);
+      const expiresAt = Date.now() + 2_500;
+      const [revoked, expiring] = [await make(session), await make(session, { expires_at: expiresAt })];
+      const answers = await Promise.all([
+        tryMake(session, { name: "lasting", scopes: ["portfolio:read"], expires_at: Date.now() + DAY_MS }),
+        tryMake(session, { name: "bound", scopes: ["portfolio:read"], allowed_ips: ["192.0.2.0/24"] }),
+        revoke(session, revoked.id),
+      ]);
+      await own.server.kill();
+      expect(answers.map(({ code }) => code)).toEqual([0, 0, 0]);
+      const made = answers.slice(0, 2).map(({ data }) => data as CreatedPatJson);
+      const [lasting, bound] = made as [CreatedPatJson, CreatedPatJson];
+      for (const { token } of made) secrets.add(token);
+      const recordsOf = (tokens: readonly CreatedPatJson[]): PatJson[] => tokens.map(({ token: _, ...rest }) => rest);
+
+      const check = async (): Promise<void> => {
+        await isGone(clientOf(revoked.token, own));
+        await expectRefused(clientOf(lasting.token, own).request("POST", "/orders", { body: {} }), 403, 40300);
+        await expectRefused(askMe(clientOf(bound.token, own)), 403, 40300);
+      };
+      own.server = await own.server.restart();
+      const owner = clientOf(session.token!, own);
+      const records = recordsOf([bound, lasting, expiring]).toSorted((a, b) => b.id - a.id);
+      expect(await list(owner)).toEqual(records);
+      await check();
+      const headers = { "X-Forwarded-For": "192.0.2.200" };
+      expect((await askMe(clientOf(bound.token, own), headers)).code).toBe(0);
+      const usedAt = (await recordOf(owner, bound.id)).last_used_at!;
+      const lastingAt = (await recordOf(owner, lasting.id)).last_used_at!;
+      expect([usedAt > 0, lastingAt > 0]).toEqual([true, true]);
+
+      await clockAt(expiresAt);
+      await own.server.stop();
+      own.server = await own.server.restart();
+      const again = clientOf(session.token!, own);
+      const uses = (await list(again)).map(({ id, last_used_at }) => [id, last_used_at]);
+      expect(Object.fromEntries(uses)).toEqual({ [bound.id]: usedAt, [lasting.id]: lastingAt, [expiring.id]: null });
+      await check();
+      await expectRefused(askMe(clientOf(expiring.token, own)), 401, 2002);
+      expect(await refusedUpgrade(own.server, expiring.token)).toEqual([401, 2002]);
+      // A second use within the minute is not noted.
+      expect((await askMe(clientOf(lasting.token, own))).code).toBe(0);
+      expect((await recordOf(again, lasting.id)).last_used_at).toBe(lastingAt);
+      await expectSecretEnd(own);
+    } finally {
+      await own.server.kill();
+    }
+    const sql = "SELECT action, count(*) AS count FROM audit_log WHERE action LIKE 'pat.%' GROUP BY action";
+    expect(rowsOf(own.server.dataDir, sql)).toEqual([
+      { action: "pat.create", count: 4 },
+      { action: "pat.revoke", count: 1 },
+    ]);
+  });
+});

@@ -1,0 +1,258 @@
+/** The environment and the seed file: every wrong value is refused in a line that names the variable. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { readSeed } from "../../server/bootstrap/seed.ts";
+import { ConfigError, readConfig } from "../../server/config.ts";
+import { DEFAULT_RATE_LIMITS } from "../../server/http/rate-limiter.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "exchange-test-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, content: unknown): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+test("without any variable there are the documented defaults", () => {
+  const config = readConfig({});
+  expect(config).toMatchObject({
+    network: true,
+    host: "127.0.0.1",
+    port: 8080,
+    publicUrl: "http://127.0.0.1:8080",
+    durability: "full",
+    rateLimits: DEFAULT_RATE_LIMITS,
+    trustedProxies: [],
+    seedFile: null,
+    mergeFeeBps: 0,
+    smtpUrl: null,
+    mailFrom: "Prediction Exchange <no-reply@localhost>",
+    smsWebhookUrl: null,
+    socialProviders: [],
+    accessTtlMs: 900_000,
+    refreshTtlMs: 2_592_000_000,
+    logLevel: "info",
+    tls: null,
+    operatorsNeedSecondFactor: false,
+  });
+  expect(config.dataDir).toBe(join(process.cwd(), "data"));
+  expect(config.engineThreads).toBeGreaterThanOrEqual(1);
+  const empty = { HOST: "", PORT: "", DATA_DIR: "", ENGINE_THREADS: "", DURABILITY: "", SEED_FILE: "", TLS_CERT: "" };
+  expect(readConfig(empty)).toEqual(config);
+});
+
+test("an IPv6 host stands in brackets in the public URL, which may be given without a slash at the end", () => {
+  expect(readConfig({ HOST: "::1", PORT: "1" }).publicUrl).toBe("http://[::1]:1");
+  expect(readConfig({ PUBLIC_URL: "https://example.com//" }).publicUrl).toBe("https://example.com");
+});
+
+test("operators need a second factor unless only the machine itself reaches the exchange, or it says otherwise", () => {
+  const needed = (env: NodeJS.ProcessEnv): boolean => readConfig(env).operatorsNeedSecondFactor;
+  for (const HOST of ["127.0.0.1", "127.1.2.3", "::1", "localhost"]) {
+    expect([HOST, needed({ HOST })]).toEqual([HOST, false]);
+    expect(needed({ HOST, REQUIRE_OPERATOR_SECOND_FACTOR: "on" })).toBe(true);
+  }
+  // Nothing but an address of the loopback network, as its name may look like one.
+  for (const HOST of [
+    "0.0.0.0",
+    "::",
+    "192.0.2.1",
+    "127.example.com",
+    "exchange.example.com",
+    "localhost.example.com",
+  ]) {
+    expect([HOST, needed({ HOST })]).toEqual([HOST, true]);
+    expect(needed({ HOST, REQUIRE_OPERATOR_SECOND_FACTOR: "off" })).toBe(false);
+  }
+});
+
+test("mails come from the public URL's host where it has a name, or from whom MAIL_FROM says", () => {
+  const from = (env: NodeJS.ProcessEnv): string => readConfig(env).mailFrom;
+  expect(from({ PUBLIC_URL: "https://trade.example.com/x" })).toBe("Prediction Exchange <no-reply@trade.example.com>");
+  expect(from({ PUBLIC_URL: "https://192.0.2.1" })).toBe("Prediction Exchange <no-reply@localhost>");
+  expect(from({ MAIL_FROM: "Desk <desk@example.com>" })).toBe("Desk <desk@example.com>");
+});
+
+test("no message repeats a secret", () => {
+  for (const [name, value] of [
+    ["SMTP_URL", "http://user:hunter2@mail.example.com"],
+    ["SMS_WEBHOOK_URL", "ftp://example.com/?key=hunter2"],
+    ["SOCIAL_PROVIDERS", '{"google":{"client_secret":"hunter2"}}'],
+  ] as const) {
+    expect(() => readConfig({ [name]: value })).toThrow(/^(?!.*hunter2)/);
+    expect(() => readConfig({ [name]: value })).toThrow(name);
+  }
+});
+
+describe("a wrong value names its variable", () => {
+  const wrong: Record<string, readonly string[]> = {
+    HOST: ["256.0.0.1", "a b"],
+    PORT: ["http", "65536", "-1", "80.5", "0x50", " 80"],
+    PUBLIC_URL: ["exchange", "//x", "ftp://x", "http://x/?a=1", "http://x/#a"],
+    SMTP_URL: ["mail.example.com", "http://mail.example.com", "smtp://mail.example.com/?logger=true"],
+    SMS_WEBHOOK_URL: ["sms", "smtp://x", "https://user:password@example.com/"],
+    SOCIAL_PROVIDERS: ["google", "[]", '{"google":{}}', '{"google":{"issuer":"http://example.com"}}'],
+    ACCESS_TOKEN_TTL: ["0", "-1", "1.5", "86401", "15m"],
+    REFRESH_TOKEN_TTL: ["0", "31536001", "30d"],
+    NETWORK: ["no", "OFF", "0"],
+    ENGINE_THREADS: ["0", "65", "two", "1.5"],
+    DURABILITY: ["FULL", "none"],
+    REQUIRE_OPERATOR_SECOND_FACTOR: ["true", "ON", "1"],
+    RATE_LIMITS: ["maybe", "[]", "null", "1", "{", "true"],
+    TRUSTED_PROXIES: ["proxy", "10.0.0.0/33", "::/129", "10.0.0.1,", ",", "10.0.0.1 10.0.0.2", "fe80::1%eth0"],
+    LOG_LEVEL: ["loud"],
+    MERGE_FEE: ["-1", "1.5", "1001", "1 %"],
+    SEED_FILE: ["/nowhere/seed.json"],
+    TWO_PERSON_RULE: ["deposit", "withdrawals,terms,", "all", "deposits;terms", "Terms"],
+    WITHDRAWAL_ADDRESS: ["(", "[a-", "\\", "(a+)+", "([a-z]|[a-f])*x", "x".repeat(1_001)],
+    TLS_CERT: ["/nowhere/cert.pem", file("cert.pem", "")],
+    TLS_KEY: ["/nowhere/key.pem", file("key.pem", "")],
+  };
+  const cases = Object.entries(wrong).flatMap(([name, values]) => values.map((value) => [name, value] as const));
+  test.for(cases)("%s=%s", ([name, value]) => {
+    expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
+    expect(() => readConfig({ [name]: value })).toThrow(name);
+  });
+});
+
+test("rate limits are switched off, or overridden one by one", () => {
+  expect(readConfig({ RATE_LIMITS: "off" }).rateLimits).toBeNull();
+  expect(readConfig({ RATE_LIMITS: "{}" }).rateLimits).toEqual(DEFAULT_RATE_LIMITS);
+  const all = {
+    user: 1,
+    address: 2,
+    order_user: 3,
+    order_address: 4,
+    auth_identifier: 5,
+    refresh_address: 1e9,
+    registration_address: 7,
+  };
+  expect(readConfig({ RATE_LIMITS: JSON.stringify(all) }).rateLimits).toEqual({
+    user: 1,
+    address: 2,
+    orderUser: 3,
+    orderAddress: 4,
+    authIdentifier: 5,
+    refreshAddress: 1e9,
+    registrationAddress: 7,
+  });
+  expect(readConfig({ RATE_LIMITS: '{"order_user":300}' }).rateLimits).toEqual({
+    ...DEFAULT_RATE_LIMITS,
+    orderUser: 300,
+  });
+});
+
+test.for([
+  ["0", "order_user"],
+  ["-1", "order_user"],
+  ["1.5", "user"],
+  ["1000000001", "address"],
+  ['"30"', "refresh_address"],
+  ["null", "auth_identifier"],
+  ["1", "orderUser"],
+  ["1", "orders"],
+  ["1", "constructor"],
+  ["1", "__proto__"],
+] as const)("RATE_LIMITS with the value %s names its key %s", ([value, key]) => {
+  const read = (): unknown => readConfig({ RATE_LIMITS: `{"${key}":${value}}` });
+  expect(read).toThrow(ConfigError);
+  expect(read).toThrow(new RegExp(`^RATE_LIMITS: "?${key}"? `));
+});
+
+test("trusted proxies are a list of addresses and ranges", () => {
+  expect(readConfig({ TRUSTED_PROXIES: "" }).trustedProxies).toEqual([]);
+  const { trustedProxies } = readConfig({ TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8,2001:db8::/32 , ::1" });
+  expect(trustedProxies).toEqual(["127.0.0.1", "10.0.0.0/8", "2001:db8::/32", "::1"]);
+});
+
+describe("a wrong seed names the variable and the field", () => {
+  const market = { slug: "a", question: "?", outcomes: ["x", "y"] };
+  const user = { email: "a@b.c" };
+  const pat = { name: "x", scopes: ["orders:write"], token: "t" };
+  const cases: [unknown, RegExp][] = [
+    ["{", /JSON/],
+    ["[]", /body/],
+    [{ user: [] }, /user: unknown field/],
+    [{ users: [{}] }, /users.0.email: required/],
+    [{ users: [{ email: "nobody" }] }, /users.0.email/],
+    [{ users: [{ ...user, deposit: -1 }] }, /users.0.deposit/],
+    [{ users: [{ ...user, deposit: 0.5 }] }, /users.0.deposit/],
+    [{ users: [{ ...user, kyc_tier: 3 }] }, /users.0.kyc_tier/],
+    [{ users: [{ ...user, role: "king" }] }, /users.0.role/],
+    [{ users: [{ ...user, terms: { trading_fee: 1_001 } }] }, /users.0.terms.trading_fee/],
+    [{ users: [{ ...user, terms: { max_live_orders: 200_001 } }] }, /users.0.terms.max_live_orders/],
+    [{ users: [{ ...user, terms: { fee: 1 } }] }, /users.0.terms.fee: unknown field/],
+    [{ users: [{ ...user, pats: [{ ...pat, scopes: ["all"] }] }] }, /users.0.pats.0.scopes/],
+    [{ users: [{ ...user, pats: [{ ...pat, token: "" }] }] }, /users.0.pats.0.token/],
+    [{ markets: [{ ...market, outcomes: ["x"] }] }, /markets.0.outcomes/],
+    [{ markets: [{ ...market, outcomes: Array(33).fill("x") }] }, /markets.0.outcomes/],
+    [{ markets: [{ ...market, slug: "12" }] }, /markets.0.slug/],
+    [{ markets: [{ ...market, slug: "a/b" }] }, /markets.0.slug/],
+    [{ markets: [{ ...market, closes_at: "soon" }] }, /markets.0.closes_at/],
+    [{ events: [{ slug: "a" }] }, /events.0.title: required/],
+  ];
+  test.for(cases)("%j", ([seed, message]) => {
+    const path = file("seed.json", seed);
+    expect(() => readSeed(path)).toThrow(ConfigError);
+    expect(() => readSeed(path)).toThrow(new RegExp(`^SEED_FILE: .*${message.source}`));
+  });
+});
+
+test("TWO_PERSON_RULE takes any of its names, WITHDRAWAL_ADDRESS the word for EVM addresses or a whole expression", () => {
+  expect([...readConfig({}).twoPersonRule]).toEqual([]);
+  const all = "withdrawals, resolutions,deposits,terms";
+  expect([...readConfig({ TWO_PERSON_RULE: all }).twoPersonRule].sort()).toEqual(all.split(/, ?/).sort());
+  expect([...readConfig({ TWO_PERSON_RULE: "terms" }).twoPersonRule]).toEqual(["terms"]);
+  const takes = (rule: string, address: string): boolean => {
+    try {
+      readConfig({ WITHDRAWAL_ADDRESS: rule }).withdrawalAddress.check(address);
+      return true;
+    } catch (error) {
+      expect((error as Error).message).toMatch(/^address: /);
+      return false;
+    }
+  };
+  // Vectors of EIP-55: all capitals, all lower case, mixed.
+  const evm = [
+    "0x52908400098527886E0F7030069857D2E4169EE7",
+    "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
+    "0xde709f2102306220921060314715629080e2fb77",
+    "0x27b1fdb04752bbc536007a920d24acb045561c26",
+    "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+    "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB",
+    "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+  ];
+  for (const rule of ["", "evm"]) {
+    for (const address of evm) expect([address, takes(rule, address)]).toEqual([address, true]);
+    for (const address of [
+      "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD",
+      "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+      "5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+      "0X52908400098527886E0F7030069857D2E4169EE7",
+      "0xde709f2102306220921060314715629080e2fb7",
+      "0xde709f2102306220921060314715629080e2fb777",
+      "0xge709f2102306220921060314715629080e2fb77",
+      "0xde709f2102306220921060314715629080e2fb77\n",
+      "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+      "",
+    ]) {
+      expect([address, takes(rule, address)]).toEqual([address, false]);
+    }
+  }
+  // All of the address must match, also where the expression has alternatives.
+  expect(["bc1q0", "tb1q0", "xbc1q0", "bc1q0!"].map((each) => takes("bc1[a-z0-9]+|tb1[a-z0-9]+", each))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  // One that is slow on an address that no probe at the start is like is stopped, and refuses.
+  const slow = "k(?:[jk]|j)+(?:j|[jk])+w";
+  const began = performance.now();
+  expect(takes(slow, `k${"j".repeat(120)}`)).toBe(false);
+  expect(performance.now() - began).toBeLessThan(5_000);
+});

@@ -1,0 +1,316 @@
+/**
+ * The operator's back-up: taken while orders flow as fast as the exchange takes them and of a stopped server, restored
+ * into a new data folder, and refused or given up without leaving anything behind.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import type { Backup } from "../../server/cli/backup.ts";
+import { ADMIN, type AdminRun, admin, adminUnder, environmentOf } from "../support/admin.ts";
+import { eventually, expectBalanced, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
+import { API_BASE, Client, type OrderJson } from "../support/client.ts";
+import { rowsOf, rowsOfFile, withDatabase } from "../support/data-dir.ts";
+import { PASSWORD, signIn } from "../support/identity.ts";
+import { TestServer, temporaryFolder } from "../support/server.ts";
+import { BUY, SELL, terms } from "../support/terms.ts";
+import { PUBLIC_URL, type TestMarket, tokenOf, World } from "../support/world.ts";
+
+const PAGE_BYTES = 4_096;
+const SOCKETS = 4;
+const BATCH = 50;
+const BATCHES_AHEAD = 4;
+/** So many orders are answered before a back-up is taken, and while it is. */
+const ORDERS_BEFORE = 4_000;
+
+let started: TestServer[] = [];
+afterEach(async () => {
+  for (const server of started) await server.kill();
+  started = [];
+});
+
+async function startWorld(users: number, markets: readonly number[] = [2]): Promise<World> {
+  const named = { maker: { password: PASSWORD } };
+  const world = await World.start({
+    users,
+    usersTerms: { max_live_orders: 200_000 },
+    markets,
+    named,
+    env: { PUBLIC_URL },
+  });
+  started.push(world.server);
+  return world;
+}
+
+const dataDirOf = (world: World): string => world.server.dataDir;
+const freshFile = (): string => join(temporaryFolder(), "copy.db");
+
+/** Starts a server on a data folder that has the copy, and with `keysOf` the keys of that one. */
+async function restore(copy: string, keysOf: string | null = null): Promise<TestServer> {
+  const dataDir = temporaryFolder();
+  copyFileSync(copy, join(dataDir, "exchange.db"));
+  if (keysOf !== null) cpSync(join(keysOf, "keys"), join(dataDir, "keys"), { recursive: true });
+  const server = await TestServer.start({ dataDir, env: { PUBLIC_URL } });
+  started.push(server);
+  return server;
+}
+
+/** The commit that the copy holds all up to, as the command says it. */
+function commitOf({ code, out, errors }: AdminRun, file: string): number {
+  expect({ code, errors }).toEqual({ code: 0, errors: "" });
+  const said = JSON.parse(out) as Backup;
+  expect(said).toMatchObject({ file, bytes: statSync(file).size, seconds: expect.any(Number) });
+  expect(said.bytes / said.pages).toBe(PAGE_BYTES);
+  expect(rowsOfFile(file, "SELECT sequence, at AS committed_at FROM totals")).toEqual([
+    { sequence: said.sequence, committed_at: said.committed_at },
+  ]);
+  return said.sequence;
+}
+
+/** A connection that sends batches of orders, some ahead of their answers, until it is ended; remembers what was taken. */
+class Flow {
+  readonly taken: number[] = [];
+  private readonly socket: WebSocket;
+  private readonly market: TestMarket;
+  private readonly side: number;
+  private running = true;
+  private sent = 0;
+  private outstanding = 0;
+
+  private constructor(socket: WebSocket, market: TestMarket, side: number) {
+    this.socket = socket;
+    this.market = market;
+    this.side = side;
+    socket.on("message", (bytes: Buffer) => {
+      const text = bytes.toString();
+      if (text.startsWith('{"id":')) this.answered(text);
+    });
+    for (let i = 0; i < BATCHES_AHEAD; i++) this.send();
+  }
+
+  static async open(server: TestServer, token: string, market: TestMarket, side: number): Promise<Flow> {
+    const url = `${server.root.replace("http", "ws")}${API_BASE}/ws?token=${token}`;
+    const socket = new WebSocket(url, { perMessageDeflate: false });
+    await once(socket, "open");
+    return new Flow(socket, market, side);
+  }
+
+  async end(): Promise<void> {
+    this.running = false;
+    await eventually(async () => expect(this.outstanding).toBe(0));
+    this.socket.terminate();
+  }
+
+  /** Cheap orders that rest, and of the other side what takes some of them. */
+  private send(): void {
+    const operations = Array.from({ length: BATCH }, (_, i) => ({
+      op: "place",
+      ...terms(this.market, 0, this.side, 1, 1),
+      ...(this.side === SELL ? { time_in_force: "ioc" } : { price: 1 + (i % 20) }),
+    }));
+    this.outstanding++;
+    this.socket.send(JSON.stringify({ op: "order.batch", id: ++this.sent, data: { operations } }));
+  }
+
+  private answered(text: string): void {
+    const { code, data } = JSON.parse(text) as { code: number; data: { results: { data: OrderJson | null }[] } };
+    expect(code).toBe(0);
+    for (const { data: order } of data.results) if (order !== null) this.taken.push(order.id);
+    this.outstanding--;
+    if (this.running) this.send();
+  }
+}
+
+async function startFlows(world: World): Promise<Flow[]> {
+  const market = world.market();
+  const flows: Flow[] = [];
+  for (let i = 0; i < SOCKETS; i++) {
+    const user = world.user();
+    const side = i % 2 === 0 ? BUY : SELL;
+    if (side === SELL) await world.split(user, market, 5_000);
+    flows.push(await Flow.open(world.server, user.token!, market, side));
+  }
+  return flows;
+}
+
+const takenBy = (flows: readonly Flow[]): number[] => flows.flatMap(({ taken }) => taken);
+const untilTaken = (flows: readonly Flow[], count: number): Promise<void> =>
+  eventually(async () => expect(takenBy(flows).length).toBeGreaterThan(count));
+
+const figuresOf = async (client: Client): Promise<object> => {
+  const { sequence: _sequence, at: _at, ...sums } = await client.solvency();
+  return sums;
+};
+
+describe("a copy", () => {
+  test("taken under full load ends, has every order that was answered before, and trades on", async () => {
+    const world = await startWorld(SOCKETS);
+    const flows = await startFlows(world);
+    await untilTaken(flows, ORDERS_BEFORE);
+    const watcher = world.anonymous();
+    for (const round of [1, 2]) {
+      const before = await watcher.solvency();
+      const promised = takenBy(flows);
+      const file = freshFile();
+      const sequence = commitOf(await admin(dataDirOf(world), "backup", file), file);
+      const after = await watcher.solvency();
+      // Commits came while it was taken, and it has those before it.
+      expect([round, sequence >= before.sequence, after.sequence > sequence]).toEqual([round, true, true]);
+      expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      expect(await admin(dataDirOf(world), "verify", file)).toMatchObject({ code: 0, errors: "" });
+
+      const server = await restore(file);
+      const kept = new Set(rowsOf<{ id: number }>(server.dataDir, "SELECT id FROM orders").map(({ id }) => id));
+      expect(promised.filter((id) => !kept.has(id))).toEqual([]);
+      const client = new Client(server, tokenOf("user0"));
+      await expectBalanced(client);
+      expect((await client.place(terms(world.markets[0]!, 1, BUY, 1, 1))).status).toBe("queued");
+      client.close();
+      expectQuiet(server);
+      await server.stop();
+      expectSoundDatabase(server.dataDir);
+    }
+    await untilTaken(flows, takenBy(flows).length + ORDERS_BEFORE);
+    for (const flow of flows) await flow.end();
+    expectQuiet(world.server);
+    await world.stop();
+    expectSoundDatabase(dataDirOf(world));
+  });
+
+  test("restored has the balances, orders and tokens; sessions live on where the keys came along", async () => {
+    const world = await startWorld(2);
+    const market = world.market();
+    const [maker, other] = [world.client("maker"), world.user()];
+    const session = await signIn(world.server, "maker@example.com");
+    await world.split(other, market, 10);
+    const resting = await maker.place(terms(market, 0, BUY, 4_000, 5));
+    await other.place(terms(market, 0, SELL, 4_000, 2));
+    const seen = [await maker.balance(), await other.balance(), await figuresOf(maker)];
+    const file = freshFile();
+    const sequence = commitOf(await admin(dataDirOf(world), "backup", file), file);
+    expect(sequence).toBe((await maker.solvency()).sequence);
+    // Of a database that is in use by nobody it is the same.
+    await world.stop();
+    const later = freshFile();
+    expect(commitOf(await admin(dataDirOf(world), "backup", later), later)).toBeGreaterThanOrEqual(sequence);
+
+    for (const [copy, keysOf] of [
+      [file, null],
+      [later, dataDirOf(world)],
+    ] as const) {
+      const server = await restore(copy, keysOf);
+      const [again, otherAgain] = [new Client(server, tokenOf("maker")), new Client(server, tokenOf("user0"))];
+      expect([await again.balance(), await otherAgain.balance(), await figuresOf(again)]).toEqual(seen);
+      expect(await again.order(resting.id)).toMatchObject({ status: "partially_filled", remaining: 3 });
+      await otherAgain.place(terms(market, 0, SELL, 4_000, 3));
+      await eventually(async () => expect((await again.order(resting.id)).status).toBe("filled"));
+      const signedIn = new Client(server, session.accessToken);
+      expect((await signedIn.request("GET", "/me")).status).toBe(keysOf === null ? 401 : 200);
+      // A sign-in needs no key of before.
+      const fresh = await signIn(server, "maker@example.com");
+      for (const client of [again, otherAgain, signedIn, fresh.client]) client.close();
+      expectQuiet(server);
+      await server.stop();
+      expectSoundDatabase(server.dataDir);
+    }
+    session.client.close();
+  });
+
+  test("replaces a file only where that is asked for, and what SQLite would read with it", async () => {
+    const world = await startWorld(1);
+    const file = freshFile();
+    commitOf(await admin(dataDirOf(world), "backup", file), file);
+    const bytes = readFileSync(file);
+    writeFileSync(`${file}-wal`, "of another database");
+    for (const name of [file, `${file}-wal`]) expect(existsSync(name)).toBe(true);
+    const refused = await admin(dataDirOf(world), "backup", file);
+    expect(refused).toMatchObject({ code: 1, out: "", errors: expect.stringContaining("--overwrite") });
+    expect(readFileSync(file).equals(bytes)).toBe(true);
+    await world.split(world.user(), world.market(), 1);
+    commitOf(await admin(dataDirOf(world), "backup", file, "--overwrite"), file);
+    expect(readFileSync(file).equals(bytes)).toBe(false);
+    expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
+    await world.stop();
+  });
+});
+
+describe("nothing is left behind", () => {
+  test("where the place is wrong", async () => {
+    const world = await startWorld(0);
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, "taken"));
+    writeFileSync(join(folder, "text"), "");
+    const database = join(dataDirOf(world), "exchange.db");
+    for (const [args, text] of [
+      [[join(folder, "none", "a.db")], /no folder .*none/],
+      [[join(folder, "text", "a.db")], /ENOTDIR/],
+      [[join(folder, "taken")], /taken is not a file/],
+      [[join(folder, "taken"), "--overwrite"], /taken is not a file/],
+      [[database, "--overwrite"], /exchange's own/],
+      [[`${database}-journal`], /exchange's own/],
+    ] as const) {
+      const run = await admin(dataDirOf(world), "backup", ...args);
+      expect([args, run]).toEqual([args, { code: 1, out: "", errors: expect.stringMatching(text) }]);
+    }
+    expect(readdirSync(folder).sort()).toEqual(["taken", "text"]);
+    const empty = await admin(folder, "backup", join(folder, "a.db"));
+    expect(empty).toMatchObject({ code: 1, out: "", errors: expect.stringContaining("no database") });
+    expect(readdirSync(folder).sort()).toEqual(["taken", "text"]);
+    await world.stop();
+  });
+
+  test("where what would be copied is wrong", async () => {
+    const world = await startWorld(1);
+    await world.stop();
+    withDatabase(dataDirOf(world), (db) => db.exec("UPDATE totals SET house = house + 1"));
+    const file = freshFile();
+    const run = await admin(dataDirOf(world), "backup", file);
+    expect(run).toMatchObject({ code: 1, out: "", errors: expect.stringContaining("deposits - withdrawals") });
+    expect(readdirSync(join(file, ".."))).toEqual([]);
+  });
+
+  test.skipIf(spawnSync("prlimit", ["--version"]).status !== 0)("where the disk is full", async () => {
+    const world = await startWorld(1);
+    const file = freshFile();
+    const run = await adminUnder(["prlimit", "--fsize=65536"], dataDirOf(world), "backup", file);
+    expect(run).toMatchObject({ code: 1, out: "", errors: expect.stringMatching(/full|disk I\/O/) });
+    expect(readdirSync(join(file, ".."))).toEqual([]);
+    await world.stop();
+  });
+
+  test("where it is interrupted", async () => {
+    const world = await startWorld(SOCKETS);
+    const flows = await startFlows(world);
+    await untilTaken(flows, ORDERS_BEFORE);
+    for (const flow of flows) await flow.end();
+    const file = freshFile();
+    const folder = join(file, "..");
+    const codes: (number | null)[] = [];
+    while (codes.length < 10 && !codes.includes(1)) {
+      const env = environmentOf(dataDirOf(world));
+      const child = spawn(process.execPath, [ADMIN, "backup", file, "--overwrite"], { env });
+      const ended = once(child, "close") as Promise<[number | null]>;
+      await eventually(async () => expect(readdirSync(folder).some((name) => name.endsWith(".part"))).toBe(true));
+      child.kill("SIGTERM");
+      const [code] = await ended;
+      // It may have come too late.
+      const isWhole = code === 0 || codes.length > 0;
+      expect([code, readdirSync(folder)]).toEqual([code === 0 ? 0 : 1, isWhole ? ["copy.db"] : []]);
+      codes.push(code);
+    }
+    expect(codes).toContain(1);
+    await world.stop();
+  });
+});

@@ -1,0 +1,158 @@
+/**
+ * Routes that will go say so in each of their answers. No route is deprecated today: one is put beside the real table
+ * and goes through the same code, on a real socket.
+ */
+import type { us_listen_socket } from "uWebSockets.js";
+import Type from "typebox";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Accounts } from "../../server/accounts/accounts.ts";
+import { Authenticator } from "../../server/accounts/authenticator.ts";
+import { SigningKeys } from "../../server/accounts/signing-keys.ts";
+import { type ApiError, ErrorKind, overloaded } from "../../server/errors.ts";
+import { createAddressReader } from "../../server/http/client-address.ts";
+import { deprecationHeaders } from "../../server/http/deprecation.ts";
+import { compileRoutes } from "../../server/http/dispatch.ts";
+import { TurnWatch } from "../../server/http/event-loop-guard.ts";
+import { DEFAULT_RATE_LIMITS, RateLimiter } from "../../server/http/rate-limiter.ts";
+import { AnswerPace } from "../../server/http/response-throttle.ts";
+import { type Route, route } from "../../server/http/route.ts";
+import * as S from "../../server/http/schemas.ts";
+import { AnswerPolicy } from "../../server/http/security-headers.ts";
+import { registerRoutes } from "../../server/http/server.ts";
+import { Page } from "../../server/http/static-site.ts";
+import { loadUws } from "../../server/http/uws.ts";
+import { createLogger } from "../../server/logger.ts";
+import { Counters } from "../../server/operators/counters.ts";
+import type { OrderedReads } from "../../server/trading/ordered-reads.ts";
+import { API_BASE, ROUTES } from "../support/client.ts";
+import { temporaryFolder } from "../support/server.ts";
+import { PUBLIC_URL } from "../support/world.ts";
+
+const deprecated = { since: "2026-12-01", sunset: "2027-01-31", link: "https://exchange.test/changes#old" };
+const TOLD = {
+  deprecation: "@1796083200",
+  sunset: "Sun, 31 Jan 2027 00:00:00 GMT",
+  link: '<https://exchange.test/changes#old>; rel="deprecation", <https://exchange.test/changes#old>; rel="sunset"',
+};
+const UNTOLD = { deprecation: null, sunset: null, link: null };
+
+const Body = Type.Object({ email: Type.String() }, { additionalProperties: false });
+const fail = (): never => {
+  throw new Error("of our own");
+};
+const old = { summary: "Goes", response: S.Now, deprecated } as const;
+const OLD_ROUTES: readonly Route[] = [
+  route({ ...old, method: "GET", path: "/old", handler: () => '{"now":1}' }),
+  route({ ...old, method: "GET", path: "/old/late", handler: async () => '{"now":1}' }),
+  route({ ...old, method: "GET", path: "/old/broken", handler: fail }),
+  route({ ...old, method: "GET", path: "/old/plain", enveloped: false, handler: () => '{"now":1}' }),
+  route({ ...old, method: "PUT", path: "/old/private", scope: "orders:write", handler: fail }),
+  route({ ...old, method: "POST", path: "/old/sign-in", rateClass: "identifier", body: Body, handler: fail }),
+  route({ ...old, method: "POST", path: "/old/oauth", oauth: true, enveloped: false, body: Body, handler: fail }),
+];
+
+let socket: us_listen_socket;
+let base: string;
+let closing: ApiError | null = null;
+let close: () => void;
+
+beforeAll(async () => {
+  const uws = await loadUws();
+  const app = uws.App();
+  const names = { issuer: PUBLIC_URL, audience: PUBLIC_URL };
+  const keys = await SigningKeys.open(temporaryFolder(), { ...names, tokenTtlMs: 900_000, now: Date.now() });
+  const limits = { ...DEFAULT_RATE_LIMITS, address: 5, authIdentifier: 2 };
+  registerRoutes(app, compileRoutes([...OLD_ROUTES, ...ROUTES]), {
+    authenticator: new Authenticator(new Accounts(() => {}), keys),
+    logger: createLogger("silent"),
+    counters: new Counters(),
+    limiter: new RateLimiter(limits),
+    policy: new AnswerPolicy(() => PUBLIC_URL),
+    isKnown: () => false,
+    turn: new TurnWatch(),
+    pace: new AnswerPace(1_000, 1_000),
+    addressOf: createAddressReader([]),
+    hasProxies: false,
+    closed: () => closing,
+    // Asked for by routes that read a user's own state, of which none is called.
+    reads: null as unknown as OrderedReads,
+    page: new Page("/nowhere", () => PUBLIC_URL),
+  });
+  socket = await new Promise((resolve) => app.listen("127.0.0.1", 0, (listening) => resolve(listening || fail())));
+  base = `http://127.0.0.1:${uws.us_socket_local_port(socket)}${API_BASE}`;
+  close = () => app.close();
+});
+afterAll(() => close());
+
+async function told(method: string, path: string, init: RequestInit = {}): Promise<[number, object]> {
+  const { status, headers } = await fetch(base + path, { method, ...init });
+  return [status, Object.fromEntries(Object.keys(TOLD).map((name) => [name, headers.get(name)]))];
+}
+
+const json = (body: object): RequestInit => ({
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(body),
+});
+
+describe("each answer says it", () => {
+  test.each([
+    ["GET", "/old", {}, 200],
+    ["GET", "/old", { headers: { Accept: "application/msgpack" } }, 200],
+    ["GET", "/old/late", {}, 200],
+    ["GET", "/old/plain", {}, 200],
+    ["GET", "/old/late?unknown=1", {}, 400],
+    ["GET", "/old/broken", {}, 500],
+    ["PUT", "/old/private", {}, 401],
+    ["PUT", "/old/private", { headers: { Authorization: "Bearer pm_pat_none" } }, 401],
+    ["POST", "/old/sign-in", { body: "{", headers: { "Content-Type": "application/json" } }, 400],
+    ["POST", "/old/sign-in", json({ email: "x".repeat(9_000) }), 413],
+    ["POST", "/old/oauth", json({}), 400],
+  ] as const)("%s %s %j: %i", async (method, path, init, status) => {
+    expect(await told(method, path, init)).toEqual([status, TOLD]);
+  });
+
+  test("of a limit that is passed, by address and by what a sign-in names", async () => {
+    const all = await Promise.all(Array.from({ length: 6 }, () => told("GET", "/old/broken")));
+    expect(all).toContainEqual([429, TOLD]);
+    const named = json({ email: "a@example.com" });
+    const tries = [];
+    for (let i = 0; i < 3; i++) tries.push(await told("POST", "/old/sign-in", named));
+    expect(tries.at(-1)).toEqual([429, TOLD]);
+  });
+
+  test("while the exchange is closed", async () => {
+    closing = overloaded("starting");
+    expect(await told("GET", "/old")).toEqual([ErrorKind.overloaded.status, TOLD]);
+    closing = null;
+  });
+});
+
+test("no other answer does", async () => {
+  expect(await told("GET", "/time")).toEqual([200, UNTOLD]);
+  expect(await told("GET", "/none")).toEqual([404, UNTOLD]);
+  expect(await told("DELETE", "/time")).toEqual([405, UNTOLD]);
+  expect(ROUTES.filter((each) => each.deprecated !== null)).toEqual([]);
+});
+
+describe("the table is refused", () => {
+  const compile = (more: object): unknown =>
+    compileRoutes([{ ...OLD_ROUTES[0]!, deprecated: { ...deprecated, ...more } }]);
+
+  test.each([
+    [{ sunset: "2026-11-30" }, /no sooner/],
+    [{ sunset: "2026-12-30" }, /no sooner/],
+    [{ sunset: "2027-02-30" }, /is a day/],
+    [{ since: "yesterday" }, /is a day/],
+    [{ since: "2026-12-01T10:00:00Z" }, /is a day/],
+    [{ link: "/changes" }, /URL/],
+  ])("with %j", (more, text) => {
+    expect(() => compile(more)).toThrow(text);
+  });
+
+  test("but not with thirty days, and a link is optional", () => {
+    expect(compile({ sunset: "2026-12-31" })).toHaveLength(1);
+    const { link: _, ...days } = deprecated;
+    expect(deprecationHeaders(days).map(([name]) => name)).toEqual(["Deprecation", "Sunset"]);
+    expect(deprecationHeaders({ ...days, link: 'https://a.test/">,<' })[2]![1]).not.toMatch(/"><|,</);
+  });
+});

@@ -1,0 +1,143 @@
+/** Changes of markets whose engine's command ring is full, with this test at the engine's and at the journal's end. */
+import { once } from "node:events";
+import { MessageChannel } from "node:worker_threads";
+import { expect, test } from "vitest";
+import { MarketStatus } from "../../engine/constants.ts";
+import { Ledger } from "../../engine/ledger.ts";
+import type { WriteReply, WriteRequest } from "../../engine/log/journal.ts";
+import { UNDECIDED } from "../../engine/projection/load.ts";
+import * as R from "../../engine/ring/records.ts";
+import { createRing, RingConsumer, RingProducer, Waker } from "../../engine/ring/ring.ts";
+import { createMicroClock, takeClockEpoch } from "../../engine/util/micro-clock.ts";
+import { AccountWriter, PortMailbox } from "../../server/accounts/account-writer.ts";
+import { Accounts } from "../../server/accounts/accounts.ts";
+import { MarketLife, type MarketLifeOptions } from "../../server/markets/lifecycle.ts";
+import { MarketRegistry } from "../../server/markets/registry.ts";
+import { Approvals } from "../../server/operators/approvals.ts";
+import { Counters } from "../../server/operators/counters.ts";
+import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
+import { Exchange } from "../../server/trading/exchange.ts";
+import { nodeLoop } from "../../server/trading/gateway-loop.ts";
+import { OrderStore } from "../../server/trading/order-store.ts";
+import { OrderTimes } from "../../server/trading/order-times.ts";
+import { Timeline } from "../../server/trading/timeline.ts";
+
+const RECORDS = 2_048;
+const NOW = 1_800_000_000_000;
+
+function rig() {
+  const commands = createRing(RECORDS);
+  const engine = new RingConsumer(commands, false);
+  const registry = new MarketRegistry(1, 0);
+  const link = {
+    commands: new RingProducer(commands),
+    events: new RingConsumer(createRing(RECORDS), true),
+    waker: new Waker(),
+  };
+  const exchange = new Exchange({
+    links: [link],
+    loop: nodeLoop(new Waker()),
+    store: new OrderStore(),
+    ledger: new Ledger(),
+    registry,
+    clientOrderIds: new ClientOrderIds(NOW),
+    lastOrderId: 0,
+    userSequences: [],
+    counters: new Counters(),
+    times: new OrderTimes(createMicroClock(takeClockEpoch())),
+    timeline: new Timeline(NOW),
+  });
+  const { port1: port, port2: journal } = new MessageChannel();
+  const accounts = new Accounts(() => {});
+  const writer = new AccountWriter({
+    mailbox: new PortMailbox(port, new SharedArrayBuffer(4), new Waker()),
+    exchange,
+    accounts,
+    checkpoint: () => Promise.resolve(),
+  });
+  const approvals = new Approvals(writer, accounts, new Set(), []);
+  const life = new MarketLife({ exchange, writer, approvals } as unknown as MarketLifeOptions);
+  const texts = { slug: "due", question: "Is it due?", description: null, category: null, eventId: null };
+  const outcomes = [1, 2].map((id) => ({
+    id,
+    marketId: 1,
+    position: id - 1,
+    name: `${id}`,
+    lastPrice: null,
+    volume: 0,
+    payout: null,
+  }));
+  const market = registry.add(
+    { id: 1, ...texts, status: MarketStatus.open, sets: 0, opensAt: 1, closesAt: NOW, createdAt: 1, proposedBy: null, ...UNDECIDED, firstOutcomeId: 1, outcomes: 2 },
+    outcomes,
+  ); // biome-ignore format: one row
+  /** Writes commands until not even those find room that can't be refused. */
+  const fill = (): void => {
+    while (exchange.links.hasReservedRoom(link)) {
+      exchange.links.push(link, R.packCancel(R.CommandKind.cancelOrder, 0, 0), 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0);
+    }
+    exchange.links.publish();
+  };
+  /** Takes all commands as an engine would; answers their kinds but for those of `fill`. */
+  const drain = (): number[] => {
+    exchange.links.publish();
+    const kinds: number[] = [];
+    for (let count = engine.available(); count > 0; count--) {
+      kinds.push(R.kindOf(engine.words[(engine.tail & engine.mask) * R.RECORD_WORDS]!));
+      engine.tail = (engine.tail + 1) | 0;
+    }
+    engine.release();
+    return kinds.filter((kind) => kind !== R.CommandKind.cancelOrder);
+  };
+  return { exchange, registry, market, life, writer, journal, port, fill, drain };
+}
+
+test("a market whose time is over is closed when there is room to say so, and told of once", async () => {
+  const { life, market, journal, port, fill, drain } = rig();
+  fill();
+  expect(life.closeDue(NOW - 1)).toBe(true);
+  expect(life.closeDue(NOW)).toBe(false);
+  const operator = { actor: "admin", userId: null };
+  const context = { now: NOW, requestId: "r", address: "", client: "", userAgent: "" };
+  await expect(life.change(market, "close", null, operator, context)).rejects.toMatchObject({ kind: { code: 50300 } });
+  expect(drain()).toEqual([]);
+  expect(life.closeDue(NOW)).toBe(true);
+  // It is on its way: nobody else may change the market, and the next tick has nothing to do.
+  await expect(life.change(market, "halt", null, operator, context)).rejects.toMatchObject({ kind: { code: 40900 } });
+  expect(life.closeDue(NOW + 200)).toBe(true);
+  expect(drain()).toEqual([R.CommandKind.closeMarket]);
+  const [{ audits }] = (await once(journal, "message")) as [WriteRequest];
+  expect(audits).toMatchObject([
+    { action: "market.close", actor: "exchange", subject: 1, details: { closes_at: NOW } },
+  ]);
+  port.close();
+});
+
+test("a new market is there once its engine can be told of it", async () => {
+  const { registry, writer, journal, port, fill, drain } = rig();
+  const made = writer.write([
+    {
+      kind: "createMarket",
+      ...{
+        slug: "new",
+        question: "Is it new?",
+        description: null,
+        category: null,
+        eventId: null,
+        outcomes: ["Yes", "No"],
+      },
+      ...{ opensAt: NOW, closesAt: null, proposedBy: null, at: NOW },
+    },
+  ]);
+  const [{ id }] = (await once(journal, "message")) as [WriteRequest];
+  fill();
+  journal.postMessage({ id, results: [{ id: 2, created: true, firstOutcomeId: 3 }] } satisfies WriteReply);
+  // A turn in which the reply has come.
+  await once(port, "message");
+  expect(registry.get(2)).toBeUndefined();
+  expect(drain()).toEqual([]);
+  await made;
+  expect(registry.get(2)).toMatchObject({ slug: "new", status: MarketStatus.open });
+  expect(drain()).toEqual([R.CommandKind.openMarket]);
+  port.close();
+});

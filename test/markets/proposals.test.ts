@@ -1,0 +1,421 @@
+/** Markets that users propose: what they may say, how many, how they get their names, who decides and who is told. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAX_PENDING_PROPOSALS, MAX_PROPOSALS_PER_DAY, MAX_SLUG_LENGTH } from "../../engine/limits.ts";
+import { slugOf } from "../../server/markets/slugs.ts";
+import { eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";
+import type { Client, MarketJson } from "../support/client.ts";
+import { withDatabase } from "../support/data-dir.ts";
+import { messagesTo } from "../support/identity.ts";
+import {
+  asOperator,
+  auditOf,
+  type MarketRecordJson,
+  newMarket,
+  OPERATORS,
+  type ProposalJson,
+  take,
+} from "../support/markets.ts";
+import { Socket } from "../support/socket.ts";
+import { alone, BUY, expectRefused, post, restartWith, terms } from "../support/trading.ts";
+import { USDC, World } from "../support/world.ts";
+
+const propose = (user: Client, body: object = newMarket()) =>
+  user.request<MarketJson>("POST", "/markets/proposals", { body });
+const decide = (operator: Client, id: number | string, decision: "approve" | "refuse", body: object = {}) =>
+  operator.request<MarketJson>("POST", `/admin/proposals/${id}/${decision}`, { body });
+const own = (user: Client) => user.all<ProposalJson>("/markets/proposals");
+
+describe("on one server", () => {
+  let world: World;
+  let operator: Client;
+  beforeAll(async () => {
+    const proposer = { scopes: [["markets:propose"]] };
+    world = await World.start({ users: 20, named: { ...OPERATORS, proposer }, markets: [2] });
+    operator = await asOperator(world);
+  });
+  afterAll(async () => {
+    await expectBalanced(world.anonymous());
+    operator.close();
+    await expectEndsWell(world);
+  });
+
+  test("nobody decides on a proposal of their own, nor what it or their shares pay: another operator does", async () => {
+    const second = await asOperator(world, "second");
+    const { id } = (await propose(operator)).data;
+    const path = `/admin/markets/${id}`;
+    const text = /^the proposal is your own: another operator/;
+    for (const decision of ["approve", "refuse"] as const) {
+      await expectRefused(decide(operator, id, decision), 403, 40300, text);
+    }
+    await expectRefused(operator.request("POST", `${path}/open`, { body: {} }), 403, 40300, text);
+    const { outcomes } = (await decide(second, id, "approve")).data;
+    await second.data("POST", "/admin/deposits", { user_id: 1, amount: USDC, reference: "for a share" });
+    await operator.data("POST", "/wallet/split", { market_id: id, quantity: 1 });
+    // Its life is no matter of money.
+    for (const step of ["halt", "resume", "close"]) await take(operator, { id }, step);
+    const resolution = { outcome_id: outcomes[0]!.id };
+    const resolve = (by: Client) => by.request("POST", `${path}/resolve`, { body: resolution });
+    await expectRefused(resolve(operator), 403, 40300, /^you proposed this market: another operator/);
+    expect((await resolve(second)).code).toBe(0);
+    const market = world.market();
+    await operator.data("POST", "/wallet/split", { market_id: market.id, quantity: 1 });
+    await take(operator, market, "close");
+    for (const [end, body] of [
+      ["resolve", { payouts: [10_000, 0] }],
+      ["void", {}],
+    ] as const) {
+      const asked = operator.request("POST", `/admin/markets/${market.id}/${end}`, { body });
+      await expectRefused(asked, 403, 40300, /^you hold shares of this market: another operator/);
+    }
+    await take(second, market, "void");
+    second.close();
+  });
+
+  test("one that is approved is a market like any other, and its proposer is told", async () => {
+    const user = world.client("proposer");
+    const texts = {
+      question: "Will the Þing – at Ñuñoa's café – meet in 2030?",
+      description: "It counts\nif it does.",
+      category: "civics",
+      outcomes: ["Ja", "Nein", "Vielleicht"],
+      closes_at: 4_000_000_000_000,
+    };
+    const answer = await propose(user, texts);
+    expect(answer.status).toBe(201);
+    const proposal = answer.data;
+    expect(proposal).toMatchObject({ ...texts, status: "proposed", opens_at: null, event_id: null, open_interest: 0, outcomes: [{ name: "Ja" }, { name: "Nein" }, { name: "Vielleicht" }] }); // biome-ignore format: one object
+    expect(proposal.slug).toBe("will-the-ing-at-nunoas-cafe-meet-in-2030");
+    // It is found by its state and by its name, and shown nowhere else.
+    const ids = async (path: string): Promise<number[]> => (await user.all<MarketJson>(path)).map(({ id }) => id);
+    expect(await ids("/markets?status=proposed")).toContain(proposal.id);
+    expect(await ids("/markets")).not.toContain(proposal.id);
+    expect(await user.get(`/markets/${proposal.slug}`)).toEqual(proposal);
+    const feed = async (): Promise<number[]> =>
+      (await user.get<{ items: { id: number }[] }>("/feed?category=civics")).items.map(({ id }) => id);
+    expect(await feed()).toEqual([]);
+    const trader = world.user();
+    const outcomes = proposal.outcomes.map(({ id }) => id);
+    const market = { id: proposal.id, slug: proposal.slug, outcomes };
+    await expectRefused(post(trader, terms(market, 0, BUY, 100, 1)), 422, 42203, /proposed/);
+    await expectRefused(trader.request("POST", "/wallet/split", { body: { market_id: market.id, quantity: 1 } }), 422, 42203); // biome-ignore format: one call
+    expect(await own(user)).toEqual([{ market: proposal, decision: null }]);
+    const [record] = await operator.all<MarketRecordJson>("/admin/proposals");
+    expect(record).toMatchObject({ id: proposal.id, decision: null, approval: null });
+
+    const socket = await Socket.open(world.server, null);
+    await socket.ask({ op: "subscribe", channel: "markets" });
+    const { data: opened } = await decide(operator, proposal.slug, "approve", { note: "Well put.\nThank you." });
+    expect(opened).toMatchObject({ id: proposal.id, status: "open" });
+    expect(opened.opens_at).toBeGreaterThanOrEqual(proposal.created_at);
+    await socket.frame<MarketJson>("market.updated", ({ id, status }) => id === proposal.id && status === "open");
+    expect(await ids("/markets?q=vielleicht")).toEqual([proposal.id]);
+    expect(await feed()).toEqual([proposal.id]);
+    await trader.place(terms(market, 2, BUY, 100, 1));
+    const decision = { note: "Well put.\nThank you.", decided_at: opened.opens_at };
+    expect((await own(user))[0]).toMatchObject({ market: { status: "open" }, decision });
+    expect(await operator.get(`/admin/markets/${proposal.id}`)).toMatchObject({ proposed_by: record!.proposed_by, decision }); // biome-ignore format: one line
+    const mails = await mailsTo("proposer@example.com", 1);
+    expect(mails[0]).toMatch(/^Subject: Your Prediction Exchange proposal was approved$/m);
+    expect(mails[0]).toContain("Thank you.");
+    expect(auditOf(world, proposal)).toMatchObject([
+      {
+        action: "market.propose",
+        actor: expect.stringMatching(/^user \d+ by pat \d+$/),
+        details: { slug: proposal.slug },
+      },
+      { action: "market.approve", actor: expect.stringMatching(/^operator \d+$/), details: { note: decision.note } },
+    ]);
+    await socket.close();
+  });
+
+  async function mailsTo(email: string, count: number): Promise<string[]> {
+    let found: string[] = [];
+    await eventually(async () => {
+      found = messagesTo(world.server, email);
+      expect(found).toHaveLength(count);
+    });
+    return found;
+  }
+
+  test("one that is refused stays where its proposer sees why, and its name stays taken", async () => {
+    const user = world.user();
+    const { data: first } = await propose(user, newMarket({ slug: "refused-one" }));
+    const { data: second } = await propose(user);
+    const { data: refused } = await decide(operator, first.id, "refuse", { note: "Not this one." });
+    expect(refused).toMatchObject({ status: "rejected", opens_at: null });
+    await decide(operator, second.id, "refuse");
+    expect((await own(user)).map(({ market, decision }) => [market.id, market.status, decision?.note])).toEqual([
+      [second.id, "rejected", null],
+      [first.id, "rejected", "Not this one."],
+    ]);
+    const listed = await operator.all<MarketRecordJson>("/admin/proposals?status=rejected", 1);
+    expect(listed.map(({ id }) => id).slice(0, 2)).toEqual([second.id, first.id]);
+    await expectRefused(propose(user, newMarket({ slug: "refused-one" })), 409, 40900, /^slug: taken/);
+    for (const decision of ["approve", "refuse"] as const) {
+      await expectRefused(decide(operator, first.id, decision), 409, 40900, /the market is rejected/);
+    }
+    await expectRefused(operator.request("PATCH", `/admin/markets/${first.id}`, { body: { category: "x" } }), 409, 40900); // biome-ignore format: one call
+    expect(auditOf(world, first).map(({ action }) => action)).toEqual(["market.propose", "market.refuse"]);
+    await eventually(async () => {
+      const sent = messagesTo(world.server, "user1@example.com");
+      expect(sent.filter((text) => text.includes("proposal was refused"))).toHaveLength(2);
+      expect(sent.filter((text) => text.includes("Not this one."))).toHaveLength(1);
+    });
+  });
+
+  test("one that is refused is told to nobody else", async () => {
+    const socket = await Socket.open(world.server, null);
+    await socket.ask({ op: "subscribe", channel: "markets" });
+    const { data: spam } = await propose(world.user());
+    await decide(operator, spam.id, "refuse");
+    const { id } = await operator.data<MarketJson>("POST", "/admin/markets", newMarket());
+    const told = await socket.frame<MarketJson>("market.updated", () => true);
+    expect(told.data.id).toBe(id);
+    await socket.close();
+  });
+
+  test("of two decisions at once one counts", async () => {
+    const user = world.user();
+    const second = await asOperator(world, "second");
+    for (const rival of ["approve", "refuse"] as const) {
+      const { data: market } = await propose(user);
+      const answers = await Promise.all([decide(operator, market.id, "approve"), decide(second, market.id, rival)]);
+      expect(answers.map(({ code }) => code).sort((a, b) => a - b)).toEqual([0, 40900]);
+      const { data } = answers.find(({ code }) => code === 0)!;
+      expect(await user.get(`/markets/${market.id}`)).toMatchObject({ status: data.status });
+      expect(auditOf(world, market)).toHaveLength(2);
+    }
+    second.close();
+  });
+
+  test("what is no proposal can't be decided as one; one whose time is over can't be opened", async () => {
+    for (const id of [1, 999_999, "nothing"]) await expectRefused(decide(operator, id, "approve"), 404, 4040);
+    const { data: market } = await propose(world.user(), newMarket({ closes_at: 4_000_000_000_000 }));
+    await operator.data("PATCH", `/admin/markets/${market.id}`, { closes_at: 1_000 });
+    await expectRefused(decide(operator, market.id, "approve"), 409, 40900, /closes_at is over/);
+    await operator.data("PATCH", `/admin/markets/${market.id}`, { closes_at: null });
+    expect((await take(operator, market, "open")).status).toBe("open");
+  });
+
+  test("names are made of questions, and numbered where they are taken; two at once get two", async () => {
+    const user = world.user();
+    const body = { question: "Is it  SO?", outcomes: ["Yes", "No"] };
+    const answers = await Promise.all(Array.from({ length: 3 }, () => propose(world.client("user5", 0, 3), body)));
+    expect(answers.map(({ data }) => data.slug).sort()).toEqual(["is-it-so", "is-it-so-2", "is-it-so-3"]);
+    const slugs: string[] = [];
+    for (const question of ["2031?!", "明天会下雨吗？", "proposals", `${"a".repeat(299)}?`]) {
+      slugs.push((await propose(user, { ...body, question })).data.slug);
+    }
+    expect(slugs.slice(0, 3)).toEqual(["market-2031", "market", "market-proposals"]);
+    expect(slugs[3]!.length).toBeLessThanOrEqual(MAX_SLUG_LENGTH);
+    // Whoever takes the name that would be made next.
+    await propose(user, newMarket({ slug: "market-2" }));
+    expect((await propose(user, { ...body, question: "не завтра ли" })).data.slug).toBe("market-3");
+  });
+
+  test.each([
+    [{ question: "Why?" }, /^question/],
+    [{ question: `${"x".repeat(301)}` }, /^question/],
+    [{ question: "     " }, /^question/],
+    [{ question: "two\nlines here" }, /^question/],
+    [{ question: "lone \ud800 half" }, /^question/],
+    [{ question: 12_345 }, /^question/],
+    [{ description: "" }, /^description/],
+    [{ description: "x".repeat(5_001) }, /^description/],
+    [{ description: "bell \u0007" }, /^description/],
+    [{ category: "x".repeat(65) }, /^category/],
+    [{ category: "" }, /^category/],
+    [{ outcomes: ["Yes"] }, /^outcomes/],
+    [{ outcomes: Array.from({ length: 33 }, (_, i) => `Outcome ${i}`) }, /^outcomes/],
+    [{ outcomes: ["Yes", ""] }, /^outcomes\.1/],
+    [{ outcomes: ["Yes", " Yes"] }, /^outcomes\.1/],
+    [{ outcomes: ["Yes", "x".repeat(101)] }, /^outcomes\.1/],
+    [{ outcomes: ["Yes", "No", "Yes"] }, /^outcomes\.2: another outcome/],
+    [{ outcomes: ["Ｙes", "No", "yes"] }, /^outcomes\.2: another outcome/],
+    [{ outcomes: undefined }, /^outcomes: required/],
+    [{ closes_at: 1_000 }, /^closes_at: must lie in the future/],
+    [{ closes_at: 1.5 }, /^closes_at/],
+    [{ event_id: 999_999 }, /^event_id: no such event/],
+    [{ event_id: 0 }, /^event_id/],
+    [{ slug: "Upper" }, /^slug/],
+    [{ slug: "a--b" }, /^slug/],
+    [{ slug: "-a" }, /^slug/],
+    [{ slug: "12345" }, /^slug/],
+    [{ slug: "proposals" }, /^slug/],
+    [{ slug: "x".repeat(101) }, /^slug/],
+    [{ slug: "" }, /^slug/],
+    [{ status: "open" }, /^status: unknown field/],
+    [{ opens_at: 1 }, /^opens_at: unknown field/],
+  ])("%j is refused in words", async (more, message) => {
+    const user = world.client("user6");
+    await expectRefused(propose(user, newMarket(more)), 400, 40000, message);
+    expect(await own(user)).toEqual([]);
+  });
+
+  test("so many may wait, and the next may come when one is decided; others are not kept from it", async () => {
+    const user = world.client("user7", 0, 8);
+    const answers = await Promise.all(Array.from({ length: MAX_PENDING_PROPOSALS + 5 }, () => propose(user)));
+    const made = answers.filter(({ code }) => code === 0);
+    expect(made).toHaveLength(MAX_PENDING_PROPOSALS);
+    for (const answer of answers) {
+      if (answer.code !== 0)
+        expect([answer.code, answer.msg]).toEqual([42900, expect.stringMatching(/wait for a decision/)]);
+    }
+    expect(await own(user)).toHaveLength(MAX_PENDING_PROPOSALS);
+    expect((await user.all("/markets/proposals", 7)).length).toBe(MAX_PENDING_PROPOSALS);
+    expect((await propose(world.client("user8"))).code).toBe(0);
+    await decide(operator, made[0]!.data.id, "refuse");
+    expect((await propose(user)).code).toBe(0);
+    await expectRefused(propose(user), 429, 42900, /wait for a decision/);
+  });
+});
+
+test("a refused proposal returns its outcome ids, over restarts too; an id names one outcome at most", async () => {
+  await alone({ users: 2, named: OPERATORS, markets: [2] }, async (world) => {
+    let [user, operator] = [world.user(), await asOperator(world)];
+    const outcomeIds = ({ outcomes }: Pick<MarketJson, "outcomes">): number[] => outcomes.map(({ id }) => id);
+    const three = newMarket({ outcomes: ["A", "B", "C"] });
+    const first = (await propose(user, three)).data;
+    const kept = (await propose(user)).data;
+    const socket = await Socket.open(world.server, user.token);
+    const book = { op: "subscribe", channel: "book", market_id: first.id };
+    expect((await socket.ask(book)).code).toBe(42203);
+    await socket.close();
+    await decide(operator, first.id, "refuse", { note: "no" });
+    // Two of the three places are too few for four outcomes, and fit two.
+    const four = (await propose(user, newMarket({ outcomes: ["A", "B", "C", "D"] }))).data;
+    expect(Math.min(...outcomeIds(four))).toBe(Math.max(...outcomeIds(kept)) + 1);
+    const two = (await propose(user)).data;
+    expect(outcomeIds(two)).toEqual(outcomeIds(first).slice(0, 2));
+    for (const end of ["stop", "kill"] as const) {
+      const [{ market: shown }] = (await own(user)).filter(({ market }) => market.id === first.id) as [ProposalJson];
+      expect([shown.status, shown.outcomes.map(({ name }) => name)]).toEqual(["rejected", ["A", "B", "C"]]);
+      const all: number[] = [];
+      for (const status of ["open", "proposed", "rejected"]) {
+        all.push(...(await user.all<MarketJson>(`/markets?status=${status}`)).flatMap(outcomeIds));
+      }
+      expect(all.length).toBeGreaterThan(10);
+      expect(new Set(all).size).toBe(all.length);
+      operator.close();
+      await world.server[end]();
+      world.server = await world.server.restart();
+      [user, operator] = [world.client("user0"), await asOperator(world)];
+      const again = (await propose(user, three)).data;
+      await decide(operator, again.id, "refuse");
+      expect(outcomeIds((await propose(user, three)).data)).toEqual(outcomeIds(again));
+    }
+    // What has the ids now trades as any other.
+    expect((await decide(operator, two.id, "approve")).code).toBe(0);
+    await world.split(user, { ...two, outcomes: outcomeIds(two) }, 3);
+    const trader = world.client("user1");
+    await user.place({ market_id: two.id, outcome_id: outcomeIds(two)[0]!, side: 2, price: 4_000, quantity: 3 });
+    const bought = { market_id: two.id, outcome_id: outcomeIds(two)[0]!, side: BUY, price: 4_000, quantity: 2 };
+    await trader.place(bought);
+    await eventually(async () => expect((await trader.position(bought.outcome_id))?.quantity).toBe(2));
+    operator.close();
+    await world.server.kill();
+    world.server = await world.server.restart();
+    expect((await world.client("user1").position(bought.outcome_id))?.quantity).toBe(2);
+  });
+});
+
+test("the fewer places are left, the fewer one account has; what nobody decides for 30 days is refused", async () => {
+  await alone({ users: 4, named: OPERATORS, markets: [2] }, async (world) => {
+    const few = world.user();
+    for (let i = 0; i < 5; i++) expect((await propose(few)).code).toBe(0);
+    await world.server.stop();
+    /** Proposals of others that wait, made by SQL. */
+    const fill = (count: number, createdAt: number): void => {
+      withDatabase(world.server.dataDir, (db) => {
+        const [market, outcome] = db.prepare("SELECT (SELECT max(id) FROM markets), (SELECT max(id) FROM outcomes WHERE id < 1073741824)").raw().get() as [number, number]; // biome-ignore format: one query
+        const each = "WITH RECURSIVE each (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM each WHERE k < @count)";
+        const given = { count, market, outcome, createdAt };
+        db.prepare(
+          `${each} INSERT INTO markets (id, slug, question, status, sets, created_at, proposed_by)
+           SELECT @market + k, 'slug-' || (@market + k), 'Question?', 0, 0, @createdAt, 1 FROM each`,
+        ).run(given);
+        for (const position of [0, 1]) {
+          db.prepare(
+            `${each} INSERT INTO outcomes (id, market_id, position, name, volume)
+             SELECT @outcome + 2 * k - 1 + ${position}, @market + k, ${position}, 'Outcome ${position}', 0 FROM each`,
+          ).run(given);
+        }
+        db.prepare(`${each} INSERT INTO market_words (rowid, words) SELECT @market + k, 'question' FROM each`).run(
+          given,
+        );
+      });
+    };
+    fill(5_000, Date.now());
+    world.server = await world.server.restart();
+    await expectRefused(propose(world.client("user0")), 429, 42900, /at most 5 proposals/);
+    const one = world.client("user1");
+    for (let i = 0; i < 5; i++) expect((await propose(one)).code).toBe(0);
+    await expectRefused(propose(one), 429, 42900, /at most 5/);
+    await world.server.stop();
+    fill(4_000, Date.now() - 31 * 86_400_000);
+    withDatabase(world.server.dataDir, (db) => db.exec("UPDATE markets SET created_at = 1 WHERE status = 0 AND slug LIKE 'slug-%' AND id % 2 = 0")); // biome-ignore format: one call
+    world.server = await world.server.restart();
+    const newcomer = world.client("user2");
+    expect((await propose(newcomer)).code).toBe(0);
+    // The oldest go first, a hundred at a time.
+    const rejected = async (): Promise<MarketJson[]> =>
+      (await newcomer.get<{ items: MarketJson[] }>("/markets?status=rejected&limit=200")).items;
+    await eventually(async () => expect((await rejected()).length).toBeGreaterThan(50));
+    const [refused] = await rejected();
+    expect(auditOf(world, refused!).at(-1)).toMatchObject({
+      ...{ action: "market.refuse", actor: "exchange", details: { note: "no decision within 30 days" } },
+    });
+    // Made by SQL, their times don't rise with their ids; the check at the end wants them to.
+    await restartWith(world, "UPDATE markets SET created_at = 1 WHERE id > ?", 1);
+    await restartWith(world, "UPDATE markets SET created_at = 1 WHERE id = ?", 1);
+  });
+});
+
+test("so many a day, over a restart too; a day later there is room again", async () => {
+  await alone({ users: 1, named: OPERATORS, markets: [] }, async (world) => {
+    let user = world.user();
+    let operator = await asOperator(world);
+    for (let i = 0; i < MAX_PROPOSALS_PER_DAY; i++) {
+      const { data } = await propose(user);
+      await decide(operator, data.id, i % 2 === 0 ? "refuse" : "approve");
+    }
+    const { headers } = await expectRefused(propose(user), 429, 42900, /a day/);
+    expect(Number(headers["retry-after"])).toBeGreaterThan(86_400 - 120);
+    operator.close();
+    await world.server.kill();
+    world.server = await world.server.restart();
+    user = world.client("user0");
+    await expectRefused(propose(user), 429, 42900, /a day/);
+    const before = (await own(user)).map(({ market, decision }) => [market.id, market.status, decision]);
+    await restartWith(world, "UPDATE markets SET created_at = created_at - 86400000 WHERE id = 1");
+    user = world.client("user0");
+    expect((await own(user)).map(({ market, decision }) => [market.id, market.status, decision])).toEqual(before);
+    const { data } = await propose(user);
+    await expectRefused(propose(user), 429, 42900, /a day/);
+    operator = await asOperator(world);
+    await decide(operator, data.id, "approve");
+    operator.close();
+  });
+});
+
+test("a made name is free, fits, and is one of the text's beginnings", () => {
+  const taken = new Set<string>();
+  for (const text of [
+    "One more time?",
+    "ONE more-time",
+    "",
+    "!!",
+    "7",
+    "proposals",
+    "x".repeat(200),
+    "word ".repeat(60),
+  ]) {
+    for (let i = 0; i < 12; i++) {
+      const slug = slugOf(text, (each) => taken.has(each));
+      expect(taken.has(slug)).toBe(false);
+      expect(slug).toMatch(/^(?!\d+$)[a-z0-9]+(-[a-z0-9]+)*$/);
+      expect([slug.length <= MAX_SLUG_LENGTH, slug === "proposals"]).toEqual([true, false]);
+      taken.add(slug);
+    }
+  }
+});

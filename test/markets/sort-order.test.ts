@@ -1,0 +1,73 @@
+/** The orders behind the lists: after any changes they are what sorting everything anew would give. */
+import { describe, expect, test } from "vitest";
+import { MAX_MOVED_PER_READ } from "../../engine/limits.ts";
+import { Column, fits, Order } from "../../server/markets/sort-order.ts";
+import { Random } from "../support/random.ts";
+
+const listed = (order: Order): number[] => [...order.ids.subarray(0, order.size)];
+
+describe("an order", () => {
+  test.for(["the largest id first", "the smallest id first"])("among equal keys %s", (tie) => {
+    const random = Random.printed(`an order with ${tie}`);
+    const keys = new Map<number, number>();
+    const compare = tie === "the largest id first" ? (a: number, b: number) => b - a : (a: number, b: number) => a - b;
+    const order = new Order({ keyOf: (id) => keys.get(id) ?? Number.NaN, tie: compare });
+    for (let round = 0; round < 300; round++) {
+      for (let n = random.integer(0, 40); n > 0; n--) {
+        const id = random.integer(1, 300);
+        // Few keys, so that many are equal; now and then one leaves.
+        if (random.chance(0.2)) keys.delete(id);
+        else keys.set(id, random.integer(-5, 5));
+        order.mark(id);
+      }
+      order.renew();
+      const expected = [...keys.keys()].sort((a, b) => keys.get(b)! - keys.get(a)! || compare(a, b));
+      expect(listed(order)).toEqual(expected);
+      expect([...order.keys.subarray(0, order.size)]).toEqual(expected.map((id) => keys.get(id)));
+      expect(expected.map((id) => order.placeOf(keys.get(id)!, id))).toEqual([...expected.keys()]);
+    }
+  });
+
+  test("a read moves a bounded number of ids; the next ones go on, and none is lost", () => {
+    const random = Random.printed("a bounded move");
+    const count = 4 * MAX_MOVED_PER_READ;
+    const keys = Array.from({ length: count }, (_, id) => id);
+    let looked = 0;
+    const order = new Order({
+      keyOf: (id) => {
+        looked++;
+        return keys[id]!;
+      },
+    });
+    for (let id = 0; id < count; id++) order.mark(id);
+    order.renew(Number.MAX_SAFE_INTEGER);
+    expect(listed(order)).toEqual(keys.toReversed());
+    for (let id = 0; id < count; id++) keys[id] = random.integer(0, 1_000_000);
+    order.markAll();
+    for (let read = 1; read <= 4; read++) {
+      looked = 0;
+      order.renew();
+      expect(looked).toBe(MAX_MOVED_PER_READ);
+      expect(new Set(listed(order)).size).toBe(count);
+    }
+    expect(listed(order)).toEqual([...keys.keys()].sort((a, b) => keys[b]! - keys[a]! || b - a));
+    looked = 0;
+    order.renew();
+    expect(looked).toBe(0);
+  });
+});
+
+test("a column filters by any value, and by none that it hasn't", () => {
+  const column = new Column();
+  const values = ["sports", null, "", "0", 0, "sports"];
+  for (const [id, value] of values.entries()) column.set(id + 100, value);
+  const having = (value: string | number | null): number[] => {
+    return values.flatMap((_, i) => (fits(i + 100, [column.having(value)]) ? [i] : []));
+  };
+  expect([having("sports"), having(null), having(""), having("0"), having(0)]).toEqual([[0, 5], [1], [2], [3], [4]]);
+  expect(having("Sports")).toEqual([]);
+  expect(column.having("sports").has(5)).toBe(false);
+  expect(column.having("sports").has(1e9)).toBe(false);
+  column.set(100, null);
+  expect(having("sports")).toEqual([5]);
+});

@@ -1,0 +1,90 @@
+/** What operators do to markets, as tests say it, and the lines that it leaves in the audit log. Keeps no state. */
+import type { Static } from "typebox";
+import type * as MS from "../../server/markets/schemas.ts";
+import type { Answer, Client, MarketJson } from "./client.ts";
+import { rowsOf } from "./data-dir.ts";
+import { PASSWORD, signIn } from "./identity.ts";
+import type { UserSpec, World } from "./world.ts";
+
+export type SettlementJson = Static<typeof MS.Settlement>;
+export type MarketRecordJson = Static<typeof MS.MarketRecord>;
+export type ProposalJson = Static<typeof MS.Proposals>["items"][number];
+
+export type Status = "proposed" | "open" | "halted" | "closed" | "resolved" | "voided" | "rejected";
+
+/** What each step leads to from the states that allow it, by the contract. */
+export const NEXT_STATUS: Readonly<Record<string, Partial<Record<Status, Status>>>> = {
+  open: { proposed: "open", halted: "open" },
+  halt: { open: "halted" },
+  resume: { halted: "open" },
+  close: { open: "closed", halted: "closed" },
+  resolve: { closed: "resolved" },
+  void: { closed: "voided" },
+};
+
+/** Two people who may act under /admin. */
+export const OPERATORS: Readonly<Record<string, UserSpec>> = {
+  operator: { role: "operator", password: PASSWORD, deposit: 0 },
+  second: { role: "operator", password: PASSWORD, deposit: 0 },
+};
+
+/** Signs an operator in. Close the client. */
+export async function asOperator({ server }: World, name = "operator"): Promise<Client> {
+  return (await signIn(server, `${name}@example.com`)).client;
+}
+
+type Named = { readonly id: number } | { readonly slug: string };
+const nameOf = (market: Named): string | number => ("id" in market ? market.id : market.slug);
+
+/** Asks for a step in a market's life: halt, resume, open, close, resolve, void. */
+export function ask<T = MarketJson>(
+  operator: Client,
+  market: Named,
+  step: string,
+  body: object = {},
+): Promise<Answer<T>> {
+  return operator.request("POST", `/admin/markets/${nameOf(market)}/${step}`, { body });
+}
+
+/** A step that must be done; answers the market after it. */
+export function take(operator: Client, market: Named, step: string, body: object = {}): Promise<MarketJson> {
+  return operator.data("POST", `/admin/markets/${nameOf(market)}/${step}`, body);
+}
+
+/** Resolves or voids a market, closing it first where it trades. */
+export async function settle(
+  operator: Client,
+  market: { readonly id: number },
+  body: object | null,
+): Promise<MarketJson> {
+  const { status } = await operator.get<MarketJson>(`/markets/${market.id}`);
+  if (status === "open" || status === "halted") await take(operator, market, "close");
+  const path = `/admin/markets/${market.id}/${body === null ? "void" : "resolve"}`;
+  return (await operator.data<SettlementJson>("POST", path, body ?? {})).market;
+}
+
+export interface AuditLine {
+  readonly action: string;
+  readonly actor: string;
+  readonly subject: number;
+  readonly details: string;
+  readonly request_id: string | null;
+}
+
+/** The lines of a market's life, oldest first, their details read. */
+export function auditOf(
+  world: World,
+  market: { readonly id: number },
+): (Omit<AuditLine, "details"> & { details: unknown })[] {
+  const sql = `SELECT action, actor, subject, details, request_id FROM audit_log
+    WHERE action LIKE 'market.%' AND subject = ? ORDER BY id`;
+  return rowsOf<AuditLine>(world.server.dataDir, sql, market.id).map((line) => {
+    return { ...line, details: JSON.parse(line.details) as unknown };
+  });
+}
+
+let questions = 0;
+/** What a market needs to be made or proposed, with a question that no other has. */
+export function newMarket(more: object = {}): { question: string; outcomes: string[] } {
+  return { question: `Will number ${++questions} happen?`, outcomes: ["Yes", "No"], ...more };
+}

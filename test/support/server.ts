@@ -1,0 +1,213 @@
+/**
+ * Runs the built server as a child process: start on a free port with a seed and a folder of its own, wait for the
+ * `ready` line, stop by SIGTERM, kill -9, start again on the same folder. Knows the process and its log, not the API.
+ * Ends only processes that it started, by their id; folders go when the test file is done.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Seed } from "../../server/bootstrap/seed.ts";
+
+const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const START_DEADLINE_MS = 30_000;
+/** What the contract allows between SIGTERM and exit. */
+const STOP_DEADLINE_MS = 10_000;
+
+const running = new Set<ChildProcess>();
+const folders = new Set<string>();
+function cleanUp(): void {
+  for (const child of running) child.kill("SIGKILL");
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+}
+// In a test file it is registered first, so it runs last, when the file's own hooks are done.
+if (process.env["VITEST"] === undefined) process.once("exit", cleanUp);
+else (await import("vitest")).afterAll(cleanUp);
+
+/** A fresh folder under the system's temporary one. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "exchange-test-"));
+  folders.add(folder);
+  return folder;
+}
+
+export type LogLine = { readonly level: number; readonly msg: string } & Readonly<Record<string, unknown>>;
+
+export interface ServerOptions {
+  readonly seed?: Seed;
+  /** Fresh where it is missing. */
+  readonly dataDir?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+function environment(options: ServerOptions, dataDir: string): NodeJS.ProcessEnv {
+  const env: NodeJS.ProcessEnv = {
+    PATH: process.env["PATH"],
+    HOST: "127.0.0.1",
+    PORT: "0",
+    DATA_DIR: dataDir,
+    RATE_LIMITS: "off",
+    MAX_SOCKETS_PER_ADDRESS: "100000",
+    // TEST_ENGINE_THREADS=3 runs the tests that leave it open on three.
+    ENGINE_THREADS: process.env["TEST_ENGINE_THREADS"] ?? "1",
+  };
+  if (options.seed !== undefined) {
+    env["SEED_FILE"] = join(dataDir, "seed.json");
+    writeFileSync(env["SEED_FILE"], JSON.stringify(options.seed));
+  }
+  return { ...env, ...options.env };
+}
+
+export class TestServer {
+  readonly dataDir: string;
+  readonly log: LogLine[] = [];
+  /** What it wrote to stderr so far. */
+  errors = "";
+  port = 0;
+  private readonly options: ServerOptions;
+  private readonly child: ChildProcess;
+  private readonly exited: Promise<number | null>;
+  private watchers: (() => void)[] = [];
+
+  private constructor(options: ServerOptions) {
+    this.options = options;
+    this.dataDir = options.dataDir ?? temporaryFolder();
+    this.child = spawn(process.execPath, [MAIN], {
+      env: environment(options, this.dataDir),
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    running.add(this.child);
+    this.exited = new Promise((resolve) => {
+      this.child.once("close", (code) => {
+        running.delete(this.child);
+        resolve(code);
+        this.changed();
+      });
+    });
+    createInterface({ input: this.child.stdout! }).on("line", (line) => {
+      this.log.push(JSON.parse(line) as LogLine);
+      this.changed();
+    });
+    this.child.stderr!.on("data", (chunk: Buffer) => {
+      this.errors += chunk.toString();
+    });
+  }
+
+  /** Starts a server and waits for nothing. */
+  static spawn(options: ServerOptions): TestServer {
+    return new TestServer(options);
+  }
+
+  /** Starts a server and waits until it says that it is ready. */
+  static async start(options: ServerOptions = {}): Promise<TestServer> {
+    const server = new TestServer(options);
+    await server.ready();
+    return server;
+  }
+
+  /** Starts a server that must refuse to start; answers its exit code and what it wrote to stderr. */
+  static async refuse(options: ServerOptions): Promise<{ code: number | null; errors: string }> {
+    const server = new TestServer(options);
+    const ready = server.logged((line) => line.msg === "ready", START_DEADLINE_MS).catch(() => null);
+    if ((await Promise.race([ready, server.exited.then(() => null)])) !== null) {
+      await server.kill();
+      throw new Error("the server started");
+    }
+    return { code: await server.exited, errors: server.errors };
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  /** The process's memory in bytes, as far as it is resident. */
+  get residentBytes(): number {
+    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, "utf8"))!;
+    return Number(kilobytes) * 1_024;
+  }
+
+  /** Without the version prefix. */
+  get root(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get alive(): boolean {
+    return running.has(this.child);
+  }
+
+  /** Resolves when it says that it is ready. */
+  async ready(): Promise<void> {
+    const ready = await this.logged((line) => line.msg === "ready", START_DEADLINE_MS);
+    this.port = Number(ready["port"]);
+  }
+
+  /** The first log line that fits, now or to come. Rejects when the process ends before it. */
+  async logged(fits: (line: LogLine) => boolean, deadlineMs = 10_000): Promise<LogLine> {
+    const deadline = Date.now() + deadlineMs;
+    for (;;) {
+      const found = this.log.find(fits);
+      if (found !== undefined) return found;
+      if (!this.alive) throw new Error(`the server ended: ${this.errors}${this.logText()}`);
+      const changed = new Promise<void>((resolve) => this.watchers.push(resolve));
+      const left = deadline - Date.now();
+      if (left <= 0) throw new Error(`no such log line in ${deadlineMs} ms: ${this.errors}${this.logText()}`);
+      await within(changed, left);
+    }
+  }
+
+  /** Asks it to end and asserts that it does, with exit code 0 and in time. */
+  async stop(): Promise<void> {
+    this.child.kill("SIGTERM");
+    const code = await this.exit(STOP_DEADLINE_MS);
+    if (code !== 0) throw new Error(`exit code ${code} after SIGTERM: ${this.errors}${this.logText()}`);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** The exit code; null where a signal ended it. Fails (and kills it) when it doesn't come in time. */
+  async exit(deadlineMs: number): Promise<number | null> {
+    const code = await within(this.exited, deadlineMs);
+    if (code !== undefined) return code;
+    await this.kill();
+    throw new Error(`still running after ${deadlineMs} ms: ${this.errors}${this.logText()}`);
+  }
+
+  /** kill -9, and waits until the process is gone. */
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.exited;
+  }
+
+  /** A new server on the same folder, which must be free. */
+  restart(env: Readonly<Record<string, string>> = {}): Promise<TestServer> {
+    const options = { ...this.options, dataDir: this.dataDir, env: { ...this.options.env, ...env } };
+    return TestServer.start(options);
+  }
+
+  private logText(): string {
+    return this.log.map((line) => JSON.stringify(line)).join("\n");
+  }
+
+  private changed(): void {
+    const { watchers } = this;
+    this.watchers = [];
+    for (const watcher of watchers) watcher();
+  }
+}
+
+/** The value, or undefined when it isn't there in time. */
+export async function within<T>(value: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  try {
+    return await Promise.race([value, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,551 @@
+/**
+ * Amends: what they change and what they leave, who is filled first afterwards (over restarts too), what they cost to the
+ * last micro-USDC and share, and races with fills, in which money never goes negative and every hold ends.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import type { Client, OrderJson } from "../support/client.ts";
+import { Random } from "../support/random.ts";
+import { feeOn, notional, rebateOn } from "../support/reference.ts";
+import {
+  alone, amend, BUY, books, cancelAll, expectAccounted, expectRefused, patch, post, putQuotes, quote, type ResultJson, restartWith,
+  SELL, terms,
+} from "../support/trading.ts"; // biome-ignore format: one list
+import { type TestMarket, USDC, World } from "../support/world.ts";
+
+const DAY_MS = 86_400_000;
+
+let world: World;
+beforeAll(async () => {
+  const exactly = (deposit: number, tier = 2) => ({ deposit, tier });
+  world = await World.start({
+    users: 90,
+    named: {
+      "up-exact": exactly(7.5 * USDC),
+      "up-short": exactly(7.5 * USDC - 1),
+      "down-exact": exactly(7 * USDC),
+      "down-short": exactly(7 * USDC - 1),
+      "less-exact": exactly(5 * USDC),
+      "partly-exact": exactly(5 * USDC + 42),
+      "active-up": exactly(1_000 * USDC, 1),
+      "active-down": exactly(1_000 * USDC, 1),
+      "active-sell": exactly(1_000 * USDC, 1),
+      racer: exactly(90 * USDC),
+      tight: exactly(12 * USDC),
+    },
+    markets: [...Array<number>(60).fill(2), ...Array<number>(3).fill(3)],
+  });
+});
+afterAll(async () => {
+  await expectBalanced(world.anonymous());
+  await world.stop();
+  expectSoundDatabase(world.server.dataDir);
+});
+
+/** Sells so many shares into the bids of an outcome, and asks nothing for them. */
+async function sell(on: World, market: TestMarket, quantity: number, seller = on.user()): Promise<void> {
+  await on.split(seller, market, quantity);
+  await seller.place(terms(market, 0, SELL, 1, quantity, { time_in_force: "ioc" }));
+}
+
+describe("an amend", () => {
+  test("changes price, quantity or both; id and everything else stay", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const more = { client_order_id: "a", self_trade_prevention: "decrement", post_only: true };
+    const placed = await user.place(terms(market, 0, BUY, 5_000, 10, more));
+    let [price, quantity] = [5_000, 10];
+    for (const change of [
+      { price: 4_000 },
+      { quantity: 4 },
+      { price: 6_000, quantity: 30 },
+      { quantity: 30 },
+      { price: 6_000 },
+      { price: 1, quantity: null },
+      { price: null, quantity: 1 },
+      { price: 9_999, valid_until: null },
+      { quantity: 7, valid_until: Date.now() + DAY_MS },
+    ] as { price?: number | null; quantity?: number | null }[]) {
+      price = change.price ?? price;
+      quantity = change.quantity ?? quantity;
+      const { status, data } = await patch(user, placed.id, change);
+      const now = { price, quantity, remaining: quantity, filled: 0 };
+      expect([status, data.id, data.price, data.quantity]).toEqual([202, placed.id, price, quantity]);
+      const order = await user.order(placed.id);
+      expect(order).toEqual({ ...placed, ...now, status: "open", updated_at: order.updated_at });
+      expect(await user.balance()).toMatchObject({ held: notional(price, quantity) });
+      expect(await books(user, market)).toMatchObject([{ bids: [[price, quantity]], asks: [] }, { bids: [] }]);
+    }
+    expect(await user.all("/orders?status=all")).toHaveLength(1);
+    expect(await cancelAll(user, "?client_order_id=a")).toEqual([placed.id]);
+  });
+
+  test("names the new total, what is filled included", async () => {
+    const [market, user, seller] = [world.market(), world.user(), world.user()];
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
+    await sell(world, market, 4, seller);
+    await amend(user, id, { quantity: 9 });
+    expect(await user.order(id)).toMatchObject({ quantity: 9, filled: 4, remaining: 5, status: "partially_filled" });
+    expect(await user.balance()).toMatchObject({ held: notional(5_000, 5) });
+    await amend(user, id, { price: 4_000, quantity: 14 });
+    expect(await user.order(id)).toMatchObject({ price: 4_000, quantity: 14, filled: 4, remaining: 10 });
+    expect(await user.balance()).toMatchObject({ held: notional(4_000, 10) });
+    await sell(world, market, 10, seller);
+    expect(await user.order(id)).toMatchObject({ status: "filled", filled: 14, remaining: 0 });
+    expect(await user.balance()).toMatchObject({ held: 0 });
+  });
+
+  test("to what is filled or less ends the order as filled, at its old price", async () => {
+    for (const total of [4, 3, 1]) {
+      const [market, user] = [world.market(), world.user()];
+      const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
+      await sell(world, market, 4);
+      await amend(user, id, { price: 6_000, quantity: total });
+      const ended = { status: "filled", reason: null, price: 5_000, quantity: 4, filled: 4, remaining: 0 };
+      expect(await user.order(id)).toMatchObject(ended);
+      expect(await user.balance()).toMatchObject({ held: 0 });
+      expect(await books(user, market)).toMatchObject([{ bids: [] }, { bids: [] }]);
+      await expectRefused(patch(user, id, { quantity: 10 }), 409, 40900);
+    }
+  });
+
+  test("that crosses trades as a taker does, at the makers' prices", async () => {
+    const [market, user, seller] = [world.market(), world.user(), world.user()];
+    await world.split(seller, market, 20);
+    await seller.place(terms(market, 0, SELL, 6_000, 3));
+    await seller.place(terms(market, 0, SELL, 6_500, 3));
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
+    await amend(user, id, { price: 6_400 });
+    const order = await user.order(id);
+    expect(order).toMatchObject({ status: "partially_filled", filled: 3, remaining: 7, price: 6_400 });
+    expect(order.trades).toMatchObject([{ price: 6_000, quantity: 3, role: "taker", fee: 0, rebate: 0 }]);
+    const paid = notional(6_000, 3);
+    expect(await user.balance()).toMatchObject({ held: notional(6_400, 7), total: 10_000 * USDC - paid });
+    expect(await seller.balance()).toMatchObject({ total: 9_980 * USDC + paid - feeOn(paid) + rebateOn(paid, true) });
+    // A mint with another's bid on the other outcome, and a self-trade that its own rule ends.
+    await seller.place(terms(market, 1, BUY, 3_550, 2));
+    await amend(user, id, { price: 6_450 });
+    expect((await user.order(id)).trades.map(({ match_type }) => match_type)).toEqual(["direct", "mint"]);
+    await user.place(terms(market, 1, BUY, 3_000, 1));
+    await amend(user, id, { price: 7_000, quantity: 30 });
+    expect(await user.order(id)).toMatchObject({ status: "canceled", reason: "self_trade", filled: 8, price: 7_000 });
+  });
+
+  test("of a post-only order that would cross is refused, however it comes, and the order is as it was", async () => {
+    const [market, user, other] = [world.market(), world.user(), world.user()];
+    await other.place(terms(market, 1, BUY, 4_000, 5));
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 10, { post_only: true }));
+    await amend(user, id, { price: 5_999 });
+    const before = [await user.order(id), await user.balance()];
+    expect(before[0]).toMatchObject({ status: "open", price: 5_999, quantity: 10 });
+    const change = { price: 6_000, quantity: 9 };
+    await expectRefused(patch(user, id, change), 409, 40900, /^post_only_would_cross/);
+    const socket = await world.socket(user);
+    const refusal = await socket.ask({ op: "order.amend", data: { id, ...change } });
+    expect(refusal).toMatchObject({ code: 40900, msg: expect.stringMatching(/^post_only_would_cross/) });
+    const operations = [
+      { op: "amend", id, ...change },
+      { op: "amend", id, price: 5_998 },
+    ];
+    const { results } = await user.data<{ results: ResultJson[] }>("POST", "/orders/batch", { operations });
+    expect(results.map(({ code }) => code)).toEqual([40900, 0]);
+    await amend(user, id, { price: 5_999 });
+    await socket.settled();
+    // Only what was done is told.
+    expect(socket.of<OrderJson>("order.updated").map(({ data }) => [data.status, data.price])).toEqual([
+      ["open", 5_998],
+      ["open", 5_999],
+    ]);
+    expect([await user.order(id), await user.balance()]).toEqual([
+      { ...(before[0] as OrderJson), updated_at: expect.any(Number) },
+      before[1],
+    ]);
+    expect(await other.all<OrderJson>("/orders")).toMatchObject([{ status: "open", remaining: 5 }]);
+  });
+
+  test("of a gtd order doesn't move its end", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const expires_at = Date.now() + 400;
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 10, { time_in_force: "gtd", expires_at }));
+    await amend(user, id, { price: 4_000, quantity: 20 });
+    expect(await user.order(id)).toMatchObject({ status: "open", price: 4_000, quantity: 20, expires_at });
+    await eventually(async () => {
+      expect(await user.order(id)).toMatchObject({ status: "expired", reason: "expired", price: 4_000, remaining: 20 });
+    });
+    expect((await user.order(id)).updated_at).toBeGreaterThanOrEqual(expires_at);
+    await expectRefused(patch(user, id, { price: 4_100 }), 409, 40900);
+    expect(await user.balance()).toMatchObject({ held: 0 });
+  });
+
+  test("past its valid_until is refused as too_late, and the order is as it was", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
+    const before = [await user.order(id), await user.balance()];
+    for (const valid_until of [0, 1, Date.now() - 1]) {
+      for (const change of [{ price: 6_000 }, { quantity: 5 }, { quantity: 100 }, { price: 1, quantity: 1 }]) {
+        await expectRefused(patch(user, id, { ...change, valid_until }), 409, 40900, /^too_late/);
+      }
+    }
+    expect([await user.order(id), await user.balance()]).toEqual(before);
+  });
+
+  test("of an order that has ended is 40900, of another's or none 4040", async () => {
+    const [market, user, other] = [world.market(), world.user(), world.user()];
+    const live = await other.place(terms(market, 0, BUY, 5_000, 10));
+    const ended = await user.place(terms(market, 0, BUY, 5_000, 10));
+    await user.cancel(ended.id);
+    await expectRefused(patch(user, ended.id, { price: 1 }), 409, 40900);
+    await expectRefused(patch(user, live.id, { price: 1 }), 404, 4040);
+    await other.cancel(live.id);
+    await expectRefused(patch(user, live.id, { price: 1 }), 404, 4040);
+    for (const id of [0, 999_999_999, -1, "x"]) {
+      await expectRefused(user.request("PATCH", `/orders/${id}`, { body: { price: 1 } }), 404, 4040);
+    }
+  });
+
+  test("that says nothing or something wrong is 40000 that names the field, and changes nothing", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
+    const before = await user.order(id);
+    const wrong: [object, RegExp][] = [
+      [{}, /price.*quantity/],
+      [{ price: null, quantity: null }, /price.*quantity/],
+      [{ valid_until: Date.now() + DAY_MS }, /price.*quantity/],
+      ...[0, -1, 10_000, 1.5, "5000", true].map((price): [object, RegExp] => [{ price }, /price/]),
+      ...[0, -1, 1_000_000_001, 0.5, "5"].map((quantity): [object, RegExp] => [{ quantity }, /quantity/]),
+      ...[-1, 1.5, "soon"].map((valid_until): [object, RegExp] => [{ price: 1, valid_until }, /valid_until/]),
+      ...["side", "outcome_id", "client_order_id", "id", "post_only", "expires_at"].map((name): [object, RegExp] => [
+        { price: 1, [name]: 1 },
+        new RegExp(name),
+      ]),
+    ];
+    for (const [body, message] of wrong) await expectRefused(patch(user, id, body), 400, 40000, message);
+    expect(await user.order(id)).toEqual(before);
+  });
+});
+
+/** Bids at one price by four users, then amends that leave the queue as EXPECTED_QUEUE says. */
+async function queue(market: TestMarket, users: readonly Client[]): Promise<OrderJson[]> {
+  const orders: OrderJson[] = [];
+  for (const user of users) orders.push(await user.place(terms(market, 0, BUY, 5_000, 3)));
+  // The first loses its place by more, the second keeps it with less, the third loses it there and back.
+  await amend(users[0]!, orders[0]!.id, { quantity: 4 });
+  await amend(users[1]!, orders[1]!.id, { quantity: 2 });
+  await amend(users[2]!, orders[2]!.id, { price: 4_000 });
+  await amend(users[2]!, orders[2]!.id, { price: 5_000 });
+  await amend(users[3]!, orders[3]!.id, { price: 5_000, quantity: 3 });
+  return orders;
+}
+
+/** Sells one share at a time into those bids until all are filled; answers whose each was, by place among `users`. */
+async function served(on: World, market: TestMarket, seller: Client, users: readonly Client[], ids: readonly number[]) {
+  const order: number[] = [];
+  const filled = users.map(() => 0);
+  const total = 4 + 2 + 3 + 3;
+  await on.split(seller, market, total);
+  for (let n = 0; n < total; n++) {
+    await seller.place(terms(market, 0, SELL, 5_000, 1, { time_in_force: "ioc" }));
+    for (const [i, user] of users.entries()) {
+      const now = (await user.order(ids[i]!)).filled;
+      if (now > filled[i]!) order.push(i);
+      filled[i] = now;
+    }
+  }
+  return order;
+}
+const EXPECTED_QUEUE = [1, 1, 3, 3, 3, 0, 0, 0, 0, 2, 2, 2];
+
+describe("time priority", () => {
+  test("stays with the same price and no larger a quantity, else it is lost", async () => {
+    const [market, users] = [world.market(), [world.user(), world.user(), world.user(), world.user()]];
+    const orders = await queue(market, users);
+    const ids = orders.map(({ id }) => id);
+    expect(await served(world, market, world.user(), users, ids)).toEqual(EXPECTED_QUEUE);
+  });
+
+  test("is the same for sells", async () => {
+    const [market, buyer, users] = [world.market(), world.user(), [world.user(), world.user(), world.user()]];
+    const ids: number[] = [];
+    for (const user of users) {
+      await world.split(user, market, 5);
+      ids.push((await user.place(terms(market, 0, SELL, 5_000, 3))).id);
+    }
+    await amend(users[0]!, ids[0]!, { price: 5_000, quantity: 4 });
+    await amend(users[1]!, ids[1]!, { price: 5_000, quantity: 1 });
+    const firstServed: number[] = [];
+    for (let n = 0; n < 8; n++) {
+      const { id } = await buyer.place(terms(market, 0, BUY, 5_000, 1));
+      expect((await buyer.order(id)).status).toBe("filled");
+      for (const [i, user] of users.entries()) {
+        const { filled } = await user.order(ids[i]!);
+        if (filled > firstServed.filter((who) => who === i).length) firstServed.push(i);
+      }
+    }
+    expect(firstServed).toEqual([1, 2, 2, 2, 0, 0, 0, 0]);
+  });
+
+  for (const end of ["stop", "kill"] as const) {
+    test(`after a restart (${end}) it is as it was before`, async () => {
+      await alone({ users: 5, markets: [2, 2] }, async (own) => {
+        const market = own.market();
+        const names = ["user0", "user1", "user2", "user3"];
+        const before = names.map((name) => own.client(name));
+        const orders = await queue(market, before);
+        await own.server[end]();
+        own.server = await own.server.restart();
+        const users = names.map((name) => own.client(name));
+        for (const [i, { id }] of orders.entries()) {
+          const { quantity, price, status } = await users[i]!.order(id);
+          expect([quantity, price, status]).toEqual([[4, 2, 3, 3][i], 5_000, "open"]);
+        }
+        // One that is amended after the restart goes behind those of before it.
+        const ids = orders.map(({ id }) => id);
+        await amend(users[2]!, ids[2]!, { price: 5_001 });
+        await amend(users[2]!, ids[2]!, { price: 5_000 });
+        expect(await served(own, market, own.client("user4"), users, ids)).toEqual(EXPECTED_QUEUE);
+      });
+    });
+  }
+});
+
+describe("funds", () => {
+  const place = async (name: string, price = 5_000, quantity = 10): Promise<[Client, TestMarket, number]> => {
+    const [user, market] = [world.client(name), world.market()];
+    const { id } = await user.place(terms(market, 0, BUY, price, quantity));
+    return [user, market, id];
+  };
+
+  test("a higher price needs the new hold, not old and new together; one micro-USDC less is refused", async () => {
+    const [user, , id] = await place("up-exact");
+    await amend(user, id, { price: 7_500 });
+    expect(await user.balance()).toEqual({ available: 0, held: 7_500_000, total: 7_500_000 });
+    await expectRefused(patch(user, id, { price: 7_501 }), 422, 42201);
+    await expectRefused(patch(user, id, { quantity: 11 }), 422, 42201);
+    const [short, , shortId] = await place("up-short");
+    await expectRefused(patch(short, shortId, { price: 7_500 }), 422, 42201);
+    expect(await short.balance()).toMatchObject({ held: 5_000_000 });
+    await amend(short, shortId, { price: 7_499 });
+    expect(await short.order(shortId)).toMatchObject({ price: 7_499, quantity: 10 });
+  });
+
+  test("a lower price and more shares need the old hold and the added shares at the new price", async () => {
+    // 10 at 5000 may be filled before the amend to 15 at 4000, then 5 more at 4000: 5 + 2 = 7 USDC.
+    const [user, , id] = await place("down-exact");
+    await expectRefused(patch(user, id, { price: 4_000, quantity: 16 }), 422, 42201);
+    await amend(user, id, { price: 4_000, quantity: 15 });
+    expect(await user.balance()).toEqual({ available: 1_000_000, held: 6_000_000, total: 7_000_000 });
+    const [short, , shortId] = await place("down-short");
+    await expectRefused(patch(short, shortId, { price: 4_000, quantity: 15 }), 422, 42201);
+    expect(await short.balance()).toMatchObject({ held: 5_000_000 });
+    await amend(short, shortId, { price: 3_999, quantity: 15 });
+    expect(await short.balance()).toMatchObject({ held: notional(3_999, 15) });
+  });
+
+  test("what costs no more than it holds needs nothing", async () => {
+    const [user, , id] = await place("less-exact");
+    for (const change of [
+      { price: 9_000, quantity: 5 },
+      { price: 9_000, quantity: 5 },
+      { price: 5_000 },
+      { quantity: 3 },
+      { price: 1 },
+    ]) {
+      await amend(user, id, change);
+      const { price, quantity } = await user.order(id);
+      const held = notional(price, quantity);
+      expect(await user.balance()).toEqual({ available: 5_000_000 - held, held, total: 5_000_000 });
+    }
+    await amend(user, id, { price: 5_000, quantity: 10 });
+    await expectRefused(patch(user, id, { price: 5_001 }), 422, 42201);
+  });
+
+  test("of a partly filled order only what remains counts", async () => {
+    // 10 at 5000, 4 filled at 5000 with a rebate: 3 USDC held for 6, and 42 + the rebate beside it.
+    const [user, market, id] = await place("partly-exact");
+    await sell(world, market, 4);
+    const rebate = rebateOn(notional(5_000, 4), true);
+    const total = 5_000_042 - notional(5_000, 4) + rebate;
+    expect(await user.balance()).toEqual({ available: total - 3_000_000, held: 3_000_000, total });
+    // 6 more at a higher price: the last price that the money reaches.
+    const price = Math.floor(total / notional(1, 6));
+    await expectRefused(patch(user, id, { price: price + 1 }), 422, 42201);
+    await amend(user, id, { price });
+    expect(await user.balance()).toMatchObject({ held: notional(price, 6) });
+    expect(price).toBeGreaterThan(5_000);
+  });
+
+  test("a sell needs the larger of old and new shares", async () => {
+    const [user, market] = [world.user(), world.market()];
+    await world.split(user, market, 10);
+    const { id } = await user.place(terms(market, 0, SELL, 5_000, 6));
+    await expectRefused(patch(user, id, { quantity: 11 }), 422, 42202);
+    await expectRefused(patch(user, id, { price: 4_000, quantity: 11 }), 422, 42202);
+    for (const quantity of [10, 2, 10]) {
+      await amend(user, id, { price: 6_000 - quantity, quantity });
+      expect(await user.position(market.outcomes[0]!)).toMatchObject({ quantity: 10, held: quantity });
+    }
+    const buyer = world.user();
+    await buyer.place(terms(market, 0, BUY, 9_000, 4));
+    expect(await user.order(id)).toMatchObject({ filled: 4, remaining: 6 });
+    await expectRefused(patch(user, id, { quantity: 11 }), 422, 42202);
+    await amend(user, id, { quantity: 5 });
+    expect(await user.position(market.outcomes[0]!)).toMatchObject({ quantity: 6, held: 1 });
+  });
+
+  test("daily activity counts the worst order of fills in flight, up to the limit exactly", async () => {
+    // Tier 1: 100 USDC a day. 100 at 5000, then 50 more in another order.
+    const [up, market, id] = await place("active-up", 5_000, 100);
+    await up.place(terms(market, 0, BUY, 100, 100));
+    await expectRefused(patch(up, id, { price: 9_901 }), 429, 42901);
+    await amend(up, id, { price: 9_900 });
+    await expectRefused(patch(up, id, { quantity: 101 }), 429, 42901);
+    await amend(up, id, { price: 100 });
+    // 50 of 100 live; 4000 with 100 + n shares: 50 + n * 0.4 up to 100.
+    const [down, , downId] = await place("active-down", 5_000, 100);
+    await expectRefused(patch(down, downId, { price: 4_000, quantity: 226 }), 429, 42901);
+    await amend(down, downId, { price: 4_000, quantity: 225 });
+    expect(await down.balance()).toMatchObject({ held: 90 * USDC });
+    // A sale is no activity, whatever it becomes.
+    const [seller, sold] = [world.client("active-sell"), world.market()];
+    await world.split(seller, sold, 100);
+    const sale = await seller.place(terms(sold, 0, SELL, 5_000, 50));
+    await amend(seller, sale.id, { price: 9_999, quantity: 100 });
+    expect(await seller.position(sold.outcomes[0]!)).toMatchObject({ held: 100 });
+  });
+});
+
+describe("races with fills", () => {
+  const ROUNDS = 120;
+
+  /** By whose means the orders are far within them, or need about all there is. */
+  for (const name of ["racer", "tight"]) {
+    test(`a buy is amended while takers sell into it, by ${name}`, async () => {
+      const random = Random.printed(`amends against takers, ${name}`);
+      const [market, taker] = [world.market(), world.user()];
+      const user = world.client(name, 0, 4);
+      await world.split(taker, market, 2_500);
+      const codes: number[] = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        const { available } = await user.balance();
+        const price = (): number => (name === "tight" ? random.integer(20, 90) : random.integer(200, 900));
+        const size = (at: number): number =>
+          name === "tight"
+            ? Math.max(1, Math.floor((available * random.integer(40, 120)) / 100 / notional(at, 1)))
+            : random.integer(1, 40);
+        const [first, ...later] = [price(), price(), price()] as [number, number, number];
+        const { data } = await post(user, terms(market, 0, BUY, first, size(first)));
+        if (data === null) continue;
+        const amends = later.map((at) => patch(user, data.id, { price: at, quantity: size(at) }));
+        const sale = taker.place(terms(market, 0, SELL, 1, random.integer(1, 20), { time_in_force: "ioc" }));
+        const [answers, balance] = await Promise.all([Promise.all(amends), user.balance(), sale]);
+        expect(balance.available).toBeGreaterThanOrEqual(0);
+        expect(balance.held).toBeGreaterThanOrEqual(0);
+        codes.push(...answers.map(({ code }) => code));
+        const order = await user.order(data.id);
+        expect(order.filled + order.remaining).toBe(order.quantity);
+        const live = order.status === "open" || order.status === "partially_filled";
+        const held = live ? notional(order.price, order.remaining) : 0;
+        expect(await user.balance()).toMatchObject({ held });
+        await cancelAll(user);
+        expect(await user.balance()).toMatchObject({ held: 0 });
+      }
+      for (const code of codes) expect([0, 40900, 42201]).toContain(code);
+      expect(codes.filter((code) => code === 0).length).toBeGreaterThan(50);
+      if (name === "tight") expect(codes).toContain(42201);
+      await expectAccounted(user, [market], name === "tight" ? 12 * USDC : 90 * USDC, 0);
+      await expectAccounted(taker, [market], 10_000 * USDC, 2_500);
+    });
+  }
+
+  test("a sell is amended over all its shares while takers buy", async () => {
+    const random = Random.printed("sells against takers");
+    const [market, taker, fresh] = [world.market(), world.user(), world.user()];
+    const user = world.client(fresh.token!.split("-")[1]!, 0, 4);
+    await world.split(user, market, 300);
+    for (let round = 0; round < ROUNDS; round++) {
+      const position = await user.position(market.outcomes[0]!);
+      const owned = position?.quantity ?? 0;
+      if (owned < 2) break;
+      const { id } = await user.place(terms(market, 0, SELL, 9_000, random.integer(1, owned)));
+      const amends = [random.integer(1, owned), owned].map((quantity) => {
+        return patch(user, id, { price: random.integer(8_000, 9_000), quantity });
+      });
+      const sale = taker.place(terms(market, 0, BUY, 9_000, random.integer(1, 4), { time_in_force: "ioc" }));
+      const answers = await Promise.all(amends);
+      await sale;
+      for (const { code } of answers) expect([0, 40900, 42202]).toContain(code);
+      const after = await user.position(market.outcomes[0]!);
+      expect(after!.held).toBeLessThanOrEqual(after!.quantity);
+      await cancelAll(user);
+      expect(await user.position(market.outcomes[0]!)).toMatchObject({ held: 0 });
+    }
+    await expectAccounted(user, [market], 10_000 * USDC, 300);
+    await expectAccounted(taker, [market], 10_000 * USDC, 0);
+  });
+
+  test("many amends of one order at once end as one of them, and hold just that", async () => {
+    const [market, fresh] = [world.market(), world.user()];
+    const user = world.client(fresh.token!.split("-")[1]!, 0, 16);
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
+    for (let round = 0; round < 20; round++) {
+      const asked = Array.from({ length: 16 }, (_, i) => ({ price: 1_000 + round * 16 + i, quantity: 5 + i }));
+      const answers = await Promise.all(asked.map((change) => patch(user, id, change)));
+      expect(answers.map(({ code }) => code)).toEqual(asked.map(() => 0));
+      const { price, quantity } = await user.order(id);
+      expect(asked).toContainEqual({ price, quantity });
+      expect(await user.balance()).toMatchObject({ held: notional(price, quantity) });
+      expect(await books(user, market)).toMatchObject([{ bids: [[price, quantity]] }, { bids: [] }]);
+    }
+  });
+
+  test("amends and cancels of one order at once: one cancel is taken, and nothing is held", async () => {
+    const [market, fresh] = [world.market(), world.user()];
+    const user = world.client(fresh.token!.split("-")[1]!, 0, 8);
+    for (let round = 0; round < 20; round++) {
+      const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
+      const asked = Array.from({ length: 4 }, (_, i) => patch(user, id, { price: 4_000 + i, quantity: 12 - i }));
+      const cancels = Array.from({ length: 4 }, () => user.request("DELETE", `/orders/${id}`));
+      const codes = (await Promise.all(cancels)).map(({ code }) => code);
+      for (const { code } of await Promise.all(asked)) expect([0, 40900]).toContain(code);
+      expect(codes).toContain(0);
+      for (const code of codes) expect([0, 40900]).toContain(code);
+      expect(await user.order(id)).toMatchObject({ status: "canceled", reason: "user" });
+      expect(await user.balance()).toMatchObject({ held: 0 });
+    }
+  });
+});
+
+test("in a halted market only what keeps its place can be amended, canceled and taken back", async () => {
+  await alone({ users: 1, markets: [2] }, async (own) => {
+    const market = own.market();
+    const before = own.user();
+    const body = terms(market, 0, BUY, 5_000, 10, { client_order_id: "before" });
+    const placed = await before.place(body);
+    const { id } = placed;
+    const [standing] = await quote(before, market, [[0, BUY, 4_000, 3]]);
+    await restartWith(own, "UPDATE markets SET status = 2 WHERE id = ?", market.id);
+    const user = own.client("user0");
+    await expectRefused(post(user, terms(market, 0, BUY, 5_000, 1)), 422, 42203);
+    expect((await post(user, body)).data).toEqual(placed);
+    for (const change of [{ price: 5_001 }, { price: 4_999 }, { quantity: 11 }, { price: 4_999, quantity: 5 }]) {
+      await expectRefused(patch(user, id, change), 422, 42203);
+    }
+    await amend(user, id, { quantity: 10 });
+    await amend(user, id, { price: 5_000, quantity: 6 });
+    expect(await user.order(id)).toMatchObject({ status: "open", price: 5_000, quantity: 6, remaining: 6 });
+    for (const quotes of [
+      [[0, BUY, 4_001, 3]],
+      [
+        [0, BUY, 4_000, 3],
+        [1, BUY, 1, 1],
+      ],
+    ] as const) {
+      await expectRefused(putQuotes(user, market, quotes), 422, 42203);
+    }
+    expect(await user.order(standing!.id)).toMatchObject({ status: "open", remaining: 3 });
+    expect((await quote(user, market, [[0, BUY, 4_000, 3]]))[0]!.id).toBe(standing!.id);
+    await quote(user, market, []);
+    expect(await user.order(standing!.id)).toMatchObject({ status: "canceled", reason: "user" });
+    await user.cancel(id);
+    expect(await user.balance()).toMatchObject({ held: 0 });
+  });
+});

@@ -1,0 +1,30 @@
+/** An answer that several events make together, and that was given up before the last of them came. */
+import { expect, test } from "vitest";
+import { ApiError, ErrorKind } from "../../server/errors.ts";
+import { GatheredAnswer } from "../../server/trading/composite-reply.ts";
+import type { Exchange } from "../../server/trading/exchange.ts";
+import { WaitingAnswers } from "../../server/trading/pending-replies.ts";
+
+test("events that come after an answer was given up hold back nobody's messages", () => {
+  const waiting = new WaitingAnswers();
+  let held = 0;
+  const holdBack = (): (() => void) => {
+    held++;
+    return () => held--;
+  };
+  const heard: string[] = [];
+  const answer = { data: (json: string) => heard.push(json), error: ({ message }: ApiError) => heard.push(message) };
+  const exchange = { waiting, holdBack } as unknown as Exchange;
+  const gathered = new GatheredAnswer(exchange, 1, answer, 1_000);
+  gathered.arrived();
+  expect(held).toBe(1);
+  // No commit for ten seconds: one of the placements is overdue. Its events, and the cancels', come all the same.
+  gathered.fail(new ApiError(ErrorKind.internal, "no answer in time"));
+  gathered.arrived();
+  expect(held).toBe(0);
+  gathered.finish("{}");
+  gathered.fail(new ApiError(ErrorKind.internal, "another one"));
+  expect([held, heard, waiting.size]).toEqual([0, ["no answer in time"], 0]);
+  // Its place is free again.
+  expect(waiting.add(answer, 2_000)).toBe(1);
+});

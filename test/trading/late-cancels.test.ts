@@ -1,0 +1,232 @@
+/**
+ * Cancels and amends that come too late, in bursts: each is answered 40900 at any rate, from memory where the order ended
+ * lately and from the database where it didn't; another user's order is 4040, as ever. And reads: who floods the pool with
+ * heavy ones waits for itself.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAX_RECENTLY_ENDED_ORDERS } from "../../engine/limits.ts";
+import { FairReads } from "../../server/queries/fair-reads.ts";
+import { OrderLookUps } from "../../server/queries/order-lookups.ts";
+import { EndedOrders } from "../../server/trading/ended-orders.ts";
+import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import type { Client } from "../support/client.ts";
+import type { Socket } from "../support/socket.ts";
+import { alone, BUY, batch, cancelAll, expectRefused, idsOf, patch, post, SELL, terms } from "../support/trading.ts";
+import { type TestMarket, World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start({ users: 20, markets: Array<number>(10).fill(2) });
+});
+afterAll(async () => {
+  await expectBalanced(world.anonymous());
+  await world.stop();
+  expectSoundDatabase(world.server.dataDir);
+});
+
+/** So many orders that ended, by their ids. */
+async function endedOrders(user: Client, market: TestMarket, count: number): Promise<number[]> {
+  const place = { op: "place", ...terms(market, 0, BUY, 10, 1) };
+  const ids: number[] = [];
+  while (ids.length < count) ids.push(...(await batch(user, Array(50).fill(place))).map(({ data }) => data!.id));
+  await cancelAll(user);
+  return ids;
+}
+
+/** How many answers came with each code to operations that are sent at once. */
+async function burst(socket: Socket, operations: readonly object[]): Promise<Record<number, number>> {
+  const asked = operations.map((operation) => socket.post(operation));
+  const counts: Record<number, number> = {};
+  for (const id of asked) {
+    const { code } = await socket.answer(id);
+    counts[code] = (counts[code] ?? 0) + 1;
+  }
+  return counts;
+}
+
+const late = (ids: readonly number[], count: number): object[] =>
+  Array.from({ length: count }, (_, i) => {
+    const id = ids[i % ids.length]!;
+    return i % 2 === 0 ? { op: "order.cancel", data: { id } } : { op: "order.amend", data: { id, price: 11 } };
+  });
+
+describe("a burst on one socket", () => {
+  test("of cancels and amends of orders that ended lately: 40900, all of 8,000", async () => {
+    const [market, user, other] = [world.market(), world.user(), world.user()];
+    const ids = await endedOrders(user, market, 500);
+    const socket = await world.socket(user);
+    expect(await burst(socket, late(ids, 8_000))).toEqual({ 40900: 8_000 });
+    const stranger = await world.socket(other);
+    expect(await burst(stranger, late(ids, 8_000))).toEqual({ 4040: 8_000 });
+    await expectRefused(patch(user, ids[0]!, { price: 11 }), 409, 40900, /^the order is finished/);
+    await expectRefused(user.request("DELETE", `/orders/${ids[0]}`), 409, 40900, /^the order is finished/);
+    await expectRefused(other.request("DELETE", `/orders/${ids[0]}`), 404, 4040);
+    for (const each of [socket, stranger]) await each.close();
+  });
+
+  test("of orders that were filled, expired and rejected: 40900 too", async () => {
+    const [market, user, other] = [world.market(), world.user(), world.user()];
+    const filled = await user.place(terms(market, 0, BUY, 5_000, 1));
+    await world.split(other, market, 1);
+    const taken = await other.place(terms(market, 0, SELL, 5_000, 1));
+    const rejected = await user.place(terms(market, 0, BUY, 10, 1, { valid_until: 1 }));
+    const socket = await world.socket(user);
+    expect(await burst(socket, late([filled.id, rejected.id], 100))).toEqual({ 40900: 100 });
+    expect(await burst(socket, late([taken.id], 100))).toEqual({ 4040: 100 });
+    await socket.close();
+  });
+
+  test("of orders of before a restart, and of ids that nobody has: 40900 and 4040, all of 8,000", async () => {
+    await alone({ users: 2, markets: [2] }, async (own) => {
+      const ids = await endedOrders(own.user(), own.market(), 1_000);
+      await own.server.stop();
+      own.server = await own.server.restart();
+      const [user, other] = [own.client("user0"), own.client("user1")];
+      const socket = await own.socket(user);
+      expect(await burst(socket, late(ids, 8_000))).toEqual({ 40900: 8_000 });
+      expect(await burst(socket, late([ids.at(-1)! + 1, 2 ** 50], 8_000))).toEqual({ 4040: 8_000 });
+      const stranger = await own.socket(other);
+      expect(await burst(stranger, late(ids, 8_000))).toEqual({ 4040: 8_000 });
+      const results = await batch(
+        user,
+        ids.slice(0, 50).map((id) => ({ op: "cancel", id })),
+      );
+      expect(results.map(({ code }) => code)).toEqual(Array(50).fill(40900));
+      for (const each of [socket, stranger]) await each.close();
+    });
+  });
+
+  test("under the usual limits: what the limiter lets through is 40900", async () => {
+    await alone({ users: 1, markets: [2], env: { RATE_LIMITS: "on" } }, async (own) => {
+      const user = own.user();
+      const place = { op: "place", ...terms(own.market(), 0, BUY, 10, 1) };
+      const ids = (await batch(user, Array(50).fill(place))).map(({ data }) => data!.id);
+      await cancelAll(user);
+      await own.server.kill();
+      own.server = await own.server.restart();
+      const again = own.client("user0", 0, 30);
+      const operations = ids.map((id) => ({ op: "cancel", id }));
+      const answers = await Promise.all(
+        Array.from({ length: 30 }, () =>
+          again.request<{ results: { code: number }[] }>("POST", "/orders/batch", { body: { operations } }),
+        ),
+      );
+      const codes = answers.flatMap(({ data }) => data.results.map(({ code }) => code));
+      expect(codes).toEqual(Array(30 * 50).fill(40900));
+    });
+  });
+});
+
+test("ended orders: the latest of them all, whatever their ids", () => {
+  const ended = new EndedOrders();
+  const first = 2 ** 40;
+  expect([ended.ownerOf(0), ended.ownerOf(1), ended.ownerOf(first)]).toEqual([0, 0, 0]);
+  for (let i = 0; i < MAX_RECENTLY_ENDED_ORDERS; i++) ended.add(first + i, (i % 7) + 1);
+  for (let i = 0; i < MAX_RECENTLY_ENDED_ORDERS; i++) {
+    if (ended.ownerOf(first + i) !== (i % 7) + 1) throw new Error(`the order ${i} is forgotten`);
+  }
+  ended.add(first + MAX_RECENTLY_ENDED_ORDERS, 9);
+  expect([ended.ownerOf(first), ended.ownerOf(first + MAX_RECENTLY_ENDED_ORDERS)]).toEqual([0, 9]);
+});
+
+test("look-ups go many to a read, users in turn, and one that fails fails its own", async () => {
+  const reads: number[][] = [];
+  const lookUps = new OrderLookUps<number>(async (ids) => {
+    reads.push([...ids]);
+    if (ids.includes(13)) throw new Error("unlucky");
+    await new Promise((resolve) => setImmediate(resolve));
+    return ids.map((id) => id * 10);
+  });
+  const flood = Array.from({ length: 5_000 }, (_, i) => lookUps.find(1, i + 100));
+  const other = lookUps.find(2, 7);
+  expect(await other).toBe(70);
+  expect([reads[0]!.length, ...reads[0]!.slice(0, 3)]).toEqual([1_000, 100, 7, 101]);
+  expect(await Promise.all(flood)).toEqual(Array.from({ length: 5_000 }, (_, i) => (i + 100) * 10));
+  expect(reads).toHaveLength(6);
+  await expect(lookUps.find(1, 13)).rejects.toThrow("unlucky");
+  expect(await lookUps.find(1, 14)).toBe(140);
+});
+
+describe("reads in turn", () => {
+  /** Jobs that end when they are told to. */
+  function jobs(reads: FairReads) {
+    const begun: string[] = [];
+    const ends = new Map<string, () => void>();
+    const run = (reader: string, name: string): Promise<void> =>
+      reads.run(reader, () => {
+        begun.push(name);
+        return new Promise<void>((resolve) => ends.set(name, resolve));
+      });
+    return { begun, ends, run };
+  }
+
+  test("nobody is on all threads, and others' turns come before a flood's", async () => {
+    const reads = new FairReads(2);
+    const { begun, ends, run } = jobs(reads);
+    const flood = Array.from({ length: 100 }, (_, i) => run("a", `a${i}`));
+    expect(begun).toEqual(["a0"]);
+    const own = run("b", "b0");
+    expect(begun).toEqual(["a0", "b0"]);
+    const waiting = [run("c", "c0"), run("b", "b1")];
+    expect(reads.queued).toBe(101);
+    const end = async (name: string, ended: Promise<void>): Promise<void> => {
+      ends.get(name)!();
+      await ended;
+      await Promise.resolve();
+    };
+    // The flood's own thread goes on with it, and what is free goes to the others in turn.
+    await end("b0", own);
+    expect(begun).toEqual(["a0", "b0", "c0"]);
+    await end("c0", waiting[0]!);
+    expect(begun).toEqual(["a0", "b0", "c0", "b1"]);
+    await end("a0", flood[0]!);
+    await end("b1", waiting[1]!);
+    expect(begun).toEqual(["a0", "b0", "c0", "b1", "a1"]);
+    const last = run("d", "d0");
+    expect(begun.at(-1)).toBe("d0");
+    await end("d0", last);
+    for (let i = 1; i < 100; i++) {
+      ends.get(`a${i}`)!();
+      await flood[i];
+      await Promise.resolve();
+    }
+    expect(reads.queued).toBe(0);
+  });
+
+  test("of one reader so many wait, and the next is 50300; a failed one makes room", async () => {
+    const reads = new FairReads(2);
+    const { ends, run } = jobs(reads);
+    const flood = Array.from({ length: 2_001 }, (_, i) => run("a", `a${i}`));
+    await expect(run("a", "late")).rejects.toMatchObject({ message: expect.stringMatching(/^too many reads/) });
+    const failing = reads.run("b", () => Promise.reject(new Error("broken")));
+    await expect(failing).rejects.toThrow("broken");
+    const other = run("c", "c0");
+    ends.get("c0")!();
+    await other;
+    for (let i = 0; i < flood.length; i++) {
+      ends.get(`a${i}`)!();
+      await flood[i];
+      await Promise.resolve();
+    }
+  });
+});
+
+test("while one user floods heavy reads, others' are answered at once", async () => {
+  const [market, heavy, light] = [world.market(), world.user(), world.user()];
+  for (let i = 0; i < 4; i++) await endedOrders(heavy, market, 500);
+  const { id } = await light.place(terms(market, 0, BUY, 10, 1));
+  await light.cancel(id);
+  const flooding = world.client(heavy.token!.split("-")[1]!, 0, 400);
+  let answered = 0;
+  const flood = Array.from({ length: 400 }, async () => {
+    const { status } = await flooding.request("GET", "/orders?status=all&client_order_id=none");
+    expect(status).toBe(200);
+    answered++;
+  });
+  // The first answer shows that the flood is there.
+  await Promise.race(flood);
+  for (let i = 0; i < 5; i++) expect(idsOf(await light.all("/orders?status=all"))).toEqual([id]);
+  expect(answered).toBeLessThan(300);
+  await Promise.all(flood);
+  await expectRefused(post(light, { ...terms(market, 0, BUY, 10, 1), price: 0 }), 400, 40000);
+});

@@ -1,0 +1,175 @@
+/**
+ * How many live orders an account may have, as clients meet it: by tier and by terms, over every way in, at one time,
+ * and over restarts. What the exchange does when its own slots run out is test/simulation/capacity.test.ts.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectEndsWell } from "../support/checks.ts";
+import type { Client, OrderJson } from "../support/client.ts";
+import {
+  alone,
+  amend,
+  BUY,
+  batch,
+  cancelAll,
+  expectRefused,
+  patch,
+  post,
+  putQuotes,
+  quote,
+  SELL,
+  terms,
+} from "../support/trading.ts";
+import { type TestMarket, World } from "../support/world.ts";
+
+interface LiveOrders {
+  readonly used: number;
+  readonly limit: number;
+}
+
+const liveOrders = async (user: Client): Promise<LiveOrders> =>
+  (await user.get<{ live_orders: LiveOrders }>("/me/limits")).live_orders;
+
+const bid = (market: TestMarket, price = 1): object => terms(market, 0, BUY, price, 1);
+const place = (market: TestMarket, price = 1): object => ({ op: "place", ...bid(market, price) });
+
+/** Refused for the number of live orders: it stays as it was. */
+async function expectFull(user: Client, ask: () => ReturnType<Client["request"]>): Promise<void> {
+  const before = await liveOrders(user);
+  await expectRefused(ask(), 422, 42204, new RegExp(`has ${before.used} of at most ${before.limit} live orders`));
+  expect(await liveOrders(user)).toEqual(before);
+}
+
+describe("on one server", () => {
+  let world: World;
+  beforeAll(async () => {
+    const few = (max_live_orders: number) => ({ terms: { max_live_orders } });
+    const named = { small: { tier: 1 }, five: few(5), ten: few(10), twenty: few(20), lone: few(1), none: { tier: 0 } };
+    world = await World.start({ users: 2, named, markets: Array(8).fill(2) });
+  });
+  afterAll(() => expectEndsWell(world));
+
+  test("500 at tier 1, 20,000 at tier 2, what the terms say beyond that; one more is 42204", async () => {
+    const [small, market] = [world.client("small"), world.market()];
+    expect(await liveOrders(world.client("none"))).toEqual({ used: 0, limit: 0 });
+    expect(await liveOrders(world.user())).toEqual({ used: 0, limit: 20_000 });
+    expect(await liveOrders(world.client("five"))).toEqual({ used: 0, limit: 5 });
+    for (let i = 0; i < 10; i++) await batch(small, Array(50).fill(place(market)));
+    expect(await liveOrders(small)).toEqual({ used: 500, limit: 500 });
+    await expectFull(small, () => post(small, bid(market)));
+    const socket = await world.socket(small);
+    expect((await socket.ask({ op: "order.place", data: bid(market) })).code).toBe(42204);
+    await socket.close();
+    expect((await batch(small, [place(market), place(market)])).map(({ code }) => code)).toEqual([42204, 42204]);
+    // Nothing that ends at once passes either: it would be one more while it is live.
+    await expectFull(small, () => post(small, { ...bid(market), time_in_force: "ioc" }));
+    await expectFull(small, () => putQuotes(small, market, [[0, BUY, 1, 1]]));
+    await cancelAll(small);
+    expect(await liveOrders(small)).toEqual({ used: 0, limit: 500 });
+  });
+
+  test("what ends frees its place: a cancel, a fill, an expiry, a rejection", async () => {
+    const [user, other, market] = [world.client("lone"), world.user(), world.market()];
+    await world.split(other, market, 5);
+    const free = async (): Promise<void> => {
+      await expect.poll(() => liveOrders(user)).toEqual({ used: 0, limit: 1 });
+    };
+    const first = await user.place(bid(market));
+    await expectFull(user, () => post(user, bid(market)));
+    await user.cancel(first.id);
+    await free();
+    await user.place(bid(market, 40));
+    await other.place(terms(market, 0, SELL, 40, 1));
+    await free();
+    await user.place({ ...bid(market), time_in_force: "gtd", expires_at: Date.now() + 500 });
+    await expectFull(user, () => post(user, bid(market)));
+    await free();
+    await user.place({ ...bid(market), time_in_force: "ioc" });
+    await free();
+    await other.place(terms(market, 0, SELL, 50, 1));
+    await user.place({ ...bid(market, 50), post_only: true });
+    await free();
+    // A repeat of a placement that stands is none more.
+    const named = { ...bid(market), client_order_id: "only" };
+    const order = await user.place(named);
+    expect(await user.place(named)).toEqual(order);
+    await cancelAll(user);
+  });
+
+  test("an amend takes no other place, and passes at the limit", async () => {
+    const [user, market] = [world.client("five"), world.market()];
+    const orders: OrderJson[] = [];
+    for (let i = 0; i < 5; i++) orders.push(await user.place(bid(market)));
+    await amend(user, orders[0]!.id, { price: 2, quantity: 3 });
+    expect((await patch(user, orders[1]!.id, { quantity: 2 })).code).toBe(0);
+    expect(await liveOrders(user)).toEqual({ used: 5, limit: 5 });
+    await expectFull(user, () => post(user, bid(market)));
+    // In a batch a placement waits for the cancel before it.
+    const [canceled, placed] = await batch(user, [{ op: "cancel", id: orders[2]!.id }, place(market)]);
+    expect([canceled!.code, placed!.code]).toEqual([0, 0]);
+    expect(await liveOrders(user)).toEqual({ used: 5, limit: 5 });
+    await cancelAll(user);
+  });
+
+  test("quotes count beside other orders; those that they replace make room for them", async () => {
+    const [user, market] = [world.client("ten"), world.market()];
+    const ladder = (count: number, from: number): [number, number, number, number][] =>
+      Array.from({ length: count }, (_, i) => [0, BUY, from + i, 1]);
+    for (let i = 0; i < 4; i++) await user.place(bid(market));
+    await expectFull(user, () => putQuotes(user, market, ladder(7, 10)));
+    await quote(user, market, ladder(6, 10));
+    await expectFull(user, () => putQuotes(user, market, ladder(7, 10)));
+    // All of them anew, in turn and at one time: never one more than ten.
+    await quote(user, market, ladder(6, 20));
+    const prices = Array.from({ length: 12 }, (_, i) => 30 + 10 * i);
+    const answers = await Promise.all(prices.map((from) => putQuotes(user, market, ladder(6, from))));
+    expect(answers.map(({ code }) => code)).toEqual(prices.map(() => 0));
+    expect(await liveOrders(user)).toEqual({ used: 10, limit: 10 });
+    expect(await user.all<OrderJson>("/orders")).toHaveLength(10);
+    await quote(user, market, ladder(2, 20));
+    expect(await liveOrders(user)).toEqual({ used: 6, limit: 10 });
+    await cancelAll(user);
+  });
+
+  test("all at once, over sockets, requests and batches: never one more than the limit", async () => {
+    const [user, market] = [world.client("twenty", 0, 20), world.market()];
+    const socket = await world.socket(user);
+    const singles = Array.from({ length: 15 }, () => post(user, bid(market)));
+    const batches = Array.from({ length: 3 }, () => batch(user, Array(5).fill(place(market))));
+    const operations = Array.from({ length: 10 }, () => socket.ask({ op: "order.place", data: bid(market) }));
+    const codes = [...(await Promise.all(singles)), ...(await Promise.all(batches)).flat()].map(({ code }) => code);
+    for (const { code } of await Promise.all(operations)) codes.push(code);
+    expect(codes.filter((code) => code === 0)).toHaveLength(20);
+    expect(codes.filter((code) => code === 42204)).toHaveLength(20);
+    expect(await liveOrders(user)).toEqual({ used: 20, limit: 20 });
+    // Cancels and placements that race: each placement that passes has found a free place.
+    const live = await user.all<OrderJson>("/orders");
+    await Promise.all([...live.map(({ id }) => user.cancel(id)), ...live.map(() => post(user, bid(market)))]);
+    const { used } = await liveOrders(user);
+    expect(used).toBe((await user.all("/orders")).length);
+    await socket.close();
+    await cancelAll(user);
+    expect(await liveOrders(user)).toEqual({ used: 0, limit: 20 });
+  });
+});
+
+test("counts are the same after SIGTERM and kill -9", async () => {
+  const named = { five: { terms: { max_live_orders: 5 } } };
+  await alone({ users: 0, named, markets: [2] }, async (world) => {
+    const market = world.market();
+    const first = world.client("five");
+    for (let i = 0; i < 3; i++) await first.place(bid(market));
+    await quote(first, market, [[0, BUY, 7, 1]]);
+    for (const end of ["stop", "kill"] as const) {
+      await world.server[end]();
+      world.server = await world.server.restart();
+      const user = world.client("five");
+      expect(await liveOrders(user)).toEqual({ used: 4, limit: 5 });
+      const { id } = await user.place(bid(market));
+      await expectFull(user, () => post(user, bid(market)));
+      await expectFull(user, () => putQuotes(user, market, [[0, BUY, 7, 1], [0, BUY, 8, 1]])); // biome-ignore format: short
+      await quote(user, market, [[0, BUY, 9, 1]]);
+      await user.cancel(id);
+      expect(await liveOrders(user)).toEqual({ used: 4, limit: 5 });
+    }
+  });
+});

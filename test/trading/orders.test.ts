@@ -1,0 +1,872 @@
+/**
+ * Orders over REST as the contract describes them: what a placement answers and becomes, the rules between its fields,
+ * the three kinds of match to the last micro-USDC, cancels, lists, self-trade prevention and KYC limits.
+ * One server for all; each test takes users and markets of its own.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import type {
+  Answer,
+  Client,
+  FillJson,
+  MarketJson,
+  OrderJson,
+  OwnFillJson,
+  TradeJson,
+  TransactionJson,
+} from "../support/client.ts";
+import { feeOn, notional, rebateOn } from "../support/reference.ts";
+import type { Socket } from "../support/socket.ts";
+import { alone } from "../support/trading.ts";
+import { type TestMarket, USDC, World } from "../support/world.ts";
+
+const BUY = 1;
+const SELL = 2;
+const DAY_MS = 86_400_000;
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start({
+    users: 120,
+    named: {
+      tier0: { tier: 0 },
+      tier1: { tier: 1, deposit: 1_000 * USDC },
+      "tier1-b": { tier: 1, deposit: 1_000 * USDC },
+      "tier1-c": { tier: 1, deposit: 1_000 * USDC },
+      poor: { deposit: 3 * USDC },
+      splitter: { deposit: 1_000 * USDC },
+      rich: { deposit: 100_000 * USDC },
+      writer: { scopes: [["orders:write"], ["portfolio:read"], ["markets:read"], []] },
+    },
+    markets: [...Array<number>(60).fill(2), ...Array<number>(12).fill(3), 5, 32],
+  });
+});
+afterAll(async () => {
+  await expectBalanced(world.anonymous());
+  await world.stop();
+  expectSoundDatabase(world.server.dataDir);
+});
+
+/** A placement with the usual fields; the rest as given. */
+function terms(market: TestMarket, outcome: number, side: number, price: number, quantity: number, more = {}): object {
+  return { market_id: market.id, outcome_id: market.outcomes[outcome], side, price, quantity, ...more };
+}
+
+/** The order once it has reached a state that fits. */
+async function settled(socket: Socket, id: number, status: string): Promise<OrderJson> {
+  const frame = await socket.frame<OrderJson>("order.updated", (order) => order.id === id && order.status === status);
+  return frame.data;
+}
+
+async function expectRefused(answer: Promise<Answer>, status: number, code: number, message?: RegExp): Promise<Answer> {
+  const given = await answer;
+  expect([given.status, given.code, given.msg]).toEqual([status, code, expect.stringMatching(message ?? /./)]);
+  return given;
+}
+
+const post = (client: Client, body: unknown): Promise<Answer> => client.request("POST", "/orders", { body });
+
+describe("placement", () => {
+  test("202 shows the order field by field, queued and without trades, and the defaults", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const before = Date.now();
+    const order = await user.place(terms(market, 0, BUY, 4_200, 10));
+    expect(order).toEqual({
+      id: expect.any(Number),
+      client_order_id: null,
+      market_id: market.id,
+      outcome_id: market.outcomes[0],
+      side: BUY,
+      price: 4_200,
+      quantity: 10,
+      remaining: 10,
+      filled: 0,
+      type: "limit",
+      time_in_force: "gtc",
+      post_only: false,
+      self_trade_prevention: "cancel_taker",
+      expires_at: null,
+      status: "queued",
+      reason: null,
+      builder_code: null,
+      created_at: expect.any(Number),
+      updated_at: order.created_at,
+      trades: [],
+    });
+    expect(order.created_at).toBeGreaterThanOrEqual(before);
+    expect(order.created_at).toBeLessThanOrEqual(Date.now());
+    expect(await user.order(order.id)).toEqual({ ...order, status: "open" });
+  });
+
+  test("202 shows every optional field as it was given", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const more = {
+      type: "limit",
+      time_in_force: "gtd",
+      expires_at: Date.now() + DAY_MS,
+      post_only: true,
+      client_order_id: "a.B_9:-",
+      self_trade_prevention: "decrement",
+    };
+    const order = await user.place(terms(market, 1, BUY, 1, 1, { ...more, valid_until: Date.now() + DAY_MS }));
+    expect(order).toMatchObject({ ...more, status: "queued", trades: [] });
+    expect(await user.order(order.id)).toEqual({ ...order, status: "open" });
+  });
+
+  test("202 says queued and no trades also where the match is known", async () => {
+    const [market, maker, taker] = [world.market(), world.user(), world.user()];
+    await world.split(maker, market, 5);
+    await maker.place(terms(market, 0, SELL, 6_000, 5));
+    const order = await taker.place(terms(market, 0, BUY, 6_000, 5));
+    expect(order).toMatchObject({ status: "queued", remaining: 5, filled: 0, trades: [] });
+    expect(await taker.order(order.id)).toMatchObject({ status: "filled", remaining: 0, filled: 5, reason: null });
+  });
+
+  test("null stands for an optional field that is absent", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const nulls = { client_order_id: null, expires_at: null, valid_until: null };
+    expect(await user.place(terms(market, 0, BUY, 5_000, 1, nulls))).toMatchObject({ status: "queued" });
+    expect(await user.place({ ...terms(market, 0, BUY, 1, 1), type: "market", price: null })).toMatchObject({
+      type: "market",
+      price: null,
+      time_in_force: "ioc",
+    });
+  });
+
+  test("a market order without a bound has no price: not in its answer, in lists, over the socket, or after a restart", async () => {
+    await alone({ users: 2, markets: [2] }, async (own) => {
+      const [market, other, user] = [own.market(), own.user(), own.user()];
+      await own.split(other, market, 9);
+      await other.place(terms(market, 0, SELL, 6_000, 3));
+      const socket = await own.socket(user);
+      const open = { ...terms(market, 0, BUY, 1, 2), type: "market", price: undefined };
+      const shown = new Map<number, [price: number | null, status: string]>();
+      for (const [more, price, status] of [
+        [{ client_order_id: "filled" }, null, "filled"],
+        [{ price: 9_999 }, 9_999, "canceled"],
+        [{}, null, "canceled"],
+        [{ side: SELL }, null, "canceled"],
+        [{ quantity: 7, time_in_force: "fok" }, null, "canceled"],
+      ] as const) {
+        const order = await user.place({ ...open, ...more });
+        expect(order).toMatchObject({ type: "market", price, status: "queued" });
+        shown.set(order.id, [price, status]);
+      }
+      await socket.settled();
+      const told = socket.of<OrderJson>("order.updated");
+      const expectShown = (orders: readonly OrderJson[]): void => {
+        expect(new Map(orders.map(({ id, price, status }) => [id, [price, status]]))).toEqual(shown);
+      };
+      expectShown(told.map(({ data }) => data));
+      let client = user;
+      for (const end of ["none", "kill", "stop"] as const) {
+        if (end !== "none") {
+          await own.server[end]();
+          own.server = await own.server.restart();
+          client = own.client("user1");
+        }
+        expectShown(await client.all<OrderJson>("/orders?status=all"));
+        expectShown(await Promise.all([...shown.keys()].map((id) => client.order(id))));
+        const repeat = await client.place({ ...open, client_order_id: "filled" });
+        expect(repeat).toMatchObject({ price: null, status: "queued" });
+        const again = await own.socket(client);
+        await again.ask({ op: "resume", sequence: 0 });
+        await again.until(() => (again.of("balance.updated").length > 0 ? true : undefined), "the end of the replay");
+        expect(again.of<OrderJson>("order.updated").map(({ data }) => data)).toEqual(told.map(({ data }) => data));
+        await again.close();
+      }
+    });
+  });
+
+  test("a market order's bound is 9999 to buy and 1 to sell unless it has a price", async () => {
+    const [market, user] = [world.market(), world.user()];
+    await world.split(user, market, 3);
+    const { price: _, ...open } = { ...terms(market, 0, BUY, 1, 1), type: "market" } as Record<string, unknown>;
+    expect(await user.place(open)).toMatchObject({ price: null, time_in_force: "ioc" });
+    expect(await user.place({ ...open, side: SELL })).toMatchObject({ price: null, time_in_force: "ioc" });
+    expect(await user.place({ ...open, price: 77 })).toMatchObject({ price: 77, time_in_force: "ioc" });
+    expect(await user.place({ ...open, time_in_force: "fok" })).toMatchObject({ time_in_force: "fok" });
+  });
+
+  test("the rules between fields are refused with 40000 that names the field", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const soon = Date.now() + DAY_MS;
+    const wrong: [object, RegExp][] = [
+      [{ price: undefined }, /price/],
+      [{ price: null }, /price/],
+      [{ type: "market", time_in_force: "gtc" }, /time_in_force/],
+      [{ type: "market", time_in_force: "gtd", expires_at: soon }, /time_in_force/],
+      [{ time_in_force: "gtd" }, /expires_at/],
+      [{ time_in_force: "gtd", expires_at: 1 }, /expires_at/],
+      [{ expires_at: soon }, /expires_at/],
+      [{ time_in_force: "ioc", expires_at: soon }, /expires_at/],
+      [{ type: "market", post_only: true }, /post_only/],
+      [{ time_in_force: "ioc", post_only: true }, /post_only/],
+      [{ time_in_force: "fok", post_only: true }, /post_only/],
+      [{ outcome_id: world.markets.at(-1)!.outcomes[0] }, /outcome_id/],
+    ];
+    for (const [more, message] of wrong) {
+      await expectRefused(post(user, terms(market, 0, BUY, 5_000, 1, more)), 400, 40000, message);
+    }
+    await expectRefused(post(user, terms({ ...market, id: 999_999 }, 0, BUY, 5_000, 1)), 404, 4040);
+    expect(await user.all("/orders?status=all")).toEqual([]);
+    expect(await user.balance()).toMatchObject({ held: 0 });
+  });
+
+  test("valid_until in the past is rejected as too_late, at 0 too, and its hold returns", async () => {
+    const [market, user] = [world.market(), world.user()];
+    for (const validUntil of [Date.now() - 1_000, 1, 0]) {
+      const { id } = await user.place(terms(market, 0, BUY, 5_000, 1, { valid_until: validUntil }));
+      expect(await user.order(id)).toMatchObject({ status: "rejected", reason: "too_late", filled: 0 });
+    }
+    expect(await user.balance()).toMatchObject({ held: 0 });
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 1, { valid_until: Date.now() + 60_000 }));
+    expect(await user.order(id)).toMatchObject({ status: "open" });
+  });
+});
+
+describe("client_order_id", () => {
+  test("the same placement again answers the order as first answered and places nothing", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "retry-1" });
+    const first = await user.place(body);
+    expect(await user.place(body)).toEqual(first);
+    expect(await user.all("/orders?status=all")).toHaveLength(1);
+    expect(await user.balance()).toMatchObject({ held: notional(5_000, 4) });
+  });
+
+  test("another placement under the same id is a conflict; another user may use it", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "mine" });
+    await user.place(body);
+    for (const change of [
+      { price: 5_001 },
+      { quantity: 5 },
+      { outcome_id: market.outcomes[1] },
+      { side: SELL },
+      { post_only: true },
+      { self_trade_prevention: "cancel_both" },
+      { time_in_force: "ioc" },
+    ]) {
+      await expectRefused(post(user, { ...body, ...change }), 409, 40900, /client_order_id/);
+    }
+    expect(await world.user().place(body)).toMatchObject({ client_order_id: "mine" });
+  });
+
+  test("sent on two connections at once it is one order, and both are answered the same", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const again = world.client(user.token!.split("-")[1]!);
+    const body = terms(market, 0, BUY, 5_000, 4, { client_order_id: "twice" });
+    const [a, b] = await Promise.all([user.place(body), again.place(body)]);
+    expect(a).toEqual(b);
+    expect(await user.all("/orders")).toHaveLength(1);
+  });
+});
+
+describe("money", () => {
+  test("a buy holds its notional, a sell its shares; a cancel frees both", async () => {
+    const [market, user] = [world.market(), world.user()];
+    await world.split(user, market, 10);
+    const total = 10_000 * USDC - 10 * USDC;
+    expect(await user.balance()).toEqual({ available: total, held: 0, total });
+    const buy = await user.place(terms(market, 0, BUY, 3_333, 7));
+    const sell = await user.place(terms(market, 1, SELL, 9_000, 4));
+    const held = notional(3_333, 7);
+    expect(await user.balance()).toEqual({ available: total - held, held, total });
+    expect(await user.position(market.outcomes[1]!)).toMatchObject({ quantity: 10, held: 4 });
+    await user.cancel(buy.id);
+    await user.cancel(sell.id);
+    expect(await user.balance()).toEqual({ available: total, held: 0, total });
+    expect(await user.position(market.outcomes[1]!)).toMatchObject({ quantity: 10, held: 0 });
+  });
+
+  test("a direct match: the maker's price, the seller's fee rounded up, the maker's PAT rebate rounded down", async () => {
+    const [market, seller, buyer] = [world.market(), world.user(), world.user()];
+    const houseBefore = (await seller.solvency()).house;
+    await world.split(seller, market, 10);
+    await seller.place(terms(market, 0, SELL, 4_321, 7));
+    const order = await buyer.place(terms(market, 0, BUY, 5_000, 7));
+    const n = notional(4_321, 7);
+    const [fee, rebate] = [feeOn(n), rebateOn(n, true)];
+    expect([n, fee, rebate]).toEqual([3_024_700, 45_371, 3_024]);
+    expect(await buyer.balance()).toEqual({ available: 10_000 * USDC - n, held: 0, total: 10_000 * USDC - n });
+    expect(await seller.balance()).toMatchObject({ held: 0, total: 9_990 * USDC + n - fee + rebate });
+    expect((await seller.solvency()).house - houseBefore).toBe(fee - rebate);
+    const [fill] = (await buyer.order(order.id)).trades;
+    expect(fill).toMatchObject({ price: 4_321, quantity: 7, role: "taker", match_type: "direct", fee: 0, rebate: 0 });
+    const [sold] = await seller.all<OwnFillJson>("/me/fills");
+    expect(sold).toMatchObject({ price: 4_321, role: "maker", side: SELL, fee, rebate, match_id: fill!.match_id });
+    expect(await buyer.position(market.outcomes[0]!)).toMatchObject({ quantity: 7, cost: n, average_price: 4_321 });
+    expect(await seller.position(market.outcomes[0]!)).toMatchObject({ quantity: 3, held: 0 });
+    expect(await buyer.all<TradeJson>(`/markets/${market.id}/trades`)).toEqual([
+      {
+        id: fill!.match_id,
+        market_id: market.id,
+        outcome_id: market.outcomes[0],
+        side: BUY,
+        price: 4_321,
+        quantity: 7,
+        match_type: "direct",
+        created_at: fill!.created_at,
+      },
+    ]);
+  });
+
+  test("a resting buy earns the rebate; its taker pays the fee, and what a better fill leaves returns at once", async () => {
+    const [market, buyer, seller] = [world.market(), world.user(), world.user()];
+    await world.split(seller, market, 5);
+    await buyer.place(terms(market, 0, BUY, 6_501, 3));
+    await seller.place(terms(market, 0, SELL, 1, 3));
+    const n = notional(6_501, 3);
+    expect(await buyer.balance()).toMatchObject({ held: 0, total: 10_000 * USDC - n + rebateOn(n, true) });
+    expect(await seller.balance()).toMatchObject({ held: 0, total: 9_995 * USDC + n - feeOn(n) });
+    // Price improvement: asks 2000 more than it pays.
+    await world.split(buyer, market, 1);
+    await buyer.place(terms(market, 1, SELL, 3_000, 1));
+    const taken = await seller.place(terms(market, 1, BUY, 5_000, 2));
+    expect(await seller.order(taken.id)).toMatchObject({ status: "partially_filled", filled: 1, remaining: 1 });
+    expect(await seller.balance()).toMatchObject({ held: notional(5_000, 1) });
+  });
+
+  test("a mint: resting buys at their own prices, the taker at the rest, collateral of 1 USDC a set", async () => {
+    const market = world.market(3);
+    const users = [world.user(), world.user(), world.user()];
+    const before = await users[0]!.solvency();
+    await users[0]!.place(terms(market, 0, BUY, 2_500, 5));
+    await users[1]!.place(terms(market, 1, BUY, 3_003, 8));
+    const taker = await users[2]!.place(terms(market, 2, BUY, 5_000, 6));
+    const prices = [2_500, 3_003, 10_000 - 2_500 - 3_003];
+    const after = await users[0]!.solvency();
+    for (const [i, user] of users.entries()) {
+      const n = notional(prices[i]!, 5);
+      // Nobody sells, so there is no fee that could pay a rebate.
+      expect(await user.balance()).toMatchObject({ total: 10_000 * USDC - n });
+      const [fill] = await user.all<OwnFillJson>(`/me/fills?market_id=${market.id}`);
+      expect(fill).toMatchObject({ role: i === 2 ? "taker" : "maker", match_type: "mint", fee: 0, rebate: 0 });
+      expect(await user.position(market.outcomes[i]!)).toMatchObject({ quantity: 5, cost: n });
+    }
+    expect(after.collateral - before.collateral).toBe(5 * USDC);
+    expect(after.house).toBe(before.house);
+    const order = await users[2]!.order(taker.id);
+    expect(order).toMatchObject({ status: "partially_filled", filled: 5, remaining: 1 });
+    expect(order.trades).toMatchObject([{ price: 4_497, quantity: 5, role: "taker", match_type: "mint", fee: 0 }]);
+    expect(await users[2]!.balance()).toMatchObject({ held: notional(5_000, 1) });
+    expect(await users[0]!.get<MarketJson>(`/markets/${market.id}`)).toMatchObject({ open_interest: 5, volume: 5 });
+  });
+
+  test("a mint beyond 10000 costs the taker 1 and leaves what is over to the house", async () => {
+    const market = world.market(3);
+    const users = [world.user(), world.user(), world.user()];
+    const before = await users[0]!.solvency();
+    await users[0]!.place(terms(market, 0, BUY, 6_000, 2));
+    await users[1]!.place(terms(market, 1, BUY, 5_000, 2));
+    await users[2]!.place(terms(market, 2, BUY, 10, 2));
+    const after = await users[0]!.solvency();
+    expect(await users[2]!.balance()).toMatchObject({ held: 0, total: 10_000 * USDC - notional(1, 2) });
+    expect(after.house - before.house).toBe(notional(11_001 - 10_000, 2));
+    expect(after.collateral - before.collateral).toBe(2 * USDC);
+  });
+
+  test("a merge: each seller pays its own fee, resting ones at their prices, and the set is dissolved", async () => {
+    const market = world.market(3);
+    const users = [world.user(), world.user(), world.user()];
+    for (const user of users) await world.split(user, market, 4);
+    const before = await users[0]!.solvency();
+    await users[0]!.place(terms(market, 0, SELL, 1_111, 4));
+    await users[1]!.place(terms(market, 1, SELL, 2_222, 4));
+    const taker = await users[2]!.place(terms(market, 2, SELL, 100, 3));
+    const after = await users[0]!.solvency();
+    let house = 0;
+    for (const [i, user] of users.entries()) {
+      const n = notional([1_111, 2_222, 6_667][i]!, 3);
+      const rebate = i === 2 ? 0 : rebateOn(n, true);
+      house += feeOn(n) - rebate;
+      expect(await user.balance()).toMatchObject({ total: 9_996 * USDC + n - feeOn(n) + rebate });
+      expect(await user.position(market.outcomes[i]!)).toMatchObject({ quantity: 1 });
+    }
+    expect(after.house - before.house).toBe(house);
+    expect(before.collateral - after.collateral).toBe(3 * USDC);
+    expect((await users[2]!.order(taker.id)).trades).toMatchObject([{ price: 6_667, match_type: "merge" }]);
+  });
+
+  test("the better price is taken first, direct before implied at the same one", async () => {
+    const [market, maker, minter, taker] = [world.market(), world.user(), world.user(), world.user()];
+    await world.split(maker, market, 10);
+    await maker.place(terms(market, 0, SELL, 6_000, 1));
+    await maker.place(terms(market, 0, SELL, 6_500, 1));
+    await minter.place(terms(market, 1, BUY, 3_700, 1));
+    await minter.place(terms(market, 1, BUY, 3_500, 1));
+    const { id } = await taker.place(terms(market, 0, BUY, 6_500, 4));
+    const trades = (await taker.order(id)).trades.map(({ price, match_type }) => [price, match_type]);
+    expect(trades).toEqual([
+      [6_000, "direct"],
+      [6_300, "mint"],
+      [6_500, "direct"],
+      [6_500, "mint"],
+    ]);
+  });
+
+  test("the smallest orders and prices: one share at 1 and at 9999", async () => {
+    const [market, seller, buyer] = [world.market(), world.user(), world.user()];
+    await world.split(seller, market, 2);
+    await seller.place(terms(market, 0, SELL, 1, 1));
+    await buyer.place(terms(market, 0, BUY, 1, 1));
+    expect(await seller.balance()).toMatchObject({ total: 9_998 * USDC + 100 - 2 });
+    await seller.place(terms(market, 0, SELL, 9_999, 1));
+    await buyer.place(terms(market, 0, BUY, 9_999, 1));
+    const n = 999_900;
+    expect(await seller.balance()).toMatchObject({ total: 9_998 * USDC + 98 + n - 14_999 + 999 });
+    expect(await buyer.balance()).toMatchObject({ total: 10_000 * USDC - 100 - n });
+  });
+
+  test("a market of 32 outcomes mints one set from 32 buyers", async () => {
+    const market = world.market(32);
+    const user = world.client("rich");
+    const other = world.user();
+    for (let i = 0; i < 31; i++) await user.place(terms(market, i, BUY, 300, 1));
+    const { id } = await other.place(terms(market, 31, BUY, 700, 1));
+    expect(await other.order(id)).toMatchObject({ status: "filled", trades: [{ price: 700, match_type: "mint" }] });
+    expect(await user.get<MarketJson>(`/markets/${market.id}`)).toMatchObject({ open_interest: 1 });
+    await user.all("/me/fills", 7).then((fills) => expect(fills).toHaveLength(31));
+  });
+
+  test("split and merge move complete sets and refuse what isn't there", async () => {
+    const [market, user] = [world.market(3), world.client("splitter")];
+    const sets = (name: string, quantity: number): Promise<Answer> =>
+      user.request("POST", `/wallet/${name}`, { body: { market_id: market.id, quantity } });
+    expect(await sets("split", 7)).toMatchObject({ status: 200, data: { market_id: market.id, quantity: 7 } });
+    expect(await user.balance()).toMatchObject({ total: 993 * USDC, held: 0 });
+    await expectRefused(sets("split", 994), 422, 42201);
+    await expectRefused(sets("merge", 8), 422, 42202);
+    await user.place(terms(market, 2, SELL, 9_999, 5));
+    await expectRefused(sets("merge", 3), 422, 42202);
+    expect(await sets("merge", 2)).toMatchObject({ status: 200 });
+    expect(await user.balance()).toMatchObject({ total: 995 * USDC, held: 0 });
+    expect(await user.get<MarketJson>(`/markets/${market.id}`)).toMatchObject({ open_interest: 5 });
+    const rows = await user.all<{ type: string; amount: number; balance_after: number }>("/wallet/transactions");
+    expect(rows.map(({ type, amount, balance_after }) => [type, amount, balance_after])).toEqual([
+      ["merge", 2 * USDC, 995 * USDC],
+      ["split", -7 * USDC, 993 * USDC],
+      ["deposit", 1_000 * USDC, 1_000 * USDC],
+    ]);
+  });
+});
+
+describe("insufficient funds", () => {
+  test("a buy beyond what is available is 42201 and holds nothing, to the last micro-USDC", async () => {
+    const [market, user] = [world.market(), world.client("poor")];
+    await expectRefused(post(user, terms(market, 0, BUY, 6_001, 5)), 422, 42201, /3000500.*3000000/);
+    const { id } = await user.place(terms(market, 0, BUY, 6_000, 5));
+    expect(await user.balance()).toEqual({ available: 0, held: 3 * USDC, total: 3 * USDC });
+    await expectRefused(post(user, terms(market, 0, BUY, 1, 1)), 422, 42201);
+    await expectRefused(post(user, { ...terms(market, 1, BUY, 1, 1), type: "market", price: undefined }), 422, 42201);
+    await user.cancel(id);
+    expect(await user.balance()).toMatchObject({ available: 3 * USDC, held: 0 });
+  });
+
+  test("a sale of shares that aren't held free is 42202", async () => {
+    const [market, user] = [world.market(), world.user()];
+    await expectRefused(post(user, terms(market, 0, SELL, 5_000, 1)), 422, 42202);
+    await world.split(user, market, 3);
+    await user.place(terms(market, 0, SELL, 9_000, 2));
+    await expectRefused(post(user, terms(market, 0, SELL, 9_000, 2)), 422, 42202, /2.*1/);
+    await user.place(terms(market, 0, SELL, 9_000, 1));
+    await user.place(terms(market, 1, SELL, 9_000, 3));
+  });
+});
+
+describe("cancel", () => {
+  test("202 with the order as it stood, then it is canceled by its user", async () => {
+    const [market, user, other] = [world.market(), world.user(), world.user()];
+    await world.split(other, market, 3);
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 10));
+    await other.place(terms(market, 0, SELL, 5_000, 3));
+    expect(await user.cancel(id)).toMatchObject({
+      id,
+      status: "partially_filled",
+      filled: 3,
+      remaining: 7,
+      reason: null,
+    });
+    expect(await user.order(id)).toMatchObject({ status: "canceled", reason: "user", filled: 3, remaining: 7 });
+    expect(await user.balance()).toMatchObject({ held: 0 });
+  });
+
+  test("a finished order is 40900, an unknown one 4040, another user's 4040 and untouched", async () => {
+    const [market, user, other] = [world.market(), world.user(), world.user()];
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 1));
+    await expectRefused(other.request("DELETE", `/orders/${id}`), 404, 4040);
+    await expectRefused(other.request("GET", `/orders/${id}`), 404, 4040);
+    await expectRefused(user.request("DELETE", "/orders/999999999"), 404, 4040);
+    expect(await user.order(id)).toMatchObject({ status: "open" });
+    await user.cancel(id);
+    await expectRefused(user.request("DELETE", `/orders/${id}`), 409, 40900);
+    await expectRefused(other.request("DELETE", `/orders/${id}`), 404, 4040);
+    await world.split(user, market, 1);
+    await other.place(terms(market, 1, BUY, 5_000, 1));
+    const sold = await user.place(terms(market, 1, SELL, 5_000, 1));
+    await expectRefused(user.request("DELETE", `/orders/${sold.id}`), 409, 40900);
+  });
+
+  test("of two cancels at once one wins", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const again = world.client(user.token!.split("-")[1]!);
+    for (let i = 0; i < 5; i++) {
+      const { id } = await user.place(terms(market, 0, BUY, 5_000, 1));
+      const path = `/orders/${id}`;
+      const answers = await Promise.all([user.request("DELETE", path), again.request("DELETE", path)]);
+      expect(answers.map(({ status }) => status).sort()).toEqual([202, 409]);
+    }
+    expect(await user.balance()).toMatchObject({ held: 0 });
+  });
+});
+
+describe("lists", () => {
+  test("GET /orders shows active orders, newest first, by filter and cursor; status=all the finished too", async () => {
+    const [market, other, user] = [world.market(), world.market(), world.user()];
+    await world.split(user, market, 5);
+    const placed: OrderJson[] = [];
+    for (let i = 0; i < 7; i++) {
+      placed.push(await user.place(terms(market, i % 2, BUY, 1_000 + i, 1, { client_order_id: `list-${i}` })));
+    }
+    placed.push(await user.place(terms(other, 0, BUY, 1_000, 1)));
+    placed.push(await user.place(terms(market, 1, SELL, 9_000, 1)));
+    await user.cancel(placed[2]!.id);
+    await user.cancel(placed[5]!.id);
+    const ids = (orders: OrderJson[]): number[] => orders.map(({ id }) => id);
+    const expected = placed.toReversed();
+    const active = expected.filter((order) => order !== placed[2] && order !== placed[5]);
+    const listed = await user.all<OrderJson>("/orders");
+    expect(listed).toEqual(active.map((order) => ({ ...order, status: "open" })));
+    for (const limit of [1, 2, 3, 7]) expect(ids(await user.all("/orders", limit))).toEqual(ids(active));
+    expect(ids(await user.all("/orders?status=active"))).toEqual(ids(active));
+    for (const limit of [1, 4, 200]) expect(ids(await user.all("/orders?status=all", limit))).toEqual(ids(expected));
+    const filters: [string, (order: OrderJson) => boolean][] = [
+      [`market_id=${other.id}`, (order) => order.market_id === other.id],
+      [`outcome_id=${market.outcomes[1]}`, (order) => order.outcome_id === market.outcomes[1]],
+      ["side=2", (order) => order.side === SELL],
+      [`side=1&market_id=${market.id}`, (order) => order.side === BUY && order.market_id === market.id],
+      ["client_order_id=list-4", (order) => order.client_order_id === "list-4"],
+      ["client_order_id=list-2", (order) => order.client_order_id === "list-2"],
+      ["client_order_id=none", () => false],
+      ["market_id=999999", () => false],
+    ];
+    for (const [query, fits] of filters) {
+      expect(ids(await user.all(`/orders?${query}`, 2)), query).toEqual(ids(active.filter(fits)));
+      expect(ids(await user.all(`/orders?status=all&${query}`, 2)), query).toEqual(ids(expected.filter(fits)));
+    }
+    expect(await world.user().all("/orders?status=all")).toEqual([]);
+  });
+
+  test("GET /orders/:id shows an order's trades, /me/fills lists them with filters and cursor", async () => {
+    const [market, other, maker, taker] = [world.market(), world.market(), world.user(), world.user()];
+    for (const place of [market, other]) await world.split(maker, place, 10);
+    const sells = [];
+    for (const price of [5_000, 5_100, 5_200]) sells.push(await maker.place(terms(market, 0, SELL, price, 2)));
+    const buy = await taker.place(terms(market, 0, BUY, 5_150, 5));
+    await maker.place(terms(other, 1, SELL, 100, 1));
+    const otherBuy = await taker.place(terms(other, 1, BUY, 100, 1));
+    const order = await taker.order(buy.id);
+    expect(order.trades.map(({ price, quantity, role }) => [price, quantity, role])).toEqual([
+      [5_000, 2, "taker"],
+      [5_100, 2, "taker"],
+    ]);
+    const fills = await taker.all<OwnFillJson>("/me/fills");
+    expect(fills.map((fill) => [fill.order_id, fill.price])).toEqual([
+      [otherBuy.id, 100],
+      [buy.id, 5_100],
+      [buy.id, 5_000],
+    ]);
+    const own = {
+      builder_code: null,
+      order_id: buy.id,
+      market_id: market.id,
+      outcome_id: market.outcomes[0],
+      side: BUY,
+    };
+    expect(fills.slice(1)).toEqual(order.trades.toReversed().map((fill: FillJson) => ({ ...fill, ...own })));
+    for (const limit of [1, 2]) expect(await taker.all("/me/fills", limit)).toEqual(fills);
+    expect(await taker.all(`/me/fills?market_id=${market.id}`, 1)).toEqual(fills.slice(1));
+    expect(await taker.all(`/me/fills?order_id=${otherBuy.id}`, 1)).toEqual(fills.slice(0, 1));
+    expect(await taker.all(`/me/fills?order_id=${sells[0]!.id}`)).toEqual([]);
+    const [trade] = (await maker.order(sells[0]!.id)).trades;
+    expect(trade).toMatchObject({ match_id: order.trades[0]!.match_id, role: "maker", quantity: 2 });
+    expect(trade!.id).not.toBe(order.trades[0]!.id);
+  });
+
+  test("transactions split a fill into price, fee and rebate, and each balance follows from the one before", async () => {
+    const [market, maker, taker] = [world.market(), world.user(), world.user()];
+    await world.split(maker, market, 20);
+    // The first fills are too small to earn a rebate, so a page of rebates has to look past them.
+    await maker.place(terms(market, 0, SELL, 5_000, 3));
+    await taker.place(terms(market, 0, BUY, 5_000, 3));
+    for (let i = 0; i < 4; i++) {
+      await maker.place(terms(market, 0, SELL, 1, 1));
+      await taker.place(terms(market, 0, BUY, 1, 1));
+    }
+    const rows = await maker.all<TransactionJson>("/wallet/transactions", 3);
+    expect(rows.map(({ type }) => type)).toEqual([
+      ...Array.from({ length: 4 }, () => ["fee", "trade"]).flat(),
+      ...["rebate", "fee", "trade", "split", "deposit"],
+    ]);
+    let after = 0;
+    for (const row of rows.toReversed()) {
+      after += row.amount;
+      expect(row.balance_after).toBe(after);
+    }
+    expect(await maker.balance()).toMatchObject({ total: after });
+    const [first, last] = [rows.at(-1)!.created_at, rows[0]!.created_at];
+    const within = (from: number, to: number): Promise<unknown[]> =>
+      maker.all(`/wallet/transactions?from=${from}&to=${to}`, 2);
+    expect(await within(first, last)).toEqual(rows);
+    expect(await within(last + 1, last + 2)).toEqual([]);
+    const middle = rows[6]!.created_at;
+    expect(await within(middle, middle)).toEqual(rows.filter((row) => row.created_at === middle));
+    for (const type of ["trade", "fee", "rebate", "split", "deposit", "merge"]) {
+      const wanted = rows.filter((row) => row.type === type);
+      for (const limit of [1, 2, 200]) {
+        expect(await maker.all(`/wallet/transactions?type=${type}`, limit), `${type} by ${limit}`).toEqual(wanted);
+      }
+    }
+  });
+});
+
+describe("time in force", () => {
+  let socket: Socket;
+  let user: Client;
+  let other: Client;
+  beforeAll(async () => {
+    user = world.user();
+    other = world.user();
+    socket = await world.socket(user);
+  });
+
+  test("gtd expires by itself and frees its hold", async () => {
+    const market = world.market();
+    const expires = Date.now() + 800;
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 3, { time_in_force: "gtd", expires_at: expires }));
+    const order = await settled(socket, id, "expired");
+    expect(order).toMatchObject({ reason: "expired", remaining: 3, filled: 0, expires_at: expires });
+    expect(order.updated_at).toBeGreaterThanOrEqual(expires);
+    expect(await user.order(id)).toEqual(order);
+    expect(await user.book(market.id, market.outcomes[0]!)).toMatchObject({ bids: [] });
+    expect(await user.balance()).toMatchObject({ held: 0 });
+    await expectRefused(user.request("DELETE", `/orders/${id}`), 409, 40900);
+  });
+
+  test("ioc fills what it can and cancels the rest", async () => {
+    const market = world.market();
+    await world.split(other, market, 3);
+    await other.place(terms(market, 0, SELL, 5_000, 3));
+    const { id } = await user.place(terms(market, 0, BUY, 5_500, 5, { time_in_force: "ioc" }));
+    const filled = await settled(socket, id, "partially_filled");
+    expect(filled.trades).toMatchObject([{ price: 5_000, quantity: 3 }]);
+    const ended = await settled(socket, id, "canceled");
+    expect(ended).toMatchObject({ reason: "ioc_remainder", filled: 3, remaining: 2, trades: [] });
+    const nothing = await user.place(terms(market, 0, BUY, 5_500, 5, { time_in_force: "ioc" }));
+    expect(await settled(socket, nothing.id, "canceled")).toMatchObject({ reason: "ioc_remainder", filled: 0 });
+  });
+
+  test("fok fills whole or not at all, counting all kinds of match", async () => {
+    const market = world.market();
+    await world.split(other, market, 3);
+    await other.place(terms(market, 0, SELL, 5_000, 3));
+    await other.place(terms(market, 1, BUY, 4_900, 2));
+    const fok = { time_in_force: "fok" };
+    const tooMany = await user.place(terms(market, 0, BUY, 5_100, 6, fok));
+    expect(await settled(socket, tooMany.id, "canceled")).toMatchObject({ reason: "fok_unfillable", filled: 0 });
+    const tooCheap = await user.place(terms(market, 0, BUY, 5_099, 4, fok));
+    expect(await settled(socket, tooCheap.id, "canceled")).toMatchObject({ reason: "fok_unfillable", filled: 0 });
+    const { id } = await user.place(terms(market, 0, BUY, 5_100, 5, fok));
+    const order = await settled(socket, id, "filled");
+    expect(order.trades.map(({ match_type }) => match_type)).toEqual(["direct", "mint"]);
+  });
+
+  test("a market order takes what there is and never rests", async () => {
+    const market = world.market();
+    await world.split(other, market, 3);
+    await other.place(terms(market, 0, SELL, 9_999, 3));
+    const body = { ...terms(market, 0, BUY, 1, 5), price: undefined, type: "market" };
+    const { id } = await user.place(body);
+    expect(await settled(socket, id, "canceled")).toMatchObject({ reason: "ioc_remainder", filled: 3, price: null });
+    expect(await user.balance()).toMatchObject({ held: 0 });
+    const whole = await user.place({ ...body, time_in_force: "fok" });
+    expect(await settled(socket, whole.id, "canceled")).toMatchObject({ reason: "fok_unfillable" });
+  });
+
+  test("post_only rests, or is rejected where it would match in any of the three ways", async () => {
+    const market = world.market();
+    await world.split(other, market, 3);
+    await world.split(user, market, 3);
+    await other.place(terms(market, 0, SELL, 6_000, 1));
+    await other.place(terms(market, 1, BUY, 3_000, 1));
+    const post_only = true;
+    const crossings: object[] = [
+      terms(market, 0, BUY, 6_000, 1, { post_only }),
+      terms(market, 1, SELL, 3_000, 1, { post_only }),
+      terms(market, 0, BUY, 7_000, 1, { post_only }),
+      terms(market, 1, SELL, 4_000 - 1_000, 1, { post_only }),
+    ];
+    for (const body of crossings) {
+      const { id } = await user.place(body);
+      expect(await settled(socket, id, "rejected")).toMatchObject({ reason: "post_only_would_cross", filled: 0 });
+    }
+    const merging = await user.place(terms(market, 1, SELL, 4_000, 1, { post_only }));
+    expect(await settled(socket, merging.id, "rejected")).toMatchObject({ reason: "post_only_would_cross" });
+    const { id } = await user.place(terms(market, 1, SELL, 4_001, 1, { post_only }));
+    expect(await settled(socket, id, "open")).toMatchObject({ reason: null, post_only: true });
+  });
+
+  test("every state on the way is reported once, in order", async () => {
+    const market = world.market();
+    await world.split(other, market, 5);
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 5));
+    await other.place(terms(market, 0, SELL, 5_000, 2));
+    await other.place(terms(market, 0, SELL, 4_000, 1));
+    await user.cancel(id);
+    await settled(socket, id, "canceled");
+    const seen = socket.of<OrderJson>("order.updated").filter(({ data }) => data.id === id);
+    expect(seen.map(({ data: { status, filled, trades } }) => [status, filled, trades.length])).toEqual([
+      ["open", 0, 0],
+      ["partially_filled", 2, 1],
+      ["partially_filled", 3, 1],
+      ["canceled", 3, 0],
+    ]);
+  });
+});
+
+describe("self-trade prevention", () => {
+  /** An own sell of 3 at the front, another's of 5 behind it; the user buys 4. Answers [own, taker] once done. */
+  async function meet(mode: string, quantity = 4): Promise<[OrderJson, OrderJson]> {
+    const [market, user, other] = [world.market(), world.user(), world.user()];
+    for (const client of [user, other]) await world.split(client, market, 5);
+    const own = await user.place(terms(market, 0, SELL, 5_000, 3));
+    await other.place(terms(market, 0, SELL, 5_000, 5));
+    const taker = await user.place(terms(market, 0, BUY, 5_000, quantity, { self_trade_prevention: mode }));
+    const found: [OrderJson, OrderJson] = [await user.order(own.id), await user.order(taker.id)];
+    const live = found.filter(({ status }) => status === "open" || status === "partially_filled");
+    const held = live.reduce((sum, { side, remaining }) => sum + (side === BUY ? notional(5_000, remaining) : 0), 0);
+    expect(await user.balance()).toMatchObject({ held });
+    const sold = live.reduce((sum, { side, remaining }) => sum + (side === SELL ? remaining : 0), 0);
+    expect(await user.position(market.outcomes[0]!)).toMatchObject({ held: sold });
+    return found;
+  }
+  const selfTrade = { status: "canceled", reason: "self_trade" };
+
+  test("cancel_taker ends the incoming order", async () => {
+    const [own, taker] = await meet("cancel_taker");
+    expect(own).toMatchObject({ status: "open", remaining: 3 });
+    expect(taker).toMatchObject({ ...selfTrade, filled: 0, remaining: 4 });
+  });
+
+  test("cancel_maker ends the resting order and goes on", async () => {
+    const [own, taker] = await meet("cancel_maker");
+    expect(own).toMatchObject({ ...selfTrade, remaining: 3 });
+    expect(taker).toMatchObject({ status: "filled", filled: 4 });
+  });
+
+  test("cancel_both ends both", async () => {
+    const [own, taker] = await meet("cancel_both");
+    expect(own).toMatchObject(selfTrade);
+    expect(taker).toMatchObject({ ...selfTrade, filled: 0 });
+  });
+
+  test("decrement takes the smaller quantity from both", async () => {
+    const [own, taker] = await meet("decrement");
+    expect(own).toMatchObject({ ...selfTrade, quantity: 3, remaining: 3, filled: 0 });
+    expect(taker).toMatchObject({ status: "filled", quantity: 1, filled: 1, remaining: 0 });
+    const [ownLeft, takerGone] = await meet("decrement", 2);
+    expect(ownLeft).toMatchObject({ status: "open", quantity: 1, remaining: 1 });
+    expect(takerGone).toMatchObject({ ...selfTrade, filled: 0 });
+  });
+
+  test("an own order on another leg of a mint counts", async () => {
+    const [market, user] = [world.market(), world.user()];
+    await user.place(terms(market, 0, BUY, 5_000, 1));
+    const taker = await user.place(terms(market, 1, BUY, 5_000, 1));
+    expect(await user.order(taker.id)).toMatchObject(selfTrade);
+  });
+});
+
+describe("KYC and scopes", () => {
+  test("tier 0 is 40300 at every trading endpoint and may read", async () => {
+    const [market, user] = [world.market(), world.client("tier0")];
+    await expectRefused(post(user, terms(market, 0, BUY, 5_000, 1)), 403, 40300, /tier/);
+    await expectRefused(user.request("DELETE", "/orders/1"), 403, 40300);
+    for (const name of ["split", "merge"]) {
+      const body = { market_id: market.id, quantity: 1 };
+      await expectRefused(user.request("POST", `/wallet/${name}`, { body }), 403, 40300);
+    }
+    expect(await user.balance()).toMatchObject({ available: 10_000 * USDC });
+    expect(await user.all("/orders")).toEqual([]);
+  });
+
+  test("tier 1 has 100 USDC of activity a day: live buys count, a cancel gives theirs back", async () => {
+    const [market, user] = [world.market(), world.client("tier1")];
+    const { id } = await user.place(terms(market, 0, BUY, 5_000, 120));
+    await user.place(terms(market, 0, BUY, 4_000, 100));
+    const refused = await expectRefused(post(user, terms(market, 0, BUY, 1, 1)), 429, 42901, /activity/);
+    const midnight = (Math.floor(Date.now() / DAY_MS) + 1) * DAY_MS;
+    const seconds = Number(refused.headers["retry-after"]);
+    expect(Math.abs(Date.now() + seconds * 1_000 - midnight)).toBeLessThan(5_000);
+    await user.cancel(id);
+    await user.place(terms(market, 0, BUY, 6_000, 100));
+    await expectRefused(post(user, terms(market, 0, BUY, 1, 1)), 429, 42901);
+  });
+
+  test("buys count at what was paid and stay counted; sales don't count", async () => {
+    const [market, user, other] = [world.market(), world.client("tier1-b"), world.user()];
+    await world.split(other, market, 100);
+    await other.place(terms(market, 0, SELL, 5_000, 100));
+    // Counts 90 while it is live; filled at 5000 it has used 50.
+    await user.place(terms(market, 0, BUY, 9_000, 100));
+    await expectRefused(post(user, terms(market, 1, BUY, 5_001, 100)), 429, 42901);
+    await other.place(terms(market, 0, BUY, 4_900, 100));
+    await user.place(terms(market, 0, SELL, 4_900, 100));
+    await user.place(terms(market, 1, BUY, 5_000, 100));
+    await expectRefused(post(user, terms(market, 1, BUY, 1, 1)), 429, 42901);
+  });
+
+  test("a market buy without bound counts at 9999", async () => {
+    const [market, user] = [world.market(), world.client("tier1-c")];
+    const body = { ...terms(market, 0, BUY, 1, 101), price: undefined, type: "market" };
+    await expectRefused(post(user, body), 429, 42901);
+    await user.place({ ...body, quantity: 100 });
+    await world.split(user, market, 100);
+    await user.place({ ...body, quantity: 100, side: SELL });
+  });
+
+  test("tier 2 has 10,000 USDC of activity a day", async () => {
+    const [market, user] = [world.market(), world.client("rich")];
+    const used = 31 * notional(300, 1);
+    const shares = Math.floor((10_000 * USDC - used) / notional(5_000, 1));
+    await expectRefused(post(user, terms(market, 0, BUY, 5_000, shares + 1)), 429, 42901);
+    await user.place(terms(market, 0, BUY, 5_000, shares));
+  });
+
+  test("each scope opens its own endpoints", async () => {
+    const market = world.market();
+    const [writer, reader, marketReader, none] = [0, 1, 2, 3].map((i) => world.client("writer", i)) as [
+      Client, Client, Client, Client,
+    ]; // biome-ignore format: four clients
+    const { id } = await writer.place(terms(market, 0, BUY, 5_000, 1));
+    for (const path of [
+      "/orders",
+      `/orders/${id}`,
+      "/me/fills",
+      "/wallet/balance",
+      "/me/balance",
+      "/users/me/balance",
+    ]) {
+      await expectRefused(writer.request("GET", path), 403, 40300, /portfolio:read/);
+      expect((await reader.request("GET", path)).status).toBe(200);
+      for (const client of [marketReader, none]) await expectRefused(client.request("GET", path), 403, 40300);
+    }
+    for (const client of [reader, marketReader, none]) {
+      await expectRefused(post(client, terms(market, 0, BUY, 5_000, 1)), 403, 40300, /orders:write/);
+      await expectRefused(client.request("DELETE", `/orders/${id}`), 403, 40300);
+      expect((await client.request("GET", "/markets")).status).toBe(200);
+    }
+    await writer.cancel(id);
+  });
+});

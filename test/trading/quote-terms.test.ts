@@ -1,0 +1,241 @@
+/**
+ * `valid_until` and `expires_at` of quotes: they apply to all of a request's quotes. A quote that stands and gets another
+ * end keeps its place; a request that comes too late changes nothing; and all of it is as durable as the quotes are.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import type { Client, OrderJson } from "../support/client.ts";
+import type { Socket } from "../support/socket.ts";
+import {
+  alone, BUY, expectRefused, expectStanding, idsOf, liveOrders, type QuoteSpec, quote, quotesBody, type ResultJson,
+  SELL, terms,
+} from "../support/trading.ts"; // biome-ignore format: one list
+import { type TestMarket, USDC, World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start({
+    users: 30,
+    named: { ten: { deposit: 10 * USDC }, "ten-b": { deposit: 10 * USDC }, "ten-c": { deposit: 10 * USDC } },
+    markets: Array<number>(15).fill(2),
+  });
+});
+afterAll(async () => {
+  await expectBalanced(world.anonymous());
+  await world.stop();
+  expectSoundDatabase(world.server.dataDir);
+});
+
+interface Terms {
+  readonly expires_at?: number | null;
+  readonly valid_until?: number | null;
+}
+
+/** Replaces the quotes; each must be taken. */
+async function replace(
+  client: Client,
+  market: TestMarket,
+  quotes: readonly QuoteSpec[],
+  more: Terms,
+): Promise<OrderJson[]> {
+  const body = { ...quotesBody(market, quotes), ...more };
+  const { results } = await client.data<{ results: ResultJson[] }>("PUT", `/quotes/${market.id}`, body);
+  expect(results.map(({ code }) => code)).toEqual(quotes.map(() => 0));
+  return results.map(({ data }) => data!);
+}
+
+const QUOTES: readonly QuoteSpec[] = [
+  [0, BUY, 4_000, 5],
+  [1, BUY, 3_000, 5],
+];
+const endsOf = (orders: readonly OrderJson[]): unknown[] =>
+  orders.map(({ time_in_force, expires_at }) => [time_in_force, expires_at]);
+
+/** What the user was told of its orders again, from the beginning. */
+async function replayed(socket: Socket): Promise<unknown[]> {
+  await socket.ask({ op: "resume", sequence: 0 });
+  await socket.until(() => (socket.of("balance.updated").length > 0 ? true : undefined), "the end of the replay");
+  return socket.of<OrderJson>("order.updated").map(({ sequence, data }) => [sequence, data]);
+}
+
+describe("expires_at", () => {
+  test("ends all of them at that time, and nothing else of the user's", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const other = await user.place(terms(market, 0, BUY, 10, 1));
+    const expires_at = Date.now() + 700;
+    const placed = await replace(user, market, QUOTES, { expires_at });
+    expect(endsOf(placed)).toEqual(QUOTES.map(() => ["gtd", expires_at]));
+    expect(endsOf(await liveOrders(user, market))).toEqual([...QUOTES.map(() => ["gtd", expires_at]), ["gtc", null]]);
+    await eventually(async () => expectStanding(user, market, [other.id]));
+    for (const { id } of placed) {
+      const order = await user.order(id);
+      expect(order).toMatchObject({ status: "expired", reason: "expired", expires_at });
+      expect(order.updated_at).toBeGreaterThanOrEqual(expires_at);
+    }
+    expect(await user.balance()).toMatchObject({ held: 100 * 10 });
+  });
+
+  test("put off: what is the same keeps its id and its place, and ends at the new time", async () => {
+    const [market, user, rival, taker] = [world.market(), world.user(), world.user(), world.user()];
+    const first = Date.now() + 900;
+    const placed = await replace(user, market, QUOTES, { expires_at: first });
+    await rival.place(terms(market, 0, BUY, 4_000, 5));
+    const socket = await world.socket(user);
+    const later = Date.now() + 60_000;
+    const kept = await replace(user, market, QUOTES, { expires_at: later });
+    expect(idsOf(kept)).toEqual(idsOf(placed));
+    expect(endsOf(kept)).toEqual(QUOTES.map(() => ["gtd", later]));
+    expect(kept.map(({ status }) => status)).toEqual(["open", "open"]);
+    await socket.settled();
+    const told = socket.of<OrderJson>("order.updated").map(({ data }) => [data.id, data.status, data.expires_at]);
+    expect(told).toEqual(kept.map(({ id }) => [id, "open", later]));
+    while (Date.now() < first + 500) await user.get("/time");
+    await expectStanding(user, market, idsOf(placed));
+    await world.split(taker, market, 1);
+    await taker.place(terms(market, 0, SELL, 4_000, 1));
+    expect(await user.order(placed[0]!.id)).toMatchObject({
+      status: "partially_filled",
+      remaining: 4,
+      expires_at: later,
+    });
+    expect(await rival.all<OrderJson>("/orders")).toMatchObject([{ remaining: 5 }]);
+    // Without an end from now on: the same of none, and then nothing changes that could be told.
+    const rest: QuoteSpec[] = [[0, BUY, 4_000, 4], [1, BUY, 3_000, 5]]; // biome-ignore format: one list
+    const open = await quote(user, market, rest);
+    expect([idsOf(open), endsOf(open)]).toEqual([idsOf(placed), rest.map(() => ["gtc", null])]);
+    await socket.settled();
+    const { length } = socket.of("order.updated");
+    await quote(user, market, rest);
+    await socket.settled();
+    expect(socket.of("order.updated")).toHaveLength(length);
+    // And sooner again.
+    const soon = Date.now() + 500;
+    await replace(user, market, rest, { expires_at: soon });
+    await eventually(async () => expectStanding(user, market, []));
+    expect(await user.balance()).toMatchObject({ held: 0 });
+    await socket.close();
+  });
+
+  test("beside quotes that are new and that go, in one commit, with means for the worst case only", async () => {
+    const [market, user] = [world.market(), world.client("ten")];
+    await replace(user, market, [[0, BUY, 5_000, 10], [1, BUY, 1_000, 50]], { expires_at: Date.now() + 60_000 }); // biome-ignore format: one list
+    const before = await liveOrders(user, market);
+    const expires_at = Date.now() + 90_000;
+    const results = await replace(user, market, [[0, BUY, 5_000, 10], [1, BUY, 1_100, 45]], { expires_at }); // biome-ignore format: one list
+    expect(results[0]!.id).toBe(before.at(-1)!.id);
+    expect(results[1]!.id).toBeGreaterThan(before[0]!.id);
+    const now = await liveOrders(user, market);
+    expect(endsOf(now)).toEqual([
+      ["gtd", expires_at],
+      ["gtd", expires_at],
+    ]);
+    expect(now.map(({ price, quantity }) => [price, quantity])).toEqual([
+      [1_100, 45],
+      [5_000, 10],
+    ]);
+  });
+
+  test("lies in the future; the refused request changes nothing", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const placed = await quote(user, market, QUOTES);
+    for (const expires_at of [0, 1, Date.now() - 1]) {
+      const body = { ...quotesBody(market, []), expires_at };
+      await expectRefused(user.request("PUT", `/quotes/${market.id}`, { body }), 400, 40000, /^expires_at: must lie/);
+    }
+    for (const field of ["expires_at", "valid_until"]) {
+      const body = { ...quotesBody(market, []), [field]: "soon" };
+      await expectRefused(user.request("PUT", `/quotes/${market.id}`, { body }), 400, 40000, new RegExp(`^${field}`));
+    }
+    await expectStanding(user, market, idsOf(placed));
+  });
+});
+
+describe("valid_until", () => {
+  test("in time is as if it weren't there; too late, the new are rejected and what stands stays", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const socket = await world.socket(user);
+    const placed = await replace(user, market, QUOTES, { valid_until: Date.now() + 60_000 });
+    await expectStanding(user, market, idsOf(placed));
+    const next: QuoteSpec[] = [QUOTES[0]!, [1, BUY, 3_100, 7]];
+    for (const valid_until of [0, 1, Date.now() - 1]) {
+      const results = await replace(user, market, next, { valid_until, expires_at: Date.now() + 60_000 });
+      expect(results[0]).toMatchObject({ id: placed[0]!.id, status: "open", expires_at: null });
+      expect(results[1]).toMatchObject({ status: "queued", price: 3_100 });
+      const { data } = await socket.frame<OrderJson>("order.updated", ({ id }) => id === results[1]!.id);
+      expect(data).toMatchObject({ status: "rejected", reason: "too_late" });
+      await expectStanding(user, market, idsOf(placed));
+    }
+    expect(await user.balance()).toMatchObject({ held: 100 * (4_000 * 5 + 3_000 * 5) });
+    await socket.close();
+  });
+
+  test("too late, with means for one set only: the whole request is refused as such, and what stands stays", async () => {
+    const [market, user] = [world.market(), world.client("ten-c")];
+    const placed = await replace(user, market, [[0, BUY, 5_000, 19]], {});
+    const next: QuoteSpec[] = [[0, BUY, 5_001, 19]];
+    const body = { ...quotesBody(market, next), valid_until: Date.now() - 1 };
+    await expectRefused(user.request("PUT", `/quotes/${market.id}`, { body }), 409, 40900, /^too_late: /);
+    await expectStanding(user, market, idsOf(placed));
+    await replace(user, market, next, {});
+  });
+
+  test("sets that came too late stand in nobody's way: the next one, sent before they were answered, stands as a whole", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const socket = await world.socket(user);
+    const set = (price: number): object => {
+      const quotes = Array.from({ length: 100 }, (_, i): QuoteSpec => [i % 2, BUY, price + i, 1]);
+      return { market_id: market.id, ...quotesBody(market, quotes) };
+    };
+    await socket.data("quotes.replace", set(1_000));
+    const late = [2_000, 3_000].map((price) => socket.data("quotes.replace", { ...set(price), valid_until: 1 }));
+    const { results } = await socket.data<{ results: ResultJson[] }>("quotes.replace", set(3_000));
+    await Promise.all(late);
+    await expectStanding(user, market, idsOf(results.map(({ data }) => data!)));
+    await socket.close();
+  });
+
+  test("over the socket too", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const socket = await world.socket(user);
+    const expires_at = Date.now() + 60_000;
+    const data = { market_id: market.id, ...quotesBody(market, QUOTES), expires_at, valid_until: Date.now() + 60_000 };
+    const { results } = await socket.data<{ results: ResultJson[] }>("quotes.replace", data);
+    expect(endsOf(results.map(({ data: order }) => order!))).toEqual(QUOTES.map(() => ["gtd", expires_at]));
+    await socket.close();
+  });
+});
+
+test("ends that were put off outlive a crash, and what was told of them is told the same again", async () => {
+  await alone({ users: 2, markets: [2] }, async (own) => {
+    const [market, user, other] = [own.market(), own.user(), own.user()];
+    const socket = await own.socket(user);
+    const [soon, later] = [Date.now() + 3_000, Date.now() + 600_000];
+    const [first] = await replace(user, market, QUOTES, { expires_at: soon });
+    await replace(user, market, QUOTES, { expires_at: later });
+    await own.split(other, market, 2);
+    await other.place(terms(market, 0, SELL, 4_000, 2));
+    // In one pass or in several: placed, put off, and without an end.
+    const bodies = [later, soon, null].map((expires_at) => ({
+      ...quotesBody(market, [[0, BUY, 4_000, 3]]),
+      expires_at,
+    }));
+    const asked = bodies.map((data) => socket.post({ op: "quotes.replace", data: { market_id: market.id, ...data } }));
+    for (const id of asked) expect(await socket.answer(id)).toMatchObject({ code: 0 });
+    await socket.settled();
+    const told = socket.of<OrderJson>("order.updated").map(({ sequence, data }) => [sequence, data]);
+    const shown = await user.all<OrderJson>("/orders?status=all");
+    expect(shown.find(({ id }) => id === first!.id)).toMatchObject({ time_in_force: "gtc", expires_at: null });
+    expect(told.length).toBeGreaterThan(6);
+    for (const end of ["kill", "stop"] as const) {
+      await own.server[end]();
+      own.server = await own.server.restart();
+      const again = own.client("user0");
+      expect(await again.all<OrderJson>("/orders?status=all")).toEqual(shown);
+      const reopened = await own.socket(again);
+      expect(await replayed(reopened)).toEqual(told);
+      await reopened.close();
+    }
+    while (Date.now() < soon + 300) await own.client("user0").get("/time");
+    expect(await own.client("user0").order(first!.id)).toMatchObject({ status: "partially_filled", remaining: 3 });
+  });
+});

@@ -1,0 +1,565 @@
+/**
+ * PUT /quotes: all of a user's quotes in a market replaced at once. What stays and what goes, means that cover just the
+ * worst case, refusals that leave everything as it was, and who is filled first afterwards.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import type { Client, OrderJson } from "../support/client.ts";
+import { Random } from "../support/random.ts";
+import { notional } from "../support/reference.ts";
+import {
+  amend, BUY, books, cancelAll, expectRefused, expectStanding, idsOf, liveOrders, putQuotes, type QuoteSpec, quote, quotesBody, type ResultJson, SELL, terms,
+} from "../support/trading.ts"; // biome-ignore format: one list
+import { type TestMarket, USDC, World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  const exactly = (deposit: number, tier = 2) => ({ deposit, tier });
+  world = await World.start({
+    users: 70,
+    named: {
+      ten: exactly(10 * USDC),
+      "ten-b": exactly(10 * USDC),
+      "ten-c": exactly(10 * USDC),
+      "ten-short": exactly(10 * USDC - 1),
+      active: exactly(1_000 * USDC, 1),
+    },
+    markets: [...Array<number>(30).fill(2), ...Array<number>(5).fill(3), 5, 5, 32, 32],
+  });
+});
+afterAll(async () => {
+  await expectBalanced(world.anonymous());
+  await world.stop();
+  expectSoundDatabase(world.server.dataDir);
+});
+
+describe("replacing", () => {
+  test("answers each quote's order, queued, in the order of the quotes; they are post-only limit orders", async () => {
+    const [market, user] = [world.market(3), world.user()];
+    await world.split(user, market, 50);
+    const quotes: QuoteSpec[] = [
+      [2, SELL, 6_000, 7],
+      [0, BUY, 2_000, 5],
+      [1, BUY, 3_000, 9],
+      [2, BUY, 1_000, 1],
+    ];
+    const before = Date.now();
+    const { status, data } = await putQuotes(user, market, quotes);
+    expect(status).toBe(202);
+    const { results } = data as { results: ResultJson[] };
+    for (const [i, [outcome, side, price, quantity]] of quotes.entries()) {
+      expect(results[i]).toEqual({ code: 0, msg: expect.stringMatching(/./), data: expect.any(Object) });
+      const order = results[i]!.data!;
+      expect(order).toEqual({
+        ...{
+          id: expect.any(Number),
+          client_order_id: null,
+          market_id: market.id,
+          outcome_id: market.outcomes[outcome],
+        },
+        ...{ side, price, quantity, remaining: quantity, filled: 0, type: "limit", time_in_force: "gtc" },
+        ...{ post_only: true, self_trade_prevention: "cancel_taker", expires_at: null, status: "queued", reason: null },
+        ...{ builder_code: null, created_at: expect.any(Number), updated_at: order.created_at, trades: [] },
+      });
+      expect(order.created_at).toBeGreaterThanOrEqual(before);
+      expect(await user.order(order.id)).toEqual({ ...order, status: "open" });
+    }
+    expect(new Set(results.map((result) => result.data!.id)).size).toBe(4);
+    const held = notional(2_000, 5) + notional(3_000, 9) + notional(1_000, 1);
+    expect(await user.balance()).toMatchObject({ held });
+    expect(await user.position(market.outcomes[2]!)).toMatchObject({ quantity: 50, held: 7 });
+  });
+
+  test("cancels what isn't asked for again, keeps what is unchanged, enters the rest under new ids", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const [a, b, c] = idsOf(
+      await quote(user, market, [
+        [0, BUY, 4_000, 5],
+        [0, BUY, 3_900, 5],
+        [1, BUY, 4_000, 5],
+      ]),
+    );
+    const next = await quote(user, market, [
+      [1, BUY, 4_100, 5],
+      [0, BUY, 3_900, 6],
+      [0, BUY, 4_000, 5],
+    ]);
+    expect(next[2]).toMatchObject({ id: a, status: "open", remaining: 5 });
+    expect(next.slice(0, 2).every(({ id, status }) => id > c! && status === "queued")).toBe(true);
+    for (const id of [b!, c!]) expect(await user.order(id)).toMatchObject({ status: "canceled", reason: "user" });
+    await expectStanding(user, market, idsOf(next));
+    expect(await user.balance()).toMatchObject({ held: notional(4_100, 5) + notional(3_900, 6) + notional(4_000, 5) });
+    expect(
+      idsOf(
+        await quote(user, market, [
+          [0, BUY, 4_000, 5],
+          [0, BUY, 3_900, 6],
+          [1, BUY, 4_100, 5],
+        ]),
+      ),
+    ).toEqual([...[next[2]!.id, next[1]!.id, next[0]!.id]]);
+    await quote(user, market, []);
+    await expectStanding(user, market, []);
+    expect(await user.balance()).toMatchObject({ held: 0 });
+    expect(await quote(user, market, [])).toEqual([]);
+  });
+
+  test("leaves orders of POST /orders, of other markets and of other users alone", async () => {
+    const [market, other, user, neighbour] = [world.market(), world.market(), world.user(), world.user()];
+    const own = await user.place(terms(market, 0, BUY, 4_000, 5, { post_only: true }));
+    const theirs = idsOf(
+      await quote(neighbour, market, [
+        [0, BUY, 4_000, 5],
+        [1, BUY, 1_000, 1],
+      ]),
+    );
+    const elsewhere = idsOf(await quote(user, other, [[0, BUY, 4_000, 5]]));
+    const quotes = idsOf(await quote(user, market, [[0, BUY, 4_000, 5]]));
+    expect(quotes).not.toContain(own.id);
+    await expectStanding(user, market, [own.id, ...quotes]);
+    await quote(user, market, []);
+    await expectStanding(user, market, [own.id]);
+    await expectStanding(neighbour, market, theirs);
+    await expectStanding(user, other, elsewhere);
+  });
+
+  test("the same quote twice is two orders, and each stands for one of them later", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const same: QuoteSpec = [0, BUY, 4_000, 5];
+    const two = idsOf(await quote(user, market, [same, same]));
+    expect(new Set(two).size).toBe(2);
+    expect(idsOf(await quote(user, market, [same, same])).toSorted()).toEqual(two.toSorted());
+    const three = idsOf(await quote(user, market, [same, same, same]));
+    expect(three).toEqual(expect.arrayContaining(two));
+    const [one] = idsOf(await quote(user, market, [same]));
+    expect(three).toContain(one);
+    await expectStanding(user, market, [one!]);
+  });
+
+  test("a quote that is partly filled is unchanged where what remains is asked for, else it is replaced", async () => {
+    const [market, user, seller] = [world.market(), world.user(), world.user()];
+    await world.split(seller, market, 10);
+    const [id] = idsOf(await quote(user, market, [[0, BUY, 4_000, 10]]));
+    await seller.place(terms(market, 0, SELL, 4_000, 3));
+    const [standing] = await quote(user, market, [[0, BUY, 4_000, 7]]);
+    expect(standing).toMatchObject({ id, status: "partially_filled", quantity: 10, remaining: 7, filled: 3 });
+    const [full] = await quote(user, market, [[0, BUY, 4_000, 10]]);
+    expect(full).toMatchObject({ status: "queued", quantity: 10, remaining: 10 });
+    expect(full!.id).not.toBe(id);
+    expect(await user.order(id!)).toMatchObject({ status: "canceled", reason: "user", filled: 3, remaining: 7 });
+  });
+
+  test("a quote amended by PATCH is a quote still; one that was canceled or filled is none", async () => {
+    const [market, user, seller] = [world.market(), world.user(), world.user()];
+    await world.split(seller, market, 10);
+    const [a, b] = idsOf(
+      await quote(user, market, [
+        [0, BUY, 4_000, 5],
+        [1, BUY, 4_000, 5],
+      ]),
+    );
+    await amend(user, a!, { price: 4_500, quantity: 2 });
+    expect(
+      idsOf(
+        await quote(user, market, [
+          [0, BUY, 4_500, 2],
+          [1, BUY, 4_000, 5],
+        ]),
+      ),
+    ).toEqual([a, b]);
+    await user.cancel(b!);
+    await seller.place(terms(market, 0, SELL, 4_500, 2));
+    const next = idsOf(
+      await quote(user, market, [
+        [0, BUY, 4_500, 2],
+        [1, BUY, 4_000, 5],
+      ]),
+    );
+    expect(Math.min(...next)).toBeGreaterThan(b!);
+    expect(await user.order(a!)).toMatchObject({ status: "filled" });
+  });
+
+  test("DELETE /orders and DELETE /orders/:id take quotes like other orders", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const ids = idsOf(
+      await quote(user, market, [
+        [0, BUY, 4_000, 5],
+        [1, BUY, 4_000, 5],
+        [1, BUY, 3_000, 5],
+      ]),
+    );
+    await user.cancel(ids[0]!);
+    expect((await cancelAll(user)).toSorted()).toEqual(ids.slice(1).toSorted());
+    expect(await user.balance()).toMatchObject({ held: 0 });
+  });
+
+  test("a quote that would cross ends rejected, in all three ways, and the others stand", async () => {
+    const [market, user, other] = [world.market(), world.user(), world.user()];
+    await world.split(other, market, 10);
+    await world.split(user, market, 10);
+    await other.place(terms(market, 0, SELL, 6_000, 5));
+    await other.place(terms(market, 1, BUY, 3_500, 5));
+    const crossing: QuoteSpec[] = [
+      [0, BUY, 6_500, 1],
+      [0, BUY, 6_000, 1],
+      [1, SELL, 3_500, 1],
+      [1, SELL, 4_000, 1],
+    ];
+    const orders = await quote(user, market, [[0, BUY, 5_999, 1], ...crossing, [1, SELL, 4_001, 1]]);
+    const rejected = { status: "rejected", reason: "post_only_would_cross", filled: 0 };
+    for (const [i, { id }] of orders.entries()) {
+      const isGood = i === 0 || i === orders.length - 1;
+      expect(await user.order(id)).toMatchObject(isGood ? { status: "open", reason: null } : rejected);
+    }
+    expect(await user.balance()).toMatchObject({ held: notional(5_999, 1) });
+    expect(await user.position(market.outcomes[1]!)).toMatchObject({ held: 1 });
+    // Of two that cross each other the first stands.
+    const [first, second] = await quote(user, market, [
+      [0, BUY, 5_000, 1],
+      [0, SELL, 5_000, 1],
+    ]);
+    expect(await user.order(first!.id)).toMatchObject({ status: "open" });
+    expect(await user.order(second!.id)).toMatchObject(rejected);
+  });
+
+  test("may move to where its old quotes were: they are gone before the new ones enter", async () => {
+    const [market, user] = [world.market(), world.user()];
+    await world.split(user, market, 10);
+    await quote(user, market, [
+      [0, BUY, 4_000, 5],
+      [0, SELL, 5_000, 5],
+      [1, BUY, 4_000, 5],
+    ]);
+    const orders = await quote(user, market, [
+      [0, BUY, 5_500, 5],
+      [0, SELL, 5_600, 5],
+      [1, BUY, 3_900, 5],
+    ]);
+    for (const { id } of orders) expect(await user.order(id)).toMatchObject({ status: "open" });
+  });
+});
+
+describe("many quotes", () => {
+  test("100 over 32 outcomes, replaced, kept and taken back", async () => {
+    const [market, user] = [world.market(32), world.user()];
+    await world.split(user, market, 100);
+    const set = (shift: number): QuoteSpec[] =>
+      Array.from({ length: 100 }, (_, i): QuoteSpec => {
+        const outcome = i % 32;
+        const level = Math.floor(i / 32);
+        if (level === 3) return [outcome, BUY, 50 + shift, 1];
+        return level === 0 ? [outcome, BUY, 100 + shift, 2] : [outcome, SELL, 2_000 + 100 * level + shift, 3];
+      });
+    const first = await quote(user, market, set(0));
+    await expectStanding(user, market, idsOf(first));
+    expect(idsOf(await quote(user, market, set(0)))).toEqual(idsOf(first));
+    const second = await quote(user, market, set(7));
+    expect(new Set([...idsOf(first), ...idsOf(second)]).size).toBe(200);
+    await expectStanding(user, market, idsOf(second));
+    const shown = await books(user, market);
+    expect(shown).toHaveLength(32);
+    for (const [i, { bids, asks }] of shown.entries()) {
+      expect(bids).toEqual(
+        i < 4
+          ? [
+              [107, 2],
+              [57, 1],
+            ]
+          : [[107, 2]],
+      );
+      expect(asks).toEqual([
+        [2_107, 3],
+        [2_207, 3],
+      ]);
+    }
+    for (const order of await liveOrders(user, market)) expect(order.status).toBe("open");
+    await quote(user, market, []);
+    await expectStanding(user, market, []);
+    expect(await user.balance()).toMatchObject({ held: 0 });
+    expect(await user.all("/orders?status=all")).toHaveLength(200);
+  });
+
+  test("101 are refused and change nothing", async () => {
+    const [market, user] = [world.market(), world.user()];
+    const [id] = idsOf(await quote(user, market, [[0, BUY, 4_000, 5]]));
+    const many = Array.from({ length: 101 }, (_, i): QuoteSpec => [0, BUY, 100 + i, 1]);
+    await expectRefused(putQuotes(user, market, many), 400, 40000, /quotes/);
+    await expectStanding(user, market, [id!]);
+    expect(await quote(user, market, many.slice(1))).toHaveLength(100);
+  });
+
+  test("five outcomes, both sides, random sets: what stands is what was asked for last", async () => {
+    const random = Random.printed("random sets of quotes");
+    const [market, user] = [world.market(5), world.user()];
+    await world.split(user, market, 200);
+    let standing: OrderJson[] = [];
+    for (let round = 0; round < 60; round++) {
+      const quotes = Array.from({ length: random.integer(0, 24) }, (): QuoteSpec => {
+        const side = random.pick([BUY, SELL]);
+        const price = side === BUY ? random.integer(1_000, 1_006) : random.integer(3_000, 3_006);
+        return [random.integer(0, 4), side, price, random.integer(1, 3)];
+      });
+      const orders = await quote(user, market, quotes);
+      await expectStanding(user, market, idsOf(orders));
+      for (const [i, { outcome_id, side, price, remaining, status }] of orders.entries()) {
+        const [outcome, ...asked] = quotes[i]!;
+        expect([outcome_id, side, price, remaining]).toEqual([market.outcomes[outcome], ...asked]);
+        expect(status).toBe(standing.some(({ id }) => id === orders[i]!.id) ? "open" : "queued");
+      }
+      // A quote that stood and was asked for again is the same order.
+      const key = ({ outcome_id, side, price, remaining }: OrderJson): string =>
+        `${[outcome_id, side, price, remaining]}`;
+      const counts = (list: readonly OrderJson[], k: string): number => list.filter((order) => key(order) === k).length;
+      for (const k of new Set(orders.map(key))) {
+        const kept = orders.filter((order) => key(order) === k && idsOf(standing).includes(order.id)).length;
+        expect(kept).toBe(Math.min(counts(standing, k), counts(orders, k)));
+      }
+      standing = orders;
+    }
+  });
+});
+
+describe("priority", () => {
+  test("an unchanged quote keeps its place, a replaced one goes behind the others", async () => {
+    const [market, user, other, seller] = [world.market(), world.user(), world.user(), world.user()];
+    await world.split(seller, market, 50);
+    const hit = async (): Promise<void> => void (await seller.place(terms(market, 0, SELL, 4_000, 1)));
+    const [id] = idsOf(
+      await quote(user, market, [
+        [0, BUY, 4_000, 5],
+        [1, BUY, 4_000, 5],
+      ]),
+    );
+    const behind = await other.place(terms(market, 0, BUY, 4_000, 5));
+    await quote(user, market, [
+      [0, BUY, 4_000, 5],
+      [1, BUY, 4_100, 5],
+      [0, BUY, 3_000, 1],
+    ]);
+    await hit();
+    expect(await user.order(id!)).toMatchObject({ filled: 1, remaining: 4 });
+    // Four remain of it: asking for four keeps the place, asking for less doesn't.
+    await quote(user, market, [[0, BUY, 4_000, 4]]);
+    await hit();
+    expect(await user.order(id!)).toMatchObject({ filled: 2, remaining: 3 });
+    const [next] = idsOf(await quote(user, market, [[0, BUY, 4_000, 2]]));
+    for (let i = 0; i < 5; i++) await hit();
+    expect(await other.order(behind.id)).toMatchObject({ status: "filled" });
+    expect(await user.order(next!)).toMatchObject({ filled: 0 });
+    await hit();
+    expect(await user.order(next!)).toMatchObject({ filled: 1 });
+  });
+
+  test("others keep theirs while quotes around them are replaced a hundred times", async () => {
+    const [market, user, first, second, seller] = [
+      ...[world.market(), world.user(), world.user(), world.user(), world.user()],
+    ] as [TestMarket, Client, Client, Client, Client];
+    await world.split(seller, market, 50);
+    await quote(user, market, [[0, BUY, 4_000, 5]]);
+    const a = await first.place(terms(market, 0, BUY, 4_000, 3));
+    await quote(user, market, [[0, BUY, 4_000, 6]]);
+    const b = await second.place(terms(market, 0, BUY, 4_000, 3));
+    let id = 0;
+    for (let i = 0; i < 100; i++) [id] = idsOf(await quote(user, market, [[0, BUY, 4_000, 5 + (i % 3)]])) as [number];
+    const filled = async () => [
+      ...[(await first.order(a.id)).filled, (await second.order(b.id)).filled, (await user.order(id)).filled],
+    ];
+    for (const expected of [
+      [1, 0, 0],
+      [2, 0, 0],
+      [3, 0, 0],
+      [3, 1, 0],
+      [3, 2, 0],
+      [3, 3, 0],
+      [3, 3, 1],
+    ]) {
+      await seller.place(terms(market, 0, SELL, 4_000, 1));
+      expect(await filled()).toEqual(expected);
+    }
+  });
+});
+
+describe("means", () => {
+  async function expectUntouched(user: Client, refused: () => Promise<unknown>): Promise<void> {
+    const state = () =>
+      Promise.all(["/orders?status=all", "/me/positions", "/wallet/transactions"].map((path) => user.all(path)));
+    const before = [await user.balance(), ...(await state())];
+    await refused();
+    expect([await user.balance(), ...(await state())]).toEqual(before);
+  }
+
+  test("a set is taken to the last micro-USDC, or refused as a whole", async () => {
+    const [market, user, short] = [world.market(), world.client("ten"), world.client("ten-short")];
+    // 4 + 3 + 3 = 10 USDC.
+    const quotes: QuoteSpec[] = [
+      [0, BUY, 4_000, 10],
+      [1, BUY, 3_000, 10],
+      [1, BUY, 1_000, 30],
+    ];
+    await expectUntouched(short, () => expectRefused(putQuotes(short, market, quotes), 422, 42201));
+    await quote(user, market, quotes);
+    expect(await user.balance()).toEqual({ available: 0, held: 10 * USDC, total: 10 * USDC });
+    for (const more of [
+      [...quotes, [0, BUY, 1, 1]],
+      [[0, BUY, 4_001, 10], ...quotes.slice(1)],
+    ] as QuoteSpec[][]) {
+      await expectUntouched(user, () => expectRefused(putQuotes(user, market, more), 422, 42201));
+    }
+    // Unchanged ones need nothing; the first has its price up, the last gives nothing for it: it may be filled before.
+    await quote(user, market, quotes);
+    await expectUntouched(user, () =>
+      expectRefused(
+        putQuotes(user, market, [
+          [0, BUY, 4_100, 10],
+          [1, BUY, 3_000, 10],
+        ]),
+        422,
+        42201,
+      ),
+    );
+    await quote(user, market, quotes.slice(0, 2));
+    await quote(user, market, [
+      [0, BUY, 5_000, 14],
+      [1, BUY, 3_000, 10],
+    ]);
+    expect(await user.balance()).toMatchObject({ available: 0, held: 10 * USDC });
+    await quote(user, market, []);
+  });
+
+  test("replacing needs the worst order of fills, not old and new together", async () => {
+    const [market, user] = [world.market(), world.client("ten-b")];
+    const refused = (quotes: QuoteSpec[]) =>
+      expectUntouched(user, () => expectRefused(putQuotes(user, market, quotes), 422, 42201));
+    // Price up: the larger of the two.
+    await quote(user, market, [[0, BUY, 6_000, 10]]);
+    await refused([[0, BUY, 9_001, 12]]);
+    const [up] = await quote(user, market, [[0, BUY, 8_000, 12]]);
+    expect(up).toMatchObject({ price: 8_000, quantity: 12 });
+    expect(await user.order(up!.id)).toMatchObject({ status: "open", quantity: 12, remaining: 12 });
+    expect(await user.balance()).toMatchObject({ held: 9_600_000 });
+    // Price down and more: the old, and the added shares at the new price. 9.6 + 0.1 * 4 = 10.
+    await refused([[0, BUY, 1_000, 17]]);
+    const [down] = await quote(user, market, [[0, BUY, 1_000, 16]]);
+    expect(await user.order(down!.id)).toMatchObject({ status: "open", quantity: 16, remaining: 16 });
+    expect(await user.balance()).toMatchObject({ held: 1_600_000 });
+    // Best price to best price: 6 * 0.9 = 5.4 to 0.8 * 6, 6 * 0.6 = 3.6 to 0.7 * 6 = 4.2. 5.4 + 4.2 = 9.6; 0.4 are left.
+    await quote(user, market, [
+      [0, BUY, 6_000, 6],
+      [0, BUY, 9_000, 6],
+    ]);
+    await refused([
+      [0, BUY, 7_000, 6],
+      [0, BUY, 8_000, 6],
+      [1, BUY, 1_001, 4],
+    ]);
+    const pairs = await quote(user, market, [
+      [0, BUY, 7_000, 6],
+      [0, BUY, 8_000, 6],
+      [1, BUY, 1_000, 4],
+    ]);
+    for (const { id, quantity } of pairs) expect(await user.order(id)).toMatchObject({ status: "open", quantity });
+    expect(await user.balance()).toMatchObject({ held: 9_400_000 });
+    // An old one of another outcome or side frees nothing.
+    await refused([[1, BUY, 7_000, 6]]);
+    await refused([
+      [1, BUY, 7_000, 6],
+      [1, BUY, 8_000, 6],
+    ]);
+    await quote(user, market, []);
+    expect(await user.balance()).toEqual({ available: 10 * USDC, held: 0, total: 10 * USDC });
+  });
+
+  test("shares likewise", async () => {
+    const [market, user] = [world.market(), world.user()];
+    await world.split(user, market, 10);
+    const refused = (quotes: QuoteSpec[]) =>
+      expectUntouched(user, () => expectRefused(putQuotes(user, market, quotes), 422, 42202));
+    await refused([[0, SELL, 9_000, 11]]);
+    await refused([
+      [0, SELL, 9_000, 6],
+      [0, SELL, 9_100, 5],
+    ]);
+    await quote(user, market, [
+      [0, SELL, 9_000, 6],
+      [0, SELL, 9_100, 4],
+      [1, SELL, 9_000, 10],
+    ]);
+    await refused([
+      [0, SELL, 8_000, 6],
+      [0, SELL, 8_100, 5],
+    ]);
+    await refused([
+      [0, SELL, 8_000, 10],
+      [0, SELL, 8_100, 1],
+    ]);
+    // Paired: 6 to 5 and 4 to 4, then the 5 and the 4 to 6 and 4.
+    await quote(user, market, [
+      [0, SELL, 8_000, 5],
+      [0, SELL, 8_100, 4],
+    ]);
+    expect(await user.position(market.outcomes[1]!)).toMatchObject({ held: 0 });
+    const orders = await quote(user, market, [
+      [0, SELL, 7_000, 6],
+      [0, SELL, 9_900, 4],
+    ]);
+    for (const { id, quantity } of orders) expect(await user.order(id)).toMatchObject({ status: "open", quantity });
+    expect(await user.position(market.outcomes[0]!)).toMatchObject({ quantity: 10, held: 10 });
+    await quote(user, market, []);
+    expect(await user.position(market.outcomes[0]!)).toMatchObject({ quantity: 10, held: 0 });
+  });
+
+  test("daily activity likewise", async () => {
+    // 100 USDC a day.
+    const [market, user] = [world.market(), world.client("active")];
+    const refused = (quotes: QuoteSpec[]) =>
+      expectUntouched(user, () => expectRefused(putQuotes(user, market, quotes), 429, 42901, /activity/));
+    await refused([[0, BUY, 5_000, 201]]);
+    await quote(user, market, [
+      [0, BUY, 5_000, 100],
+      [1, BUY, 4_000, 125],
+    ]);
+    await refused([
+      [0, BUY, 5_001, 100],
+      [1, BUY, 4_000, 125],
+    ]);
+    await quote(user, market, [
+      [0, BUY, 4_999, 100],
+      [1, BUY, 3_999, 125],
+    ]);
+    expect((await user.get<{ daily_activity: object }>("/me/limits")).daily_activity).toEqual({
+      ...{ used: notional(4_999, 100) + notional(3_999, 125), limit: 100 * USDC },
+    });
+  });
+
+  test("what is wrong is refused as a whole and names the quote", async () => {
+    const [market, other, user] = [world.market(), world.market(), world.user()];
+    const [id] = idsOf(await quote(user, market, [[0, BUY, 4_000, 5]]));
+    const good = quotesBody(market, [
+      [0, BUY, 3_000, 5],
+      [1, BUY, 3_000, 5],
+    ]) as { quotes: object[] };
+    const wrong: [object, RegExp][] = [
+      ...[0, -1, 10_000, 1.5, "1", null].map((price): [object, RegExp] => [{ price }, /price/]),
+      ...[0, 1_000_000_001, 1.5, null].map((quantity): [object, RegExp] => [{ quantity }, /quantity/]),
+      ...[0, 3, "buy"].map((side): [object, RegExp] => [{ side }, /side/]),
+      ...[0, "x", 999_999, other.outcomes[0]].map((outcome_id): [object, RegExp] => [{ outcome_id }, /outcome_id/]),
+      ...["client_order_id", "post_only", "id", "market_id", "valid_until"].map((name): [object, RegExp] => [
+        { [name]: 1 },
+        new RegExp(name),
+      ]),
+    ];
+    const put = (body: unknown, marketId: unknown = market.id) =>
+      user.request("PUT", `/quotes/${marketId}`, { body: body as object });
+    for (const [change, message] of wrong) {
+      const quotes = [good.quotes[0], { ...good.quotes[1], ...change }];
+      await expectRefused(put({ quotes }), 400, 40000, message);
+    }
+    await expectRefused(put({}), 400, 40000, /quotes/);
+    await expectRefused(put({ quotes: {} }), 400, 40000, /quotes/);
+    await expectRefused(put({ quotes: [null] }), 400, 40000, /quotes/);
+    await expectRefused(put({ quotes: [[]] }), 400, 40000, /quotes/);
+    await expectRefused(put({ ...good, market_id: market.id }), 400, 40000, /market_id/);
+    for (const bad of [0, 999_999, market.slug, "x"]) await expectRefused(put(good, bad), 404, 4040);
+    await expectStanding(user, market, [id!]);
+  });
+});
