@@ -9,7 +9,7 @@ import { MAX_BATCH_COMMANDS, MAX_CHAIN_COMMANDS } from "./limits.ts";
 import { BatchStamp } from "./log/batch-stamp.ts";
 import { CommandKind, FLAG_EXTENDS, FLAG_MORE, FLAG_POST_ONLY, kindOf, RECORD_WORDS } from "./ring/records.ts";
 import { RingConsumer, type RingMemory, RingProducer } from "./ring/ring.ts";
-import { check } from "./util/assert.ts";
+import { assert } from "./util/assert.ts";
 import { Histogram, type HistogramMemory } from "./util/histogram.ts";
 import type { MicroClock } from "./util/micro-clock.ts";
 
@@ -100,7 +100,7 @@ export class EngineStage {
       done++;
       granted = (packed & FLAG_MORE) === 0 ? 0 : granted - 1;
     }
-    check(granted === 0, "a chain is published as a whole");
+    assert(granted === 0, "a chain is published as a whole");
     if (done === 0) return 0;
     matcher.endBatch();
     commands.release();
@@ -114,6 +114,6 @@ function checkChained(packed: number, left: number): void {
   const kind = kindOf(packed);
   const postOnly = kind === CommandKind.placeOrder && (packed & FLAG_POST_ONLY) !== 0;
   const extend = kind === CommandKind.amendOrder && (packed & FLAG_EXTENDS) !== 0;
-  check(kind === CommandKind.cancelOrder || postOnly || extend, "a chain is made of what causes one event each");
-  check(left > 1 || (packed & FLAG_MORE) === 0, "a chain is no longer than it may be");
+  assert(kind === CommandKind.cancelOrder || postOnly || extend, "a chain is made of what causes one event each");
+  assert(left > 1 || (packed & FLAG_MORE) === 0, "a chain is no longer than it may be");
 }

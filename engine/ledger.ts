@@ -25,7 +25,7 @@ import {
   utcDay,
 } from "./money.ts";
 import { rebateOf } from "./ring/records.ts";
-import { check } from "./util/assert.ts";
+import { assert } from "./util/assert.ts";
 import { NumberMap } from "./util/number-map.ts";
 import { withIndex } from "./util/typed-arrays.ts";
 
@@ -102,7 +102,7 @@ export class Ledger {
   }
 
   deposit(user: number, amount: number): void {
-    check(amount > 0 && this.canDeposit(amount), "a deposit is positive and within the exchange's bound");
+    assert(amount > 0 && this.canDeposit(amount), "a deposit is positive and within the exchange's bound");
     this.growUsers(user);
     this.totals.deposits += amount;
     this.move(user, amount);
@@ -132,7 +132,7 @@ export class Ledger {
 
   /** Asserts that since the last call nothing but operators' withdrawals lowered the house. */
   endBatch(): void {
-    check(this.totals.house >= this.houseFloor, "only an operator's withdrawal lowers the house");
+    assert(this.totals.house >= this.houseFloor, "only an operator's withdrawal lowers the house");
     this.houseFloor = this.totals.house;
   }
 
@@ -140,12 +140,12 @@ export class Ledger {
   hold(user: number, amount: number): void {
     this.growUsers(user);
     this.holds[user]! += amount;
-    check(this.holds[user]! <= this.balances[user]!, "a hold stays within the balance");
+    assert(this.holds[user]! <= this.balances[user]!, "a hold stays within the balance");
   }
 
   release(user: number, amount: number): void {
     this.holds[user]! -= amount;
-    check(this.holds[user]! >= 0, "no hold goes negative");
+    assert(this.holds[user]! >= 0, "no hold goes negative");
   }
 
   /**
@@ -170,7 +170,7 @@ export class Ledger {
   changeLiveActivity(user: number, amount: number): void {
     this.growUsers(user);
     this.activityLive[user]! += amount;
-    check(this.activityLive[user]! >= 0, "live activity is not negative");
+    assert(this.activityLive[user]! >= 0, "live activity is not negative");
   }
 
   private countEntry(user: number, amount: number, atMs: number): void {
@@ -186,7 +186,7 @@ export class Ledger {
   private move(user: number, amount: number): void {
     this.balances[user]! += amount;
     this.totals.usersTotal += amount;
-    check(this.balances[user]! >= 0, "no balance goes negative");
+    assert(this.balances[user]! >= 0, "no balance goes negative");
   }
 
   private growUsers(user: number): void {
@@ -257,13 +257,13 @@ export class Ledger {
   holdShares(user: number, outcome: number, quantity: number): void {
     const position = this.claimPosition(user, outcome);
     this.heldQuantities[position]! += quantity;
-    check(this.heldQuantities[position]! <= this.quantities[position]!, "held shares stay within those owned");
+    assert(this.heldQuantities[position]! <= this.quantities[position]!, "held shares stay within those owned");
   }
 
   releaseShares(user: number, outcome: number, quantity: number): void {
     const position = this.claimPosition(user, outcome);
     this.heldQuantities[position]! -= quantity;
-    check(this.heldQuantities[position]! >= 0, "no share hold goes negative");
+    assert(this.heldQuantities[position]! >= 0, "no share hold goes negative");
   }
 
   private claimPosition(user: number, outcome: number): number {
@@ -300,7 +300,7 @@ export class Ledger {
   /** Gives shares away for `proceeds`; answers nothing, moves the average cost of what left into the realized profit. */
   private dispose(position: number, quantity: number, proceeds: number): void {
     const owned = this.quantities[position]!;
-    check(quantity <= owned, "sales are covered");
+    assert(quantity <= owned, "sales are covered");
     const cost = this.costs[position]!;
     const removed = quantity === owned ? cost : mulDivFloor(cost, quantity, owned);
     this.quantities[position] = owned - quantity;
@@ -368,7 +368,7 @@ export class Ledger {
         this.changeSets(market, matchType === MatchType.mint ? quantity : -quantity);
         this.totals.house -= (matchType === MatchType.mint ? quantity : -quantity) * MICRO_PER_SHARE;
       }
-      check(this.totals.house >= this.houseBeforeMatch, "no match lowers the house");
+      assert(this.totals.house >= this.houseBeforeMatch, "no match lowers the house");
     }
     this.lastFee = fee;
     this.lastRebate = rebate;
@@ -417,7 +417,7 @@ export class Ledger {
 
   /** Pays a position of a resolved market out; answers what its user gets, micro-USDC. The market's sets end apart from it. */
   settle(position: number, payoutBps: number): number {
-    check(this.heldQuantities[position] === 0, "no order is left in a market that is settled");
+    assert(this.heldQuantities[position] === 0, "no order is left in a market that is settled");
     const quantity = this.quantities[position]!;
     const amount = notionalMicro(payoutBps, quantity);
     this.totals.house -= amount;
@@ -448,7 +448,7 @@ export class Ledger {
     this.growSets(market);
     this.sets[market]! += quantity;
     this.totals.collateral += quantity * MICRO_PER_SHARE;
-    check(this.sets[market]! >= 0, "no market's sets go negative");
+    assert(this.sets[market]! >= 0, "no market's sets go negative");
   }
 
   private growSets(market: number): void {

@@ -5,10 +5,10 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { MAX_MERGE_FEE_BPS, MAX_WS_CONNECTIONS, SOCKETS_PER_ADDRESS } from "../engine/limits.ts";
 import type { Durability } from "../engine/projection/database.ts";
+import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./accounts/approvals.ts";
 import { readSocialProviders, type SocialProvider } from "./accounts/social-sign-in.ts";
 import { isAddressRange } from "./http/client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "./http/rate-limiter.ts";
-import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./operators/approvals.ts";
 import { type AddressRule, EVM, readAddressRule } from "./wallet/withdrawal-address.ts";
 
 export interface Config {

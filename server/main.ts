@@ -48,10 +48,11 @@ import { hashFlaw, PlatformError } from "../engine/util/node-support.ts";
 import { loadSqlite } from "../engine/util/sqlite.ts";
 import { AccountWriter, PortMailbox } from "./accounts/account-writer.ts";
 import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts/accounts.ts";
+import { Approvals } from "./accounts/approvals.ts";
 import { Authenticator } from "./accounts/authenticator.ts";
 import { Kyc } from "./accounts/kyc.ts";
 import { LastUse } from "./accounts/last-use.ts";
-import { Messenger } from "./accounts/notifier.ts";
+import { Notifier } from "./accounts/notifier.ts";
 import { Passkeys } from "./accounts/passkeys.ts";
 import { Passwords } from "./accounts/passwords.ts";
 import { Pats } from "./accounts/pats.ts";
@@ -60,7 +61,7 @@ import { SecondFactorSettings } from "./accounts/second-factor-settings.ts";
 import { SecondFactorSignIn } from "./accounts/second-factor-sign-in.ts";
 import { SecondFactors } from "./accounts/second-factors.ts";
 import { Sessions } from "./accounts/sessions.ts";
-import { Auth } from "./accounts/sign-in.ts";
+import { SignInService } from "./accounts/sign-in.ts";
 import { SigningKeys } from "./accounts/signing-keys.ts";
 import { SocialSignIn } from "./accounts/social-sign-in.ts";
 import { Suspensions } from "./accounts/suspensions.ts";
@@ -69,22 +70,23 @@ import { changeTerms } from "./accounts/users.ts";
 import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./bootstrap/data-folder.ts";
 import { FileGuard } from "./bootstrap/file-guard.ts";
 import { loadExchange, restoreTrading } from "./bootstrap/recovery.ts";
+import { createRoutes } from "./bootstrap/routes.ts";
 import { applySeed, readSeed, type Seed } from "./bootstrap/seed.ts";
 import { Watchdog, type Watched } from "./bootstrap/watchdog.ts";
-import { createOperations } from "./cli/control-handlers.ts";
+import { createControlHandlers } from "./cli/control-handlers.ts";
 import { ControlSocket } from "./cli/control-socket.ts";
 import { type Config, ConfigError, readConfig, urlOf } from "./config.ts";
 import { type ApiError, FAILED, outcomeUnknown, overloaded, STARTING, STOPPING } from "./errors.ts";
 import { createAddressReader } from "./http/client-address.ts";
 import { compileRoutes } from "./http/dispatch.ts";
 import { API_BASE } from "./http/envelope.ts";
-import { TurnWatch } from "./http/event-loop-guard.ts";
+import { EventLoopGuard } from "./http/event-loop-guard.ts";
 import { Idempotency } from "./http/idempotency.ts";
 import { RateLimiter } from "./http/rate-limiter.ts";
-import { AnswerPace } from "./http/response-throttle.ts";
-import { AnswerPolicy } from "./http/security-headers.ts";
+import { ResponseThrottle } from "./http/response-throttle.ts";
+import { SecurityHeaders } from "./http/security-headers.ts";
 import { registerRoutes } from "./http/server.ts";
-import { Page } from "./http/static-site.ts";
+import { StaticSite } from "./http/static-site.ts";
 import { loadUws } from "./http/uws.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { MarketCatalog } from "./markets/catalog.ts";
@@ -93,8 +95,6 @@ import { MarketLife } from "./markets/lifecycle.ts";
 import { MarketLists } from "./markets/lists.ts";
 import { MarketSearch } from "./markets/search.ts";
 import { OAuth } from "./oauth/oauth.ts";
-import { Approvals } from "./operators/approvals.ts";
-import { Counters } from "./operators/counters.ts";
 import { Metrics } from "./operators/metrics.ts";
 import { History } from "./queries/history.ts";
 import { CancelTimers } from "./trading/cancel-timers.ts";
@@ -104,9 +104,9 @@ import { nodeLoop } from "./trading/gateway-loop.ts";
 import { OrderEntry } from "./trading/order-entry.ts";
 import { OrderStore } from "./trading/order-store.ts";
 import { OrderTimes } from "./trading/order-times.ts";
-import { createRoutes } from "./trading/routes.ts";
-import { Timeline } from "./trading/timeline.ts";
-import { Turns } from "./util/time-slicer.ts";
+import { Counters } from "./util/counters.ts";
+import { TimeSlicer } from "./util/time-slicer.ts";
+import { Timeline } from "./util/timeline.ts";
 import { Withdrawals } from "./wallet/withdrawals.ts";
 import { SocketHub } from "./websocket/hub.ts";
 import { SocketTickets } from "./websocket/tickets.ts";
@@ -338,7 +338,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     logger.error({ thread, code: (error as NodeJS.ErrnoException).code }, "a thread died and is replaced");
   const history = new History(path, lost("history"));
   const search = new MarketSearch(history, registry);
-  const turns = new Turns();
+  const turns = new TimeSlicer();
   const lists = new MarketLists(registry, ledger, search, turns);
   const feed = new MarketFeed(registry, ledger, search, turns);
   const entry = new OrderEntry({
@@ -377,7 +377,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const authenticator = new Authenticator(accounts, keys);
   const sessions = new Sessions({ accounts, authenticator, keys, writer, accessTtlMs, refreshTtlMs });
   const passwords = new Passwords(lost("password"));
-  const messenger = new Messenger({
+  const notifier = new Notifier({
     smtpUrl: config.smtpUrl,
     smsWebhookUrl: config.smsWebhookUrl,
     outbox: join(config.dataDir, "outbox"),
@@ -390,17 +390,17 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const unreadable = factors.countUnreadable();
   if (unreadable > 0)
     logger.error({ unreadable }, `${SECOND_FACTOR_KEYS} lacks the key of authenticator apps' secrets`);
-  const secondStep = new SecondFactorSignIn({ factors, passkeys, writer, messenger });
+  const secondStep = new SecondFactorSignIn({ factors, passkeys, writer, notifier });
   const factorSettings = new SecondFactorSettings({
-    ...{ accounts, factors, passkeys, passwords, sessions, writer, messenger },
+    ...{ accounts, factors, passkeys, passwords, sessions, writer, notifier },
     isRequired: config.operatorsNeedSecondFactor,
   });
   const unverified = new UnverifiedAccounts(accounts, writer);
-  const auth = new Auth({
-    ...{ accounts, sessions, passwords, messenger, writer, unverified, logger, secondStep },
+  const auth = new SignInService({
+    ...{ accounts, sessions, passwords, notifier, writer, unverified, logger, secondStep },
     publicUrl: () => publicUrl,
   });
-  const kyc = new Kyc(accounts, writer, messenger);
+  const kyc = new Kyc(accounts, writer, notifier);
   const pats = new Pats(accounts, writer);
   const issuer = (): string => publicUrl;
   const oauth = new OAuth({ accounts, authenticator, sessions, writer, accessTtlMs, refreshTtlMs, issuer });
@@ -410,11 +410,11 @@ async function start(config: Config, logger: Logger): Promise<void> {
   });
   const lastUse = new LastUse(authenticator, writer);
   const approvals = new Approvals(writer, accounts, config.twoPersonRule, loadApprovals(db));
-  const payers = { exchange, accounts, history, writer, approvals, messenger };
+  const payers = { exchange, accounts, history, writer, approvals, notifier };
   const withdrawals = new Withdrawals(payers, loadPendingWithdrawals(db));
   const idempotency = new Idempotency(history);
   const catalog = new MarketCatalog(registry, writer);
-  const life = new MarketLife({ exchange, writer, approvals, accounts, messenger });
+  const life = new MarketLife({ exchange, writer, approvals, accounts, notifier });
   const suspensions = new Suspensions({
     accounts,
     writer,
@@ -493,14 +493,14 @@ async function start(config: Config, logger: Logger): Promise<void> {
   };
   const identity = { accounts, auth, sessions, pats, kyc, oauth, social, keys, publicUrl: () => publicUrl };
   const { operatorsNeedSecondFactor } = config;
-  const second = { factors, factorSettings, passkeys, messenger, operatorsNeedSecondFactor };
+  const second = { factors, factorSettings, passkeys, notifier, operatorsNeedSecondFactor };
   const routes = compileRoutes(createRoutes({ ...service, ...identity, ...second }));
   const hasProxies = config.trustedProxies.length > 0;
-  const pace = new AnswerPace(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
+  const pace = new ResponseThrottle(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
   const access = {
     authenticator,
-    policy: new AnswerPolicy(() => publicUrl),
-    turn: new TurnWatch(),
+    policy: new SecurityHeaders(() => publicUrl),
+    turn: new EventLoopGuard(),
     logger,
     counters,
     limiter,
@@ -513,7 +513,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
     },
     closed,
     reads: exchange.reads,
-    page: new Page(fileURLToPath(new URL("./web", import.meta.url)), () => publicUrl),
+    page: new StaticSite(fileURLToPath(new URL("./web", import.meta.url)), () => publicUrl),
   };
   const { maxSocketsPerAddress } = config;
   const sockets = { tickets, app, startedAt, maxSocketsPerAddress };
@@ -634,7 +634,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
       await ended;
     }
     hub.shutDown();
-    await Promise.all([history.close(), messenger.close()]);
+    await Promise.all([history.close(), notifier.close()]);
     app.close();
     lock.close();
     logger.info("stopped");
@@ -642,7 +642,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   };
   const control = new ControlSocket(
     controlPath(config.dataDir),
-    createOperations({
+    createControlHandlers({
       ...{ routes, reads: exchange.reads, logger, closed, accounts, passwords, keys, factors, factorSettings, writer },
     }),
   );

@@ -9,7 +9,7 @@ import { createMatcher } from "../../engine/book/matcher.ts";
 import { Reason } from "../../engine/constants.ts";
 import * as R from "../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { missingPackages, RIVALS } from "../support/on-demand.ts";
 import { goal, grouped, median, millions, printHead, printResult } from "../support/report.ts";
 import { runRivals } from "./book/rival.ts";
@@ -143,7 +143,7 @@ function measure(workload: Workload): number[] {
     run(workload, 0, workload.prefill);
     matches = 0;
     const ms = run(workload, workload.prefill, workload.operations);
-    check(matches === workload.trades, `${matches} matches where the model has ${workload.trades}`);
+    assert(matches === workload.trades, `${matches} matches where the model has ${workload.trades}`);
     if (round >= 0) rates.push(workload.operations / (ms / 1_000));
     emptyBooks(workload);
   }

@@ -10,7 +10,7 @@ import type Database from "better-sqlite3";
 import { OrderStatus } from "../../engine/constants.ts";
 import { openReadOnly } from "../../engine/projection/database.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
 import { missingPackages, RIVALS } from "../support/on-demand.ts";
@@ -141,7 +141,7 @@ class Bench {
     const { accepted, refused } = rest;
     const live = await this.cancelAll(way, [MAKERS[way]]);
     const resting = this.workload.restingOf(SOCKET_ORDERS);
-    check(Math.abs(resting - live) <= refused, `${live} orders are live, ${resting} should rest, ${refused} refused`);
+    assert(Math.abs(resting - live) <= refused, `${live} orders are live, ${resting} should rest, ${refused} refused`);
     return { ...rest, perSecond: accepted / seconds, clientMicroseconds: (user + system) / SOCKET_ORDERS };
   }
 
@@ -162,7 +162,7 @@ class Bench {
   /** Every accepted order is in the database once and has ended as its sender was told. */
   verify(db: Database.Database): void {
     const broken = verifyDatabase(db).filter(({ ok }) => !ok);
-    check(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
+    assert(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
     const count = db.prepare(
       `SELECT count(*) AS orders, count(*) FILTER (WHERE status = ${OrderStatus.filled}) AS filled,
          count(*) FILTER (WHERE status = ${OrderStatus.canceled}) AS canceled
@@ -175,9 +175,9 @@ class Bench {
       // wrk doesn't wait for what is under way when its time is over.
       const unheard = way === "http" ? turns * HTTP_CONNECTIONS : 0;
       const more = found.orders - accepted;
-      check(more >= 0 && more <= unheard, `${way}: ${found.orders} orders on record, ${accepted} were accepted`);
-      check(found.canceled === canceled, `${way}: ${found.canceled} canceled on record, ${canceled} as told`);
-      check(found.filled + canceled === found.orders, `${way}: ${JSON.stringify(found)}: every order has ended`);
+      assert(more >= 0 && more <= unheard, `${way}: ${found.orders} orders on record, ${accepted} were accepted`);
+      assert(found.canceled === canceled, `${way}: ${found.canceled} canceled on record, ${canceled} as told`);
+      assert(found.filled + canceled === found.orders, `${way}: ${JSON.stringify(found)}: every order has ended`);
     }
   }
 }
@@ -236,7 +236,7 @@ try {
   const bench = new Bench(exchange, workload, client, rivals);
   // The first round warms up.
   for (let round = smoke ? 1 : 0; round <= ROUNDS; round++) await bench.round(round, round > 0);
-  check(await workload.isSolvent(), "/solvency: the sums balance");
+  assert(await workload.isSolvent(), "/solvency: the sums balance");
   workload.close();
   for (const { server, workload } of rivals) {
     workload?.close();

@@ -9,10 +9,10 @@ import { Piscina } from "piscina";
 import { OrderStatus } from "../../engine/constants.ts";
 import { KEEP_UPDATES_MS, MAX_BATCH_COMMANDS } from "../../engine/limits.ts";
 import { migrate, openDatabase, openReadOnly } from "../../engine/projection/database.ts";
-import { Updates } from "../../engine/projection/order-updates.ts";
-import { Chains } from "../../engine/projection/row-links.ts";
+import { OrderUpdates } from "../../engine/projection/order-updates.ts";
+import { RowLinks } from "../../engine/projection/row-links.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
 import { randomFrom } from "../support/random.ts";
 import { goal, grouped, median, printHead, printResult } from "../support/report.ts";
@@ -117,8 +117,8 @@ async function measureRounds(batch: number): Promise<Batches> {
 function measureUpdates(updatesPerBatch: number): { written: number; pruned: number } {
   const db = openDatabase(join(folder, "updates.db"), "off");
   migrate(db);
-  const chains = new Chains(db);
-  const updates = new Updates(db, chains, 0, KEEP_UPDATES_MS);
+  const chains = new RowLinks(db);
+  const updates = new OrderUpdates(db, chains, 0, KEEP_UPDATES_MS);
   const random = randomFrom(20_261_121);
   const times: Record<"written" | "pruned", number[]> = { written: [], pruned: [] };
   for (const what of ["written", "pruned"] as const) {
@@ -140,7 +140,7 @@ function measureUpdates(updatesPerBatch: number): { written: number; pruned: num
     }
   }
   const left = db.prepare("SELECT count(*) FROM order_updates").pluck().get() as number;
-  check(left < (ROUNDS + 2) * updatesPerBatch, `old updates were taken away, ${left} are left`);
+  assert(left < (ROUNDS + 2) * updatesPerBatch, `old updates were taken away, ${left} are left`);
   db.close();
   return { written: median(times.written), pruned: median(times.pruned) };
 }
@@ -167,7 +167,7 @@ journal.close();
 const reader = openReadOnly(path);
 const broken = verifyDatabase(reader).filter(({ ok }) => !ok);
 reader.close();
-check(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
+assert(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
 removeFolder(folder);
 const updates = { per_order: updatesPerOrder, us_written: micros.written, us_pruned: micros.pruned };
 const goals = [goal("journal, orders/s in full batches", NEEDED, atFullBatches)];

@@ -10,7 +10,7 @@ import { MarketFeed } from "../../server/markets/feed.ts";
 import { MarketLists } from "../../server/markets/lists.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
 import { MarketSearch } from "../../server/markets/search.ts";
-import { Turns } from "../../server/util/time-slicer.ts";
+import { TimeSlicer } from "../../server/util/time-slicer.ts";
 import { randomFrom } from "../support/random.ts";
 import { grouped, median, printHead, printResult } from "../support/report.ts";
 
@@ -67,7 +67,7 @@ for (let id = 1; id <= MARKETS; id++) {
 const everyThousandth = new Uint32Array((MARKETS >>> 5) + 1);
 for (let id = 1_000; id <= MARKETS; id += 1_000) everyThousandth[id >>> 5]! |= 1 << (id & 31);
 const search = new MarketSearch({ search: () => Promise.resolve(everyThousandth) }, registry);
-const turns = new Turns();
+const turns = new TimeSlicer();
 const lists = new MarketLists(registry, ledger, search, turns);
 const feed = new MarketFeed(registry, ledger, search, turns);
 

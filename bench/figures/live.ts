@@ -8,7 +8,7 @@ import { Side } from "../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../engine/limits.ts";
 import { openReadOnly } from "../../engine/projection/database.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
@@ -113,7 +113,10 @@ async function checkOrders(url: string, user: number): Promise<void> {
   await api.each(1, async (_, send) => {
     const ids = (await api.all<{ id: number }>(send, "/orders", tokenOf(user))).map(({ id }) => id);
     const count = new Set(ids).size;
-    check(ids.length === ORDERS_EACH && count === ORDERS_EACH, `GET /orders: ${ids.length} orders, ${count} different`);
+    assert(
+      ids.length === ORDERS_EACH && count === ORDERS_EACH,
+      `GET /orders: ${ids.length} orders, ${count} different`,
+    );
   });
   api.close();
 }
@@ -125,7 +128,7 @@ async function replace(url: string, user: number, markets: readonly ListedMarket
   await api.each(1, async (_, send) => {
     const answer = await send(api.bytes("DELETE", "/orders", tokenOf(user)));
     const { length } = dataOf<{ order_ids: number[] }>("/orders", answer).order_ids;
-    check(length === ORDERS_EACH, `DELETE /orders ended ${length} orders`);
+    assert(length === ORDERS_EACH, `DELETE /orders ended ${length} orders`);
   });
   api.close();
   await place(url, [user], markets, naming);
@@ -171,7 +174,7 @@ async function measure(named: boolean): Promise<Measured> {
   const db = openReadOnly(join(dataDir, "exchange.db"));
   const broken = verifyDatabase(db).filter(({ ok }) => !ok);
   db.close();
-  check(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
+  assert(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
   removeFolder(dataDir);
   return { placedPerSecond, emptyBytes, grownBytes: { placed, restarted }, readyMs: { empty, stopped, killed } };
 }
@@ -179,7 +182,7 @@ async function measure(named: boolean): Promise<Measured> {
 /** Starts the exchange on a folder that must hold all orders. */
 async function startFull(dataDir: string): Promise<ExchangeProcess> {
   const exchange = await ExchangeProcess.start({ dataDir });
-  check(exchange.restored === ORDERS, `${exchange.restored} live orders were there after the start`);
+  assert(exchange.restored === ORDERS, `${exchange.restored} live orders were there after the start`);
   await checkOrders(exchange.url, 0);
   return exchange;
 }

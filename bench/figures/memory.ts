@@ -3,7 +3,7 @@
  * sample markets, as each first started (with what making the markets left behind) and restarted on its database. Each
  * is a process of its own, measured once it is quiet.
  */
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
 import { grouped, printHead, printResult } from "../support/report.ts";
@@ -27,7 +27,7 @@ async function measure(probe: string, seed?: object): Promise<{ first: number; r
   for (const options of [seed === undefined ? { dataDir } : { dataDir, seed }, { dataDir }]) {
     const exchange = await ExchangeProcess.start(options);
     const answer = await fetch(`${exchange.url}/api/v1/markets/${probe}`);
-    check(answer.status === 200, `the exchange serves ${probe}`);
+    assert(answer.status === 200, `the exchange serves ${probe}`);
     await exchange.quiet();
     bytes.push(exchange.residentBytes());
     await exchange.stop();

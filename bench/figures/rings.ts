@@ -5,7 +5,7 @@
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { RECORD_WORDS } from "../../engine/ring/records.ts";
 import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../../engine/ring/ring.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { grouped, median, millions, printHead, printResult } from "../support/report.ts";
 
 interface Setup {
@@ -77,7 +77,7 @@ async function round(count: number): Promise<number> {
   const sent = produce(setup);
   const received = await answer;
   const seconds = (performance.now() - start) / 1_000;
-  check(sent === received, "every record came through once");
+  assert(sent === received, "every record came through once");
   await worker.terminate();
   return count / seconds;
 }

@@ -8,7 +8,7 @@ import { WebSocket } from "ws";
 import { Side } from "../../engine/constants.ts";
 import { openReadOnly } from "../../engine/projection/database.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
@@ -94,8 +94,8 @@ await ask(`/admin/markets/${settled.id}/resolve`, operator, { payouts: [10_000, 
 const answerMs = performance.now() - startedAt;
 const busy = { gateway: await gateway.take(), engine: await engine.take() };
 for (let waited = 0; told < 2 * LISTENERS && waited < 10_000; waited += 10) await pause(10);
-check(told === 2 * LISTENERS, `every listener is told: ${told} positions of ${2 * LISTENERS}`);
-check(busy.engine.refused === 0 && busy.gateway.refused === 0, "nobody is refused anything meanwhile");
+assert(told === 2 * LISTENERS, `every listener is told: ${told} positions of ${2 * LISTENERS}`);
+assert(busy.engine.refused === 0 && busy.gateway.refused === 0, "nobody is refused anything meanwhile");
 for (const probe of [gateway, engine]) await probe.end();
 for (const socket of sockets) socket.terminate();
 api.close();
@@ -103,7 +103,7 @@ await exchange.stop();
 const db = openReadOnly(join(folder, "exchange.db"));
 const broken = verifyDatabase(db).filter(({ ok }) => !ok);
 db.close();
-check(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
+assert(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
 removeFolder(folder);
 
 const perSecond = Math.round(HOLDERS / (answerMs / 1_000));

@@ -7,7 +7,7 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Side } from "../../engine/constants.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { Api } from "../support/api.ts";
 import { Child } from "../support/child.ts";
 import { ClientFrames } from "../support/client-frames.ts";
@@ -86,10 +86,10 @@ async function fanOut(): Promise<{ ours: number[]; bare: number[]; bytes: number
     const operations = { frames: placements(market!.id, outcome, FAN_OUT_ORDERS), ordersPerFrame: 1 };
     const { perSecond, report } = await crowd.during(async () => {
       const { accepted, seconds } = await maker.send(operations, WINDOW);
-      check(accepted === FAN_OUT_ORDERS, "every order is accepted");
+      assert(accepted === FAN_OUT_ORDERS, "every order is accepted");
       rates!.push(accepted / seconds);
     });
-    check(report.closed === 0, "no subscriber was closed");
+    assert(report.closed === 0, "no subscriber was closed");
     maker.close();
     await crowd.end();
     await exchange.quiet();
@@ -157,7 +157,7 @@ async function idleMemory(): Promise<{ sockets: number; bytesEach: number }> {
   const crowd = await open(sockets);
   await exchange.quiet();
   const bytesEach = (exchange.residentBytes() - before) / sockets;
-  check((await crowd.count()).closed === 0, "no socket was closed");
+  assert((await crowd.count()).closed === 0, "no socket was closed");
   await crowd.end();
   await exchange.stop();
   removeFolder(folder);

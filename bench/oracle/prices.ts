@@ -5,7 +5,7 @@
  */
 
 import { MAX_PRICE_BPS } from "../../engine/limits.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { MessageKind, type Messages } from "./messages.ts";
 
 /** The offset that the published flow is documented with. */
@@ -19,7 +19,7 @@ export class PriceWindow {
 
   /** @param ascending the prices that become ticks 1, 2, 3 ... */
   constructor(ascending: Int32Array, end: number) {
-    check(ascending.length <= MAX_PRICE_BPS, "a window has no more prices than a book");
+    assert(ascending.length <= MAX_PRICE_BPS, "a window has no more prices than a book");
     this.prices = ascending;
     this.end = end;
     for (let i = 0; i < ascending.length; i++) this.ticks.set(ascending[i]!, i + 1);

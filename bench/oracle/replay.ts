@@ -12,7 +12,7 @@ import { OrderType, Reason, SelfTradePrevention, Side, TimeInForce } from "../..
 import { EVENT_RING_RECORDS, MAX_LIVE_ORDERS, MAX_OUTCOME_ID, MAX_PRICE_BPS } from "../../engine/limits.ts";
 import * as R from "../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { MessageKind, type Messages } from "./messages.ts";
 import { offsetFor, offsetWindow, type PriceWindow, priceRange, rankedWindow } from "./prices.ts";
 import { Reports } from "./reports.ts";
@@ -206,7 +206,7 @@ class Replay {
     const resting = this.window === undefined ? [] : this.takeResting(this.window);
     this.window = next(resting.map((order) => order.price));
     this.market++;
-    check(2 * this.market <= MAX_OUTCOME_ID, "windows don't outnumber markets");
+    assert(2 * this.market <= MAX_OUTCOME_ID, "windows don't outnumber markets");
     this.writeOrder(R.CommandKind.openMarket, 0, 0, 0, 0, 2);
     this.runCommand();
     for (const { slot, side, price, remaining } of resting) {

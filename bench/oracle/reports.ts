@@ -14,7 +14,7 @@ import { createHash, type Hash } from "node:crypto";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { Reason } from "../../engine/constants.ts";
 import * as R from "../../engine/ring/records.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { MessageKind, type Messages } from "./messages.ts";
 import type { PriceWindow } from "./prices.ts";
 
@@ -76,7 +76,7 @@ export class Reports {
       case R.EventKind.cancelRefused:
         return this.line(`${modify ? ReportType.modifyRefused : ReportType.cancelRefused},${sequence},${id}`);
       default:
-        check(false, `an oracle's flow has no event of kind ${kind}`);
+        assert(false, `an oracle's flow has no event of kind ${kind}`);
     }
   }
 

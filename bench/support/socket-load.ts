@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { CLOSE, ClientFrames, clientFrame, LENGTH_IN_2, LENGTH_IN_8, PING, PONG, TEXT } from "./client-frames.ts";
 
 /** What is received and not yet looked at; more than the longest frame. */
@@ -44,7 +44,7 @@ export interface SocketLoaded {
 }
 
 export function operationId(index: number): number {
-  check(index < 9 * FIRST_ID, "ids have the digits that this client looks for");
+  assert(index < 9 * FIRST_ID, "ids have the digits that this client looks for");
   return FIRST_ID + index;
 }
 
@@ -225,7 +225,7 @@ export class SocketLoad {
       if (memory[payload + EVENT_AT] === LETTER_O) run.updates++;
       return;
     }
-    check(kind === LETTER_I, "a message is an answer or an event");
+    assert(kind === LETTER_I, "a message is an answer or an event");
     if (run.answered % TIMED_SHARE === 0) run.latencies.push(now - run.sentAt[run.answered]!);
     run.answered++;
     if (memory[payload + CODE_AT] !== DIGIT_0 || memory[payload + CODE_AT + 1] !== COMMA) return;

@@ -20,7 +20,7 @@ import {
 } from "../limits.ts";
 import * as R from "../ring/records.ts";
 import type { RingProducer } from "../ring/ring.ts";
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 import {
   BOOK_PAGES,
   BOOK_WORDS,
@@ -173,7 +173,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     let book: number;
     if (freeBookCount > 0) book = freeBooks[--freeBookCount]!;
     else {
-      check(usedBooks < activeBooks, "more active books than MAX_ACTIVE_BOOKS");
+      assert(usedBooks < activeBooks, "more active books than MAX_ACTIVE_BOOKS");
       book = ++usedBooks * BOOK_WORDS;
     }
     outcomes[(outcome << OUTCOME_SHIFT) | O_BOOK] = book;
@@ -323,7 +323,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   function take(slot: number, quantity: number): void {
     const base = slot << SLOT_SHIFT;
     const remaining = slots[base | S_REMAINING]! - quantity;
-    check(remaining >= 0, "a fill takes no more than rests");
+    assert(remaining >= 0, "a fill takes no more than rests");
     if (remaining === 0) {
       dequeue(slot);
       slots[base | S_REMAINING] = 0;
@@ -467,7 +467,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     beforePublish();
     events.publish();
     onRingFull();
-    check(events.hasRoom(2 * MAX_EVENTS_PER_STEP), "onRingFull makes room");
+    assert(events.hasRoom(2 * MAX_EVENTS_PER_STEP), "onRingFull makes room");
   }
 
   // ---------------------------------------------------------------- matching
@@ -757,10 +757,10 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   function missingOf(w: Int32Array, d: Float64Array, base: number): number {
     const replaced = w[base | R.W_REFERENCE]!;
     const terms = R.FLAG_POST_ONLY | (0xf << 12);
-    check((w[base]! & terms) === R.FLAG_POST_ONLY, "a replacing order is post-only and limit");
-    check(timeInForceOf(w[base]!) <= TimeInForce.gtd, "a replacing order rests");
-    check(isFree(replaced) && replaced !== w[base | R.W_SLOT], "a replaced order is out of the book, its slot unused");
-    check(slots[(replaced << SLOT_SHIFT) | S_USER] === w[base | R.W_USER], "a replaced order is the same user's");
+    assert((w[base]! & terms) === R.FLAG_POST_ONLY, "a replacing order is post-only and limit");
+    assert(timeInForceOf(w[base]!) <= TimeInForce.gtd, "a replacing order rests");
+    assert(isFree(replaced) && replaced !== w[base | R.W_SLOT], "a replaced order is out of the book, its slot unused");
+    assert(slots[(replaced << SLOT_SHIFT) | S_USER] === w[base | R.W_USER], "a replaced order is the same user's");
     // An integer to V8 as well, so that the quantities of all placements stay such.
     const expected = d[(base >> 1) | R.D_EXPECTED]! | 0;
     return Math.max(0, expected - slots[(replaced << SLOT_SHIFT) | S_REMAINING]!);
@@ -803,7 +803,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const side = sideOf(packed);
     const tif = timeInForceOf(packed);
     const slotBase = slot << SLOT_SHIFT;
-    check(isFree(slot), "a placement names a free slot");
+    assert(isFree(slot), "a placement names a free slot");
     const replaces = (packed & R.FLAG_REPLACES) !== 0;
     const left = replaces ? quantity - missingOf(w, d, base) : quantity;
     const crosses = wouldCross(outcome << OUTCOME_SHIFT, side, price);
@@ -906,7 +906,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const price = w[base | R.W_PRICE]!;
     const remaining = w[base | R.W_QUANTITY]!;
     const slotBase = slot << SLOT_SHIFT;
-    check(isFree(slot), "a restored order has a free slot");
+    assert(isFree(slot), "a restored order has a free slot");
     totals[slot] = w[base | R.W_REFERENCE]!;
     slots[slotBase | S_OUTCOME] = outcome;
     slots[slotBase | S_PACKED] = packSlot(w[base]!, price);
@@ -1032,8 +1032,11 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   function openMarket(market: number, first: number, count: number): void {
-    check(market > 0 && market <= largestId && first > 0 && first + count - 1 <= largestId, "ids in bounds");
-    check(marketStatus[market] === MarketStatus.proposed && count >= 2 && count <= MAX_OUTCOMES, "a market opens once");
+    assert(market > 0 && market <= largestId && first > 0 && first + count - 1 <= largestId, "ids in bounds");
+    assert(
+      marketStatus[market] === MarketStatus.proposed && count >= 2 && count <= MAX_OUTCOMES,
+      "a market opens once",
+    );
     marketStatus[market] = MarketStatus.open;
     marketFirst[market] = first;
     marketCount[market] = count;
@@ -1076,7 +1079,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     for (let outcome = first; outcome < first + count; outcome++) {
       const book = outcomes[(outcome << OUTCOME_SHIFT) | O_BOOK]!;
       if (book === 0) continue;
-      check(nextAbove(outcome, 0) === NO_ASK, "a closed market's books are empty");
+      assert(nextAbove(outcome, 0) === NO_ASK, "a closed market's books are empty");
       outcomes[(outcome << OUTCOME_SHIFT) | O_BOOK] = 0;
       freeBooks[freeBookCount++] = book;
     }
@@ -1118,12 +1121,12 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
         emitPlain(packEvent(EventKind.stopped, 0, 0, 0, 0), 0, 0, 0, 0, 0);
         return;
       default:
-        check(false, `unknown command kind ${kind}`);
+        assert(false, `unknown command kind ${kind}`);
     }
   }
 
-  check(BOOK_PAGES << HEADER_SHIFT <= BOOK_WORDS && BOOK_PAGES <= PAGE_GROUPS * 32, "a book's headers fit");
-  check(LEVELS_PER_PAGE === 32, "a page's occupied and dirty bits are a word each");
+  assert(BOOK_PAGES << HEADER_SHIFT <= BOOK_WORDS && BOOK_PAGES <= PAGE_GROUPS * 32, "a book's headers fit");
+  assert(LEVELS_PER_PAGE === 32, "a page's occupied and dirty bits are a word each");
 
   return {
     execute,

@@ -5,7 +5,7 @@
 
 import * as R from "../ring/records.ts";
 import type { RingProducer } from "../ring/ring.ts";
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 import type { MicroClock } from "../util/micro-clock.ts";
 
 export class BatchStamp {
@@ -22,7 +22,7 @@ export class BatchStamp {
   /** Takes the ring's next record, for which there must be room. Before the first event after a publish. */
   open(): void {
     const { events } = this;
-    check(this.record < 0, "one stamp a publish");
+    assert(this.record < 0, "one stamp a publish");
     const w = (events.head & events.mask) * R.RECORD_WORDS;
     events.head = (events.head + 1) | 0;
     events.words.fill(0, w, w + R.RECORD_WORDS);
@@ -32,7 +32,7 @@ export class BatchStamp {
 
   /** Notes the time. Before the publish. */
   close(): void {
-    check(this.record >= 0, "a publish has its stamp");
+    assert(this.record >= 0, "a publish has its stamp");
     this.events.doubles[(this.record >> 1) + R.D_MATCHED] = this.clock();
     this.record = -1;
   }

@@ -26,11 +26,11 @@ import {
   loadUserRates,
   type UserTerms,
 } from "../projection/load.ts";
-import { Updates } from "../projection/order-updates.ts";
+import { OrderUpdates } from "../projection/order-updates.ts";
 import { OutcomeIds } from "../projection/outcome-ids.ts";
 import { RowInserter } from "../projection/row-inserter.ts";
-import { Chains, type LastNumbers } from "../projection/row-links.ts";
-import { OrderStates } from "../projection/write-behind.ts";
+import { type LastNumbers, RowLinks } from "../projection/row-links.ts";
+import { WriteBehind } from "../projection/write-behind.ts";
 import {
   type AccountWrite,
   type ApplyWrite,
@@ -43,7 +43,7 @@ import {
 import type { OrderTexts } from "../ring/order-texts.ts";
 import * as R from "../ring/records.ts";
 import type { RingGate } from "../ring/ring.ts";
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 import { IdSet } from "../util/id-set.ts";
 import type { MicroClock } from "../util/micro-clock.ts";
 import { withIndex } from "../util/typed-arrays.ts";
@@ -149,9 +149,9 @@ export class Journal {
   /** The last order that was there at the start, and of each slot's order the newest fill since (0: none). */
   private readonly lastRestoredOrder: number;
   private readonly lastFills: Float64Array;
-  private readonly chains: Chains;
-  private readonly updates: Updates;
-  private readonly states: OrderStates;
+  private readonly chains: RowLinks;
+  private readonly updates: OrderUpdates;
+  private readonly states: WriteBehind;
   /** By slot: the order's price and total; 0 where it was there at the start and hasn't changed since. */
   private readonly prices: Int32Array;
   private readonly quantities: Int32Array;
@@ -244,12 +244,12 @@ export class Journal {
     this.lastOrderId = state.lastOrderId;
     this.ordersListed = state.ordersListed;
     this.lastRestoredOrder = state.lastOrderId;
-    this.chains = new Chains(db);
-    this.updates = new Updates(db, this.chains, state.orderUpdates, options.keepUpdatesMs ?? KEEP_UPDATES_MS);
+    this.chains = new RowLinks(db);
+    this.updates = new OrderUpdates(db, this.chains, state.orderUpdates, options.keepUpdatesMs ?? KEEP_UPDATES_MS);
     const onEnded = (id: number): void => {
       if (id <= this.ordersListed) this.statements.unlistOrder.run(id);
     };
-    this.states = new OrderStates(db, this.lastNumbers(), onEnded, options.maxUntold);
+    this.states = new WriteBehind(db, this.lastNumbers(), onEnded, options.maxUntold);
     this.takerFills = new Int32Array(this.gates.length);
     this.unreportedFills = loadUnreportedFills(db);
     this.candles = new Candles(db);
@@ -393,7 +393,7 @@ export class Journal {
       return { id: request.id, results };
     } catch (error) {
       if (!(error instanceof WriteRefused)) throw error;
-      check(results.length === 0, "of several writes only the first can be refused: nothing is half done");
+      assert(results.length === 0, "of several writes only the first can be refused: nothing is half done");
       return { id: request.id, refused: error.message };
     }
   }
@@ -497,7 +497,7 @@ export class Journal {
         case R.EventKind.amendRefused:
           break;
         default:
-          check(false, "the journal knows every event kind");
+          assert(false, "the journal knows every event kind");
       }
     }
   }
@@ -755,7 +755,7 @@ export class Journal {
     while (this.updates.isPruningDue) this.updates.prune(this.now(), this.states.told);
     this.candles.write(this.lastEntryId, false);
     this.ledger.endBatch();
-    check(addsUp(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
+    assert(addsUp(this.ledger.totals), "deposits - withdrawals = balances + collateral + house");
     this.committedAt = Math.max(this.committedAt, this.lastEventAt, this.now());
     const at = this.committedAt;
     const { deposits, withdrawals, usersTotal, collateral, house } = this.ledger.totals;

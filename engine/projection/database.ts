@@ -3,7 +3,7 @@
  * The journal's is the only writing connection once the exchange runs.
  */
 import type Database from "better-sqlite3";
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 import { openSqlite } from "../util/sqlite.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { indexedWords } from "./search-words.ts";
@@ -23,8 +23,8 @@ export function openDatabase(path: string, durability: Durability): Database.Dat
   db.pragma("journal_mode = WAL");
   db.pragma(`synchronous = ${SYNCHRONOUS[durability]}`);
   // A reopened WAL database silently starts at NORMAL: read back what holds.
-  check(db.pragma("journal_mode", { simple: true }) === "wal", "the database is in WAL mode");
-  check(db.pragma("synchronous", { simple: true }) === SYNCHRONOUS[durability], "the durability asked for holds");
+  assert(db.pragma("journal_mode", { simple: true }) === "wal", "the database is in WAL mode");
+  assert(db.pragma("synchronous", { simple: true }) === SYNCHRONOUS[durability], "the durability asked for holds");
   db.pragma("wal_autocheckpoint = 0");
   db.pragma("journal_size_limit = 134217728");
   db.pragma("cache_size = -65536");
@@ -52,7 +52,7 @@ function assertSqliteVersion(db: Database.Database): void {
   const parts = version.split(".").map(Number);
   for (let i = 0; i < MIN_SQLITE.length; i++) {
     if (parts[i]! > MIN_SQLITE[i]!) return;
-    check(parts[i] === MIN_SQLITE[i], `SQLite ${version} is older than ${MIN_SQLITE.join(".")}`);
+    assert(parts[i] === MIN_SQLITE[i], `SQLite ${version} is older than ${MIN_SQLITE.join(".")}`);
   }
 }
 

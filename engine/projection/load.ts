@@ -6,7 +6,7 @@ import type Database from "better-sqlite3";
 import { OrderStatus } from "../constants.ts";
 import { addsUp, type Ledger } from "../ledger.ts";
 import { MICRO_PER_SHARE } from "../limits.ts";
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 import { MinHeap } from "../util/min-heap.ts";
 
 export interface MarketRow {
@@ -69,7 +69,7 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
     collateral: totals["collateral"]!,
     house: totals["house"]!,
   });
-  check(addsUp(ledger.totals), "the database's sums balance");
+  assert(addsUp(ledger.totals), "the database's sums balance");
 
   let usersTotal = 0;
   for (const row of db.prepare("SELECT user_id, balance, activity_day, activity_used FROM accounts").raw().iterate()) {
@@ -77,7 +77,7 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
     ledger.restoreAccount(user, balance, day, used);
     usersTotal += balance;
   }
-  check(usersTotal === ledger.totals.usersTotal, "the accounts' balances come to the sum on record");
+  assert(usersTotal === ledger.totals.usersTotal, "the accounts' balances come to the sum on record");
 
   for (const row of db.prepare("SELECT * FROM positions").raw().iterate()) {
     const [user, outcome, quantity, cost, realizedPnl] = row as [number, number, number, number, number];
@@ -98,20 +98,20 @@ export function loadLedger(db: Database.Database, ledger: Ledger): LedgerState {
     ledger.restoreSets(market.id, market.sets);
     collateral += market.sets * MICRO_PER_SHARE;
   }
-  check(collateral === ledger.totals.collateral, "the markets' collateral comes to the sum on record");
+  assert(collateral === ledger.totals.collateral, "the markets' collateral comes to the sum on record");
   const outcomes = db
     .prepare("SELECT id, market_id AS marketId, position, name, last_price AS lastPrice, volume, payout FROM outcomes")
     .all() as OutcomeRow[];
 
   const lastOrderId = Number(db.prepare("SELECT coalesce(max(id), 0) FROM orders").pluck().get());
-  check(lastOrderId === totals["last_order_id"], "no order is missing at the end");
+  assert(lastOrderId === totals["last_order_id"], "no order is missing at the end");
   const lastEntryId = Number(
     db
       .prepare("SELECT max(coalesce((SELECT max(id) FROM fills), 0), coalesce((SELECT max(id) FROM entries), 0))")
       .pluck()
       .get(),
   );
-  check(lastEntryId === totals["last_entry_id"], "no fill or entry is missing at the end");
+  assert(lastEntryId === totals["last_entry_id"], "no fill or entry is missing at the end");
   return {
     sequence: totals["sequence"]!,
     lastEntryId,

@@ -6,9 +6,9 @@
  * is, so that the chain is entered near the place instead of at its newest end.
  */
 import type Database from "better-sqlite3";
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 import { RowInserter } from "./row-inserter.ts";
-import type { Chains } from "./row-links.ts";
+import type { RowLinks } from "./row-links.ts";
 
 const TABLE = `order_updates (id, user_id, sequence, order_id, price, quantity, remaining, status, reason, fills,
   last_fill_id, previous_of_user, created_at, expires_at)`;
@@ -20,8 +20,8 @@ const MARK_INTERVAL = 64;
 const PRUNE_SLICE = 512;
 const ADDED_PER_SLICE = 256;
 
-export class Updates {
-  private readonly chains: Chains;
+export class OrderUpdates {
+  private readonly chains: RowLinks;
   private readonly keepMs: number;
   private readonly rows: RowInserter;
   private readonly statements: ReturnType<typeof prepareStatements>;
@@ -36,7 +36,7 @@ export class Updates {
   private isEmpty: boolean;
 
   /** @param last the last number given so far @param keepMs how long updates are kept */
-  constructor(db: Database.Database, chains: Chains, last: number, keepMs: number) {
+  constructor(db: Database.Database, chains: RowLinks, last: number, keepMs: number) {
     this.chains = chains;
     this.keepMs = keepMs;
     this.rows = new RowInserter(db, TABLE, VALUES);
@@ -93,7 +93,7 @@ export class Updates {
   /** Writes the rows that are pending. */
   flush(): void {
     this.rows.flush();
-    check(this.isEmpty || this.last === this.flushed || this.rows.lastId === this.last, "order updates have no gap");
+    assert(this.isEmpty || this.last === this.flushed || this.rows.lastId === this.last, "order updates have no gap");
     this.flushed = this.last;
   }
 

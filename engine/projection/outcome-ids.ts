@@ -5,7 +5,7 @@
  */
 
 import { MAX_OUTCOMES } from "../limits.ts";
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 
 /** From here on ids are of refused proposals: no array is indexed by them. */
 const FIRST_REFUSED_ID = 2 ** 30;
@@ -47,7 +47,7 @@ export class OutcomeIds {
 
   /** Gives a market's ids back. */
   free(first: number, count: number): void {
-    check(this.taken[first] === 1, "ids that are given back were taken");
+    assert(this.taken[first] === 1, "ids that are given back were taken");
     this.taken.fill(0, first, first + count);
     this.lowest = Math.min(this.lowest, first);
   }

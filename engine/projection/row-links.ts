@@ -22,7 +22,7 @@ export interface LastNumbers {
   readonly update: number;
 }
 
-export class Chains {
+export class RowLinks {
   /** By user, and by market: the newest of each, 0 where there is none. */
   private ordersOfUsers = new Float64Array(1024);
   private fillsOfUsers = new Float64Array(1024);

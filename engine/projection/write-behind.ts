@@ -9,7 +9,7 @@
  */
 import type Database from "better-sqlite3";
 import { isFinal, OrderStatus } from "../constants.ts";
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 import { NumberMap } from "../util/number-map.ts";
 import { withIndex } from "../util/typed-arrays.ts";
 
@@ -88,7 +88,7 @@ class Changes {
   }
 }
 
-export class OrderStates {
+export class WriteBehind {
   private readonly statements: ReturnType<typeof prepareStatements>;
   private readonly onEnded: (orderId: number) => void;
   private readonly maxUntold: number;
@@ -106,7 +106,7 @@ export class OrderStates {
     this.maxUntold = maxUntold;
     this.statements = prepareStatements(db);
     const told = Number(db.prepare("SELECT value FROM meta WHERE key = 'orders_told'").pluck().get());
-    check(told === last.update, "the rows of orders were brought forward before they were loaded");
+    assert(told === last.update, "the rows of orders were brought forward before they were loaded");
     this.onEnded = onEnded;
     this.target = last;
     this.written = last;

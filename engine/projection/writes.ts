@@ -15,7 +15,7 @@ import {
   MAX_USERS,
   SEED_REFERENCE,
 } from "../limits.ts";
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 import {
   type ApprovalRow,
   columnOf,
@@ -444,9 +444,9 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
     const { marketId, payouts, at } = write;
     const { ledger } = context;
     const { first, count } = context.outcomesOf(marketId);
-    check(payouts.length === count, "each outcome has a payout");
-    check(payouts.reduce((sum, bps) => sum + bps, 0) === FULL_PRICE_BPS, "payouts come to what a set is worth");
-    check(marketStatus.get(marketId) === MarketStatus.closed, "a market is closed before it is settled");
+    assert(payouts.length === count, "each outcome has a payout");
+    assert(payouts.reduce((sum, bps) => sum + bps, 0) === FULL_PRICE_BPS, "payouts come to what a set is worth");
+    assert(marketStatus.get(marketId) === MarketStatus.closed, "a market is closed before it is settled");
     const positions = ledger.holders(first, count);
     const users = new Int32Array(positions.length);
     const outcomes = new Int32Array(positions.length);
@@ -538,7 +538,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         if (reference !== null && withdrawalByReference.get(reference) !== undefined) {
           throw new WriteRefused("reference: another withdrawal has it");
         }
-        check(payWithdrawal.run(reference, note, at, id).changes === 1, "what is paid was waiting");
+        assert(payWithdrawal.run(reference, note, at, id).changes === 1, "what is paid was waiting");
         context.ledger.withdraw(userId, amount);
         enter(userId, "withdrawal", -amount, at);
         entries.flush();
@@ -598,7 +598,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
       }
       case "refuseMarket": {
         const { marketId, note, at } = write;
-        check(marketStatus.get(marketId) === MarketStatus.proposed, "only a proposal is refused");
+        assert(marketStatus.get(marketId) === MarketStatus.proposed, "only a proposal is refused");
         const { first, count } = context.outcomesOf(marketId);
         refuseMarket.run(at, note, marketId);
         renumberOutcomes.run(refusedOutcomeId(marketId), marketId);

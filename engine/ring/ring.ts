@@ -12,7 +12,7 @@
  *
  * No end of a ring is safe for use from more than one thread.
  */
-import { check } from "../util/assert.ts";
+import { assert } from "../util/assert.ts";
 import { RECORD_BYTES, RECORD_DOUBLES, RECORD_WORDS } from "./records.ts";
 
 const CURSOR_PUBLISHED = 0;
@@ -28,7 +28,7 @@ export interface RingMemory {
 
 /** @param records capacity, a power of two */
 export function createRing(records: number): RingMemory {
-  check(records >= 2 && (records & (records - 1)) === 0, "a ring's capacity is a power of two");
+  assert(records >= 2 && (records & (records - 1)) === 0, "a ring's capacity is a power of two");
   return { buffer: new SharedArrayBuffer(HEADER_BYTES + records * RECORD_BYTES), records };
 }
 

@@ -2,6 +2,6 @@
 import { AssertionError } from "node:assert";
 
 /** Throws where `condition` is false. Never for what a user did. */
-export function check(condition: boolean, message: string): asserts condition {
+export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError({ message });
 }

@@ -2,7 +2,7 @@
  * Counts values in buckets between fixed bounds. In memory that threads can share: one of them observes, any may read at
  * any time. An observation costs some ten nanoseconds and allocates nothing.
  */
-import { check } from "./assert.ts";
+import { assert } from "./assert.ts";
 
 /** What is handed to a thread so that it can open a histogram. */
 export interface HistogramMemory {
@@ -14,7 +14,7 @@ export interface HistogramMemory {
 const CELL_BYTES = 8;
 
 export function createHistogram(bounds: readonly number[]): HistogramMemory {
-  check(bounds.length > 0 && bounds.every((bound, i) => i === 0 || bound > bounds[i - 1]!), "bounds rise");
+  assert(bounds.length > 0 && bounds.every((bound, i) => i === 0 || bound > bounds[i - 1]!), "bounds rise");
   // A count for each bucket, one for what is above all bounds, and the sum.
   return { bounds, buffer: new SharedArrayBuffer((bounds.length + 2) * CELL_BYTES) };
 }

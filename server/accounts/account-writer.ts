@@ -10,7 +10,7 @@ import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { UNDECIDED, USUAL_TERMS } from "../../engine/projection/load.ts";
 import { type AccountWrite, type AuditEntry, HOUSE, type WriteResult } from "../../engine/projection/writes.ts";
 import type { Waker } from "../../engine/ring/ring.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { Accounts } from "./accounts.ts";
@@ -124,7 +124,7 @@ export class AccountWriter {
   /** Makes a row of which there can be no other; answers its id. */
   async insert(write: AccountWrite, audits: readonly AuditEntry[], kept: KeptRequest | null = null): Promise<number> {
     const [result] = await this.write([write], audits, kept);
-    check(result!.created, "the row is new");
+    assert(result!.created, "the row is new");
     return result!.id;
   }
 

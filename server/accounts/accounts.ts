@@ -18,7 +18,7 @@ import type {
   UserRow,
 } from "../../engine/projection/load.ts";
 import { addressListOf, clientOf } from "../http/client-address.ts";
-import { makeRoom } from "../util/bounded-map.ts";
+import { evictOldest } from "../util/bounded-map.ts";
 import { hasSecondFactor } from "./amr.ts";
 import { KnownAddresses } from "./known-addresses.ts";
 import { dailyLimitOf, maxLiveOrdersOf, mustVerify } from "./users.ts";
@@ -435,7 +435,7 @@ export class Accounts {
   }
 
   private noteEnded(sid: string): void {
-    makeRoom(this.endedSids, MAX_ENDED_SESSIONS);
+    evictOldest(this.endedSids, MAX_ENDED_SESSIONS);
     this.endedSids.add(sid);
   }
 

@@ -7,7 +7,7 @@ import { decodeJwt, type JWTPayload } from "jose";
 import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "../../engine/limits.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import { type ClientAddress, isListed } from "../http/client-address.ts";
-import { makeRoom } from "../util/bounded-map.ts";
+import { evictOldest } from "../util/bounded-map.ts";
 import { type Accounts, type Credential, hashToken, Pat, Principal, Session } from "./accounts.ts";
 import { type SigningKeys, TokenExpired } from "./signing-keys.ts";
 
@@ -127,7 +127,7 @@ export class Authenticator {
 
   /** Only genuine tokens are kept: a flood of wrong ones costs its look-ups and no memory. */
   private remember(token: string, principal: Principal): Principal {
-    makeRoom(this.known, MAX_KNOWN_TOKENS);
+    evictOldest(this.known, MAX_KNOWN_TOKENS);
     this.known.set(token.slice(-TAIL_LENGTH), { token, principal });
     return principal;
   }

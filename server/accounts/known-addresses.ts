@@ -5,7 +5,7 @@
  * the rows of sessions, ended ones too, bring it back after a restart.
  */
 import { KNOWN_ADDRESS_MS, MAX_KNOWN_ADDRESS_USERS, MAX_KNOWN_ADDRESSES_PER_USER } from "../../engine/limits.ts";
-import { makeRoom } from "../util/bounded-map.ts";
+import { evictOldest } from "../util/bounded-map.ts";
 
 interface SignIn {
   readonly client: string;
@@ -29,7 +29,7 @@ export class KnownAddresses {
     const piece = this.pieceOf(userId);
     const others = (piece.get(userId) ?? []).filter((each) => each.client !== client);
     piece.delete(userId);
-    makeRoom(piece, MAX_KNOWN_ADDRESS_USERS / PIECES);
+    evictOldest(piece, MAX_KNOWN_ADDRESS_USERS / PIECES);
     piece.set(userId, [...others.slice(1 - MAX_KNOWN_ADDRESSES_PER_USER), { client, at: now }]);
   }
 

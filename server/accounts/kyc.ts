@@ -13,13 +13,13 @@ import {
 import type { IdentityApplicationRow } from "../../engine/projection/load.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
-import { checkNotOwn, type Operator } from "../operators/operators.ts";
+import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, Principal, User } from "./accounts.ts";
-import { HourlyLimit } from "./hourly-limit.ts";
+import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "./mail-templates.ts";
-import type { Messenger } from "./notifier.ts";
+import type { Notifier } from "./notifier.ts";
+import { checkNotOwn, type Operator } from "./operator.ts";
 import { changeUser } from "./users.ts";
 
 const CODE_DIGITS = 6;
@@ -47,7 +47,7 @@ export interface Decision {
 export class Kyc {
   private readonly accounts: Accounts;
   private readonly writer: AccountWriter;
-  private readonly messenger: Messenger;
+  private readonly notifier: Notifier;
   private readonly codes = new Map<number, PhoneCode>();
   /** What stands between us and whoever would have us send messages for nothing. */
   private readonly limits = {
@@ -56,10 +56,10 @@ export class Kyc {
     address: new HourlyLimit(MAX_CODES_PER_ADDRESS_AND_HOUR),
   };
 
-  constructor(accounts: Accounts, writer: AccountWriter, messenger: Messenger) {
+  constructor(accounts: Accounts, writer: AccountWriter, notifier: Notifier) {
     this.accounts = accounts;
     this.writer = writer;
-    this.messenger = messenger;
+    this.notifier = notifier;
   }
 
   /** Sends a code. @param phone in E.164 @throws ApiError 42900 after so many in an hour, 40900 where it is verified */
@@ -78,7 +78,7 @@ export class Kyc {
       const change = { action: "user.set_phone", userId: user.id, subject: user.id };
       await this.writer.write([changeUser(user, { phone })], [audit(context, actorOf(principal), change)]);
     }
-    this.messenger.sendText(phoneCodeText(phone, code, PHONE_CODE_MS));
+    this.notifier.sendText(phoneCodeText(phone, code, PHONE_CODE_MS));
   }
 
   /** A number verifies one account. @throws ApiError 40900 */
@@ -173,7 +173,7 @@ export class Kyc {
     const action = `identity.${isApproved ? "approve" : "refuse"}`;
     const change = { action, userId: user.id, subject: id, details: { note } };
     await this.writer.write(writes, [audit(context, operator.actor, change)]);
-    this.messenger.sendMail(isApproved ? identityApprovedMail(user.email) : identityRefusedMail(user.email));
+    this.notifier.sendMail(isApproved ? identityApprovedMail(user.email) : identityRefusedMail(user.email));
   }
 }
 

@@ -23,7 +23,7 @@ export interface TextMessage {
   readonly body: string;
 }
 
-export interface MessengerOptions {
+export interface NotifierOptions {
   readonly smtpUrl: string | null;
   readonly smsWebhookUrl: string | null;
   /** Folder for what has nowhere to go; made when the first file is written. */
@@ -52,14 +52,14 @@ const CLOSE_DEADLINE_MS = 3_000;
 const PLAIN_ADDRESS = /^[^\s\p{C}"(),:;<>@[\\\]]+@[^\s\p{C}"(),:;<>@[\\\]]+$/u;
 const PHONE_NUMBER = /^\+\d{1,15}$/;
 
-export class Messenger {
+export class Notifier {
   private readonly mails: Lane<Mail>;
   private readonly texts: Lane<TextMessage>;
   private readonly closeTransport: () => void;
   private closing: Promise<void> | null = null;
 
   /** Connects to nothing yet. */
-  constructor(options: MessengerOptions) {
+  constructor(options: NotifierOptions) {
     const { smtpUrl, smsWebhookUrl, from } = options;
     const outbox = new Outbox(options.outbox);
     const transport = smtpUrl === null ? null : connectLater(smtpUrl);
@@ -120,7 +120,7 @@ class Lane<T> {
   private isClosing = false;
   private onDrained: (() => void) | null = null;
 
-  constructor(kind: Kind, send: Send<T>, options: MessengerOptions) {
+  constructor(kind: Kind, send: Send<T>, options: NotifierOptions) {
     this.kind = kind;
     this.send = send;
     this.logger = options.logger;

@@ -7,8 +7,8 @@
  */
 import { availableParallelism } from "node:os";
 import { ApiError, badRequest, overloaded, STOPPING } from "../errors.ts";
-import { FairQueue } from "../queries/fair-queue.ts";
-import { ThreadPool } from "../queries/thread-pool.ts";
+import { FairQueue } from "../util/fair-queue.ts";
+import { ThreadPool } from "../util/thread-pool.ts";
 import type { HashJob, VerifyJob } from "./password-worker.ts";
 
 /** One, so that a core stays with trading on a small machine; a quarter of a large one. */

@@ -4,10 +4,10 @@ import { MAX_PATS_PER_USER } from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
-import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
-import { Coming } from "../util/in-flight-counter.ts";
+import { InFlightCounter } from "../util/in-flight-counter.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { type Accounts, hashToken, type Pat, type Principal, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
+import { actorOf, audit, type RequestContext } from "./audit.ts";
 
 const TOKEN_BYTES = 32;
 
@@ -23,7 +23,7 @@ export interface PatWish {
 export class Pats {
   private readonly accounts: Accounts;
   private readonly writer: AccountWriter;
-  private readonly coming = new Coming();
+  private readonly coming = new InFlightCounter();
 
   constructor(accounts: Accounts, writer: AccountWriter) {
     this.accounts = accounts;

@@ -4,7 +4,7 @@
  * session stands for the token that came after it, which stays as it is so long, and is forgotten then. In memory only: nothing is rotated here.
  */
 import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
-import { makeRoom } from "../util/bounded-map.ts";
+import { evictOldest } from "../util/bounded-map.ts";
 import { isHashOf, type Session } from "./accounts.ts";
 
 export interface Rotation {
@@ -18,13 +18,13 @@ export interface Rotation {
   readonly at: number;
 }
 
-export class RefreshLeeway {
+export class RefreshGrace {
   /** The last of each session, oldest first. */
   private readonly rotations = new Map<Session, Rotation>();
 
   note(session: Session, rotation: Rotation): void {
     this.rotations.delete(session);
-    makeRoom(this.rotations, MAX_RECENT_ROTATIONS);
+    evictOldest(this.rotations, MAX_RECENT_ROTATIONS);
     this.rotations.set(session, rotation);
     const forget = (): void => {
       if (this.rotations.get(session) === rotation) this.rotations.delete(session);

@@ -8,9 +8,9 @@ import { Listing } from "../http/paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
 import type { OAuth, Params } from "../oauth/oauth.ts";
-import { actorOf, contextOf, type RequestContext } from "../operators/audit.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { Accounts, Grant, OAuthClient, Pat, Principal, Session, User } from "./accounts.ts";
+import { actorOf, contextOf, type RequestContext } from "./audit.ts";
 import type { Kyc } from "./kyc.ts";
 import type { Pats } from "./pats.ts";
 import { readPhoneNumber } from "./phone-numbers.ts";
@@ -18,7 +18,7 @@ import { FirstStep } from "./second-factor-schemas.ts";
 import type { Challenge } from "./second-factor-sign-in.ts";
 import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
 import type { Sessions } from "./sessions.ts";
-import type { Auth, SignedIn } from "./sign-in.ts";
+import type { SignedIn, SignInService } from "./sign-in.ts";
 import { ATTEMPT_MS, type SocialSignIn } from "./social-sign-in.ts";
 import { dailyLimitOf } from "./users.ts";
 
@@ -30,7 +30,7 @@ export interface SignInContext {
 
 export interface AccountRouteContext extends SignInContext {
   readonly accounts: Accounts;
-  readonly auth: Auth;
+  readonly auth: SignInService;
   readonly sessions: Sessions;
   readonly pats: Pats;
   readonly kyc: Kyc;

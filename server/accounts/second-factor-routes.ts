@@ -6,27 +6,27 @@ import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { pathId, type Route, route } from "../http/route.ts";
 import { Nothing, SignIn } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
-import { type Approvals, approvalView, withFirst } from "../operators/approvals.ts";
-import { contextOf } from "../operators/audit.ts";
-import { noteOf, OPERATOR, operatorOf } from "../operators/operators.ts";
 import type { Accounts } from "./accounts.ts";
+import { type Approvals, approvalView, withFirst } from "./approvals.ts";
+import { contextOf } from "./audit.ts";
 import { secondFactorResetAskedMail } from "./mail-templates.ts";
-import type { Messenger } from "./notifier.ts";
+import type { Notifier } from "./notifier.ts";
+import { noteOf, OPERATOR, operatorOf } from "./operator.ts";
 import type { Passkeys } from "./passkeys.ts";
 import { OWN_SESSION, type SignInContext, signedInJson } from "./routes.ts";
 import * as F from "./second-factor-schemas.ts";
 import type { SecondFactorSettings } from "./second-factor-settings.ts";
 import type { FactorKind, SecondFactors } from "./second-factors.ts";
 import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
-import type { Auth } from "./sign-in.ts";
+import type { SignInService } from "./sign-in.ts";
 
 const RESET = "second_factor.reset";
 
 export interface SecondFactorContext extends SignInContext {
   readonly accounts: Accounts;
-  readonly auth: Auth;
+  readonly auth: SignInService;
   readonly approvals: Approvals;
-  readonly messenger: Messenger;
+  readonly notifier: Notifier;
   readonly factors: SecondFactors;
   readonly factorSettings: SecondFactorSettings;
   readonly passkeys: Passkeys;
@@ -162,7 +162,7 @@ function factorView({ id, kind, name, createdAt, lastUsedAt }: SecondFactorRow):
 // ---------------------------------------------------------------- operators'
 
 /** Whatever the two-person rule says, two of them must ask for it. */
-function resetRoute({ accounts, approvals, factors, factorSettings, messenger }: SecondFactorContext): Route {
+function resetRoute({ accounts, approvals, factors, factorSettings, notifier }: SecondFactorContext): Route {
   return route({
     ...OPERATOR,
     method: "POST",
@@ -185,7 +185,7 @@ function resetRoute({ accounts, approvals, factors, factorSettings, messenger }:
         factorSettings.reset(user, withFirst({ note: noteOf(request) }, first), operator, context, ending),
       );
       const { approval } = answer;
-      if (approval !== null && isFirst) messenger.sendMail(secondFactorResetAskedMail(user.email));
+      if (approval !== null && isFirst) notifier.sendMail(secondFactorResetAskedMail(user.email));
       return JSON.stringify({ done: approval === null, approval: approval && approvalView(approval) });
     },
   });

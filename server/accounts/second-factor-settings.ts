@@ -17,17 +17,17 @@ import {
 } from "../../engine/limits.ts";
 import type { SecondFactorRow } from "../../engine/projection/load.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
-import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
-import type { Operator } from "../operators/operators.ts";
-import { makeRoom } from "../util/bounded-map.ts";
-import { Alone } from "../util/keyed-mutex.ts";
+import { evictOldest } from "../util/bounded-map.ts";
+import { HourlyLimit } from "../util/hourly-limit.ts";
+import { KeyedMutex } from "../util/keyed-mutex.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, Principal, Session, User } from "./accounts.ts";
-import { HourlyLimit } from "./hourly-limit.ts";
+import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { secondFactorChangedMail, secondFactorsResetMail } from "./mail-templates.ts";
-import type { Messenger } from "./notifier.ts";
+import type { Notifier } from "./notifier.ts";
+import type { Operator } from "./operator.ts";
 import { type CreationOptions, newPasskeyChallenge, type Passkeys } from "./passkeys.ts";
 import type { Passwords } from "./passwords.ts";
 import type { FactorKind, SecondFactors, Shown } from "./second-factors.ts";
@@ -79,7 +79,7 @@ interface Options {
   readonly passwords: Passwords;
   readonly sessions: Sessions;
   readonly writer: AccountWriter;
-  readonly messenger: Messenger;
+  readonly notifier: Notifier;
   /** Operators must have a second factor. */
   readonly isRequired: boolean;
 }
@@ -91,8 +91,10 @@ export class SecondFactorSettings {
   /** When a session proved its owner, in ms. */
   private readonly proofs = new WeakMap<Session, number>();
   private readonly wrong = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
-  private readonly proving = new Alone<number>("another proof is being looked at: try again");
-  private readonly alone = new Alone<number>("another change of the account's second factors is under way: try again");
+  private readonly proving = new KeyedMutex<number>("another proof is being looked at: try again");
+  private readonly alone = new KeyedMutex<number>(
+    "another change of the account's second factors is under way: try again",
+  );
 
   constructor(options: Options) {
     this.options = options;
@@ -197,7 +199,7 @@ export class SecondFactorSettings {
       challenge: kind === "passkey" ? newPasskeyChallenge() : null,
       wrong: 0,
     };
-    makeRoom(this.pending, MAX_PENDING_FACTORS);
+    evictOldest(this.pending, MAX_PENDING_FACTORS);
     this.pending.set(pending.id, pending);
     const { secret, challenge } = pending;
     return {
@@ -267,7 +269,7 @@ export class SecondFactorSettings {
 
   /** Durable when it resolves; with the first factor go the sessions that were made without one. */
   private async take(principal: Principal, row: SecondFactorRow, context: RequestContext): Promise<string[] | null> {
-    const { factors, sessions, writer, messenger } = this.options;
+    const { factors, sessions, writer, notifier } = this.options;
     const { user } = principal.credential;
     const isFirst = !factors.has(user.id);
     const renewed = isFirst ? factors.renewCodes(user.id, context.now) : null;
@@ -281,9 +283,9 @@ export class SecondFactorSettings {
     const change = { action: "second_factor.add", userId: user.id, subject: row.id, details: { kind, name } };
     const ended = isFirst ? sessions.endOthers(principal, "second_factor_added", context) : null;
     const [results] = await Promise.all([writer.write(writes, [audit(context, actorOf(principal), change)]), ended]);
-    check(results[0]!.created, "a second factor is kept once");
+    assert(results[0]!.created, "a second factor is kept once");
     renewed?.learn(results.slice(-renewed.codes.length).map(({ id }) => id));
-    messenger.sendMail(secondFactorChangedMail(user.email, `was added: ${kindName(row)}`));
+    notifier.sendMail(secondFactorChangedMail(user.email, `was added: ${kindName(row)}`));
     return renewed?.codes ?? null;
   }
 
@@ -291,7 +293,7 @@ export class SecondFactorSettings {
 
   /** @throws ApiError 4040, 40300 without a proof, 40900 for the last one of who must have one */
   async remove(principal: Principal, id: number, context: RequestContext): Promise<void> {
-    const { factors, sessions, writer, messenger } = this.options;
+    const { factors, sessions, writer, notifier } = this.options;
     const { user } = principal.credential;
     if (this.pending.get(id)?.userId === user.id) {
       this.pending.delete(id);
@@ -310,13 +312,13 @@ export class SecondFactorSettings {
       const { kind, name } = row;
       const change = { action: "second_factor.remove", userId: user.id, subject: id, details: { kind, name } };
       await writer.write(writes, [audit(context, actorOf(principal), change)]);
-      messenger.sendMail(secondFactorChangedMail(user.email, `was removed: ${kindName(row)}`));
+      notifier.sendMail(secondFactorChangedMail(user.email, `was removed: ${kindName(row)}`));
     });
   }
 
   /** New recovery codes; the old ones are good no more. @throws ApiError 40300 without a proof, 40900 without a factor */
   async renewCodes(principal: Principal, context: RequestContext): Promise<string[]> {
-    const { factors, writer, messenger } = this.options;
+    const { factors, writer, notifier } = this.options;
     const { user } = principal.credential;
     const expectFactor = (): void => {
       if (!factors.has(user.id)) throw new ApiError(ErrorKind.conflict, "add a second factor first");
@@ -329,7 +331,7 @@ export class SecondFactorSettings {
       const change = { action: "second_factor.renew_codes", userId: user.id, subject: user.id };
       const results = await writer.write(writes, [audit(context, actorOf(principal), change)]);
       learn(results.slice(-codes.length).map(({ id }) => id));
-      messenger.sendMail(secondFactorChangedMail(user.email, "has new recovery codes"));
+      notifier.sendMail(secondFactorChangedMail(user.email, "has new recovery codes"));
       return codes;
     });
   }
@@ -343,7 +345,7 @@ export class SecondFactorSettings {
    */
   reset(user: User, why: object, who: Operator, context: RequestContext, ending: readonly AccountWrite[] = []) {
     return this.alone.run(user.id, async () => {
-      const { accounts, factors, sessions, writer, messenger } = this.options;
+      const { accounts, factors, sessions, writer, notifier } = this.options;
       const own = factors.of(user.id);
       if (own.length === 0) throw new ApiError(ErrorKind.conflict, "the account has no second factor");
       for (const each of this.pending.values()) if (each.userId === user.id) this.pending.delete(each.id);
@@ -352,7 +354,7 @@ export class SecondFactorSettings {
       const change = { action: "second_factor.reset", userId: user.id, subject: user.id, details };
       const ended = sessions.end(accounts.sessions.of(user.id), "second_factor_reset", who.actor, context);
       await Promise.all([writer.write([...writes, ...ending], [audit(context, who.actor, change)]), ended]);
-      messenger.sendMail(secondFactorsResetMail(user.email));
+      notifier.sendMail(secondFactorsResetMail(user.email));
     });
   }
 

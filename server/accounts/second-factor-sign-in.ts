@@ -16,13 +16,13 @@ import {
 } from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import { audit, type RequestContext } from "../operators/audit.ts";
-import { makeRoom } from "../util/bounded-map.ts";
+import { evictOldest } from "../util/bounded-map.ts";
+import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { hashToken, type User } from "./accounts.ts";
-import { HourlyLimit } from "./hourly-limit.ts";
+import { audit, type RequestContext } from "./audit.ts";
 import { recoveryCodeUsedMail, wrongCodesMail } from "./mail-templates.ts";
-import type { Messenger } from "./notifier.ts";
+import type { Notifier } from "./notifier.ts";
 import { newPasskeyChallenge, type Passkeys, type RequestOptions } from "./passkeys.ts";
 import type { ProofMethod, SecondFactors, Shown, Use } from "./second-factors.ts";
 
@@ -63,7 +63,7 @@ interface Options {
   readonly factors: SecondFactors;
   readonly passkeys: Passkeys;
   readonly writer: AccountWriter;
-  readonly messenger: Messenger;
+  readonly notifier: Notifier;
 }
 
 export class SecondFactorSignIn {
@@ -87,7 +87,7 @@ export class SecondFactorSignIn {
     const expiresAt = now + SIGN_IN_CHALLENGE_MS;
     const { passwordHash } = user;
     const hash = hashToken(challenge);
-    makeRoom(this.waiting, MAX_CHALLENGES);
+    evictOldest(this.waiting, MAX_CHALLENGES);
     this.waiting.set(hash, { user, method, passwordHash, passkeyChallenge, expiresAt, wrong: 0, isBusy: false });
     const mine = (this.ofUser.get(user.id) ?? []).filter((each) => this.waiting.has(each));
     if (mine.length >= MAX_CHALLENGES_PER_USER) this.waiting.delete(mine.shift()!);
@@ -102,7 +102,7 @@ export class SecondFactorSignIn {
    * the same challenge; 42900 after too many wrong codes
    */
   async finish(challenge: string, shown: Shown, context: RequestContext): Promise<Finished> {
-    const { factors, writer, messenger } = this.options;
+    const { factors, writer, notifier } = this.options;
     const { now } = context;
     const hash = hashToken(challenge);
     const waiting = this.live(hash, now);
@@ -119,7 +119,7 @@ export class SecondFactorSignIn {
       const left = factors.codesLeft(user.id);
       const change = { action: "second_factor.recover", userId: user.id, subject: user.id, details: { left } };
       await writer.write(writes, isRecovery ? [audit(context, `user ${user.id}`, change)] : []);
-      if (isRecovery) messenger.sendMail(recoveryCodeUsedMail(user.email, left));
+      if (isRecovery) notifier.sendMail(recoveryCodeUsedMail(user.email, left));
       // What ended the challenge while it was being written ends the sign-in.
       this.expectGood(waiting, now);
       return { user, method, by: use.method };
@@ -150,7 +150,7 @@ export class SecondFactorSignIn {
       const key = String(user.id);
       this.wrong.take(key, now);
       // Whoever is here knows the password.
-      if (this.wrong.waitMs(key, now) > 0) this.options.messenger.sendMail(wrongCodesMail(user.email));
+      if (this.wrong.waitMs(key, now) > 0) this.options.notifier.sendMail(wrongCodesMail(user.email));
     }
     const left = MAX_WRONG_CODES - waiting.wrong;
     const what = isCode ? "code" : "passkey";

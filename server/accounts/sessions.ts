@@ -11,7 +11,6 @@ import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "../../engine/limi
 import type { SessionRow } from "../../engine/projection/load.ts";
 import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
-import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import {
   type Accounts,
@@ -24,8 +23,9 @@ import {
   type User,
 } from "./accounts.ts";
 import { amrOf } from "./amr.ts";
+import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { RefreshLeeway } from "./refresh-grace.ts";
+import { RefreshGrace } from "./refresh-grace.ts";
 import type { ProofMethod } from "./second-factors.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 
@@ -60,7 +60,7 @@ export interface Refresh {
 
 export class Sessions {
   private readonly options: SessionOptions;
-  private readonly leeway = new RefreshLeeway();
+  private readonly leeway = new RefreshGrace();
 
   constructor(options: SessionOptions) {
     this.options = options;

@@ -12,12 +12,12 @@ import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts
 import { ApiError, badRequest, ErrorKind, refusedAs } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import { removalOf } from "../oauth/oauth.ts";
-import { actorOf, audit, type Change, type RequestContext } from "../operators/audit.ts";
+import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { type Accounts, type Grant, hashToken, type Principal, type Session, type User } from "./accounts.ts";
-import { HourlyLimit } from "./hourly-limit.ts";
+import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
 import { passwordChangedMail, passwordResetMail, verificationMail } from "./mail-templates.ts";
-import type { Messenger } from "./notifier.ts";
+import type { Notifier } from "./notifier.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
 import type { Shown } from "./second-factors.ts";
@@ -35,11 +35,11 @@ export interface SignedIn extends Tokens {
   readonly user: User;
 }
 
-export interface AuthOptions {
+export interface SignInServiceOptions {
   readonly accounts: Accounts;
   readonly sessions: Sessions;
   readonly passwords: Passwords;
-  readonly messenger: Messenger;
+  readonly notifier: Notifier;
   readonly writer: AccountWriter;
   readonly unverified: UnverifiedAccounts;
   readonly logger: Logger;
@@ -62,12 +62,12 @@ interface Closing {
 
 const wrongCredentials = (): ApiError => new ApiError(ErrorKind.unauthenticated, "wrong e-mail or password");
 
-export class Auth {
-  private readonly options: AuthOptions;
+export class SignInService {
+  private readonly options: SignInServiceOptions;
   /** Mailed links, by purpose and user. */
   private readonly mails = new HourlyLimit(MAX_MESSAGES_PER_HOUR);
 
-  constructor(options: AuthOptions) {
+  constructor(options: SignInServiceOptions) {
     this.options = options;
   }
 
@@ -298,7 +298,7 @@ export class Auth {
 
   /** Sets the password and ends every session, token and grant. @throws ApiError 40000, 50300 */
   async resetPassword(token: string, password: string, context: RequestContext): Promise<void> {
-    const { passwords, messenger } = this.options;
+    const { passwords, notifier } = this.options;
     const { row } = this.findLink(token, "reset_password", context.now);
     const passwordHash = await passwords.hash(password, context.client, "password", row.userId);
     // It may have been used meanwhile.
@@ -312,12 +312,12 @@ export class Auth {
     const change = { action: "user.reset_password", userId: user.id, subject: user.id };
     const saved = this.save([changeUser(user, changes), ...links], context, `user ${user.id}`, change);
     await Promise.all([closed, saved]);
-    messenger.sendMail(passwordChangedMail(user.email));
+    notifier.sendMail(passwordChangedMail(user.email));
   }
 
   /** Ends the user's other sessions. @throws ApiError 40300 for a wrong current password, 40000, 50300 */
   async changePassword(principal: Principal, current: string, next: string, context: RequestContext): Promise<void> {
-    const { passwords, sessions, messenger } = this.options;
+    const { passwords, sessions, notifier } = this.options;
     const { user } = principal.credential;
     const hash = user.passwordHash;
     if (!(await passwords.verify(hash, current, context.client, user.id))) {
@@ -331,7 +331,7 @@ export class Auth {
     const change = { action: "user.change_password", userId: user.id, subject: user.id };
     const ended = sessions.endOthers(principal, "password_changed", context);
     await Promise.all([ended, this.save(writes, context, actorOf(principal), change)]);
-    messenger.sendMail(passwordChangedMail(user.email));
+    notifier.sendMail(passwordChangedMail(user.email));
   }
 
   /** The user's mailed links are over: those for a purpose, or all. */
@@ -347,7 +347,7 @@ export class Auth {
   // ---------------------------------------------------------------- mailed links
 
   private async sendLink(user: User, purpose: LinkPurpose, context: RequestContext): Promise<void> {
-    const { accounts, messenger, writer, publicUrl } = this.options;
+    const { accounts, notifier, writer, publicUrl } = this.options;
     const { now } = context;
     if (!this.mails.take(`${purpose} ${user.id}`, now)) return;
     const token = randomBytes(EMAIL_TOKEN_BYTES).toString("base64url");
@@ -359,7 +359,7 @@ export class Auth {
     const page = purpose === "verify_email" ? "verify-email" : "reset-password";
     const link = `${publicUrl()}/${page}?token=${token}`;
     const mail = purpose === "verify_email" ? verificationMail : passwordResetMail;
-    messenger.sendMail(mail(user.email, link, validMs));
+    notifier.sendMail(mail(user.email, link, validMs));
   }
 
   private findLink(token: string, purpose: LinkPurpose, now: number): { row: EmailTokenRow; user: User } {

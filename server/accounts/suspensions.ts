@@ -1,11 +1,11 @@
 /** Suspension: an operator shuts an account. Its tokens are refused, its sockets end, its orders are canceled. */
 
 import { ApiError, ErrorKind } from "../errors.ts";
-import { audit, type RequestContext } from "../operators/audit.ts";
-import { checkNotOwn, type Operator } from "../operators/operators.ts";
-import { Alone } from "../util/keyed-mutex.ts";
+import { KeyedMutex } from "../util/keyed-mutex.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts, Credential, User } from "./accounts.ts";
+import { audit, type RequestContext } from "./audit.ts";
+import { checkNotOwn, type Operator } from "./operator.ts";
 import { changeUser } from "./users.ts";
 
 const BEING_SUSPENDED = "the account is being suspended: try again";
@@ -22,7 +22,7 @@ export interface SuspensionOptions {
 export class Suspensions {
   private readonly options: SuspensionOptions;
   /** Users whose suspension isn't durable yet: it must not become so after it was ended. */
-  private readonly beginning = new Alone<number>(BEING_SUSPENDED);
+  private readonly beginning = new KeyedMutex<number>(BEING_SUSPENDED);
 
   constructor(options: SuspensionOptions) {
     this.options = options;

@@ -8,6 +8,8 @@ import { MAX_BODY_BYTES } from "../../engine/limits.ts";
 import type { AuditEntry } from "../../engine/projection/writes.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts, User } from "../accounts/accounts.ts";
+import { audit, type Change, type RequestContext } from "../accounts/audit.ts";
+import { operatorOf } from "../accounts/operator.ts";
 import type { Passwords } from "../accounts/passwords.ts";
 import type { SecondFactorSettings } from "../accounts/second-factor-settings.ts";
 import type { SecondFactors } from "../accounts/second-factors.ts";
@@ -23,11 +25,9 @@ import * as S from "../http/schemas.ts";
 import { newRequestId } from "../http/server.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import { audit, type Change, type RequestContext } from "../operators/audit.ts";
-import { operatorOf } from "../operators/operators.ts";
 import type { OrderedReads } from "../trading/ordered-reads.ts";
 
-export interface OperationOptions {
+export interface ControlOptions {
   readonly routes: readonly CompiledRoute[];
   readonly reads: OrderedReads;
   readonly logger: Logger;
@@ -61,7 +61,7 @@ const PASSWORD_BYTES = 16;
 type Command = (args: readonly string[], context: RequestContext) => Promise<object>;
 
 /** Answers a line of the control socket with the envelope's text, as HTTP would. A line that is too long is null. */
-export function createOperations(options: OperationOptions): (line: Buffer | null) => Promise<string> {
+export function createControlHandlers(options: ControlOptions): (line: Buffer | null) => Promise<string> {
   const { routes, reads, logger, closed } = options;
   const commands = createCommands(options);
   const findRoute = createFinder(routes);
@@ -188,7 +188,7 @@ function requestOf(compiled: CompiledRoute, params: Params, asked: RouteAsked, r
 }
 
 /** What the API doesn't have, by name. */
-function createCommands(options: OperationOptions): ReadonlyMap<string, Command> {
+function createCommands(options: ControlOptions): ReadonlyMap<string, Command> {
   const { accounts, passwords, keys, factors, factorSettings, writer } = options;
   const line = (context: RequestContext, change: Change): AuditEntry =>
     audit(context, operatorOf({ principal: null }).actor, change);

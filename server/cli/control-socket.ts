@@ -13,7 +13,7 @@ export type ControlRequest =
   | { readonly method: string; readonly path: string; readonly query?: string; readonly body?: unknown }
   | { readonly command: string; readonly args: readonly string[] };
 
-export interface ControlAnswer {
+export interface ControlResponse {
   readonly code: number;
   readonly msg: string;
   readonly data: unknown;
@@ -91,7 +91,7 @@ function inFolderOf<T>(path: string, use: (path: string) => T): T {
 }
 
 /** Asks the running server. Null where none takes requests. */
-export function ask(path: string, request: ControlRequest): Promise<ControlAnswer | null> {
+export function ask(path: string, request: ControlRequest): Promise<ControlResponse | null> {
   return new Promise((resolve, reject) => {
     // In a folder that isn't there yet no short form of the path holds.
     if (!existsSync(path)) return resolve(null);
@@ -108,7 +108,7 @@ export function ask(path: string, request: ControlRequest): Promise<ControlAnswe
     });
     socket.on("end", () => {
       try {
-        resolve(JSON.parse(answer) as ControlAnswer);
+        resolve(JSON.parse(answer) as ControlResponse);
       } catch {
         reject(new Error("the server ended before it answered"));
       }

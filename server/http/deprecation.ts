@@ -1,7 +1,7 @@
 /** What each answer of a route that will go tells its caller: Deprecation (RFC 9745), Sunset (RFC 8594), and where to read on. */
 
 import { MIN_DEPRECATION_MS } from "../../engine/limits.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 
 export interface Deprecation {
   /** The day of its announcement, such as "2027-01-31", from which on it is deprecated. Days begin in UTC. */
@@ -21,7 +21,7 @@ export function deprecationHeaders(deprecated: Deprecation | null): readonly Hea
   if (deprecated === null) return NONE;
   const since = startOf(deprecated.since);
   const sunset = startOf(deprecated.sunset);
-  check(sunset - since >= MIN_DEPRECATION_MS, "a route goes no sooner than was promised");
+  assert(sunset - since >= MIN_DEPRECATION_MS, "a route goes no sooner than was promised");
   const headers: Header[] = [
     ["Deprecation", `@${since / 1_000}`],
     ["Sunset", new Date(sunset).toUTCString()],
@@ -36,6 +36,6 @@ export function deprecationHeaders(deprecated: Deprecation | null): readonly Hea
 /** Milliseconds since the epoch. */
 function startOf(day: string): number {
   const time = Date.parse(`${day}T00:00:00.000Z`);
-  check(!Number.isNaN(time) && new Date(time).toISOString().startsWith(`${day}T`), `"${day}" is a day`);
+  assert(!Number.isNaN(time) && new Date(time).toISOString().startsWith(`${day}T`), `"${day}" is a day`);
   return time;
 }

@@ -5,7 +5,7 @@
  */
 import { MAX_TURN_MS } from "../../engine/limits.ts";
 
-export class TurnWatch {
+export class EventLoopGuard {
   /** Of this turn, among those in which anything came. */
   number = 0;
   private began = 0;

@@ -9,7 +9,7 @@ const TICK_MS = 5;
 const BURSTS_PER_SECOND = 20;
 
 /** Releases callbacks at most `perSecond` a second, in order, with no delay while there are few. */
-export class AnswerPace {
+export class ResponseThrottle {
   private readonly perMs: number;
   private readonly burst: number;
   /** How many may leave now, with the fraction of the next one; at most `burst`. */

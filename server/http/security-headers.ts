@@ -41,7 +41,7 @@ export function commonLines(publicUrl: string, cache: string, contentSecurityPol
   return lines;
 }
 
-export class AnswerPolicy {
+export class SecurityHeaders {
   private readonly publicUrl: () => string;
   private readonly texts = { own: new Map<string, string>(), open: new Map<string, string>() };
   private ownOrigin: string | null = null;

@@ -12,23 +12,23 @@ import type { Principal } from "../accounts/accounts.ts";
 import { type Authenticator, checkLive } from "../accounts/authenticator.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import type { Counters } from "../operators/counters.ts";
 import type { Origin } from "../trading/order-entry.ts";
 import type { OrderedReads } from "../trading/ordered-reads.ts";
+import type { Counters } from "../util/counters.ts";
 import { type AddressReader, type ClientAddress, NO_ADDRESS } from "./client-address.ts";
 import { prefers } from "./content-negotiation.ts";
 import type { Header } from "./deprecation.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import { API_BASE, errorBody, oauthErrorBody, successBody } from "./envelope.ts";
-import type { TurnWatch } from "./event-loop-guard.ts";
+import type { EventLoopGuard } from "./event-loop-guard.ts";
 import { decodeMessage, encodeJson } from "./message-pack.ts";
 import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";
 import { RequestHead } from "./request-head.ts";
-import type { AnswerPace } from "./response-throttle.ts";
+import type { ResponseThrottle } from "./response-throttle.ts";
 import type { Responder, Route, RouteRequest } from "./route.ts";
-import { type AnswerPolicy, isForOwnPages } from "./security-headers.ts";
-import type { Page, PageAnswer } from "./static-site.ts";
+import { isForOwnPages, type SecurityHeaders } from "./security-headers.ts";
+import type { SiteResponse, StaticSite } from "./static-site.ts";
 
 const STATUS_LINES: Record<number, string> = {
   200: "200 OK",
@@ -80,13 +80,13 @@ interface ReplyOptions {
   /** Errors have the shape of RFC 6749. */
   readonly oauth: boolean;
   /** Refusals leave at a bounded pace. */
-  readonly pace: AnswerPace | null;
+  readonly pace: ResponseThrottle | null;
   /** Where a browser is sent in place of an error; null where the error is answered. */
   readonly failurePage: ((error: ApiError) => string) | null;
   /** Of every answer. */
   readonly headers: readonly Header[];
-  readonly policy: AnswerPolicy;
-  readonly turn: TurnWatch;
+  readonly policy: SecurityHeaders;
+  readonly turn: EventLoopGuard;
   /** Pages of other origins may not read it. */
   readonly isOwn: boolean;
   /** The request was HEAD: its answer is GET's without the body. */
@@ -225,7 +225,7 @@ export class Reply implements Responder {
   }
 
   /** Answers with a file of the page. */
-  file({ status, lines, body }: PageAnswer): void {
+  file({ status, lines, body }: SiteResponse): void {
     this.finish(() => {
       this.res.writeStatus(STATUS_LINES[status]!).writeHeader("Content-Type", lines);
       this.res.writeHeader("X-Request-Id", this.requestId);
@@ -363,12 +363,12 @@ export interface HttpOptions {
   readonly authenticator: Authenticator;
   readonly logger: Logger;
   readonly counters: Counters;
-  readonly policy: AnswerPolicy;
-  readonly turn: TurnWatch;
+  readonly policy: SecurityHeaders;
+  readonly turn: EventLoopGuard;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   /** Of refusals on the routes that sign in. */
-  readonly pace: AnswerPace;
+  readonly pace: ResponseThrottle;
   readonly addressOf: AddressReader;
   /** Some peers' X-Forwarded-For counts. */
   readonly hasProxies: boolean;
@@ -377,7 +377,7 @@ export interface HttpOptions {
   /** Null while the exchange is open; else what every route outside health is answered with. */
   readonly closed: () => ApiError | null;
   readonly reads: OrderedReads;
-  readonly page: Page;
+  readonly page: StaticSite;
 }
 
 const PAGE_METHODS = "GET, HEAD";

@@ -53,7 +53,7 @@ interface Variant {
 /** The forms of one file. */
 type PageFile = ReadonlyMap<Encoding, Variant>;
 
-export interface PageRequest {
+export interface SiteRequest {
   /** Without the query. */
   readonly path: string;
   /** Request headers, "" where they are missing. */
@@ -62,14 +62,14 @@ export interface PageRequest {
   readonly ifNoneMatch: string;
 }
 
-export interface PageAnswer {
+export interface SiteResponse {
   readonly status: 200 | 304 | 404;
   readonly lines: string;
   /** Null: none. */
   readonly body: Buffer | null;
 }
 
-export class Page {
+export class StaticSite {
   private readonly files = new Map<string, PageFile>();
   private readonly folder: string;
   private readonly publicUrl: () => string;
@@ -96,7 +96,7 @@ export class Page {
   }
 
   /** Null where the page has no such path and nobody asks for a page. */
-  answer({ path, accept, acceptEncoding, ifNoneMatch }: PageRequest): PageAnswer | null {
+  answer({ path, accept, acceptEncoding, ifNoneMatch }: SiteRequest): SiteResponse | null {
     if (path.startsWith(API)) return null;
     const isPage = findPage(path) !== null;
     // A person who mistyped a path is shown a page, a program is told in JSON.

@@ -1,15 +1,15 @@
 /** Operators' routes of markets and events: proposals, the life of a market, its resolution. */
 import type { Static } from "typebox";
 import type { ApprovalRow } from "../../engine/projection/load.ts";
+import { approvalView } from "../accounts/approvals.ts";
+import { contextOf, type RequestContext } from "../accounts/audit.ts";
+import { noteOf, OPERATOR, type Operator, operatorOf } from "../accounts/operator.ts";
 import { page } from "../accounts/routes.ts";
 import { notFound } from "../errors.ts";
 import { Listing } from "../http/paging.ts";
 import { type Route, type RouteRequest, route } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
-import { approvalView } from "../operators/approvals.ts";
-import { contextOf, type RequestContext } from "../operators/audit.ts";
-import { noteOf, OPERATOR, type Operator, operatorOf } from "../operators/operators.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { MarketCatalog } from "./catalog.ts";
 import type { MarketChanges, MarketLife } from "./lifecycle.ts";

@@ -6,9 +6,9 @@ import { MAX_PROPOSALS_PER_DAY, MAX_WAITING_PROPOSALS, PENDING_PROPOSALS_BY_USE 
 import { MS_PER_DAY } from "../../engine/money.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Principal } from "../accounts/accounts.ts";
+import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
+import type { Operator } from "../accounts/operator.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
-import type { Operator } from "../operators/operators.ts";
 import { isProposed, type Market, type MarketRegistry } from "./registry.ts";
 import { slugOf } from "./slugs.ts";
 

@@ -8,7 +8,7 @@ interface Closing {
   readonly market: Market;
 }
 
-export class Closings implements RegistryListener {
+export class CloseSchedule implements RegistryListener {
   private readonly registry: MarketRegistry;
   /** Of markets that were closed or given another end meanwhile as well, until their time or the next sweep. */
   private readonly heap = new MinHeap<Closing>();

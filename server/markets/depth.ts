@@ -39,7 +39,7 @@ const NO_ASK = FULL_PRICE_BPS;
 const NO_CHANGE = -1;
 
 /** What the books of one registry share: the pages with their directories, and the changes of the batch at hand. */
-export class BookMemory {
+export class DepthMemory {
   /** By page, in chunks: the quantities. All are 0 when a page is given back, and so when it is taken. */
   readonly quantities: Float64Array[] = [];
   /** By page. */
@@ -161,11 +161,11 @@ export class BookMemory {
   }
 }
 
-export class Book {
+export class Depth {
   sequence: number;
   /** When the state that it has at this sequence was applied, in ms since the epoch. */
   at: number;
-  private readonly memory: BookMemory;
+  private readonly memory: DepthMemory;
   /** The chunk that has the book's directory, and where in it; null while there is no level. */
   private pages: Int32Array | null = null;
   private directory = 0;
@@ -183,7 +183,7 @@ export class Book {
   private firstChange = NO_CHANGE;
   private lastChange = NO_CHANGE;
 
-  constructor(memory: BookMemory, sequence: number, at: number) {
+  constructor(memory: DepthMemory, sequence: number, at: number) {
     this.memory = memory;
     this.sequence = sequence;
     this.at = at;
@@ -405,7 +405,7 @@ function endOf(side: Side): number {
  * @param others the books of the market's other outcomes, null where one was never used
  * @param depth levels at most
  */
-export function impliedLevels(others: readonly (Book | null)[], side: Side, depth: number): Level[] {
+export function impliedLevels(others: readonly (Depth | null)[], side: Side, depth: number): Level[] {
   const taken = side === Side.sell ? Side.buy : Side.sell;
   const end = endOf(taken);
   const prices = others.map((book) => book?.bestOf(taken) ?? end);

@@ -8,10 +8,10 @@ import type { Ledger } from "../../engine/ledger.ts";
 import { DEFAULT_FEED_SIZE, MAX_LISTED_EVENT_MARKETS } from "../../engine/limits.ts";
 import type { EventRow } from "../../engine/projection/load.ts";
 import type * as S from "../http/schemas.ts";
-import type { Turns } from "../util/time-slicer.ts";
+import type { TimeSlicer } from "../util/time-slicer.ts";
 import type { Market, MarketRegistry, RegistryListener } from "./registry.ts";
 import { Found, type MarketSearch } from "./search.ts";
-import { Column, fits, type IdFilter, Order } from "./sort-order.ts";
+import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";
 import { eventView, marketView } from "./views.ts";
 
 type FeedQuery = Static<typeof S.FeedQuery>;
@@ -30,14 +30,14 @@ export class MarketFeed implements RegistryListener {
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   private readonly search: MarketSearch;
-  private readonly turns: Turns;
-  private readonly order: Order;
+  private readonly turns: TimeSlicer;
+  private readonly order: SortedIds;
   private readonly category = new Column();
   private readonly kind = new Column();
   /** Volumes of 24 hours are as of here. */
   private now = 0;
 
-  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, turns: Turns) {
+  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, turns: TimeSlicer) {
     this.registry = registry;
     this.ledger = ledger;
     this.search = search;
@@ -45,7 +45,7 @@ export class MarketFeed implements RegistryListener {
     const createdAt = (place: number): number => {
       return (isEvent(place) ? registry.event(idOf(place)) : registry.get(idOf(place)))!.createdAt;
     };
-    this.order = new Order({
+    this.order = new SortedIds({
       keyOf: (place) => this.keyOf(place),
       tie: (a, b) => createdAt(b) - createdAt(a) || b - a,
     });

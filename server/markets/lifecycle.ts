@@ -10,15 +10,15 @@ import type { ApprovalRow } from "../../engine/projection/load.ts";
 import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
+import { type Approvals, withFirst } from "../accounts/approvals.ts";
+import { audit, type RequestContext } from "../accounts/audit.ts";
 import { proposalDecidedMail } from "../accounts/mail-templates.ts";
-import type { Messenger } from "../accounts/notifier.ts";
+import type { Notifier } from "../accounts/notifier.ts";
+import type { Operator } from "../accounts/operator.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import { type Approvals, withFirst } from "../operators/approvals.ts";
-import { audit, type RequestContext } from "../operators/audit.ts";
-import type { Operator } from "../operators/operators.ts";
 import type { Exchange } from "../trading/exchange.ts";
-import { Alone } from "../util/keyed-mutex.ts";
-import { Closings } from "./close-schedule.ts";
+import { KeyedMutex } from "../util/keyed-mutex.ts";
+import { CloseSchedule } from "./close-schedule.ts";
 import { canTrade, isPastEnd, isProposed, type Market, marketStatusName } from "./registry.ts";
 
 /** As approvals name a resolution, and a voiding as well: a market has one end. */
@@ -32,7 +32,7 @@ export interface MarketLifeOptions {
   readonly writer: AccountWriter;
   readonly approvals: Approvals;
   readonly accounts: Accounts;
-  readonly messenger: Messenger;
+  readonly notifier: Notifier;
 }
 
 /** Other texts, another end; null clears, what is missing stays. */
@@ -57,18 +57,18 @@ export class MarketLife {
   private readonly writer: AccountWriter;
   private readonly approvals: Approvals;
   private readonly accounts: Accounts;
-  private readonly messenger: Messenger;
-  private readonly closings: Closings;
+  private readonly notifier: Notifier;
+  private readonly closings: CloseSchedule;
   /** Markets with a change on its way. */
-  private readonly changing = new Alone<Market>("another change of this market is under way: try again");
+  private readonly changing = new KeyedMutex<Market>("another change of this market is under way: try again");
 
   constructor(options: MarketLifeOptions) {
     this.exchange = options.exchange;
     this.writer = options.writer;
     this.approvals = options.approvals;
     this.accounts = options.accounts;
-    this.messenger = options.messenger;
-    this.closings = new Closings(options.exchange.registry);
+    this.notifier = options.notifier;
+    this.closings = new CloseSchedule(options.exchange.registry);
   }
 
   // ---------------------------------------------------------------- proposals and texts
@@ -94,7 +94,7 @@ export class MarketLife {
       isApproved ? this.approve(market, note, line) : this.refuse(market, note, line),
     );
     const { email } = this.accounts.user(market.proposedBy!)!;
-    this.messenger.sendMail(proposalDecidedMail(email, market.question, isApproved, note));
+    this.notifier.sendMail(proposalDecidedMail(email, market.question, isApproved, note));
   }
 
   private async approve({ id: marketId }: Market, note: string | null, line: AuditEntry): Promise<void> {
@@ -120,7 +120,7 @@ export class MarketLife {
       this.changing
         .run(market, () => this.refuse(market, FORGOTTEN_NOTE, line))
         .then(
-          () => this.messenger.sendMail(proposalDecidedMail(email, market.question, false, FORGOTTEN_NOTE)),
+          () => this.notifier.sendMail(proposalDecidedMail(email, market.question, false, FORGOTTEN_NOTE)),
           // The journal has failed, and says so itself.
           () => {},
         );

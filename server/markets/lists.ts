@@ -12,10 +12,10 @@ import type { EventRow } from "../../engine/projection/load.ts";
 import { badRequest } from "../errors.ts";
 import { Listing } from "../http/paging.ts";
 import type * as S from "../http/schemas.ts";
-import type { Turns } from "../util/time-slicer.ts";
+import type { TimeSlicer } from "../util/time-slicer.ts";
 import type { Market, MarketRegistry, RegistryListener } from "./registry.ts";
 import { Found, type MarketSearch } from "./search.ts";
-import { Column, fits, type IdFilter, Order } from "./sort-order.ts";
+import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";
 import { eventView, marketView, marketVolume } from "./views.ts";
 
 type MarketsQuery = Static<typeof S.MarketsQuery>;
@@ -23,9 +23,9 @@ type EventsQuery = Static<typeof S.MarketEventsQuery>;
 
 /** The sorts of one list. */
 interface Sorts {
-  readonly created_at: Order;
-  readonly volume: Order;
-  readonly closes_at: Order;
+  readonly created_at: SortedIds;
+  readonly volume: SortedIds;
+  readonly closes_at: SortedIds;
 }
 
 /** Soonest first; what has no end comes last. */
@@ -33,9 +33,9 @@ const endKey = (closesAt: number | null): number => -(closesAt ?? Number.MAX_SAF
 
 function sortsOf(volumeOf: (id: number) => number, closesAt: (id: number) => number | null): Sorts {
   return {
-    created_at: new Order({ keyOf: (id) => id }),
-    volume: new Order({ keyOf: volumeOf }),
-    closes_at: new Order({ keyOf: (id) => endKey(closesAt(id)) }),
+    created_at: new SortedIds({ keyOf: (id) => id }),
+    volume: new SortedIds({ keyOf: volumeOf }),
+    closes_at: new SortedIds({ keyOf: (id) => endKey(closesAt(id)) }),
   };
 }
 
@@ -43,14 +43,14 @@ export class MarketLists implements RegistryListener {
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   private readonly search: MarketSearch;
-  private readonly turns: Turns;
+  private readonly turns: TimeSlicer;
   private readonly marketSorts: Sorts;
   private readonly eventSorts: Sorts;
   private readonly status = new Column();
   private readonly marketCategory = new Column();
   private readonly eventCategory = new Column();
 
-  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, turns: Turns) {
+  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, turns: TimeSlicer) {
     this.registry = registry;
     this.ledger = ledger;
     this.search = search;
@@ -153,8 +153,8 @@ function readIds(text: string): number[] {
 
 /** One page of an order: what fits the filters, from the cursor on. @throws ApiError 40000 */
 function page(
-  turns: Turns,
-  order: Order,
+  turns: TimeSlicer,
+  order: SortedIds,
   listing: Listing,
   filters: readonly IdFilter[],
   query: { limit?: number; cursor?: string },

@@ -1,9 +1,9 @@
 /** Users' routes of proposals: markets that they would have opened. */
 import type { Static } from "typebox";
+import { contextOf } from "../accounts/audit.ts";
 import { ownList, page } from "../accounts/routes.ts";
 import { type Route, route } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
-import { contextOf } from "../operators/audit.ts";
 import type { MarketAdminRouteContext } from "./admin-routes.ts";
 import type { MarketTexts } from "./catalog.ts";
 import * as MS from "./schemas.ts";

@@ -7,10 +7,10 @@ import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../../engine/limits.ts"
 import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load.ts";
 import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
 import type { Trade } from "../trading/order-json.ts";
-import { Book, BookMemory, type Level } from "./depth.ts";
+import { TextCache } from "../util/text-cache.ts";
+import { Depth, DepthMemory, type Level } from "./depth.ts";
 import { ImpliedBooks } from "./implied-books.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
-import { TextCache } from "./text-cache.ts";
 
 export type { Level };
 
@@ -59,7 +59,7 @@ export interface Outcome {
   readonly name: string;
   lastPrice: number | null;
   volume: number;
-  book: Book | null;
+  book: Depth | null;
   /** Someone is told of its book's changes: only then are they listed. */
   isWatched: boolean;
   ticker: TickerState;
@@ -101,11 +101,11 @@ export class MarketRegistry {
   /** Rises whenever what a search looks through has changed. */
   textsVersion = 0;
   /** By outcome: where it was ever used. */
-  private readonly books: (Book | undefined)[] = [];
+  private readonly books: (Depth | undefined)[] = [];
   /** Outcomes whose books have changes of the batch at hand. */
   private readonly changedBooks: number[] = [];
   private changedTickers: Outcome[] = [];
-  private readonly bookMemory = new BookMemory();
+  private readonly bookMemory = new DepthMemory();
   readonly implied = new ImpliedBooks(() => this.firstBookSequence);
   readonly bookTexts = new TextCache(MAX_BOOK_TEXT_LENGTH);
   readonly recentTrades = new RecentTrades(MAX_RECENT_TRADES);
@@ -267,8 +267,8 @@ export class MarketRegistry {
     if (book.set(side, price, quantity)) this.changedBooks.push(outcomeId);
   }
 
-  private addBook(outcomeId: number): Book {
-    const book = new Book(this.bookMemory, this.firstBookSequence, this.byOutcome[outcomeId]!.addedAt);
+  private addBook(outcomeId: number): Depth {
+    const book = new Depth(this.bookMemory, this.firstBookSequence, this.byOutcome[outcomeId]!.addedAt);
     this.books[outcomeId] = book;
     this.outcome(outcomeId)!.book = book;
     return book;

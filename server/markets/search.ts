@@ -7,9 +7,9 @@ import { MAX_CACHED_SEARCHES } from "../../engine/limits.ts";
 import { searchWords } from "../../engine/projection/search-words.ts";
 import type { History } from "../queries/history.ts";
 import type { SearchTable } from "../queries/history-worker.ts";
-import { makeRoom } from "../util/bounded-map.ts";
+import { evictOldest } from "../util/bounded-map.ts";
 import type { MarketRegistry } from "./registry.ts";
-import type { IdFilter } from "./sort-order.ts";
+import type { IdFilter } from "./sorted-ids.ts";
 
 /** A set of ids that was found, a bit each. */
 export class Found implements IdFilter {
@@ -55,7 +55,7 @@ export class MarketSearch {
     const known = this.known.get(key);
     if (known !== undefined) return known;
     const found = this.history.search(table, words).then((bits) => new Found(bits));
-    makeRoom(this.known, MAX_CACHED_SEARCHES);
+    evictOldest(this.known, MAX_CACHED_SEARCHES);
     this.known.set(key, found);
     // What failed is asked for anew.
     found.catch(() => this.known.get(key) === found && this.known.delete(key));

@@ -30,12 +30,12 @@ import {
   type Session,
   type User,
 } from "../accounts/accounts.ts";
+import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Refresh, Sessions, Tokens } from "../accounts/sessions.ts";
 import { ApiError, badRequest, ErrorKind, notFound, refusedAs } from "../errors.ts";
-import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
-import { makeRoom } from "../util/bounded-map.ts";
-import { Coming } from "../util/in-flight-counter.ts";
+import { evictOldest } from "../util/bounded-map.ts";
+import { InFlightCounter } from "../util/in-flight-counter.ts";
 
 const CODE_BYTES = 32;
 const CLIENT_ID_BYTES = 12;
@@ -89,8 +89,8 @@ export class OAuth {
   private readonly codes = new Map<string, Code>();
   /** Grants on their way to the database, by user and client: one each. */
   private readonly coming = new Map<string, Promise<Grant>>();
-  private readonly comingGrants = new Coming();
-  private readonly comingClients = new Coming();
+  private readonly comingGrants = new InFlightCounter();
+  private readonly comingClients = new InFlightCounter();
 
   constructor(options: OAuthOptions) {
     this.options = options;
@@ -177,7 +177,7 @@ export class OAuth {
     const scopes = code.scope!;
     const grant = await this.grantFor(principal, client, scopes, context);
     const text = randomBytes(CODE_BYTES).toString("base64url");
-    makeRoom(this.codes, MAX_AUTHORIZATION_CODES);
+    evictOldest(this.codes, MAX_AUTHORIZATION_CODES);
     this.codes.set(hashToken(text), {
       client,
       user: principal.credential.user,

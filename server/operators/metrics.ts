@@ -11,7 +11,7 @@ import type { CommittedTotals } from "../../engine/log/totals.ts";
 import type { Histogram } from "../../engine/util/histogram.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
-import type { Counters } from "./counters.ts";
+import type { Counters } from "../util/counters.ts";
 import { lastBackupAt } from "./last-backup.ts";
 
 /** Of text format 0.0.4. */

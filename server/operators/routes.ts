@@ -3,7 +3,10 @@ import type { Static } from "typebox";
 import { MAX_USERS_WALKED } from "../../engine/limits.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts, User } from "../accounts/accounts.ts";
+import { type Approvals, approvalView, withFirst } from "../accounts/approvals.ts";
+import { audit, contextOf } from "../accounts/audit.ts";
 import type { Kyc } from "../accounts/kyc.ts";
+import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "../accounts/operator.ts";
 import { userView } from "../accounts/routes.ts";
 import type { SecondFactors } from "../accounts/second-factors.ts";
 import type { Suspensions } from "../accounts/suspensions.ts";
@@ -17,9 +20,6 @@ import { NoteOnly } from "../http/text-schemas.ts";
 import { balanceView } from "../markets/views.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
-import { type Approvals, approvalView, withFirst } from "./approvals.ts";
-import { audit, contextOf } from "./audit.ts";
-import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "./operators.ts";
 import * as O from "./schemas.ts";
 
 export interface OperatorRouteContext {

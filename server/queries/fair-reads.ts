@@ -4,7 +4,7 @@
  */
 import { MAX_READS_PER_READER, MAX_WAITING_READS } from "../../engine/limits.ts";
 import { overloaded } from "../errors.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { FairQueue } from "../util/fair-queue.ts";
 
 interface Read {
   readonly reader: string;

@@ -7,6 +7,7 @@ import { overloaded, STOPPING } from "../errors.ts";
 import type { KeyLookup } from "../http/idempotency.ts";
 import type { HistoryPage, Listing } from "../http/paging.ts";
 import type { EndedOrder } from "../trading/order-entry.ts";
+import { ThreadPool } from "../util/thread-pool.ts";
 import type { CandlesOptions } from "./candle-reader.ts";
 import { FairReads } from "./fair-reads.ts";
 import type {
@@ -29,7 +30,6 @@ import type {
 } from "./ledger-reader.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import { OrderLookUps } from "./order-lookups.ts";
-import { ThreadPool } from "./thread-pool.ts";
 import type { Trail } from "./trail-reader.ts";
 
 /** A page of a list as its answer. @param view makes what is shown of an item */

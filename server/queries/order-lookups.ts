@@ -4,7 +4,7 @@
  */
 import { MAX_LOOKUPS_PER_READ, MAX_LOOKUPS_PER_USER, MAX_WAITING_LOOKUPS } from "../../engine/limits.ts";
 import { overloaded } from "../errors.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { FairQueue } from "../util/fair-queue.ts";
 
 interface LookUp<T> {
   readonly orderId: number;

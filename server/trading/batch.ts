@@ -6,7 +6,7 @@
 import { ANSWER_DEADLINE_MS } from "../../engine/limits.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import { errorBody, successBody } from "../http/envelope.ts";
-import { GatheredAnswer } from "./composite-reply.ts";
+import { CompositeReply } from "./composite-reply.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 
 /** Starts one operation, which answers now or later. @throws ApiError where it is refused */
@@ -23,7 +23,7 @@ const MEANS: readonly ErrorKind[] = [
 class Batch {
   private readonly exchange: Exchange;
   private readonly operations: readonly Operation[];
-  private readonly gathered: GatheredAnswer;
+  private readonly gathered: CompositeReply;
   private readonly requestId: string;
   private readonly results: string[];
   private next = 0;
@@ -31,7 +31,7 @@ class Batch {
   private outstanding = 0;
   private running = false;
 
-  constructor(exchange: Exchange, operations: readonly Operation[], gathered: GatheredAnswer, requestId: string) {
+  constructor(exchange: Exchange, operations: readonly Operation[], gathered: CompositeReply, requestId: string) {
     this.exchange = exchange;
     this.operations = operations;
     this.gathered = gathered;
@@ -93,6 +93,6 @@ export function runBatch(
   answer: Answer,
   requestId: string,
 ): void {
-  const gathered = new GatheredAnswer(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
+  const gathered = new CompositeReply(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
   new Batch(exchange, operations, gathered, requestId).run(now);
 }

@@ -39,7 +39,7 @@ export interface CancelWatcher {
   done(orderIds: readonly number[]): void;
 }
 
-export class CancelJobs {
+export class BulkCancels {
   private readonly store: OrderStore;
   /** Writes a cancel; false where the ring is full. */
   private readonly push: (slot: number, reason: number, reference: number) => boolean;

@@ -5,7 +5,7 @@
 import type { ApiError } from "../errors.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 
-export class GatheredAnswer {
+export class CompositeReply {
   private readonly exchange: Exchange;
   private readonly userId: number;
   private readonly place: number;

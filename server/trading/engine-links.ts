@@ -6,8 +6,8 @@
 import { MAX_CHAIN_COMMANDS } from "../../engine/limits.ts";
 import * as R from "../../engine/ring/records.ts";
 import type { RingConsumer, RingProducer, Waker } from "../../engine/ring/ring.ts";
-import { check } from "../../engine/util/assert.ts";
-import type { Timeline } from "./timeline.ts";
+import { assert } from "../../engine/util/assert.ts";
+import type { Timeline } from "../util/timeline.ts";
 
 export interface EngineLink {
   readonly commands: RingProducer;
@@ -67,7 +67,7 @@ export class EngineLinks {
    * The caller has asked for the room.
    */
   beginChain(count: number): void {
-    check(this.chained === 0 && count <= MAX_CHAIN_COMMANDS, "one chain at a time, no longer than the engine takes");
+    assert(this.chained === 0 && count <= MAX_CHAIN_COMMANDS, "one chain at a time, no longer than the engine takes");
     this.chained = count;
   }
 

@@ -22,7 +22,7 @@ import type { Ledger } from "../../engine/ledger.ts";
 import { ANSWER_DEADLINE_MS, MAX_LIVE_WALKED, MICRO_PER_SHARE } from "../../engine/limits.ts";
 import type { LiveOrderRow } from "../../engine/projection/load.ts";
 import * as R from "../../engine/ring/records.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { MinHeap } from "../../engine/util/min-heap.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 import { ApiError, ErrorKind, outcomeUnknown, overloaded } from "../errors.ts";
@@ -34,10 +34,10 @@ import {
   type MarketRegistry,
   type Outcome,
 } from "../markets/registry.ts";
-import type { Counters } from "../operators/counters.ts";
-import { CancelJobs } from "./bulk-cancels.ts";
+import type { Counters } from "../util/counters.ts";
+import type { Timeline } from "../util/timeline.ts";
+import { BulkCancels } from "./bulk-cancels.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
-import { EndedOrders } from "./ended-orders.ts";
 import { type EngineLink, EngineLinks } from "./engine-links.ts";
 import type { GatewayLoop } from "./gateway-loop.ts";
 import { Holds } from "./holds.ts";
@@ -45,8 +45,8 @@ import { fillJson, liveOrderJson, orderJson, type Trade, tradeJson, withTimestam
 import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
 import { OrderedReads } from "./ordered-reads.ts";
-import { WaitingAnswers } from "./pending-replies.ts";
-import type { Timeline } from "./timeline.ts";
+import { PendingReplies } from "./pending-replies.ts";
+import { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 
 /**
  * Turns of the event loop that look for committed events before the gateway parks: a turn costs a microsecond or two,
@@ -68,7 +68,7 @@ export interface Answer {
 }
 
 /** Who is told of what happened. All calls come while committed events are applied, in order. */
-export interface Audience {
+export interface ExchangeListener {
   /** True when the user has a connection that hears private events. */
   listens(userId: number): boolean;
   orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void;
@@ -122,13 +122,13 @@ export class Exchange {
   readonly times: OrderTimes;
   readonly timeline: Timeline;
   readonly holds: Holds;
-  readonly waiting = new WaitingAnswers();
-  readonly cancels: CancelJobs;
+  readonly waiting = new PendingReplies();
+  readonly cancels: BulkCancels;
   readonly reads: OrderedReads;
-  readonly ended = new EndedOrders();
+  readonly ended = new RecentlyEndedOrders();
   /** When gtd orders expire. Orders that ended meanwhile stay until their time or the next sweep. */
   readonly expiries = new MinHeap<Expiry>();
-  private audience: Audience | null = null;
+  private audience: ExchangeListener | null = null;
   private readonly loop: GatewayLoop;
   private lastOrderId: number;
   /** By user: the last number of its order updates. */
@@ -167,7 +167,7 @@ export class Exchange {
     this.counters = options.counters;
     this.times = options.times;
     this.holds = new Holds(this.store, this.ledger);
-    this.cancels = new CancelJobs(this.store, (slot, reason, reference) => {
+    this.cancels = new BulkCancels(this.store, (slot, reason, reference) => {
       if (!this.links.hasReservedRoom(this.links.of(this.store.markets[slot]!))) return false;
       this.pushCancel(slot, reason, reference, this.loop.now());
       return true;
@@ -179,7 +179,7 @@ export class Exchange {
     this.park();
   }
 
-  setAudience(audience: Audience): void {
+  setAudience(audience: ExchangeListener): void {
     this.audience = audience;
   }
 
@@ -742,7 +742,7 @@ export class Exchange {
       case R.EventKind.stopped:
         return;
       default:
-        check(false, "the gateway knows every event kind");
+        assert(false, "the gateway knows every event kind");
     }
   };
 

@@ -22,12 +22,12 @@ import {
 } from "../../engine/limits.ts";
 import { MS_PER_DAY, mergeFeeBps, notionalMicro, utcDay } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound, overloaded } from "../errors.ts";
 import { successBody } from "../http/envelope.ts";
 import { isPastEnd, isTradable, type Market, marketStatusName } from "../markets/registry.ts";
 import { fingerprintOf } from "./client-order-ids.ts";
-import { GatheredAnswer } from "./composite-reply.ts";
+import { CompositeReply } from "./composite-reply.ts";
 import type { EngineLink } from "./engine-links.ts";
 import { type Answer, type Exchange, orderFinished } from "./exchange.ts";
 import { type Exposure, worstOf } from "./holds.ts";
@@ -305,7 +305,7 @@ export class OrderEntry {
       if (filter.placedBefore !== undefined && store.createdAt[slot]! >= filter.placedBefore) continue;
       slots.push(slot);
     }
-    const gathered = new GatheredAnswer(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
+    const gathered = new CompositeReply(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
     exchange.cancels.add(slots, reason, {
       arrived: () => gathered.arrived(),
       done: (orderIds) => gathered.finish(`{"order_ids":[${orderIds.join(",")}]}`),
@@ -406,11 +406,11 @@ export class OrderEntry {
     const link = links.of(marketId);
     const isExtended = (slot: number): boolean => slot !== 0 && !isLate && store.expiresAt[slot] !== expiresAt;
     const commands = old.length + placed.length + results.filter(isExtended).length;
-    check(commands <= MAX_CHAIN_COMMANDS, "quotes and those they replace fit a chain");
+    assert(commands <= MAX_CHAIN_COMMANDS, "quotes and those they replace fit a chain");
     if (!links.hasRoom(link, commands)) throw tooMuchInFlight();
     if (!store.hasSlotsFor(userId, placed.length, old.length)) throw noSlots();
     // From here it must succeed.
-    const gathered = new GatheredAnswer(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
+    const gathered = new CompositeReply(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
     const texts = results.map((slot) => (slot === 0 ? null : liveOrderJson(store, slot)));
     // This function counts as one, so that the last to settle is known.
     let outstanding = 1;
@@ -761,7 +761,7 @@ function takeOver(store: OrderStore, slot: number, origin: Origin): boolean {
   return true;
 }
 
-function quoteAnswer(texts: (string | null)[], index: number, gathered: GatheredAnswer, settle: () => void): Answer {
+function quoteAnswer(texts: (string | null)[], index: number, gathered: CompositeReply, settle: () => void): Answer {
   return {
     data(json) {
       gathered.arrived();
@@ -823,7 +823,7 @@ function checkTerms(order: Placement): void {
   } else if (expiresAt !== null) throw badRequest("expires_at: only for gtd");
   const rests = type === OrderType.limit && timeInForce <= TimeInForce.gtd;
   if (postOnly && !rests) throw badRequest("post_only: only for limit orders that may rest");
-  check(order.selfTradePrevention <= SelfTradePrevention.decrement, "the schema lets known modes through");
+  assert(order.selfTradePrevention <= SelfTradePrevention.decrement, "the schema lets known modes through");
 }
 
 /**

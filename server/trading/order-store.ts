@@ -7,7 +7,7 @@
 import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS, RESERVED_PART, SMALL_LIVE_ORDERS } from "../../engine/limits.ts";
 import { OrderTexts } from "../../engine/ring/order-texts.ts";
 import { FLAG_QUOTE, FLAG_TEXT } from "../../engine/ring/records.ts";
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { NumberMap } from "../../engine/util/number-map.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 
@@ -141,7 +141,7 @@ export class OrderStore {
 
   /** Gives the order a slot, which there must be (the database holds no more live orders than that either). */
   take(order: OrderFields): number {
-    check(this.hasSlots(1), "there is a slot for each live order");
+    assert(this.hasSlots(1), "there is a slot for each live order");
     const slot = this.freeCount > 0 ? this.freeSlots[--this.freeCount]! : ++this.usedSlots;
     this.ids[slot] = order.id;
     this.users[slot] = order.user;
@@ -169,7 +169,7 @@ export class OrderStore {
     this.slotOfId.set(this.ids[slot]!, slot);
     this.newest = withIndex(this.newest, user);
     const head = this.newest[user]!;
-    check(head === 0 || this.ids[head]! < this.ids[slot]!, "a user's orders are linked in the order of their ids");
+    assert(head === 0 || this.ids[head]! < this.ids[slot]!, "a user's orders are linked in the order of their ids");
     this.older[slot] = head;
     this.newer[slot] = 0;
     if (head !== 0) this.newer[head] = slot;

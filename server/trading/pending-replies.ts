@@ -3,10 +3,10 @@
  * Flat and reused: the tables that a Map outgrows keep what was in them alive until the next full collection, which
  * was half a kilobyte an order.
  */
-import { check } from "../../engine/util/assert.ts";
+import { assert } from "../../engine/util/assert.ts";
 import type { Answer } from "./exchange.ts";
 
-export class WaitingAnswers {
+export class PendingReplies {
   /** By place; place 0 is nobody's. Null: free, or given up while its event is still to come. */
   private readonly answers: (Answer | null)[] = [null];
   /** By place, ms since the epoch; 0 where it is free. */
@@ -50,7 +50,7 @@ export class WaitingAnswers {
   /** The event has come: the place is free. Null where the answer was given up, and for place 0. */
   take(place: number): Answer | null {
     if (place === 0) return null;
-    check(this.deadlines[place]! > 0, "a place comes back once");
+    assert(this.deadlines[place]! > 0, "a place comes back once");
     this.deadlines[place] = 0;
     const answer = this.answers[place]!;
     if (answer !== null) this.count--;

@@ -9,7 +9,7 @@ interface Wait {
   readonly messages: (() => void)[];
 }
 
-export class OutgoingMail {
+export class UserOutbox {
   /** By user with a wait: the waits that something is behind of, oldest first. */
   private readonly waits = new Map<number, Wait[]>();
 

@@ -1,5 +1,5 @@
 /** Counts what is on its way to the database, by user, so that bounds hold for many requests at one time too. */
-export class Coming {
+export class InFlightCounter {
   private readonly counts = new Map<number, number>();
 
   of(userId: number): number {

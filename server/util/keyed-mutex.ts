@@ -1,7 +1,7 @@
 /** One at a time of each key: who comes while another is under way is refused. */
 import { ApiError, ErrorKind } from "../errors.ts";
 
-export class Alone<K> {
+export class KeyedMutex<K> {
   private readonly busy = new Set<K>();
   private readonly refusal: string;
 

@@ -4,7 +4,7 @@
  */
 import { MAX_CHARACTERS_PER_TURN } from "../../engine/limits.ts";
 
-export class Turns {
+export class TimeSlicer {
   /** Lists that are being written, in the order of their next slices; each answers true when it is whole. */
   private waiting: (() => boolean)[] = [];
 

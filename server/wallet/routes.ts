@@ -2,6 +2,7 @@
 import type { Static } from "typebox";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
+import { actorOf, audit, contextOf } from "../accounts/audit.ts";
 import { checkLive } from "../accounts/authenticator.ts";
 import { OWN_SESSION, ownList } from "../accounts/routes.ts";
 import { badRequest, notFound } from "../errors.ts";
@@ -11,7 +12,6 @@ import { checkSpan, Listing } from "../http/paging.ts";
 import { pathId, type Route, route } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
-import { actorOf, audit, contextOf } from "../operators/audit.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/ledger-reader.ts";
 import { type Answer, type Exchange, setsJson } from "../trading/exchange.ts";

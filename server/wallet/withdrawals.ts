@@ -9,18 +9,18 @@ import type { ApprovalRow, WithdrawalRow } from "../../engine/projection/load.ts
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts, Principal } from "../accounts/accounts.ts";
-import { HourlyLimit } from "../accounts/hourly-limit.ts";
+import { type Approvals, withFirst } from "../accounts/approvals.ts";
+import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "../accounts/mail-templates.ts";
-import type { Messenger } from "../accounts/notifier.ts";
+import type { Notifier } from "../accounts/notifier.ts";
+import { checkNotOwn, type Operator } from "../accounts/operator.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
-import { type Approvals, withFirst } from "../operators/approvals.ts";
-import { actorOf, audit, type RequestContext } from "../operators/audit.ts";
-import { checkNotOwn, type Operator } from "../operators/operators.ts";
 import type { History } from "../queries/history.ts";
 import type { Withdrawal } from "../queries/ledger-reader.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { checkBalance } from "../trading/order-entry.ts";
-import { Alone } from "../util/keyed-mutex.ts";
+import { HourlyLimit } from "../util/hourly-limit.ts";
+import { KeyedMutex } from "../util/keyed-mutex.ts";
 
 const PAY = "withdrawal.pay";
 const BEING_DECIDED = "the withdrawal is being decided: try again";
@@ -53,13 +53,13 @@ export interface WithdrawalsOptions {
   readonly history: History;
   readonly writer: AccountWriter;
   readonly approvals: Approvals;
-  readonly messenger: Messenger;
+  readonly notifier: Notifier;
 }
 
 export class Withdrawals {
   private readonly options: WithdrawalsOptions;
   private readonly pending = new Map<number, WithdrawalRow>();
-  private readonly deciding = new Alone<WithdrawalRow>(BEING_DECIDED);
+  private readonly deciding = new KeyedMutex<WithdrawalRow>(BEING_DECIDED);
   private readonly mails = new HourlyLimit(MAX_WITHDRAWAL_MAILS_PER_HOUR);
   /** By user, those that aren't durable yet among them. */
   private readonly counts = new Map<number, number>();
@@ -84,7 +84,7 @@ export class Withdrawals {
     context: RequestContext,
     kept: KeptRequest | null,
   ): Promise<Withdrawal> {
-    const { exchange, writer, messenger } = this.options;
+    const { exchange, writer, notifier } = this.options;
     const { userId } = principal;
     if ((this.counts.get(userId) ?? 0) >= MAX_PENDING_WITHDRAWALS) {
       const text = `no more than ${MAX_PENDING_WITHDRAWALS} withdrawals may be pending`;
@@ -106,7 +106,7 @@ export class Withdrawals {
     this.pending.set(id, row);
     // Asking and canceling in turn must not fill a mailbox, or the way to everybody's.
     if (this.mails.take(String(userId), context.now)) {
-      messenger.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
+      notifier.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
     }
     return asRequested(userId, id, { amount, address }, made.createdAt);
   }
@@ -125,7 +125,7 @@ export class Withdrawals {
     checkNotOwn(operator, found.userId);
     return this.deciding.run(found, async () => {
       const refused = await this.end(found, "refused", note, operator.actor, context);
-      this.options.messenger.sendMail(withdrawalRefusedMail(this.emailOf(found), found.amount));
+      this.options.notifier.sendMail(withdrawalRefusedMail(this.emailOf(found), found.amount));
       return refused;
     });
   }
@@ -154,7 +154,7 @@ export class Withdrawals {
     operator: Operator,
     context: RequestContext,
   ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
-    const { accounts, approvals, writer, messenger } = this.options;
+    const { accounts, approvals, writer, notifier } = this.options;
     const { id, userId, amount, address } = found;
     checkNotOwn(operator, userId);
     if (accounts.user(userId)!.suspendedAt !== null) throw conflict("the user is suspended");
@@ -169,7 +169,7 @@ export class Withdrawals {
     });
     if (approval !== null) return { withdrawal: { ...found, ...UNDECIDED }, approval };
     this.forget(found);
-    messenger.sendMail(withdrawalPaidMail(this.emailOf(found), amount, address));
+    notifier.sendMail(withdrawalPaidMail(this.emailOf(found), amount, address));
     return { withdrawal: { ...found, status: "paid", ...payout, decidedAt }, approval: null };
   }
 

@@ -14,8 +14,8 @@ import { bookJson } from "../markets/book-json.ts";
 import { type ImpliedChange, tradablePrices } from "../markets/implied-books.ts";
 import { type Level, type Market, type MarketRegistry, type Outcome, TickerState } from "../markets/registry.ts";
 import { isListed, marketView } from "../markets/views.ts";
-import type { Traffic } from "../operators/counters.ts";
-import type { Timeline } from "../trading/timeline.ts";
+import type { Traffic } from "../util/counters.ts";
+import type { Timeline } from "../util/timeline.ts";
 import type { SocketConnection } from "./connection.ts";
 import { frame } from "./frames.ts";
 

@@ -23,28 +23,28 @@ import {
 } from "../../engine/limits.ts";
 import type { Credential, Principal } from "../accounts/accounts.ts";
 import { type Authenticator, checkLive } from "../accounts/authenticator.ts";
+import { cancelEither } from "../bootstrap/routes.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
 import type { AddressReader, ClientAddress } from "../http/client-address.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "../http/dispatch.ts";
 import { API_BASE, errorFields, successFields } from "../http/envelope.ts";
-import type { TurnWatch } from "../http/event-loop-guard.ts";
+import type { EventLoopGuard } from "../http/event-loop-guard.ts";
 import { decodeMessage } from "../http/message-pack.ts";
 import { parseJson } from "../http/parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "../http/rate-limiter.ts";
 import type { Responder } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
-import type { AnswerPolicy } from "../http/security-headers.ts";
+import type { SecurityHeaders } from "../http/security-headers.ts";
 import { clientAddress, newRequestId, replyWithoutRoute } from "../http/server.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import type { Level, Market, Outcome } from "../markets/registry.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
-import type { Counters } from "../operators/counters.ts";
 import type { History } from "../queries/history.ts";
-import type { Audience, Exchange } from "../trading/exchange.ts";
+import type { Exchange, ExchangeListener } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
-import { cancelEither } from "../trading/routes.ts";
-import { OutgoingMail } from "../trading/user-outbox.ts";
+import { UserOutbox } from "../trading/user-outbox.ts";
+import type { Counters } from "../util/counters.ts";
 import { Channels, type Subscription } from "./channels.ts";
 import {
   CLOSE_GOING_AWAY,
@@ -166,8 +166,8 @@ export interface SocketOptions {
   readonly startedAt: number;
   readonly logger: Logger;
   readonly counters: Counters;
-  readonly policy: AnswerPolicy;
-  readonly turn: TurnWatch;
+  readonly policy: SecurityHeaders;
+  readonly turn: EventLoopGuard;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly addressOf: AddressReader;
@@ -178,7 +178,7 @@ export interface SocketOptions {
   readonly closed: () => ApiError | null;
 }
 
-export class SocketHub implements Audience {
+export class SocketHub implements ExchangeListener {
   private readonly exchange: Exchange;
   private readonly entry: OrderEntry;
   private readonly authenticator: Authenticator;
@@ -198,7 +198,7 @@ export class SocketHub implements Audience {
   private readonly channels: Channels;
   private readonly replays: ReplayContext;
   private readonly waiting = new Set<SocketConnection>();
-  private readonly mail = new OutgoingMail();
+  private readonly mail = new UserOutbox();
   private lastConnection = 0;
   /** Connections, and those under way, by client address. */
   private readonly byAddress = new Map<string, number>();

@@ -13,7 +13,7 @@ import {
   phoneCodeText,
   verificationMail,
 } from "../../server/accounts/mail-templates.ts";
-import { MAX_WAITING_MESSAGES, type Mail, Messenger, type MessengerOptions } from "../../server/accounts/notifier.ts";
+import { MAX_WAITING_MESSAGES, type Mail, Notifier, type NotifierOptions } from "../../server/accounts/notifier.ts";
 
 const FROM = "Prediction Exchange <no-reply@exchange.example>";
 const TO = "ada@mail.example";
@@ -158,7 +158,7 @@ let outbox = "";
 let logged = "";
 let smtp: SmtpServer;
 let webhook: Webhook;
-let messengers: Messenger[] = [];
+let messengers: Notifier[] = [];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "exchange-test-"));
@@ -171,11 +171,11 @@ beforeEach(() => {
 afterEach(async () => {
   smtp.close();
   webhook.close();
-  await Promise.all(messengers.map((messenger) => messenger.close()));
+  await Promise.all(messengers.map((notifier) => notifier.close()));
   rmSync(folder, { recursive: true, force: true });
 });
 
-function start(options: Partial<MessengerOptions> = {}): Messenger {
+function start(options: Partial<NotifierOptions> = {}): Notifier {
   const memory = new Writable({
     write(chunk, _encoding, done) {
       logged += chunk;
@@ -183,9 +183,9 @@ function start(options: Partial<MessengerOptions> = {}): Messenger {
     },
   });
   const logger = pino({ level: "trace", base: null }, memory);
-  const messenger = new Messenger({ smtpUrl: null, smsWebhookUrl: null, outbox, from: FROM, logger, ...options });
-  messengers.push(messenger);
-  return messenger;
+  const notifier = new Notifier({ smtpUrl: null, smsWebhookUrl: null, outbox, from: FROM, logger, ...options });
+  messengers.push(notifier);
+  return notifier;
 }
 
 function logLines(): LogLine[] {
@@ -226,11 +226,11 @@ function parse(message: string): { headers: string[]; body: string } {
 
 describe("the outbox", () => {
   test("a mail becomes a file that holds its text unchanged, for the process's user alone", async () => {
-    const messenger = start();
+    const notifier = start();
     const link = "https://exchange.example/verify?token=".padEnd(74, "x");
     const mail = verificationMail(TO, link, 86_400_000);
-    messenger.sendMail(mail);
-    await messenger.close();
+    notifier.sendMail(mail);
+    await notifier.close();
     const names = fileNames();
     expect(names).toHaveLength(1);
     expect(names[0]).toMatch(/^\d{13}-\d{6}-[0-9a-f]{8}\.eml$/);
@@ -252,29 +252,29 @@ describe("the outbox", () => {
   });
 
   test("links of every length up to 74 characters stand in the file as they are", async () => {
-    const messenger = start();
+    const notifier = start();
     const links = Array.from({ length: 55 }, (_, i) => "https://e.example/?t".padEnd(20 + i, "=.aZ9_-"));
-    for (const link of links) messenger.sendMail(verificationMail(TO, link, 86_400_000));
-    await messenger.close();
+    for (const link of links) notifier.sendMail(verificationMail(TO, link, 86_400_000));
+    await notifier.close();
     const files = readFiles();
     expect(files).toHaveLength(links.length);
     for (const [i, link] of links.entries()) expect(files[i]!.split("\n")).toContain(link);
   });
 
   test("a text message becomes a file with the number, an empty line and the body", async () => {
-    const messenger = start();
-    messenger.sendText({ to: PHONE, body: "Your code is 123456." });
-    await messenger.close();
+    const notifier = start();
+    notifier.sendText({ to: PHONE, body: "Your code is 123456." });
+    await notifier.close();
     expect(fileNames()).toEqual([expect.stringMatching(/^\d{13}-\d{6}-[0-9a-f]{8}\.sms$/)]);
     expect(readFiles()).toEqual([`To: ${PHONE}\n\nYour code is 123456.`]);
     expect(statSync(join(outbox, fileNames()[0]!)).mode & 0o777).toBe(0o600);
   });
 
   test("files sort in the order of acceptance", async () => {
-    const messenger = start();
+    const notifier = start();
     const bodies = Array.from({ length: 200 }, (_, i) => `message ${i}`);
-    for (const body of bodies) messenger.sendText({ to: PHONE, body });
-    await messenger.close();
+    for (const body of bodies) notifier.sendText({ to: PHONE, body });
+    await notifier.close();
     expect(readFiles().map((content) => parse(content).body)).toEqual(bodies);
   });
 
@@ -285,8 +285,8 @@ describe("the outbox", () => {
 
   test("a folder that can't be made fails the sending, and the next attempt makes it", async () => {
     writeFileSync(join(folder, "data"), "in the way");
-    const messenger = start({ retryPausesMs: [100, 100, 100] });
-    messenger.sendMail(mailOf("text"));
+    const notifier = start({ retryPausesMs: [100, 100, 100] });
+    notifier.sendMail(mailOf("text"));
     await until(() => expect(logLines()).toMatchObject([{ level: WARN, kind: "mail", attempt: 1, code: "ENOTDIR" }]));
     rmSync(join(folder, "data"));
     await until(() => expect(fileNames()).toHaveLength(1));
@@ -296,12 +296,12 @@ describe("the outbox", () => {
 
 describe("mail by SMTP", () => {
   test("arrives, in the order of acceptance, over one connection that opens with the first", async () => {
-    const messenger = start({ smtpUrl: await smtp.listen() });
+    const notifier = start({ smtpUrl: await smtp.listen() });
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(smtp.connections).toBe(0);
     const texts = Array.from({ length: 20 }, (_, i) => `mail ${i}\n\n.\n..\nend\n`);
-    for (const text of texts) messenger.sendMail(mailOf(text));
-    await messenger.close();
+    for (const text of texts) notifier.sendMail(mailOf(text));
+    await notifier.close();
     expect(smtp.received.map(({ data }) => parse(data).body)).toEqual(texts);
     expect(smtp.received[0]).toMatchObject({ from: "<no-reply@exchange.example>", to: [`<${TO}>`] });
     expect(parse(smtp.received[0]!.data).headers).toContain("Auto-Submitted: auto-generated");
@@ -313,8 +313,8 @@ describe("mail by SMTP", () => {
 
   test("is tried again when the server drops and refuses connections", async () => {
     smtp.welcomes.push("drop", "refuse");
-    const messenger = start({ smtpUrl: await smtp.listen(), ...QUICK_RETRIES });
-    messenger.sendMail(mailOf("secret words"));
+    const notifier = start({ smtpUrl: await smtp.listen(), ...QUICK_RETRIES });
+    notifier.sendMail(mailOf("secret words"));
     await until(() => expect(smtp.received).toHaveLength(1));
     expect(smtp.connections).toBe(3);
     expect(logLines()).toMatchObject([
@@ -325,8 +325,8 @@ describe("mail by SMTP", () => {
 
   test("is given up after four attempts, with one error line", async () => {
     smtp.recipientAnswers.push(...Array.from({ length: 4 }, () => `550 no such user ${TO}`));
-    const messenger = start({ smtpUrl: await smtp.listen(), ...QUICK_RETRIES });
-    messenger.sendMail(mailOf("secret words"));
+    const notifier = start({ smtpUrl: await smtp.listen(), ...QUICK_RETRIES });
+    notifier.sendMail(mailOf("secret words"));
     await until(() => expect(logLines()).toHaveLength(4));
     expect(logLines().map(({ level, attempt }) => [level, attempt])).toEqual([
       [WARN, 1],
@@ -335,16 +335,16 @@ describe("mail by SMTP", () => {
       [ERROR, 4],
     ]);
     expect(logLines()[3]).toMatchObject({ kind: "mail", code: "EENVELOPE", responseCode: 550 });
-    messenger.sendMail(mailOf("next"));
-    await messenger.close();
+    notifier.sendMail(mailOf("next"));
+    await notifier.close();
     expect(smtp.received.map(({ data }) => parse(data).body.trimEnd())).toEqual(["next"]);
     expect(logLines()).toHaveLength(4);
   });
 
   test("pauses are a second, then longer, where nothing else is asked for", async () => {
     smtp.welcomes.push("drop");
-    const messenger = start({ smtpUrl: await smtp.listen() });
-    messenger.sendMail(mailOf("text"));
+    const notifier = start({ smtpUrl: await smtp.listen() });
+    notifier.sendMail(mailOf("text"));
     await until(() => expect(logLines()).toHaveLength(1));
     const failedAt = performance.now();
     await until(() => expect(smtp.received).toHaveLength(1));
@@ -353,8 +353,8 @@ describe("mail by SMTP", () => {
 
   test("one that is tried again doesn't hold up those behind it", async () => {
     smtp.recipientAnswers.push("451 later");
-    const messenger = start({ smtpUrl: await smtp.listen(), retryPausesMs: [300] });
-    for (const text of ["first", "second", "third"]) messenger.sendMail(mailOf(text));
+    const notifier = start({ smtpUrl: await smtp.listen(), retryPausesMs: [300] });
+    for (const text of ["first", "second", "third"]) notifier.sendMail(mailOf(text));
     await until(() => expect(smtp.received).toHaveLength(3));
     expect(smtp.received.map(({ data }) => parse(data).body.trimEnd())).toEqual(["second", "third", "first"]);
   });
@@ -362,9 +362,9 @@ describe("mail by SMTP", () => {
   test("a server that never answers costs one time-out, and texts don't wait for it", async () => {
     smtp.welcomes.push("ignore");
     const smtpUrl = await smtp.listen();
-    const messenger = start({ smtpUrl, ...QUICK_RETRIES, timeoutsMs: { mail: 1_000, text: 10_000 } });
-    messenger.sendMail(mailOf("mail"));
-    messenger.sendText({ to: PHONE, body: "text" });
+    const notifier = start({ smtpUrl, ...QUICK_RETRIES, timeoutsMs: { mail: 1_000, text: 10_000 } });
+    notifier.sendMail(mailOf("mail"));
+    notifier.sendText({ to: PHONE, body: "text" });
     await until(() => expect(fileNames()).toHaveLength(1));
     expect(logged).toBe("");
     await until(() => expect(smtp.received).toHaveLength(1));
@@ -374,10 +374,10 @@ describe("mail by SMTP", () => {
 
 describe("text messages by webhook", () => {
   test("are posted as JSON, in the order of acceptance", async () => {
-    const messenger = start({ smsWebhookUrl: await webhook.listen() });
+    const notifier = start({ smsWebhookUrl: await webhook.listen() });
     const messages = Array.from({ length: 20 }, (_, i) => ({ to: PHONE, body: `Your code is ${i}.` }));
-    for (const message of messages) messenger.sendText(message);
-    await messenger.close();
+    for (const message of messages) notifier.sendText(message);
+    await notifier.close();
     expect(webhook.requests.map(({ body }) => JSON.parse(body))).toEqual(messages);
     expect(webhook.requests[0]).toMatchObject({ method: "POST", type: "application/json" });
     expect(logged).toBe("");
@@ -385,10 +385,10 @@ describe("text messages by webhook", () => {
 
   test("are tried again after an error and a redirect, which isn't followed", async () => {
     webhook.answers.push(503, 302, 200);
-    const messenger = start({ smsWebhookUrl: await webhook.listen(), ...QUICK_RETRIES });
-    messenger.sendText({ to: PHONE, body: "code" });
+    const notifier = start({ smsWebhookUrl: await webhook.listen(), ...QUICK_RETRIES });
+    notifier.sendText({ to: PHONE, body: "code" });
     await until(() => expect(webhook.requests).toHaveLength(3));
-    await messenger.close();
+    await notifier.close();
     expect(webhook.requests.every(({ method }) => method === "POST")).toBe(true);
     expect(logLines()).toMatchObject([
       { level: WARN, kind: "text", attempt: 1, code: "EHTTP", responseCode: 503 },
@@ -399,8 +399,8 @@ describe("text messages by webhook", () => {
   test("are tried again where nobody answers in time, and given up in the end", async () => {
     webhook.answers.push("ignore", "ignore");
     const smsWebhookUrl = await webhook.listen();
-    const messenger = start({ smsWebhookUrl, retryPausesMs: [10], timeoutsMs: { mail: 100, text: 100 } });
-    messenger.sendText({ to: PHONE, body: "code" });
+    const notifier = start({ smsWebhookUrl, retryPausesMs: [10], timeoutsMs: { mail: 100, text: 100 } });
+    notifier.sendText({ to: PHONE, body: "code" });
     await until(() => expect(logLines()).toHaveLength(2));
     expect(logLines()).toMatchObject([
       { level: WARN, attempt: 1, code: "ETIMEDOUT" },
@@ -411,8 +411,8 @@ describe("text messages by webhook", () => {
   test("where nobody listens the line has the socket's error", async () => {
     const smsWebhookUrl = await webhook.listen();
     webhook.close();
-    const messenger = start({ smsWebhookUrl, retryPausesMs: [] });
-    messenger.sendText({ to: PHONE, body: "code" });
+    const notifier = start({ smsWebhookUrl, retryPausesMs: [] });
+    notifier.sendText({ to: PHONE, body: "code" });
     await until(() => expect(logLines()).toMatchObject([{ level: ERROR, attempt: 1, code: "ECONNREFUSED" }]));
   });
 });
@@ -470,16 +470,16 @@ describe("an address is one recipient or none", () => {
 
   const plain = ["o'neil+tag@mail.example", "a.b-c_d=e%f!g@sub.mail.example", "ada@m\u00fcnchen.example"];
   test.for(plain)("%s gets its mail", async (address) => {
-    const messenger = start({ smtpUrl: await smtp.listen() });
-    messenger.sendMail(mailOf("text", address));
-    await messenger.close();
+    const notifier = start({ smtpUrl: await smtp.listen() });
+    notifier.sendMail(mailOf("text", address));
+    await notifier.close();
     expect(smtp.received.map(({ to }) => to)).toEqual([[`<${address.replace("m\u00fcnchen", "xn--mnchen-3ya")}>`]]);
   });
 
   test("a subject and a text add no header", async () => {
-    const messenger = start();
-    messenger.sendMail({ to: TO, subject: "Hello\r\nBcc: eve@evil.example", text: "Bcc: eve@evil.example\n" });
-    await messenger.close();
+    const notifier = start();
+    notifier.sendMail({ to: TO, subject: "Hello\r\nBcc: eve@evil.example", text: "Bcc: eve@evil.example\n" });
+    await notifier.close();
     const { headers, body } = parse(readFiles()[0]!);
     expect(headers.some((header) => header.startsWith("Bcc"))).toBe(false);
     expect(headers).toContain("Subject: Hello Bcc: eve@evil.example");
@@ -489,9 +489,9 @@ describe("an address is one recipient or none", () => {
   test.for([`${PHONE}\nTo: +14155552671`, `${PHONE}\r\n\r\nbody`, `${PHONE},+14155552671`, "447400123456", "", "+"])(
     "a text to %j is dropped",
     async (to) => {
-      const messenger = start({ smsWebhookUrl: await webhook.listen() });
-      messenger.sendText({ to, body: "secret" });
-      await messenger.close();
+      const notifier = start({ smsWebhookUrl: await webhook.listen() });
+      notifier.sendText({ to, body: "secret" });
+      await notifier.close();
       expect(webhook.requests).toHaveLength(0);
       expect(logLines()).toMatchObject([{ level: ERROR, kind: "text", reason: "address", dropped: 1 }]);
     },
@@ -501,13 +501,13 @@ describe("an address is one recipient or none", () => {
 describe("bounds", () => {
   test("a thousand wait, counting those to try again; what comes beyond is dropped with a line each", async () => {
     webhook.answers.push(503, "ignore");
-    const messenger = start({ smsWebhookUrl: await webhook.listen(), retryPausesMs: [60_000] });
-    messenger.sendText({ to: PHONE, body: "to try again" });
+    const notifier = start({ smsWebhookUrl: await webhook.listen(), retryPausesMs: [60_000] });
+    notifier.sendText({ to: PHONE, body: "to try again" });
     await until(() => expect(logLines()).toMatchObject([{ level: WARN, attempt: 1 }]));
-    for (let i = 1; i < MAX_WAITING_MESSAGES; i++) messenger.sendText({ to: PHONE, body: `message ${i}` });
+    for (let i = 1; i < MAX_WAITING_MESSAGES; i++) notifier.sendText({ to: PHONE, body: `message ${i}` });
     expect(logLines()).toHaveLength(1);
-    for (let i = 0; i < 3; i++) messenger.sendText({ to: PHONE, body: "too much" });
-    messenger.sendMail(mailOf("another kind"));
+    for (let i = 0; i < 3; i++) notifier.sendText({ to: PHONE, body: "too much" });
+    notifier.sendMail(mailOf("another kind"));
     await until(() => expect(fileNames()).toHaveLength(1));
     expect(logLines().slice(1)).toMatchObject(
       [1, 2, 3].map((dropped) => ({ level: ERROR, kind: "text", reason: "full", dropped })),
@@ -516,11 +516,11 @@ describe("bounds", () => {
   });
 
   test("there is room again once some were sent", async () => {
-    const messenger = start({ smsWebhookUrl: await webhook.listen() });
-    for (let i = 0; i <= MAX_WAITING_MESSAGES; i++) messenger.sendText({ to: PHONE, body: `message ${i}` });
+    const notifier = start({ smsWebhookUrl: await webhook.listen() });
+    for (let i = 0; i <= MAX_WAITING_MESSAGES; i++) notifier.sendText({ to: PHONE, body: `message ${i}` });
     await until(() => expect(webhook.requests.length).toBe(MAX_WAITING_MESSAGES));
-    messenger.sendText({ to: PHONE, body: "late" });
-    await messenger.close();
+    notifier.sendText({ to: PHONE, body: "late" });
+    await notifier.close();
     expect(JSON.parse(webhook.requests.at(-1)!.body)).toEqual({ to: PHONE, body: "late" });
     expect(logLines()).toMatchObject([{ level: ERROR, reason: "full", dropped: 1 }]);
   });
@@ -529,34 +529,34 @@ describe("bounds", () => {
 describe("close", () => {
   test("gives what waits for its next attempt that one at once", async () => {
     smtp.recipientAnswers.push("451 later");
-    const messenger = start({ smtpUrl: await smtp.listen(), retryPausesMs: [60_000] });
-    messenger.sendMail(mailOf("text"));
+    const notifier = start({ smtpUrl: await smtp.listen(), retryPausesMs: [60_000] });
+    notifier.sendMail(mailOf("text"));
     await until(() => expect(logLines()).toHaveLength(1));
-    await messenger.close();
+    await notifier.close();
     expect(smtp.received).toHaveLength(1);
     expect(logLines()).toHaveLength(1);
   });
 
   test("gives up what fails then, with an error line", async () => {
     webhook.answers.push(503, 503);
-    const messenger = start({ smsWebhookUrl: await webhook.listen(), retryPausesMs: [60_000, 60_000] });
-    messenger.sendText({ to: PHONE, body: "code" });
+    const notifier = start({ smsWebhookUrl: await webhook.listen(), retryPausesMs: [60_000, 60_000] });
+    notifier.sendText({ to: PHONE, body: "code" });
     await until(() => expect(logLines()).toHaveLength(1));
-    await messenger.close();
+    await notifier.close();
     expect(logLines()[1]).toMatchObject({ level: ERROR, attempt: 2, responseCode: 503 });
   });
 
   test("waits for servers that never answer a few seconds, and says how many were given up", async () => {
     smtp.welcomes.push("ignore");
     webhook.answers.push("ignore");
-    const messenger = start({ smtpUrl: await smtp.listen(), smsWebhookUrl: await webhook.listen() });
+    const notifier = start({ smtpUrl: await smtp.listen(), smsWebhookUrl: await webhook.listen() });
     for (let i = 0; i < 3; i++) {
-      messenger.sendMail(mailOf("mail"));
-      messenger.sendText({ to: PHONE, body: "text" });
+      notifier.sendMail(mailOf("mail"));
+      notifier.sendText({ to: PHONE, body: "text" });
     }
     await until(() => expect([smtp.connections, webhook.requests.length]).toEqual([1, 1]));
     const startedAt = performance.now();
-    await messenger.close();
+    await notifier.close();
     expect(performance.now() - startedAt).toBeLessThan(5_000);
     for (const kind of ["mail", "text"]) {
       expect(logLines().filter((line) => line.kind === kind)).toMatchObject([
@@ -568,10 +568,10 @@ describe("close", () => {
   });
 
   test("drops what comes later, and may be called twice", async () => {
-    const messenger = start();
-    expect(messenger.close()).toBe(messenger.close());
-    messenger.sendMail(mailOf("late"));
-    await messenger.close();
+    const notifier = start();
+    expect(notifier.close()).toBe(notifier.close());
+    notifier.sendMail(mailOf("late"));
+    await notifier.close();
     expect(readdirSync(folder)).toEqual([]);
     expect(logLines()).toMatchObject([{ level: ERROR, kind: "mail", reason: "closed", dropped: 1 }]);
   });
@@ -585,16 +585,16 @@ test("no line holds a text, a link, a code, an address, a number or a URL, whate
   const smtpUrl = (await smtp.listen()).replace("smtp://", "smtp://smtp-user:smtp-secret@");
   const smsWebhookUrl = await webhook.listen();
   const timeoutsMs = { mail: 500, text: 100 };
-  const messenger = start({ smtpUrl, smsWebhookUrl, retryPausesMs: [10, 10, 10], timeoutsMs });
-  messenger.sendMail(passwordResetMail(TO, link, 3_600_000));
-  messenger.sendText(phoneCodeText(PHONE, "918273", 600_000));
+  const notifier = start({ smtpUrl, smsWebhookUrl, retryPausesMs: [10, 10, 10], timeoutsMs });
+  notifier.sendMail(passwordResetMail(TO, link, 3_600_000));
+  notifier.sendText(phoneCodeText(PHONE, "918273", 600_000));
   await until(() => expect(logLines().filter(({ attempt }) => attempt === 3)).toHaveLength(2));
   smtp.close();
   webhook.close();
-  messenger.sendMail(passwordChangedMail(TO));
-  messenger.sendText(phoneCodeText(PHONE, "918273", 600_000));
-  messenger.sendMail(mailOf("secret", `${TO},x`));
-  await messenger.close();
+  notifier.sendMail(passwordChangedMail(TO));
+  notifier.sendText(phoneCodeText(PHONE, "918273", 600_000));
+  notifier.sendMail(mailOf("secret", `${TO},x`));
+  await notifier.close();
   expect(logLines().length).toBeGreaterThan(8);
   expect(logged).not.toMatch(
     /secret|918273|7400123456|mail\.example|exchange|smtp-user|127\.0\.0\.1|https?:|token|password/i,
@@ -609,8 +609,8 @@ test("a port that nobody listens on is a failed sending like any other", async (
   await expect(
     new Promise((_, reject) => connect(Number(new URL(smtpUrl).port), "127.0.0.1").on("error", reject)),
   ).rejects.toThrow("ECONNREFUSED");
-  const messenger = start({ smtpUrl, retryPausesMs: [] });
-  messenger.sendMail(mailOf("text"));
+  const notifier = start({ smtpUrl, retryPausesMs: [] });
+  notifier.sendMail(mailOf("text"));
   await until(() => expect(logLines()).toMatchObject([{ level: ERROR, kind: "mail", attempt: 1 }]));
 });
 

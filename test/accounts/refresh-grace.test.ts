@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
 import { USUAL_TERMS } from "../../engine/projection/load.ts";
 import { hashToken, Session } from "../../server/accounts/accounts.ts";
-import { RefreshLeeway, type Rotation } from "../../server/accounts/refresh-grace.ts";
+import { RefreshGrace, type Rotation } from "../../server/accounts/refresh-grace.ts";
 
 const NOW = 1_800_000_000_000;
 
@@ -36,7 +36,7 @@ function rotationOf(spent: string): Rotation {
 }
 
 test("the last spent secret of a session and the one that followed are known for ten seconds", () => {
-  const leeway = new RefreshLeeway();
+  const leeway = new RefreshGrace();
   const [session, other] = [sessionOf(1), sessionOf(2)];
   const rotation = rotationOf("one");
   leeway.note(session, rotation);
@@ -55,7 +55,7 @@ test("the last spent secret of a session and the one that followed are known for
 
 test("it is forgotten then, and not when the one before it would have been", () => {
   vi.useFakeTimers();
-  const leeway = new RefreshLeeway();
+  const leeway = new RefreshGrace();
   const session = sessionOf(1);
   leeway.note(session, rotationOf("one"));
   vi.advanceTimersByTime(REFRESH_LEEWAY_MS - 1);
@@ -69,7 +69,7 @@ test("it is forgotten then, and not when the one before it would have been", () 
 
 test("of too many the oldest are forgotten", () => {
   vi.useFakeTimers();
-  const leeway = new RefreshLeeway();
+  const leeway = new RefreshGrace();
   const sessions = Array.from({ length: MAX_RECENT_ROTATIONS + 2 }, (_, i) => sessionOf(i + 1));
   const rotation = rotationOf("one");
   for (const session of sessions) leeway.note(session, rotation);

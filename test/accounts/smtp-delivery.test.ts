@@ -1,6 +1,6 @@
 /**
  * Mails by SMTP, end to end: a running exchange, a real mail server with STARTTLS and sign-in, and a person who registers
- * and opens the link that came. What the messenger does by itself is notifier.test.ts.
+ * and opens the link that came. What the notifier does by itself is notifier.test.ts.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";

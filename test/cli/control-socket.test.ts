@@ -4,7 +4,7 @@ import { type Socket as Connection, connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_BODY_BYTES } from "../../engine/limits.ts";
-import { ask, type ControlAnswer, type ControlRequest } from "../../server/cli/control-socket.ts";
+import { ask, type ControlRequest, type ControlResponse } from "../../server/cli/control-socket.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import { Client } from "../support/client.ts";
 import { rowsOf } from "../support/data-dir.ts";
@@ -20,10 +20,10 @@ beforeAll(async () => {
 afterAll(() => expectEndsWell(world));
 
 const path = (): string => join(world.server.dataDir, "control.sock");
-const control = async (request: ControlRequest): Promise<ControlAnswer> => (await ask(path(), request))!;
+const control = async (request: ControlRequest): Promise<ControlResponse> => (await ask(path(), request))!;
 
 /** The answer to bytes as they are. */
-async function send(...pieces: (string | Buffer)[]): Promise<ControlAnswer> {
+async function send(...pieces: (string | Buffer)[]): Promise<ControlResponse> {
   const socket = connect(path());
   let answer = "";
   socket.setEncoding("utf8").on("data", (text: string) => {
@@ -32,7 +32,7 @@ async function send(...pieces: (string | Buffer)[]): Promise<ControlAnswer> {
   const ended = once(socket, "end");
   for (const piece of pieces) await new Promise<void>((resolve) => socket.write(piece, () => resolve()));
   await ended;
-  return JSON.parse(answer) as ControlAnswer;
+  return JSON.parse(answer) as ControlResponse;
 }
 
 describe("routes", () => {

@@ -12,18 +12,18 @@ import { type ApiError, ErrorKind, overloaded } from "../../server/errors.ts";
 import { createAddressReader } from "../../server/http/client-address.ts";
 import { deprecationHeaders } from "../../server/http/deprecation.ts";
 import { compileRoutes } from "../../server/http/dispatch.ts";
-import { TurnWatch } from "../../server/http/event-loop-guard.ts";
+import { EventLoopGuard } from "../../server/http/event-loop-guard.ts";
 import { DEFAULT_RATE_LIMITS, RateLimiter } from "../../server/http/rate-limiter.ts";
-import { AnswerPace } from "../../server/http/response-throttle.ts";
+import { ResponseThrottle } from "../../server/http/response-throttle.ts";
 import { type Route, route } from "../../server/http/route.ts";
 import * as S from "../../server/http/schemas.ts";
-import { AnswerPolicy } from "../../server/http/security-headers.ts";
+import { SecurityHeaders } from "../../server/http/security-headers.ts";
 import { registerRoutes } from "../../server/http/server.ts";
-import { Page } from "../../server/http/static-site.ts";
+import { StaticSite } from "../../server/http/static-site.ts";
 import { loadUws } from "../../server/http/uws.ts";
 import { createLogger } from "../../server/logger.ts";
-import { Counters } from "../../server/operators/counters.ts";
 import type { OrderedReads } from "../../server/trading/ordered-reads.ts";
+import { Counters } from "../../server/util/counters.ts";
 import { API_BASE, ROUTES } from "../support/client.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { PUBLIC_URL } from "../support/world.ts";
@@ -67,16 +67,16 @@ beforeAll(async () => {
     logger: createLogger("silent"),
     counters: new Counters(),
     limiter: new RateLimiter(limits),
-    policy: new AnswerPolicy(() => PUBLIC_URL),
+    policy: new SecurityHeaders(() => PUBLIC_URL),
     isKnown: () => false,
-    turn: new TurnWatch(),
-    pace: new AnswerPace(1_000, 1_000),
+    turn: new EventLoopGuard(),
+    pace: new ResponseThrottle(1_000, 1_000),
     addressOf: createAddressReader([]),
     hasProxies: false,
     closed: () => closing,
     // Asked for by routes that read a user's own state, of which none is called.
     reads: null as unknown as OrderedReads,
-    page: new Page("/nowhere", () => PUBLIC_URL),
+    page: new StaticSite("/nowhere", () => PUBLIC_URL),
   });
   socket = await new Promise((resolve) => app.listen("127.0.0.1", 0, (listening) => resolve(listening || fail())));
   base = `http://127.0.0.1:${uws.us_socket_local_port(socket)}${API_BASE}`;

@@ -1,7 +1,7 @@
 /** The pace of answers: on a clock that the test moves, and once on the real one. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { AnswerPace } from "../../server/http/response-throttle.ts";
+import { ResponseThrottle } from "../../server/http/response-throttle.ts";
 
 describe("on a clock that the test moves", () => {
   beforeEach(() => {
@@ -13,13 +13,13 @@ describe("on a clock that the test moves", () => {
   });
 
   /** Passes `count` numbered answers from `from` on. */
-  function pass(pace: AnswerPace, given: number[], count: number, from = 0): void {
+  function pass(pace: ResponseThrottle, given: number[], count: number, from = 0): void {
     for (let i = from; i < from + count; i++) pace.pass(() => given.push(i));
   }
   const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
   test("a burst of a 20th of a second's worth is given at once, without a timer", () => {
-    const pace = new AnswerPace(2_000, 10_000);
+    const pace = new ResponseThrottle(2_000, 10_000);
     const given: number[] = [];
     pass(pace, given, 100);
     expect(given).toEqual(upTo(100));
@@ -30,7 +30,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("few pass at once for ever", () => {
-    const pace = new AnswerPace(2_000, 10_000);
+    const pace = new ResponseThrottle(2_000, 10_000);
     const given: number[] = [];
     for (let i = 0; i < 5_000; i++) {
       pass(pace, given, 1, i);
@@ -41,7 +41,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("the rest follows in order, at the pace, and the timer stops after the last", () => {
-    const pace = new AnswerPace(2_000, 10_000);
+    const pace = new ResponseThrottle(2_000, 10_000);
     const given: number[] = [];
     pass(pace, given, 1_100);
     for (let ms = 5; ms <= 500; ms += 5) {
@@ -59,7 +59,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("what comes while others wait waits behind them", () => {
-    const pace = new AnswerPace(1_000, 100);
+    const pace = new ResponseThrottle(1_000, 100);
     const given: number[] = [];
     pass(pace, given, 53);
     // Room for four, but the timer has not run yet.
@@ -71,7 +71,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("a quiet hour allows a burst and no more", () => {
-    const pace = new AnswerPace(2_000, 10_000);
+    const pace = new ResponseThrottle(2_000, 10_000);
     const given: number[] = [];
     vi.advanceTimersByTime(3_600_000);
     pass(pace, given, 1_000);
@@ -79,7 +79,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("a late timer doesn't catch up more than a burst", () => {
-    const pace = new AnswerPace(2_000, 10_000);
+    const pace = new ResponseThrottle(2_000, 10_000);
     const given: number[] = [];
     pass(pace, given, 1_000);
     const start = performance.now();
@@ -89,7 +89,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("answers that are slower than the pace don't hold the thread until all are given", () => {
-    const pace = new AnswerPace(2_000, 10_000);
+    const pace = new ResponseThrottle(2_000, 10_000);
     let now = performance.now();
     vi.spyOn(performance, "now").mockImplementation(() => now);
     let given = 0;
@@ -108,7 +108,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("one a second: the first at once, the others in time", () => {
-    const pace = new AnswerPace(1, 10);
+    const pace = new ResponseThrottle(1, 10);
     const given: number[] = [];
     pass(pace, given, 3);
     expect(given).toEqual([0]);
@@ -121,7 +121,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("where too many wait the oldest is given at once, and none is dropped or given twice", () => {
-    const pace = new AnswerPace(1_000, 7);
+    const pace = new ResponseThrottle(1_000, 7);
     const given: number[] = [];
     pass(pace, given, 57);
     expect(given.length).toBe(50);
@@ -136,7 +136,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("close gives all that wait, in order, and what comes later at once", () => {
-    const pace = new AnswerPace(1_000, 5_000);
+    const pace = new ResponseThrottle(1_000, 5_000);
     const given: number[] = [];
     pass(pace, given, 1_000);
     vi.advanceTimersByTime(10);
@@ -150,7 +150,7 @@ describe("on a clock that the test moves", () => {
   });
 
   test("an answer may pass another one", () => {
-    const pace = new AnswerPace(20, 2);
+    const pace = new ResponseThrottle(20, 2);
     const given: string[] = [];
     const twice = (name: string) => (): void => {
       given.push(name);
@@ -169,7 +169,7 @@ describe("on a clock that the test moves", () => {
   test("one that throws surfaces on its own, and not in the place of others", () => {
     const surfaced: (() => void)[] = [];
     vi.spyOn(globalThis, "queueMicrotask").mockImplementation((task) => void surfaced.push(task));
-    const pace = new AnswerPace(20, 10);
+    const pace = new ResponseThrottle(20, 10);
     const given: number[] = [];
     const fail = (): void => {
       throw new Error("broken");
@@ -186,14 +186,14 @@ describe("on a clock that the test moves", () => {
 
 test("asserts its bounds", () => {
   for (const perSecond of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-    expect(() => new AnswerPace(perSecond, 10)).toThrow();
+    expect(() => new ResponseThrottle(perSecond, 10)).toThrow();
   }
-  for (const maxWaiting of [0, -1, 1.5, Number.NaN]) expect(() => new AnswerPace(10, maxWaiting)).toThrow();
+  for (const maxWaiting of [0, -1, 1.5, Number.NaN]) expect(() => new ResponseThrottle(10, maxWaiting)).toThrow();
 });
 
 test("on the real clock, never faster than the pace and the burst, and all of it in the end", async () => {
   const perSecond = 2_000;
-  const pace = new AnswerPace(perSecond, 10_000);
+  const pace = new ResponseThrottle(perSecond, 10_000);
   const times: number[] = [];
   const order: number[] = [];
   const start = performance.now();

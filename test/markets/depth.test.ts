@@ -8,8 +8,8 @@ import { UNDECIDED } from "../../engine/projection/load.ts";
 import { bookJson, marketBooksJson } from "../../server/markets/book-json.ts";
 import { type ImpliedChange, tradablePrices } from "../../server/markets/implied-books.ts";
 import { type Market, MarketRegistry, type Outcome } from "../../server/markets/registry.ts";
-import { TextCache } from "../../server/markets/text-cache.ts";
 import { marketView } from "../../server/markets/views.ts";
+import { TextCache } from "../../server/util/text-cache.ts";
 import { type Placement, ReferenceBook, type SideNumber } from "../engine/book/reference-book.ts";
 import { Random } from "../support/random.ts";
 

@@ -11,16 +11,16 @@ import { createRing, RingConsumer, RingProducer, Waker } from "../../engine/ring
 import { createMicroClock, takeClockEpoch } from "../../engine/util/micro-clock.ts";
 import { AccountWriter, PortMailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
+import { Approvals } from "../../server/accounts/approvals.ts";
 import { MarketLife, type MarketLifeOptions } from "../../server/markets/lifecycle.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
-import { Approvals } from "../../server/operators/approvals.ts";
-import { Counters } from "../../server/operators/counters.ts";
 import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { Exchange } from "../../server/trading/exchange.ts";
 import { nodeLoop } from "../../server/trading/gateway-loop.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
-import { Timeline } from "../../server/trading/timeline.ts";
+import { Counters } from "../../server/util/counters.ts";
+import { Timeline } from "../../server/util/timeline.ts";
 
 const RECORDS = 2_048;
 const NOW = 1_800_000_000_000;

@@ -16,7 +16,7 @@ import { HOUSE } from "../../engine/projection/writes.ts";
 import { sideOf, termsType } from "../../engine/ring/records.ts";
 import { ApiError } from "../../server/errors.ts";
 import { isTradable, type Market } from "../../server/markets/registry.ts";
-import type { Answer, Audience } from "../../server/trading/exchange.ts";
+import type { Answer, ExchangeListener } from "../../server/trading/exchange.ts";
 import type { Connection, Origin, Placement, Quote, Trader } from "../../server/trading/order-entry.ts";
 import { ensure } from "../engine/book/harness.ts";
 import type { Random } from "../support/random.ts";
@@ -101,7 +101,7 @@ export interface Mood {
   readonly focuses: boolean;
 }
 
-export class Clients implements Audience {
+export class Clients implements ExchangeListener {
   mood: Mood = { gap: 0, depth: 5, cancels: 1, most: 40, sweeps: 0, focuses: false };
   readonly hash: Hash;
   private life!: Life;

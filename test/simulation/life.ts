@@ -30,18 +30,18 @@ import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer, Wake
 import { createHistogram } from "../../engine/util/histogram.ts";
 import { AccountWriter, type Mailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
+import { Approvals } from "../../server/accounts/approvals.ts";
 import { loadExchange, restoreTrading } from "../../server/bootstrap/recovery.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { MarketLife, type MarketLifeOptions } from "../../server/markets/lifecycle.ts";
-import { Approvals } from "../../server/operators/approvals.ts";
-import { Counters } from "../../server/operators/counters.ts";
 import { type ClientOrderIdBounds, ClientOrderIds } from "../../server/trading/client-order-ids.ts";
-import { type Audience, Exchange } from "../../server/trading/exchange.ts";
+import { Exchange, type ExchangeListener } from "../../server/trading/exchange.ts";
 import type { GatewayLoop } from "../../server/trading/gateway-loop.ts";
 import { type EndedOrder, OrderEntry } from "../../server/trading/order-entry.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
-import { Timeline } from "../../server/trading/timeline.ts";
+import { Counters } from "../../server/util/counters.ts";
+import { Timeline } from "../../server/util/timeline.ts";
 import { decodeEvent, type EngineEvent, ensure } from "../engine/book/harness.ts";
 import type { Committed } from "./committed.ts";
 import { FaultyConnection } from "./disk.ts";
@@ -191,7 +191,14 @@ export class Life {
   private readonly reader: Database.Database;
   private readonly findEnded: Database.Statement;
 
-  constructor(path: string, shape: Shape, clock: Clock, record: Committed, audience: Audience, witness: Witness) {
+  constructor(
+    path: string,
+    shape: Shape,
+    clock: Clock,
+    record: Committed,
+    audience: ExchangeListener,
+    witness: Witness,
+  ) {
     this.record = record;
     this.witness = witness;
     this.path = path;

@@ -6,10 +6,10 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
+import { createRoutes, type RouteContext } from "../../server/bootstrap/routes.ts";
 import type { Route } from "../../server/http/route.ts";
 import * as S from "../../server/http/schemas.ts";
 import { errorStatuses } from "../../server/reference/openapi.ts";
-import { createRoutes, type RouteContext } from "../../server/trading/routes.ts";
 import type { TestServer } from "./server.ts";
 
 /** The route table as the server has it; nothing behind it. */

@@ -1,12 +1,12 @@
 /** An answer that several events make together, and that was given up before the last of them came. */
 import { expect, test } from "vitest";
 import { ApiError, ErrorKind } from "../../server/errors.ts";
-import { GatheredAnswer } from "../../server/trading/composite-reply.ts";
+import { CompositeReply } from "../../server/trading/composite-reply.ts";
 import type { Exchange } from "../../server/trading/exchange.ts";
-import { WaitingAnswers } from "../../server/trading/pending-replies.ts";
+import { PendingReplies } from "../../server/trading/pending-replies.ts";
 
 test("events that come after an answer was given up hold back nobody's messages", () => {
-  const waiting = new WaitingAnswers();
+  const waiting = new PendingReplies();
   let held = 0;
   const holdBack = (): (() => void) => {
     held++;
@@ -15,7 +15,7 @@ test("events that come after an answer was given up hold back nobody's messages"
   const heard: string[] = [];
   const answer = { data: (json: string) => heard.push(json), error: ({ message }: ApiError) => heard.push(message) };
   const exchange = { waiting, holdBack } as unknown as Exchange;
-  const gathered = new GatheredAnswer(exchange, 1, answer, 1_000);
+  const gathered = new CompositeReply(exchange, 1, answer, 1_000);
   gathered.arrived();
   expect(held).toBe(1);
   // No commit for ten seconds: one of the placements is overdue. Its events, and the cancels', come all the same.

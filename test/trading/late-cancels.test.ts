@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_RECENTLY_ENDED_ORDERS } from "../../engine/limits.ts";
 import { FairReads } from "../../server/queries/fair-reads.ts";
 import { OrderLookUps } from "../../server/queries/order-lookups.ts";
-import { EndedOrders } from "../../server/trading/ended-orders.ts";
+import { RecentlyEndedOrders } from "../../server/trading/recently-ended-orders.ts";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
 import type { Socket } from "../support/socket.ts";
@@ -118,7 +118,7 @@ describe("a burst on one socket", () => {
 });
 
 test("ended orders: the latest of them all, whatever their ids", () => {
-  const ended = new EndedOrders();
+  const ended = new RecentlyEndedOrders();
   const first = 2 ** 40;
   expect([ended.ownerOf(0), ended.ownerOf(1), ended.ownerOf(first)]).toEqual([0, 0, 0]);
   for (let i = 0; i < MAX_RECENTLY_ENDED_ORDERS; i++) ended.add(first + i, (i % 7) + 1);

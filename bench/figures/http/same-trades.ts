@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { OrderStatus } from "../../../engine/constants.ts";
 import { openReadOnly } from "../../../engine/projection/database.ts";
-import { check } from "../../../engine/util/assert.ts";
+import { assert } from "../../../engine/util/assert.ts";
 import { openSqlite } from "../../../engine/util/sqlite.ts";
 import { Api, dataOf } from "../../support/api.ts";
 import { ExchangeProcess } from "../../support/exchange-process.ts";
@@ -64,7 +64,7 @@ export async function checkSameTrades(count: number): Promise<number> {
         .map((row) => JSON.stringify(row)),
     ) as [string[], string[]];
     const at = left.findIndex((row, i) => row !== right[i]);
-    check(
+    assert(
       left.length === right.length && at < 0,
       `${what} differ: ${left.length} and ${right.length}, ${left[at]} and ${right[at]}`,
     );

@@ -13,7 +13,7 @@ import type { AccountWrite } from "../../../engine/projection/writes.ts";
 import { OrderTexts } from "../../../engine/ring/order-texts.ts";
 import { RECORD_WORDS } from "../../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingGate, RingProducer } from "../../../engine/ring/ring.ts";
-import { check } from "../../../engine/util/assert.ts";
+import { assert } from "../../../engine/util/assert.ts";
 import { createMicroClock, takeClockEpoch } from "../../../engine/util/micro-clock.ts";
 import { randomFrom } from "../../support/random.ts";
 import { MARKETS, SLOTS, START_MS, Traffic, USERS } from "./traffic.ts";
@@ -44,7 +44,7 @@ export function createRig(
   const matcher = createMatcher(producer, {
     capacity: SLOTS,
     beforePublish: () => stamp.close(),
-    onRingFull: () => check(false, "a batch's events fit the ring"),
+    onRingFull: () => assert(false, "a batch's events fit the ring"),
   });
   const events = new RingConsumer(ring, true);
   const journal = new Journal({

@@ -7,7 +7,7 @@
 import { isFinal, OrderType, Reason, Role, Side, TimeInForce } from "../../../engine/constants.ts";
 import * as R from "../../../engine/ring/records.ts";
 import type { RingConsumer } from "../../../engine/ring/ring.ts";
-import { check } from "../../../engine/util/assert.ts";
+import { assert } from "../../../engine/util/assert.ts";
 
 export const USERS = 100;
 export const MARKETS = 20;
@@ -113,7 +113,7 @@ export class Traffic {
   }
 
   private next(packed: number, market: number): number {
-    check(this.count < this.capacity, "the batch has room");
+    assert(this.count < this.capacity, "the batch has room");
     const base = this.count++ * R.RECORD_WORDS;
     this.words.fill(0, base, base + R.RECORD_WORDS);
     this.words[base] = packed;

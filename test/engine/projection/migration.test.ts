@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { OrderStatus } from "../../../engine/constants.ts";
 import { migrate } from "../../../engine/projection/database.ts";
 import { loadLiveOrders, loadUpdateSequences } from "../../../engine/projection/load.ts";
-import { Updates } from "../../../engine/projection/order-updates.ts";
-import { Chains } from "../../../engine/projection/row-links.ts";
+import { OrderUpdates } from "../../../engine/projection/order-updates.ts";
+import { RowLinks } from "../../../engine/projection/row-links.ts";
 import { MIGRATIONS } from "../../../engine/projection/schema.ts";
 import { searchWords } from "../../../engine/projection/search-words.ts";
 import { verifyDatabase } from "../../../engine/projection/verify.ts";
@@ -109,9 +109,9 @@ test("schema 4, whose updates were numbered and not kept: users go on above what
   migrate(db);
   expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);
   expect(new Map(loadUpdateSequences(db))).toEqual(new Map([1, 2, 3].map((user) => [user, 9])));
-  const chains = new Chains(db);
+  const chains = new RowLinks(db);
   expect([1, 2, 3, 4].map((user) => chains.updateSequence(user))).toEqual([9, 9, 9, 0]);
-  const updates = new Updates(db, chains, 9, 1_000);
+  const updates = new OrderUpdates(db, chains, 9, 1_000);
   const add = (user: number, order: number): number => updates.add(user, order, 100, 1, 1, 6 | (1 << 4), 0, 0, 7, 0);
   db.transaction(() => {
     expect([add(3, 5), add(3, 5), add(4, 5)]).toEqual([10, 11, 1]);

@@ -1,17 +1,17 @@
 /** The orders behind the lists: after any changes they are what sorting everything anew would give. */
 import { describe, expect, test } from "vitest";
 import { MAX_MOVED_PER_READ } from "../../engine/limits.ts";
-import { Column, fits, Order } from "../../server/markets/sort-order.ts";
+import { Column, fits, SortedIds } from "../../server/markets/sorted-ids.ts";
 import { Random } from "../support/random.ts";
 
-const listed = (order: Order): number[] => [...order.ids.subarray(0, order.size)];
+const listed = (order: SortedIds): number[] => [...order.ids.subarray(0, order.size)];
 
 describe("an order", () => {
   test.for(["the largest id first", "the smallest id first"])("among equal keys %s", (tie) => {
     const random = Random.printed(`an order with ${tie}`);
     const keys = new Map<number, number>();
     const compare = tie === "the largest id first" ? (a: number, b: number) => b - a : (a: number, b: number) => a - b;
-    const order = new Order({ keyOf: (id) => keys.get(id) ?? Number.NaN, tie: compare });
+    const order = new SortedIds({ keyOf: (id) => keys.get(id) ?? Number.NaN, tie: compare });
     for (let round = 0; round < 300; round++) {
       for (let n = random.integer(0, 40); n > 0; n--) {
         const id = random.integer(1, 300);
@@ -33,7 +33,7 @@ describe("an order", () => {
     const count = 4 * MAX_MOVED_PER_READ;
     const keys = Array.from({ length: count }, (_, id) => id);
     let looked = 0;
-    const order = new Order({
+    const order = new SortedIds({
       keyOf: (id) => {
         looked++;
         return keys[id]!;

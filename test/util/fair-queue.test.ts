@@ -1,7 +1,7 @@
 /** The queue against a plain one: whose turn it is, its bounds, and that no call walks through the keys. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FairQueue } from "../../server/queries/fair-queue.ts";
+import { FairQueue } from "../../server/util/fair-queue.ts";
 import { Random } from "../support/random.ts";
 
 const { seed } = Random.printed("fair queue");

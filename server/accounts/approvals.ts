@@ -6,13 +6,13 @@
 import { MAX_OPEN_APPROVALS } from "../../engine/limits.ts";
 import type { ApprovalRow } from "../../engine/projection/load.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
-import { check } from "../../engine/util/assert.ts";
-import type { AccountWriter } from "../accounts/account-writer.ts";
-import type { Accounts } from "../accounts/accounts.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
-import { Alone } from "../util/keyed-mutex.ts";
+import { KeyedMutex } from "../util/keyed-mutex.ts";
+import type { AccountWriter } from "./account-writer.ts";
+import type { Accounts } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
-import { checkNotOwn, type Operator } from "./operators.ts";
+import { checkNotOwn, type Operator } from "./operator.ts";
 
 /** What the rule can be switched on for. */
 export const TWO_PERSON_ACTIONS = ["withdrawals", "resolutions", "deposits", "terms"] as const;
@@ -70,7 +70,7 @@ export class Approvals {
   private readonly rules: ReadonlySet<TwoPersonAction>;
   private readonly open = new Map<string, ApprovalRow>();
   /** From the agreement to the end of what was agreed on nobody else has a say. */
-  private readonly alone = new Alone<string>("another approval is under way: try again");
+  private readonly alone = new KeyedMutex<string>("another approval is under way: try again");
 
   constructor(
     writer: AccountWriter,
@@ -161,7 +161,7 @@ export class Approvals {
     const line = audit(context, operator.actor, change);
     const results = await this.writer.write([...ending, { kind: "insert", table: "approvals", row }], [line]);
     const { id, created } = results.at(-1)!;
-    check(created, "there is one first approval at a time");
+    assert(created, "there is one first approval at a time");
     const approval = { ...row, id };
     this.open.set(keyOf(row), approval);
     return approval;

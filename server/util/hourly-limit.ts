@@ -1,5 +1,5 @@
 /** So many times an hour for each key: messages that cost money or patience. Knows no clock; lost with the process. */
-import { makeRoom } from "../util/bounded-map.ts";
+import { evictOldest } from "./bounded-map.ts";
 
 const HOUR_MS = 3_600_000;
 /** Keys beyond it make the oldest forgotten. */
@@ -19,7 +19,7 @@ export class HourlyLimit {
     if (this.waitMs(key, now) > 0) return false;
     const times = this.recent(key, now);
     this.times.delete(key);
-    makeRoom(this.times, MAX_KEYS);
+    evictOldest(this.times, MAX_KEYS);
     this.times.set(key, [...times, now]);
     return true;
   }

@@ -6,7 +6,7 @@
  */
 import { MAX_RECENTLY_ENDED_ORDERS } from "../../engine/limits.ts";
 
-export class EndedOrders {
+export class RecentlyEndedOrders {
   private readonly ids = new Float64Array(MAX_RECENTLY_ENDED_ORDERS);
   private readonly owners = new Int32Array(MAX_RECENTLY_ENDED_ORDERS);
 

@@ -8,7 +8,7 @@ import { MAX_MOVED_PER_READ } from "../../engine/limits.ts";
 import { IdSet } from "../../engine/util/id-set.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 
-export interface OrderOptions {
+export interface SortedIdsOptions {
   /** The key that an id has now; NaN where it isn't in the order. */
   readonly keyOf: (id: number) => number;
   /** The order among equal keys, as for sort(); by default the largest id comes first. */
@@ -27,7 +27,7 @@ interface Columns {
   keys: Float64Array<ArrayBuffer>;
 }
 
-export class Order {
+export class SortedIds {
   /** The first `size` are in order; hold until the next call. */
   ids = new Int32Array(64);
   keys = new Float64Array(64);
@@ -39,7 +39,7 @@ export class Order {
   private readonly keyOf: (id: number) => number;
   private readonly tie: (a: number, b: number) => number;
 
-  constructor({ keyOf, tie = (a, b) => b - a }: OrderOptions) {
+  constructor({ keyOf, tie = (a, b) => b - a }: SortedIdsOptions) {
     this.keyOf = keyOf;
     this.tie = tie;
   }

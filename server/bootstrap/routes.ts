@@ -18,6 +18,7 @@ import { makerRebateBps, mergeFeeBps, tradingFeeBps, utcDay } from "../../engine
 import { sideOf } from "../../engine/ring/records.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Principal } from "../accounts/accounts.ts";
+import type { Approvals } from "../accounts/approvals.ts";
 import { type AccountRouteContext, createAccountRoutes } from "../accounts/routes.ts";
 import { createSecondFactorRoutes, type SecondFactorContext } from "../accounts/second-factor-routes.ts";
 import { badRequest, notFound } from "../errors.ts";
@@ -31,22 +32,21 @@ import { createProposalRoutes } from "../markets/proposal-routes.ts";
 import { createMarketRoutes, type MarketRouteContext } from "../markets/routes.ts";
 import { solvencyView } from "../markets/views.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "../oauth/routes.ts";
-import type { Approvals } from "../operators/approvals.ts";
 import { METRICS_TYPE, type Metrics } from "../operators/metrics.ts";
 import { createOperatorRoutes, type OperatorRouteContext } from "../operators/routes.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import { createDocumentRoutes } from "../reference/routes.ts";
+import { type Operation, runBatch } from "../trading/batch.ts";
+import type { CancelTimers } from "../trading/cancel-timers.ts";
+import type { Answer, Exchange } from "../trading/exchange.ts";
+import type { Amendment, OrderEntry, Origin, Placement } from "../trading/order-entry.ts";
+import { liveOrderJson } from "../trading/order-json.ts";
+import { IN_FLIGHT, isNamed } from "../trading/order-store.ts";
 import { createMoneyAdminRoutes, type MoneyAdminContext } from "../wallet/admin-routes.ts";
 import { createWalletRoutes } from "../wallet/routes.ts";
 import { orderFrame } from "../websocket/frames.ts";
 import { checkKept } from "../websocket/replay.ts";
 import type { SocketTickets } from "../websocket/tickets.ts";
-import { type Operation, runBatch } from "./batch.ts";
-import type { CancelTimers } from "./cancel-timers.ts";
-import type { Answer, Exchange } from "./exchange.ts";
-import type { Amendment, OrderEntry, Origin, Placement } from "./order-entry.ts";
-import { liveOrderJson } from "./order-json.ts";
-import { IN_FLIGHT, isNamed } from "./order-store.ts";
 
 export interface RouteContext
   extends AccountRouteContext,
