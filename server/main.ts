@@ -47,7 +47,7 @@ import { createMicroClock, takeClockEpoch } from "../engine/util/micro-clock.ts"
 import { hashFlaw, PlatformError } from "../engine/util/node-support.ts";
 import { loadSqlite } from "../engine/util/sqlite.ts";
 import { AccountWriter, PortMailbox } from "./accounts/account-writer.ts";
-import { Accounts, SCOPES, TOKEN_PREFIX } from "./accounts/accounts.ts";
+import { Accounts, TOKEN_PREFIX } from "./accounts/accounts.ts";
 import { Approvals } from "./accounts/approvals.ts";
 import { Authenticator } from "./accounts/authenticator.ts";
 import { Kyc } from "./accounts/kyc.ts";
@@ -65,6 +65,7 @@ import { SignInService } from "./accounts/sign-in.ts";
 import { SigningKeys } from "./accounts/signing-keys.ts";
 import { SocialSignIn } from "./accounts/social-sign-in.ts";
 import { Suspensions } from "./accounts/suspensions.ts";
+import { SCOPES } from "./accounts/types.ts";
 import { UnverifiedAccounts } from "./accounts/unverified-accounts.ts";
 import { changeTerms } from "./accounts/users.ts";
 import { controlPath, keepToOwner, keyFolder, lockDataFolder } from "./bootstrap/data-folder.ts";

@@ -15,17 +15,13 @@ import type {
   SessionRow,
   SocialIdentityRow,
   TokenRow,
-  UserRow,
 } from "../../engine/projection/load.ts";
 import { addressListOf, clientOf } from "../http/client-address.ts";
 import { evictOldest } from "../util/bounded-map.ts";
 import { hasSecondFactor } from "./amr.ts";
 import { KnownAddresses } from "./known-addresses.ts";
+import type { Grant, OAuthClient, TokenKind, User } from "./types.ts";
 import { dailyLimitOf, maxLiveOrdersOf, mustVerify } from "./users.ts";
-
-export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
-export type Scope = (typeof SCOPES)[number];
-export type TokenKind = "session" | "oauth" | "pat";
 
 export const TOKEN_PREFIX = "pm_pat_";
 /** Characters of a token that its record shows, so that its owner can tell it from others. */
@@ -39,11 +35,6 @@ export function hashToken(token: string): string {
 export function isHashOf(hash: string, token: string): boolean {
   return timingSafeEqual(Buffer.from(hashToken(token), "hex"), Buffer.from(hash, "hex"));
 }
-
-export type User = UserRow & {
-  /** A seed made it: it is the operator's word, and no stranger's registration. */
-  isSeeded?: true;
-};
 
 /** What gives access until it ends: all tokens that come from it stop with it. */
 export abstract class Credential {
@@ -103,20 +94,6 @@ export class Session extends Credential {
 /** The name follows from the refresh tokens' family, which it doesn't tell. */
 function sidOf(family: string): string {
   return hashToken(`session ${family}`).slice(0, 32);
-}
-
-/** A third party's registration. */
-export interface OAuthClient {
-  readonly row: OAuthClientRow;
-  readonly redirectUris: readonly string[];
-}
-
-/** What a user lets a third party do. */
-export interface Grant {
-  readonly row: OAuthGrantRow;
-  readonly client: OAuthClient;
-  /** ms; 0 before the first use */
-  lastUsedAt: number;
 }
 
 /** The holder of a token, as routes see it. */

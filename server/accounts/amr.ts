@@ -1,5 +1,5 @@
 /** How a sign-in was proven: the words of RFC 8176, as access tokens (`amr`) and the sessions table have them. */
-import type { ProofMethod } from "./second-factors.ts";
+import type { ProofMethod } from "./types.ts";
 
 /** More than one factor was shown. */
 const SECOND_FACTOR = "mfa";

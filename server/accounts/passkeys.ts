@@ -11,7 +11,7 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simp
 import { PENDING_FACTOR_MS, SIGN_IN_CHALLENGE_MS } from "../../engine/limits.ts";
 import type { SecondFactorRow } from "../../engine/projection/load.ts";
 import { badRequest } from "../errors.ts";
-import type { User } from "./accounts.ts";
+import type { User } from "./types.ts";
 
 const RP_NAME = "Prediction Exchange";
 /** COSE: ES256, Ed25519, RS256. */

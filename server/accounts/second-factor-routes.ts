@@ -16,9 +16,10 @@ import type { Passkeys } from "./passkeys.ts";
 import { OWN_SESSION, type SignInContext, signedInJson } from "./routes.ts";
 import * as F from "./second-factor-schemas.ts";
 import type { SecondFactorSettings } from "./second-factor-settings.ts";
-import type { FactorKind, SecondFactors } from "./second-factors.ts";
+import type { SecondFactors } from "./second-factors.ts";
 import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
 import type { SignInService } from "./sign-in.ts";
+import type { FactorKind } from "./types.ts";
 
 const RESET = "second_factor.reset";
 

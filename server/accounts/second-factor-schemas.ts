@@ -4,7 +4,7 @@ import { RECOVERY_CODES } from "../../engine/limits.ts";
 import { closed, Id, names, nullable, SignIn, Time } from "../http/schemas.ts";
 import { Approval } from "../wallet/schemas.ts";
 import { OWNER_PROOF_METHODS } from "./second-factor-settings.ts";
-import { FACTOR_KINDS, PROOF_METHODS } from "./second-factors.ts";
+import { FACTOR_KINDS, PROOF_METHODS } from "./types.ts";
 
 const Challenge = Type.String({ minLength: 1, maxLength: 200, description: "of the first step" });
 const Code = Type.String({

@@ -12,11 +12,7 @@ import { hashToken } from "./accounts.ts";
 import type { Passkeys } from "./passkeys.ts";
 import type { SecondFactorKeys } from "./second-factor-keys.ts";
 import { base32, matchStep } from "./totp.ts";
-
-export const FACTOR_KINDS = ["totp", "passkey"] as const;
-export type FactorKind = (typeof FACTOR_KINDS)[number];
-export const PROOF_METHODS = [...FACTOR_KINDS, "recovery_code"] as const;
-export type ProofMethod = (typeof PROOF_METHODS)[number];
+import type { ProofMethod } from "./types.ts";
 
 /** What somebody shows: a code of six digits, a recovery code, or a browser's answer for a passkey. */
 export interface Shown {

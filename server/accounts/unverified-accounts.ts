@@ -7,7 +7,8 @@
 import { MAX_DELETED_AT_ONCE, MAX_UNVERIFIED_USERS, UNVERIFIED_ACCOUNT_MS } from "../../engine/limits.ts";
 import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import type { Accounts, User } from "./accounts.ts";
+import type { Accounts } from "./accounts.ts";
+import type { User } from "./types.ts";
 
 type Reason = "not_verified_in_time" | "too_many_unverified";
 

@@ -8,7 +8,7 @@ import { makerRebateBps, tradingFeeBps } from "../../engine/money.ts";
 import { TERM_NAMES, type UserTerms } from "../../engine/projection/load.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import { badRequest } from "../errors.ts";
-import type { User } from "./accounts.ts";
+import type { User } from "./types.ts";
 
 type Changes = Partial<
   Pick<User, "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role">

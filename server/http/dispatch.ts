@@ -4,8 +4,8 @@
  */
 import type { Principal } from "../accounts/accounts.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import type { Origin } from "../trading/order-entry.ts";
 import type { OrderedReads } from "../trading/ordered-reads.ts";
+import type { Origin } from "../trading/types.ts";
 import { deprecationHeaders, type Header } from "./deprecation.ts";
 import type { RateLimiter, RateState } from "./rate-limiter.ts";
 import type { Responder, Route, RouteRequest } from "./route.ts";

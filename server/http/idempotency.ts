@@ -8,30 +8,12 @@ import { IDEMPOTENCY_KEY_MS, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PE
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
 import type { History } from "../queries/history.ts";
+import type { DoneRequest, KeyLookup } from "../queries/types.ts";
 
 /** As a request names it. */
 export const IDEMPOTENCY_KEY = "idempotency-key";
 export const WRONG_KEY = `Idempotency-Key: 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters`;
 const VISIBLE = new RegExp(`^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$`);
-
-/** What is left of a request that was done. */
-export interface DoneRequest {
-  readonly request: string;
-  /** What it made: a withdrawal, or the entry of a split or merge. */
-  readonly subject: number;
-  /** micro-USDC that it cost. */
-  readonly fee: number;
-  /** ms since the epoch. */
-  readonly createdAt: number;
-}
-
-/** A user's key, and how many the user has. */
-export interface KeyLookup {
-  readonly found: DoneRequest | null;
-  readonly count: number;
-  /** Of the oldest that counts, ms since the epoch; null where there is none. */
-  readonly oldest: number | null;
-}
 
 export interface KeyedRequest {
   readonly userId: number;

@@ -36,7 +36,7 @@ import {
   MIN_PASSWORD_LENGTH,
   MIN_PRICE_BPS,
 } from "../../engine/limits.ts";
-import { SCOPES } from "../accounts/accounts.ts";
+import { SCOPES } from "../accounts/types.ts";
 import { CHANNELS } from "../websocket/channels.ts";
 
 /** An object whose fields are all there is: anything else is refused. */

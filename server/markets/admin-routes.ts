@@ -14,9 +14,10 @@ import type { Exchange } from "../trading/exchange.ts";
 import type { MarketCatalog } from "./catalog.ts";
 import type { MarketChanges, MarketLife } from "./lifecycle.ts";
 import { readTexts } from "./proposal-routes.ts";
-import { type Market, marketStatusName } from "./registry.ts";
+import { marketStatusName } from "./registry.ts";
 import { marketNamed } from "./routes.ts";
 import * as MS from "./schemas.ts";
+import type { Market } from "./types.ts";
 import { decisionView, eventView, marketView } from "./views.ts";
 
 export interface MarketAdminRouteContext {

@@ -4,9 +4,11 @@
  */
 import { Side } from "../../engine/constants.ts";
 import { MAX_PRICE_BPS } from "../../engine/limits.ts";
-import { addLevels, type Level } from "./depth.ts";
+import type { Level } from "./depth.ts";
+import { addLevels } from "./depth.ts";
 import { impliedSide } from "./implied-books.ts";
-import type { Market, MarketRegistry, Outcome } from "./registry.ts";
+import type { MarketRegistry } from "./registry.ts";
+import type { Market, Outcome } from "./types.ts";
 
 /** What of a book is shown. */
 export interface BookView {

@@ -9,8 +9,9 @@ import type { Principal } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Operator } from "../accounts/operator.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import { isProposed, type Market, type MarketRegistry } from "./registry.ts";
+import { isProposed, type MarketRegistry } from "./registry.ts";
 import { slugOf } from "./slugs.ts";
+import type { Market } from "./types.ts";
 
 /** When it is worth to ask again where a decision must come first, seconds. */
 const DECISION_WAIT_S = 3_600;

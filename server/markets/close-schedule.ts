@@ -1,7 +1,8 @@
 /** When markets close by themselves, soonest first. Knows no clock and closes nothing. */
 import { MAX_OLD_CLOSINGS } from "../../engine/limits.ts";
 import { MinHeap } from "../../engine/util/min-heap.ts";
-import { canTrade, isProposed, type Market, type MarketRegistry, type RegistryListener } from "./registry.ts";
+import { canTrade, isProposed, type MarketRegistry, type RegistryListener } from "./registry.ts";
+import type { Market } from "./types.ts";
 
 interface Closing {
   readonly at: number;

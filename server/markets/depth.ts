@@ -8,9 +8,6 @@ import { Side } from "../../engine/constants.ts";
 import { FULL_PRICE_BPS, MAX_PRICE_BPS, MIN_PRICE_BPS } from "../../engine/limits.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 
-/** A level is [price in BPS, shares]; ladders of them come best first. */
-export type Level = [price: number, quantity: number];
-
 /**
  * A page holds the quantities of 64 neighbouring prices, shares to buy or, below zero, to sell. Its state is one word:
  *   bids 0..7 | asks 8..15 | the JSON of its bids is fresh 16 | of its asks 17
@@ -460,3 +457,6 @@ export function addLevels(
   }
   return levels;
 }
+/** A level is [price in BPS, shares]; ladders of them come best first. */
+
+export type Level = [price: number, quantity: number];

@@ -9,9 +9,10 @@ import { DEFAULT_FEED_SIZE, MAX_LISTED_EVENT_MARKETS } from "../../engine/limits
 import type { EventRow } from "../../engine/projection/load.ts";
 import type * as S from "../http/schemas.ts";
 import type { TimeSlicer } from "../util/time-slicer.ts";
-import type { Market, MarketRegistry, RegistryListener } from "./registry.ts";
+import type { MarketRegistry, RegistryListener } from "./registry.ts";
 import { Found, type MarketSearch } from "./search.ts";
 import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";
+import type { Market } from "./types.ts";
 import { eventView, marketView } from "./views.ts";
 
 type FeedQuery = Static<typeof S.FeedQuery>;

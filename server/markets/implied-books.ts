@@ -14,8 +14,9 @@ import {
   MAX_PRICE_BPS,
   MIN_PRICE_BPS,
 } from "../../engine/limits.ts";
-import { addLevels, impliedLevels, type Level } from "./depth.ts";
-import type { Market, Outcome } from "./registry.ts";
+import type { Level } from "./depth.ts";
+import { addLevels, impliedLevels } from "./depth.ts";
+import type { Market, Outcome } from "./types.ts";
 
 /** One side, best first: all that can be traded, and what of it mint and merge offer. */
 interface ImpliedSide {

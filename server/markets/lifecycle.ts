@@ -19,7 +19,8 @@ import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import { CloseSchedule } from "./close-schedule.ts";
-import { canTrade, isPastEnd, isProposed, type Market, marketStatusName } from "./registry.ts";
+import { canTrade, isPastEnd, isProposed, marketStatusName } from "./registry.ts";
+import type { Market } from "./types.ts";
 
 /** As approvals name a resolution, and a voiding as well: a market has one end. */
 const SETTLEMENT = "market.resolve";

@@ -13,9 +13,10 @@ import { badRequest } from "../errors.ts";
 import { Listing } from "../http/paging.ts";
 import type * as S from "../http/schemas.ts";
 import type { TimeSlicer } from "../util/time-slicer.ts";
-import type { Market, MarketRegistry, RegistryListener } from "./registry.ts";
+import type { MarketRegistry, RegistryListener } from "./registry.ts";
 import { Found, type MarketSearch } from "./search.ts";
 import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";
+import type { Market } from "./types.ts";
 import { eventView, marketView, marketVolume } from "./views.ts";
 
 type MarketsQuery = Static<typeof S.MarketsQuery>;

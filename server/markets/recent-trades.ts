@@ -4,7 +4,8 @@
  * be missing; all else is the database's to answer, with the same cursors (ids of takers' fills) and the same bytes.
  */
 import { MAX_TRADES_WALKED } from "../../engine/limits.ts";
-import { type Trade, tradeJson } from "../trading/order-json.ts";
+import { tradeJson } from "./trade-json.ts";
+import type { Trade } from "./types.ts";
 
 /** In the place of a trade before the market's first one. */
 export const NO_TRADE = -1;

@@ -6,68 +6,11 @@ import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../../engine/limits.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load.ts";
 import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
-import type { Trade } from "../trading/order-json.ts";
 import { TextCache } from "../util/text-cache.ts";
 import { Depth, DepthMemory, type Level } from "./depth.ts";
 import { ImpliedBooks } from "./implied-books.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
-
-export type { Level };
-
-export interface Market {
-  readonly id: number;
-  readonly slug: string;
-  readonly question: string;
-  /** Changed by the registry's `describe` alone: lists and searches must hear of it. */
-  readonly description: string | null;
-  readonly category: string | null;
-  readonly closesAt: number | null;
-  readonly eventId: number | null;
-  /** Changed by the registry's `setStatus` alone: lists by status must hear of it. */
-  readonly status: number;
-  opensAt: number | null;
-  readonly createdAt: number;
-  /** The user whose proposal it was. */
-  readonly proposedBy: number | null;
-  /** How the proposal was decided. */
-  decision: { readonly note: string | null; readonly at: number } | null;
-  /** How it ended: BPS of each outcome. */
-  resolution: { readonly payouts: readonly number[]; readonly note: string | null; readonly at: number } | null;
-  /** Its holders are being paid: nothing may move its shares. */
-  isSettling: boolean;
-  readonly firstOutcomeId: number;
-  readonly outcomes: readonly Outcome[];
-  /** Shares by the hour that began at `hour * 3600000`, for the volume of the last 24 hours. */
-  hourly: Map<number, number> | null;
-  /** Of `trade.created`; starts where the match counter stood, so that it never falls back over a restart. */
-  tradeSequence: number;
-  /** Where its latest trade is among the recent ones. */
-  newestTrade: number;
-  /** Rises whenever one of its books changes, and when that was last applied; at first when it was loaded or made. */
-  booksVersion: number;
-  booksAt: number;
-  readonly addedAt: number;
-  /** Someone is told of its trades: only then are the messages made. */
-  isWatched: boolean;
-  /** Outcomes whose tickers, and whose implied books, somebody is told of. */
-  tickers: number;
-  impliedFollowers: number;
-}
-
-export interface Outcome {
-  readonly id: number;
-  readonly name: string;
-  lastPrice: number | null;
-  volume: number;
-  book: Depth | null;
-  /** Someone is told of its book's changes: only then are they listed. */
-  isWatched: boolean;
-  ticker: TickerState;
-}
-
-/** Whether somebody is told of an outcome's best prices, last price and volume, and of all that they are by now. */
-export const TickerState = { unwatched: 0, told: 1, changed: 2 } as const;
-export type TickerState = (typeof TickerState)[keyof typeof TickerState];
+import { type Market, type Outcome, TickerState, type Trade } from "./types.ts";
 
 /** Keeps lists of markets and events. Of each trade of the exchange it is told by `volumeChanged`: that must be quick. */
 export interface RegistryListener {
@@ -304,7 +247,7 @@ export class MarketRegistry {
   }
 
   private touchTicker(outcome: Outcome): void {
-    if (outcome.ticker !== TickerState.told) return;
+    if (outcome.ticker !== TickerState.sent) return;
     outcome.ticker = TickerState.changed;
     this.changedTickers.push(outcome);
   }
@@ -313,7 +256,7 @@ export class MarketRegistry {
   takeChangedTickers(): readonly Outcome[] {
     const changed = this.changedTickers;
     this.changedTickers = [];
-    for (const outcome of changed) if (outcome.ticker === TickerState.changed) outcome.ticker = TickerState.told;
+    for (const outcome of changed) if (outcome.ticker === TickerState.changed) outcome.ticker = TickerState.sent;
     return changed;
   }
 

@@ -11,7 +11,8 @@ import type { Exchange } from "../trading/exchange.ts";
 import { type BookView, bookJson, marketBooksJson } from "./book-json.ts";
 import type { MarketFeed } from "./feed.ts";
 import type { MarketLists } from "./lists.ts";
-import type { Market, MarketRegistry } from "./registry.ts";
+import type { MarketRegistry } from "./registry.ts";
+import type { Market } from "./types.ts";
 import { eventView, marketView } from "./views.ts";
 
 /** Whom no messages are for: what waits for them waits for commits only. */

@@ -6,7 +6,7 @@
 import { MAX_CACHED_SEARCHES } from "../../engine/limits.ts";
 import { searchWords } from "../../engine/projection/search-words.ts";
 import type { History } from "../queries/history.ts";
-import type { SearchTable } from "../queries/history-worker.ts";
+import type { SearchTable } from "../queries/types.ts";
 import { evictOldest } from "../util/bounded-map.ts";
 import type { MarketRegistry } from "./registry.ts";
 import type { IdFilter } from "./sorted-ids.ts";

@@ -7,7 +7,8 @@ import type { TotalsSnapshot } from "../../engine/log/totals.ts";
 import { notionalMicro } from "../../engine/money.ts";
 import type { EventRow } from "../../engine/projection/load.ts";
 import { tradablePrices } from "./implied-books.ts";
-import { type Market, type MarketRegistry, marketStatusName } from "./registry.ts";
+import { type MarketRegistry, marketStatusName } from "./registry.ts";
+import type { Market } from "./types.ts";
 
 /** @param now for the volume of the last 24 hours */
 export function marketView(market: Market, registry: MarketRegistry, ledger: Ledger, now: number): object {

@@ -18,21 +18,12 @@ import {
 } from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
-import {
-  type Accounts,
-  type Credential,
-  type Grant,
-  hashToken,
-  isHashOf,
-  type OAuthClient,
-  Principal,
-  SCOPES,
-  type Session,
-  type User,
-} from "../accounts/accounts.ts";
+import { type Accounts, type Credential, hashToken, isHashOf, Principal, type Session } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Refresh, Sessions, Tokens } from "../accounts/sessions.ts";
+import type { Grant, OAuthClient, User } from "../accounts/types.ts";
+import { SCOPES } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, notFound, refusedAs } from "../errors.ts";
 import { evictOldest } from "../util/bounded-map.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";

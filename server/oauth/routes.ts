@@ -1,8 +1,8 @@
 /** The routes that standards fix: the OAuth 2.0 endpoints for third parties, their metadata, and the key set. */
 import { AUTHORIZATION_CODE_MS } from "../../engine/limits.ts";
-import { SCOPES } from "../accounts/accounts.ts";
 import { contextOf } from "../accounts/audit.ts";
 import type { SigningKeys } from "../accounts/signing-keys.ts";
+import { SCOPES } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import { prefers } from "../http/content-negotiation.ts";
 import { API_BASE } from "../http/envelope.ts";

@@ -2,7 +2,7 @@
 import type { Static } from "typebox";
 import { MAX_USERS_WALKED } from "../../engine/limits.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
-import type { Accounts, User } from "../accounts/accounts.ts";
+import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, approvalView, withFirst } from "../accounts/approvals.ts";
 import { audit, contextOf } from "../accounts/audit.ts";
 import type { Kyc } from "../accounts/kyc.ts";
@@ -11,6 +11,7 @@ import { userView } from "../accounts/routes.ts";
 import type { SecondFactors } from "../accounts/second-factors.ts";
 import type { Suspensions } from "../accounts/suspensions.ts";
 import { TERM_FIELDS, TermsChange, termsIn, termsView } from "../accounts/terms.ts";
+import type { User } from "../accounts/types.ts";
 import { changeTerms, checkRates } from "../accounts/users.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";

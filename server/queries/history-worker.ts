@@ -18,57 +18,30 @@ import {
 import { MAX_PAGE_FILLS, MAX_ROWS_WALKED } from "../../engine/limits.ts";
 import { openDatabase, openReadOnly } from "../../engine/projection/database.ts";
 import { firstIdSince } from "../../engine/projection/load.ts";
-import type { DoneRequest, KeyLookup } from "../http/idempotency.ts";
-import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "../http/paging.ts";
-import type { EndedOrder } from "../trading/order-entry.ts";
+import { type HistoryPage, type OwnPageOptions, takePage } from "../http/paging.ts";
 import { shownPrice } from "../trading/order-json.ts";
+import type { EndedOrder } from "../trading/types.ts";
 import { prepareCandles } from "./candle-reader.ts";
 import { type FillFilters, prepareLedger } from "./ledger-reader.ts";
 import { prepareOperatorReads } from "./operator-reader.ts";
 import { prepareTrail } from "./trail-reader.ts";
+import type {
+  DoneRequest,
+  FillRow,
+  FillsOptions,
+  KeyLookup,
+  OrderObject,
+  OrdersOptions,
+  SearchTable,
+  TradesOptions,
+  UpdatesOptions,
+  UpdatesPage,
+} from "./types.ts";
 
 /** When rows were made: ms, both included. */
-interface Span {
+export interface Span {
   from?: number | undefined;
   to?: number | undefined;
-}
-
-export interface OrdersOptions extends OwnPageOptions, Span {
-  /** A code; any where it is missing. */
-  status?: number | undefined;
-  marketId?: number | undefined;
-  outcomeId?: number | undefined;
-  side?: number | undefined;
-  clientOrderId?: string | undefined;
-}
-
-export interface FillsOptions extends OwnPageOptions, Span {
-  marketId?: number | undefined;
-  orderId?: number | undefined;
-}
-
-export interface TradesOptions extends PageOptions, Span {
-  marketId: number;
-  outcomeId?: number | undefined;
-}
-
-/** An order as clients see it. */
-export type OrderObject = Readonly<Record<string, unknown>>;
-
-export interface UpdatesOptions {
-  userId: number;
-  /** The number to go on behind; null: from the oldest that is kept. */
-  after: number | null;
-  limit: number;
-}
-
-/** Order updates as order.updated told them, in the order of their numbers. */
-export interface UpdatesPage {
-  items: { sequence: number; at: number; json: string }[];
-  /** Some that were asked for are no longer kept: the first that is. */
-  oldest: number | null;
-  /** There are more. */
-  hasMore: boolean;
 }
 
 const { path } = workerData as { path: string };
@@ -208,25 +181,6 @@ interface OrderRow {
   updated_at: number;
   user_id: number;
   last_fill_id: number;
-  builder_code: string | null;
-}
-
-export interface FillRow {
-  id: number;
-  match_id: number;
-  user_id: number;
-  order_id: number;
-  market_id: number;
-  outcome_id: number;
-  side: number;
-  price: number;
-  quantity: number;
-  role: number;
-  match_type: number;
-  fee: number;
-  rebate: number;
-  balance_after: number;
-  created_at: number;
   builder_code: string | null;
 }
 
@@ -579,8 +533,6 @@ export const applications = snapshot(operatorReads.applications);
 export const application = snapshot(operatorReads.application);
 export const audits = snapshot(operatorReads.audits);
 export const trail = snapshot(prepareTrail(db));
-
-export type SearchTable = "markets" | "events";
 
 /** Ids alone: nothing is ranked. */
 const found = {

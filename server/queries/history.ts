@@ -4,21 +4,11 @@
  */
 import { openSync } from "node:fs";
 import { overloaded, STOPPING } from "../errors.ts";
-import type { KeyLookup } from "../http/idempotency.ts";
 import type { HistoryPage, Listing } from "../http/paging.ts";
-import type { EndedOrder } from "../trading/order-entry.ts";
+import type { EndedOrder } from "../trading/types.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
 import type { CandlesOptions } from "./candle-reader.ts";
 import { FairReads } from "./fair-reads.ts";
-import type {
-  FillsOptions,
-  OrderObject,
-  OrdersOptions,
-  SearchTable,
-  TradesOptions,
-  UpdatesOptions,
-  UpdatesPage,
-} from "./history-worker.ts";
 import type {
   DepositsOptions,
   Payment,
@@ -31,6 +21,16 @@ import type {
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import { OrderLookUps } from "./order-lookups.ts";
 import type { Trail } from "./trail-reader.ts";
+import type {
+  FillsOptions,
+  KeyLookup,
+  OrderObject,
+  OrdersOptions,
+  SearchTable,
+  TradesOptions,
+  UpdatesOptions,
+  UpdatesPage,
+} from "./types.ts";
 
 /** A page of a list as its answer. @param view makes what is shown of an item */
 export async function historyPage<T extends object>(

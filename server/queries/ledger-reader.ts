@@ -9,7 +9,7 @@ import { notionalMicro } from "../../engine/money.ts";
 import type { WithdrawalRow } from "../../engine/projection/load.ts";
 import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "../http/paging.ts";
 import { csvLine } from "../util/csv.ts";
-import type { FillRow } from "./history-worker.ts";
+import type { FillRow } from "./types.ts";
 
 export interface TransactionsOptions extends OwnPageOptions {
   type?: string | undefined;

@@ -4,7 +4,7 @@
  */
 import type { TSchema } from "typebox";
 import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../engine/limits.ts";
-import type { SCOPES } from "../accounts/accounts.ts";
+import type { SCOPES } from "../accounts/types.ts";
 import { ErrorKind } from "../errors.ts";
 import { scopeText } from "../http/dispatch.ts";
 import { API_BASE } from "../http/envelope.ts";

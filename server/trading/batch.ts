@@ -7,7 +7,8 @@ import { ANSWER_DEADLINE_MS } from "../../engine/limits.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import { errorBody, successBody } from "../http/envelope.ts";
 import { CompositeReply } from "./composite-reply.ts";
-import type { Answer, Exchange } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Answer } from "./types.ts";
 
 /** Starts one operation, which answers now or later. @throws ApiError where it is refused */
 export type Operation = (now: number, answer: Answer) => void;

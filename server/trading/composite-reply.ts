@@ -3,7 +3,8 @@
  * the user's own messages wait, so that no order is updated before the answer that holds it has left.
  */
 import type { ApiError } from "../errors.ts";
-import type { Answer, Exchange } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Answer } from "./types.ts";
 
 export class CompositeReply {
   private readonly exchange: Exchange;

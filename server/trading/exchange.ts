@@ -26,14 +26,10 @@ import { assert } from "../../engine/util/assert.ts";
 import { MinHeap } from "../../engine/util/min-heap.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 import { ApiError, ErrorKind, outcomeUnknown, overloaded } from "../errors.ts";
-import {
-  isProposed,
-  isTradable,
-  type Level,
-  type Market,
-  type MarketRegistry,
-  type Outcome,
-} from "../markets/registry.ts";
+import type { Level } from "../markets/depth.ts";
+import { isProposed, isTradable, type MarketRegistry } from "../markets/registry.ts";
+import { tradeJson } from "../markets/trade-json.ts";
+import type { Market, Outcome, Trade } from "../markets/types.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import { BulkCancels } from "./bulk-cancels.ts";
@@ -41,12 +37,13 @@ import type { ClientOrderIds } from "./client-order-ids.ts";
 import { type EngineLink, EngineLinks } from "./engine-links.ts";
 import type { GatewayLoop } from "./gateway-loop.ts";
 import { Holds } from "./holds.ts";
-import { fillJson, liveOrderJson, orderJson, type Trade, tradeJson, withTimestamps } from "./order-json.ts";
+import { fillJson, liveOrderJson, orderJson, withTimestamps } from "./order-json.ts";
 import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
 import { OrderedReads } from "./ordered-reads.ts";
 import { PendingReplies } from "./pending-replies.ts";
 import { RecentlyEndedOrders } from "./recently-ended-orders.ts";
+import type { Answer, ExchangeListener } from "./types.ts";
 
 /**
  * Turns of the event loop that look for committed events before the gateway parks: a turn costs a microsecond or two,
@@ -60,33 +57,6 @@ const ENDED_EXPIRIES = 10_000;
 const SETTLING_SLICE_MS = 5;
 const MAX_TOLD_PER_SLICE = 128;
 const HOLDERS_PER_CLOCK_LOOK = 64;
-
-/** Takes the answer to a command once it is committed: the data as JSON text, or the error. Called exactly once. */
-export interface Answer {
-  data(json: string): void;
-  error(error: ApiError): void;
-}
-
-/** Who is told of what happened. All calls come while committed events are applied, in order. */
-export interface ExchangeListener {
-  /** True when the user has a connection that hears private events. */
-  listens(userId: number): boolean;
-  orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void;
-  /** Of markets whose trades are watched. */
-  tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void;
-  /** Of books that are watched. */
-  bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void;
-  /** A market is new, or its state is. */
-  marketChanged(market: Market): void;
-  /** Balance or positions of the user changed; `sequence` is the last order update that they reflect. */
-  accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void;
-  /** What the user is told from now on waits until the function that this answers is called. */
-  holdBack(userId: number): () => void;
-  /** Calls back when what the user was told so far is on its way: at once, unless something is held back. */
-  afterMessages(userId: number, callback: () => void): void;
-  /** All of a committed batch was told: what was gathered can go out. */
-  endBatch(): void;
-}
 
 export interface ExchangeOptions {
   readonly links: readonly EngineLink[];

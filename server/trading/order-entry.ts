@@ -25,99 +25,27 @@ import * as R from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound, overloaded } from "../errors.ts";
 import { successBody } from "../http/envelope.ts";
-import { isPastEnd, isTradable, type Market, marketStatusName } from "../markets/registry.ts";
+import { isPastEnd, isTradable, marketStatusName } from "../markets/registry.ts";
+import type { Market } from "../markets/types.ts";
 import { fingerprintOf } from "./client-order-ids.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { EngineLink } from "./engine-links.ts";
-import { type Answer, type Exchange, orderFinished } from "./exchange.ts";
+import { type Exchange, orderFinished } from "./exchange.ts";
 import { type Exposure, worstOf } from "./holds.ts";
 import { firstAnswerJson, liveOrderJson, withTimestamps } from "./order-json.ts";
 import { IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
-
-/** An order as its sender describes it; numbers are codes of constants.ts. */
-export interface Placement {
-  marketId: number;
-  outcomeId: number;
-  side: number;
-  /** Null only for a market order without bound. */
-  price: number | null;
-  quantity: number;
-  type: number;
-  timeInForce: number;
-  postOnly: boolean;
-  selfTradePrevention: number;
-  clientOrderId: string | null;
-  expiresAt: number | null;
-  validUntil: number | null;
-  /** Its answer and its updates tell when they were received, matched, durable and sent. */
-  timestamps: boolean;
-}
-
-export interface Amendment {
-  price: number | null;
-  /** The new total, what is filled included. */
-  quantity: number | null;
-  validUntil: number | null;
-}
-
-export interface Quote {
-  outcomeId: number;
-  side: number;
-  price: number;
-  quantity: number;
-}
-
-/** What all quotes of one request share; ms. */
-export interface QuoteTerms {
-  readonly expiresAt: number | null;
-  readonly validUntil: number | null;
-}
-
-/** Which of the user's orders a cancel-all means. */
-export interface OrderFilter {
-  marketId?: number | undefined;
-  outcomeId?: number | undefined;
-  side?: number | undefined;
-  clientOrderId?: string | undefined;
-  /** Those placed before then, ms. */
-  placedBefore?: number | undefined;
-}
-
-export interface Trader {
-  readonly userId: number;
-  /** micro-USDC of activity a UTC day. */
-  readonly dailyLimit: number;
-  /** What the user pays for merging, BPS of 1 USDC a set; null: as everybody. */
-  readonly mergeFee: number | null;
-  /** Orders at one time, in flight included. */
-  readonly maxLiveOrders: number;
-  /** The request came with a personal access token. */
-  readonly pat: boolean;
-}
-
-/** A connection that places orders of its own. */
-export interface Connection {
-  /** From 1. */
-  readonly number: number;
-  /** Its orders end when it does. */
-  tied: boolean;
-  /** It has ended, and was tied. */
-  ended: boolean;
-}
-
-/** How a request came. */
-export interface Origin {
-  readonly connection: Connection | null;
-  readonly builderCode: string | null;
-}
-
-/** An order that has ended, as far as a repeat of its placement must know it. */
-export interface EndedOrder {
-  readonly userId: number;
-  readonly fingerprint: number | null;
-  readonly builderCode: string | null;
-  readonly createdAt: number;
-}
+import type {
+  Amendment,
+  Answer,
+  Connection,
+  EndedOrder,
+  OrderFilter,
+  Origin,
+  Placement,
+  Quote,
+  QuoteTerms,
+  Trader,
+} from "./types.ts";
 
 export interface OrderEntryOptions {
   readonly exchange: Exchange;

@@ -12,8 +12,8 @@ import {
   TIMES_IN_FORCE,
 } from "../../engine/constants.ts";
 import { FLAG_POST_ONLY, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
-import type { Placement } from "./order-entry.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
+import type { Placement } from "./types.ts";
 
 const quoted = (names: readonly (string | null)[]): readonly string[] => names.map((name) => JSON.stringify(name));
 const STATUS_JSON = quoted(ORDER_STATUSES);
@@ -21,7 +21,7 @@ const REASON_JSON = quoted(REASONS);
 const TYPE_JSON = quoted(ORDER_TYPES);
 const TIME_IN_FORCE_JSON = quoted(TIMES_IN_FORCE);
 const SELF_TRADE_JSON = quoted(SELF_TRADE_PREVENTIONS);
-const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
+export const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
 const ROLE_JSON = quoted(ROLES);
 
 /** A market order without a bound of its owner's has no price, whatever bounds it in the book. */
@@ -118,24 +118,4 @@ export function fillJson(
   at: number,
 ): string {
   return `{"id":${id},"match_id":${matchId},"price":${price},"quantity":${quantity},"role":${ROLE_JSON[role]},"match_type":${MATCH_TYPE_JSON[matchType]},"fee":${fee},"rebate":${rebate},"created_at":${at}}`;
-}
-
-/** A match from its taker's side. */
-export interface Trade {
-  readonly outcomeId: number;
-  readonly side: number;
-  readonly price: number;
-  readonly quantity: number;
-  readonly matchType: number;
-  readonly matchId: number;
-  /** The taker's; it rises within a market. */
-  readonly fillId: number;
-  /** ms since the epoch */
-  readonly at: number;
-}
-
-/** As `GET /markets/:id/trades` and `trade.created` show it. */
-export function tradeJson(marketId: number, trade: Trade): string {
-  const { matchId, outcomeId, side, price, quantity, matchType, at } = trade;
-  return `{"id":${matchId},"market_id":${marketId},"outcome_id":${outcomeId},"side":${side},"price":${price},"quantity":${quantity},"match_type":${MATCH_TYPE_JSON[matchType]},"created_at":${at}}`;
 }

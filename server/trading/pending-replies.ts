@@ -4,7 +4,7 @@
  * was half a kilobyte an order.
  */
 import { assert } from "../../engine/util/assert.ts";
-import type { Answer } from "./exchange.ts";
+import type { Answer } from "./types.ts";
 
 export class PendingReplies {
   /** By place; place 0 is nobody's. Null: free, or given up while its event is still to come. */

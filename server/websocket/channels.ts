@@ -11,8 +11,11 @@ import { MAX_WS_SUBSCRIPTIONS } from "../../engine/limits.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { encodeJson } from "../http/message-pack.ts";
 import { bookJson } from "../markets/book-json.ts";
+import type { Level } from "../markets/depth.ts";
 import { type ImpliedChange, tradablePrices } from "../markets/implied-books.ts";
-import { type Level, type Market, type MarketRegistry, type Outcome, TickerState } from "../markets/registry.ts";
+import type { MarketRegistry } from "../markets/registry.ts";
+import type { Market, Outcome } from "../markets/types.ts";
+import { TickerState } from "../markets/types.ts";
 import { isListed, marketView } from "../markets/views.ts";
 import type { Traffic } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
@@ -274,7 +277,7 @@ export class Channels {
     else if (kind === "implied") this.registry.implied.setFollowed(market!, outcome!, isWatched);
     else if (kind === "trades") market!.isWatched = isWatched;
     else if (kind === "ticker") {
-      outcome!.ticker = isWatched ? TickerState.told : TickerState.unwatched;
+      outcome!.ticker = isWatched ? TickerState.sent : TickerState.unwatched;
       market!.tickers += isWatched ? 1 : -1;
     }
   }

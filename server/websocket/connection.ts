@@ -8,7 +8,7 @@ import type { Principal } from "../accounts/accounts.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { ClientAddress } from "../http/client-address.ts";
 import { encodeJson } from "../http/message-pack.ts";
-import type { Connection, Origin } from "../trading/order-entry.ts";
+import type { Connection, Origin } from "../trading/types.ts";
 import type { Traffic } from "../util/counters.ts";
 import type { Topic } from "./channels.ts";
 import type { Replay } from "./replay.ts";

@@ -7,7 +7,7 @@
 import { MAX_HELD_UPDATE_BYTES, MAX_REPLAY_AHEAD_BYTES, REPLAY_PAGE, REPLAY_SLICE_BYTES } from "../../engine/limits.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { History } from "../queries/history.ts";
-import type { UpdatesPage } from "../queries/history-worker.ts";
+import type { UpdatesPage } from "../queries/types.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { SocketConnection } from "./connection.ts";
 import { orderFrame } from "./frames.ts";

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Scope, TokenKind } from "../../server/accounts/accounts.ts";
+import type { Scope, TokenKind } from "../../server/accounts/types.ts";
 import type { Route } from "../../server/http/route.ts";
 import { eventually, expectBalanced, expectEndsWell, expectQuiet, expectUnlogged } from "../support/checks.ts";
 import { type Answer, API_BASE, Client, type OrderJson, ROUTES } from "../support/client.ts";

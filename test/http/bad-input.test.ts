@@ -5,7 +5,7 @@
  */
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SCOPES } from "../../server/accounts/accounts.ts";
+import { SCOPES } from "../../server/accounts/types.ts";
 import { Listing } from "../../server/http/paging.ts";
 import type { Route } from "../../server/http/route.ts";
 import { BatchOperations } from "../../server/http/schemas.ts";

@@ -15,9 +15,17 @@ import {
 import { HOUSE } from "../../engine/projection/writes.ts";
 import { sideOf, termsType } from "../../engine/ring/records.ts";
 import { ApiError } from "../../server/errors.ts";
-import { isTradable, type Market } from "../../server/markets/registry.ts";
-import type { Answer, ExchangeListener } from "../../server/trading/exchange.ts";
-import type { Connection, Origin, Placement, Quote, Trader } from "../../server/trading/order-entry.ts";
+import { isTradable } from "../../server/markets/registry.ts";
+import type { Market } from "../../server/markets/types.ts";
+import type {
+  Answer,
+  Connection,
+  ExchangeListener,
+  Origin,
+  Placement,
+  Quote,
+  Trader,
+} from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
 import type { Random } from "../support/random.ts";
 import type { Committed, Update } from "./committed.ts";

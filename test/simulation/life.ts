@@ -35,11 +35,12 @@ import { loadExchange, restoreTrading } from "../../server/bootstrap/recovery.ts
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { MarketLife, type MarketLifeOptions } from "../../server/markets/lifecycle.ts";
 import { type ClientOrderIdBounds, ClientOrderIds } from "../../server/trading/client-order-ids.ts";
-import { Exchange, type ExchangeListener } from "../../server/trading/exchange.ts";
+import { Exchange } from "../../server/trading/exchange.ts";
 import type { GatewayLoop } from "../../server/trading/gateway-loop.ts";
-import { type EndedOrder, OrderEntry } from "../../server/trading/order-entry.ts";
+import { OrderEntry } from "../../server/trading/order-entry.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
+import type { EndedOrder, ExchangeListener } from "../../server/trading/types.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
 import { decodeEvent, type EngineEvent, ensure } from "../engine/book/harness.ts";

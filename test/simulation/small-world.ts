@@ -1,7 +1,7 @@
 /** One market, a few rich users and no weather: an exchange of the simulation's parts for tests that know what they want. */
 import { expect, onTestFinished } from "vitest";
 import { OrderType, SelfTradePrevention, TimeInForce } from "../../engine/constants.ts";
-import type { Placement, Quote } from "../../server/trading/order-entry.ts";
+import type { Placement, Quote } from "../../server/trading/types.ts";
 import { Random } from "../support/random.ts";
 import { compareBooks, compareDatabase, compareGateway, verify } from "./checks.ts";
 import { Clients, Hash } from "./clients.ts";

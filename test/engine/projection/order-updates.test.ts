@@ -17,7 +17,7 @@ import { openDatabase } from "../../../engine/projection/database.ts";
 import { loadUpdateSequences } from "../../../engine/projection/load.ts";
 import { verifyDatabase } from "../../../engine/projection/verify.ts";
 import { OrderTexts } from "../../../engine/ring/order-texts.ts";
-import type { UpdatesOptions, UpdatesPage } from "../../../server/queries/history-worker.ts";
+import type { UpdatesOptions, UpdatesPage } from "../../../server/queries/types.ts";
 import { checkKept } from "../../../server/websocket/replay.ts";
 
 const KEEP_MS = 1_000;

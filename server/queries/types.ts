@@ -1,0 +1,80 @@
+import type { OwnPageOptions, PageOptions } from "../http/paging.ts";
+import type { Span } from "./history-worker.ts";
+
+export interface OrdersOptions extends OwnPageOptions, Span {
+  /** A code; any where it is missing. */
+  status?: number | undefined;
+  marketId?: number | undefined;
+  outcomeId?: number | undefined;
+  side?: number | undefined;
+  clientOrderId?: string | undefined;
+}
+
+export interface FillsOptions extends OwnPageOptions, Span {
+  marketId?: number | undefined;
+  orderId?: number | undefined;
+}
+
+export interface TradesOptions extends PageOptions, Span {
+  marketId: number;
+  outcomeId?: number | undefined;
+}
+
+/** An order as clients see it. */
+export type OrderObject = Readonly<Record<string, unknown>>;
+
+export interface UpdatesOptions {
+  userId: number;
+  /** The number to go on behind; null: from the oldest that is kept. */
+  after: number | null;
+  limit: number;
+}
+
+/** Order updates as order.updated told them, in the order of their numbers. */
+export interface UpdatesPage {
+  items: { sequence: number; at: number; json: string }[];
+  /** Some that were asked for are no longer kept: the first that is. */
+  oldest: number | null;
+  /** There are more. */
+  hasMore: boolean;
+}
+
+export interface FillRow {
+  id: number;
+  match_id: number;
+  user_id: number;
+  order_id: number;
+  market_id: number;
+  outcome_id: number;
+  side: number;
+  price: number;
+  quantity: number;
+  role: number;
+  match_type: number;
+  fee: number;
+  rebate: number;
+  balance_after: number;
+  created_at: number;
+  builder_code: string | null;
+}
+
+export type SearchTable = "markets" | "events";
+
+/** What is left of a request that was done. */
+export interface DoneRequest {
+  readonly request: string;
+  /** What it made: a withdrawal, or the entry of a split or merge. */
+  readonly subject: number;
+  /** micro-USDC that it cost. */
+  readonly fee: number;
+  /** ms since the epoch. */
+  readonly createdAt: number;
+}
+
+/** A user's key, and how many the user has. */
+export interface KeyLookup {
+  readonly found: DoneRequest | null;
+  readonly count: number;
+  /** Of the oldest that counts, ms since the epoch; null where there is none. */
+  readonly oldest: number | null;
+}
