@@ -5,7 +5,7 @@
  */
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
-import { keepToOwner } from "../server/bootstrap/data-folder.ts";
+import { restrictToOwner } from "../server/util/data-folder.ts";
 import { BOTS, Crowd } from "./demo/crowd.ts";
 import { DemoExchange } from "./demo/exchange.ts";
 import { nameOf, OPERATOR, openFolder, PERSON } from "./demo/folder.ts";
@@ -32,7 +32,7 @@ const asked = new Promise<void>((resolve) => {
 });
 
 async function run(): Promise<void> {
-  keepToOwner();
+  restrictToOwner();
   const folder = openFolder(process.env["DATA_DIR"] || "data/demo", fresh, BOTS);
   const exchange = await DemoExchange.start(folder.path, folder.seedFile);
   const crowd = new Crowd({

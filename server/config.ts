@@ -7,6 +7,7 @@ import { MAX_MERGE_FEE_BPS, MAX_WS_CONNECTIONS, SOCKETS_PER_ADDRESS } from "../e
 import type { Durability } from "../engine/projection/database.ts";
 import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./accounts/approvals.ts";
 import { readSocialProviders, type SocialProvider } from "./accounts/social-sign-in.ts";
+import { ConfigError } from "./errors.ts";
 import { isAddressRange } from "./http/client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "./http/rate-limiter.ts";
 import { type AddressRule, EVM, readAddressRule } from "./wallet/withdrawal-address.ts";
@@ -45,9 +46,6 @@ export interface Config {
   readonly withdrawalAddress: AddressRule;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
 }
-
-/** A mistake in the environment, in words for the operator. */
-export class ConfigError extends Error {}
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 const MAX_ENGINE_THREADS = 64;

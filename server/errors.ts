@@ -70,3 +70,6 @@ export function refusedAs<T>(value: T): (error: unknown) => T {
     throw error;
   };
 }
+
+/** A mistake in the environment or the data folder, in words for the operator: the start ends with this one line. */
+export class ConfigError extends Error {}

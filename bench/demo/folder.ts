@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { lockDataFolder } from "../../server/bootstrap/data-folder.ts";
+import { lockDataFolder } from "../../server/util/data-folder.ts";
 import { UNBOUNDED_TERMS } from "../support/terms.ts";
 import { EVENTS, MARKETS } from "./catalog.ts";
 

@@ -11,8 +11,7 @@ import { hashToken, TOKEN_SHOWN_LENGTH } from "../accounts/accounts.ts";
 import { TermsChange, termsIn, termsView } from "../accounts/terms.ts";
 import { SCOPES } from "../accounts/types.ts";
 import { checkRates } from "../accounts/users.ts";
-import { ConfigError } from "../config.ts";
-import { ApiError, badRequest } from "../errors.ts";
+import { ApiError, badRequest, ConfigError } from "../errors.ts";
 import { compileSchema } from "../http/validate.ts";
 
 const closed = <T extends Parameters<typeof Type.Object>[0]>(properties: T) =>

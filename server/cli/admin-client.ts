@@ -3,8 +3,8 @@
  * opens no port and ends with the command. Either way the server does the work, with the same checks and durability.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { controlPath, FOLDER_IN_USE } from "../bootstrap/data-folder.ts";
 import { STARTING, STOPPING } from "../errors.ts";
+import { controlPath, FOLDER_IN_USE } from "../util/data-folder.ts";
 import { ask, type ControlRequest } from "./control-socket.ts";
 
 /** What a server says that takes no requests yet, or no more. */

@@ -5,9 +5,9 @@
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
-import { keepToOwner, openExisting } from "../bootstrap/data-folder.ts";
 import { readConfig } from "../config.ts";
 import { noteBackup } from "../operators/last-backup.ts";
+import { openExisting, restrictToOwner } from "../util/data-folder.ts";
 import { type Call, withServer } from "./admin-client.ts";
 import { type Backup, backUp } from "./backup.ts";
 import {
@@ -24,7 +24,7 @@ import {
 const PROGRAM = fileURLToPath(new URL("./main.js", import.meta.url));
 
 async function main(argv: readonly string[]): Promise<number> {
-  keepToOwner();
+  restrictToOwner();
   const { command, rest } = findCommand(argv.length === 0 || argv[0] === "--help" ? ["help"] : argv);
   if (rest.includes("--help")) return help(command.words.split(" "));
   if (command.words === "help") return help(rest);

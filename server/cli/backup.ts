@@ -11,7 +11,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type Database from "better-sqlite3";
 import { verifyCopy } from "../../engine/projection/verify.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
-import { openExisting } from "../bootstrap/data-folder.ts";
+import { openExisting } from "../util/data-folder.ts";
 
 /** Copied at a time; between two slices a signal is heard. */
 const SLICE_PAGES = 4_096;

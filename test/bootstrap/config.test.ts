@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { readSeed } from "../../server/bootstrap/seed.ts";
-import { ConfigError, readConfig } from "../../server/config.ts";
+import { readConfig } from "../../server/config.ts";
+import { ConfigError } from "../../server/errors.ts";
 import { DEFAULT_RATE_LIMITS } from "../../server/http/rate-limiter.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "exchange-test-"));

@@ -1,20 +1,26 @@
-/** The data folder: who has it, and where a running server is reached. */
+/**
+ * The data folder: the lock that gives it to one server, the permissions of its files, and the paths in it that more
+ * than one part knows. Never opens the database for writing.
+ */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { openReadOnly } from "../../engine/projection/database.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
-import { ConfigError } from "../config.ts";
+import { ConfigError } from "../errors.ts";
 
-/** What this process makes from now on, only its owner may open: the database holds password hashes and addresses. */
-export function keepToOwner(): void {
+/** Only the owner may open files that this process creates from now on: the database holds password hashes and addresses. */
+export function restrictToOwner(): void {
   process.umask(0o077);
 }
 
-/** Why a server doesn't start that comes too early, or too late. */
+/** The end of the error that a server stops with while another one holds the folder. */
 export const FOLDER_IN_USE = "is in use by another server";
 
-/** Holds the data folder for this process's life, also through a crash: the lock goes with the process. */
+/**
+ * Locks the data folder for the life of this process; the lock also goes when the process crashes.
+ * @throws ConfigError where the folder can't be written to, or another server holds it
+ */
 export function lockDataFolder(dataDir: string): Database.Database {
   let lock: Database.Database;
   try {
@@ -31,7 +37,7 @@ export function lockDataFolder(dataDir: string): Database.Database {
   return lock;
 }
 
-/** Opens a database file of any server, running or not. @throws Error where there is none */
+/** Opens a database file read-only, whether its server runs or not. @throws Error where there is none */
 export function openExisting(path: string): Database.Database {
   if (!existsSync(path)) throw new Error(`there is no database at ${path}`);
   return openReadOnly(path);
@@ -41,7 +47,7 @@ export function keyFolder(dataDir: string): string {
   return join(dataDir, "keys");
 }
 
-/** The server's control socket. */
+/** The path of the server's control socket. */
 export function controlPath(dataDir: string): string {
   return join(dataDir, "control.sock");
 }
