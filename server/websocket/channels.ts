@@ -21,53 +21,8 @@ import type { Traffic } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import type { SocketConnection } from "./connection.ts";
 import { frame } from "./frames.ts";
-
-export const CHANNELS = ["book", "trades", "ticker", "markets"] as const;
-export type Channel = (typeof CHANNELS)[number];
-
-/** What `subscribe` and `unsubscribe` name. */
-export interface Subscription {
-  channel: Channel;
-  market_id?: number;
-  market_ids?: number[];
-  outcome_id?: number;
-  /** Of book: with what mint and merge offer. */
-  implied?: boolean;
-}
-
-/** A channel as topics have it: the book with mint and merge is one of its own. */
-type Kind = Channel | "implied";
-
-/** One channel of one outcome (book, ticker) or market (trades, markets); of all markets where it has neither. */
-export class Topic {
-  readonly kind: Kind;
-  readonly market: Market | null;
-  readonly outcome: Outcome | null;
-  /** Among those of its kind. */
-  readonly key: number;
-  /** As uWebSockets.js knows it, for those who speak JSON, and MessagePack. */
-  readonly textName: string;
-  readonly packedName: string;
-  texts = 0;
-  packs = 0;
-  /** How it is named in lists of subscriptions, up to its sequence. */
-  readonly listed: string;
-  /** What a ticker told last, be it to its first subscriber. */
-  told = "";
-
-  constructor(kind: Kind, market: Market | null, outcome: Outcome | null) {
-    this.kind = kind;
-    this.market = market;
-    this.outcome = outcome;
-    this.key = keyOf(market, outcome);
-    const marketId = market?.id ?? null;
-    const outcomeId = outcome?.id ?? null;
-    this.textName = `${kind}/${outcomeId ?? marketId ?? "all"}`;
-    this.packedName = `${this.textName}/msgpack`;
-    const named = `"channel":"${kind === "implied" ? "book" : kind}","implied":${kind === "implied"}`;
-    this.listed = `{${named},"market_id":${marketId},"outcome_id":${outcomeId},"sequence":`;
-  }
-}
+import { ALL_MARKETS, Topic, type TopicKind, topicKey } from "./topic.ts";
+import type { Subscription } from "./types.ts";
 
 /** Numbers the messages of tickers and markets; trades and books are numbered where they are kept. */
 class Sequences {
@@ -89,8 +44,6 @@ class Sequences {
   }
 }
 
-/** Stands for all markets. */
-const ALL = 0;
 const IMPLIED_VIEW = { implied: true };
 
 export class Channels {
@@ -98,7 +51,7 @@ export class Channels {
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   /** By outcome or market. */
-  private readonly topics: Readonly<Record<Kind, Map<number, Topic>>> = {
+  private readonly topics: Readonly<Record<TopicKind, Map<number, Topic>>> = {
     book: new Map(),
     implied: new Map(),
     trades: new Map(),
@@ -150,8 +103,8 @@ export class Channels {
     for (const topic of added) {
       own.add(topic);
       this.topics[topic.kind].set(topic.key, topic);
-      if (connection.packed) topic.packs++;
-      else topic.texts++;
+      if (connection.packed) topic.packedSubscribers++;
+      else topic.textSubscribers++;
       this.subscriptions++;
       this.setWatched(topic, true);
     }
@@ -186,10 +139,10 @@ export class Channels {
   }
 
   private leave(connection: SocketConnection, topic: Topic): void {
-    if (connection.packed) topic.packs--;
-    else topic.texts--;
+    if (connection.packed) topic.packedSubscribers--;
+    else topic.textSubscribers--;
     this.subscriptions--;
-    if (topic.texts + topic.packs > 0) return;
+    if (topic.textSubscribers + topic.packedSubscribers > 0) return;
     this.topics[topic.kind].delete(topic.key);
     this.setWatched(topic, false);
   }
@@ -213,8 +166,8 @@ export class Channels {
     }
     if (kind === "ticker") {
       // What the sequence stands for: what came since then is told to everyone alike.
-      if (topic.told === "") topic.told = tickerJson(market!, outcome!);
-      return frame("ticker.updated", sequence, now, topic.told);
+      if (topic.lastTicker === "") topic.lastTicker = tickerJson(market!, outcome!);
+      return frame("ticker.updated", sequence, now, topic.lastTicker);
     }
     if (kind === "markets" && market !== null) {
       return frame(
@@ -232,14 +185,14 @@ export class Channels {
     if (kind === "implied") return this.registry.implied.toldSequence(market!, outcome!);
     if (kind === "trades") return market!.tradeSequence;
     if (kind === "ticker") return this.tickerSequences.of(outcome!.id);
-    return this.marketSequences.of(market?.id ?? ALL);
+    return this.marketSequences.of(market?.id ?? ALL_MARKETS);
   }
 
   /** The topics that a subscription names. @throws ApiError */
   private find(named: Subscription): Topic[] {
     const { channel, market_id, market_ids, outcome_id, implied = false } = named;
     if (implied && channel !== "book") throw badRequest("implied: only for book");
-    const kind: Kind = implied ? "implied" : channel;
+    const kind: TopicKind = implied ? "implied" : channel;
     if (market_id !== undefined && market_ids !== undefined) throw badRequest("market_ids: not beside market_id");
     const ids = market_ids ?? (market_id === undefined ? null : [market_id]);
     if (outcome_id !== undefined && (market_id === undefined || channel === "trades" || channel === "markets")) {
@@ -267,8 +220,8 @@ export class Channels {
     return topics;
   }
 
-  private topic(kind: Kind, market: Market | null, outcome: Outcome | null): Topic {
-    return this.topics[kind].get(keyOf(market, outcome)) ?? new Topic(kind, market, outcome);
+  private topic(kind: TopicKind, market: Market | null, outcome: Outcome | null): Topic {
+    return this.topics[kind].get(topicKey(market, outcome)) ?? new Topic(kind, market, outcome);
   }
 
   /** Has what the topic tells of gathered, or no longer. */
@@ -301,8 +254,8 @@ export class Channels {
   /** The market is new, or its state is. */
   marketChanged(market: Market): void {
     const own = this.topics.markets.get(market.id);
-    const all = this.topics.markets.get(ALL);
-    const [sequence, sequenceOfAll] = [this.marketSequences.next(market.id), this.marketSequences.next(ALL)];
+    const all = this.topics.markets.get(ALL_MARKETS);
+    const [sequence, sequenceOfAll] = [this.marketSequences.next(market.id), this.marketSequences.next(ALL_MARKETS)];
     if (own === undefined && all === undefined) return;
     const now = this.timeline.stamp(Date.now());
     const data = JSON.stringify(marketView(market, this.registry, this.ledger, now));
@@ -319,8 +272,8 @@ export class Channels {
       const topic = this.topics.ticker.get(id);
       if (topic === undefined) continue;
       const data = tickerJson(topic.market!, topic.outcome!);
-      if (data === topic.told) continue;
-      topic.told = data;
+      if (data === topic.lastTicker) continue;
+      topic.lastTicker = data;
       this.publish(topic, "ticker.updated", this.tickerSequences.next(id), now, data);
     }
   }
@@ -328,24 +281,20 @@ export class Channels {
   private publish(topic: Topic | undefined, event: string, sequence: number, ts: number, dataJson: string): void {
     if (topic === undefined) return;
     const message = frame(event, sequence, ts, dataJson);
-    if (topic.texts > 0) {
+    if (topic.textSubscribers > 0) {
       this.app.publish(topic.textName, message, false);
-      this.traffic.sent(message, topic.texts);
+      this.traffic.sent(message, topic.textSubscribers);
     }
-    if (topic.packs > 0) {
+    if (topic.packedSubscribers > 0) {
       const packed = encodeJson(message);
       this.app.publish(topic.packedName, packed, true);
-      this.traffic.sent(packed, topic.packs);
+      this.traffic.sent(packed, topic.packedSubscribers);
     }
   }
 }
 
 function tooMany(): ApiError {
   return badRequest(`at most ${MAX_WS_SUBSCRIPTIONS} subscriptions a connection`);
-}
-
-function keyOf(market: Market | null, outcome: Outcome | null): number {
-  return outcome?.id ?? market?.id ?? ALL;
 }
 
 function tickerJson(market: Market, { id, lastPrice, book, volume }: Outcome): string {

@@ -2,16 +2,17 @@
  * One user's or one anonymous client's socket, alive from open to close. Gathers what is sent to it alone, so that the
  * messages of one committed batch leave in one write; what goes to many comes from uWebSockets.js's topics.
  */
+
 import type { WebSocket } from "uWebSockets.js";
 import { BEGINNINGS_PER_SECOND, MAX_BEGINNINGS, MAX_WS_BACKPRESSURE_BYTES } from "../../engine/limits.ts";
-import type { Principal } from "../accounts/accounts.ts";
+import type { Principal } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { ClientAddress } from "../http/client-address.ts";
 import { encodeJson } from "../http/message-pack.ts";
 import type { Connection, Origin } from "../trading/types.ts";
 import type { Traffic } from "../util/counters.ts";
-import type { Topic } from "./channels.ts";
-import type { Replay } from "./replay.ts";
+import type { Topic } from "./topic.ts";
+import type { ActiveReplay } from "./types.ts";
 
 export const CLOSE_GOING_AWAY = 1001;
 export const CLOSE_TOO_BIG = 1009;
@@ -54,7 +55,7 @@ export class SocketConnection {
   /** The `ts` of what it was told last of its user's orders and money, ms. */
   toldAt = 0;
   /** While it is told again what it missed. */
-  replay: Replay | null = null;
+  replay: ActiveReplay | null = null;
   heartbeats = 0;
   socket: WebSocket<SocketData> | null = null;
   private readonly outbox: string[] = [];

@@ -5,6 +5,7 @@
  * Inside, every message is JSON text; a connection with the subprotocol `msgpack` gets the same objects as MessagePack.
  * A reader that lets more than 1 MiB pile up is closed with 4408; nobody waits for it.
  */
+
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from "uWebSockets.js";
 import {
   HEARTBEAT_MS,
@@ -21,8 +22,8 @@ import {
   SOCKET_TICK_MS,
   WS_IDLE_TIMEOUT_S,
 } from "../../engine/limits.ts";
-import type { Credential, Principal } from "../accounts/accounts.ts";
 import { type Authenticator, checkLive } from "../accounts/authenticator.ts";
+import type { Credential, Principal } from "../accounts/types.ts";
 import { cancelEither } from "../bootstrap/routes.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
 import type { AddressReader, ClientAddress } from "../http/client-address.ts";
@@ -47,7 +48,7 @@ import type { OrderEntry } from "../trading/order-entry.ts";
 import type { ExchangeListener } from "../trading/types.ts";
 import { UserOutbox } from "../trading/user-outbox.ts";
 import type { Counters } from "../util/counters.ts";
-import { Channels, type Subscription } from "./channels.ts";
+import { Channels } from "./channels.ts";
 import {
   CLOSE_GOING_AWAY,
   CLOSE_INTERNAL_ERROR,
@@ -60,6 +61,7 @@ import { frame, orderFrame } from "./frames.ts";
 import { Replay, type ReplayContext } from "./replay.ts";
 import { CONNECTION_OPERATIONS, type OperationRoute, ROUTE_OPERATIONS } from "./schemas.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./tickets.ts";
+import type { Subscription } from "./types.ts";
 
 /** Names the rate bucket of tokens to verify. */
 const UPGRADE = "GET /ws";

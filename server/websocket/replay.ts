@@ -11,6 +11,7 @@ import type { UpdatesPage } from "../queries/types.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { SocketConnection } from "./connection.ts";
 import { orderFrame } from "./frames.ts";
+import type { ActiveReplay } from "./types.ts";
 
 /** What the hub does for a replay. */
 export interface ReplayContext {
@@ -33,7 +34,7 @@ interface ReplayOutcome {
   failed(error: unknown): void;
 }
 
-export class Replay {
+export class Replay implements ActiveReplay {
   private readonly context: ReplayContext;
   private readonly connection: SocketConnection;
   private readonly userId: number;

@@ -5,7 +5,7 @@
  */
 import type { TSchema } from "typebox";
 import * as S from "../http/schemas.ts";
-import type { Channel } from "./channels.ts";
+import type { Channel } from "./types.ts";
 
 /** An operation's route, and what of its data are path parameters; the rest is the route's query or body. */
 export interface OperationRoute {

@@ -2,9 +2,11 @@
  * Tickets for the WebSocket: what a client puts into the URL in place of its token, good for one connection within a
  * minute. Kept in memory alone: a restart ends connections and tickets alike.
  */
+
 import { randomBytes } from "node:crypto";
 import { MAX_SOCKET_TICKETS, SOCKET_TICKET_MS } from "../../engine/limits.ts";
-import { hashToken, type Principal } from "../accounts/accounts.ts";
+import { hashToken } from "../accounts/accounts.ts";
+import type { Principal } from "../accounts/types.ts";
 import { overloaded } from "../errors.ts";
 
 export const TICKET_PREFIX = "pm_wst_";

@@ -1,0 +1,26 @@
+/** Channels and what a connection holds of other parts: shapes that every room may name. */
+
+export const CHANNELS = ["book", "trades", "ticker", "markets"] as const;
+export type Channel = (typeof CHANNELS)[number];
+
+/** What `subscribe` and `unsubscribe` name. */
+export interface Subscription {
+  channel: Channel;
+  market_id?: number;
+  market_ids?: number[];
+  outcome_id?: number;
+  /** Of `book`: include the liquidity that mint and merge imply. */
+  implied?: boolean;
+}
+
+/** A connection's catch-up on order updates that it missed; replay.ts runs it. */
+export interface ActiveReplay {
+  /** Holds a new update back until the missed ones are sent. */
+  hold(sequence: number, message: string): void;
+  /** Balance or positions changed, and the connection was not sent the change. */
+  holdAccount(): void;
+  /** The peer took some of what was sent. */
+  drained(): void;
+  /** The connection closed, or no longer receives order updates: stops reading. */
+  ended(): void;
+}
