@@ -20,7 +20,7 @@ import { addressListOf, clientOf } from "../http/client-address.ts";
 import { evictOldest } from "../util/bounded-map.ts";
 import { hasSecondFactor } from "./amr.ts";
 import { KnownAddresses } from "./known-addresses.ts";
-import type { Grant, OAuthClient, TokenKind, User } from "./types.ts";
+import type { Credential, Grant, OAuthClient, Principal, TokenKind, User } from "./types.ts";
 import { dailyLimitOf, maxLiveOrdersOf, mustVerify } from "./users.ts";
 
 export const TOKEN_PREFIX = "pm_pat_";
@@ -37,7 +37,7 @@ export function isHashOf(hash: string, token: string): boolean {
 }
 
 /** What gives access until it ends: all tokens that come from it stop with it. */
-export abstract class Credential {
+export abstract class BaseCredential implements Credential {
   abstract readonly kind: TokenKind;
   readonly id: number;
   readonly user: User;
@@ -55,23 +55,23 @@ export abstract class Credential {
 }
 
 /** A personal access token. */
-export class Pat extends Credential {
+export class Pat extends BaseCredential {
   readonly kind = "pat";
   readonly row: TokenRow;
   /** Null: it may come from anywhere. */
   readonly allowed: BlockList | null;
-  readonly principal: Principal;
+  readonly principal: TokenPrincipal;
 
   constructor(row: TokenRow, user: User) {
     super(row.id, user, row.scopes, row.lastUsedAt ?? 0);
     this.row = row;
     this.allowed = row.allowedAddresses === null ? null : addressListOf(row.allowedAddresses.split(" "));
-    this.principal = new Principal(this, row.expiresAt);
+    this.principal = new TokenPrincipal(this, row.expiresAt);
   }
 }
 
 /** A sign-in, or what a third party got for an authorization code: lives as long as its refresh token. */
-export class Session extends Credential {
+export class Session extends BaseCredential {
   readonly kind: "session" | "oauth";
   /** What its access tokens call it: nothing that another session of this or of a restored database has. */
   readonly sid: string;
@@ -97,8 +97,8 @@ function sidOf(family: string): string {
 }
 
 /** The holder of a token, as routes see it. */
-export class Principal {
-  readonly credential: Credential;
+export class TokenPrincipal implements Principal {
+  readonly credential: BaseCredential;
   /** ms since the epoch; null where it doesn't expire */
   readonly expiresAt: number | null;
   readonly userId: number;
@@ -108,7 +108,7 @@ export class Principal {
   private readonly user: User;
 
   /** @param scopes of the token, where they are fewer than the credential's */
-  constructor(credential: Credential, expiresAt: number | null, scopes: ReadonlySet<string> = credential.scopes) {
+  constructor(credential: BaseCredential, expiresAt: number | null, scopes: ReadonlySet<string> = credential.scopes) {
     this.credential = credential;
     this.expiresAt = expiresAt;
     this.user = credential.user;
@@ -224,9 +224,9 @@ export class Accounts {
   private seededTerms: ReadonlySet<number> = new Set();
   private seeded = new Set<number>();
   /** Told of each credential that ends. */
-  private readonly onEnded: (credential: Credential) => void;
+  private readonly onEnded: (credential: BaseCredential) => void;
 
-  constructor(onEnded: (credential: Credential) => void) {
+  constructor(onEnded: (credential: BaseCredential) => void) {
     this.onEnded = onEnded;
   }
 
@@ -416,13 +416,13 @@ export class Accounts {
     this.endedSids.add(sid);
   }
 
-  private end(credential: Credential): void {
+  private end(credential: BaseCredential): void {
     credential.isEnded = true;
     this.onEnded(credential);
   }
 
   /** Those who hold a credential of the user. */
-  credentialsOf(userId: number): Credential[] {
+  credentialsOf(userId: number): BaseCredential[] {
     return [...this.pats.of(userId), ...this.sessions.of(userId)];
   }
 

@@ -1,7 +1,8 @@
 /** Lines of the audit log: who changed what of money or access, when, and by which request. */
+
 import type { AuditEntry } from "../../engine/projection/writes.ts";
 import type { RouteRequest } from "../http/route.ts";
-import type { Principal } from "./accounts.ts";
+import type { Principal } from "./types.ts";
 
 /** Of the request that asks for a change. */
 export interface RequestContext {

@@ -8,8 +8,9 @@ import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICAT
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import { type ClientAddress, isListed } from "../http/client-address.ts";
 import { evictOldest } from "../util/bounded-map.ts";
-import { type Accounts, type Credential, hashToken, Pat, Principal, Session } from "./accounts.ts";
+import { type Accounts, hashToken, Pat, Session, TokenPrincipal } from "./accounts.ts";
 import { type SigningKeys, TokenExpired } from "./signing-keys.ts";
+import type { Credential, Principal, TokenAuthenticator } from "./types.ts";
 
 const tokenInvalid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the token is not valid");
 const tokenExpired = (): ApiError => new ApiError(ErrorKind.tokenExpired, "the token has expired");
@@ -29,7 +30,8 @@ interface KnownToken {
   readonly principal: Principal;
 }
 
-export class Authenticator {
+export class Authenticator implements TokenAuthenticator {
+  readonly checkLive = checkLive;
   private readonly accounts: Accounts;
   private readonly keys: SigningKeys;
   /** By the token's tail, oldest first. */
@@ -80,7 +82,7 @@ export class Authenticator {
 
   /** An access token that was just made for the session: it needs no verification. */
   issued(token: string, session: Session, expiresAt: number, scopes: readonly string[]): void {
-    this.remember(token, new Principal(session, expiresAt, new Set(scopes)));
+    this.remember(token, new TokenPrincipal(session, expiresAt, new Set(scopes)));
   }
 
   /** The genuine token's holder, however its account stands. Rejects with an ApiError 40100 or 2002. */
@@ -92,7 +94,7 @@ export class Authenticator {
       const session = this.accounts.sessionBySid(sidOf(claims));
       if (session === undefined || claims.sub !== String(session.user.id)) throw tokenInvalid();
       const scopes = String(claims["scope"]).split(" ");
-      return this.remember(token, new Principal(session, claims.exp! * 1_000, new Set(scopes)));
+      return this.remember(token, new TokenPrincipal(session, claims.exp! * 1_000, new Set(scopes)));
     } catch (error) {
       if (error instanceof ApiError) throw error;
       const isLoggedOut = (): boolean => this.accounts.hasEnded(sidOf(decodeJwt(token)));

@@ -15,12 +15,12 @@ import type { AccountWrite } from "../../engine/projection/writes.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import type { Accounts, Principal } from "./accounts.ts";
+import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
-import type { User } from "./types.ts";
+import type { Principal, User } from "./types.ts";
 import { changeUser } from "./users.ts";
 
 const CODE_DIGITS = 6;

@@ -1,8 +1,10 @@
 /** Notes in the database when tokens, sessions and grants were last used: in arrears, and once a minute each at most. */
+
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { type Credential, Session } from "./accounts.ts";
+import { Session } from "./accounts.ts";
 import type { Authenticator } from "./authenticator.ts";
+import type { Credential } from "./types.ts";
 
 export class LastUse {
   private readonly authenticator: Authenticator;

@@ -1,4 +1,5 @@
 /** Personal access tokens: made, listed and revoked by their owner. The text is shown once; its SHA-256 is kept. */
+
 import { randomBytes } from "node:crypto";
 import { MAX_PATS_PER_USER } from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
@@ -6,8 +7,9 @@ import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { type Accounts, hashToken, type Pat, type Principal, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
+import { type Accounts, hashToken, type Pat, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
+import type { Principal } from "./types.ts";
 
 const TOKEN_BYTES = 32;
 

@@ -9,7 +9,7 @@ import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
 import type { OAuth, Params } from "../oauth/oauth.ts";
 import type { Exchange } from "../trading/exchange.ts";
-import type { Accounts, Pat, Principal, Session } from "./accounts.ts";
+import type { Accounts, Pat, Session } from "./accounts.ts";
 import { actorOf, contextOf, type RequestContext } from "./audit.ts";
 import type { Kyc } from "./kyc.ts";
 import type { Pats } from "./pats.ts";
@@ -20,7 +20,7 @@ import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
 import type { Sessions } from "./sessions.ts";
 import type { SignedIn, SignInService } from "./sign-in.ts";
 import { ATTEMPT_MS, type SocialSignIn } from "./social-sign-in.ts";
-import type { Grant, OAuthClient, User } from "./types.ts";
+import type { Grant, OAuthClient, Principal, User } from "./types.ts";
 import { dailyLimitOf } from "./users.ts";
 
 export interface SignInContext {

@@ -23,7 +23,7 @@ import { evictOldest } from "../util/bounded-map.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import type { Accounts, Principal, Session } from "./accounts.ts";
+import type { Accounts, Session } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { secondFactorChangedMail, secondFactorsResetMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
@@ -33,7 +33,7 @@ import type { Passwords } from "./passwords.ts";
 import type { SecondFactors, Shown } from "./second-factors.ts";
 import type { Sessions } from "./sessions.ts";
 import { base32, matchStep, SECRET_BYTES, totpUri } from "./totp.ts";
-import type { FactorKind, User } from "./types.ts";
+import type { FactorKind, Principal, User } from "./types.ts";
 
 const ISSUER = "Prediction Exchange";
 const USUAL_NAMES: Readonly<Record<FactorKind, string>> = { totp: "Authenticator app", passkey: "Passkey" };

@@ -12,13 +12,13 @@ import type { SessionRow } from "../../engine/projection/load.ts";
 import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { type Accounts, hashToken, isHashOf, type Principal, type Session } from "./accounts.ts";
+import { type Accounts, hashToken, isHashOf, type Session } from "./accounts.ts";
 import { amrOf } from "./amr.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { RefreshGrace } from "./refresh-grace.ts";
 import type { SigningKeys } from "./signing-keys.ts";
-import type { Grant, ProofMethod, User } from "./types.ts";
+import type { Grant, Principal, ProofMethod, User } from "./types.ts";
 import { SCOPES } from "./types.ts";
 
 export interface Tokens {

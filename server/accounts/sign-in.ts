@@ -14,7 +14,7 @@ import { type Logger, logInternal } from "../logger.ts";
 import { removalOf } from "../oauth/oauth.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { type Accounts, hashToken, type Principal, type Session } from "./accounts.ts";
+import { type Accounts, hashToken, type Session } from "./accounts.ts";
 import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
 import { passwordChangedMail, passwordResetMail, verificationMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
@@ -23,7 +23,7 @@ import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
 import type { Shown } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
 import type { SocialIdentity } from "./social-sign-in.ts";
-import type { Grant, User } from "./types.ts";
+import type { Grant, Principal, User } from "./types.ts";
 import type { UnverifiedAccounts } from "./unverified-accounts.ts";
 import { changeUser } from "./users.ts";
 

@@ -3,10 +3,10 @@
 import { ApiError, ErrorKind } from "../errors.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import type { Accounts, Credential } from "./accounts.ts";
+import type { Accounts } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
-import type { User } from "./types.ts";
+import type { Credential, User } from "./types.ts";
 import { changeUser } from "./users.ts";
 
 const BEING_SUSPENDED = "the account is being suspended: try again";

@@ -2,6 +2,7 @@
  * The route table: every path with its schemas, who may use it and what it does. The router, the tests and the API
  * document read it; there is no second list.
  */
+
 import type { Static, TObject } from "typebox";
 import {
   isFinal,
@@ -17,10 +18,10 @@ import type { CommittedTotals } from "../../engine/log/totals.ts";
 import { makerRebateBps, mergeFeeBps, tradingFeeBps, utcDay } from "../../engine/money.ts";
 import { sideOf } from "../../engine/ring/records.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
-import type { Principal } from "../accounts/accounts.ts";
 import type { Approvals } from "../accounts/approvals.ts";
 import { type AccountRouteContext, createAccountRoutes } from "../accounts/routes.ts";
 import { createSecondFactorRoutes, type SecondFactorContext } from "../accounts/second-factor-routes.ts";
+import type { Principal } from "../accounts/types.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import type { RateLimiter } from "../http/rate-limiter.ts";

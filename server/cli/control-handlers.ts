@@ -2,6 +2,7 @@
  * What the machine's own shell may ask of a running exchange: every route for operators, as over HTTP but without a
  * token, and the commands that the API doesn't have. Whoever may open the control socket may do all of it.
  */
+
 import { randomBytes } from "node:crypto";
 import Type from "typebox";
 import { MAX_BODY_BYTES } from "../../engine/limits.ts";
@@ -26,7 +27,7 @@ import * as S from "../http/schemas.ts";
 import { newRequestId } from "../http/server.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import type { OrderedReads } from "../trading/ordered-reads.ts";
+import type { OrderedReads } from "../trading/types.ts";
 
 export interface ControlOptions {
   readonly routes: readonly CompiledRoute[];

@@ -2,10 +2,9 @@
  * One way into every handler, whatever brings the request: HTTP and the WebSocket's operations share each route's
  * schemas, its access rules and its rate limits. Knows no sockets.
  */
-import type { Principal } from "../accounts/accounts.ts";
+import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import type { OrderedReads } from "../trading/ordered-reads.ts";
-import type { Origin } from "../trading/types.ts";
+import type { OrderedReads, Origin } from "../trading/types.ts";
 import { deprecationHeaders, type Header } from "./deprecation.ts";
 import type { RateLimiter, RateState } from "./rate-limiter.ts";
 import type { Responder, Route, RouteRequest } from "./route.ts";

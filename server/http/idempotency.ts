@@ -7,7 +7,6 @@
 import { IDEMPOTENCY_KEY_MS, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../engine/limits.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
-import type { History } from "../queries/history.ts";
 import type { DoneRequest, KeyLookup } from "../queries/types.ts";
 
 /** As a request names it. */
@@ -40,11 +39,17 @@ interface UnderWay {
   isOverdue: boolean;
 }
 
+/** Looks up the requests that are done. */
+interface KeyHistory {
+  /** @param since ms: older requests don't count */
+  idempotencyKey(userId: number, key: string, since: number): Promise<KeyLookup>;
+}
+
 export class Idempotency {
-  private readonly history: Pick<History, "idempotencyKey">;
+  private readonly history: KeyHistory;
   private readonly underWay = new Map<string, UnderWay>();
 
-  constructor(history: Pick<History, "idempotencyKey">) {
+  constructor(history: KeyHistory) {
     this.history = history;
   }
 

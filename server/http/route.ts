@@ -3,8 +3,7 @@
  * later, or keep the reply and answer it themselves once the journal has committed (then they return undefined).
  */
 import type { TSchema } from "typebox";
-import type { Principal } from "../accounts/accounts.ts";
-import type { Scope, TokenKind } from "../accounts/types.ts";
+import type { Principal, Scope, TokenKind } from "../accounts/types.ts";
 import { type ApiError, notFound } from "../errors.ts";
 import type { Answer, Origin } from "../trading/types.ts";
 import type { ClientAddress } from "./client-address.ts";

@@ -37,7 +37,7 @@ import {
   MIN_PRICE_BPS,
 } from "../../engine/limits.ts";
 import { SCOPES } from "../accounts/types.ts";
-import { CHANNELS } from "../websocket/channels.ts";
+import { CHANNELS } from "../websocket/types.ts";
 
 /** An object whose fields are all there is: anything else is refused. */
 export const closed = <T extends TProperties>(properties: T) =>

@@ -8,12 +8,10 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
 import { MAX_BODY_BYTES, MAX_EMAIL_LENGTH, MAX_SIGN_IN_BODY_BYTES } from "../../engine/limits.ts";
-import type { Principal } from "../accounts/accounts.ts";
-import { type Authenticator, checkLive } from "../accounts/authenticator.ts";
+import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import type { OrderedReads } from "../trading/ordered-reads.ts";
-import type { Origin } from "../trading/types.ts";
+import type { OrderedReads, Origin } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
 import { type AddressReader, type ClientAddress, NO_ADDRESS } from "./client-address.ts";
 import { prefers } from "./content-negotiation.ts";
@@ -360,7 +358,7 @@ export class Reply implements Responder {
 const MESSAGE_PACK = "application/msgpack";
 
 export interface HttpOptions {
-  readonly authenticator: Authenticator;
+  readonly authenticator: TokenAuthenticator;
   readonly logger: Logger;
   readonly counters: Counters;
   readonly policy: SecurityHeaders;
@@ -501,7 +499,7 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
     const reader = bodyReader(compiled, reply, options, address.client, now);
     readBody(res, reply, reader, (body) => {
       request.now = Date.now();
-      stillMay(route, request);
+      stillMay(route, request, options.authenticator);
       request.body = reader.read(body);
       execute(route, request, reply, options.reads);
     });
@@ -538,7 +536,7 @@ function serveLater(
     if (reader !== null) {
       const bytes = await body;
       known.now = Date.now();
-      stillMay(route, known);
+      stillMay(route, known, options.authenticator);
       known.body = reader().read(bytes);
     }
     if (!reply.done) execute(route, known, reply, options.reads);
@@ -556,9 +554,9 @@ function signsIn({ rateClass, oauth }: Route): boolean {
 }
 
 /** A body may come seconds after its headers: what opened the door may have been revoked. @throws ApiError */
-function stillMay(route: Route, { principal, now }: RouteRequest): void {
+function stillMay(route: Route, { principal, now }: RouteRequest, authenticator: TokenAuthenticator): void {
   if (principal === null || route.access === "public") return;
-  checkLive(principal, now);
+  authenticator.checkLive(principal, now);
   authorize(route, principal);
 }
 

@@ -2,12 +2,13 @@
  * Makes markets and events: those of operators, which are open at once, and users' proposals, which wait for a decision
  * (lifecycle.ts). Owned by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
  */
+
 import { MAX_PROPOSALS_PER_DAY, MAX_WAITING_PROPOSALS, PENDING_PROPOSALS_BY_USE } from "../../engine/limits.ts";
 import { MS_PER_DAY } from "../../engine/money.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
-import type { Principal } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Operator } from "../accounts/operator.ts";
+import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { isProposed, type MarketRegistry } from "./registry.ts";
 import { slugOf } from "./slugs.ts";

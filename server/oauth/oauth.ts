@@ -18,12 +18,11 @@ import {
 } from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
-import { type Accounts, type Credential, hashToken, isHashOf, Principal, type Session } from "../accounts/accounts.ts";
+import { type Accounts, hashToken, isHashOf, Session } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Refresh, Sessions, Tokens } from "../accounts/sessions.ts";
-import type { Grant, OAuthClient, User } from "../accounts/types.ts";
-import { SCOPES } from "../accounts/types.ts";
+import { type Credential, type Grant, type OAuthClient, type Principal, SCOPES, type User } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, notFound, refusedAs } from "../errors.ts";
 import { evictOldest } from "../util/bounded-map.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
@@ -410,7 +409,7 @@ export class OAuth {
   private async sessionOf(token: string, client: OAuthClient, now: number): Promise<Session | null> {
     const { sessions, authenticator } = this.options;
     const session = sessions.peek(token, now) ?? (await authenticator.verify(token, now).catch(refusedAs(null)));
-    const found = session instanceof Principal ? session.credential : session;
+    const found = session === null || session instanceof Session ? session : session.credential;
     if (found === null || found.isEnded || found.kind !== "oauth") return null;
     return (found as Session).grant?.client === client ? (found as Session) : null;
   }

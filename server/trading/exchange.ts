@@ -40,7 +40,7 @@ import { Holds } from "./holds.ts";
 import { fillJson, liveOrderJson, orderJson, withTimestamps } from "./order-json.ts";
 import { IN_FLIGHT, MARK_ENDING, MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
-import { OrderedReads } from "./ordered-reads.ts";
+import { OrderedReadQueue } from "./ordered-reads.ts";
 import { PendingReplies } from "./pending-replies.ts";
 import { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import type { Answer, ExchangeListener } from "./types.ts";
@@ -94,7 +94,7 @@ export class Exchange {
   readonly holds: Holds;
   readonly waiting = new PendingReplies();
   readonly cancels: BulkCancels;
-  readonly reads: OrderedReads;
+  readonly reads: OrderedReadQueue;
   readonly ended = new RecentlyEndedOrders();
   /** When gtd orders expire. Orders that ended meanwhile stay until their time or the next sweep. */
   readonly expiries = new MinHeap<Expiry>();
@@ -142,7 +142,7 @@ export class Exchange {
       this.pushCancel(slot, reason, reference, this.loop.now());
       return true;
     });
-    this.reads = new OrderedReads(this.links, (userId, callback) => {
+    this.reads = new OrderedReadQueue(this.links, (userId, callback) => {
       if (this.audience === null) callback();
       else this.audience.afterMessages(userId, callback);
     });

@@ -7,6 +7,7 @@
  */
 import { READ_WAIT_MS } from "../../engine/limits.ts";
 import type { EngineLinks } from "./engine-links.ts";
+import type { OrderedReads } from "./types.ts";
 
 interface Read {
   readonly userId: number;
@@ -17,7 +18,7 @@ interface Read {
   readonly give: () => void;
 }
 
-export class OrderedReads {
+export class OrderedReadQueue implements OrderedReads {
   private readonly links: EngineLinks;
   /** Calls back when the user's messages so far are on their way. */
   private readonly afterMessages: (userId: number, callback: () => void) => void;

@@ -95,6 +95,16 @@ export interface Answer {
   error(error: ApiError): void;
 }
 
+/** Delays reads of a user's own state until the messages about what they show are on their way. */
+export interface OrderedReads {
+  /** Calls `give` once the messages about what memory holds now are on their way. @param now ms */
+  afterTold(userId: number, now: number, give: () => void): void;
+  /** Calls `give` once the messages about what the database holds now are on their way. @param now ms */
+  afterCommitted(userId: number, now: number, give: () => void): void;
+  /** Resolves as `afterCommitted` calls back. */
+  committed(userId: number): Promise<void>;
+}
+
 /** Who is told of what happened. All calls come while committed events are applied, in order. */
 export interface ExchangeListener {
   /** True when the user has a connection that hears private events. */

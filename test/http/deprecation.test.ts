@@ -2,6 +2,7 @@
  * Routes that will go say so in each of their answers. No route is deprecated today: one is put beside the real table
  * and goes through the same code, on a real socket.
  */
+
 import type { us_listen_socket } from "uWebSockets.js";
 import Type from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -22,7 +23,7 @@ import { registerRoutes } from "../../server/http/server.ts";
 import { StaticSite } from "../../server/http/static-site.ts";
 import { loadUws } from "../../server/http/uws.ts";
 import { createLogger } from "../../server/logger.ts";
-import type { OrderedReads } from "../../server/trading/ordered-reads.ts";
+import type { OrderedReads } from "../../server/trading/types.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { API_BASE, ROUTES } from "../support/client.ts";
 import { temporaryFolder } from "../support/server.ts";

@@ -2,6 +2,7 @@
  * What a connection is beside books, trades and its own orders: tickers, markets, subscriptions by the list, heartbeats,
  * tickets in place of tokens, a fresh token on the open socket, and the last word before a shutdown.
  */
+
 import type * as Uws from "uWebSockets.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Ledger } from "../../engine/ledger.ts";
@@ -13,7 +14,7 @@ import {
   SOCKET_TICK_MS,
 } from "../../engine/limits.ts";
 import { type MarketRow, type OutcomeRow, UNDECIDED } from "../../engine/projection/load.ts";
-import type { Principal } from "../../server/accounts/accounts.ts";
+import type { Principal } from "../../server/accounts/types.ts";
 import { NO_ADDRESS } from "../../server/http/client-address.ts";
 import { loadUws } from "../../server/http/uws.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
