@@ -3,7 +3,7 @@ import { render } from "preact";
 import "./styles.css";
 import { startAccountState } from "./account-state.ts";
 import { App } from "./app.tsx";
-import { startLive } from "./live.ts";
+import { startLive } from "./stream.ts";
 import { startRouter } from "./router.ts";
 import { startSession } from "./session.ts";
 

@@ -9,9 +9,9 @@ import { search } from "../router.ts";
 import { scopeWords } from "../scopes.ts";
 import { request, signOut, user } from "../session.ts";
 import type { AskingClient } from "../types.ts";
-import { type Children, useAction, useLoaded } from "../ui/data.ts";
+import { type Children, useAction, useLoaded } from "../ui/use-data.ts";
 import { ErrorNotice, Loading, Notice } from "../ui/parts.tsx";
-import { explain } from "../words.ts";
+import { explain } from "../error-messages.ts";
 import "./account.css";
 
 /** What of the address goes on to the exchange. */

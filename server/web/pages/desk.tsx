@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { href } from "../router.ts";
 import { isOperator, request } from "../session.ts";
 import type { SecondFactors } from "../types.ts";
-import { useLoaded } from "../ui/data.ts";
+import { useLoaded } from "../ui/use-data.ts";
 import { Empty, Loading, Tabs } from "../ui/parts.tsx";
 import { Approvals } from "./desk/approvals.tsx";
 import { AuditLog } from "./desk/audit.tsx";
@@ -15,7 +15,7 @@ import { Markets } from "./desk/markets.tsx";
 import { Overview } from "./desk/overview.tsx";
 import { Proposals } from "./desk/proposals.tsx";
 import { Users } from "./desk/users.tsx";
-import { readWaiting, type Waiting, waiting, waitingText } from "./desk/waiting.ts";
+import { readWaiting, type Waiting, waiting, waitingText } from "./desk/pending-counts.ts";
 import { Withdrawals } from "./desk/withdrawals.tsx";
 import "./desk.css";
 

@@ -1,9 +1,9 @@
 /** The API reference, drawn from the documents that this exchange serves of itself. */
 import { useEffect } from "preact/hooks";
 import { href } from "../router.ts";
-import { useLoaded } from "../ui/data.ts";
+import { useLoaded } from "../ui/use-data.ts";
 import { Empty, ErrorNotice, Loading, Tabs } from "../ui/parts.tsx";
-import { type Document, type RestDocument, readDocument, type SocketDocument } from "./docs/document.ts";
+import { type Document, type RestDocument, readDocument, type SocketDocument } from "./docs/api-document.ts";
 import { Overview } from "./docs/overview.tsx";
 import { Rest } from "./docs/rest.tsx";
 import { WebSocketReference } from "./docs/websocket.tsx";

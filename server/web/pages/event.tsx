@@ -2,11 +2,11 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import { compact, date, shares } from "../format.ts";
-import { learnMarkets } from "../markets.ts";
+import { learnMarkets } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, MarketEvent, Page } from "../types.ts";
-import { useAction, useLoaded } from "../ui/data.ts";
+import { useAction, useLoaded } from "../ui/use-data.ts";
 import { Empty, ErrorNotice, Loading, Missing, More } from "../ui/parts.tsx";
 import { MarketCard } from "./feed.tsx";
 

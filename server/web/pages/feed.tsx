@@ -2,10 +2,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api.ts";
 import { compact, date, percent } from "../format.ts";
-import { chance, useInSight, useLiveMarket } from "../live-market.ts";
+import { chance, useInSight, useLiveMarket } from "../market-tickers.ts";
 import { href, search, setSearch } from "../router.ts";
 import type { FeedItem, Feed as FeedPage, Market } from "../types.ts";
-import { useLoaded } from "../ui/data.ts";
+import { useLoaded } from "../ui/use-data.ts";
 import { Choice, Empty, ErrorNotice, Loading } from "../ui/parts.tsx";
 
 const PAGE_SIZE = 24;

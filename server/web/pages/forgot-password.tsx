@@ -1,8 +1,8 @@
 /** Asks for a link to set a password; what is answered doesn't tell whether the address has an account. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { href, search } from "../router.ts";
-import { MailForm } from "../ui/email.tsx";
-import { MailAgain } from "../ui/mail-again.tsx";
+import { MailForm } from "../ui/email-form.tsx";
+import { MailAgain } from "../ui/resend-email.tsx";
 import "./account.css";
 
 const PATH = "/auth/forgot-password";

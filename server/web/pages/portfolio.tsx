@@ -8,16 +8,16 @@ import { mergeFeeMicro } from "../../../engine/money.ts";
 import { balance, onOrder, openOrders, positions } from "../account-state.ts";
 import type { Query } from "../api.ts";
 import { dateTime, money, percent, shares, words } from "../format.ts";
-import { marketName, outcomeName, useMarkets } from "../markets.ts";
-import { useRetryKey } from "../retry-key.ts";
+import { marketName, outcomeName, useMarkets } from "../market-cache.ts";
+import { useRetryKey } from "../idempotency-key.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
-import { OrderName, OwnOrders, terms } from "../trading/own-orders.tsx";
-import { PositionsTable, useLiveMarkets, valuePosition } from "../trading/own-positions.tsx";
-import { freeShares, readQuantity } from "../trading/plan.ts";
+import { OrderName, OwnOrders, terms } from "../trading/open-orders.tsx";
+import { PositionsTable, useLiveMarkets, valuePosition } from "../trading/positions.tsx";
+import { freeShares, readQuantity } from "../trading/order-preview.ts";
 import type { Limits, Market, Order, OwnFill, Position, Settlement } from "../types.ts";
-import { type Pages, useAction, useLoaded, usePages } from "../ui/data.ts";
-import { useTogether } from "../ui/frames.ts";
+import { type Pages, useAction, useLoaded, usePages } from "../ui/use-data.ts";
+import { useTogether } from "../ui/throttle.ts";
 import {
   Badge,
   Choice,
@@ -34,7 +34,7 @@ import {
   useSections,
 } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
-import { reason } from "../words.ts";
+import { reason } from "../error-messages.ts";
 
 const SECTIONS = [
   ["positions", "Positions"],

@@ -2,12 +2,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { MAX_PENDING_PROPOSALS } from "../../../engine/limits.ts";
 import { dateTime } from "../format.ts";
-import { subscribe } from "../live.ts";
+import { subscribe } from "../stream.ts";
 import { href } from "../router.ts";
 import { request, user } from "../session.ts";
 import type { Market, Proposals } from "../types.ts";
-import { focusProblem } from "../ui/checks.ts";
-import { useAction, usePages } from "../ui/data.ts";
+import { focusProblem } from "../ui/validation.ts";
+import { useAction, usePages } from "../ui/use-data.ts";
 import { emptyDraft, hasProblems, MarketFields, newMarketOf, problemsOf } from "../ui/market-form.tsx";
 import { Badge, Empty, ErrorNotice, Loading, More, Notice } from "../ui/parts.tsx";
 import "./propose.css";

@@ -2,11 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
 import { href, search, setSearch } from "../router.ts";
-import { useAction } from "../ui/data.ts";
-import { useChecked } from "../ui/form.ts";
+import { useAction } from "../ui/use-data.ts";
+import { useChecked } from "../ui/use-form.ts";
 import { ErrorNotice } from "../ui/parts.tsx";
-import { NewPasswordField, newPasswordProblem } from "../ui/password.tsx";
-import { explainField } from "../words.ts";
+import { NewPasswordField, newPasswordProblem } from "../ui/password-field.tsx";
+import { explainField } from "../error-messages.ts";
 import "./account.css";
 
 export default function ResetPassword() {

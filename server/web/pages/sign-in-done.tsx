@@ -2,9 +2,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { href, navigate, search } from "../router.ts";
 import { signedInElsewhere } from "../session.ts";
-import { useAction } from "../ui/data.ts";
+import { useAction } from "../ui/use-data.ts";
 import { ErrorNotice, Loading } from "../ui/parts.tsx";
-import { afterSignIn, keepReturn, keptReturn, returnPath } from "./after-sign-in.ts";
+import { afterSignIn, keepReturn, keptReturn, returnPath } from "./return-path.ts";
 
 export default function SignInDone() {
   const [isMissing, setMissing] = useState(false);

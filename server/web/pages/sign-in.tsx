@@ -6,14 +6,14 @@ import { countryName } from "../countries.ts";
 import { href, navigate, search } from "../router.ts";
 import { sessionState, signIn, user } from "../session.ts";
 import type { SignInChallenge, SocialProviders } from "../types.ts";
-import { useAction, useLoaded } from "../ui/data.ts";
-import { EmailField } from "../ui/email.tsx";
-import { emailProblem, useChecked } from "../ui/form.ts";
+import { useAction, useLoaded } from "../ui/use-data.ts";
+import { EmailField } from "../ui/email-form.tsx";
+import { emailProblem, useChecked } from "../ui/use-form.ts";
 import { ErrorNotice, Loading, Select } from "../ui/parts.tsx";
-import { PasswordField } from "../ui/password.tsx";
-import { SecondStep } from "../ui/second-step.tsx";
-import { explain } from "../words.ts";
-import { afterSignIn, keepReturn, keptReturn, leadingBack, returnPath } from "./after-sign-in.ts";
+import { PasswordField } from "../ui/password-field.tsx";
+import { SecondStep } from "../ui/second-factor-step.tsx";
+import { explain } from "../error-messages.ts";
+import { afterSignIn, keepReturn, keptReturn, leadingBack, returnPath } from "./return-path.ts";
 import "./account.css";
 
 export default function SignIn() {

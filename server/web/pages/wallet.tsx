@@ -7,12 +7,12 @@ import { evmAddressFault } from "../../wallet/evm-address.ts";
 import { balance } from "../account-state.ts";
 import { ApiError, type Query } from "../api.ts";
 import { dateTime, money, readMoney, signedMoney, words } from "../format.ts";
-import { marketName, outcomeName, useMarkets } from "../markets.ts";
-import { useRetryKey } from "../retry-key.ts";
+import { marketName, outcomeName, useMarkets } from "../market-cache.ts";
+import { useRetryKey } from "../idempotency-key.ts";
 import { href, search, setSearch } from "../router.ts";
 import { request, requestRaw, user } from "../session.ts";
 import type { Deposit, Limits, Transaction, Withdrawal } from "../types.ts";
-import { type Pages, useAction, useLoaded, usePages } from "../ui/data.ts";
+import { type Pages, useAction, useLoaded, usePages } from "../ui/use-data.ts";
 import {
   Badge,
   type Column,
@@ -28,7 +28,7 @@ import {
   useSections,
 } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
-import { explain } from "../words.ts";
+import { explain } from "../error-messages.ts";
 
 const SECTIONS = [
   ["transactions", "Transactions"],

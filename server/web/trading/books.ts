@@ -1,9 +1,9 @@
 /** The live order books of a market's outcomes: a snapshot each, then what changes in them. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type LiveEvent, subscribe } from "../live.ts";
+import { type LiveEvent, subscribe } from "../stream.ts";
 import type { Market, OutcomeBook } from "../types.ts";
-import { useSoon } from "../ui/frames.ts";
-import { applyChanges, type Ladder, type Level } from "./levels.ts";
+import { useSoon } from "../ui/throttle.ts";
+import { applyChanges, type Ladder, type Level } from "./depth.ts";
 
 interface Sides {
   /** Quantities by price. */

@@ -2,11 +2,11 @@
 import type { IChartApi, ISeriesApi, UTCTimestamp } from "lightweight-charts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { date, dateTime, fullPercent, percent, shares } from "../format.ts";
-import { subscribe } from "../live.ts";
+import { subscribe } from "../stream.ts";
 import { request } from "../session.ts";
 import type { Candles, Market, Outcome, Trade } from "../types.ts";
-import { type Loaded, useLoaded } from "../ui/data.ts";
-import { useTogether } from "../ui/frames.ts";
+import { type Loaded, useLoaded } from "../ui/use-data.ts";
+import { useTogether } from "../ui/throttle.ts";
 import { Choice, Empty, ErrorNotice, Loading, Scrolled } from "../ui/parts.tsx";
 
 type Interval = "1m" | "5m" | "1h" | "1d";

@@ -1,11 +1,11 @@
 /** What was traded last in a market, live. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, date, fullPercent, shares } from "../format.ts";
-import { subscribe } from "../live.ts";
+import { subscribe } from "../stream.ts";
 import { request } from "../session.ts";
 import type { Market, Page, Trade } from "../types.ts";
-import { useLoaded } from "../ui/data.ts";
-import { useSoon } from "../ui/frames.ts";
+import { useLoaded } from "../ui/use-data.ts";
+import { useSoon } from "../ui/throttle.ts";
 import { Empty, ErrorNotice, Loading, Scrolled } from "../ui/parts.tsx";
 
 const SHOWN = 30;

@@ -3,18 +3,18 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { MICRO_PER_BPS, TRADING_FEE_BPS } from "../../../engine/limits.ts";
 import { balance, onOrder, openOrders, positions } from "../account-state.ts";
 import { money, percent, shares, signedMoney, words } from "../format.ts";
-import { liveState } from "../live.ts";
+import { liveState } from "../stream.ts";
 import { here, href } from "../router.ts";
 import { sessionState, user } from "../session.ts";
 import type { Limits, Market, Order, Outcome, PlaceOrder } from "../types.ts";
-import { focusProblem } from "../ui/checks.ts";
-import { type Loaded, useAction } from "../ui/data.ts";
+import { focusProblem } from "../ui/validation.ts";
+import { type Loaded, useAction } from "../ui/use-data.ts";
 import { Choice, ErrorNotice, Field, Notice, Select } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
-import { explain, reason } from "../words.ts";
-import { impliedLadder, type Ladder, offersOf } from "./levels.ts";
-import { priceText } from "./own-orders.tsx";
-import { type Draft, freeShares, mostShares, type Plan, planOrder, type Summary, timeInForceOf } from "./plan.ts";
+import { explain, reason } from "../error-messages.ts";
+import { impliedLadder, type Ladder, offersOf } from "./depth.ts";
+import { priceText } from "./open-orders.tsx";
+import { type Draft, freeShares, mostShares, type Plan, planOrder, type Summary, timeInForceOf } from "./order-preview.ts";
 import { newOrder, pendingOrders, sendOrder } from "./send-order.ts";
 
 export interface TicketProps {

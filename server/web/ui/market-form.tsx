@@ -12,8 +12,8 @@ import {
 import { call } from "../api.ts";
 import { readLocalTime } from "../format.ts";
 import type { MarketEvent, NewMarket, Page } from "../types.ts";
-import { categoryProblem, descriptionProblem, futureProblem, given, lineProblem } from "./checks.ts";
-import { useLoaded } from "./data.ts";
+import { categoryProblem, descriptionProblem, futureProblem, given, lineProblem } from "./validation.ts";
+import { useLoaded } from "./use-data.ts";
 import { ErrorNotice, Field, Select, TextArea } from "./parts.tsx";
 import "./market-form.css";
 

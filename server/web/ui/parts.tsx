@@ -2,8 +2,8 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { money, signedMoney } from "../format.ts";
 import { href, search } from "../router.ts";
-import { explain } from "../words.ts";
-import type { Children } from "./data.ts";
+import { explain } from "../error-messages.ts";
+import type { Children } from "./use-data.ts";
 
 /** What went wrong, read aloud; nothing where nothing did. */
 export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => void }) {

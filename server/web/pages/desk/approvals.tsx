@@ -4,9 +4,9 @@ import { dateTime, money, words } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, NewDepositAnswer, OperatorUser } from "../../types.ts";
-import { type Children, usePages } from "../../ui/data.ts";
+import { type Children, usePages } from "../../ui/use-data.ts";
 import { Notice, Table } from "../../ui/parts.tsx";
-import { detailText } from "./approval-text.ts";
+import { detailText } from "./approval-details.ts";
 import {
   ApprovalSign,
   DecisionDialog,
@@ -17,7 +17,7 @@ import {
   TakeBackDialog,
   UserLink,
 } from "./parts.tsx";
-import { Trail } from "./trail.tsx";
+import { Trail } from "./account-trail.tsx";
 
 const DEPOSIT = "wallet.deposit";
 const DEPOSIT_TO_HOUSE = "house.deposit";

@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 import { dateTime, localTime, readLocalTime } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import type { AuditLine } from "../../types.ts";
-import { focusProblem, timeProblem } from "../../ui/checks.ts";
-import { usePages } from "../../ui/data.ts";
+import { focusProblem, timeProblem } from "../../ui/validation.ts";
+import { usePages } from "../../ui/use-data.ts";
 import { Field, Table } from "../../ui/parts.tsx";
 import { Heading, List, UserLink } from "./parts.tsx";
 

@@ -4,7 +4,7 @@ import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
 import type { NewDepositAnswer, OperatorDeposit, OperatorUser, Page } from "../../types.ts";
-import { usePages } from "../../ui/data.ts";
+import { usePages } from "../../ui/use-data.ts";
 import { Money, Notice, Table } from "../../ui/parts.tsx";
 import {
   DecisionDialog,

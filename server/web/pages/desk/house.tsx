@@ -5,7 +5,7 @@ import { call } from "../../api.ts";
 import { dateTime, money, percent } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, HouseWithdrawal, Limits, NewDepositAnswer, Solvency } from "../../types.ts";
-import { useLoaded } from "../../ui/data.ts";
+import { useLoaded } from "../../ui/use-data.ts";
 import { Choice, ErrorNotice, Loading, Money, Notice } from "../../ui/parts.tsx";
 import {
   DecisionDialog,

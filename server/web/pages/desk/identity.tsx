@@ -4,7 +4,7 @@ import { dateTime, words } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { OperatorApplication } from "../../types.ts";
-import { usePages } from "../../ui/data.ts";
+import { usePages } from "../../ui/use-data.ts";
 import { Field, Select, Table } from "../../ui/parts.tsx";
 import { DecisionDialog, Facts, Heading, List, StatusBadge, UserLink } from "./parts.tsx";
 

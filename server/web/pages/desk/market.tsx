@@ -1,14 +1,14 @@
 /** One market as operators see it: its texts, its state and what may be done in it, its end. */
 import { useEffect, useState } from "preact/hooks";
 import { cents, dateTime, localTime, money, percent, readLocalTime, SHARE_MICRO, shares } from "../../format.ts";
-import { subscribe } from "../../live.ts";
+import { subscribe } from "../../stream.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Approval, Market, MarketChanges, MarketRecord } from "../../types.ts";
-import { categoryProblem, descriptionProblem, given, timeProblem } from "../../ui/checks.ts";
-import { useLoaded } from "../../ui/data.ts";
+import { categoryProblem, descriptionProblem, given, timeProblem } from "../../ui/validation.ts";
+import { useLoaded } from "../../ui/use-data.ts";
 import { type Column, ErrorNotice, Field, Loading, Notice, Table, TextArea } from "../../ui/parts.tsx";
-import { EndDialog, type Ending } from "./market-end.tsx";
+import { EndDialog, type Ending } from "./resolve-market.tsx";
 import { DecisionDialog, Facts, Heading, isOwnApproval, StatusBadge, TakeBackDialog, UserLink } from "./parts.tsx";
 
 type Step = "open" | "halt" | "resume" | "close";

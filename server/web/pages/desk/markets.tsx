@@ -1,10 +1,10 @@
 /** All markets by their state, with search; one of them where the address names it; new ones. */
 import { useEffect, useState } from "preact/hooks";
 import { compact, dateTime } from "../../format.ts";
-import { subscribe } from "../../live.ts";
+import { subscribe } from "../../stream.ts";
 import { href, search, setSearch } from "../../router.ts";
 import type { Market } from "../../types.ts";
-import { usePages } from "../../ui/data.ts";
+import { usePages } from "../../ui/use-data.ts";
 import { Select, Table } from "../../ui/parts.tsx";
 import { MarketDesk } from "./market.tsx";
 import { NewEventForm, NewMarketForm } from "./new-market.tsx";

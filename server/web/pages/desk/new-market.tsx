@@ -5,7 +5,7 @@ import { dateTime, readLocalTime } from "../../format.ts";
 import { href, navigate } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketEvent, NewEvent } from "../../types.ts";
-import { categoryProblem, focusProblem, futureProblem, given, lineProblem } from "../../ui/checks.ts";
+import { categoryProblem, focusProblem, futureProblem, given, lineProblem } from "../../ui/validation.ts";
 import { emptyDraft, hasProblems, MarketFields, newMarketOf, problemsOf, slugProblem } from "../../ui/market-form.tsx";
 import { Field } from "../../ui/parts.tsx";
 import { DecisionDialog, Facts, Heading } from "./parts.tsx";

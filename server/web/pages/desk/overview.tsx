@@ -3,10 +3,10 @@ import { call } from "../../api.ts";
 import { dateTime } from "../../format.ts";
 import { base, href } from "../../router.ts";
 import type { Solvency } from "../../types.ts";
-import { useLoaded } from "../../ui/data.ts";
+import { useLoaded } from "../../ui/use-data.ts";
 import { Badge, ErrorNotice, Loading, Money } from "../../ui/parts.tsx";
 import { Facts, Heading } from "./parts.tsx";
-import { readWaiting, type Waiting, waiting, waitingError, waitingText } from "./waiting.ts";
+import { readWaiting, type Waiting, waiting, waitingError, waitingText } from "./pending-counts.ts";
 
 const CARDS: readonly (readonly [keyof Waiting, string, string])[] = [
   ["proposals", "Proposals to decide", "/desk/proposals"],

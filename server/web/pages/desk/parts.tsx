@@ -7,12 +7,12 @@ import { money, readMoney, words } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, OperatorUser, Page } from "../../types.ts";
-import { focusProblem, given, noteProblem } from "../../ui/checks.ts";
-import { type Children, type Pages, useAction } from "../../ui/data.ts";
-import { useChecked } from "../../ui/form.ts";
+import { focusProblem, given, noteProblem } from "../../ui/validation.ts";
+import { type Children, type Pages, useAction } from "../../ui/use-data.ts";
+import { useChecked } from "../../ui/use-form.ts";
 import { Badge, Dialog, ErrorNotice, Field, Loading, More, Notice, TextArea } from "../../ui/parts.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { readWaiting } from "./waiting.ts";
+import { readWaiting } from "./pending-counts.ts";
 
 const HEADING = "desk-heading";
 

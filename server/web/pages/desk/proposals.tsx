@@ -4,7 +4,7 @@ import { dateTime } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketRecord } from "../../types.ts";
-import { usePages } from "../../ui/data.ts";
+import { usePages } from "../../ui/use-data.ts";
 import { Empty, Notice, Select } from "../../ui/parts.tsx";
 import { DecisionDialog, Facts, Heading, List, MarketLink, StatusBadge, UserLink } from "./parts.tsx";
 

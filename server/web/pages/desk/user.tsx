@@ -16,11 +16,11 @@ import { dateTime, money, percent, readMoney } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
 import type { FactorReset, OperatorUser, TermsChange } from "../../types.ts";
-import { useLoaded } from "../../ui/data.ts";
+import { useLoaded } from "../../ui/use-data.ts";
 import { ErrorNotice, Field, Loading, Notice } from "../../ui/parts.tsx";
-import { termsText } from "./approval-text.ts";
+import { termsText } from "./approval-details.ts";
 import { DecisionDialog, Facts, Heading, isOwnApproval } from "./parts.tsx";
-import { Trail } from "./trail.tsx";
+import { Trail } from "./account-trail.tsx";
 import { UserState } from "./users.tsx";
 
 type Terms = OperatorUser["terms"];

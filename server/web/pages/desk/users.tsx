@@ -2,7 +2,7 @@
 import { date } from "../../format.ts";
 import { href, navigate, search, setSearch } from "../../router.ts";
 import type { OperatorUser } from "../../types.ts";
-import { usePages } from "../../ui/data.ts";
+import { usePages } from "../../ui/use-data.ts";
 import { Badge, Money, Select, Table } from "../../ui/parts.tsx";
 import { Heading, List, UserLink, UserSearch } from "./parts.tsx";
 import { UserDesk } from "./user.tsx";

@@ -5,8 +5,8 @@ import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, OperatorWithdrawal, WithdrawalDecision } from "../../types.ts";
-import { given } from "../../ui/checks.ts";
-import { useLoaded, usePages } from "../../ui/data.ts";
+import { given } from "../../ui/validation.ts";
+import { useLoaded, usePages } from "../../ui/use-data.ts";
 import { ErrorNotice, Field, Money, Notice, Select, Table } from "../../ui/parts.tsx";
 import {
   ApprovalSign,
@@ -21,7 +21,7 @@ import {
   UserFilter,
   UserLink,
 } from "./parts.tsx";
-import { Trail } from "./trail.tsx";
+import { Trail } from "./account-trail.tsx";
 
 const PAY = "withdrawal.pay";
 const STATUSES = [

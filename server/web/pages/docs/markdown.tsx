@@ -1,5 +1,5 @@
 /** As much of Markdown as descriptions of the API have: paragraphs, headings, lists, tables, code, bold, links. */
-import type { Children } from "../../ui/data.ts";
+import type { Children } from "../../ui/use-data.ts";
 
 export function Markdown({ text }: { text: string }) {
   return <div class="markdown">{blocksOf(text).map(showBlock)}</div>;

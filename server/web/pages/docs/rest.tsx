@@ -3,9 +3,9 @@ import { useState } from "preact/hooks";
 import { send } from "../../api.ts";
 import { search } from "../../router.ts";
 import { accessToken } from "../../session.ts";
-import { useAction } from "../../ui/data.ts";
+import { useAction } from "../../ui/use-data.ts";
 import { Badge, ErrorNotice, Field } from "../../ui/parts.tsx";
-import { Code, SampleTabs } from "./code.tsx";
+import { Code, SampleTabs } from "./code-block.tsx";
 import {
   type Document,
   exampleOf,
@@ -14,8 +14,8 @@ import {
   type RestDocument,
   type RestOperation,
   resolve,
-} from "./document.ts";
-import { type Entry, EntryList, type Group, Method, Reference, SchemaPage, Title } from "./frame.tsx";
+} from "./api-document.ts";
+import { type Entry, EntryList, type Group, Method, Reference, SchemaPage, Title } from "./reference-layout.tsx";
 import { inline, Markdown } from "./markdown.tsx";
 import { exampleTarget, parametersOf, sampleOf } from "./samples.ts";
 import { Line, SchemaView } from "./schema.tsx";

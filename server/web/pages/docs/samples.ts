@@ -7,7 +7,7 @@ import {
   type Parameter,
   type RestOperation,
   resolve,
-} from "./document.ts";
+} from "./api-document.ts";
 
 export const LANGUAGES = [
   ["curl", "curl"],

@@ -1,8 +1,8 @@
 /** A schema as a list of its fields, each with its type and bounds; what is nested opens on demand. */
 import { useState } from "preact/hooks";
 import { href } from "../../router.ts";
-import type { Children } from "../../ui/data.ts";
-import { type Document, type Json, nameOf, resolve, type Schema } from "./document.ts";
+import type { Children } from "../../ui/use-data.ts";
+import { type Document, type Json, nameOf, resolve, type Schema } from "./api-document.ts";
 import { inline } from "./markdown.tsx";
 
 /** What one came for in an answer's envelope. */

@@ -1,8 +1,8 @@
 /** The WebSocket: what one sends, what is answered, and the events that one hears. */
 import { search } from "../../router.ts";
-import { Code } from "./code.tsx";
-import { type Message, resolve, type SocketDocument } from "./document.ts";
-import { type Entry, EntryList, type Group, Reference, SchemaPage, Title } from "./frame.tsx";
+import { Code } from "./code-block.tsx";
+import { type Message, resolve, type SocketDocument } from "./api-document.ts";
+import { type Entry, EntryList, type Group, Reference, SchemaPage, Title } from "./reference-layout.tsx";
 import { Markdown } from "./markdown.tsx";
 import { SchemaView } from "./schema.tsx";
 

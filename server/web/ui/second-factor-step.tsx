@@ -3,9 +3,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import { finishSignIn } from "../session.ts";
 import type { SignInChallenge } from "../types.ts";
-import { explainField } from "../words.ts";
-import { useAction } from "./data.ts";
-import { useChecked } from "./form.ts";
+import { explainField } from "../error-messages.ts";
+import { useAction } from "./use-data.ts";
+import { useChecked } from "./use-form.ts";
 import { ErrorNotice, Field } from "./parts.tsx";
 import { PasskeyProblem, usePasskey } from "./passkey.ts";
 

@@ -1,7 +1,7 @@
 /** Fields for passwords: what is typed can be shown, and a new one is judged while it is typed. */
 import { useId, useState } from "preact/hooks";
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from "../../../engine/limits.ts";
-import type { Children } from "./data.ts";
+import type { Children } from "./use-data.ts";
 
 interface PasswordProps {
   label: string;

@@ -1,5 +1,5 @@
 /** Shows what is told this once, such as a new token: to be copied, and put away by whoever says that it is stored. */
-import type { Children } from "./data.ts";
+import type { Children } from "./use-data.ts";
 import { Copyable, Dialog } from "./parts.tsx";
 
 interface SecretProps {

@@ -3,8 +3,8 @@
  * has it, in all three kinds of match; and which orders it doesn't let through.
  */
 import { describe, expect, test } from "vitest";
-import { estimate, impliedLadder, type Ladder, type Level, offersOf } from "../../server/web/trading/levels.ts";
-import { type Draft, EMPTY_DRAFT, mostShares, planOrder, type Surroundings } from "../../server/web/trading/plan.ts";
+import { estimate, impliedLadder, type Ladder, type Level, offersOf } from "../../server/web/trading/depth.ts";
+import { type Draft, EMPTY_DRAFT, mostShares, planOrder, type Surroundings } from "../../server/web/trading/order-preview.ts";
 import { type Placement, ReferenceBook, type SideNumber } from "../engine/book/reference-book.ts";
 import { Random } from "../support/random.ts";
 

@@ -3,11 +3,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { FULL_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro } from "../../../engine/money.ts";
 import { percent, shares } from "../format.ts";
-import { hearTickers, withTickers } from "../live-market.ts";
-import { marketName, outcomeName } from "../markets.ts";
+import { hearTickers, withTickers } from "../market-tickers.ts";
+import { marketName, outcomeName } from "../market-cache.ts";
 import { href } from "../router.ts";
 import type { Market, Position, Ticker } from "../types.ts";
-import { useSoon } from "../ui/frames.ts";
+import { useSoon } from "../ui/throttle.ts";
 import { type Column, Money, Profit, Table } from "../ui/parts.tsx";
 
 export interface ValuedPosition extends Position {

@@ -92,7 +92,7 @@ beforeAll(async () => {
   session = await load("session");
   account = await load("account-state");
   sending = await load("trading/send-order");
-  const live: { startLive(): void } = await load("live");
+  const live: { startLive(): void } = await load("stream");
   account.startAccountState();
   live.startLive();
 });

@@ -3,9 +3,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { MAX_WRONG_CODES, PHONE_CODE_MS } from "../../../engine/limits.ts";
 import { request, user } from "../session.ts";
 import type { User } from "../types.ts";
-import { explainField } from "../words.ts";
-import { useAction } from "./data.ts";
-import { useChecked } from "./form.ts";
+import { explainField } from "../error-messages.ts";
+import { useAction } from "./use-data.ts";
+import { useChecked } from "./use-form.ts";
 import { ErrorNotice, Field } from "./parts.tsx";
 import { toast } from "./toast.tsx";
 

@@ -6,7 +6,7 @@ import { MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
 import { money, percent, readPrice, shares, ungrouped } from "../format.ts";
 import type { Order, Outcome, PlaceOrder, Position } from "../types.ts";
-import { type Estimate, estimate, type Offer } from "./levels.ts";
+import { type Estimate, estimate, type Offer } from "./depth.ts";
 
 type OrderKind = "limit" | "market" | "post_only";
 export type TimeInForce = "gtc" | "gtd" | "ioc" | "fok";

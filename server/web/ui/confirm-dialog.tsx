@@ -1,5 +1,5 @@
 /** Asks before a step that can't be taken back: says what will happen, does it, and stays where that fails. */
-import { type Children, useAction } from "./data.ts";
+import { type Children, useAction } from "./use-data.ts";
 import { Dialog, ErrorNotice } from "./parts.tsx";
 
 interface ConfirmProps {

@@ -1,8 +1,8 @@
 /** A person's e-mail address: the field for it, and the form that has a link mailed there. */
 import { useState } from "preact/hooks";
 import { call } from "../api.ts";
-import { type Children, useAction } from "./data.ts";
-import { emailProblem, useChecked } from "./form.ts";
+import { type Children, useAction } from "./use-data.ts";
+import { emailProblem, useChecked } from "./use-form.ts";
 import { ErrorNotice, Field } from "./parts.tsx";
 
 interface EmailFieldProps {

@@ -3,15 +3,15 @@ import { useRef, useState } from "preact/hooks";
 import { MAX_QUANTITY } from "../../../engine/limits.ts";
 import { ApiError } from "../api.ts";
 import { dateTime, percent, readPrice, shares, words } from "../format.ts";
-import { marketName, outcomeName } from "../markets.ts";
+import { marketName, outcomeName } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, Order } from "../types.ts";
-import { useAction } from "../ui/data.ts";
+import { useAction } from "../ui/use-data.ts";
 import { type Column, Dialog, ErrorNotice, Field, Table } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
-import { explain } from "../words.ts";
-import { readQuantity } from "./plan.ts";
+import { explain } from "../error-messages.ts";
+import { readQuantity } from "./order-preview.ts";
 
 /** Then it may be asked for again, which does no harm: whoever wants an order gone can't wait for a lost answer. */
 const TIMEOUT_MS = 8_000;

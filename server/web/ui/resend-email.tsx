@@ -1,7 +1,7 @@
 /** Asks for another mail, such as one with a link that was lost; not twice in a moment. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api.ts";
-import { useAction } from "./data.ts";
+import { useAction } from "./use-data.ts";
 import { ErrorNotice } from "./parts.tsx";
 
 const WAIT_S = 30;

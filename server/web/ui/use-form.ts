@@ -1,7 +1,7 @@
 /** Forms that say what is wrong beside the fields before anything is sent. */
 import type { RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { focusProblem } from "./checks.ts";
+import { focusProblem } from "./validation.ts";
 
 interface Checked<P> {
   readonly form: RefObject<HTMLFormElement | null>;

@@ -1,9 +1,9 @@
 /** What both references have in common: the list of what there is beside what is shown, and schemas by themselves. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { href, navigate, search } from "../../router.ts";
-import type { Children } from "../../ui/data.ts";
+import type { Children } from "../../ui/use-data.ts";
 import { Empty } from "../../ui/parts.tsx";
-import type { Document } from "./document.ts";
+import type { Document } from "./api-document.ts";
 import { SchemaView } from "./schema.tsx";
 
 export interface Entry {

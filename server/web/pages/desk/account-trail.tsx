@@ -5,9 +5,9 @@
 import { dateTime } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Trail as TrailData } from "../../types.ts";
-import { type Children, useLoaded } from "../../ui/data.ts";
+import { type Children, useLoaded } from "../../ui/use-data.ts";
 import { ErrorNotice, Loading, Money, Notice, Table } from "../../ui/parts.tsx";
-import { termsText } from "./approval-text.ts";
+import { termsText } from "./approval-details.ts";
 
 interface First {
   readonly approved_by: string | null;

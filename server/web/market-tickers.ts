@@ -1,9 +1,9 @@
 /** Markets with what their tickers say, live; and what an outcome is thought to be worth. */
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { subscribe } from "./live.ts";
+import { subscribe } from "./stream.ts";
 import type { Market, Outcome, Ticker } from "./types.ts";
-import { useSoon } from "./ui/frames.ts";
+import { useSoon } from "./ui/throttle.ts";
 
 /** Outcomes whose tickers are heard at one time: a connection has 1,000 subscriptions, and books need some of them. */
 const MAX_TICKERS = 600;
