@@ -4,12 +4,12 @@
  */
 import { batch, computed, effect, signal } from "@preact/signals";
 import { ApiError } from "./api.ts";
+import { reason } from "./error-messages.ts";
 import { shares } from "./format.ts";
-import { onOwn, onOwnGap } from "./stream.ts";
 import { request, sessionState } from "./session.ts";
+import { onOwn, onOwnGap } from "./stream.ts";
 import type { Balance, Order, Page, Position } from "./types.ts";
 import { toast } from "./ui/toast.tsx";
-import { reason } from "./error-messages.ts";
 
 export const balance = signal<Balance | null>(null);
 /** By outcome; null until they are read. */

@@ -2,17 +2,17 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { balance } from "./account-state.ts";
+import { explain } from "./error-messages.ts";
 import { money } from "./format.ts";
-import { liveState } from "./stream.ts";
-import { leadingBack } from "./pages/return-path.ts";
 import { Feed } from "./pages/feed.tsx";
+import { leadingBack } from "./pages/return-path.ts";
 import type { PagePath } from "./paths.ts";
 import { here, href, location, navigate } from "./router.ts";
 import { isOperator, sessionState, sessionTrouble, signOut, user } from "./session.ts";
-import { useAction } from "./ui/use-data.ts";
-import { Empty, ErrorNotice, Loading } from "./ui/parts.tsx";
+import { liveState } from "./stream.ts";
+import { Empty, ErrorNotice, Loading } from "./ui/notices.tsx";
 import { Toasts, toast } from "./ui/toast.tsx";
-import { explain } from "./error-messages.ts";
+import { useAction } from "./ui/use-data.ts";
 
 /** A page gets the path's parameter, "" where it has none. */
 type PageComponent = ComponentType<{ param: string }>;

@@ -3,9 +3,9 @@ import { render } from "preact";
 import "./styles.css";
 import { startAccountState } from "./account-state.ts";
 import { App } from "./app.tsx";
-import { startLive } from "./stream.ts";
 import { startRouter } from "./router.ts";
 import { startSession } from "./session.ts";
+import { startLive } from "./stream.ts";
 
 startRouter();
 render(<App />, document.getElementById("page")!);

@@ -2,21 +2,24 @@
 import { useState } from "preact/hooks";
 import { ApiError, withQuery } from "../api.ts";
 import { countries, countryName } from "../countries.ts";
+import { explainField } from "../error-messages.ts";
 import { dateTime, money, percent, words } from "../format.ts";
 import { href } from "../router.ts";
 import { request, user } from "../session.ts";
 import type { IdentityApplication, Limits } from "../types.ts";
 import { AccountFrame, focusHeading } from "../ui/account-layout.tsx";
+import { Badge } from "../ui/badge.tsx";
+import { Field, Select } from "../ui/fields.tsx";
+import { ErrorNotice, Loading } from "../ui/notices.tsx";
+import { NewPasswordField, newPasswordProblem, PasswordField } from "../ui/password-field.tsx";
+import { PhoneSteps } from "../ui/phone-verification.tsx";
+import { MailAgain } from "../ui/resend-email.tsx";
+import { Table } from "../ui/table.tsx";
+import { Tiers } from "../ui/tiers.tsx";
+import { toast } from "../ui/toast.tsx";
 import { type Children, type Loaded, useAction, useLoaded } from "../ui/use-data.ts";
 import { useChecked } from "../ui/use-form.ts";
 import { useFreshUser } from "../ui/use-user-refresh.ts";
-import { MailAgain } from "../ui/resend-email.tsx";
-import { Badge, ErrorNotice, Field, Loading, Select, Table } from "../ui/parts.tsx";
-import { NewPasswordField, newPasswordProblem, PasswordField } from "../ui/password-field.tsx";
-import { PhoneSteps } from "../ui/phone-verification.tsx";
-import { Tiers } from "../ui/tiers.tsx";
-import { toast } from "../ui/toast.tsx";
-import { explainField } from "../error-messages.ts";
 import "./account.css";
 
 export default function Account() {

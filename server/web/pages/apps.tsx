@@ -1,20 +1,23 @@
 /** Third parties: those that one let in, and one's own that ask others. */
 import { useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
+import { explainField } from "../error-messages.ts";
 import { date, dateTime } from "../format.ts";
 import { base } from "../router.ts";
 import { scopeWords } from "../scopes.ts";
 import { request } from "../session.ts";
 import type { CreatedOAuthClient, OAuthClient, OAuthGrant } from "../types.ts";
 import { AccountFrame, focusHeading } from "../ui/account-layout.tsx";
+import { Badge } from "../ui/badge.tsx";
 import { Confirm } from "../ui/confirm-dialog.tsx";
+import { Checkbox, Field, TextArea } from "../ui/fields.tsx";
+import { ErrorNotice, Loading } from "../ui/notices.tsx";
+import { linesOf } from "../ui/parse-lines.ts";
+import { SecretDialog } from "../ui/secret-dialog.tsx";
+import { More } from "../ui/table.tsx";
+import { toast } from "../ui/toast.tsx";
 import { useAction, useLoaded, usePages } from "../ui/use-data.ts";
 import { useChecked } from "../ui/use-form.ts";
-import { linesOf } from "../ui/parse-lines.ts";
-import { Badge, Checkbox, ErrorNotice, Field, Loading, More, TextArea } from "../ui/parts.tsx";
-import { SecretDialog } from "../ui/secret-dialog.tsx";
-import { toast } from "../ui/toast.tsx";
-import { explainField } from "../error-messages.ts";
 import "./account.css";
 
 const GRANTS = "/me/oauth-grants";

@@ -4,14 +4,14 @@
  */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
+import { explain } from "../error-messages.ts";
 import { date } from "../format.ts";
 import { search } from "../router.ts";
 import { scopeWords } from "../scopes.ts";
 import { request, signOut, user } from "../session.ts";
 import type { AskingClient } from "../types.ts";
+import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
 import { type Children, useAction, useLoaded } from "../ui/use-data.ts";
-import { ErrorNotice, Loading, Notice } from "../ui/parts.tsx";
-import { explain } from "../error-messages.ts";
 import "./account.css";
 
 /** What of the address goes on to the exchange. */

@@ -1,8 +1,9 @@
 /** The API reference, drawn from the documents that this exchange serves of itself. */
 import { useEffect } from "preact/hooks";
 import { href } from "../router.ts";
+import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
+import { Tabs } from "../ui/tabs.tsx";
 import { useLoaded } from "../ui/use-data.ts";
-import { Empty, ErrorNotice, Loading, Tabs } from "../ui/parts.tsx";
 import { type Document, type RestDocument, readDocument, type SocketDocument } from "./docs/api-document.ts";
 import { Overview } from "./docs/overview.tsx";
 import { Rest } from "./docs/rest.tsx";

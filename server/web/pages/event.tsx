@@ -6,8 +6,9 @@ import { learnMarkets } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, MarketEvent, Page } from "../types.ts";
+import { Empty, ErrorNotice, Loading, Missing } from "../ui/notices.tsx";
+import { More } from "../ui/table.tsx";
 import { useAction, useLoaded } from "../ui/use-data.ts";
-import { Empty, ErrorNotice, Loading, Missing, More } from "../ui/parts.tsx";
 import { MarketCard } from "./feed.tsx";
 
 export default function EventPage({ param }: { param: string }) {

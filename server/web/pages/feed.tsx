@@ -5,8 +5,9 @@ import { compact, date, percent } from "../format.ts";
 import { chance, useInSight, useLiveMarket } from "../market-tickers.ts";
 import { href, search, setSearch } from "../router.ts";
 import type { FeedItem, Feed as FeedPage, Market } from "../types.ts";
+import { Choice } from "../ui/fields.tsx";
+import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
 import { useLoaded } from "../ui/use-data.ts";
-import { Choice, Empty, ErrorNotice, Loading } from "../ui/parts.tsx";
 
 const PAGE_SIZE = 24;
 const TYPING_MS = 200;

@@ -7,34 +7,25 @@ import { MAX_QUANTITY, MICRO_PER_SHARE } from "../../../engine/limits.ts";
 import { mergeFeeMicro } from "../../../engine/money.ts";
 import { balance, onOrder, openOrders, positions } from "../account-state.ts";
 import type { Query } from "../api.ts";
+import { reason } from "../error-messages.ts";
 import { dateTime, money, percent, shares, words } from "../format.ts";
-import { marketName, outcomeName, useMarkets } from "../market-cache.ts";
 import { useRetryKey } from "../idempotency-key.ts";
+import { marketName, outcomeName, useMarkets } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import { OrderName, OwnOrders, terms } from "../trading/open-orders.tsx";
-import { PositionsTable, useLiveMarkets, valuePosition } from "../trading/positions.tsx";
 import { freeShares, readQuantity } from "../trading/order-preview.ts";
+import { PositionsTable, useLiveMarkets, valuePosition } from "../trading/positions.tsx";
 import type { Limits, Market, Order, OwnFill, Position, Settlement } from "../types.ts";
-import { type Pages, useAction, useLoaded, usePages } from "../ui/use-data.ts";
+import { Money, Profit } from "../ui/amounts.tsx";
+import { Badge } from "../ui/badge.tsx";
+import { Choice, Field, Select } from "../ui/fields.tsx";
+import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
+import { type Column, More, Table } from "../ui/table.tsx";
+import { useSections } from "../ui/tabs.tsx";
 import { useTogether } from "../ui/throttle.ts";
-import {
-  Badge,
-  Choice,
-  type Column,
-  ErrorNotice,
-  Field,
-  Loading,
-  Money,
-  More,
-  Notice,
-  Profit,
-  Select,
-  Table,
-  useSections,
-} from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
-import { reason } from "../error-messages.ts";
+import { type Pages, useAction, useLoaded, usePages } from "../ui/use-data.ts";
 
 const SECTIONS = [
   ["positions", "Positions"],
@@ -201,6 +192,7 @@ function useGrowing<T extends { readonly id: number }>(
 }
 
 const ALL = { status: "all" } as const;
+
 const itself = (order: Order): readonly Order[] => [order];
 
 function History() {

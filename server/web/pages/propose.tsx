@@ -2,14 +2,16 @@
 import { useEffect, useState } from "preact/hooks";
 import { MAX_PENDING_PROPOSALS } from "../../../engine/limits.ts";
 import { dateTime } from "../format.ts";
-import { subscribe } from "../stream.ts";
 import { href } from "../router.ts";
 import { request, user } from "../session.ts";
+import { subscribe } from "../stream.ts";
 import type { Market, Proposals } from "../types.ts";
-import { focusProblem } from "../ui/validation.ts";
-import { useAction, usePages } from "../ui/use-data.ts";
+import { Badge } from "../ui/badge.tsx";
 import { emptyDraft, hasProblems, MarketFields, newMarketOf, problemsOf } from "../ui/market-form.tsx";
-import { Badge, Empty, ErrorNotice, Loading, More, Notice } from "../ui/parts.tsx";
+import { Empty, ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
+import { More } from "../ui/table.tsx";
+import { useAction, usePages } from "../ui/use-data.ts";
+import { focusProblem } from "../ui/validation.ts";
 import "./propose.css";
 
 type Proposal = Proposals["items"][number];

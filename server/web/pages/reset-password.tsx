@@ -1,12 +1,12 @@
 /** Where the mailed link leads: sets a password. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
+import { explainField } from "../error-messages.ts";
 import { href, search, setSearch } from "../router.ts";
+import { ErrorNotice } from "../ui/notices.tsx";
+import { NewPasswordField, newPasswordProblem } from "../ui/password-field.tsx";
 import { useAction } from "../ui/use-data.ts";
 import { useChecked } from "../ui/use-form.ts";
-import { ErrorNotice } from "../ui/parts.tsx";
-import { NewPasswordField, newPasswordProblem } from "../ui/password-field.tsx";
-import { explainField } from "../error-messages.ts";
 import "./account.css";
 
 export default function ResetPassword() {

@@ -1,19 +1,23 @@
 /** Second factors: authenticator apps, passkeys and recovery codes. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
+import { explainField } from "../error-messages.ts";
 import { date, dateTime } from "../format.ts";
 import { href } from "../router.ts";
 import { isOperator, request } from "../session.ts";
 import type { ConfirmedFactor, Enrolment, SecondFactor, SecondFactors } from "../types.ts";
 import { AccountFrame, focusHeading } from "../ui/account-layout.tsx";
+import { Badge } from "../ui/badge.tsx";
 import { Confirm } from "../ui/confirm-dialog.tsx";
-import { useAction, useLoaded } from "../ui/use-data.ts";
-import { useChecked } from "../ui/use-form.ts";
-import { Badge, Copyable, Dialog, ErrorNotice, Field, Loading, Notice } from "../ui/parts.tsx";
+import { Copyable } from "../ui/copyable.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/fields.tsx";
+import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
 import { makePasskey, PasskeyProblem } from "../ui/passkey.ts";
 import { PasswordField } from "../ui/password-field.tsx";
 import { toast } from "../ui/toast.tsx";
-import { explainField } from "../error-messages.ts";
+import { useAction, useLoaded } from "../ui/use-data.ts";
+import { useChecked } from "../ui/use-form.ts";
 import "./account.css";
 
 const PATH = "/me/second-factors";

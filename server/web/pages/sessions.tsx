@@ -5,10 +5,12 @@ import { navigate } from "../router.ts";
 import { request, signOut } from "../session.ts";
 import type { Session } from "../types.ts";
 import { AccountFrame, focusHeading } from "../ui/account-layout.tsx";
+import { Badge } from "../ui/badge.tsx";
 import { Confirm } from "../ui/confirm-dialog.tsx";
-import { usePages } from "../ui/use-data.ts";
-import { Badge, ErrorNotice, Loading, More } from "../ui/parts.tsx";
+import { ErrorNotice, Loading } from "../ui/notices.tsx";
+import { More } from "../ui/table.tsx";
 import { toast } from "../ui/toast.tsx";
+import { usePages } from "../ui/use-data.ts";
 import "./account.css";
 
 const PATH = "/me/sessions";

@@ -2,8 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { href, navigate, search } from "../router.ts";
 import { signedInElsewhere } from "../session.ts";
+import { ErrorNotice, Loading } from "../ui/notices.tsx";
 import { useAction } from "../ui/use-data.ts";
-import { ErrorNotice, Loading } from "../ui/parts.tsx";
 import { afterSignIn, keepReturn, keptReturn, returnPath } from "./return-path.ts";
 
 export default function SignInDone() {

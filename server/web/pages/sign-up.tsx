@@ -1,15 +1,15 @@
 /** Makes an account: address and password, then the link that is mailed. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
+import { explainField } from "../error-messages.ts";
 import { href, search } from "../router.ts";
 import { sessionState } from "../session.ts";
-import { useAction } from "../ui/use-data.ts";
 import { EmailField } from "../ui/email-form.tsx";
-import { emailProblem, useChecked } from "../ui/use-form.ts";
-import { MailAgain } from "../ui/resend-email.tsx";
-import { ErrorNotice, Notice } from "../ui/parts.tsx";
+import { ErrorNotice, Notice } from "../ui/notices.tsx";
 import { NewPasswordField, newPasswordProblem } from "../ui/password-field.tsx";
-import { explainField } from "../error-messages.ts";
+import { MailAgain } from "../ui/resend-email.tsx";
+import { useAction } from "../ui/use-data.ts";
+import { emailProblem, useChecked } from "../ui/use-form.ts";
 import { leadingBack, returnPath } from "./return-path.ts";
 import "./account.css";
 

@@ -1,19 +1,22 @@
 /** Personal access tokens: what bots and scripts show in place of a password. */
 import { useState } from "preact/hooks";
 import { API } from "../api.ts";
+import { explainField } from "../error-messages.ts";
 import { date, dateTime } from "../format.ts";
 import { SCOPES } from "../scopes.ts";
 import { request } from "../session.ts";
 import type { CreatedPat, Pat } from "../types.ts";
 import { AccountFrame, focusHeading } from "../ui/account-layout.tsx";
+import { Badge } from "../ui/badge.tsx";
 import { Confirm } from "../ui/confirm-dialog.tsx";
+import { Checkbox, Field, Select, TextArea } from "../ui/fields.tsx";
+import { ErrorNotice, Loading } from "../ui/notices.tsx";
+import { linesOf } from "../ui/parse-lines.ts";
+import { SecretDialog } from "../ui/secret-dialog.tsx";
+import { More } from "../ui/table.tsx";
+import { toast } from "../ui/toast.tsx";
 import { useAction, usePages } from "../ui/use-data.ts";
 import { useChecked } from "../ui/use-form.ts";
-import { linesOf } from "../ui/parse-lines.ts";
-import { Badge, Checkbox, ErrorNotice, Field, Loading, More, Select, TextArea } from "../ui/parts.tsx";
-import { SecretDialog } from "../ui/secret-dialog.tsx";
-import { toast } from "../ui/toast.tsx";
-import { explainField } from "../error-messages.ts";
 import "./account.css";
 
 const PATH = "/me/personal-access-tokens";

@@ -7,11 +7,11 @@ import { ApiError, call } from "../api.ts";
 import { href, search, setSearch } from "../router.ts";
 import { loadUser, request, sessionState, signIn, user } from "../session.ts";
 import type { User } from "../types.ts";
-import { useAction } from "../ui/use-data.ts";
 import { MailForm } from "../ui/email-form.tsx";
-import { useChecked } from "../ui/use-form.ts";
-import { ErrorNotice, Loading, Notice } from "../ui/parts.tsx";
+import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
 import { PasswordField } from "../ui/password-field.tsx";
+import { useAction } from "../ui/use-data.ts";
+import { useChecked } from "../ui/use-form.ts";
 import "./account.css";
 
 const PATH = "/auth/verify-email";

@@ -6,29 +6,22 @@ import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO } from "../../../engine/limits.ts
 import { evmAddressFault } from "../../wallet/evm-address.ts";
 import { balance } from "../account-state.ts";
 import { ApiError, type Query } from "../api.ts";
+import { explain } from "../error-messages.ts";
 import { dateTime, money, readMoney, signedMoney, words } from "../format.ts";
-import { marketName, outcomeName, useMarkets } from "../market-cache.ts";
 import { useRetryKey } from "../idempotency-key.ts";
+import { marketName, outcomeName, useMarkets } from "../market-cache.ts";
 import { href, search, setSearch } from "../router.ts";
 import { request, requestRaw, user } from "../session.ts";
 import type { Deposit, Limits, Transaction, Withdrawal } from "../types.ts";
-import { type Pages, useAction, useLoaded, usePages } from "../ui/use-data.ts";
-import {
-  Badge,
-  type Column,
-  Dialog,
-  ErrorNotice,
-  Field,
-  Loading,
-  Money,
-  More,
-  Notice,
-  Select,
-  Table,
-  useSections,
-} from "../ui/parts.tsx";
+import { Money } from "../ui/amounts.tsx";
+import { Badge } from "../ui/badge.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field, Select } from "../ui/fields.tsx";
+import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
+import { type Column, More, Table } from "../ui/table.tsx";
+import { useSections } from "../ui/tabs.tsx";
 import { toast } from "../ui/toast.tsx";
-import { explain } from "../error-messages.ts";
+import { type Pages, useAction, useLoaded, usePages } from "../ui/use-data.ts";
 
 const SECTIONS = [
   ["transactions", "Transactions"],

@@ -3,12 +3,12 @@ import { useEffect, useRef } from "preact/hooks";
 import { money } from "../format.ts";
 import { href, search } from "../router.ts";
 import { user } from "../session.ts";
+import { Badge } from "../ui/badge.tsx";
+import { PhoneSteps } from "../ui/phone-verification.tsx";
+import { MailAgain } from "../ui/resend-email.tsx";
+import { Tiers } from "../ui/tiers.tsx";
 import type { Children } from "../ui/use-data.ts";
 import { useFreshUser } from "../ui/use-user-refresh.ts";
-import { MailAgain } from "../ui/resend-email.tsx";
-import { Badge } from "../ui/parts.tsx";
-import { PhoneSteps } from "../ui/phone-verification.tsx";
-import { Tiers } from "../ui/tiers.tsx";
 import { returnPath } from "./return-path.ts";
 import "./account.css";
 

@@ -2,15 +2,18 @@
 import { useRef, useState } from "preact/hooks";
 import { MAX_QUANTITY } from "../../../engine/limits.ts";
 import { ApiError } from "../api.ts";
+import { explain } from "../error-messages.ts";
 import { dateTime, percent, readPrice, shares, words } from "../format.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, Order } from "../types.ts";
-import { useAction } from "../ui/use-data.ts";
-import { type Column, Dialog, ErrorNotice, Field, Table } from "../ui/parts.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/fields.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
+import { type Column, Table } from "../ui/table.tsx";
 import { toast } from "../ui/toast.tsx";
-import { explain } from "../error-messages.ts";
+import { useAction } from "../ui/use-data.ts";
 import { readQuantity } from "./order-preview.ts";
 
 /** Then it may be asked for again, which does no harm: whoever wants an order gone can't wait for a lost answer. */

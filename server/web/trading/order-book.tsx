@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { fullPercent, percent, shares } from "../format.ts";
 import type { Order } from "../types.ts";
-import { Checkbox } from "../ui/parts.tsx";
+import { Checkbox } from "../ui/fields.tsx";
 import { EMPTY_LADDER, type Ladder, type Offer, offersOf } from "./depth.ts";
 
 const SHOWN = 10;

@@ -3,12 +3,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { FULL_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro } from "../../../engine/money.ts";
 import { percent, shares } from "../format.ts";
-import { hearTickers, withTickers } from "../market-tickers.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
+import { hearTickers, withTickers } from "../market-tickers.ts";
 import { href } from "../router.ts";
 import type { Market, Position, Ticker } from "../types.ts";
+import { Money, Profit } from "../ui/amounts.tsx";
+import { type Column, Table } from "../ui/table.tsx";
 import { useSoon } from "../ui/throttle.ts";
-import { type Column, Money, Profit, Table } from "../ui/parts.tsx";
 
 export interface ValuedPosition extends Position {
   /** BPS; null where nothing tells. */

@@ -2,12 +2,14 @@
 import type { IChartApi, ISeriesApi, UTCTimestamp } from "lightweight-charts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { date, dateTime, fullPercent, percent, shares } from "../format.ts";
-import { subscribe } from "../stream.ts";
 import { request } from "../session.ts";
+import { subscribe } from "../stream.ts";
 import type { Candles, Market, Outcome, Trade } from "../types.ts";
-import { type Loaded, useLoaded } from "../ui/use-data.ts";
+import { Choice } from "../ui/fields.tsx";
+import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
+import { Scrolled } from "../ui/table.tsx";
 import { useTogether } from "../ui/throttle.ts";
-import { Choice, Empty, ErrorNotice, Loading, Scrolled } from "../ui/parts.tsx";
+import { type Loaded, useLoaded } from "../ui/use-data.ts";
 
 type Interval = "1m" | "5m" | "1h" | "1d";
 type Shape = "line" | "candles";

@@ -1,12 +1,13 @@
 /** What was traded last in a market, live. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, date, fullPercent, shares } from "../format.ts";
-import { subscribe } from "../stream.ts";
 import { request } from "../session.ts";
+import { subscribe } from "../stream.ts";
 import type { Market, Page, Trade } from "../types.ts";
-import { useLoaded } from "../ui/use-data.ts";
+import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
+import { Scrolled } from "../ui/table.tsx";
 import { useSoon } from "../ui/throttle.ts";
-import { Empty, ErrorNotice, Loading, Scrolled } from "../ui/parts.tsx";
+import { useLoaded } from "../ui/use-data.ts";
 
 const SHOWN = 30;
 const DAY_MS = 86_400_000;

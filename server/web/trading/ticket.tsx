@@ -2,19 +2,28 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { MICRO_PER_BPS, TRADING_FEE_BPS } from "../../../engine/limits.ts";
 import { balance, onOrder, openOrders, positions } from "../account-state.ts";
+import { explain, reason } from "../error-messages.ts";
 import { money, percent, shares, signedMoney, words } from "../format.ts";
-import { liveState } from "../stream.ts";
 import { here, href } from "../router.ts";
 import { sessionState, user } from "../session.ts";
+import { liveState } from "../stream.ts";
 import type { Limits, Market, Order, Outcome, PlaceOrder } from "../types.ts";
-import { focusProblem } from "../ui/validation.ts";
-import { type Loaded, useAction } from "../ui/use-data.ts";
-import { Choice, ErrorNotice, Field, Notice, Select } from "../ui/parts.tsx";
+import { Choice, Field, Select } from "../ui/fields.tsx";
+import { ErrorNotice, Notice } from "../ui/notices.tsx";
 import { toast } from "../ui/toast.tsx";
-import { explain, reason } from "../error-messages.ts";
+import { type Loaded, useAction } from "../ui/use-data.ts";
+import { focusProblem } from "../ui/validation.ts";
 import { impliedLadder, type Ladder, offersOf } from "./depth.ts";
 import { priceText } from "./open-orders.tsx";
-import { type Draft, freeShares, mostShares, type Plan, planOrder, type Summary, timeInForceOf } from "./order-preview.ts";
+import {
+  type Draft,
+  freeShares,
+  mostShares,
+  type Plan,
+  planOrder,
+  type Summary,
+  timeInForceOf,
+} from "./order-preview.ts";
 import { newOrder, pendingOrders, sendOrder } from "./send-order.ts";
 
 export interface TicketProps {

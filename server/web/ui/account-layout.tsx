@@ -1,8 +1,8 @@
 /** The account pages' common beginning: heading, title, and the way from one to the other. */
 import { useEffect } from "preact/hooks";
 import { href } from "../router.ts";
+import { Tabs } from "./tabs.tsx";
 import type { Children } from "./use-data.ts";
-import { Tabs } from "./parts.tsx";
 
 const TABS = [
   ["/account", "Account"],

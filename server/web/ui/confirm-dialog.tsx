@@ -1,6 +1,8 @@
 /** Asks before a step that can't be taken back: says what will happen, does it, and stays where that fails. */
+
+import { Dialog } from "./dialog.tsx";
+import { ErrorNotice } from "./notices.tsx";
 import { type Children, useAction } from "./use-data.ts";
-import { Dialog, ErrorNotice } from "./parts.tsx";
 
 interface ConfirmProps {
   title: string;

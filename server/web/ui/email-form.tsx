@@ -1,9 +1,10 @@
 /** A person's e-mail address: the field for it, and the form that has a link mailed there. */
 import { useState } from "preact/hooks";
 import { call } from "../api.ts";
+import { Field } from "./fields.tsx";
+import { ErrorNotice } from "./notices.tsx";
 import { type Children, useAction } from "./use-data.ts";
 import { emailProblem, useChecked } from "./use-form.ts";
-import { ErrorNotice, Field } from "./parts.tsx";
 
 interface EmailFieldProps {
   hint?: Children;

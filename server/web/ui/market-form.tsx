@@ -12,9 +12,10 @@ import {
 import { call } from "../api.ts";
 import { readLocalTime } from "../format.ts";
 import type { MarketEvent, NewMarket, Page } from "../types.ts";
-import { categoryProblem, descriptionProblem, futureProblem, given, lineProblem } from "./validation.ts";
+import { Field, Select, TextArea } from "./fields.tsx";
+import { ErrorNotice } from "./notices.tsx";
 import { useLoaded } from "./use-data.ts";
-import { ErrorNotice, Field, Select, TextArea } from "./parts.tsx";
+import { categoryProblem, descriptionProblem, futureProblem, given, lineProblem } from "./validation.ts";
 import "./market-form.css";
 
 interface DraftOutcome {

@@ -1,13 +1,14 @@
 /** Verifies a phone number in two steps: the number, then the code of the text message that is sent to it. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { MAX_WRONG_CODES, PHONE_CODE_MS } from "../../../engine/limits.ts";
+import { explainField } from "../error-messages.ts";
 import { request, user } from "../session.ts";
 import type { User } from "../types.ts";
-import { explainField } from "../error-messages.ts";
+import { Field } from "./fields.tsx";
+import { ErrorNotice } from "./notices.tsx";
+import { toast } from "./toast.tsx";
 import { useAction } from "./use-data.ts";
 import { useChecked } from "./use-form.ts";
-import { ErrorNotice, Field } from "./parts.tsx";
-import { toast } from "./toast.tsx";
 
 const SEND_AGAIN_S = 30;
 

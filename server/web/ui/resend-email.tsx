@@ -1,8 +1,8 @@
 /** Asks for another mail, such as one with a link that was lost; not twice in a moment. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api.ts";
+import { ErrorNotice } from "./notices.tsx";
 import { useAction } from "./use-data.ts";
-import { ErrorNotice } from "./parts.tsx";
 
 const WAIT_S = 30;
 

@@ -1,13 +1,14 @@
 /** The second step of a sign-in: a code, or a passkey. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
+import { explainField } from "../error-messages.ts";
 import { finishSignIn } from "../session.ts";
 import type { SignInChallenge } from "../types.ts";
-import { explainField } from "../error-messages.ts";
+import { Field } from "./fields.tsx";
+import { ErrorNotice } from "./notices.tsx";
+import { PasskeyProblem, usePasskey } from "./passkey.ts";
 import { useAction } from "./use-data.ts";
 import { useChecked } from "./use-form.ts";
-import { ErrorNotice, Field } from "./parts.tsx";
-import { PasskeyProblem, usePasskey } from "./passkey.ts";
 
 interface SecondStepProps {
   challenge: SignInChallenge;

@@ -1,6 +1,8 @@
 /** Shows what is told this once, such as a new token: to be copied, and put away by whoever says that it is stored. */
+
+import { Copyable } from "./copyable.tsx";
+import { Dialog } from "./dialog.tsx";
 import type { Children } from "./use-data.ts";
-import { Copyable, Dialog } from "./parts.tsx";
 
 interface SecretProps {
   title: string;

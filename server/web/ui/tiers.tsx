@@ -1,7 +1,7 @@
 /** What each KYC tier allows, with the account's own marked. */
 import { DAILY_ACTIVITY_LIMIT_MICRO } from "../../../engine/limits.ts";
 import { money } from "../format.ts";
-import { Badge } from "./parts.tsx";
+import { Badge } from "./badge.tsx";
 
 const aDay = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier]!)} USDC of purchases a day`;
 

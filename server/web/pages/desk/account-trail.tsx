@@ -5,8 +5,10 @@
 import { dateTime } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Trail as TrailData } from "../../types.ts";
+import { Money } from "../../ui/amounts.tsx";
+import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
+import { Table } from "../../ui/table.tsx";
 import { type Children, useLoaded } from "../../ui/use-data.ts";
-import { ErrorNotice, Loading, Money, Notice, Table } from "../../ui/parts.tsx";
 import { termsText } from "./approval-details.ts";
 
 interface First {

@@ -4,20 +4,16 @@ import { dateTime, money, words } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, NewDepositAnswer, OperatorUser } from "../../types.ts";
+import { Notice } from "../../ui/notices.tsx";
+import { Table } from "../../ui/table.tsx";
 import { type Children, usePages } from "../../ui/use-data.ts";
-import { Notice, Table } from "../../ui/parts.tsx";
-import { detailText } from "./approval-details.ts";
-import {
-  ApprovalSign,
-  DecisionDialog,
-  Heading,
-  isOwnApproval,
-  List,
-  MarketLink,
-  TakeBackDialog,
-  UserLink,
-} from "./parts.tsx";
 import { Trail } from "./account-trail.tsx";
+import { ApprovalSign, isOwnApproval, TakeBackDialog } from "./approval.tsx";
+import { detailText } from "./approval-details.ts";
+import { DecisionDialog } from "./decision-dialog.tsx";
+import { Heading } from "./heading.tsx";
+import { MarketLink, UserLink } from "./links.tsx";
+import { List } from "./list.tsx";
 
 const DEPOSIT = "wallet.deposit";
 const DEPOSIT_TO_HOUSE = "house.deposit";

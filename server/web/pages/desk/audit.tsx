@@ -3,10 +3,13 @@ import { useState } from "preact/hooks";
 import { dateTime, localTime, readLocalTime } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import type { AuditLine } from "../../types.ts";
-import { focusProblem, timeProblem } from "../../ui/validation.ts";
+import { Field } from "../../ui/fields.tsx";
+import { Table } from "../../ui/table.tsx";
 import { usePages } from "../../ui/use-data.ts";
-import { Field, Table } from "../../ui/parts.tsx";
-import { Heading, List, UserLink } from "./parts.tsx";
+import { focusProblem, timeProblem } from "../../ui/validation.ts";
+import { Heading } from "./heading.tsx";
+import { UserLink } from "./links.tsx";
+import { List } from "./list.tsx";
 
 const FILTERS = ["user_id", "actor", "action", "from", "to"] as const;
 type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;

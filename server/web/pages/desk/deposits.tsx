@@ -4,20 +4,17 @@ import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
 import type { NewDepositAnswer, OperatorDeposit, OperatorUser, Page } from "../../types.ts";
+import { Money } from "../../ui/amounts.tsx";
+import { Notice } from "../../ui/notices.tsx";
+import { Table } from "../../ui/table.tsx";
 import { usePages } from "../../ui/use-data.ts";
-import { Money, Notice, Table } from "../../ui/parts.tsx";
-import {
-  DecisionDialog,
-  Facts,
-  Heading,
-  List,
-  type Payment,
-  PaymentForm,
-  paymentFacts,
-  UserFilter,
-  UserLink,
-  UserSearch,
-} from "./parts.tsx";
+import { DecisionDialog } from "./decision-dialog.tsx";
+import { Facts } from "./facts.tsx";
+import { Heading } from "./heading.tsx";
+import { UserLink } from "./links.tsx";
+import { List } from "./list.tsx";
+import { type Payment, PaymentForm, paymentFacts } from "./payment-form.tsx";
+import { UserFilter, UserSearch } from "./user-search.tsx";
 
 export function Deposits() {
   const userId = search.value.get("user_id") ?? "";

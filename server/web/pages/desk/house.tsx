@@ -5,18 +5,15 @@ import { call } from "../../api.ts";
 import { dateTime, money, percent } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, HouseWithdrawal, Limits, NewDepositAnswer, Solvency } from "../../types.ts";
+import { Money } from "../../ui/amounts.tsx";
+import { Choice } from "../../ui/fields.tsx";
+import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
 import { useLoaded } from "../../ui/use-data.ts";
-import { Choice, ErrorNotice, Loading, Money, Notice } from "../../ui/parts.tsx";
-import {
-  DecisionDialog,
-  Facts,
-  Heading,
-  isOwnApproval,
-  type Payment,
-  PaymentForm,
-  paymentFacts,
-  TakeBackDialog,
-} from "./parts.tsx";
+import { isOwnApproval, TakeBackDialog } from "./approval.tsx";
+import { DecisionDialog } from "./decision-dialog.tsx";
+import { Facts } from "./facts.tsx";
+import { Heading } from "./heading.tsx";
+import { type Payment, PaymentForm, paymentFacts } from "./payment-form.tsx";
 
 type Direction = "in" | "out";
 interface HousePayment extends Payment {

@@ -4,9 +4,15 @@ import { dateTime, words } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { OperatorApplication } from "../../types.ts";
+import { Field, Select } from "../../ui/fields.tsx";
+import { Table } from "../../ui/table.tsx";
 import { usePages } from "../../ui/use-data.ts";
-import { Field, Select, Table } from "../../ui/parts.tsx";
-import { DecisionDialog, Facts, Heading, List, StatusBadge, UserLink } from "./parts.tsx";
+import { DecisionDialog } from "./decision-dialog.tsx";
+import { Facts } from "./facts.tsx";
+import { Heading } from "./heading.tsx";
+import { UserLink } from "./links.tsx";
+import { List } from "./list.tsx";
+import { StatusBadge } from "./status-badge.tsx";
 
 const STATUSES = [
   ["pending", "Waiting"],

@@ -1,15 +1,22 @@
 /** One market as operators see it: its texts, its state and what may be done in it, its end. */
 import { useEffect, useState } from "preact/hooks";
 import { cents, dateTime, localTime, money, percent, readLocalTime, SHARE_MICRO, shares } from "../../format.ts";
-import { subscribe } from "../../stream.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
+import { subscribe } from "../../stream.ts";
 import type { Approval, Market, MarketChanges, MarketRecord } from "../../types.ts";
-import { categoryProblem, descriptionProblem, given, timeProblem } from "../../ui/validation.ts";
+import { Field, TextArea } from "../../ui/fields.tsx";
+import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
 import { useLoaded } from "../../ui/use-data.ts";
-import { type Column, ErrorNotice, Field, Loading, Notice, Table, TextArea } from "../../ui/parts.tsx";
+import { categoryProblem, descriptionProblem, given, timeProblem } from "../../ui/validation.ts";
+import { isOwnApproval, TakeBackDialog } from "./approval.tsx";
+import { DecisionDialog } from "./decision-dialog.tsx";
+import { Facts } from "./facts.tsx";
+import { Heading } from "./heading.tsx";
+import { UserLink } from "./links.tsx";
 import { EndDialog, type Ending } from "./resolve-market.tsx";
-import { DecisionDialog, Facts, Heading, isOwnApproval, StatusBadge, TakeBackDialog, UserLink } from "./parts.tsx";
+import { StatusBadge } from "./status-badge.tsx";
 
 type Step = "open" | "halt" | "resume" | "close";
 type Opened =

@@ -1,14 +1,18 @@
 /** All markets by their state, with search; one of them where the address names it; new ones. */
 import { useEffect, useState } from "preact/hooks";
 import { compact, dateTime } from "../../format.ts";
-import { subscribe } from "../../stream.ts";
 import { href, search, setSearch } from "../../router.ts";
+import { subscribe } from "../../stream.ts";
 import type { Market } from "../../types.ts";
+import { Select } from "../../ui/fields.tsx";
+import { Table } from "../../ui/table.tsx";
 import { usePages } from "../../ui/use-data.ts";
-import { Select, Table } from "../../ui/parts.tsx";
+import { Heading } from "./heading.tsx";
+import { MarketLink } from "./links.tsx";
+import { List } from "./list.tsx";
 import { MarketDesk } from "./market.tsx";
 import { NewEventForm, NewMarketForm } from "./new-market.tsx";
-import { Heading, List, MarketLink, StatusBadge } from "./parts.tsx";
+import { StatusBadge } from "./status-badge.tsx";
 
 const STATUSES = [
   ["open", "Open"],

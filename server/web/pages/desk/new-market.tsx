@@ -5,10 +5,12 @@ import { dateTime, readLocalTime } from "../../format.ts";
 import { href, navigate } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketEvent, NewEvent } from "../../types.ts";
-import { categoryProblem, focusProblem, futureProblem, given, lineProblem } from "../../ui/validation.ts";
+import { Field } from "../../ui/fields.tsx";
 import { emptyDraft, hasProblems, MarketFields, newMarketOf, problemsOf, slugProblem } from "../../ui/market-form.tsx";
-import { Field } from "../../ui/parts.tsx";
-import { DecisionDialog, Facts, Heading } from "./parts.tsx";
+import { categoryProblem, focusProblem, futureProblem, given, lineProblem } from "../../ui/validation.ts";
+import { DecisionDialog } from "./decision-dialog.tsx";
+import { Facts } from "./facts.tsx";
+import { Heading } from "./heading.tsx";
 
 const SLUG_HINT = "Its name in addresses. Empty: made of the question.";
 

@@ -3,9 +3,12 @@ import { call } from "../../api.ts";
 import { dateTime } from "../../format.ts";
 import { base, href } from "../../router.ts";
 import type { Solvency } from "../../types.ts";
+import { Money } from "../../ui/amounts.tsx";
+import { Badge } from "../../ui/badge.tsx";
+import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { useLoaded } from "../../ui/use-data.ts";
-import { Badge, ErrorNotice, Loading, Money } from "../../ui/parts.tsx";
-import { Facts, Heading } from "./parts.tsx";
+import { Facts } from "./facts.tsx";
+import { Heading } from "./heading.tsx";
 import { readWaiting, type Waiting, waiting, waitingError, waitingText } from "./pending-counts.ts";
 
 const CARDS: readonly (readonly [keyof Waiting, string, string])[] = [

@@ -4,9 +4,15 @@ import { dateTime } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request } from "../../session.ts";
 import type { Market, MarketRecord } from "../../types.ts";
+import { Select } from "../../ui/fields.tsx";
+import { Empty, Notice } from "../../ui/notices.tsx";
 import { usePages } from "../../ui/use-data.ts";
-import { Empty, Notice, Select } from "../../ui/parts.tsx";
-import { DecisionDialog, Facts, Heading, List, MarketLink, StatusBadge, UserLink } from "./parts.tsx";
+import { DecisionDialog } from "./decision-dialog.tsx";
+import { Facts } from "./facts.tsx";
+import { Heading } from "./heading.tsx";
+import { MarketLink, UserLink } from "./links.tsx";
+import { List } from "./list.tsx";
+import { StatusBadge } from "./status-badge.tsx";
 
 const STATUSES = [
   ["proposed", "Waiting"],

@@ -5,8 +5,10 @@ import { equalPart } from "../../../../engine/money.ts";
 import { money, percent, SHARE_MICRO, shares } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, MarketRecord, MarketSettlement } from "../../types.ts";
-import { Checkbox, Choice, Dialog, Field, Notice } from "../../ui/parts.tsx";
-import { DecisionDialog } from "./parts.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Checkbox, Choice, Field } from "../../ui/fields.tsx";
+import { Notice } from "../../ui/notices.tsx";
+import { DecisionDialog } from "./decision-dialog.tsx";
 
 export interface Ending {
   readonly status: "resolved" | "voided";

@@ -2,10 +2,16 @@
 import { date } from "../../format.ts";
 import { href, navigate, search, setSearch } from "../../router.ts";
 import type { OperatorUser } from "../../types.ts";
+import { Money } from "../../ui/amounts.tsx";
+import { Select } from "../../ui/fields.tsx";
+import { Table } from "../../ui/table.tsx";
 import { usePages } from "../../ui/use-data.ts";
-import { Badge, Money, Select, Table } from "../../ui/parts.tsx";
-import { Heading, List, UserLink, UserSearch } from "./parts.tsx";
+import { Heading } from "./heading.tsx";
+import { UserLink } from "./links.tsx";
+import { List } from "./list.tsx";
 import { UserDesk } from "./user.tsx";
+import { UserSearch } from "./user-search.tsx";
+import { UserState } from "./user-status.tsx";
 
 const TIERS = [
   ["", "All"],
@@ -13,11 +19,13 @@ const TIERS = [
   ["1", "1"],
   ["2", "2"],
 ] as const;
+
 const ROLES = [
   ["", "All"],
   ["user", "Users"],
   ["operator", "Operators"],
 ] as const;
+
 const SUSPENDED = [
   ["", "All"],
   ["true", "Suspended"],
@@ -83,17 +91,5 @@ function UserList() {
         )}
       </List>
     </>
-  );
-}
-
-export function UserState({ user: { role, suspended_at, email_verified } }: { user: OperatorUser }) {
-  return (
-    <span class="row">
-      {suspended_at !== null && <Badge text="suspended" tone="bad" />}
-      {role === "operator" && <Badge text="operator" tone="warn" />}
-      {suspended_at === null && role !== "operator" && (
-        <Badge text={email_verified ? "active" : "e-mail not verified"} tone={email_verified ? "good" : ""} />
-      )}
-    </span>
   );
 }

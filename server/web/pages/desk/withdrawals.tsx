@@ -5,23 +5,22 @@ import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, OperatorWithdrawal, WithdrawalDecision } from "../../types.ts";
-import { given } from "../../ui/validation.ts";
+import { Money } from "../../ui/amounts.tsx";
+import { Field, Select } from "../../ui/fields.tsx";
+import { ErrorNotice, Notice } from "../../ui/notices.tsx";
+import { Table } from "../../ui/table.tsx";
 import { useLoaded, usePages } from "../../ui/use-data.ts";
-import { ErrorNotice, Field, Money, Notice, Select, Table } from "../../ui/parts.tsx";
-import {
-  ApprovalSign,
-  DecisionDialog,
-  Facts,
-  Heading,
-  isOwnApproval,
-  List,
-  referenceProblem,
-  StatusBadge,
-  TakeBackDialog,
-  UserFilter,
-  UserLink,
-} from "./parts.tsx";
+import { given } from "../../ui/validation.ts";
 import { Trail } from "./account-trail.tsx";
+import { ApprovalSign, isOwnApproval, TakeBackDialog } from "./approval.tsx";
+import { DecisionDialog } from "./decision-dialog.tsx";
+import { Facts } from "./facts.tsx";
+import { Heading } from "./heading.tsx";
+import { UserLink } from "./links.tsx";
+import { List } from "./list.tsx";
+import { referenceProblem } from "./payment-form.tsx";
+import { StatusBadge } from "./status-badge.tsx";
+import { UserFilter } from "./user-search.tsx";
 
 const PAY = "withdrawal.pay";
 const STATUSES = [

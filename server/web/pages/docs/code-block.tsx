@@ -1,7 +1,7 @@
 /** Text to take along: shown as it is, copied by a button; and the same thing in several languages. */
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { Choice } from "../../ui/parts.tsx";
+import { Choice } from "../../ui/fields.tsx";
 import { LANGUAGES, type Language, type Sample } from "./samples.ts";
 
 /** The one that was chosen last, for all examples. */

@@ -1,7 +1,7 @@
 /** Where one begins: what holds everywhere, the documents to take along, a client made of them. */
 import { base, href } from "../../router.ts";
-import { Code } from "./code-block.tsx";
 import type { RestDocument } from "./api-document.ts";
+import { Code } from "./code-block.tsx";
 import { Markdown } from "./markdown.tsx";
 
 export function Overview({ document }: { document: RestDocument }) {

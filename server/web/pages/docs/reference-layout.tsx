@@ -1,8 +1,8 @@
 /** What both references have in common: the list of what there is beside what is shown, and schemas by themselves. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { href, navigate, search } from "../../router.ts";
+import { Empty } from "../../ui/notices.tsx";
 import type { Children } from "../../ui/use-data.ts";
-import { Empty } from "../../ui/parts.tsx";
 import type { Document } from "./api-document.ts";
 import { SchemaView } from "./schema.tsx";
 

@@ -3,9 +3,10 @@ import { useState } from "preact/hooks";
 import { send } from "../../api.ts";
 import { search } from "../../router.ts";
 import { accessToken } from "../../session.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { Field } from "../../ui/fields.tsx";
+import { ErrorNotice } from "../../ui/notices.tsx";
 import { useAction } from "../../ui/use-data.ts";
-import { Badge, ErrorNotice, Field } from "../../ui/parts.tsx";
-import { Code, SampleTabs } from "./code-block.tsx";
 import {
   type Document,
   exampleOf,
@@ -15,8 +16,9 @@ import {
   type RestOperation,
   resolve,
 } from "./api-document.ts";
-import { type Entry, EntryList, type Group, Method, Reference, SchemaPage, Title } from "./reference-layout.tsx";
+import { Code, SampleTabs } from "./code-block.tsx";
 import { inline, Markdown } from "./markdown.tsx";
+import { type Entry, EntryList, type Group, Method, Reference, SchemaPage, Title } from "./reference-layout.tsx";
 import { exampleTarget, parametersOf, sampleOf } from "./samples.ts";
 import { Line, SchemaView } from "./schema.tsx";
 

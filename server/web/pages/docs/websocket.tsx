@@ -1,9 +1,9 @@
 /** The WebSocket: what one sends, what is answered, and the events that one hears. */
 import { search } from "../../router.ts";
-import { Code } from "./code-block.tsx";
 import { type Message, resolve, type SocketDocument } from "./api-document.ts";
-import { type Entry, EntryList, type Group, Reference, SchemaPage, Title } from "./reference-layout.tsx";
+import { Code } from "./code-block.tsx";
 import { Markdown } from "./markdown.tsx";
+import { type Entry, EntryList, type Group, Reference, SchemaPage, Title } from "./reference-layout.tsx";
 import { SchemaView } from "./schema.tsx";
 
 const PAGE = "websocket";

@@ -1,0 +1,17 @@
+/** TODO */
+import { Fragment } from "preact";
+import type { Children } from "../../ui/use-data.ts";
+
+/** Names and values, beside each other. */
+export function Facts({ facts }: { facts: readonly (readonly [string, Children])[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+    </dl>
+  );
+}

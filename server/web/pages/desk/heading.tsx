@@ -1,0 +1,16 @@
+import type { Children } from "../../ui/use-data.ts";
+
+const HEADING = "desk-heading";
+
+/** A section's title: where the focus goes when what it was on is gone. */
+export function Heading({ children }: { children: Children }) {
+  return (
+    <h1 id={HEADING} tabIndex={-1}>
+      {children}
+    </h1>
+  );
+}
+
+export function focusHeading(): void {
+  requestAnimationFrame(() => document.getElementById(HEADING)?.focus());
+}

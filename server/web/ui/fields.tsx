@@ -1,0 +1,173 @@
+/** TODO */
+import { useId } from "preact/hooks";
+import type { Children } from "./use-data.ts";
+
+interface InputProps {
+  label: string;
+  /** Below the field, always there. */
+  hint?: Children;
+  /** What is wrong with what was typed. */
+  problem?: string | null;
+  /** Behind the text, such as a unit. */
+  unit?: string;
+  value: string;
+  onInput: (value: string) => void;
+  type?: "text" | "email" | "password" | "tel" | "url" | "search" | "date" | "datetime-local";
+  inputMode?: "text" | "decimal" | "numeric" | "email" | "tel";
+  autoComplete?: string;
+  placeholder?: string;
+  maxLength?: number;
+  min?: string;
+  required?: boolean;
+  disabled?: boolean;
+}
+
+/** What a field for a date has while only a part of it was typed; browsers say "", as of an empty one. */
+const HALF_TYPED = "half typed";
+
+/** A labelled text field. */
+export function Field({ label, hint, problem = null, unit, value, onInput, ...rest }: InputProps) {
+  const id = useId();
+  const tell = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
+    const text = currentTarget.validity.badInput ? HALF_TYPED : currentTarget.value;
+    if (text !== value) onInput(text);
+  };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <div class="input">
+        <input
+          id={id}
+          value={value === HALF_TYPED ? "" : value}
+          aria-invalid={problem !== null}
+          aria-describedby={`${id}-hint`}
+          onInput={tell}
+          onKeyUp={tell}
+          {...(rest as object)}
+        />
+        {unit !== undefined && <span class="unit">{unit}</span>}
+      </div>
+      <div id={`${id}-hint`} class={problem === null ? "hint" : "hint bad"}>
+        {problem ?? hint}
+      </div>
+    </div>
+  );
+}
+
+/** A labelled text of several lines. */
+export function TextArea({
+  label,
+  hint,
+  problem = null,
+  value,
+  onInput,
+  rows = 3,
+  placeholder,
+}: Pick<InputProps, "label" | "hint" | "problem" | "value" | "onInput" | "placeholder"> & { rows?: number }) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <textarea
+        id={id}
+        rows={rows}
+        value={value}
+        placeholder={placeholder}
+        aria-invalid={problem !== null}
+        aria-describedby={`${id}-hint`}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <div id={`${id}-hint`} class={problem === null ? "hint" : "hint bad"}>
+        {problem ?? hint}
+      </div>
+    </div>
+  );
+}
+
+/** A labelled choice of few. */
+export function Select<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+  isLabelHidden = false,
+}: {
+  label: string;
+  value: T;
+  options: readonly (readonly [value: T, text: string])[];
+  onChange: (value: T) => void;
+  isLabelHidden?: boolean;
+}) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id} class={isLabelHidden ? "hidden" : ""}>
+        {label}
+      </label>
+      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value as T)}>
+        {options.map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+export function Checkbox({
+  label,
+  checked,
+  onChange,
+  hint,
+  disabled = false,
+}: {
+  label: Children;
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+  hint?: string;
+  disabled?: boolean;
+}) {
+  return (
+    <label class="checkbox">
+      <input
+        type="checkbox"
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+      <span>
+        {label}
+        {hint !== undefined && <small>{hint}</small>}
+      </span>
+    </label>
+  );
+}
+
+/** One of few, as buttons beside each other; arrow keys move, as in any group of radio buttons. */
+export function Choice<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+  tones = {},
+}: {
+  label: string;
+  value: T;
+  options: readonly (readonly [value: T, text: string])[];
+  onChange: (value: T) => void;
+  tones?: Readonly<Record<string, "good" | "bad">>;
+}) {
+  const name = useId();
+  return (
+    <fieldset class="choice">
+      <legend class="hidden">{label}</legend>
+      {options.map(([each, text]) => (
+        <label key={each} class={each === value ? `chosen ${tones[each] ?? ""}` : ""}>
+          <input type="radio" name={name} class="hidden" checked={each === value} onChange={() => onChange(each)} />
+          {text}
+        </label>
+      ))}
+    </fieldset>
+  );
+}

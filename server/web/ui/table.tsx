@@ -1,0 +1,70 @@
+import { Empty } from "./notices.tsx";
+import type { Children } from "./use-data.ts";
+
+export interface Column<T> {
+  readonly title: string;
+  readonly isNumber?: boolean;
+  readonly show: (row: T) => Children;
+}
+
+/** A table; on a phone each row becomes a card, with the columns' titles beside what they have. */
+export function Table<T>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  empty,
+}: {
+  /** For who hears the page. */
+  caption: string;
+  columns: readonly Column<T>[];
+  rows: readonly T[];
+  keyOf: (row: T) => string | number;
+  empty: Children;
+}) {
+  if (rows.length === 0) return <Empty>{empty}</Empty>;
+  return (
+    <table class="cards">
+      <caption class="hidden">{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map(({ title, isNumber }) => (
+            <th key={title} scope="col" class={isNumber ? "right" : ""}>
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={keyOf(row)}>
+            {columns.map(({ title, isNumber, show }) => (
+              <td key={title} data-title={title} class={isNumber ? "right number" : ""}>
+                {show(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** What scrolls by itself, also by keyboard. */
+export function Scrolled({ label, children }: { label: string; children: Children }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls with the arrow keys
+    <section class="scrolled" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  );
+}
+
+export function More({ more }: { more: (() => void) | null }) {
+  if (more === null) return null;
+  return (
+    <button type="button" class="more" onClick={more}>
+      Show more
+    </button>
+  );
+}

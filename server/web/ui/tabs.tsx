@@ -1,0 +1,47 @@
+/** TODO */
+import { useEffect, useRef } from "preact/hooks";
+import { href, search } from "../router.ts";
+import type { Children } from "./use-data.ts";
+
+/**
+ * The section that ?show= names, the first one where it names none, and the links to all of them.
+ * @param path of the page @param label of the links, for who hears the page
+ */
+export function useSections<T extends string>(
+  path: string,
+  label: string,
+  sections: readonly (readonly [name: T, text: string])[],
+): { section: T; tabs: Children } {
+  const [first] = sections[0]!;
+  const addressOf = (name: T): string => href(name === first ? path : `${path}?show=${name}`);
+  const asked = search.value.get("show");
+  const section = sections.find(([name]) => name === asked)?.[0] ?? first;
+  const links = sections.map(([name, text]) => [addressOf(name), text] as const);
+  return { section, tabs: <Tabs label={label} tabs={links} current={addressOf(section)} /> };
+}
+
+/** Sections of a page by links, the present one marked. */
+export function Tabs({
+  label,
+  tabs,
+  current,
+}: {
+  label: string;
+  tabs: readonly (readonly [string, string])[];
+  current: string;
+}) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone they don't all fit.
+    nav.current!.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
+  return (
+    <nav class="tabs" aria-label={label} ref={nav}>
+      {tabs.map(([address, text]) => (
+        <a key={address} href={address} aria-current={address === current ? "page" : undefined}>
+          {text}
+        </a>
+      ))}
+    </nav>
+  );
+}
