@@ -4,10 +4,10 @@
  */
 import { batch, computed, effect, signal } from "@preact/signals";
 import { ApiError } from "./api.ts";
-import { reason } from "./error-messages.ts";
+import { reasonText } from "./error-messages.ts";
 import { shares } from "./format.ts";
 import { request, sessionState } from "./session.ts";
-import { onOwn, onOwnGap } from "./stream.ts";
+import { onPrivateEvent, onPrivateGap } from "./stream.ts";
 import type { Balance, Order, Page, Position } from "./types.ts";
 import { toast } from "./ui/toast.tsx";
 
@@ -33,23 +33,23 @@ const emptyAccount = (): Account => ({ balance: null, positions: new Map(), orde
 /** Null until it is read. */
 let account: Account | null = null;
 /** What was told since the reading began that is under way: it is newer than what is read, or the newest is still told. */
-let heard: Account | null = null;
-let isShownSoon = false;
-let shownAt = 0;
-const PAUSE_MS = 250;
+let updatesDuringLoad: Account | null = null;
+let isPublishPending = false;
+let publishedAt = 0;
+const PUBLISH_INTERVAL_MS = 250;
 const RETRY_MS = 5_000;
 
 /** Ids of orders that the page placed begin so. */
-export const PAGE_ORDER = "page-";
-const FINAL = new Set(["filled", "canceled", "expired", "rejected"]);
+export const PAGE_ORDER_PREFIX = "page-";
+const FINAL_STATUSES = new Set(["filled", "canceled", "expired", "rejected"]);
 
-export function onOrder(listener: (order: Order) => void): () => void {
+export function onOrderUpdate(listener: (order: Order) => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
 /** All items of a list. */
-export async function readAll<T>(path: string, most = 1_000): Promise<T[]> {
+export async function fetchAll<T>(path: string, most = 1_000): Promise<T[]> {
   const items: T[] = [];
   for (let cursor: string | null = ""; cursor !== null && items.length < most; ) {
     const page: Page<T> = await request("GET", path, { query: { limit: 200, cursor } });
@@ -65,22 +65,22 @@ export function addOrder(order: Order): void {
 }
 
 function change(apply: (known: Account) => unknown): void {
-  if (heard !== null) apply(heard);
+  if (updatesDuringLoad !== null) apply(updatesDuringLoad);
   if (account === null) return;
   apply(account);
-  showSoon();
+  publishSoon();
 }
 
-function showSoon(): void {
-  if (isShownSoon) return;
-  isShownSoon = true;
-  setTimeout(show, shownAt + PAUSE_MS - performance.now());
+function publishSoon(): void {
+  if (isPublishPending) return;
+  isPublishPending = true;
+  setTimeout(publish, publishedAt + PUBLISH_INTERVAL_MS - performance.now());
 }
 
-function show(): void {
-  isShownSoon = false;
-  shownAt = performance.now();
-  for (const [id, { status }] of account?.orders ?? []) if (FINAL.has(status)) account!.orders.delete(id);
+function publish(): void {
+  isPublishPending = false;
+  publishedAt = performance.now();
+  for (const [id, { status }] of account?.orders ?? []) if (FINAL_STATUSES.has(status)) account!.orders.delete(id);
   batch(() => {
     balance.value = account?.balance ?? null;
     positions.value = account === null ? null : new Map(account.positions);
@@ -88,74 +88,75 @@ function show(): void {
   });
 }
 
-async function read(): Promise<void> {
+async function load(): Promise<void> {
   const told = emptyAccount();
-  heard = told;
+  updatesDuringLoad = told;
   try {
     const [foundBalance, foundPositions, foundOrders] = await Promise.all([
       request<Balance>("GET", "/wallet/balance"),
-      readAll<Position>("/me/positions"),
-      readAll<Order>("/orders"),
+      fetchAll<Position>("/me/positions"),
+      fetchAll<Order>("/orders"),
     ]);
-    if (heard !== told) return;
+    if (updatesDuringLoad !== told) return;
     account = {
       balance: told.balance ?? foundBalance,
       positions: new Map([...foundPositions.map((each) => [each.outcome_id, each] as const), ...told.positions]),
       orders: new Map([...foundOrders.map((each) => [each.id, each] as const), ...told.orders]),
     };
-    show();
+    publish();
   } catch (error) {
-    if (heard !== told) return;
+    if (updatesDuringLoad !== told) return;
     const seconds = error instanceof ApiError ? error.retryAfter : null;
-    setTimeout(readSoon, seconds === null ? RETRY_MS : 1_000 * seconds);
+    setTimeout(loadIfSignedIn, seconds === null ? RETRY_MS : 1_000 * seconds);
   } finally {
-    if (heard === told) heard = null;
+    if (updatesDuringLoad === told) updatesDuringLoad = null;
   }
 }
 
-function readSoon(): void {
-  if (sessionState.peek() === "in") void read();
+function loadIfSignedIn(): void {
+  if (sessionState.peek() === "in") void load();
 }
 
 /** Of other amounts than a person would want to hear of one by one. */
-const MAX_TOLD_AGE_MS = 30_000;
+const MAX_NOTIFICATION_AGE_MS = 30_000;
 
 /** Of what the person ordered here: a bot's orders are its own business. */
-function tell(order: Order): void {
-  if (!order.client_order_id?.startsWith(PAGE_ORDER) || Date.now() - order.updated_at > MAX_TOLD_AGE_MS) return;
+function notifyOrder(order: Order): void {
+  if (!order.client_order_id?.startsWith(PAGE_ORDER_PREFIX) || Date.now() - order.updated_at > MAX_NOTIFICATION_AGE_MS)
+    return;
   const side = order.side === 1 ? "Buy" : "Sell";
   const filled = order.trades.reduce((sum, { quantity }) => sum + quantity, 0);
   if (filled > 0) toast(`${side} order ${order.id}: ${shares(filled)} of ${shares(order.quantity)} shares filled.`);
   if (order.status === "rejected" || (order.status === "canceled" && order.reason !== "user")) {
-    toast(`${side} order ${order.id} ${order.status}: ${reason(order.reason)}.`);
+    toast(`${side} order ${order.id} ${order.status}: ${reasonText(order.reason)}.`);
   }
 }
 
 /** Called once. */
 export function startAccountState(): void {
-  onOwn("order.updated", ({ data }) => {
+  onPrivateEvent("order.updated", ({ data }) => {
     const order = data as Order;
-    tell(order);
+    notifyOrder(order);
     addOrder(order);
     for (const listener of listeners) listener(order);
   });
-  onOwn("balance.updated", ({ data }) => {
+  onPrivateEvent("balance.updated", ({ data }) => {
     const { available, held, total } = data as Balance;
     change((known) => {
       known.balance = { available, held, total };
     });
   });
-  onOwn("position.updated", ({ data }) => {
+  onPrivateEvent("position.updated", ({ data }) => {
     const position = data as Position;
     change((known) => known.positions.set(position.outcome_id, position));
   });
-  onOwnGap(readSoon);
+  onPrivateGap(loadIfSignedIn);
   effect(() => {
-    if (sessionState.value === "in") readSoon();
+    if (sessionState.value === "in") loadIfSignedIn();
     else if (sessionState.value === "out") {
       account = null;
-      heard = null;
-      show();
+      updatesDuringLoad = null;
+      publish();
     }
   });
 }

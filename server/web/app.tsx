@@ -2,14 +2,14 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { balance } from "./account-state.ts";
-import { explain } from "./error-messages.ts";
+import { errorMessage } from "./error-messages.ts";
 import { money } from "./format.ts";
 import { Feed } from "./pages/feed.tsx";
-import { leadingBack } from "./pages/return-path.ts";
+import { withReturnPath } from "./pages/return-path.ts";
 import type { PagePath } from "./paths.ts";
 import { here, href, location, navigate } from "./router.ts";
-import { isOperator, sessionState, sessionTrouble, signOut, user } from "./session.ts";
-import { liveState } from "./stream.ts";
+import { isOperator, sessionNotice, sessionState, signOut, user } from "./session.ts";
+import { streamState } from "./stream.ts";
 import { Empty, ErrorNotice, Loading } from "./ui/notices.tsx";
 import { Toasts, toast } from "./ui/toast.tsx";
 import { useAction } from "./ui/use-data.ts";
@@ -44,7 +44,7 @@ const PAGES: Readonly<Record<Exclude<PagePath, "/">, Loader>> = {
   "/docs/:document": () => import("./pages/docs.tsx"),
 };
 /** Pages that show what is the caller's own: who isn't signed in is asked to. */
-const OWN_PAGES: ReadonlySet<PagePath> = new Set([
+const SIGNED_IN_PAGES: ReadonlySet<PagePath> = new Set([
   ...(["/portfolio", "/wallet", "/propose", "/consent", "/desk", "/desk/:section", "/welcome"] as const),
   ...(["/account", "/account/tokens", "/account/apps", "/account/sessions", "/account/security"] as const),
 ]);
@@ -56,7 +56,7 @@ export function App() {
         Skip to content
       </a>
       <Header />
-      <StreamSign />
+      <StaleBanner />
       <main id="main" tabIndex={-1}>
         <CurrentPage />
       </main>
@@ -77,23 +77,23 @@ function CurrentPage() {
     // A page sets its own title once it knows what it shows.
     document.title = "Prediction Exchange";
   }, [found?.path]);
-  if (found === null) return <NotFound />;
+  if (found === null) return <PageNotFound />;
   if (found.path === "/") return <Feed />;
-  if (OWN_PAGES.has(found.path) && sessionState.value !== "in") return <SignInFirst />;
+  if (SIGNED_IN_PAGES.has(found.path) && sessionState.value !== "in") return <SignInPrompt />;
   return <Lazy key={found.path} load={PAGES[found.path]} param={found.param} />;
 }
 
-function SignInFirst() {
-  if (sessionState.value === "unknown") return <Loading what={sessionTrouble.value ?? "Signing you in"} />;
+function SignInPrompt() {
+  if (sessionState.value === "unknown") return <Loading what={sessionNotice.value ?? "Signing you in"} />;
   return (
     <section class="narrow">
       <h1>Sign in first</h1>
       <p>This page shows what is yours alone.</p>
       <p class="row">
-        <a class="button primary" href={href(leadingBack("/sign-in"))}>
+        <a class="button primary" href={href(withReturnPath("/sign-in"))}>
           Sign in
         </a>
-        <a class="button" href={href(leadingBack("/sign-up"))}>
+        <a class="button" href={href(withReturnPath("/sign-up"))}>
           Create an account
         </a>
       </p>
@@ -115,7 +115,7 @@ function Lazy({ load, param }: { load: Loader; param: string }) {
   return Component === null ? <Loading /> : <Component param={param} />;
 }
 
-function NotFound() {
+function PageNotFound() {
   return (
     <section class="narrow">
       <h1>Nothing here</h1>
@@ -157,13 +157,13 @@ function Header() {
 }
 
 function SignedOut() {
-  if (sessionState.value === "unknown") return <span class="faint">{sessionTrouble.value ?? "…"}</span>;
+  if (sessionState.value === "unknown") return <span class="faint">{sessionNotice.value ?? "…"}</span>;
   return (
     <>
-      <a class="button" href={href(leadingBack("/sign-in"))}>
+      <a class="button" href={href(withReturnPath("/sign-in"))}>
         Sign in
       </a>
-      <a class="button primary" href={href(leadingBack("/sign-up"))}>
+      <a class="button primary" href={href(withReturnPath("/sign-up"))}>
         Sign up
       </a>
     </>
@@ -176,7 +176,7 @@ function SignedIn() {
       await signOut();
       navigate("/");
     } catch (error) {
-      toast(`You are still signed in. ${explain(error)}`, true);
+      toast(`You are still signed in. ${errorMessage(error)}`, true);
     }
   });
   return (
@@ -225,8 +225,8 @@ function ThemeButton() {
 }
 
 /** Nobody should trade on prices that stand still without knowing. */
-function StreamSign() {
-  if (liveState.value !== "stale") return null;
+function StaleBanner() {
+  if (streamState.value !== "stale") return null;
   return (
     <div class="old" role="alert">
       Not live: the connection to the exchange is lost. Prices, books and orders may be old; reconnecting…
@@ -235,7 +235,7 @@ function StreamSign() {
 }
 
 function Footer() {
-  const state = liveState.value;
+  const state = streamState.value;
   return (
     <footer>
       <span class={`stream ${state}`}>

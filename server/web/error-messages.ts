@@ -1,11 +1,11 @@
 /** What went wrong, in words for a person: what happened, and what to do. */
 import { ApiError } from "./api.ts";
-import { words } from "./format.ts";
+import { humanize } from "./format.ts";
 
-export function explain(error: unknown): string {
+export function errorMessage(error: unknown): string {
   if (!(error instanceof ApiError)) return "Something went wrong on this page. Reload it and try again.";
   const { status, code, message, retryAfter, traceId } = error;
-  const soon = retryAfter === null ? "in a moment" : wait(retryAfter);
+  const soon = retryAfter === null ? "in a moment" : retryText(retryAfter);
   if (status === 0)
     return "The exchange can't be reached. Check your connection, and before you send something again, whether it was done.";
   if (code === 42901) {
@@ -21,7 +21,7 @@ export function explain(error: unknown): string {
   if (code === 50300) return `The exchange is busy or starting. Nothing was done; try again ${soon}.`;
   if (status >= 500)
     return `The exchange made a mistake.${traceId === null ? "" : ` Quote ${traceId} when you report it.`}`;
-  if (code === 40900) return conflict(message);
+  if (code === 40900) return conflictMessage(message);
   if (code === 40300 && /KYC tier 2/.test(message))
     return "Your identity must be verified first, on your account page.";
   if (code === 40300 && /KYC tier/.test(message)) {
@@ -30,33 +30,34 @@ export function explain(error: unknown): string {
   if (code === 40300 && /suspended/.test(message))
     return "This account is suspended. Ask the operator of the exchange.";
   // The rest says itself which field and which bound.
-  return sentence(message);
+  return toSentence(message);
 }
 
 const CHANGED = /^the (withdrawal|market|application|account) is /;
 
 /** Somebody was faster, or something of the same name is there. */
-function conflict(message: string): string {
+function conflictMessage(message: string): string {
   if (CHANGED.test(message)) return `This isn't any more as it was shown: ${message}.`;
   if (message === "reference: another one has it") return "This reference belongs to another payment.";
   if (message === "slug: taken") return "This slug is taken: choose another one.";
   const [, operator] = /^(.+) asked for something else/.exec(message) ?? [];
-  if (operator === undefined) return sentence(message);
+  if (operator === undefined) return toSentence(message);
   return `Another operator (${operator}) has asked for something else. Ask for exactly the same, or have that taken back first.`;
 }
 
 /** Seconds until it may be tried again. */
-const wait = (seconds: number): string => (seconds < 120 ? `in ${seconds} s` : `in ${Math.ceil(seconds / 60)} minutes`);
+const retryText = (seconds: number): string =>
+  seconds < 120 ? `in ${seconds} s` : `in ${Math.ceil(seconds / 60)} minutes`;
 
 /** What the exchange says of one field of a form; null where the error is about something else. */
-export function explainField(error: unknown, field: string): string | null {
+export function fieldErrorMessage(error: unknown, field: string): string | null {
   if (!(error instanceof ApiError) || !error.message.startsWith(`${field}:`)) return null;
-  return sentence(error.message.slice(field.length + 1).trim());
+  return toSentence(error.message.slice(field.length + 1).trim());
 }
 
 /** "quantity: must be >= 1" as a sentence. */
-function sentence(message: string): string {
-  const text = message.replace(/^([a-z_.]+):/, (_, field: string) => `${words(field)}:`);
+function toSentence(message: string): string {
+  const text = message.replace(/^([a-z_.]+):/, (_, field: string) => `${humanize(field)}:`);
   const whole = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
@@ -77,4 +78,4 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Why an order ended. */
-export const reason = (name: string | null): string => (name === null ? "" : (REASONS[name] ?? words(name)));
+export const reasonText = (name: string | null): string => (name === null ? "" : (REASONS[name] ?? humanize(name)));

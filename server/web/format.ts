@@ -18,12 +18,12 @@ export const signedMoney = (micro: number): string => (micro > 0 ? `+${money(mic
 const GROUPED = /^\d{1,3}(?:[, ]\d{3})+(?=\.|$)/;
 
 /** "1,234.5" and "1 234.5" as "1234.5". A comma elsewhere, as in "1,5", stays: who typed it meant something else. */
-export const ungrouped = (text: string): string =>
+export const withoutGrouping = (text: string): string =>
   text.trim().replace(GROUPED, (whole) => whole.replaceAll(/[, ]/g, ""));
 
 /** Text that a person typed, in micro-USDC; null where it is no amount. */
-export function readMoney(text: string): number | null {
-  const match = /^(\d{1,10})(?:\.(\d{0,6}))?$/.exec(ungrouped(text));
+export function parseMoney(text: string): number | null {
+  const match = /^(\d{1,10})(?:\.(\d{0,6}))?$/.exec(withoutGrouping(text));
   if (match === null) return null;
   const micro = Number(match[1]) * SHARE_MICRO + Number((match[2] ?? "").padEnd(MICRO_DIGITS, "0"));
   return Number.isSafeInteger(micro) ? micro : null;
@@ -39,7 +39,7 @@ export const fullPercent = (bps: number): string => `${(bps / 100).toFixed(2)} %
 export const cents = (bps: number | null): string => (bps === null ? "–" : `${bps / 100}¢`);
 
 /** Text that a person typed as a price in percent, in BPS; null where it is none of 0.01 to 99.99. */
-export function readPrice(text: string): number | null {
+export function parsePrice(text: string): number | null {
   const match = /^(\d{1,2})(?:\.(\d{0,2}))?$/.exec(text.trim());
   if (match === null) return null;
   const bps = Number(match[1]) * 100 + Number((match[2] ?? "").padEnd(2, "0"));
@@ -63,17 +63,17 @@ export const clock = (at: number): string => CLOCK.format(at);
 const MINUTE_MS = 60_000;
 
 /** What a field for date and time shows of a time, in the person's own zone: "2026-11-22T08:30"; "" of none. */
-export function localTime(at: number | null): string {
+export function toLocalTime(at: number | null): string {
   if (at === null) return "";
   const shifted = new Date(at - new Date(at).getTimezoneOffset() * MINUTE_MS);
   return shifted.toISOString().slice(0, "2026-11-22T08:30".length);
 }
 
 /** What such a field has, in ms; null where that is no time. */
-export function readLocalTime(text: string): number | null {
+export function parseLocalTime(text: string): number | null {
   const at = text === "" ? Number.NaN : new Date(text).getTime();
   return Number.isNaN(at) ? null : at;
 }
 
 /** "gtc" in words, "post_only_would_cross" too. */
-export const words = (name: string): string => name.replaceAll("_", " ");
+export const humanize = (name: string): string => name.replaceAll("_", " ");

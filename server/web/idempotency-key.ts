@@ -13,7 +13,7 @@ function newKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-export class RetryKey {
+export class IdempotencyKey {
   private request = "";
   private key = "";
 
@@ -37,8 +37,8 @@ export class RetryKey {
 }
 
 /** One of a form. */
-export function useRetryKey(): RetryKey {
-  const found = useRef<RetryKey | null>(null);
-  found.current ??= new RetryKey();
+export function useIdempotencyKey(): IdempotencyKey {
+  const found = useRef<IdempotencyKey | null>(null);
+  found.current ??= new IdempotencyKey();
   return found.current;
 }

@@ -5,10 +5,10 @@ import { startAccountState } from "./account-state.ts";
 import { App } from "./app.tsx";
 import { startRouter } from "./router.ts";
 import { startSession } from "./session.ts";
-import { startLive } from "./stream.ts";
+import { startStream } from "./stream.ts";
 
 startRouter();
 render(<App />, document.getElementById("page")!);
 startAccountState();
-startLive();
+startStream();
 void startSession();

@@ -9,12 +9,12 @@ const known = signal<ReadonlyMap<number, Market>>(new Map());
 const wanted = new Set<number>();
 /** There is none of this id, or it isn't shown to anybody. */
 const missing = new Set<number>();
-const READERS = 4;
+const CONCURRENT_REQUESTS = 4;
 /** From so many on, a page of all markets probably has most of them at once. */
-const MANY = 12;
+const LIST_THRESHOLD = 12;
 const MAX_LIST = 200;
-const PAUSE_MS = 5_000;
-let reading = false;
+const RETRY_MS = 5_000;
+let isFetching = false;
 
 /** @param ids in any order, repeated or not; what isn't known yet comes later */
 export function useMarkets(ids: Iterable<number>): ReadonlyMap<number, Market> {
@@ -22,13 +22,13 @@ export function useMarkets(ids: Iterable<number>): ReadonlyMap<number, Market> {
   const key = lacking.join();
   useEffect(() => {
     for (const id of lacking) wanted.add(id);
-    void readWanted();
+    void fetchWanted();
   }, [key]);
   return known.value;
 }
 
 /** Also what was read elsewhere. */
-export function learnMarkets(markets: readonly Market[]): void {
+export function cacheMarkets(markets: readonly Market[]): void {
   if (markets.length === 0) return;
   known.value = new Map([...known.peek(), ...markets.map((market) => [market.id, market] as const)]);
   for (const { id } of markets) wanted.delete(id);
@@ -40,28 +40,28 @@ export function outcomeName(market: Market | undefined, outcomeId: number): stri
 
 export const marketName = (market: Market | undefined, id: number): string => market?.question ?? `Market ${id}`;
 
-async function readWanted(): Promise<void> {
-  if (reading || wanted.size === 0) return;
-  reading = true;
+async function fetchWanted(): Promise<void> {
+  if (isFetching || wanted.size === 0) return;
+  isFetching = true;
   try {
-    if (wanted.size >= MANY) {
+    if (wanted.size >= LIST_THRESHOLD) {
       const query = { limit: MAX_LIST, sort: "volume" };
-      learnMarkets((await request<Page<Market>>("GET", "/markets", { query })).items);
+      cacheMarkets((await request<Page<Market>>("GET", "/markets", { query })).items);
     }
     while (wanted.size > 0) {
-      const found = await Promise.all([...wanted].slice(0, READERS).map(readOne));
-      learnMarkets(found.filter((market) => market !== null));
+      const found = await Promise.all([...wanted].slice(0, CONCURRENT_REQUESTS).map(fetchMarket));
+      cacheMarkets(found.filter((market) => market !== null));
     }
   } catch (error) {
     const seconds = error instanceof ApiError ? error.retryAfter : null;
-    setTimeout(() => void readWanted(), seconds === null ? PAUSE_MS : seconds * 1_000);
+    setTimeout(() => void fetchWanted(), seconds === null ? RETRY_MS : seconds * 1_000);
   } finally {
-    reading = false;
+    isFetching = false;
   }
 }
 
 /** Null where there is none. */
-async function readOne(id: number): Promise<Market | null> {
+async function fetchMarket(id: number): Promise<Market | null> {
   try {
     return await request<Market>("GET", `/markets/${id}`);
   } catch (error) {

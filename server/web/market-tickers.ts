@@ -3,24 +3,24 @@ import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { subscribe } from "./stream.ts";
 import type { Market, Outcome, Ticker } from "./types.ts";
-import { useSoon } from "./ui/throttle.ts";
+import { useThrottled } from "./ui/throttle.ts";
 
 /** Outcomes whose tickers are heard at one time: a connection has 1,000 subscriptions, and books need some of them. */
 const MAX_TICKERS = 600;
-let heard = 0;
+let subscribedTickers = 0;
 
 /** Hears the tickers of markets until the answer is called, of as many as there is room for. */
-export function hearTickers(markets: readonly Market[], onTicker: (ticker: Ticker) => void): () => void {
+export function subscribeTickers(markets: readonly Market[], onTicker: (ticker: Ticker) => void): () => void {
   const ends: (() => void)[] = [];
   let taken = 0;
   for (const { id, outcomes } of markets) {
-    if (heard + outcomes.length > MAX_TICKERS) continue;
-    heard += outcomes.length;
+    if (subscribedTickers + outcomes.length > MAX_TICKERS) continue;
+    subscribedTickers += outcomes.length;
     taken += outcomes.length;
     ends.push(subscribe("ticker", id, null, ({ data }) => onTicker(data)));
   }
   return () => {
-    heard -= taken;
+    subscribedTickers -= taken;
     for (const end of ends) end();
   };
 }
@@ -29,10 +29,10 @@ export function hearTickers(markets: readonly Market[], onTicker: (ticker: Ticke
 export function useLiveMarket(market: Market, isShown = true): Market {
   const [tickers, setTickers] = useState<ReadonlyMap<number, Ticker>>(new Map());
   const latest = useRef(new Map<number, Ticker>());
-  const show = useSoon(() => setTickers(new Map(latest.current)));
+  const show = useThrottled(() => setTickers(new Map(latest.current)));
   useEffect(() => {
     if (!isShown) return;
-    return hearTickers([market], (ticker) => {
+    return subscribeTickers([market], (ticker) => {
       latest.current.set(ticker.outcome_id, ticker);
       show();
     });
@@ -66,7 +66,7 @@ export function chance({ implied_bid: bid, implied_ask: ask, last_price }: Outco
 const MARGIN = "200px";
 
 /** Whether an element is in sight, or nearly. */
-export function useInSight<T extends Element>(): { ref: RefObject<T | null>; isInSight: boolean } {
+export function useInView<T extends Element>(): { ref: RefObject<T | null>; isInSight: boolean } {
   const ref = useRef<T>(null);
   const [isInSight, setInSight] = useState(false);
   useEffect(() => {

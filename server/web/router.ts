@@ -9,30 +9,32 @@ const currentUrl = (): URL => new URL(window.location.href);
 const url = signal(currentUrl());
 
 /** The page that is shown; null where there is none at this path. */
-export const location = computed<FoundPath | null>(() => findPage(below(url.value.pathname)));
+export const location = computed<FoundPath | null>(() => findPage(belowBase(url.value.pathname)));
 export const search = computed(() => url.value.searchParams);
 
-function below(pathname: string): string {
+function belowBase(pathname: string): string {
   return pathname.startsWith(base) ? `/${pathname.slice(base.length)}` : pathname;
 }
 
 /** The path below the base, with its query: what `navigate` takes. */
 export function here(): string {
   const { pathname, search: query } = url.value;
-  return below(pathname) + query;
+  return belowBase(pathname) + query;
 }
 
 /** The address of a path of the page. @param path begins with a slash */
 export const href = (path: string): string => base + path.slice(1);
 
-const OWN_PATH = /^\/(?![/\\])/;
+const SITE_PATH = /^\/(?![/\\])/;
 
 /** The path that a parameter names; "/" where the page has none such, or it names another site. */
-export function ownPath(text: string | null): string {
-  if (text === null || !OWN_PATH.test(text)) return "/";
+export function sitePath(text: string | null): string {
+  if (text === null || !SITE_PATH.test(text)) return "/";
   const { origin, pathname, search: query, hash: fragment } = new URL(href(text), window.location.href);
-  const path = below(pathname) + query + fragment;
-  return origin === window.location.origin && OWN_PATH.test(path) && findPage(below(pathname)) !== null ? path : "/";
+  const path = belowBase(pathname) + query + fragment;
+  return origin === window.location.origin && SITE_PATH.test(path) && findPage(belowBase(pathname)) !== null
+    ? path
+    : "/";
 }
 
 /** @param path below the base @param replace the present entry of the history */
@@ -56,7 +58,7 @@ export function setSearch(changes: Readonly<Record<string, string | null>>): voi
     else params.set(name, value);
   }
   const query = params.toString();
-  navigate(below(url.peek().pathname) + (query === "" ? "" : `?${query}`), true);
+  navigate(belowBase(url.peek().pathname) + (query === "" ? "" : `?${query}`), true);
 }
 
 /** Takes over clicks on links within the page. */
@@ -70,7 +72,7 @@ export function startRouter(): void {
     const link = (event.target as Element).closest("a");
     if (link === null || link.target !== "" || link.hasAttribute("download") || link.origin !== window.location.origin)
       return;
-    const path = below(link.pathname);
+    const path = belowBase(link.pathname);
     if (findPage(path) === null || !link.pathname.startsWith(base)) return;
     if (link.hash !== "" && link.pathname === window.location.pathname && link.search === window.location.search)
       return;

@@ -1,12 +1,12 @@
 /** What the scopes of tokens allow, for who gives them away. */
-interface ScopeWords {
+interface ScopeText {
   readonly scope: string;
   readonly title: string;
   /** What whoever has it may do, and what not. */
   readonly means: string;
 }
 
-export const SCOPES: readonly ScopeWords[] = [
+export const SCOPES: readonly ScopeText[] = [
   {
     scope: "portfolio:read",
     title: "See your portfolio",
@@ -22,4 +22,4 @@ export const SCOPES: readonly ScopeWords[] = [
 ];
 
 /** Null of one that the exchange doesn't know. */
-export const scopeWords = (scope: string): ScopeWords | null => SCOPES.find((each) => each.scope === scope) ?? null;
+export const scopeText = (scope: string): ScopeText | null => SCOPES.find((each) => each.scope === scope) ?? null;

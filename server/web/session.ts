@@ -13,20 +13,20 @@ export const sessionState = signal<"unknown" | "in" | "out">("unknown");
 export const user = signal<User | null>(null);
 export const isOperator = computed(() => user.value?.role === "operator");
 /** Why a session that should be there isn't back yet, null otherwise. */
-export const sessionTrouble = signal<string | null>(null);
+export const sessionNotice = signal<string | null>(null);
 
 let token: string | null = null;
 /** ms since the epoch. */
 let expiresAt = 0;
 /** Renewed so long before it expires, ms. */
-let aheadMs = 0;
+let renewBeforeMs = 0;
 let renewing: Promise<boolean> | null = null;
-let starting: Promise<void> | null = null;
+let restoring: Promise<void> | null = null;
 /** Whoever is signed in ends it here: being told of that by the exchange is no news. */
-let isLeaving = false;
-let renewsItself: ReturnType<typeof setTimeout> | undefined;
+let isSigningOut = false;
+let renewalTimer: ReturnType<typeof setTimeout> | undefined;
 /** How long after a renewal that fails the next one comes. */
-let againMs = 0;
+let renewalRetryMs = 0;
 /** Rises where a session ends here: what was asked for before it is nobody's any more. */
 let generation = 0;
 const listeners = new Set<(token: string | null) => void>();
@@ -34,19 +34,19 @@ const listeners = new Set<(token: string | null) => void>();
 /** What tabs tell each other: whose session began, or that it ended. */
 type TabMessage = { readonly signedIn: number } | "out";
 const tabs = new BroadcastChannel("session");
-const tell = (message: TabMessage): void => tabs.postMessage(message);
+const broadcast = (message: TabMessage): void => tabs.postMessage(message);
 
 /** Says that there is a cookie to ask for: the page can't see it. */
 const HINT = "signed-in";
-const MAX_AHEAD_MS = 30_000;
+const MAX_RENEW_BEFORE_MS = 30_000;
 /** When a page that nobody touches renews its token, so that its stream goes on. */
 const IDLE_RENEWAL = { at: 0.75, spread: 0.1 } as const;
 /** After one that failed: soon, while the token just spent is still taken for the new one that didn't arrive. */
-const RENEWED_AGAIN = { firstMs: 2_000, mostMs: 60_000 } as const;
+const RENEWAL_RETRY = { firstMs: 2_000, mostMs: 60_000 } as const;
 /** Of requests that bring a cookie: a line that died must not keep all tabs waiting. */
 const TIMEOUT_MS = { renewal: 5_000, signIn: 20_000 } as const;
 const LOCK = "renew-session";
-const OTHER_USER = "Another account has signed in in this browser, and so here too.";
+const OTHER_USER_TEXT = "Another account has signed in in this browser, and so here too.";
 
 interface Tokens {
   readonly access_token: string;
@@ -60,7 +60,7 @@ export function onToken(listener: (token: string | null) => void): void {
 
 /** The token that is good for a while yet, null where nobody is signed in. @throws ApiError */
 export async function accessToken(): Promise<string | null> {
-  if (token === null || Date.now() < expiresAt - aheadMs) return token;
+  if (token === null || Date.now() < expiresAt - renewBeforeMs) return token;
   try {
     await renew();
   } catch (error) {
@@ -75,53 +75,53 @@ interface Claims {
   readonly exp: number;
 }
 
-function take(text: string): void {
+function storeToken(text: string): void {
   const [, payload = ""] = text.split(".");
   const { sub, iat, exp } = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as Claims;
   // Somebody else signed in in another tab: nothing that is shown here is theirs.
-  if (user.peek() !== null && user.peek()!.id !== Number(sub)) forget(OTHER_USER);
+  if (user.peek() !== null && user.peek()!.id !== Number(sub)) clearSession(OTHER_USER_TEXT);
   token = text;
   // By this machine's clock, whatever that shows.
   const lifeMs = (exp - iat) * 1_000;
   expiresAt = Date.now() + lifeMs;
-  aheadMs = Math.min(MAX_AHEAD_MS, lifeMs / 5);
+  renewBeforeMs = Math.min(MAX_RENEW_BEFORE_MS, lifeMs / 5);
   const { at, spread } = IDLE_RENEWAL;
-  againMs = RENEWED_AGAIN.firstMs;
-  renewIn(lifeMs * (at + spread * Math.random()));
+  renewalRetryMs = RENEWAL_RETRY.firstMs;
+  scheduleRenewal(lifeMs * (at + spread * Math.random()));
   localStorage.setItem(HINT, "1");
   for (const listener of listeners) listener(token);
 }
 
-function renewIn(waitMs: number): void {
-  clearTimeout(renewsItself);
-  renewsItself = setTimeout(() => void renew().catch(() => {}), waitMs);
+function scheduleRenewal(waitMs: number): void {
+  clearTimeout(renewalTimer);
+  renewalTimer = setTimeout(() => void renew().catch(() => {}), waitMs);
 }
 
-function renewAgain(error: unknown): void {
+function scheduleRenewalRetry(error: unknown): void {
   const { retryAfter = null } = error instanceof ApiError ? error : {};
-  renewIn(retryAfter === null ? againMs : retryAfter * 1_000);
-  againMs = Math.min(2 * againMs, RENEWED_AGAIN.mostMs);
+  scheduleRenewal(retryAfter === null ? renewalRetryMs : retryAfter * 1_000);
+  renewalRetryMs = Math.min(2 * renewalRetryMs, RENEWAL_RETRY.mostMs);
 }
 
 /** @param why told to whoever was signed in and didn't end it here */
-function forget(why: string | null = null): void {
+function clearSession(why: string | null = null): void {
   if (why !== null) toast(why, true);
   generation++;
-  clearTimeout(renewsItself);
+  clearTimeout(renewalTimer);
   token = null;
   expiresAt = 0;
   user.value = null;
   sessionState.value = "out";
-  sessionTrouble.value = null;
+  sessionNotice.value = null;
   localStorage.removeItem(HINT);
   for (const listener of listeners) listener(null);
 }
 
 /** True where there is a good token afterwards, and its user is known. @throws ApiError where nobody could say */
 export function renew(): Promise<boolean> {
-  renewing ??= renewAlone()
+  renewing ??= renewUnderLock()
     .catch((error) => {
-      if (token !== null) renewAgain(error);
+      if (token !== null) scheduleRenewalRetry(error);
       throw error;
     })
     .finally(() => {
@@ -131,63 +131,63 @@ export function renew(): Promise<boolean> {
 }
 
 /** One tab at a time: the cookie of an answer that is under way would come after the new one. */
-function alone<T>(run: () => Promise<T>): Promise<T> {
+function withRenewalLock<T>(run: () => Promise<T>): Promise<T> {
   // Where the page isn't served over HTTPS or from the machine itself browsers have no locks.
   return navigator.locks === undefined ? run() : navigator.locks.request(LOCK, run);
 }
 
-async function renewAlone(): Promise<boolean> {
-  await alone(async () => {
+async function renewUnderLock(): Promise<boolean> {
+  await withRenewalLock(async () => {
     const asked = generation;
     try {
       // It may go on when the page is left: the cookie that it brings is the only one that counts then.
       const options = { body: {}, keepalive: true, signal: AbortSignal.timeout(TIMEOUT_MS.renewal) };
       const { access_token } = await call<Tokens>("POST", "/auth/refresh", options);
       // Unless they signed out meanwhile.
-      if (generation === asked) take(access_token);
+      if (generation === asked) storeToken(access_token);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
-      if (generation === asked) forget(whyEnded(error));
+      if (!isRejection(error)) throw error;
+      if (generation === asked) clearSession(sessionEndText(error));
     }
   });
   if (token !== null && user.peek() === null) {
     const asked = generation;
     const found = await call<User>("GET", "/me", { token });
-    if (generation === asked) enter(found);
+    if (generation === asked) setUser(found);
   }
   return token !== null;
 }
 
-function enter(found: User): void {
+function setUser(found: User): void {
   user.value = found;
   sessionState.value = "in";
-  sessionTrouble.value = null;
+  sessionNotice.value = null;
 }
 
 /** The session is over, other than where the exchange didn't answer or asks to wait. */
-function isRefusal(error: unknown): error is ApiError {
+function isRejection(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status !== 0 && error.status !== 429 && error.status < 500;
 }
 
-function whyEnded({ status, message }: ApiError): string | null {
+function sessionEndText({ status, message }: ApiError): string | null {
   if (status === 403) return `You are signed out: ${message}.`;
-  return user.peek() === null || isLeaving
+  return user.peek() === null || isSigningOut
     ? null
     : "Your session has ended: it was ended elsewhere, or its time was over.";
 }
 
 /** Finds out who is signed in: at start, and when another tab signed in. */
 export function startSession(): Promise<void> {
-  starting ??= findSession().finally(() => {
-    starting = null;
+  restoring ??= restoreSession().finally(() => {
+    restoring = null;
   });
-  return starting;
+  return restoring;
 }
 
-async function findSession(): Promise<void> {
+async function restoreSession(): Promise<void> {
   for (let wait = 1; ; wait = Math.min(2 * wait, 30)) {
     if (localStorage.getItem(HINT) === null) {
-      forget();
+      clearSession();
       return;
     }
     try {
@@ -195,13 +195,13 @@ async function findSession(): Promise<void> {
       // Unless it was begun for whoever was here before.
       if (sessionState.peek() !== "unknown") return;
     } catch (error) {
-      if (isRefusal(error)) {
-        forget(whyEnded(error));
+      if (isRejection(error)) {
+        clearSession(sessionEndText(error));
         return;
       }
       const { status = 0, retryAfter = null } = error instanceof ApiError ? error : {};
       const seconds = retryAfter ?? wait;
-      sessionTrouble.value =
+      sessionNotice.value =
         status === 429
           ? `Too many sign-ins from your network: you are signed in again in ${seconds} s`
           : "The exchange doesn't answer: trying to sign you in again";
@@ -212,57 +212,57 @@ async function findSession(): Promise<void> {
 
 /** Reads the caller's account anew. @throws ApiError */
 export async function loadUser(): Promise<void> {
-  enter(await request<User>("GET", "/me"));
+  setUser(await request<User>("GET", "/me"));
 }
 
 type SignedIn = Tokens & { readonly user: User };
 
 /** @returns what is still to be answered, null where one is in @throws ApiError */
 export async function signIn(email: string, password: string): Promise<SignInChallenge | null> {
-  const answer = await askToSignIn("/auth/login", { email, password });
+  const answer = await postSignIn("/auth/login", { email, password });
   if ("challenge" in answer) return answer;
-  takeIn(answer);
+  completeSignIn(answer);
   return null;
 }
 
 /** The second step. @param shown a code, or what the browser says of a passkey @throws ApiError */
 export async function finishSignIn(challenge: string, shown: { code: string } | { passkey: object }): Promise<void> {
-  takeIn((await askToSignIn("/auth/login/second-factor", { challenge, ...shown })) as SignedIn);
+  completeSignIn((await postSignIn("/auth/login/second-factor", { challenge, ...shown })) as SignedIn);
 }
 
-async function askToSignIn(path: string, body: object): Promise<SignedIn | SignInChallenge> {
+async function postSignIn(path: string, body: object): Promise<SignedIn | SignInChallenge> {
   await renewing?.catch(() => {});
   const options = { body: { ...body, cookie: true }, signal: AbortSignal.timeout(TIMEOUT_MS.signIn) };
-  return alone(() => call<SignedIn | SignInChallenge>("POST", path, options));
+  return withRenewalLock(() => call<SignedIn | SignInChallenge>("POST", path, options));
 }
 
-function takeIn(answer: SignedIn): void {
-  take(answer.access_token);
-  enter(answer.user);
-  tell({ signedIn: answer.user.id });
+function completeSignIn(answer: SignedIn): void {
+  storeToken(answer.access_token);
+  setUser(answer.user);
+  broadcast({ signedIn: answer.user.id });
 }
 
 /** After a sign-in that left the page: the cookie is there. Null where it isn't. @throws ApiError */
-export async function signedInElsewhere(): Promise<User | null> {
+export async function completeProviderSignIn(): Promise<User | null> {
   if (!(await renew())) return null;
   const found = user.peek()!;
-  tell({ signedIn: found.id });
+  broadcast({ signedIn: found.id });
   return found;
 }
 
 /** @throws ApiError where the session may live on */
 export async function signOut(): Promise<void> {
-  isLeaving = true;
+  isSigningOut = true;
   try {
     await request("POST", "/auth/logout");
   } catch (error) {
     // One that has ended already is no mistake.
     if (!(error instanceof ApiError) || (error.status !== 401 && error.status !== 403)) throw error;
   } finally {
-    isLeaving = false;
+    isSigningOut = false;
   }
-  forget();
-  tell("out");
+  clearSession();
+  broadcast("out");
 }
 
 /** As `call`, as whoever is signed in. @throws ApiError */
@@ -275,34 +275,34 @@ export async function request<T>(method: string, path: string, options: CallOpti
 export async function requestRaw(method: string, path: string, options: CallOptions = {}): Promise<Response> {
   const asked = generation;
   const used = await accessToken();
-  expectSame(asked);
+  assertSameSession(asked);
   const first = await send(method, path, { ...options, token: used });
   // Nor is what one may see shown to another.
-  if (used !== null) expectSame(asked);
+  if (used !== null) assertSameSession(asked);
   if (first.ok) return first;
   const error = await errorOf(first);
   if (error.status !== 401 || used === null) throw error;
   // Another request may have brought a new token meanwhile.
   if (token === used && !(await renew())) throw error;
-  expectSame(asked);
+  assertSameSession(asked);
   const second = await send(method, path, { ...options, token });
-  expectSame(asked);
+  assertSameSession(asked);
   if (!second.ok) throw await errorOf(second);
   return second;
 }
 
 /** What one user asked for is never done as another. @throws ApiError */
-function expectSame(asked: number): void {
+function assertSameSession(asked: number): void {
   if (generation !== asked) throw new ApiError(401, 40100, "you were signed out meanwhile", null, null);
 }
 
 tabs.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
   if (data === "out") {
-    if (token !== null) forget();
+    if (token !== null) clearSession();
     return;
   }
   if (user.peek()?.id === data.signedIn) return;
-  if (user.peek() !== null) forget(OTHER_USER);
+  if (user.peek() !== null) clearSession(OTHER_USER_TEXT);
   localStorage.setItem(HINT, "1");
   sessionState.value = "unknown";
   void startSession();

@@ -11,7 +11,7 @@ import type { Heartbeat } from "./types.ts";
 export type Channel = "book" | "trades" | "ticker" | "markets";
 
 /** stale: what is shown may be old. */
-export const liveState = signal<"idle" | "connecting" | "live" | "stale">("idle");
+export const streamState = signal<"idle" | "connecting" | "live" | "stale">("idle");
 
 interface Message {
   readonly event?: string;
@@ -23,7 +23,7 @@ interface Message {
   readonly data: unknown;
 }
 
-export interface LiveEvent {
+export interface StreamEvent {
   readonly event: string;
   readonly sequence: number;
   readonly ts: number;
@@ -32,7 +32,7 @@ export interface LiveEvent {
 
 interface Subscriber {
   /** Each message of the channel. */
-  readonly onEvent: (event: LiveEvent) => void;
+  readonly onEvent: (event: StreamEvent) => void;
   /** Messages may have been missed: what isn't a snapshot of its own is to be read anew. */
   readonly onGap: (() => void) | undefined;
 }
@@ -45,35 +45,35 @@ interface Topic {
   /** Of the last message; null until the subscription is acknowledged. */
   sequence: number | null;
   /** The last ticker of each outcome, for who comes later. */
-  readonly tickers: Map<number, LiveEvent>;
+  readonly tickers: Map<number, StreamEvent>;
 }
 
 const HEARTBEAT_MS = 5_000;
 /** Two heartbeats, and a little. */
 const SILENCE_MS = 2 * HEARTBEAT_MS + 2_000;
-const FIRST_WAIT_MS = 500;
-const MAX_WAIT_MS = 10_000;
+const FIRST_BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 10_000;
 const CLOSE_UNAUTHENTICATED = 4401;
 /** Codes of the API's errors. */
 const UNAUTHENTICATED = 40100;
 const EXPIRED = 2002;
 
 const topics = new Map<string, Topic>();
-const ownListeners = new Map<string, Set<(event: LiveEvent) => void>>();
-const ownGapListeners = new Set<() => void>();
-const waiting = new Map<number, (message: Message) => void>();
+const privateListeners = new Map<string, Set<(event: StreamEvent) => void>>();
+const privateGapListeners = new Set<() => void>();
+const pendingReplies = new Map<number, (message: Message) => void>();
 let socket: WebSocket | null = null;
 /** A token was presented on the connection, which is that user's from then on. */
-let isPresented = false;
+let isTokenSent = false;
 let isAuthenticated = false;
 /** Of the last order.updated; null where none was heard of yet. */
 let orderSequence: number | null = null;
 /** What came after it is asked for. */
 let isResuming = false;
 let lastId = 0;
-let lastHeard = 0;
-let waitMs = FIRST_WAIT_MS;
-let reconnecting: ReturnType<typeof setTimeout> | null = null;
+let lastMessageAt = 0;
+let backoffMs = FIRST_BACKOFF_MS;
+let reconnectTimer: ReturnType<typeof setTimeout> | null = null;
 
 const keyOf = (channel: string, marketId: number | null, outcomeId: number | null): string =>
   `${channel}/${marketId ?? "all"}/${outcomeId ?? "all"}`;
@@ -87,7 +87,7 @@ export function subscribe(
   channel: Channel,
   marketId: number | null,
   outcomeId: number | null,
-  onEvent: (event: LiveEvent) => void,
+  onEvent: (event: StreamEvent) => void,
   onGap?: () => void,
 ): () => void {
   const key = keyOf(channel, marketId, outcomeId);
@@ -97,11 +97,11 @@ export function subscribe(
     const named = { channel, market_id: marketId, outcome_id: outcomeId };
     topic = { ...named, subscribers: new Set([subscriber]), sequence: null, tickers: new Map() };
     topics.set(key, topic);
-    ask("subscribe", topic);
+    sendSubscription("subscribe", topic);
   } else {
     topic.subscribers.add(subscriber);
     // For a snapshot of its own; nobody else minds another.
-    if (channel === "book") renewTopic(topic);
+    if (channel === "book") resubscribe(topic);
     for (const event of topic.tickers.values()) onEvent(event);
   }
   connect();
@@ -109,39 +109,39 @@ export function subscribe(
     topic.subscribers.delete(subscriber);
     if (topic.subscribers.size > 0 || topics.get(key) !== topic) return;
     topics.delete(key);
-    ask("unsubscribe", topic);
+    sendSubscription("unsubscribe", topic);
   };
 }
 
 /** Hears the caller's own events until the answer is called. @param event such as order.updated */
-export function onOwn(event: string, listener: (event: LiveEvent) => void): () => void {
-  const found = ownListeners.get(event) ?? new Set();
-  ownListeners.set(event, found.add(listener));
+export function onPrivateEvent(event: string, listener: (event: StreamEvent) => void): () => void {
+  const found = privateListeners.get(event) ?? new Set();
+  privateListeners.set(event, found.add(listener));
   connect();
   return () => found.delete(listener);
 }
 
 /** What is known of the caller's own state is to be read anew. */
-export function onOwnGap(listener: () => void): () => void {
-  ownGapListeners.add(listener);
-  return () => ownGapListeners.delete(listener);
+export function onPrivateGap(listener: () => void): () => void {
+  privateGapListeners.add(listener);
+  return () => privateGapListeners.delete(listener);
 }
 
-function operation(op: string, fields: object, answered: (message: Message) => void = () => {}): void {
+function sendOperation(op: string, fields: object, answered: (message: Message) => void = () => {}): void {
   if (socket?.readyState !== WebSocket.OPEN) return;
   lastId++;
-  waiting.set(lastId, answered);
+  pendingReplies.set(lastId, answered);
   socket.send(JSON.stringify({ op, id: lastId, ...fields }));
 }
 
-function ask(op: "subscribe" | "unsubscribe", topic: Topic, answered = (): void => {}): void {
+function sendSubscription(op: "subscribe" | "unsubscribe", topic: Topic, answered = (): void => {}): void {
   const { channel, market_id, outcome_id } = topic;
   const named = {
     channel,
     ...(market_id === null ? {} : { market_id }),
     ...(outcome_id === null ? {} : { outcome_id }),
   };
-  operation(op, named, ({ code, data }) => {
+  sendOperation(op, named, ({ code, data }) => {
     if (op !== "subscribe" || code !== 0) return;
     const { subscriptions } = data as { subscriptions: { sequence: number }[] };
     topic.sequence ??= subscriptions[0]?.sequence ?? null;
@@ -150,58 +150,58 @@ function ask(op: "subscribe" | "unsubscribe", topic: Topic, answered = (): void 
 }
 
 /** Messages were missed: a new subscription brings a new snapshot. */
-function renewTopic(topic: Topic): void {
-  ask("unsubscribe", topic);
+function resubscribe(topic: Topic): void {
+  sendSubscription("unsubscribe", topic);
   topic.sequence = null;
-  ask("subscribe", topic);
+  sendSubscription("subscribe", topic);
 }
 
 function connect(): void {
-  if (socket !== null || reconnecting !== null) return;
-  if (liveState.peek() !== "stale") liveState.value = "connecting";
+  if (socket !== null || reconnectTimer !== null) return;
+  if (streamState.peek() !== "stale") streamState.value = "connecting";
   const { protocol, host } = window.location;
   const opened = new WebSocket(`${protocol === "https:" ? "wss" : "ws"}://${host}${base}api/v1/ws`);
   socket = opened;
-  lastHeard = Date.now();
-  opened.onopen = () => void greet(opened);
+  lastMessageAt = Date.now();
+  opened.onopen = () => void onOpen(opened);
   opened.onmessage = ({ data }) => {
     if (socket === opened) receive(JSON.parse(data as string) as Message);
   };
   opened.onclose = ({ code }) => {
-    if (socket === opened) lost(code);
+    if (socket === opened) reconnect(code);
   };
 }
 
-async function greet(opened: WebSocket): Promise<void> {
+async function onOpen(opened: WebSocket): Promise<void> {
   const token = await accessToken().catch(() => null);
   if (socket !== opened) return;
   if (token !== null) authenticate(token);
   for (const topic of topics.values()) {
     topic.sequence = null;
     // What happened before it is known to be heard may be in nothing that was read: that goes for the first time too.
-    ask("subscribe", topic, () => tellGap(topic));
+    sendSubscription("subscribe", topic, () => notifyGap(topic));
   }
-  if (token === null) live();
+  if (token === null) setLive();
 }
 
-function tellGap({ subscribers }: Topic): void {
+function notifyGap({ subscribers }: Topic): void {
   for (const { onGap } of subscribers) onGap?.();
 }
 
-function live(): void {
-  waitMs = FIRST_WAIT_MS;
-  liveState.value = "live";
+function setLive(): void {
+  backoffMs = FIRST_BACKOFF_MS;
+  streamState.value = "live";
 }
 
 function authenticate(token: string): void {
-  isPresented = true;
-  operation("auth", { token }, ({ code }) => {
+  isTokenSent = true;
+  sendOperation("auth", { token }, ({ code }) => {
     // Nothing of the caller's own would come: another connection, in a while, and where that helps another token.
-    if (code !== 0) return lost(code === UNAUTHENTICATED || code === EXPIRED ? CLOSE_UNAUTHENTICATED : 0);
-    live();
+    if (code !== 0) return reconnect(code === UNAUTHENTICATED || code === EXPIRED ? CLOSE_UNAUTHENTICATED : 0);
+    setLive();
     if (isAuthenticated) return;
     isAuthenticated = true;
-    if (orderSequence === null) tellOwnGap();
+    if (orderSequence === null) notifyPrivateGap();
     else resume();
   });
 }
@@ -210,35 +210,35 @@ function authenticate(token: string): void {
 function resume(): void {
   if (isResuming) return;
   isResuming = true;
-  operation("resume", { sequence: orderSequence }, ({ code }) => {
+  sendOperation("resume", { sequence: orderSequence }, ({ code }) => {
     isResuming = false;
     if (code === 0) return;
     // It can't be told any more, or not now: all is read anew, and counted from what comes next.
     orderSequence = null;
-    tellOwnGap();
+    notifyPrivateGap();
   });
 }
 
-function tellOwnGap(): void {
-  for (const listener of ownGapListeners) listener();
+function notifyPrivateGap(): void {
+  for (const listener of privateGapListeners) listener();
 }
 
 function receive(message: Message): void {
-  lastHeard = Date.now();
-  if (liveState.peek() === "stale") liveState.value = "live";
+  lastMessageAt = Date.now();
+  if (streamState.peek() === "stale") streamState.value = "live";
   const { id, event } = message;
   if (event === undefined) {
     if (id === undefined) return;
-    const answered = waiting.get(id);
-    waiting.delete(id);
+    const answered = pendingReplies.get(id);
+    pendingReplies.delete(id);
     answered?.(message);
-  } else if (event === "heartbeat") compare(message.data as Heartbeat);
-  else if (event === "system.shutdown") lost(0);
-  else if (ownListeners.has(event) || event === "order.updated") receiveOwn(message as LiveEvent);
-  else receiveTopic(message as LiveEvent);
+  } else if (event === "heartbeat") checkHeartbeat(message.data as Heartbeat);
+  else if (event === "system.shutdown") reconnect(0);
+  else if (privateListeners.has(event) || event === "order.updated") receivePrivate(message as StreamEvent);
+  else receiveTopic(message as StreamEvent);
 }
 
-function receiveOwn(event: LiveEvent): void {
+function receivePrivate(event: StreamEvent): void {
   if (event.event === "order.updated") {
     if (orderSequence !== null) {
       // Said again after a resume.
@@ -248,7 +248,7 @@ function receiveOwn(event: LiveEvent): void {
     }
     orderSequence = event.sequence;
   }
-  for (const listener of ownListeners.get(event.event) ?? []) listener(event);
+  for (const listener of privateListeners.get(event.event) ?? []) listener(event);
 }
 
 const CHANNEL_OF: Readonly<Record<string, Channel>> = {
@@ -259,7 +259,7 @@ const CHANNEL_OF: Readonly<Record<string, Channel>> = {
   "market.updated": "markets",
 };
 
-function receiveTopic(event: LiveEvent): void {
+function receiveTopic(event: StreamEvent): void {
   const channel = CHANNEL_OF[event.event];
   if (channel === undefined) return;
   const named = event.data as { id?: number; market_id?: number; outcome_id?: number };
@@ -274,7 +274,7 @@ function receiveTopic(event: LiveEvent): void {
     // A ticker is a state: the next one says it all.
     const isFact = channel !== "ticker" && event.event !== "book.snapshot";
     if (isFact && topic.sequence !== null && event.sequence > topic.sequence + 1) {
-      missed(topic);
+      handleGap(topic);
       continue;
     }
     topic.sequence = event.sequence;
@@ -283,17 +283,17 @@ function receiveTopic(event: LiveEvent): void {
   }
 }
 
-function missed(topic: Topic): void {
-  renewTopic(topic);
-  tellGap(topic);
+function handleGap(topic: Topic): void {
+  resubscribe(topic);
+  notifyGap(topic);
 }
 
 /** What the server has sent, against what was heard. */
-function compare({ subscriptions, orders }: Heartbeat): void {
+function checkHeartbeat({ subscriptions, orders }: Heartbeat): void {
   for (const { channel, market_id, outcome_id, sequence } of subscriptions) {
     const topic = topics.get(keyOf(channel, market_id, outcome_id));
     if (topic === undefined || topic.sequence === null) continue;
-    if (topic.sequence < sequence) missed(topic);
+    if (topic.sequence < sequence) handleGap(topic);
   }
   if (orders === null) return;
   if (orderSequence !== null && orderSequence < orders) resume();
@@ -303,37 +303,37 @@ function compare({ subscriptions, orders }: Heartbeat): void {
 function disconnect(): void {
   const gone = socket;
   socket = null;
-  isPresented = false;
+  isTokenSent = false;
   isAuthenticated = false;
   isResuming = false;
-  waiting.clear();
+  pendingReplies.clear();
   gone?.close();
 }
 
 /** @param code of the close, 0 where the page closes it */
-function lost(code: number): void {
+function reconnect(code: number): void {
   disconnect();
-  liveState.value = "stale";
+  streamState.value = "stale";
   if (code === CLOSE_UNAUTHENTICATED) renew().catch(() => {});
   // Not all pages at one time.
-  const delay = waitMs * (0.5 + Math.random());
-  waitMs = Math.min(2 * waitMs, MAX_WAIT_MS);
-  reconnecting = setTimeout(() => {
-    reconnecting = null;
+  const delay = backoffMs * (0.5 + Math.random());
+  backoffMs = Math.min(2 * backoffMs, MAX_BACKOFF_MS);
+  reconnectTimer = setTimeout(() => {
+    reconnectTimer = null;
     connect();
   }, delay);
 }
 
 /** Watches for silence, and for who is signed in. Called once. */
-export function startLive(): void {
+export function startStream(): void {
   setInterval(() => {
-    if (socket !== null && Date.now() - lastHeard > SILENCE_MS) lost(0);
+    if (socket !== null && Date.now() - lastMessageAt > SILENCE_MS) reconnect(0);
   }, 1_000);
   window.addEventListener("online", () => {
-    waitMs = FIRST_WAIT_MS;
-    if (socket === null && reconnecting !== null) {
-      clearTimeout(reconnecting);
-      reconnecting = null;
+    backoffMs = FIRST_BACKOFF_MS;
+    if (socket === null && reconnectTimer !== null) {
+      clearTimeout(reconnectTimer);
+      reconnectTimer = null;
       connect();
     }
   });
@@ -341,7 +341,7 @@ export function startLive(): void {
     if (token === null) {
       orderSequence = null;
       // A connection has one user: what comes from now on is for nobody in particular.
-      if (!isPresented) return;
+      if (!isTokenSent) return;
       disconnect();
       connect();
     } else if (socket?.readyState === WebSocket.OPEN) authenticate(token);

@@ -1,7 +1,7 @@
 /** Amounts as people type them: what is read is what they meant, or nothing. */
 import { expect, test } from "vitest";
 import { MAX_MONEY_MICRO } from "../../engine/limits.ts";
-import { money, readMoney } from "../../server/web/format.ts";
+import { money, parseMoney } from "../../server/web/format.ts";
 
 test.each([
   ["250", 250_000_000],
@@ -12,12 +12,12 @@ test.each([
   [money(MAX_MONEY_MICRO), MAX_MONEY_MICRO],
   [money(MAX_MONEY_MICRO).replaceAll(",", ""), MAX_MONEY_MICRO],
 ])("%s is an amount", (text, micro) => {
-  expect(readMoney(text)).toBe(micro);
+  expect(parseMoney(text)).toBe(micro);
 });
 
 test.each(["", ".5", "-1", "1e3", "99,50", "1,50.00", "12,3456", ",100", "0.0000001", "9999999999", "1 00"])(
   "“%s” is none",
   (text) => {
-    expect(readMoney(text)).toBeNull();
+    expect(parseMoney(text)).toBeNull();
   },
 );

@@ -3,8 +3,14 @@
  * has it, in all three kinds of match; and which orders it doesn't let through.
  */
 import { describe, expect, test } from "vitest";
-import { estimate, impliedLadder, type Ladder, type Level, offersOf } from "../../server/web/trading/depth.ts";
-import { type Draft, EMPTY_DRAFT, mostShares, planOrder, type Surroundings } from "../../server/web/trading/order-preview.ts";
+import { combineDepth, estimate, impliedLadder, type Ladder, type Level } from "../../server/web/trading/depth.ts";
+import {
+  type Draft,
+  EMPTY_DRAFT,
+  maxQuantity,
+  type PreviewContext,
+  previewOrder,
+} from "../../server/web/trading/order-preview.ts";
 import { type Placement, ReferenceBook, type SideNumber } from "../engine/book/reference-book.ts";
 import { Random } from "../support/random.ts";
 
@@ -52,7 +58,11 @@ describe("an estimate", () => {
       const price = random.integer(1, 9_999);
       const quantity = random.integer(1, 120);
       const name = side === BUY ? "asks" : "bids";
-      const offers = offersOf(books.get(outcome)![name], impliedLadder(books, reference.outcomes, outcome)[name], name);
+      const offers = combineDepth(
+        books.get(outcome)![name],
+        impliedLadder(books, reference.outcomes, outcome)[name],
+        name,
+      );
       const said = estimate(offers, side === BUY, price, quantity, 0);
       const from = reference.matches.length;
       reference.place({ ...order(9_999, outcome, side, price, quantity), postOnly: false, timeInForce: "ioc" });
@@ -85,7 +95,7 @@ describe("a plan", () => {
     ...{ market_id: 3, outcome_id: 5, quantity: 100, held: 30, cost: 40_000_000, average_price: 4_000 },
     ...{ realized_pnl: 0, market_value: null, unrealized_pnl: null },
   };
-  const around: Surroundings = {
+  const around: PreviewContext = {
     ...{ marketId: 3, outcome, available: 100_000_000, position, ownOrders: [], feeBps: 150, activity: null },
     offers: [
       { price: 4_000, quantity: 50, implied: 0 },
@@ -93,8 +103,8 @@ describe("a plan", () => {
     ],
     ...{ closesAt: 2_000_000_000_000, now: 1_000_000_000_000 },
   };
-  const plan = (draft: Partial<Draft>, changed: Partial<Surroundings> = {}) =>
-    planOrder({ ...EMPTY_DRAFT, ...draft }, { ...around, ...changed });
+  const plan = (draft: Partial<Draft>, changed: Partial<PreviewContext> = {}) =>
+    previewOrder({ ...EMPTY_DRAFT, ...draft }, { ...around, ...changed });
   const bids = [{ price: 6_000, quantity: 500, implied: 0 }];
 
   test("says what a limit order to buy trades at once, what rests, and what is set aside", () => {
@@ -116,7 +126,7 @@ describe("a plan", () => {
   });
 
   test("lets nothing through that can't work, and says why", () => {
-    const refused: [Partial<Draft>, Partial<Surroundings>, "price" | "quantity" | "expires", RegExp][] = [
+    const refused: [Partial<Draft>, Partial<PreviewContext>, "price" | "quantity" | "expires", RegExp][] = [
       [{ price: "100", quantity: "1" }, {}, "price", /between 0\.01 and 99\.99/],
       [{ price: "4.001", quantity: "1" }, {}, "price", /two decimals/],
       [{ price: "40", quantity: "1.5" }, {}, "quantity", /whole number/],
@@ -156,7 +166,7 @@ describe("a plan", () => {
   });
 
   test("knows the most that can be ordered", () => {
-    const most = (draft: Partial<Draft>) => mostShares({ ...EMPTY_DRAFT, ...draft }, around);
+    const most = (draft: Partial<Draft>) => maxQuantity({ ...EMPTY_DRAFT, ...draft }, around);
     expect(most({ price: "40" })).toBe(250);
     expect(most({ kind: "market" })).toBe(100);
     expect(most({ side: "sell" })).toBe(70);
@@ -166,7 +176,7 @@ describe("a plan", () => {
   });
 
   test("warns of what may come out other than meant", () => {
-    const own = { side: 2, outcome_id: 5, price: 4_500 } as Surroundings["ownOrders"][number];
+    const own = { side: 2, outcome_id: 5, price: 4_500 } as PreviewContext["ownOrders"][number];
     expect(plan({ price: "45", quantity: "60" }, { ownOrders: [own] }).warnings).toEqual([
       expect.stringMatching(/an order of your own/),
     ]);

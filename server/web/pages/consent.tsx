@@ -4,14 +4,14 @@
  */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
-import { explain } from "../error-messages.ts";
+import { errorMessage } from "../error-messages.ts";
 import { date } from "../format.ts";
 import { search } from "../router.ts";
-import { scopeWords } from "../scopes.ts";
+import { scopeText } from "../scopes.ts";
 import { request, signOut, user } from "../session.ts";
 import type { AskingClient } from "../types.ts";
 import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
-import { type Children, useAction, useLoaded } from "../ui/use-data.ts";
+import { type Children, useAction, useFetch } from "../ui/use-data.ts";
 import "./account.css";
 
 /** What of the address goes on to the exchange. */
@@ -27,31 +27,31 @@ export default function Consent() {
   useEffect(() => {
     document.title = "Allow access · Prediction Exchange";
   }, []);
-  const { data, error, reload } = useLoaded<AskingClient>(
+  const { data, error, reload } = useFetch<AskingClient>(
     clientId === "" ? null : (signal) => request("GET", `/oauth/clients/${encodeURIComponent(clientId)}`, { signal }),
     clientId,
   );
   const isTwice = PARAMETERS.some((name) => query.getAll(name).length > 1);
   if (clientId === "" || redirectUri === "" || isTwice) {
-    return <Faulty>The address that you came by isn't whole. Go back to the app and try again.</Faulty>;
+    return <InvalidRequest>The address that you came by isn't whole. Go back to the app and try again.</InvalidRequest>;
   }
   if (error instanceof ApiError && error.status === 404) {
-    return <Faulty>The app that sent you isn't registered at this exchange, or was removed.</Faulty>;
+    return <InvalidRequest>The app that sent you isn't registered at this exchange, or was removed.</InvalidRequest>;
   }
   if (error !== null) return <ErrorNotice error={error} retry={reload} />;
   if (data === null) return <Loading />;
-  if (!data.redirect_uris.includes(redirectUri) || placeOf(redirectUri) === null) {
+  if (!data.redirect_uris.includes(redirectUri) || destinationOf(redirectUri) === null) {
     return (
-      <Faulty>
+      <InvalidRequest>
         The request says that it comes from "<bdi class="break">{data.name}</bdi>", but would lead to an address that
         this app hasn't registered. Somebody may be trying to get at your account. You aren't sent there.
-      </Faulty>
+      </InvalidRequest>
     );
   }
   return <Decision client={data} />;
 }
 
-function Faulty({ children }: { children: Children }) {
+function InvalidRequest({ children }: { children: Children }) {
   return (
     <section class="narrow">
       <h1>This request can't be answered</h1>
@@ -62,7 +62,7 @@ function Faulty({ children }: { children: Children }) {
 }
 
 /** Where an address leads, in words; null where it is none to send anybody to. */
-function placeOf(address: string): string | null {
+function destinationOf(address: string): string | null {
   if (!URL.canParse(address)) return null;
   const { protocol, host } = new URL(address);
   if (protocol === "https:" || protocol === "http:") return host;
@@ -72,19 +72,19 @@ function placeOf(address: string): string | null {
 
 function Decision({ client }: { client: AskingClient }) {
   const query = search.value;
-  const place = placeOf(query.get("redirect_uri")!)!;
+  const place = destinationOf(query.get("redirect_uri")!)!;
   const scopes = (query.get("scope") ?? "").split(" ").filter((scope) => scope !== "");
-  const isKnown = scopes.length > 0 && scopes.every((scope) => scopeWords(scope) !== null);
+  const isKnown = scopes.length > 0 && scopes.every((scope) => scopeText(scope) !== null);
   const [left, setLeft] = useState<string | null>(null);
   const { run, isBusy, error } = useAction(async (decision: "approve" | "deny") => {
     const given = PARAMETERS.flatMap((name) => (query.has(name) ? [[name, query.get(name)]] : []));
     const body = { ...Object.fromEntries(given), decision };
     const { redirect_to } = await request<{ redirect_to: string }>("POST", "/oauth/authorize", { body });
-    if (placeOf(redirect_to) !== place) throw new Error("the answer leads elsewhere");
+    if (destinationOf(redirect_to) !== place) throw new Error("the answer leads elsewhere");
     setLeft(redirect_to);
     window.location.assign(redirect_to);
   });
-  if (left !== null) return <Left name={client.name} address={left} />;
+  if (left !== null) return <Redirected name={client.name} address={left} />;
   return (
     <section class="narrow">
       <h1 class="break">
@@ -99,8 +99,8 @@ function Decision({ client }: { client: AskingClient }) {
           <ul class="wishes">
             {[...new Set(scopes)].map((scope) => (
               <li key={scope}>
-                <strong>{scopeWords(scope)!.title}</strong>
-                <span class="faint">{scopeWords(scope)!.means}</span>
+                <strong>{scopeText(scope)!.title}</strong>
+                <span class="faint">{scopeText(scope)!.means}</span>
               </li>
             ))}
           </ul>
@@ -140,13 +140,13 @@ function OtherUser() {
       <button type="button" class="small" disabled={isBusy} onClick={() => void run()}>
         Not you?
       </button>
-      {error !== null && <span role="alert"> {explain(error)}</span>}
+      {error !== null && <span role="alert"> {errorMessage(error)}</span>}
     </>
   );
 }
 
 /** An app's own scheme leaves the page where it is. */
-function Left({ name, address }: { name: string; address: string }) {
+function Redirected({ name, address }: { name: string; address: string }) {
   return (
     <section class="narrow">
       <h1 class="break">

@@ -6,7 +6,7 @@ import { isOperator, request } from "../session.ts";
 import type { SecondFactors } from "../types.ts";
 import { Empty, Loading } from "../ui/notices.tsx";
 import { Tabs } from "../ui/tabs.tsx";
-import { useLoaded } from "../ui/use-data.ts";
+import { useFetch } from "../ui/use-data.ts";
 import { Approvals } from "./desk/approvals.tsx";
 import { AuditLog } from "./desk/audit.tsx";
 import { Deposits } from "./desk/deposits.tsx";
@@ -14,7 +14,7 @@ import { House } from "./desk/house.tsx";
 import { Identity } from "./desk/identity.tsx";
 import { Markets } from "./desk/markets.tsx";
 import { Overview } from "./desk/overview.tsx";
-import { readWaiting, type Waiting, waiting, waitingText } from "./desk/pending-counts.ts";
+import { countText, type PendingCounts, pendingCounts, refreshPendingCounts } from "./desk/pending-counts.ts";
 import { Proposals } from "./desk/proposals.tsx";
 import { Users } from "./desk/users.tsx";
 import { Withdrawals } from "./desk/withdrawals.tsx";
@@ -26,7 +26,7 @@ interface Section {
   readonly title: string;
   readonly Content: ComponentType;
   /** Of what waits there. */
-  readonly count?: keyof Waiting;
+  readonly count?: keyof PendingCounts;
 }
 
 const SECTIONS: readonly Section[] = [
@@ -51,17 +51,17 @@ export default function Page({ param }: { param: string }) {
   useEffect(() => {
     document.title = `${section?.title ?? "Nothing here"} – Desk – Prediction Exchange`;
   }, [section]);
-  return isOperator.value ? <Guarded section={section ?? null} /> : <NotForYou />;
+  return isOperator.value ? <Guarded section={section ?? null} /> : <OperatorsOnly />;
 }
 
 /** The desk, unless the exchange would refuse all of it for want of a second factor. */
 function Guarded({ section }: { section: Section | null }) {
-  const { data, error } = useLoaded<SecondFactors>((signal) => request("GET", "/me/second-factors", { signal }), "");
+  const { data, error } = useFetch<SecondFactors>((signal) => request("GET", "/me/second-factors", { signal }), "");
   if (data === null && error === null) return <Loading />;
-  return data?.required && !data.session ? <FactorFirst factors={data} /> : <Desk section={section} />;
+  return data?.required && !data.session ? <SecondFactorRequired factors={data} /> : <Desk section={section} />;
 }
 
-function FactorFirst({ factors: { items } }: { factors: SecondFactors }) {
+function SecondFactorRequired({ factors: { items } }: { factors: SecondFactors }) {
   return (
     <section class="narrow">
       <h1>The operators' desk</h1>
@@ -83,7 +83,7 @@ function FactorFirst({ factors: { items } }: { factors: SecondFactors }) {
   );
 }
 
-function NotForYou() {
+function OperatorsOnly() {
   return (
     <section class="narrow">
       <h1>The operators' desk</h1>
@@ -102,8 +102,11 @@ function NotForYou() {
 
 function Desk({ section }: { section: Section | null }) {
   useEffect(() => {
-    void readWaiting();
-    const timer = setInterval(() => document.visibilityState === "visible" && void readWaiting(), COUNT_INTERVAL_MS);
+    void refreshPendingCounts();
+    const timer = setInterval(
+      () => document.visibilityState === "visible" && void refreshPendingCounts(),
+      COUNT_INTERVAL_MS,
+    );
     return () => clearInterval(timer);
   }, []);
   const frame = useRef<HTMLDivElement>(null);
@@ -112,10 +115,10 @@ function Desk({ section }: { section: Section | null }) {
     const tab = frame.current!.querySelector<HTMLElement>(".tabs [aria-current]");
     if (tab !== null) tab.parentElement!.scrollLeft = tab.offsetLeft - tab.parentElement!.offsetLeft - TAB_MARGIN;
   }, [section]);
-  const counts = waiting.value;
+  const counts = pendingCounts.value;
   const tabs = SECTIONS.map(({ name, title, count }): [string, string] => {
     const waits = count === undefined || counts === null ? null : counts[count];
-    return [addressOf(name), waits === null || waits.count === 0 ? title : `${title} (${waitingText(waits)})`];
+    return [addressOf(name), waits === null || waits.count === 0 ? title : `${title} (${countText(waits)})`];
   });
   return (
     <div class="desk" ref={frame}>

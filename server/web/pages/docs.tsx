@@ -3,8 +3,8 @@ import { useEffect } from "preact/hooks";
 import { href } from "../router.ts";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
 import { Tabs } from "../ui/tabs.tsx";
-import { useLoaded } from "../ui/use-data.ts";
-import { type Document, type RestDocument, readDocument, type SocketDocument } from "./docs/api-document.ts";
+import { useFetch } from "../ui/use-data.ts";
+import { type Document, fetchDocument, type RestDocument, type SocketDocument } from "./docs/api-document.ts";
 import { Overview } from "./docs/overview.tsx";
 import { Rest } from "./docs/rest.tsx";
 import { WebSocketReference } from "./docs/websocket.tsx";
@@ -20,8 +20,8 @@ const addressOf = (name: string): string => href(name === "" ? "/docs" : `/docs/
 export default function Page({ param }: { param: string }) {
   const found = PAGES.find(([name]) => name === param);
   const file = param === "websocket" ? "asyncapi.json" : "openapi.json";
-  const { data, error, reload } = useLoaded<Document>(
-    found === undefined ? null : (signal) => readDocument(file, signal),
+  const { data, error, reload } = useFetch<Document>(
+    found === undefined ? null : (signal) => fetchDocument(file, signal),
     file,
   );
   const title = found === undefined ? "Nothing here" : param === "" ? "Overview" : null;

@@ -2,26 +2,26 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import { compact, date, shares } from "../format.ts";
-import { learnMarkets } from "../market-cache.ts";
+import { cacheMarkets } from "../market-cache.ts";
 import { href } from "../router.ts";
 import { request } from "../session.ts";
 import type { Market, MarketEvent, Page } from "../types.ts";
-import { Empty, ErrorNotice, Loading, Missing } from "../ui/notices.tsx";
-import { More } from "../ui/table.tsx";
-import { useAction, useLoaded } from "../ui/use-data.ts";
+import { Empty, ErrorNotice, Loading, NotFound } from "../ui/notices.tsx";
+import { LoadMore } from "../ui/table.tsx";
+import { useAction, useFetch } from "../ui/use-data.ts";
 import { MarketCard } from "./feed.tsx";
 
 export default function EventPage({ param }: { param: string }) {
-  const { data, error, reload } = useLoaded(
+  const { data, error, reload } = useFetch(
     (signal) => request<MarketEvent>("GET", `/events/${encodeURIComponent(param)}`, { signal }),
     param,
   );
   useEffect(() => {
     if (data === null) return;
     document.title = data.title;
-    learnMarkets(data.markets);
+    cacheMarkets(data.markets);
   }, [data]);
-  if (error instanceof ApiError && error.status === 404) return <Missing what="event" />;
+  if (error instanceof ApiError && error.status === 404) return <NotFound what="event" />;
   return (
     <>
       <ErrorNotice error={error} retry={reload} />
@@ -71,7 +71,7 @@ function EventView({ event }: { event: MarketEvent }) {
         ))}
       </ul>
       <ErrorNotice error={error} />
-      {!isWhole && <More more={cursor === null || isBusy ? null : () => void run()} />}
+      {!isWhole && <LoadMore more={cursor === null || isBusy ? null : () => void run()} />}
     </>
   );
 }

@@ -2,12 +2,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api.ts";
 import { compact, date, percent } from "../format.ts";
-import { chance, useInSight, useLiveMarket } from "../market-tickers.ts";
+import { chance, useInView, useLiveMarket } from "../market-tickers.ts";
 import { href, search, setSearch } from "../router.ts";
 import type { FeedItem, Feed as FeedPage, Market } from "../types.ts";
-import { Choice } from "../ui/fields.tsx";
+import { SegmentedControl } from "../ui/fields.tsx";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
-import { useLoaded } from "../ui/use-data.ts";
+import { useFetch } from "../ui/use-data.ts";
 
 const PAGE_SIZE = 24;
 const TYPING_MS = 200;
@@ -22,7 +22,7 @@ export function Feed() {
   const kind = (query.get("kind") ?? "all") as Kind;
   const page = Math.max(1, Number(query.get("page")) || 1);
   const asked = { q, category, page, size: PAGE_SIZE, kind: kind === "all" ? null : kind };
-  const { data, error, reload } = useLoaded(
+  const { data, error, reload } = useFetch(
     (signal) => call<FeedPage>("GET", "/feed", { query: asked, signal }),
     JSON.stringify(asked),
   );
@@ -37,7 +37,7 @@ export function Feed() {
       <h1 class="hidden">Markets</h1>
       <div class="filters">
         <Search value={q} />
-        <Choice
+        <SegmentedControl
           label="What to show"
           value={kind}
           options={[
@@ -126,7 +126,7 @@ function Items({ feed, isFiltered }: { feed: FeedPage; isFiltered: boolean }) {
 }
 
 export function MarketCard({ market: given }: { market: Market }) {
-  const { ref, isInSight } = useInSight<HTMLElement>();
+  const { ref, isInSight } = useInView<HTMLElement>();
   const market = useLiveMarket(given, isInSight);
   const shown = [...market.outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
   const isBinary = market.outcomes.length === 2;
@@ -147,7 +147,7 @@ export function MarketCard({ market: given }: { market: Market }) {
 }
 
 function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
-  const { ref, isInSight } = useInSight<HTMLElement>();
+  const { ref, isInSight } = useInView<HTMLElement>();
   const more = event.market_count - Math.min(SHOWN_MARKETS, event.markets.length);
   return (
     <article class="card event" ref={ref}>

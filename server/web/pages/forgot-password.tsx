@@ -1,8 +1,8 @@
 /** Asks for a link to set a password; what is answered doesn't tell whether the address has an account. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { href, search } from "../router.ts";
-import { MailForm } from "../ui/email-form.tsx";
-import { MailAgain } from "../ui/resend-email.tsx";
+import { EmailLinkForm } from "../ui/email-form.tsx";
+import { ResendEmail } from "../ui/resend-email.tsx";
 import "./account.css";
 
 const PATH = "/auth/forgot-password";
@@ -22,7 +22,7 @@ export default function ForgotPassword() {
     <section class="narrow">
       <h1>Set a new password</h1>
       <p>Tell us the address of your account: we mail you a link that is good for an hour.</p>
-      <MailForm path={PATH} given={email} onSent={sent} />
+      <EmailLinkForm path={PATH} given={email} onSent={sent} />
       <p>
         <a href={href("/sign-in")}>Back to sign-in</a>
       </p>
@@ -43,7 +43,7 @@ function Sent({ email, onOther }: { email: string; onOther: () => void }) {
         hour and works once.
       </p>
       <p>Nothing there after a few minutes? Look among the unwanted mails too; five mails an hour are the most.</p>
-      <MailAgain path={PATH} email={email} label="Send it again" />
+      <ResendEmail path={PATH} email={email} label="Send it again" />
       <div class="row">
         <button type="button" onClick={onOther}>
           Another address

@@ -7,11 +7,12 @@ import { request, user } from "../session.ts";
 import { subscribe } from "../stream.ts";
 import type { Market, Proposals } from "../types.ts";
 import { Badge } from "../ui/badge.tsx";
-import { emptyDraft, hasProblems, MarketFields, newMarketOf, problemsOf } from "../ui/market-form.tsx";
+import { emptyDraft, hasProblems, newMarketOf, problemsOf } from "../ui/market-draft.ts";
+import { MarketFields } from "../ui/market-form.tsx";
 import { Empty, ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
-import { More } from "../ui/table.tsx";
+import { LoadMore } from "../ui/table.tsx";
 import { useAction, usePages } from "../ui/use-data.ts";
-import { focusProblem } from "../ui/validation.ts";
+import { focusFirstProblem } from "../ui/validation.ts";
 import "./propose.css";
 
 type Proposal = Proposals["items"][number];
@@ -50,7 +51,7 @@ export default function Page() {
               <OwnProposal key={each.market.id} proposal={each} />
             ))}
           </ul>
-          <More more={proposals.more} />
+          <LoadMore more={proposals.more} />
         </section>
       </div>
     </>
@@ -73,7 +74,7 @@ function ProposalForm({ onSent }: { onSent: (market: Market) => void }) {
     event.preventDefault();
     setChecked(true);
     setSent(null);
-    if (hasProblems(problems)) focusProblem(event.currentTarget as HTMLElement);
+    if (hasProblems(problems)) focusFirstProblem(event.currentTarget as HTMLElement);
     else void run();
   };
   const mayPropose = (user.value?.kyc_tier ?? 0) >= 1;

@@ -1,19 +1,19 @@
 /** Where the mailed link leads: sets a password. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
-import { explainField } from "../error-messages.ts";
+import { fieldErrorMessage } from "../error-messages.ts";
 import { href, search, setSearch } from "../router.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { NewPasswordField, newPasswordProblem } from "../ui/password-field.tsx";
 import { useAction } from "../ui/use-data.ts";
-import { useChecked } from "../ui/use-form.ts";
+import { useForm } from "../ui/use-form.ts";
 import "./account.css";
 
 export default function ResetPassword() {
   const token = search.value.get("token") ?? "";
   const [password, setPassword] = useState("");
   const [isDone, setDone] = useState(false);
-  const { form, shown, submit } = useChecked({ password: newPasswordProblem(password) });
+  const { form, shown, submit } = useForm({ password: newPasswordProblem(password) });
   useEffect(() => {
     document.title = "New password · Prediction Exchange";
   }, []);
@@ -26,7 +26,7 @@ export default function ResetPassword() {
   if (isDone) return <Done />;
   const isOver = error instanceof ApiError && error.message.startsWith("token:");
   if (token === "" || isOver) return <NoLink />;
-  const told = explainField(error, "password");
+  const told = fieldErrorMessage(error, "password");
   return (
     <section class="narrow">
       <h1>Set a new password</h1>

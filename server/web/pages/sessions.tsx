@@ -4,11 +4,11 @@ import { dateTime } from "../format.ts";
 import { navigate } from "../router.ts";
 import { request, signOut } from "../session.ts";
 import type { Session } from "../types.ts";
-import { AccountFrame, focusHeading } from "../ui/account-layout.tsx";
+import { AccountLayout, focusHeading } from "../ui/account-layout.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Confirm } from "../ui/confirm-dialog.tsx";
+import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { ErrorNotice, Loading } from "../ui/notices.tsx";
-import { More } from "../ui/table.tsx";
+import { LoadMore } from "../ui/table.tsx";
 import { toast } from "../ui/toast.tsx";
 import { usePages } from "../ui/use-data.ts";
 import "./account.css";
@@ -42,7 +42,7 @@ export default function Sessions() {
   const { items, error, reload, more } = sessions;
   const hasOthers = (items?.length ?? 0) > 1;
   return (
-    <AccountFrame path="/account/sessions">
+    <AccountLayout path="/account/sessions">
       <section class="panel" aria-labelledby="own-sessions">
         <div class="row between">
           <h2 id="own-sessions" tabIndex={-1}>
@@ -64,20 +64,20 @@ export default function Sessions() {
             ))}
           </ul>
         )}
-        <More more={more} />
+        <LoadMore more={more} />
       </section>
       {asked === "others" && (
-        <Confirm
+        <ConfirmDialog
           title="Sign out everywhere else?"
           act="Sign out everywhere else"
           onAct={endOthers}
           onClose={() => setAsked(null)}
         >
           All sessions but this one end at once. Access tokens and connected apps go on.
-        </Confirm>
+        </ConfirmDialog>
       )}
       {asked !== null && asked !== "others" && (
-        <Confirm
+        <ConfirmDialog
           title={asked.current ? "Sign out here?" : "End this session?"}
           act={asked.current ? "Sign out" : "End the session"}
           onAct={() => end(asked)}
@@ -86,9 +86,9 @@ export default function Sessions() {
           {asked.current
             ? "This is the session that you are using now."
             : `${deviceOf(asked.user_agent)} is signed out at once. Orders that were placed there stay.`}
-        </Confirm>
+        </ConfirmDialog>
       )}
-    </AccountFrame>
+    </AccountLayout>
   );
 }
 

@@ -1,22 +1,22 @@
 /** Where a sign-in at an identity provider comes back to: the session is in the cookie, and is taken up. */
 import { useEffect, useState } from "preact/hooks";
 import { href, navigate, search } from "../router.ts";
-import { signedInElsewhere } from "../session.ts";
+import { completeProviderSignIn } from "../session.ts";
 import { ErrorNotice, Loading } from "../ui/notices.tsx";
 import { useAction } from "../ui/use-data.ts";
-import { afterSignIn, keepReturn, keptReturn, returnPath } from "./return-path.ts";
+import { pathAfterSignIn, returnPath, storedReturnPath, storeReturnPath } from "./return-path.ts";
 
 export default function SignInDone() {
   const [isMissing, setMissing] = useState(false);
   const { run, error } = useAction(async () => {
-    const found = await signedInElsewhere();
+    const found = await completeProviderSignIn();
     if (found === null) {
       setMissing(true);
       return;
     }
-    const to = returnPath(keptReturn() ?? search.peek().get("to"));
-    keepReturn(null);
-    navigate(afterSignIn(found, to), true);
+    const to = returnPath(storedReturnPath() ?? search.peek().get("to"));
+    storeReturnPath(null);
+    navigate(pathAfterSignIn(found, to), true);
   });
   useEffect(() => {
     document.title = "Signing in · Prediction Exchange";

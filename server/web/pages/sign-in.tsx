@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { MAX_RETURN_TO_LENGTH } from "../../../engine/limits.ts";
 import { API, ApiError, call, withQuery } from "../api.ts";
 import { countryName } from "../countries.ts";
-import { explain } from "../error-messages.ts";
+import { errorMessage } from "../error-messages.ts";
 import { href, navigate, search } from "../router.ts";
 import { sessionState, signIn, user } from "../session.ts";
 import type { SignInChallenge, SocialProviders } from "../types.ts";
@@ -11,33 +11,33 @@ import { EmailField } from "../ui/email-form.tsx";
 import { Select } from "../ui/fields.tsx";
 import { ErrorNotice, Loading } from "../ui/notices.tsx";
 import { PasswordField } from "../ui/password-field.tsx";
-import { SecondStep } from "../ui/second-factor-step.tsx";
-import { useAction, useLoaded } from "../ui/use-data.ts";
-import { emailProblem, useChecked } from "../ui/use-form.ts";
-import { afterSignIn, keepReturn, keptReturn, leadingBack, returnPath } from "./return-path.ts";
+import { SecondFactorStep } from "../ui/second-factor-step.tsx";
+import { useAction, useFetch } from "../ui/use-data.ts";
+import { emailProblem, useForm } from "../ui/use-form.ts";
+import { pathAfterSignIn, returnPath, storedReturnPath, storeReturnPath, withReturnPath } from "./return-path.ts";
 import "./account.css";
 
 export default function SignIn() {
   // Who comes back from a provider without success still wants to go there.
-  const to = returnPath(search.value.get("to") ?? (search.value.has("error") ? keptReturn() : null));
+  const to = returnPath(search.value.get("to") ?? (search.value.has("error") ? storedReturnPath() : null));
   const state = sessionState.value;
   const [challenge, setChallenge] = useState(challengeInAddress);
   useEffect(() => {
     document.title = "Sign in · Prediction Exchange";
   }, []);
   useEffect(() => {
-    if (state === "in") navigate(afterSignIn(user.peek()!, to), true);
+    if (state === "in") navigate(pathAfterSignIn(user.peek()!, to), true);
   }, [state]);
   if (state === "in") return <Loading what="You are signed in" />;
-  if (challenge !== null) return <SecondStep challenge={challenge} onAgain={() => setChallenge(null)} />;
+  if (challenge !== null) return <SecondFactorStep challenge={challenge} onAgain={() => setChallenge(null)} />;
   return (
     <section class="narrow">
       <h1>Sign in</h1>
-      <SocialFault />
+      <ProviderError />
       <PasswordForm onChallenge={setChallenge} />
       <Providers to={to} />
       <p>
-        New here? <a href={href(leadingBack("/sign-up", to))}>Create an account</a>.
+        New here? <a href={href(withReturnPath("/sign-up", to))}>Create an account</a>.
       </p>
     </section>
   );
@@ -62,7 +62,7 @@ function challengeInAddress(): SignInChallenge | null {
 function PasswordForm({ onChallenge }: { onChallenge: (challenge: SignInChallenge | null) => void }) {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
-  const { form, shown, submit } = useChecked({
+  const { form, shown, submit } = useForm({
     email: emailProblem(email),
     password: password === "" ? "Enter your password." : null,
   });
@@ -73,7 +73,7 @@ function PasswordForm({ onChallenge }: { onChallenge: (challenge: SignInChalleng
     <form ref={form} noValidate onSubmit={submit(() => void run())}>
       <EmailField value={email} problem={shown.email} onInput={setEmail} />
       <PasswordField label="Password" value={password} problem={shown.password} onInput={setPassword} />
-      <Refusal error={error} />
+      <SignInError error={error} />
       <div class="row between">
         <button type="submit" class="primary" disabled={isBusy}>
           {isBusy ? "Signing in…" : "Sign in"}
@@ -84,7 +84,7 @@ function PasswordForm({ onChallenge }: { onChallenge: (challenge: SignInChalleng
   );
 }
 
-function Refusal({ error }: { error: unknown }) {
+function SignInError({ error }: { error: unknown }) {
   if (!(error instanceof ApiError) || error.status !== 401) return <ErrorNotice error={error} />;
   return (
     <div class="notice bad" role="alert">
@@ -94,7 +94,7 @@ function Refusal({ error }: { error: unknown }) {
 }
 
 /** What the exchange says of a sign-in at a provider that failed, never the words of the address itself. */
-const FAULTS: readonly (readonly [pattern: RegExp, text: string])[] = [
+const PROVIDER_ERRORS: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/suspended/, "This account is suspended. Ask the operator of the exchange."],
   [
     /vouch/,
@@ -105,21 +105,23 @@ const FAULTS: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/needs a jurisdiction/, "Choose where you live first: this provider isn't offered everywhere."],
   [/cannot be reached/, "The provider can't be reached at the moment. Try again, or sign in with your password."],
 ];
-const CODES: Readonly<Record<string, string>> = {
+const PROVIDER_ERROR_CODES: Readonly<Record<string, string>> = {
   "40100": "The provider didn't sign you in: it was canceled there, or something went wrong. Try again.",
   "42900": "That was too often from your network. Wait a minute and try again.",
   "50300": "The exchange is busy or starting. Try again in a moment.",
 };
 
-function SocialFault() {
+function ProviderError() {
   const query = search.value;
   const code = query.get("error");
   if (code === null) return null;
   const message = query.get("message") ?? "";
-  const found = FAULTS.find(([pattern]) => pattern.test(message))?.[1];
+  const found = PROVIDER_ERRORS.find(([pattern]) => pattern.test(message))?.[1];
   return (
     <div class="notice bad" role="alert">
-      {found ?? CODES[code] ?? "The sign-in through the provider failed. Try again, or sign in with your password."}
+      {found ??
+        PROVIDER_ERROR_CODES[code] ??
+        "The sign-in through the provider failed. Try again, or sign in with your password."}
     </div>
   );
 }
@@ -129,7 +131,7 @@ const ELSEWHERE = "";
 
 function Providers({ to }: { to: string }) {
   const [chosen, setChosen] = useState(() => localStorage.getItem(REMEMBERED) ?? ELSEWHERE);
-  const { data, error, reload } = useLoaded(
+  const { data, error, reload } = useFetch(
     (signal) => call<SocialProviders>("GET", "/auth/social", { query: { jurisdiction: chosen }, signal }),
     chosen,
   );
@@ -147,7 +149,7 @@ function Providers({ to }: { to: string }) {
   if (error !== null) {
     return (
       <div class="notice" role="status">
-        <span>Other ways to sign in couldn't be loaded. {explain(error)}</span>
+        <span>Other ways to sign in couldn't be loaded. {errorMessage(error)}</span>
         <button type="button" onClick={reload}>
           Try again
         </button>
@@ -175,7 +177,7 @@ function Providers({ to }: { to: string }) {
           key={name}
           class="button"
           href={`${API}${withQuery(`/auth/social/${name}`, query)}`}
-          onClick={() => keepReturn(to)}
+          onClick={() => storeReturnPath(to)}
         >
           Continue with {capitalized(name)}
         </a>

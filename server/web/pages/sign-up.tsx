@@ -1,16 +1,16 @@
 /** Makes an account: address and password, then the link that is mailed. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
-import { explainField } from "../error-messages.ts";
+import { fieldErrorMessage } from "../error-messages.ts";
 import { href, search } from "../router.ts";
 import { sessionState } from "../session.ts";
 import { EmailField } from "../ui/email-form.tsx";
 import { ErrorNotice, Notice } from "../ui/notices.tsx";
 import { NewPasswordField, newPasswordProblem } from "../ui/password-field.tsx";
-import { MailAgain } from "../ui/resend-email.tsx";
+import { ResendEmail } from "../ui/resend-email.tsx";
 import { useAction } from "../ui/use-data.ts";
-import { emailProblem, useChecked } from "../ui/use-form.ts";
-import { leadingBack, returnPath } from "./return-path.ts";
+import { emailProblem, useForm } from "../ui/use-form.ts";
+import { returnPath, withReturnPath } from "./return-path.ts";
 import "./account.css";
 
 const TAKEN = 40900;
@@ -19,7 +19,7 @@ export default function SignUp() {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [isMade, setMade] = useState(false);
-  const { form, shown, submit } = useChecked({ email: emailProblem(email), password: newPasswordProblem(password) });
+  const { form, shown, submit } = useForm({ email: emailProblem(email), password: newPasswordProblem(password) });
   useEffect(() => {
     document.title = "Sign up · Prediction Exchange";
   }, []);
@@ -27,10 +27,13 @@ export default function SignUp() {
     await call("POST", "/auth/register", { body: { email: email.trim(), password } });
     setMade(true);
   });
-  if (isMade) return <LookIntoMail email={email.trim()} />;
+  if (isMade) return <CheckEmail email={email.trim()} />;
   const isTaken = error instanceof ApiError && error.code === TAKEN;
-  const told = { email: isTaken ? "This address has an account." : null, password: explainField(error, "password") };
-  const signIn = href(leadingBack("/sign-in", returnPath(search.value.get("to"))));
+  const told = {
+    email: isTaken ? "This address has an account." : null,
+    password: fieldErrorMessage(error, "password"),
+  };
+  const signIn = href(withReturnPath("/sign-in", returnPath(search.value.get("to"))));
   return (
     <section class="narrow">
       <h1>Create an account</h1>
@@ -71,7 +74,7 @@ export default function SignUp() {
   );
 }
 
-function LookIntoMail({ email }: { email: string }) {
+function CheckEmail({ email }: { email: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current!.focus(), []);
   return (
@@ -84,9 +87,9 @@ function LookIntoMail({ email }: { email: string }) {
         sign in and verify your phone number, and you can trade.
       </p>
       <p>Nothing there after a few minutes? Look among the unwanted mails too.</p>
-      <MailAgain path="/auth/resend-verification" email={email} label="Send the link again" />
+      <ResendEmail path="/auth/resend-verification" email={email} label="Send the link again" />
       <p>
-        <a href={href(leadingBack("/sign-in", returnPath(search.value.get("to"))))}>Sign in</a>
+        <a href={href(withReturnPath("/sign-in", returnPath(search.value.get("to"))))}>Sign in</a>
       </p>
     </section>
   );

@@ -1,25 +1,19 @@
 /** Personal access tokens: what bots and scripts show in place of a password. */
 import { useState } from "preact/hooks";
 import { API } from "../api.ts";
-import { explainField } from "../error-messages.ts";
 import { date, dateTime } from "../format.ts";
-import { SCOPES } from "../scopes.ts";
 import { request } from "../session.ts";
 import type { CreatedPat, Pat } from "../types.ts";
-import { AccountFrame, focusHeading } from "../ui/account-layout.tsx";
+import { AccountLayout, focusHeading } from "../ui/account-layout.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Confirm } from "../ui/confirm-dialog.tsx";
-import { Checkbox, Field, Select, TextArea } from "../ui/fields.tsx";
+import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { ErrorNotice, Loading } from "../ui/notices.tsx";
-import { linesOf } from "../ui/parse-lines.ts";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
-import { More } from "../ui/table.tsx";
+import { LoadMore } from "../ui/table.tsx";
 import { toast } from "../ui/toast.tsx";
-import { useAction, usePages } from "../ui/use-data.ts";
-import { useChecked } from "../ui/use-form.ts";
+import { usePages } from "../ui/use-data.ts";
 import "./account.css";
-
-const PATH = "/me/personal-access-tokens";
+import { NewToken, PATH } from "./tokens/new-token.tsx";
 
 export default function Tokens() {
   const pats = usePages<Pat>(PATH);
@@ -34,7 +28,7 @@ export default function Tokens() {
     focusHeading("own-tokens");
   };
   return (
-    <AccountFrame path="/account/tokens">
+    <AccountLayout path="/account/tokens">
       <p class="lead">
         A token lets a bot or a script use the API as you, within its scopes, without your password. Resting orders that
         it places have a higher rebate. No token can withdraw, change your account or make other tokens.
@@ -64,7 +58,7 @@ export default function Tokens() {
             </ul>
           )}
           {pats.items?.length === 0 && <p class="empty">You have no tokens yet.</p>}
-          <More more={pats.more} />
+          <LoadMore more={pats.more} />
         </section>
         <NewToken
           onMade={(created) => {
@@ -91,16 +85,16 @@ export default function Tokens() {
         </SecretDialog>
       )}
       {revoking !== null && (
-        <Confirm
+        <ConfirmDialog
           title={`Revoke "${revoking.name}"?`}
           act="Revoke the token"
           onAct={() => revoke(revoking)}
           onClose={() => setRevoking(null)}
         >
           It stops working at once, and its connections are closed. Orders that it placed stay. This can't be undone.
-        </Confirm>
+        </ConfirmDialog>
       )}
-    </AccountFrame>
+    </AccountLayout>
   );
 }
 
@@ -136,137 +130,5 @@ function Token({ pat, onRevoke }: { pat: Pat; onRevoke: () => void }) {
         <dd>{date(created_at)}</dd>
       </dl>
     </li>
-  );
-}
-
-const DAY_MS = 86_400_000;
-const LIFETIMES = [
-  ["30", "30 days"],
-  ["90", "90 days"],
-  ["365", "A year"],
-  ["never", "Without end"],
-  ["own", "A date of your own"],
-] as const;
-type Lifetime = (typeof LIFETIMES)[number][0];
-
-/** Roughly an address or a range: the exchange looks closely. */
-const ADDRESS = /^([0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)(\/\d{1,3})?$/;
-const MAX_ADDRESSES = 20;
-
-function addressProblem(text: string): string | null {
-  const found = linesOf(text);
-  if (found.length > MAX_ADDRESSES) return `At most ${MAX_ADDRESSES} addresses and ranges.`;
-  const wrong = found.find((line) => !ADDRESS.test(line));
-  return wrong === undefined ? null : `"${wrong}" is neither an IP address nor a range such as 203.0.113.0/24.`;
-}
-
-/** ms since the epoch, null without an end. */
-function expiryOf(lifetime: Lifetime, own: string): number | null {
-  if (lifetime === "never") return null;
-  return lifetime === "own" ? new Date(own).getTime() : Date.now() + Number(lifetime) * DAY_MS;
-}
-
-function expiryProblem(lifetime: Lifetime, own: string): string | null {
-  if (lifetime !== "own") return null;
-  const at = new Date(own).getTime();
-  if (Number.isNaN(at)) return "Choose day and time.";
-  return at > Date.now() ? null : "This is in the past.";
-}
-
-function NewToken({ onMade }: { onMade: (made: CreatedPat) => void }) {
-  const [name, setName] = useState("");
-  const [scopes, setScopes] = useState<ReadonlySet<string>>(new Set(["portfolio:read"]));
-  const [lifetime, setLifetime] = useState<Lifetime>("90");
-  const [own, setOwn] = useState("");
-  const [addresses, setAddresses] = useState("");
-  const { form, shown, submit, restart } = useChecked({
-    name: name.trim() === "" ? "Give it a name that says what it is for." : null,
-    scopes: scopes.size === 0 ? "Choose at least one." : null,
-    expiry: expiryProblem(lifetime, own),
-    addresses: addressProblem(addresses),
-  });
-  const { run, isBusy, error, clear } = useAction(async () => {
-    const found = linesOf(addresses);
-    const body = {
-      name: name.trim(),
-      scopes: [...scopes],
-      expires_at: expiryOf(lifetime, own),
-      allowed_ips: found.length === 0 ? null : found,
-    };
-    onMade(await request<CreatedPat>("POST", PATH, { body }));
-    setName("");
-    setAddresses("");
-    restart();
-  });
-  const change = (scope: string, isChosen: boolean): void => {
-    const next = new Set(scopes);
-    if (isChosen) next.add(scope);
-    else next.delete(scope);
-    setScopes(next);
-  };
-  const told = { name: explainField(error, "name"), addresses: explainField(error, "allowed_ips") };
-  return (
-    <section class="panel" aria-labelledby="new-token">
-      <h2 id="new-token">New token</h2>
-      <form ref={form} noValidate aria-labelledby="new-token" onSubmit={submit(() => void run())}>
-        <Field
-          label="Name"
-          maxLength={100}
-          placeholder="Quoting bot"
-          autoComplete="off"
-          value={name}
-          problem={shown.name ?? told.name}
-          onInput={(text) => {
-            setName(text);
-            clear();
-          }}
-        />
-        <fieldset class="group" aria-describedby="scopes-problem">
-          <legend>What it may do</legend>
-          {SCOPES.map(({ scope, title, means }) => (
-            <Checkbox
-              key={scope}
-              label={
-                <>
-                  {title} <code>{scope}</code>
-                </>
-              }
-              hint={means}
-              checked={scopes.has(scope)}
-              onChange={(isChosen) => change(scope, isChosen)}
-            />
-          ))}
-          <div id="scopes-problem" class="hint bad" role="alert">
-            {shown.scopes}
-          </div>
-        </fieldset>
-        <Select label="Good for" value={lifetime} options={LIFETIMES} onChange={setLifetime} />
-        {lifetime === "own" && (
-          <Field
-            label="Until"
-            type="datetime-local"
-            hint="In your own time zone."
-            value={own}
-            problem={shown.expiry}
-            onInput={setOwn}
-          />
-        )}
-        <TextArea
-          label="May be used from (optional)"
-          placeholder={"203.0.113.7\n2001:db8::/32"}
-          hint="IP addresses and ranges, one a line. Empty: from anywhere. A stolen token is of no use elsewhere."
-          value={addresses}
-          problem={shown.addresses ?? told.addresses}
-          onInput={(text) => {
-            setAddresses(text);
-            clear();
-          }}
-        />
-        {told.name === null && told.addresses === null && <ErrorNotice error={error} />}
-        <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Making it…" : "Make the token"}
-        </button>
-      </form>
-    </section>
   );
 }

@@ -7,11 +7,11 @@ import { ApiError, call } from "../api.ts";
 import { href, search, setSearch } from "../router.ts";
 import { loadUser, request, sessionState, signIn, user } from "../session.ts";
 import type { User } from "../types.ts";
-import { MailForm } from "../ui/email-form.tsx";
+import { EmailLinkForm } from "../ui/email-form.tsx";
 import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
 import { PasswordField } from "../ui/password-field.tsx";
 import { useAction } from "../ui/use-data.ts";
-import { useChecked } from "../ui/use-form.ts";
+import { useForm } from "../ui/use-form.ts";
 import "./account.css";
 
 const PATH = "/auth/verify-email";
@@ -76,7 +76,7 @@ function BySession({ token, onDone, onOver, onOther }: StepProps & { onOther: ()
 
 function ByPassword({ token, onDone, onOver }: StepProps) {
   const [password, setPassword] = useState("");
-  const { form, shown, submit } = useChecked({ password: password === "" ? "Enter your password." : null });
+  const { form, shown, submit } = useForm({ password: password === "" ? "Enter your password." : null });
   const { run, isBusy, error, clear } = useAction(async () => {
     try {
       const owner = await call<User>("POST", PATH, { body: { token, password } });
@@ -153,7 +153,7 @@ function AnotherLink({ isOver }: { isOver: boolean }) {
         </p>
       )}
       <p>We can mail you another link.</p>
-      <MailForm path="/auth/resend-verification" given={user.value?.email ?? ""} onSent={setSentTo} />
+      <EmailLinkForm path="/auth/resend-verification" given={user.value?.email ?? ""} onSent={setSentTo} />
       {sentTo !== null && (
         <Notice kind="good">If {sentTo} has an account that waits for it, a link is on its way there.</Notice>
       )}

@@ -4,16 +4,16 @@ import { money } from "../format.ts";
 import { href, search } from "../router.ts";
 import { user } from "../session.ts";
 import { Badge } from "../ui/badge.tsx";
-import { PhoneSteps } from "../ui/phone-verification.tsx";
-import { MailAgain } from "../ui/resend-email.tsx";
+import { PhoneVerification } from "../ui/phone-verification.tsx";
+import { ResendEmail } from "../ui/resend-email.tsx";
 import { Tiers } from "../ui/tiers.tsx";
 import type { Children } from "../ui/use-data.ts";
-import { useFreshUser } from "../ui/use-user-refresh.ts";
+import { useUserRefresh } from "../ui/use-user-refresh.ts";
 import { returnPath } from "./return-path.ts";
 import "./account.css";
 
 export default function Welcome() {
-  useFreshUser();
+  useUserRefresh();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = "Welcome · Prediction Exchange";
@@ -35,7 +35,7 @@ export default function Welcome() {
               <p>
                 Open the link that we sent to <strong>{email}</strong>. On any device: this page notices.
               </p>
-              <MailAgain path="/auth/resend-verification" email={email} label="Send the link again" />
+              <ResendEmail path="/auth/resend-verification" email={email} label="Send the link again" />
             </>
           )}
         </Step>
@@ -43,7 +43,7 @@ export default function Welcome() {
           {phone_verified ? (
             <p class="faint number">{phone}</p>
           ) : (
-            <PhoneSteps onVerified={() => heading.current!.focus()} />
+            <PhoneVerification onVerified={() => heading.current!.focus()} />
           )}
         </Step>
         <Step title="Trade" isDone={isReady}>

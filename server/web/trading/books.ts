@@ -1,8 +1,8 @@
 /** The live order books of a market's outcomes: a snapshot each, then what changes in them. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type LiveEvent, subscribe } from "../stream.ts";
+import { type StreamEvent, subscribe } from "../stream.ts";
 import type { Market, OutcomeBook } from "../types.ts";
-import { useSoon } from "../ui/throttle.ts";
+import { useThrottled } from "../ui/throttle.ts";
 import { applyChanges, type Ladder, type Level } from "./depth.ts";
 
 interface Sides {
@@ -16,7 +16,7 @@ export function useBooks({ id, outcomes }: Market): ReadonlyMap<number, Ladder> 
   const [ladders, setLadders] = useState<ReadonlyMap<number, Ladder>>(new Map());
   const books = useRef(new Map<number, Sides>());
   const changed = useRef(new Set<number>());
-  const show = useSoon(() => {
+  const show = useThrottled(() => {
     const ids = [...changed.current];
     changed.current.clear();
     setLadders((before) => {
@@ -29,7 +29,7 @@ export function useBooks({ id, outcomes }: Market): ReadonlyMap<number, Ladder> 
     books.current.clear();
     changed.current.clear();
     setLadders(new Map());
-    const hear = ({ event, data }: LiveEvent): void => {
+    const hear = ({ event, data }: StreamEvent): void => {
       const { outcome_id, bids, asks } = data as OutcomeBook;
       if (event === "book.snapshot") books.current.set(outcome_id, { bids: new Map(), asks: new Map() });
       const book = books.current.get(outcome_id);

@@ -14,7 +14,7 @@ export interface Ladder {
 }
 
 /** A price with all that is offered at it, and the part of it that mint or merge offers. */
-export interface Offer {
+export interface DepthLevel {
   readonly price: number;
   readonly quantity: number;
   readonly implied: number;
@@ -60,9 +60,9 @@ export function impliedLadder(books: ReadonlyMap<number, Ladder>, outcomeIds: re
 }
 
 /** Both ladders of a side as one, the best first. */
-export function offersOf(direct: readonly Level[], implied: readonly Level[], side: "bids" | "asks"): Offer[] {
+export function combineDepth(direct: readonly Level[], implied: readonly Level[], side: "bids" | "asks"): DepthLevel[] {
   const sign = side === "asks" ? 1 : -1;
-  const byPrice = new Map<number, Offer>();
+  const byPrice = new Map<number, DepthLevel>();
   for (const [price, quantity] of direct) byPrice.set(price, { price, quantity, implied: 0 });
   for (const [price, quantity] of implied) {
     const found = byPrice.get(price)?.quantity ?? 0;
@@ -89,7 +89,7 @@ export interface Estimate {
  * @param limit its worst price
  * @param feeBps of a seller; 0 of a buyer
  */
-export function estimate(offers: readonly Offer[], isBuy: boolean, limit: number, wanted: number, feeBps: number) {
+export function estimate(offers: readonly DepthLevel[], isBuy: boolean, limit: number, wanted: number, feeBps: number) {
   let left = wanted;
   let notional = 0;
   let fee = 0;

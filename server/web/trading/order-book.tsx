@@ -3,11 +3,11 @@ import { useMemo, useState } from "preact/hooks";
 import { fullPercent, percent, shares } from "../format.ts";
 import type { Order } from "../types.ts";
 import { Checkbox } from "../ui/fields.tsx";
-import { EMPTY_LADDER, type Ladder, type Offer, offersOf } from "./depth.ts";
+import { combineDepth, type DepthLevel, EMPTY_LADDER, type Ladder } from "./depth.ts";
 
 const SHOWN = 10;
 
-interface Row extends Offer {
+interface Row extends DepthLevel {
   /** All from the best on. */
   readonly sum: number;
   /** The caller's own part. */
@@ -34,7 +34,7 @@ export function OrderBook({
   const { asks, bids } = useMemo(() => {
     const added = withImplied ? implied : EMPTY_LADDER;
     const rows = (side: "asks" | "bids"): Row[] =>
-      addUp(offersOf(ladder?.[side] ?? [], added[side], side).slice(0, SHOWN), ownByPrice(ownOrders, side));
+      addUp(combineDepth(ladder?.[side] ?? [], added[side], side).slice(0, SHOWN), ownByPrice(ownOrders, side));
     return { asks: rows("asks"), bids: rows("bids") };
   }, [ladder, implied, withImplied, ownOrders]);
   const most = Math.max(1, asks.at(-1)?.sum ?? 0, bids.at(-1)?.sum ?? 0);
@@ -152,7 +152,7 @@ function ownByPrice(orders: readonly Order[], side: "asks" | "bids"): Map<number
   return own;
 }
 
-function addUp(offers: readonly Offer[], own: ReadonlyMap<number, number>): Row[] {
+function addUp(offers: readonly DepthLevel[], own: ReadonlyMap<number, number>): Row[] {
   let sum = 0;
   return offers.map((offer) => {
     sum += offer.quantity;

@@ -4,9 +4,9 @@
  */
 import { MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
-import { money, percent, readPrice, shares, ungrouped } from "../format.ts";
+import { money, parsePrice, percent, shares, withoutGrouping } from "../format.ts";
 import type { Order, Outcome, PlaceOrder, Position } from "../types.ts";
-import { type Estimate, estimate, type Offer } from "./depth.ts";
+import { type DepthLevel, type Estimate, estimate } from "./depth.ts";
 
 type OrderKind = "limit" | "market" | "post_only";
 export type TimeInForce = "gtc" | "gtd" | "ioc" | "fok";
@@ -32,11 +32,11 @@ export const EMPTY_DRAFT: Draft = {
   expires: "",
 };
 
-export interface Surroundings {
+export interface PreviewContext {
   readonly marketId: number;
   readonly outcome: Outcome;
   /** What the order would meet, the best first; null where that isn't known now: only the exchange can say. */
-  readonly offers: readonly Offer[] | null;
+  readonly offers: readonly DepthLevel[] | null;
   /** Null: nobody is signed in, or it isn't known yet. */
   readonly available: number | null;
   /** Undefined: none. */
@@ -55,18 +55,18 @@ interface Problems {
   readonly expires: string | null;
 }
 
-export interface Plan {
+export interface OrderPreview {
   /** Null where it can't be sent. */
   readonly body: Omit<PlaceOrder, "client_order_id"> | null;
   readonly problems: Problems;
   /** Shown once somebody tries to send: nobody is told off for what isn't typed yet. */
   readonly missing: Problems;
   /** Null until there are price and quantity. */
-  readonly summary: Summary | null;
+  readonly summary: PreviewSummary | null;
   readonly warnings: readonly string[];
 }
 
-export interface Summary {
+export interface PreviewSummary {
   readonly quantity: number;
   /** What would be traded at once. */
   readonly traded: Estimate;
@@ -86,26 +86,26 @@ export interface Summary {
 const FAR_BPS = 1_000;
 
 /** A quantity as it was typed; null where it is none. */
-export function readQuantity(text: string): number | null {
-  const digits = ungrouped(text);
+export function parseQuantity(text: string): number | null {
+  const digits = withoutGrouping(text);
   const quantity = /^\d{1,10}$/.test(digits) ? Number(digits) : 0;
   return quantity >= 1 && quantity <= MAX_QUANTITY ? quantity : null;
 }
 
 /** The worst price that the order would be filled at; null where it isn't there yet. */
-function boundOf({ kind, side, price }: Draft): number | null {
+function worstPriceOf({ kind, side, price }: Draft): number | null {
   if (kind === "market" && price.trim() === "") return side === "buy" ? MAX_PRICE_BPS : MIN_PRICE_BPS;
-  return readPrice(price);
+  return parsePrice(price);
 }
 
 /** Shares that can be sold: those that open sell orders don't hold. */
-export const freeShares = (position: Position | undefined): number =>
+export const availableShares = (position: Position | undefined): number =>
   position === undefined ? 0 : position.quantity - position.held;
 
 /** The most that can be ordered; null where price or balance say nothing yet. */
-export function mostShares(draft: Draft, { available, position }: Surroundings): number | null {
-  if (draft.side === "sell") return freeShares(position);
-  const bound = boundOf(draft);
+export function maxQuantity(draft: Draft, { available, position }: PreviewContext): number | null {
+  if (draft.side === "sell") return availableShares(position);
+  const bound = worstPriceOf(draft);
   if (bound === null || available === null) return null;
   return Math.min(MAX_QUANTITY, Math.floor(available / notionalMicro(bound, 1)));
 }
@@ -117,10 +117,10 @@ export function timeInForceOf({ kind, timeInForce }: Draft): TimeInForce {
   return timeInForce;
 }
 
-export function planOrder(draft: Draft, around: Surroundings): Plan {
+export function previewOrder(draft: Draft, around: PreviewContext): OrderPreview {
   const isBuy = draft.side === "buy";
-  const bound = boundOf(draft);
-  const quantity = readQuantity(draft.quantity);
+  const bound = worstPriceOf(draft);
+  const quantity = parseQuantity(draft.quantity);
   const force = timeInForceOf(draft);
   const expiresAt = force === "gtd" && draft.expires !== "" ? new Date(draft.expires).getTime() : null;
   const missing: Problems = {
@@ -160,7 +160,7 @@ export function planOrder(draft: Draft, around: Surroundings): Plan {
   return { body, problems, missing, summary, warnings: summary === null ? [] : warningsOf(draft, summary, around) };
 }
 
-function summarize(draft: Draft, bound: number, quantity: number, around: Surroundings): Summary {
+function summarize(draft: Draft, bound: number, quantity: number, around: PreviewContext): PreviewSummary {
   const isBuy = draft.side === "buy";
   const feeBps = isBuy ? 0 : around.feeBps;
   const traded = estimate(around.offers ?? [], isBuy, bound, quantity, feeBps);
@@ -188,8 +188,8 @@ function profitOfSale(sold: number, proceeds: number, position: Position | undef
   return proceeds - Math.round((position.cost / position.quantity) * sold);
 }
 
-function priceProblem(draft: Draft, { offers }: Surroundings): string | null {
-  const price = readPrice(draft.price);
+function priceProblem(draft: Draft, { offers }: PreviewContext): string | null {
+  const price = parsePrice(draft.price);
   const best = offers?.[0]?.price;
   if (draft.kind !== "post_only" || price === null || best === undefined) return null;
   const crosses = draft.side === "buy" ? price >= best : price <= best;
@@ -197,7 +197,7 @@ function priceProblem(draft: Draft, { offers }: Surroundings): string | null {
   return crosses ? `Post-only orders mustn't trade at once: choose a price ${next}.` : null;
 }
 
-function fundsProblem(draft: Draft, { quantity, hold }: Summary, around: Surroundings): string | null {
+function fundsProblem(draft: Draft, { quantity, hold }: PreviewSummary, around: PreviewContext): string | null {
   const { available, position, outcome } = around;
   if (available === null) return null;
   if (draft.side === "buy") {
@@ -206,14 +206,14 @@ function fundsProblem(draft: Draft, { quantity, hold }: Summary, around: Surroun
     const hint = bound ? " A worst price lowers what is set aside." : "";
     return `That sets ${money(hold)} USDC aside, and ${money(available)} are available.${hint}`;
   }
-  const free = freeShares(position);
+  const free = availableShares(position);
   if (quantity <= free) return null;
   if ((position?.quantity ?? 0) === 0) return `You have no shares of ${outcome.name} to sell.`;
   return `You have ${shares(free)} free shares of ${outcome.name}; open sell orders hold theirs.`;
 }
 
 /** What only the book can know, as it is now. */
-function bookProblem(draft: Draft, { traded, quantity }: Summary, { offers }: Surroundings): string | null {
+function bookProblem(draft: Draft, { traded, quantity }: PreviewSummary, { offers }: PreviewContext): string | null {
   const force = timeInForceOf(draft);
   if (offers === null || (force !== "ioc" && force !== "fok")) return null;
   const side = draft.side === "buy" ? "sells" : "buys";
@@ -228,14 +228,14 @@ function bookProblem(draft: Draft, { traded, quantity }: Summary, { offers }: Su
   return null;
 }
 
-function expiryProblem(expiresAt: number, { now, closesAt }: Surroundings): string | null {
+function expiryProblem(expiresAt: number, { now, closesAt }: PreviewContext): string | null {
   if (Number.isNaN(expiresAt)) return "That is no date.";
   if (expiresAt <= now) return "That is in the past.";
   if (closesAt !== null && expiresAt > closesAt) return "The market closes before that.";
   return null;
 }
 
-function warningsOf(draft: Draft, summary: Summary, around: Surroundings): string[] {
+function warningsOf(draft: Draft, summary: PreviewSummary, around: PreviewContext): string[] {
   const warnings: string[] = [];
   const { traded, quantity, resting, hold } = summary;
   const { activity, offers, ownOrders, outcome } = around;

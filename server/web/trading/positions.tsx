@@ -4,12 +4,12 @@ import { FULL_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro } from "../../../engine/money.ts";
 import { percent, shares } from "../format.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
-import { hearTickers, withTickers } from "../market-tickers.ts";
+import { subscribeTickers, withTickers } from "../market-tickers.ts";
 import { href } from "../router.ts";
 import type { Market, Position, Ticker } from "../types.ts";
 import { Money, Profit } from "../ui/amounts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import { useSoon } from "../ui/throttle.ts";
+import { useThrottled } from "../ui/throttle.ts";
 
 export interface ValuedPosition extends Position {
   /** BPS; null where nothing tells. */
@@ -17,7 +17,7 @@ export interface ValuedPosition extends Position {
 }
 
 /** What a share is worth: its last price, or what the last prices of all others leave; BPS, null where nothing tells. */
-function worthOf({ outcomes }: Market, outcomeId: number): number | null {
+function markPrice({ outcomes }: Market, outcomeId: number): number | null {
   const own = outcomes.find(({ id }) => id === outcomeId)?.last_price ?? null;
   if (own !== null) return own;
   const others = outcomes.filter(({ id }) => id !== outcomeId).map(({ last_price }) => last_price);
@@ -28,7 +28,7 @@ function worthOf({ outcomes }: Market, outcomeId: number): number | null {
 /** @param market undefined: not known yet, what the exchange said last holds */
 export function valuePosition(position: Position, market: Market | undefined): ValuedPosition {
   if (market === undefined) return { ...position, price: null };
-  const price = worthOf(market, position.outcome_id);
+  const price = markPrice(market, position.outcome_id);
   const value = position.quantity === 0 ? 0 : price === null ? null : notionalMicro(price, position.quantity);
   return { ...position, price, market_value: value, unrealized_pnl: value === null ? null : value - position.cost };
 }
@@ -37,11 +37,11 @@ export function valuePosition(position: Position, market: Market | undefined): V
 export function useLiveMarkets(markets: readonly Market[]): ReadonlyMap<number, Market> {
   const [tickers, setTickers] = useState<ReadonlyMap<number, Ticker>>(new Map());
   const latest = useRef(new Map<number, Ticker>());
-  const show = useSoon(() => setTickers(new Map(latest.current)));
+  const show = useThrottled(() => setTickers(new Map(latest.current)));
   const key = markets.map(({ id }) => id).join();
   useEffect(
     () =>
-      hearTickers(markets, (ticker) => {
+      subscribeTickers(markets, (ticker) => {
         latest.current.set(ticker.outcome_id, ticker);
         show();
       }),

@@ -5,22 +5,22 @@ import { request } from "../session.ts";
 import { subscribe } from "../stream.ts";
 import type { Market, Page, Trade } from "../types.ts";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
-import { Scrolled } from "../ui/table.tsx";
-import { useSoon } from "../ui/throttle.ts";
-import { useLoaded } from "../ui/use-data.ts";
+import { Scrollable } from "../ui/table.tsx";
+import { useThrottled } from "../ui/throttle.ts";
+import { useFetch } from "../ui/use-data.ts";
 
 const SHOWN = 30;
 const DAY_MS = 86_400_000;
 
 export function RecentTrades({ market }: { market: Market }) {
   const { id, outcomes } = market;
-  const { data, error, reload } = useLoaded(
+  const { data, error, reload } = useFetch(
     (signal) => request<Page<Trade>>("GET", `/markets/${id}/trades`, { query: { limit: SHOWN }, signal }),
     String(id),
   );
   const heard = useRef<readonly Trade[]>([]);
   const [live, setLive] = useState<readonly Trade[]>([]);
-  const show = useSoon(() => setLive(heard.current));
+  const show = useThrottled(() => setLive(heard.current));
   useEffect(() => {
     const hear = ({ data: trade }: { data: Trade }): void => {
       heard.current = [trade, ...heard.current].slice(0, SHOWN);
@@ -37,7 +37,7 @@ export function RecentTrades({ market }: { market: Market }) {
       {data === null && error === null && <Loading />}
       {data !== null && trades.length === 0 && <Empty>Nothing was traded yet.</Empty>}
       {trades.length > 0 && (
-        <Scrolled label="List of trades">
+        <Scrollable label="List of trades">
           <table>
             <thead>
               <tr>
@@ -64,7 +64,7 @@ export function RecentTrades({ market }: { market: Market }) {
               ))}
             </tbody>
           </table>
-        </Scrolled>
+        </Scrollable>
       )}
     </section>
   );

@@ -3,7 +3,7 @@
  * answered. Owns what is under way, which outlives the ticket that sent it.
  */
 import { effect, signal } from "@preact/signals";
-import { addOrder, onOrder, PAGE_ORDER } from "../account-state.ts";
+import { addOrder, onOrderUpdate, PAGE_ORDER_PREFIX } from "../account-state.ts";
 import { ApiError } from "../api.ts";
 import { request, sessionState } from "../session.ts";
 import type { Order, PlaceOrder } from "../types.ts";
@@ -33,7 +33,7 @@ function setPending(marketId: number, pending: Pending | null): void {
 }
 
 // The stream may tell of it before anybody answers.
-onOrder((order) => {
+onOrderUpdate((order) => {
   const pending = pendingOrders.peek().get(order.market_id);
   if (pending?.body.client_order_id !== order.client_order_id || pending === undefined) return;
   if (pending.isBusy) return setPending(order.market_id, { ...pending, told: order });
@@ -50,7 +50,7 @@ effect(() => {
 export function newOrder(body: Omit<PlaceOrder, "client_order_id">): PlaceOrder {
   const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES));
   const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return { ...body, client_order_id: PAGE_ORDER + id };
+  return { ...body, client_order_id: PAGE_ORDER_PREFIX + id };
 }
 
 /**
@@ -83,7 +83,7 @@ export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
         setPending(marketId, null);
         return told;
       }
-      if (error instanceof ApiError && isRefusal(error, mayStand)) {
+      if (error instanceof ApiError && isRejection(error, mayStand)) {
         setPending(marketId, null);
         throw error;
       }
@@ -96,14 +96,14 @@ export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
 }
 
 /** What the exchange says of an order only once it has found none that was placed under the same id. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 404, 409, 422]);
+const REJECTION_STATUSES: ReadonlySet<number> = new Set([400, 404, 409, 422]);
 const DAILY_LIMIT = 42901;
 
 /**
  * Of what failed within the exchange it isn't known how far it came; where it is overloaded nothing was done.
  * @param mayStand an earlier try may have been placed: a limit that stopped this one says nothing of that
  */
-function isRefusal({ status, code }: ApiError, mayStand: boolean): boolean {
-  if (mayStand) return REFUSALS.has(status) || code === DAILY_LIMIT;
+function isRejection({ status, code }: ApiError, mayStand: boolean): boolean {
+  if (mayStand) return REJECTION_STATUSES.has(status) || code === DAILY_LIMIT;
   return code === 50300 || (status >= 400 && status < 500);
 }

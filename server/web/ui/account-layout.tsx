@@ -12,12 +12,12 @@ const TABS = [
   ["/account/security", "Security"],
 ] as const;
 
-interface FrameProps {
+interface LayoutProps {
   path: (typeof TABS)[number][0];
   children: Children;
 }
 
-export function AccountFrame({ path, children }: FrameProps) {
+export function AccountLayout({ path, children }: LayoutProps) {
   const title = TABS.find(([each]) => each === path)![1];
   useEffect(() => {
     document.title = `${title} · Prediction Exchange`;

@@ -14,7 +14,7 @@ interface ConfirmProps {
   onClose: () => void;
 }
 
-export function Confirm({ title, children, act, onAct, onClose }: ConfirmProps) {
+export function ConfirmDialog({ title, children, act, onAct, onClose }: ConfirmProps) {
   const { run, isBusy, error } = useAction(onAct);
   return (
     <Dialog title={title} onClose={onClose}>

@@ -1,4 +1,4 @@
-/** TODO */
+/** A read-only text with a copy button, such as a token. */
 import { useId, useRef, useState } from "preact/hooks";
 
 /** A text to take along, such as a token: selected by a click, copied by a button. */

@@ -1,4 +1,4 @@
-/** TODO */
+/** A modal dialog. */
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { Children } from "./use-data.ts";
 

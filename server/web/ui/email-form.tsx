@@ -4,7 +4,7 @@ import { call } from "../api.ts";
 import { Field } from "./fields.tsx";
 import { ErrorNotice } from "./notices.tsx";
 import { type Children, useAction } from "./use-data.ts";
-import { emailProblem, useChecked } from "./use-form.ts";
+import { emailProblem, useForm } from "./use-form.ts";
 
 interface EmailFieldProps {
   hint?: Children;
@@ -17,7 +17,7 @@ export function EmailField(props: EmailFieldProps) {
   return <Field label="E-mail" type="email" inputMode="email" autoComplete="username" maxLength={254} {...props} />;
 }
 
-interface MailFormProps {
+interface EmailLinkFormProps {
   /** Of the API: takes the address. */
   path: "/auth/resend-verification" | "/auth/forgot-password";
   /** What is in the field at first. */
@@ -25,9 +25,9 @@ interface MailFormProps {
   onSent: (email: string) => void;
 }
 
-export function MailForm({ path, given, onSent }: MailFormProps) {
+export function EmailLinkForm({ path, given, onSent }: EmailLinkFormProps) {
   const [email, setEmail] = useState(given);
-  const { form, shown, submit } = useChecked({ email: emailProblem(email) });
+  const { form, shown, submit } = useForm({ email: emailProblem(email) });
   const { run, isBusy, error } = useAction(async () => {
     await call("POST", path, { body: { email: email.trim() } });
     onSent(email.trim());

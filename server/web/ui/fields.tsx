@@ -1,4 +1,4 @@
-/** TODO */
+/** Labelled form controls: text field, text area, select, checkbox and segmented control. They keep no value of their own. */
 import { useId } from "preact/hooks";
 import type { Children } from "./use-data.ts";
 
@@ -145,7 +145,7 @@ export function Checkbox({
 }
 
 /** One of few, as buttons beside each other; arrow keys move, as in any group of radio buttons. */
-export function Choice<T extends string>({
+export function SegmentedControl<T extends string>({
   label,
   value,
   options,

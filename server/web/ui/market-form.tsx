@@ -1,95 +1,11 @@
 /** The fields of a new market, as users propose one and operators make one: what was typed, checked, and sent. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import {
-  MAX_OUTCOME_NAME_LENGTH,
-  MAX_OUTCOMES,
-  MAX_QUESTION_LENGTH,
-  MAX_SLUG_LENGTH,
-  MIN_OUTCOMES,
-  MIN_QUESTION_LENGTH,
-} from "../../../engine/limits.ts";
-import { call } from "../api.ts";
-import { readLocalTime } from "../format.ts";
-import type { MarketEvent, NewMarket, Page } from "../types.ts";
-import { Field, Select, TextArea } from "./fields.tsx";
-import { ErrorNotice } from "./notices.tsx";
-import { useLoaded } from "./use-data.ts";
-import { categoryProblem, descriptionProblem, futureProblem, given, lineProblem } from "./validation.ts";
+import { MAX_OUTCOMES, MIN_OUTCOMES } from "../../../engine/limits.ts";
+import { Field, TextArea } from "./fields.tsx";
 import "./market-form.css";
-
-interface DraftOutcome {
-  /** Stays with the field when others go. */
-  readonly key: number;
-  readonly name: string;
-}
-
-export interface MarketDraft {
-  readonly question: string;
-  readonly description: string;
-  readonly category: string;
-  readonly outcomes: readonly DraftOutcome[];
-  /** Of a field for date and time. */
-  readonly closesAt: string;
-  /** An id, "" for none. */
-  readonly eventId: string;
-  readonly slug: string;
-}
-
-export function emptyDraft(): MarketDraft {
-  const outcomes = ["Yes", "No"].map((name, key) => ({ key, name }));
-  return { question: "", description: "", category: "", outcomes, closesAt: "", eventId: "", slug: "" };
-}
-
-interface Problems {
-  readonly question: string | null;
-  readonly description: string | null;
-  readonly category: string | null;
-  readonly closesAt: string | null;
-  readonly slug: string | null;
-  /** One an outcome. */
-  readonly outcomes: readonly (string | null)[];
-}
-
-/** The exchange takes two names for one where they look the same. */
-const folded = (name: string): string => name.trim().normalize("NFKC").toLowerCase();
-
-export function problemsOf(draft: MarketDraft): Problems {
-  const names = draft.outcomes.map(({ name }) => folded(name));
-  return {
-    question: lineProblem(draft.question.trim(), MIN_QUESTION_LENGTH, MAX_QUESTION_LENGTH),
-    description: descriptionProblem(draft.description),
-    category: categoryProblem(draft.category),
-    closesAt: futureProblem(draft.closesAt),
-    slug: draft.slug === "" ? null : slugProblem(draft.slug),
-    outcomes: draft.outcomes.map(({ name }, i) => {
-      const problem = lineProblem(name.trim(), 1, MAX_OUTCOME_NAME_LENGTH);
-      return problem ?? (names.indexOf(names[i]!) < i ? "Another outcome has this name." : null);
-    }),
-  };
-}
-
-export function slugProblem(slug: string): string | null {
-  if (slug.length > MAX_SLUG_LENGTH) return `At most ${MAX_SLUG_LENGTH} characters.`;
-  if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(slug)) return "Small letters a to z, digits, and single hyphens between them.";
-  return /^([0-9]+|proposals)$/.test(slug) ? "This one would be taken for something else." : null;
-}
-
-export function hasProblems({ outcomes, ...fields }: Problems): boolean {
-  return [...outcomes, ...Object.values(fields)].some((problem) => problem !== null);
-}
-
-export function newMarketOf(draft: MarketDraft): NewMarket {
-  return {
-    question: draft.question.trim(),
-    description: given(draft.description),
-    category: given(draft.category),
-    outcomes: draft.outcomes.map(({ name }) => name.trim()),
-    closes_at: readLocalTime(draft.closesAt),
-    event_id: draft.eventId === "" ? null : Number(draft.eventId),
-    slug: given(draft.slug),
-  };
-}
+import { EventChoice } from "./event-choice.tsx";
+import type { DraftOutcome, MarketDraft, Problems } from "./market-draft.ts";
 
 /** @param problems null: not shown yet */
 export function MarketFields({
@@ -209,50 +125,4 @@ function focusLast(): void {
     const fields = document.querySelectorAll<HTMLInputElement>(".outcomes input");
     fields[fields.length - 1]?.focus();
   });
-}
-
-const MAX_EVENTS = 100;
-
-/** Of the newest events, or of those that a search finds. */
-function EventChoice({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const [text, setText] = useState("");
-  const [q, setQ] = useState("");
-  const { data, error, reload } = useLoaded(
-    (signal) => call<Page<MarketEvent>>("GET", "/events", { query: { q, limit: MAX_EVENTS }, signal }),
-    q,
-  );
-  const events = data?.items ?? [];
-  const isChosenShown = value === "" || events.some(({ id }) => String(id) === value);
-  const options: [string, string][] = [
-    ["", "None: the market stands by itself"],
-    ...(isChosenShown ? [] : [[value, `Event ${value}`] as [string, string]]),
-    ...events.map(({ id, title }): [string, string] => [String(id), title]),
-  ];
-  if (data !== null && q === "" && events.length === 0) return null;
-  return (
-    <>
-      <ErrorNotice error={error} retry={reload} />
-      <Select label="Event (optional)" value={value} options={options} onChange={onChange} />
-      {(q !== "" || (data !== null && data.next_cursor !== null)) && (
-        <div class="row">
-          <input
-            type="search"
-            aria-label="Search events"
-            placeholder="Search events"
-            value={text}
-            maxLength={200}
-            onInput={(event) => setText(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key !== "Enter") return;
-              event.preventDefault();
-              setQ(text.trim());
-            }}
-          />
-          <button type="button" onClick={() => setQ(text.trim())}>
-            Search
-          </button>
-        </div>
-      )}
-    </>
-  );
 }

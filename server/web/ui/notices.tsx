@@ -1,4 +1,4 @@
-import { explain } from "../error-messages.ts";
+import { errorMessage } from "../error-messages.ts";
 import { href } from "../router.ts";
 import type { Children } from "./use-data.ts";
 
@@ -7,7 +7,7 @@ export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => vo
   if (error === null || error === undefined) return null;
   return (
     <div class="notice bad" role="alert">
-      <span>{explain(error)}</span>
+      <span>{errorMessage(error)}</span>
       {retry !== undefined && (
         <button type="button" onClick={retry}>
           Try again
@@ -38,7 +38,7 @@ export function Empty({ children }: { children: Children }) {
 }
 
 /** In place of the page of a thing that isn't there. @param what such as market */
-export function Missing({ what }: { what: string }) {
+export function NotFound({ what }: { what: string }) {
   return (
     <section class="narrow">
       <h1>No such {what}</h1>

@@ -1,7 +1,7 @@
 /** Texts with an entry on each line. */
 
 /** The entries without those that are empty, and each once. */
-export const linesOf = (text: string): string[] => [
+export const parseLines = (text: string): string[] => [
   ...new Set(
     text
       .split("\n")

@@ -11,7 +11,7 @@ interface PasswordProps {
   problem?: string | null;
 }
 
-interface GivenProps extends PasswordProps {
+interface PasswordFieldProps extends PasswordProps {
   hint?: Children;
   autoComplete?: "current-password" | "new-password";
 }
@@ -23,7 +23,7 @@ export function PasswordField({
   problem = null,
   hint,
   autoComplete = "current-password",
-}: GivenProps) {
+}: PasswordFieldProps) {
   const id = useId();
   const [isShown, setShown] = useState(false);
   const kind: object = { type: isShown ? "text" : "password" };
@@ -62,18 +62,18 @@ export function NewPasswordField({ label, value, onInput, problem = null }: Pass
     <div class="stack small-gap">
       <PasswordField label={label} value={value} onInput={onInput} problem={problem} autoComplete="new-password" />
       <ul class="asked" aria-label="What is asked of it">
-        <Asked isMet={length >= MIN_PASSWORD_LENGTH}>
+        <Requirement isMet={length >= MIN_PASSWORD_LENGTH}>
           {MIN_PASSWORD_LENGTH} characters or more{length > 0 && length < MIN_PASSWORD_LENGTH && `: ${length} so far`}
-        </Asked>
-        <Asked isMet={length >= MIN_PASSWORD_LENGTH && !isCommon}>
+        </Requirement>
+        <Requirement isMet={length >= MIN_PASSWORD_LENGTH && !isCommon}>
           not a common one: a few words of your own are best
-        </Asked>
+        </Requirement>
       </ul>
     </div>
   );
 }
 
-function Asked({ isMet, children }: { isMet: boolean; children: Children }) {
+function Requirement({ isMet, children }: { isMet: boolean; children: Children }) {
   return (
     <li class={isMet ? "met" : ""}>
       <span aria-hidden="true">{isMet ? "✓" : "○"}</span> {children}

@@ -1,16 +1,16 @@
 /** Verifies a phone number in two steps: the number, then the code of the text message that is sent to it. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { MAX_WRONG_CODES, PHONE_CODE_MS } from "../../../engine/limits.ts";
-import { explainField } from "../error-messages.ts";
+import { fieldErrorMessage } from "../error-messages.ts";
 import { request, user } from "../session.ts";
 import type { User } from "../types.ts";
 import { Field } from "./fields.tsx";
 import { ErrorNotice } from "./notices.tsx";
 import { toast } from "./toast.tsx";
 import { useAction } from "./use-data.ts";
-import { useChecked } from "./use-form.ts";
+import { useForm } from "./use-form.ts";
 
-const SEND_AGAIN_S = 30;
+const RESEND_WAIT_S = 30;
 
 /** In E.164, or null where it is no number that could be: spaces and signs between the digits don't count. */
 function readNumber(text: string): string | null {
@@ -27,7 +27,7 @@ function numberProblem(text: string): string | null {
 }
 
 /** Asks for nothing before the e-mail address is verified. @param onVerified called once the account has the number */
-export function PhoneSteps({ onVerified }: { onVerified: () => void }) {
+export function PhoneVerification({ onVerified }: { onVerified: () => void }) {
   if (!user.value!.email_verified) return <p class="faint">Confirm your e-mail address first.</p>;
   return <NumberStep onVerified={onVerified} />;
 }
@@ -37,7 +37,7 @@ function NumberStep({ onVerified }: { onVerified: () => void }) {
   const [number, setNumber] = useState(known ?? "");
   /** To which a code was sent; null: the number is being asked for. */
   const [sentTo, setSentTo] = useState<string | null>(null);
-  const { form, shown, submit } = useChecked({ number: numberProblem(number) });
+  const { form, shown, submit } = useForm({ number: numberProblem(number) });
   const start = useAction(async () => {
     const phone = readNumber(number)!;
     await request("POST", "/me/phone", { body: { phone } });
@@ -46,7 +46,7 @@ function NumberStep({ onVerified }: { onVerified: () => void }) {
   if (sentTo !== null) {
     return <CodeStep phone={sentTo} onVerified={onVerified} onOther={() => setSentTo(null)} again={start} />;
   }
-  const told = explainField(start.error, "phone");
+  const told = fieldErrorMessage(start.error, "phone");
   return (
     <form ref={form} noValidate onSubmit={submit(() => void start.run())}>
       <Field
@@ -88,7 +88,7 @@ interface CodeProps {
 
 function CodeStep({ phone, onVerified, onOther, again }: CodeProps) {
   const [code, setCode] = useState("");
-  const [waitS, setWaitS] = useState(SEND_AGAIN_S);
+  const [waitS, setWaitS] = useState(RESEND_WAIT_S);
   const place = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
     // The step before went away with its button.
@@ -101,13 +101,13 @@ function CodeStep({ phone, onVerified, onOther, again }: CodeProps) {
   }, [waitS]);
   const digits = code.replaceAll(/[\s-]/g, "");
   const problem = /^\d{6}$/.test(digits) ? null : "The code has six digits.";
-  const { form, shown, submit } = useChecked({ code: problem });
+  const { form, shown, submit } = useForm({ code: problem });
   const verify = useAction(async () => {
     user.value = await request<User>("POST", "/me/phone/verify", { body: { code: digits } });
     toast("Your phone number is verified.");
     onVerified();
   });
-  const told = explainField(verify.error, "code");
+  const told = fieldErrorMessage(verify.error, "code");
   return (
     <form ref={form} noValidate onSubmit={submit(() => void verify.run())}>
       <p ref={place}>
@@ -136,7 +136,7 @@ function CodeStep({ phone, onVerified, onOther, again }: CodeProps) {
           type="button"
           disabled={waitS > 0 || again.isBusy}
           onClick={() => {
-            setWaitS(SEND_AGAIN_S);
+            setWaitS(RESEND_WAIT_S);
             void again.run();
           }}
         >

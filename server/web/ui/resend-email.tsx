@@ -6,14 +6,14 @@ import { useAction } from "./use-data.ts";
 
 const WAIT_S = 30;
 
-interface MailAgainProps {
+interface ResendEmailProps {
   /** Of the API: takes the address. */
   path: "/auth/resend-verification" | "/auth/forgot-password";
   email: string;
   label: string;
 }
 
-export function MailAgain({ path, email, label }: MailAgainProps) {
+export function ResendEmail({ path, email, label }: ResendEmailProps) {
   const [waitS, setWaitS] = useState(0);
   const [isSent, setSent] = useState(false);
   useEffect(() => {

@@ -1,16 +1,16 @@
 /** The second step of a sign-in: a code, or a passkey. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
-import { explainField } from "../error-messages.ts";
+import { fieldErrorMessage } from "../error-messages.ts";
 import { finishSignIn } from "../session.ts";
 import type { SignInChallenge } from "../types.ts";
 import { Field } from "./fields.tsx";
 import { ErrorNotice } from "./notices.tsx";
 import { PasskeyProblem, usePasskey } from "./passkey.ts";
 import { useAction } from "./use-data.ts";
-import { useChecked } from "./use-form.ts";
+import { useForm } from "./use-form.ts";
 
-interface SecondStepProps {
+interface SecondFactorStepProps {
   challenge: SignInChallenge;
   /** Begins the sign-in anew. */
   onAgain: () => void;
@@ -18,7 +18,7 @@ interface SecondStepProps {
 
 const UNAUTHENTICATED = 401;
 
-export function SecondStep({ challenge: { challenge, methods, passkey }, onAgain }: SecondStepProps) {
+export function SecondFactorStep({ challenge: { challenge, methods, passkey }, onAgain }: SecondFactorStepProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current!.focus(), []);
   const [passkeyProblem, setPasskeyProblem] = useState<string | null>(null);
@@ -46,7 +46,7 @@ export function SecondStep({ challenge: { challenge, methods, passkey }, onAgain
               {passkeyProblem}
             </div>
           )}
-          <Refusal error={error} />
+          <SignInError error={error} />
           <button type="button" class={isUsual ? "primary" : ""} disabled={isBusy} onClick={() => void run()}>
             {isBusy ? "Waiting for your device…" : "Use a passkey"}
           </button>
@@ -64,9 +64,9 @@ export function SecondStep({ challenge: { challenge, methods, passkey }, onAgain
 
 function CodeForm({ challenge, methods }: Pick<SignInChallenge, "challenge" | "methods">) {
   const [code, setCode] = useState("");
-  const { form, shown, submit } = useChecked({ code: code.trim() === "" ? "Enter a code." : null });
+  const { form, shown, submit } = useForm({ code: code.trim() === "" ? "Enter a code." : null });
   const { run, isBusy, error, clear } = useAction(() => finishSignIn(challenge, { code: code.trim() }));
-  const told = explainField(error, "code");
+  const told = fieldErrorMessage(error, "code");
   const hasApp = methods.includes("totp");
   return (
     <form ref={form} noValidate onSubmit={submit(() => void run())}>
@@ -84,7 +84,7 @@ function CodeForm({ challenge, methods }: Pick<SignInChallenge, "challenge" | "m
           clear();
         }}
       />
-      {told === null && <Refusal error={error} />}
+      {told === null && <SignInError error={error} />}
       <button type="submit" class={hasApp ? "primary" : ""} disabled={isBusy}>
         {isBusy ? "Signing in…" : "Sign in"}
       </button>
@@ -92,7 +92,7 @@ function CodeForm({ challenge, methods }: Pick<SignInChallenge, "challenge" | "m
   );
 }
 
-function Refusal({ error }: { error: unknown }) {
+function SignInError({ error }: { error: unknown }) {
   if (!(error instanceof ApiError) || error.status !== UNAUTHENTICATED) return <ErrorNotice error={error} />;
   const isOver = error.message.startsWith("challenge:");
   return (

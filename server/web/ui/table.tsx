@@ -51,7 +51,7 @@ export function Table<T>({
 }
 
 /** What scrolls by itself, also by keyboard. */
-export function Scrolled({ label, children }: { label: string; children: Children }) {
+export function Scrollable({ label, children }: { label: string; children: Children }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls with the arrow keys
     <section class="scrolled" aria-label={label} tabIndex={0}>
@@ -60,7 +60,7 @@ export function Scrolled({ label, children }: { label: string; children: Childre
   );
 }
 
-export function More({ more }: { more: (() => void) | null }) {
+export function LoadMore({ more }: { more: (() => void) | null }) {
   if (more === null) return null;
   return (
     <button type="button" class="more" onClick={more}>

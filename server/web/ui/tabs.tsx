@@ -1,4 +1,4 @@
-/** TODO */
+/** Links between the sections of a page. */
 import { useEffect, useRef } from "preact/hooks";
 import { href, search } from "../router.ts";
 import type { Children } from "./use-data.ts";
@@ -7,7 +7,7 @@ import type { Children } from "./use-data.ts";
  * The section that ?show= names, the first one where it names none, and the links to all of them.
  * @param path of the page @param label of the links, for who hears the page
  */
-export function useSections<T extends string>(
+export function useTabs<T extends string>(
   path: string,
   label: string,
   sections: readonly (readonly [name: T, text: string])[],

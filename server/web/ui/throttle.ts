@@ -1,10 +1,10 @@
 /** What changes many times a second is shown ten times a second at most, in the browser's frames, and not while hidden. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
-const PAUSE_MS = 100;
+const INTERVAL_MS = 100;
 
 /** Answers what asks for a run soon; however often it is asked for, it runs once. */
-export function useSoon(run: () => void): () => void {
+export function useThrottled(run: () => void): () => void {
   const latest = useRef(run);
   latest.current = run;
   const [timer] = useState(() => {
@@ -12,7 +12,7 @@ export function useSoon(run: () => void): () => void {
     let last = 0;
     const turn = (now: number): void => {
       frame = 0;
-      if (now - last < PAUSE_MS) ask();
+      if (now - last < INTERVAL_MS) ask();
       else {
         last = now;
         latest.current();
@@ -32,10 +32,10 @@ export function useSoon(run: () => void): () => void {
 }
 
 /** So many are handed over at once although nobody sees it. */
-const MAX_KEPT = 1_000;
+const MAX_BATCH = 1_000;
 
 /** Answers what takes one thing at a time, and soon hands over what came together. */
-export function useTogether<T>(take: (all: readonly T[]) => void): (one: T) => void {
+export function useBatched<T>(take: (all: readonly T[]) => void): (one: T) => void {
   const kept = useRef<T[]>([]);
   const latest = useRef(take);
   latest.current = take;
@@ -44,10 +44,10 @@ export function useTogether<T>(take: (all: readonly T[]) => void): (one: T) => v
     kept.current = [];
     latest.current(all);
   };
-  const soon = useSoon(handOver);
+  const soon = useThrottled(handOver);
   return (one) => {
     kept.current.push(one);
-    if (kept.current.length >= MAX_KEPT) handOver();
+    if (kept.current.length >= MAX_BATCH) handOver();
     else soon();
   };
 }

@@ -5,7 +5,7 @@ import { ApiError, type Query } from "../api.ts";
 import { request } from "../session.ts";
 import type { Page } from "../types.ts";
 
-export interface Loaded<T> {
+export interface Fetched<T> {
   /** Null until it is there; what was there before while it is read anew. */
   readonly data: T | null;
   readonly error: unknown;
@@ -15,7 +15,7 @@ export interface Loaded<T> {
 }
 
 /** @param read null: not yet @param key what it depends on */
-export function useLoaded<T>(read: ((signal: AbortSignal) => Promise<T>) | null, key: string): Loaded<T> {
+export function useFetch<T>(read: ((signal: AbortSignal) => Promise<T>) | null, key: string): Fetched<T> {
   const [state, setState] = useState<{ key: string; data: T | null; error: unknown }>({ key, data: null, error: null });
   const [turn, setTurn] = useState(0);
   const latest = useRef(read);
@@ -63,7 +63,7 @@ export function usePages<T>(path: string | null, query: Query = {}): Pages<T> {
     const limit = shown.current > PAGE_ITEMS ? { limit: Math.min(shown.current, MAX_PAGE_ITEMS) } : {};
     return read({ query: { ...limit, ...query }, signal });
   };
-  const first = useLoaded<Page<T>>(path === null ? null : readFirst, key);
+  const first = useFetch<Page<T>>(path === null ? null : readFirst, key);
   const { data } = first;
   shown.current = data?.items.length ?? 0;
   const from = `${key} ${data?.next_cursor}`;

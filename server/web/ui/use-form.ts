@@ -1,9 +1,9 @@
 /** Forms that say what is wrong beside the fields before anything is sent. */
 import type { RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { focusProblem } from "./validation.ts";
+import { focusFirstProblem } from "./validation.ts";
 
-interface Checked<P> {
+interface FormState<P> {
   readonly form: RefObject<HTMLFormElement | null>;
   /** What is wrong by field, once somebody tried to send it; null where nothing is. */
   readonly shown: P;
@@ -14,7 +14,7 @@ interface Checked<P> {
 }
 
 /** @param problems by field, null where there is none */
-export function useChecked<P extends Readonly<Record<string, string | null>>>(problems: P): Checked<P> {
+export function useForm<P extends Readonly<Record<string, string | null>>>(problems: P): FormState<P> {
   const form = useRef<HTMLFormElement>(null);
   const [isTried, setTried] = useState(false);
   const none = Object.fromEntries(Object.keys(problems).map((name) => [name, null])) as P;
@@ -22,7 +22,7 @@ export function useChecked<P extends Readonly<Record<string, string | null>>>(pr
     event.preventDefault();
     setTried(true);
     if (Object.values(problems).every((problem) => problem === null)) send();
-    else focusProblem(form.current!);
+    else focusFirstProblem(form.current!);
   };
   return { form, shown: isTried ? problems : none, submit, restart: () => setTried(false) };
 }

@@ -5,7 +5,7 @@ import { loadUser } from "../session.ts";
 const EVERY_MS = 15_000;
 
 /** Reads it when the page opens, whenever it is looked at again, and while it is. */
-export function useFreshUser(): void {
+export function useUserRefresh(): void {
   useEffect(() => {
     const read = (): void => {
       // What is shown stays where it fails: whatever is done next meets the same trouble and says so.

@@ -1,6 +1,6 @@
 /** What is wrong with what was typed, in words beside its field, before it is sent; null where nothing is. */
 import { MAX_CATEGORY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NOTE_LENGTH } from "../../../engine/limits.ts";
-import { readLocalTime } from "../format.ts";
+import { parseLocalTime } from "../format.ts";
 
 const CONTROL = /\p{Cc}/u;
 /** Several lines may have breaks and tabs. */
@@ -31,21 +31,21 @@ export const categoryProblem = (text: string): string | null => lineProblem(text
 
 /** Of a field for date and time that may be left empty. */
 export const timeProblem = (text: string): string | null =>
-  text !== "" && readLocalTime(text) === null ? "This is no whole date and time." : null;
+  text !== "" && parseLocalTime(text) === null ? "This is no whole date and time." : null;
 
 /** As `timeProblem`, of what is still to come. */
 export function futureProblem(text: string): string | null {
-  const at = readLocalTime(text);
+  const at = parseLocalTime(text);
   return at !== null && at <= Date.now() ? "This must lie in the future." : timeProblem(text);
 }
 
 /** Text as it is sent: without blanks around it, null where none is left. */
-export function given(text: string): string | null {
+export function trimmedOrNull(text: string): string | null {
   const trimmed = text.trim();
   return trimmed === "" ? null : trimmed;
 }
 
 /** Goes to the first field with a problem, once that is shown. */
-export function focusProblem(form: HTMLElement): void {
+export function focusFirstProblem(form: HTMLElement): void {
   requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
 }

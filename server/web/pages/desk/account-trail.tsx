@@ -8,7 +8,7 @@ import type { Trail as TrailData } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type Children, useLoaded } from "../../ui/use-data.ts";
+import { type Children, useFetch } from "../../ui/use-data.ts";
 import { termsText } from "./approval-details.ts";
 
 interface First {
@@ -29,8 +29,8 @@ function by(actor: string | null, at: number, { approved_by, approved_at }: Firs
   );
 }
 
-export function Trail({ userId }: { userId: number }) {
-  const { data, error, reload } = useLoaded(
+export function AccountTrail({ userId }: { userId: number }) {
+  const { data, error, reload } = useFetch(
     (signal) => request<TrailData>("GET", `/admin/users/${userId}/trail`, { signal }),
     String(userId),
   );

@@ -1,5 +1,5 @@
 /** What a first approval's details say, in words. */
-import { money, percent, words } from "../../format.ts";
+import { humanize, money, percent } from "../../format.ts";
 
 /** One of the details. */
 export function detailText(name: string, value: unknown): string {
@@ -14,6 +14,6 @@ export function detailText(name: string, value: unknown): string {
 /** "Maker rebate: 0.1 %, daily limit: 500 USDC a day". */
 export function termsText(changes: object): string {
   return Object.entries(changes)
-    .map(([name, value]) => `${words(name)}: ${detailText(name, value)}`)
+    .map(([name, value]) => `${humanize(name)}: ${detailText(name, value)}`)
     .join(", ");
 }

@@ -7,7 +7,7 @@ import { DecisionDialog } from "./decision-dialog.tsx";
 export const isOwnApproval = ({ approved_by }: Approval): boolean => approved_by === `operator ${user.value?.id}`;
 
 /** The second approval is given elsewhere: says who gave the first one, and when. */
-export function ApprovalSign({ approval }: { approval: Approval }) {
+export function ApprovalBadge({ approval }: { approval: Approval }) {
   return (
     <Badge
       tone="warn"
@@ -17,7 +17,7 @@ export function ApprovalSign({ approval }: { approval: Approval }) {
 }
 
 /** Takes a first approval back, whoever's it is. */
-export function TakeBackDialog({
+export function RevokeApprovalDialog({
   approval,
   onClose,
   onDone,

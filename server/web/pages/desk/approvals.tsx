@@ -1,19 +1,19 @@
 /** First approvals under the two-person rule, whose second is awaited. */
 import { useState } from "preact/hooks";
-import { dateTime, money, words } from "../../format.ts";
+import { dateTime, humanize, money } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Approval, NewDepositAnswer, OperatorUser } from "../../types.ts";
 import { Notice } from "../../ui/notices.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Children, usePages } from "../../ui/use-data.ts";
-import { Trail } from "./account-trail.tsx";
-import { ApprovalSign, isOwnApproval, TakeBackDialog } from "./approval.tsx";
+import { AccountTrail } from "./account-trail.tsx";
+import { ApprovalBadge, isOwnApproval, RevokeApprovalDialog } from "./approval.tsx";
 import { detailText } from "./approval-details.ts";
 import { DecisionDialog } from "./decision-dialog.tsx";
 import { Heading } from "./heading.tsx";
 import { MarketLink, UserLink } from "./links.tsx";
-import { List } from "./list.tsx";
+import { PagedList } from "./paged-list.tsx";
 
 const DEPOSIT = "wallet.deposit";
 const DEPOSIT_TO_HOUSE = "house.deposit";
@@ -39,7 +39,7 @@ export function Approvals() {
         Under the two-person rule another operator must ask for exactly the same. Deposits and terms are approved here;
         for the others open what it is about, and give the second approval there.
       </p>
-      <List pages={pages}>
+      <PagedList pages={pages}>
         {(items) => (
           <Table
             caption="First approvals"
@@ -50,7 +50,7 @@ export function Approvals() {
               { title: "What", show: ({ action }) => TITLES[action] ?? action },
               { title: "Of", show: subjectOf },
               { title: "With", show: detailsOf },
-              { title: "First approval", show: (approval) => <ApprovalSign approval={approval} /> },
+              { title: "First approval", show: (approval) => <ApprovalBadge approval={approval} /> },
               { title: "Since", show: ({ created_at }) => dateTime(created_at) },
               {
                 title: "Decision",
@@ -80,8 +80,8 @@ export function Approvals() {
             ]}
           />
         )}
-      </List>
-      {opened?.kind === "take back" && <TakeBackDialog approval={opened.approval} {...dialog} />}
+      </PagedList>
+      {opened?.kind === "take back" && <RevokeApprovalDialog approval={opened.approval} {...dialog} />}
       {opened?.kind === "approve" && <ApproveDialog approval={opened.approval} {...dialog} />}
     </>
   );
@@ -126,7 +126,7 @@ function ApproveDialog({ approval, onClose, onDone }: { approval: Approval; onCl
       <Notice kind="warn">
         {approved_by} has asked for this, {dateTime(created_at)}. Yours is the second approval.
       </Notice>
-      {action !== DEPOSIT_TO_HOUSE && <Trail userId={subject} />}
+      {action !== DEPOSIT_TO_HOUSE && <AccountTrail userId={subject} />}
     </DecisionDialog>
   );
 }
@@ -146,7 +146,7 @@ function detailsOf({ details }: Approval): Children {
     <ul class="details">
       {Object.entries(details).map(([name, value]) => (
         <li key={name}>
-          {words(name)}: {detailText(name, value)}
+          {humanize(name)}: {detailText(name, value)}
         </li>
       ))}
     </ul>

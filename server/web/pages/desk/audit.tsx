@@ -1,15 +1,15 @@
 /** Who changed what of money or access, and by which request. */
 import { useState } from "preact/hooks";
-import { dateTime, localTime, readLocalTime } from "../../format.ts";
+import { dateTime, parseLocalTime, toLocalTime } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import type { AuditLine } from "../../types.ts";
 import { Field } from "../../ui/fields.tsx";
 import { Table } from "../../ui/table.tsx";
 import { usePages } from "../../ui/use-data.ts";
-import { focusProblem, timeProblem } from "../../ui/validation.ts";
+import { focusFirstProblem, timeProblem } from "../../ui/validation.ts";
 import { Heading } from "./heading.tsx";
 import { UserLink } from "./links.tsx";
-import { List } from "./list.tsx";
+import { PagedList } from "./paged-list.tsx";
 
 const FILTERS = ["user_id", "actor", "action", "from", "to"] as const;
 type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
@@ -24,7 +24,7 @@ export function AuditLog() {
     <>
       <Heading>Audit log</Heading>
       <FilterForm key={JSON.stringify(asked)} asked={asked} />
-      <List pages={pages}>
+      <PagedList pages={pages}>
         {(items) => (
           <Table
             caption="Audit log, newest first"
@@ -41,7 +41,7 @@ export function AuditLog() {
             ]}
           />
         )}
-      </List>
+      </PagedList>
     </>
   );
 }
@@ -76,8 +76,8 @@ function summaryOf(details: AuditLine["details"]): string {
 function FilterForm({ asked }: { asked: Filters }) {
   const [typed, setTyped] = useState({
     ...asked,
-    from: localTime(asked.from === "" ? null : Number(asked.from)),
-    to: localTime(asked.to === "" ? null : Number(asked.to)),
+    from: toLocalTime(asked.from === "" ? null : Number(asked.from)),
+    to: toLocalTime(asked.to === "" ? null : Number(asked.to)),
   });
   const [isChecked, setChecked] = useState(false);
   const problems = problemsOf(typed);
@@ -87,15 +87,15 @@ function FilterForm({ asked }: { asked: Filters }) {
     event.preventDefault();
     setChecked(true);
     if (Object.values(problems).some((problem) => problem !== null)) {
-      focusProblem(event.currentTarget as HTMLElement);
+      focusFirstProblem(event.currentTarget as HTMLElement);
       return;
     }
     setSearch({
       user_id: typed.user_id.trim(),
       actor: typed.actor.trim(),
       action: typed.action.trim(),
-      from: String(readLocalTime(typed.from) ?? ""),
-      to: String(readLocalTime(typed.to) ?? ""),
+      from: String(parseLocalTime(typed.from) ?? ""),
+      to: String(parseLocalTime(typed.to) ?? ""),
     });
   };
   const clear = (): void => setSearch(Object.fromEntries(FILTERS.map((name) => [name, null])));
@@ -150,8 +150,8 @@ function FilterForm({ asked }: { asked: Filters }) {
 }
 
 function problemsOf(typed: Filters): Record<keyof Filters, string | null> {
-  const from = readLocalTime(typed.from);
-  const to = readLocalTime(typed.to);
+  const from = parseLocalTime(typed.from);
+  const to = parseLocalTime(typed.to);
   return {
     user_id: /^([1-9]\d{0,14})?$/.test(typed.user_id.trim()) ? null : "A number.",
     actor: typed.actor.trim().length > 100 ? "At most 100 characters." : null,

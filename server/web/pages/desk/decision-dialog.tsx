@@ -5,9 +5,9 @@ import { TextArea } from "../../ui/fields.tsx";
 import { ErrorNotice, Notice } from "../../ui/notices.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { type Children, useAction } from "../../ui/use-data.ts";
-import { focusProblem, given, noteProblem } from "../../ui/validation.ts";
+import { focusFirstProblem, noteProblem, trimmedOrNull } from "../../ui/validation.ts";
 import { focusHeading } from "./heading.tsx";
-import { readWaiting } from "./pending-counts.ts";
+import { refreshPendingCounts } from "./pending-counts.ts";
 
 /**
  * Says what will happen and asks once more. What was typed stays until it is done. Where the exchange says that things
@@ -45,14 +45,14 @@ export function DecisionDialog({
   const { run, isBusy, error } = useAction(async () => {
     setOther(false);
     try {
-      toast(await act(given(note)));
+      toast(await act(trimmedOrNull(note)));
     } catch (thrown) {
       const hasChanged = thrown instanceof ApiError && (thrown.status === 409 || thrown.status === 404);
       setOther(hasChanged);
       if (hasChanged) onDone();
       throw thrown;
     } finally {
-      void readWaiting();
+      void refreshPendingCounts();
     }
     onClose();
     onDone();
@@ -68,7 +68,7 @@ export function DecisionDialog({
     // Both are looked at, so that both say what is wrong.
     const isGood = check();
     if (isGood && problem === null) void run();
-    else focusProblem(event.currentTarget as HTMLElement);
+    else focusFirstProblem(event.currentTarget as HTMLElement);
   };
   return (
     <Dialog title={title} onClose={close}>

@@ -12,7 +12,7 @@ import { DecisionDialog } from "./decision-dialog.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
 import { UserLink } from "./links.tsx";
-import { List } from "./list.tsx";
+import { PagedList } from "./paged-list.tsx";
 import { type Payment, PaymentForm, paymentFacts } from "./payment-form.tsx";
 import { UserFilter, UserSearch } from "./user-search.tsx";
 
@@ -26,7 +26,7 @@ export function Deposits() {
       <section class="stack" aria-labelledby="desk-deposits">
         <h2 id="desk-deposits">What was credited</h2>
         <UserFilter userId={userId} onChange={(value) => setSearch({ user_id: value })} />
-        <List pages={pages}>
+        <PagedList pages={pages}>
           {(items) => (
             <Table
               caption="Deposits"
@@ -42,7 +42,7 @@ export function Deposits() {
               ]}
             />
           )}
-        </List>
+        </PagedList>
       </section>
     </>
   );

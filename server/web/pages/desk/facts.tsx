@@ -1,4 +1,4 @@
-/** TODO */
+/** A list of names and values. */
 import { Fragment } from "preact";
 import type { Children } from "../../ui/use-data.ts";
 

@@ -1,15 +1,15 @@
 /** The house account: what fees leave, what rebates and rounding take; funded and emptied by operators. */
 import { useState } from "preact/hooks";
-import { readAll } from "../../account-state.ts";
+import { fetchAll } from "../../account-state.ts";
 import { call } from "../../api.ts";
 import { dateTime, money, percent } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, HouseWithdrawal, Limits, NewDepositAnswer, Solvency } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
-import { Choice } from "../../ui/fields.tsx";
+import { SegmentedControl } from "../../ui/fields.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
-import { useLoaded } from "../../ui/use-data.ts";
-import { isOwnApproval, TakeBackDialog } from "./approval.tsx";
+import { useFetch } from "../../ui/use-data.ts";
+import { isOwnApproval, RevokeApprovalDialog } from "./approval.tsx";
 import { DecisionDialog } from "./decision-dialog.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
@@ -21,9 +21,9 @@ interface HousePayment extends Payment {
 }
 
 export function House() {
-  const solvency = useLoaded((signal) => call<Solvency>("GET", "/solvency", { signal }), "house");
-  const limits = useLoaded<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
-  const approvals = useLoaded(() => readAll<Approval>("/admin/approvals"), "approvals");
+  const solvency = useFetch((signal) => call<Solvency>("GET", "/solvency", { signal }), "house");
+  const limits = useFetch<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
+  const approvals = useFetch(() => fetchAll<Approval>("/admin/approvals"), "approvals");
   const [asked, setAsked] = useState<HousePayment | null>(null);
   const [taken, setTaken] = useState<Approval | null>(null);
   /** Another form after each payment that was made. */
@@ -61,7 +61,7 @@ export function House() {
           <p class="faint">{mergeFeeText(limits.data?.fees.merge_fee ?? null)}</p>
         </section>
       )}
-      {first !== null && <First approval={first} repeat={setAsked} takeBack={() => setTaken(first)} />}
+      {first !== null && <FirstApproval approval={first} repeat={setAsked} takeBack={() => setTaken(first)} />}
       <HouseForm key={turn} onAsk={setAsked} />
       {asked !== null && (
         <PaymentDialog
@@ -71,7 +71,7 @@ export function House() {
           onPaid={() => setTurn((before) => before + 1)}
         />
       )}
-      {taken !== null && <TakeBackDialog approval={taken} onClose={() => setTaken(null)} onDone={reload} />}
+      {taken !== null && <RevokeApprovalDialog approval={taken} onClose={() => setTaken(null)} onDone={reload} />}
     </>
   );
 }
@@ -85,7 +85,7 @@ function mergeFeeText(bps: number | null): string {
   return `Merging costs ${percent(bps)} of each set, so that buying the other outcomes and merging doesn't go around the trading fee.`;
 }
 
-function First({
+function FirstApproval({
   approval,
   repeat,
   takeBack,
@@ -125,7 +125,7 @@ function HouseForm({ onAsk }: { onAsk: (payment: HousePayment) => void }) {
         hint="What the payment is known by elsewhere. The same reference counts once."
         onAsk={(payment) => onAsk({ ...payment, direction })}
       >
-        <Choice
+        <SegmentedControl
           label="What to do"
           value={direction}
           options={[

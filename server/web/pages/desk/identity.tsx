@@ -1,6 +1,6 @@
 /** Applications for KYC tier 2, with the documents that they name. */
 import { useState } from "preact/hooks";
-import { dateTime, words } from "../../format.ts";
+import { dateTime, humanize } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { OperatorApplication } from "../../types.ts";
@@ -11,7 +11,7 @@ import { DecisionDialog } from "./decision-dialog.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
 import { UserLink } from "./links.tsx";
-import { List } from "./list.tsx";
+import { PagedList } from "./paged-list.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 
 const STATUSES = [
@@ -26,7 +26,7 @@ interface Decision {
 }
 
 const COUNTRIES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
-const documentOf = ({ document_type }: OperatorApplication): string => words(document_type);
+const documentOf = ({ document_type }: OperatorApplication): string => humanize(document_type);
 
 export function Identity() {
   const status = search.value.get("status") ?? "pending";
@@ -45,7 +45,7 @@ export function Identity() {
         />
         <EmailFilter key={email} email={email} />
       </div>
-      <List pages={pages}>
+      <PagedList pages={pages}>
         {(items) => (
           <Table
             caption="Applications"
@@ -71,7 +71,7 @@ export function Identity() {
             ]}
           />
         )}
-      </List>
+      </PagedList>
       {decision !== null && (
         <ApplicationDialog decision={decision} onClose={() => setDecision(null)} onDone={pages.reload} />
       )}

@@ -9,9 +9,10 @@ import { Table } from "../../ui/table.tsx";
 import { usePages } from "../../ui/use-data.ts";
 import { Heading } from "./heading.tsx";
 import { MarketLink } from "./links.tsx";
-import { List } from "./list.tsx";
 import { MarketDesk } from "./market.tsx";
-import { NewEventForm, NewMarketForm } from "./new-market.tsx";
+import { NewEventForm } from "./new-event.tsx";
+import { NewMarketForm } from "./new-market.tsx";
+import { PagedList } from "./paged-list.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 
 const STATUSES = [
@@ -87,7 +88,7 @@ function MarketList() {
         />
         <SearchField value={q} />
       </div>
-      <List pages={pages}>
+      <PagedList pages={pages}>
         {(items) => (
           <Table
             caption="Markets"
@@ -104,7 +105,7 @@ function MarketList() {
             ]}
           />
         )}
-      </List>
+      </PagedList>
     </>
   );
 }

@@ -6,12 +6,18 @@ import type { Solvency } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
-import { useLoaded } from "../../ui/use-data.ts";
+import { useFetch } from "../../ui/use-data.ts";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
-import { readWaiting, type Waiting, waiting, waitingError, waitingText } from "./pending-counts.ts";
+import {
+  countText,
+  type PendingCounts,
+  pendingCounts,
+  pendingCountsError,
+  refreshPendingCounts,
+} from "./pending-counts.ts";
 
-const CARDS: readonly (readonly [keyof Waiting, string, string])[] = [
+const CARDS: readonly (readonly [keyof PendingCounts, string, string])[] = [
   ["proposals", "Proposals to decide", "/desk/proposals"],
   ["applications", "Identity applications", "/desk/identity"],
   ["withdrawals", "Withdrawals to pay", "/desk/withdrawals"],
@@ -20,10 +26,10 @@ const CARDS: readonly (readonly [keyof Waiting, string, string])[] = [
 ];
 
 export function Overview() {
-  const solvency = useLoaded((signal) => call<Solvency>("GET", "/solvency", { signal }), "solvency");
-  const health = useLoaded(readHealth, "health");
+  const solvency = useFetch((signal) => call<Solvency>("GET", "/solvency", { signal }), "solvency");
+  const health = useFetch(readHealth, "health");
   const reload = (): void => {
-    void readWaiting();
+    void refreshPendingCounts();
     solvency.reload();
     health.reload();
   };
@@ -62,17 +68,17 @@ export function Overview() {
 }
 
 function WaitingCards() {
-  const counts = waiting.value;
+  const counts = pendingCounts.value;
   if (counts === null) {
-    const error = waitingError.value;
-    return error === null ? <Loading /> : <ErrorNotice error={error} retry={() => void readWaiting()} />;
+    const error = pendingCountsError.value;
+    return error === null ? <Loading /> : <ErrorNotice error={error} retry={() => void refreshPendingCounts()} />;
   }
   return (
     <ul class="counts">
       {CARDS.map(([name, title, path]) => (
         <li key={name}>
           <a class="panel" href={href(path)}>
-            <strong class="number">{waitingText(counts[name])}</strong>
+            <strong class="number">{countText(counts[name])}</strong>
             <span>{title}</span>
           </a>
         </li>

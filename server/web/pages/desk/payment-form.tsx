@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH, SEED_REFERENCE } from "../../../../engine/limits.ts";
-import { money, readMoney } from "../../format.ts";
+import { money, parseMoney } from "../../format.ts";
 import { Field } from "../../ui/fields.tsx";
 import type { Children } from "../../ui/use-data.ts";
-import { useChecked } from "../../ui/use-form.ts";
+import { useForm } from "../../ui/use-form.ts";
 
 /** @param text that was typed */
 function amountProblem(text: string): string | null {
-  const micro = readMoney(text);
+  const micro = parseMoney(text);
   if (micro === null || micro === 0) return "An amount such as 250 or 99.50, with six decimals at most.";
   return micro > MAX_PAYMENT_MICRO ? `At most ${money(MAX_PAYMENT_MICRO)} at a time.` : null;
 }
@@ -46,8 +46,8 @@ export function PaymentForm({
   const [amount, setAmount] = useState("");
   const [reference, setReference] = useState("");
   const problems = { amount: amountProblem(amount), reference: referenceProblem(reference.trim()) };
-  const { form, shown, submit } = useChecked(problems);
-  const ask = (): void => onAsk({ amount: readMoney(amount)!, reference: reference.trim() });
+  const { form, shown, submit } = useForm(problems);
+  const ask = (): void => onAsk({ amount: parseMoney(amount)!, reference: reference.trim() });
   return (
     <form ref={form} noValidate onSubmit={submit(ask)}>
       {children}

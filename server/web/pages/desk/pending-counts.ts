@@ -8,18 +8,18 @@ interface Count {
   /** There are more than one page has. */
   readonly isMore: boolean;
 }
-export type Waiting = Readonly<
+export type PendingCounts = Readonly<
   Record<"proposals" | "applications" | "withdrawals" | "approvals" | "resolutions", Count>
 >;
 
 /** Null until it is read. */
-export const waiting = signal<Waiting | null>(null);
+export const pendingCounts = signal<PendingCounts | null>(null);
 /** Why it couldn't be read; null where it could. */
-export const waitingError = signal<unknown>(null);
+export const pendingCountsError = signal<unknown>(null);
 
 const PAGE = 200;
 
-export async function readWaiting(): Promise<void> {
+export async function refreshPendingCounts(): Promise<void> {
   try {
     const [proposals, applications, withdrawals, approvals, resolutions] = await Promise.all([
       count("/admin/proposals", "proposed"),
@@ -28,10 +28,10 @@ export async function readWaiting(): Promise<void> {
       count("/admin/approvals", null),
       count("/markets", "closed"),
     ]);
-    waiting.value = { proposals, applications, withdrawals, approvals, resolutions };
-    waitingError.value = null;
+    pendingCounts.value = { proposals, applications, withdrawals, approvals, resolutions };
+    pendingCountsError.value = null;
   } catch (error) {
-    waitingError.value = error;
+    pendingCountsError.value = error;
   }
 }
 
@@ -41,4 +41,4 @@ async function count(path: string, status: string | null): Promise<Count> {
 }
 
 /** "12", "200+". */
-export const waitingText = ({ count: waits, isMore }: Count): string => (isMore ? `${waits}+` : String(waits));
+export const countText = ({ count: waits, isMore }: Count): string => (isMore ? `${waits}+` : String(waits));

@@ -11,7 +11,7 @@ import { DecisionDialog } from "./decision-dialog.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
 import { MarketLink, UserLink } from "./links.tsx";
-import { List } from "./list.tsx";
+import { PagedList } from "./paged-list.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 
 const STATUSES = [
@@ -44,7 +44,7 @@ export function Proposals() {
           onChange={(value) => setSearch({ status: value === "proposed" ? null : value })}
         />
       </div>
-      <List pages={pages}>
+      <PagedList pages={pages}>
         {(items) =>
           items.length === 0 ? (
             <Empty>{status === "proposed" ? "No proposal waits." : "There is none in this state."}</Empty>
@@ -58,7 +58,7 @@ export function Proposals() {
             </ul>
           )
         }
-      </List>
+      </PagedList>
       {decision !== null && (
         <ProposalDialog decision={decision} onClose={() => setDecision(null)} onDone={pages.reload} />
       )}

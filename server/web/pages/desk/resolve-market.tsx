@@ -6,11 +6,11 @@ import { money, percent, SHARE_MICRO, shares } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Approval, MarketRecord, MarketSettlement } from "../../types.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Checkbox, Choice, Field } from "../../ui/fields.tsx";
+import { Checkbox, Field, SegmentedControl } from "../../ui/fields.tsx";
 import { Notice } from "../../ui/notices.tsx";
 import { DecisionDialog } from "./decision-dialog.tsx";
 
-export interface Ending {
+export interface ResolutionRequest {
   readonly status: "resolved" | "voided";
   /** BPS of each outcome; null: to be chosen. */
   readonly payouts: readonly number[] | null;
@@ -22,13 +22,13 @@ export interface Ending {
 
 interface Props {
   readonly market: MarketRecord;
-  readonly ending: Ending;
+  readonly ending: ResolutionRequest;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
 /** Payouts are chosen first, and shown with what they come to then. */
-export function EndDialog(props: Props) {
+export function ResolveDialog(props: Props) {
   const { market, ending } = props;
   const count = market.outcomes.length;
   const equal = market.outcomes.map((_, index) => equalPart(FULL_PRICE_BPS, index, count));
@@ -59,7 +59,7 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
         <p>
           <strong>{market.question}</strong>
         </p>
-        <Choice
+        <SegmentedControl
           label="How it ended"
           value={kind}
           options={[

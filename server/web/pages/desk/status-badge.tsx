@@ -1,4 +1,4 @@
-import { words } from "../../format.ts";
+import { humanize } from "../../format.ts";
 import { Badge } from "../../ui/badge.tsx";
 
 const TONES: Readonly<Record<string, "good" | "bad" | "warn">> = {
@@ -15,7 +15,7 @@ const TONES: Readonly<Record<string, "good" | "bad" | "warn">> = {
 };
 
 export function StatusBadge({ status }: { status: string }) {
-  return <Badge text={words(status)} tone={TONES[status] ?? ""} />;
+  return <Badge text={humanize(status)} tone={TONES[status] ?? ""} />;
 }
 
 // ---------------------------------------------------------------- users

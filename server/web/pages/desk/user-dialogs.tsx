@@ -56,7 +56,7 @@ export function RestoreDialog({ user: { id, email }, onClose, onDone }: DialogPr
 
 // ---------------------------------------------------------------- a lost second factor
 
-export function FactorsDialog({ user: { id, email }, onClose, onDone }: DialogProps) {
+export function ResetFactorsDialog({ user: { id, email }, onClose, onDone }: DialogProps) {
   return (
     <DecisionDialog
       title="Reset the second factor"

@@ -1,4 +1,4 @@
-/** TODO */
+/** A user's own terms: their definitions, and the dialog that changes them. */
 import { useState } from "preact/hooks";
 import {
   DAILY_ACTIVITY_LIMIT_MICRO,
@@ -12,7 +12,7 @@ import {
   PAT_REBATE_BPS,
   TRADING_FEE_BPS,
 } from "../../../../engine/limits.ts";
-import { money, percent, readMoney } from "../../format.ts";
+import { money, parseMoney, percent } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { OperatorUser, TermsChange } from "../../types.ts";
 import { Field } from "../../ui/fields.tsx";
@@ -36,13 +36,13 @@ interface Term {
   readonly read: (text: string) => number | null;
 }
 
-const USUAL_LIMIT = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier] ?? 0)} USDC a day`;
+const defaultLimit = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier] ?? 0)} USDC a day`;
 
 const whole = (text: string): number | null => (/^\d{1,9}$/.test(text.trim()) ? Number(text.trim()) : null);
 
 const ofNotional = (bps: number | null): string => `${percent(bps)} of the notional`;
 
-const rate = (name: keyof Terms, title: string, usualBps: number, max: number): Term => ({
+const rateTerm = (name: keyof Terms, title: string, usualBps: number, max: number): Term => ({
   name,
   title,
   unit: "BPS",
@@ -61,14 +61,14 @@ export const TERMS: readonly Term[] = [
     unit: "USDC",
     min: 0,
     max: MAX_MONEY_MICRO,
-    usual: ({ kyc_tier }) => USUAL_LIMIT(kyc_tier),
+    usual: ({ kyc_tier }) => defaultLimit(kyc_tier),
     show: (value) => `${money(value ?? 0)} USDC a day`,
     write: (value) => money(value).replaceAll(",", ""),
-    read: readMoney,
+    read: parseMoney,
   },
-  rate("trading_fee", "Trading fee of sellers", TRADING_FEE_BPS, MAX_OWN_RATE_BPS),
-  rate("maker_rebate", "Maker rebate", MAKER_REBATE_BPS, MAX_OWN_REBATE_BPS),
-  rate("pat_rebate", "Maker rebate by token", PAT_REBATE_BPS, MAX_OWN_REBATE_BPS),
+  rateTerm("trading_fee", "Trading fee of sellers", TRADING_FEE_BPS, MAX_OWN_RATE_BPS),
+  rateTerm("maker_rebate", "Maker rebate", MAKER_REBATE_BPS, MAX_OWN_REBATE_BPS),
+  rateTerm("pat_rebate", "Maker rebate by token", PAT_REBATE_BPS, MAX_OWN_REBATE_BPS),
   {
     name: "merge_fee",
     title: "Merge fee",

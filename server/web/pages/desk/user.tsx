@@ -5,20 +5,20 @@ import { href } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
 import type { OperatorUser } from "../../types.ts";
 import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
-import { useLoaded } from "../../ui/use-data.ts";
-import { Trail } from "./account-trail.tsx";
+import { useFetch } from "../../ui/use-data.ts";
+import { AccountTrail } from "./account-trail.tsx";
 import { isOwnApproval } from "./approval.tsx";
 import { termsText } from "./approval-details.ts";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
-import { FactorsDialog, RestoreDialog, SuspendDialog } from "./user-dialogs.tsx";
+import { ResetFactorsDialog, RestoreDialog, SuspendDialog } from "./user-dialogs.tsx";
 import { UserState } from "./user-status.tsx";
 import { TERMS, TermsDialog } from "./user-terms.tsx";
 
 type Opened = "suspend" | "restore" | "terms" | "factors";
 
 export function UserDesk({ id }: { id: string }) {
-  const { data, error, reload } = useLoaded(
+  const { data, error, reload } = useFetch(
     (signal) => request<OperatorUser>("GET", `/admin/users/${encodeURIComponent(id)}`, { signal }),
     id,
   );
@@ -35,7 +35,7 @@ export function UserDesk({ id }: { id: string }) {
       {data !== null && <Details user={data} open={setOpened} />}
       {data !== null && opened === "suspend" && <SuspendDialog user={data} {...dialog} />}
       {data !== null && opened === "restore" && <RestoreDialog user={data} {...dialog} />}
-      {data !== null && opened === "factors" && <FactorsDialog user={data} {...dialog} />}
+      {data !== null && opened === "factors" && <ResetFactorsDialog user={data} {...dialog} />}
       {data !== null && opened === "terms" && <TermsDialog user={data} {...dialog} />}
     </>
   );
@@ -108,7 +108,7 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
       </div>
       <section class="panel stack" aria-labelledby="desk-user-trail">
         <h2 id="desk-user-trail">Who credited, set and approved</h2>
-        <Trail userId={id} />
+        <AccountTrail userId={id} />
       </section>
       <nav class="row" aria-label="Of this user">
         <a href={href(`/desk/withdrawals?status=all&user_id=${id}`)}>Withdrawals</a>

@@ -8,7 +8,7 @@ import { Table } from "../../ui/table.tsx";
 import { usePages } from "../../ui/use-data.ts";
 import { Heading } from "./heading.tsx";
 import { UserLink } from "./links.tsx";
-import { List } from "./list.tsx";
+import { PagedList } from "./paged-list.tsx";
 import { UserDesk } from "./user.tsx";
 import { UserSearch } from "./user-search.tsx";
 import { UserState } from "./user-status.tsx";
@@ -64,7 +64,7 @@ function UserList() {
           onChange={(value) => setSearch({ suspended: value })}
         />
       </div>
-      <List pages={pages}>
+      <PagedList pages={pages}>
         {(items) => (
           <Table
             caption="Users"
@@ -89,7 +89,7 @@ function UserList() {
             ]}
           />
         )}
-      </List>
+      </PagedList>
     </>
   );
 }

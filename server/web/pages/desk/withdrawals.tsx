@@ -1,6 +1,6 @@
 /** Withdrawals: paid with what the payment is known by, or refused; with the first of two approvals where that is the rule. */
 import { useState } from "preact/hooks";
-import { readAll } from "../../account-state.ts";
+import { fetchAll } from "../../account-state.ts";
 import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user } from "../../session.ts";
@@ -9,15 +9,15 @@ import { Money } from "../../ui/amounts.tsx";
 import { Field, Select } from "../../ui/fields.tsx";
 import { ErrorNotice, Notice } from "../../ui/notices.tsx";
 import { Table } from "../../ui/table.tsx";
-import { useLoaded, usePages } from "../../ui/use-data.ts";
-import { given } from "../../ui/validation.ts";
-import { Trail } from "./account-trail.tsx";
-import { ApprovalSign, isOwnApproval, TakeBackDialog } from "./approval.tsx";
+import { useFetch, usePages } from "../../ui/use-data.ts";
+import { trimmedOrNull } from "../../ui/validation.ts";
+import { AccountTrail } from "./account-trail.tsx";
+import { ApprovalBadge, isOwnApproval, RevokeApprovalDialog } from "./approval.tsx";
 import { DecisionDialog } from "./decision-dialog.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
 import { UserLink } from "./links.tsx";
-import { List } from "./list.tsx";
+import { PagedList } from "./paged-list.tsx";
 import { referenceProblem } from "./payment-form.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 import { UserFilter } from "./user-search.tsx";
@@ -44,7 +44,7 @@ export function Withdrawals() {
     status: status === "all" ? null : status,
     user_id: userId,
   });
-  const approvals = useLoaded(() => readAll<Approval>("/admin/approvals"), "approvals");
+  const approvals = useFetch(() => fetchAll<Approval>("/admin/approvals"), "approvals");
   const [opened, setOpened] = useState<Opened | null>(null);
   const approvalOf = ({ id }: OperatorWithdrawal): Approval | null =>
     approvals.data?.find(({ action, subject }) => action === PAY && subject === id) ?? null;
@@ -68,7 +68,7 @@ export function Withdrawals() {
         <UserFilter userId={userId} onChange={(value) => setSearch({ user_id: value })} />
       </div>
       <ErrorNotice error={approvals.error} retry={approvals.reload} />
-      <List pages={pages}>
+      <PagedList pages={pages}>
         {(items) => (
           <Table
             caption="Withdrawals"
@@ -95,11 +95,11 @@ export function Withdrawals() {
             ]}
           />
         )}
-      </List>
+      </PagedList>
       {opened?.kind === "pay" && <PayDialog {...opened} {...dialog} />}
       {opened?.kind === "refuse" && <RefuseDialog {...opened} {...dialog} />}
       {opened?.kind === "take back" && opened.approval !== null && (
-        <TakeBackDialog approval={opened.approval} {...dialog} />
+        <RevokeApprovalDialog approval={opened.approval} {...dialog} />
       )}
     </>
   );
@@ -109,7 +109,7 @@ function State({ withdrawal, approval }: { withdrawal: OperatorWithdrawal; appro
   const { status, reference, note, decided_at } = withdrawal;
   return (
     <span>
-      {approval === null ? <StatusBadge status={status} /> : <ApprovalSign approval={approval} />}
+      {approval === null ? <StatusBadge status={status} /> : <ApprovalBadge approval={approval} />}
       {decided_at !== null && <small class="faint"> {dateTime(decided_at)}</small>}
       {reference !== null && <small class="note">Reference: {reference}</small>}
       {note !== null && <small class="note">{note}</small>}
@@ -192,7 +192,7 @@ function PayDialog({ withdrawal, approval, onClose, onDone }: DialogProps) {
   const [isChecked, setChecked] = useState(false);
   const problem = reference.trim() === "" ? null : referenceProblem(reference.trim());
   const act = async (note: string | null): Promise<string> => {
-    const body = first === undefined ? { reference: given(reference), note } : first;
+    const body = first === undefined ? { reference: trimmedOrNull(reference), note } : first;
     const answer = await request<WithdrawalDecision>("POST", `/admin/withdrawals/${withdrawal.id}/pay`, {
       body: { reference: body.reference, note: body.note },
     });
@@ -215,7 +215,7 @@ function PayDialog({ withdrawal, approval, onClose, onDone }: DialogProps) {
     >
       <WithdrawalFacts withdrawal={withdrawal} />
       <h3>Where the account's money and terms come from</h3>
-      <Trail userId={withdrawal.user_id} />
+      <AccountTrail userId={withdrawal.user_id} />
       {first === undefined ? (
         <>
           <p>

@@ -130,7 +130,7 @@ export interface RestOperation {
 const METHODS = ["get", "post", "put", "patch", "delete"];
 
 /** @param name openapi.json or asyncapi.json @throws ApiError */
-export async function readDocument<T extends Document>(name: string, signal: AbortSignal): Promise<T> {
+export async function fetchDocument<T extends Document>(name: string, signal: AbortSignal): Promise<T> {
   const response = await fetch(base + name, { signal }).catch((error: unknown) => {
     if ((error as Error).name === "AbortError") throw error;
     throw new ApiError(0, 0, "no answer", null, null);
@@ -140,7 +140,7 @@ export async function readDocument<T extends Document>(name: string, signal: Abo
 }
 
 /** What a reference points at, or the thing itself; nothing where it points at nothing. */
-export function resolve<T extends Reference>(document: Document, given: T): T {
+export function resolveRef<T extends Reference>(document: Document, given: T): T {
   let found: T = given;
   // No document of ours has longer ways, and a circle must not hang the page.
   for (let step = 0; step < 8 && found.$ref !== undefined; step++) {

@@ -1,7 +1,7 @@
 /** Text to take along: shown as it is, copied by a button; and the same thing in several languages. */
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { Choice } from "../../ui/fields.tsx";
+import { SegmentedControl } from "../../ui/fields.tsx";
 import { LANGUAGES, type Language, type Sample } from "./samples.ts";
 
 /** The one that was chosen last, for all examples. */
@@ -41,7 +41,12 @@ export function Code({ label, text }: { label: string; text: string }) {
 export function SampleTabs({ sample }: { sample: Sample }) {
   return (
     <div class="stack">
-      <Choice label="Language of the example" value={language.value} options={LANGUAGES} onChange={setLanguage} />
+      <SegmentedControl
+        label="Language of the example"
+        value={language.value}
+        options={LANGUAGES}
+        onChange={setLanguage}
+      />
       <Code label="Example request" text={sample[language.value]} />
     </div>
   );

@@ -25,7 +25,7 @@ export interface Group {
 const LIST_MARGIN = 80;
 
 /** @param page below /docs @param current id of what is shown, "" of none */
-export function Reference({
+export function ReferenceLayout({
   page,
   groups,
   current,
@@ -56,7 +56,7 @@ export function Reference({
   }, [shown]);
   const wanted = text.trim().toLowerCase().split(/\s+/);
   const found = groups
-    .map((group) => ({ ...group, entries: group.entries.filter((entry) => fits(entry, wanted)) }))
+    .map((group) => ({ ...group, entries: group.entries.filter((entry) => matches(entry, wanted)) }))
     .filter(({ entries }) => entries.length > 0);
   return (
     <div class="reference">
@@ -113,7 +113,7 @@ export function Reference({
 const addressOf = (page: string, id: string): string =>
   id === "" ? `/docs/${page}` : `/docs/${page}?operation=${encodeURIComponent(id)}`;
 
-function fits({ method, title, words }: Entry, wanted: readonly string[]): boolean {
+function matches({ method, title, words }: Entry, wanted: readonly string[]): boolean {
   const text = `${method ?? ""} ${title} ${words}`.toLowerCase();
   return wanted.every((word) => text.includes(word));
 }

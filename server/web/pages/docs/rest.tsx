@@ -1,12 +1,5 @@
-/** The REST API, an operation at a time. */
-import { useState } from "preact/hooks";
-import { send } from "../../api.ts";
 import { search } from "../../router.ts";
-import { accessToken } from "../../session.ts";
 import { Badge } from "../../ui/badge.tsx";
-import { Field } from "../../ui/fields.tsx";
-import { ErrorNotice } from "../../ui/notices.tsx";
-import { useAction } from "../../ui/use-data.ts";
 import {
   type Document,
   exampleOf,
@@ -14,13 +7,14 @@ import {
   operationsOf,
   type RestDocument,
   type RestOperation,
-  resolve,
+  resolveRef,
 } from "./api-document.ts";
 import { Code, SampleTabs } from "./code-block.tsx";
 import { inline, Markdown } from "./markdown.tsx";
-import { type Entry, EntryList, type Group, Method, Reference, SchemaPage, Title } from "./reference-layout.tsx";
-import { exampleTarget, parametersOf, sampleOf } from "./samples.ts";
+import { type Entry, EntryList, type Group, Method, ReferenceLayout, SchemaPage, Title } from "./reference-layout.tsx";
+import { parametersOf, sampleOf } from "./samples.ts";
 import { Line, SchemaView } from "./schema.tsx";
+import { TryIt } from "./try-it.tsx";
 
 const PAGE = "rest";
 
@@ -31,7 +25,7 @@ export function Rest({ document }: { document: RestDocument }) {
   const id = search.value.get("operation") ?? "";
   const operation = operations.find((each) => each.id === id);
   return (
-    <Reference page={PAGE} groups={groups} current={schema === null ? id : ""}>
+    <ReferenceLayout page={PAGE} groups={groups} current={schema === null ? id : ""}>
       {schema !== null ? (
         <SchemaPage name={schema} document={document} page={PAGE} />
       ) : operation === undefined ? (
@@ -39,7 +33,7 @@ export function Rest({ document }: { document: RestDocument }) {
       ) : (
         <OperationView key={id} operation={operation} document={document} />
       )}
-    </Reference>
+    </ReferenceLayout>
   );
 }
 
@@ -77,7 +71,7 @@ function OperationView({ operation, document }: { operation: RestOperation; docu
   const { method, path, object } = operation;
   const { summary, description, deprecated, requestBody, responses = {} } = object;
   const statuses = Object.keys(responses);
-  const body = requestBody === undefined ? null : mediaOf(resolve(document, requestBody).content);
+  const body = requestBody === undefined ? null : mediaOf(resolveRef(document, requestBody).content);
   return (
     <>
       <Title>{summary ?? path}</Title>
@@ -91,7 +85,7 @@ function OperationView({ operation, document }: { operation: RestOperation; docu
       {body?.media.schema !== undefined && (
         <section class="panel">
           <h2>Body</h2>
-          <p class="faint">{Object.keys(resolve(document, requestBody!).content ?? {}).join(", ")}</p>
+          <p class="faint">{Object.keys(resolveRef(document, requestBody!).content ?? {}).join(", ")}</p>
           <SchemaView schema={body.media.schema} document={document} page={PAGE} />
         </section>
       )}
@@ -160,7 +154,7 @@ function Parameters({ operation, document }: { operation: RestOperation; documen
 }
 
 function Answer({ status, operation, document }: { status: string; operation: RestOperation; document: Document }) {
-  const answer = resolve(document, operation.object.responses![status]!);
+  const answer = resolveRef(document, operation.object.responses![status]!);
   const found = mediaOf(answer.content);
   const example = found === null ? undefined : exampleOf(found.media);
   return (
@@ -187,7 +181,7 @@ function Errors({ operation, document }: { operation: RestOperation; document: D
       <h2>Errors</h2>
       <ul class="fields">
         {errors.map(([status, given]) => {
-          const { description = "", content } = resolve(document, given);
+          const { description = "", content } = resolveRef(document, given);
           const examples = Object.values(mediaOf(content)?.media.examples ?? {});
           return (
             <li key={status}>
@@ -205,46 +199,4 @@ function Errors({ operation, document }: { operation: RestOperation; document: D
       </ul>
     </section>
   );
-}
-
-/** Sends the example, or what it was changed to, as whoever is signed in. */
-function TryIt({ operation, document }: { operation: RestOperation; document: Document }) {
-  const [target, setTarget] = useState(() => exampleTarget(operation, document));
-  const [answer, setAnswer] = useState<string | null>(null);
-  const { run, isBusy, error } = useAction(async () => {
-    const response = await send("GET", target, { token: await accessToken() });
-    const text = await response.text();
-    setAnswer(`${response.status} ${response.statusText}\n\n${pretty(text)}`);
-  });
-  const status = Object.keys(operation.object.responses ?? {}).find((each) => each.startsWith("2")) ?? "";
-  const content = resolve(document, operation.object.responses?.[status] ?? {}).content ?? {};
-  // What a browser is to be sent to, and what stands beside the API, is no call of a page's.
-  if (content["application/json"] === undefined || !operation.server.endsWith("/api/v1")) return null;
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    void run();
-  };
-  return (
-    <form class="try" noValidate onSubmit={submit}>
-      <Field
-        label="Try it"
-        value={target}
-        onInput={setTarget}
-        hint="Sent to this exchange, as whoever is signed in here."
-      />
-      <button type="submit" disabled={isBusy || !target.startsWith("/")}>
-        Send
-      </button>
-      <ErrorNotice error={error} />
-      <div aria-live="polite">{answer !== null && <Code label="What the exchange answered" text={answer} />}</div>
-    </form>
-  );
-}
-
-function pretty(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }

@@ -6,7 +6,7 @@ import {
   mediaOf,
   type Parameter,
   type RestOperation,
-  resolve,
+  resolveRef,
 } from "./api-document.ts";
 
 export const LANGUAGES = [
@@ -30,7 +30,7 @@ interface Parts {
 }
 
 export function parametersOf({ object }: RestOperation, document: Document): Parameter[] {
-  return (object.parameters ?? []).map((parameter) => resolve(document, parameter));
+  return (object.parameters ?? []).map((parameter) => resolveRef(document, parameter));
 }
 
 /** Path and query of the example. */
@@ -52,7 +52,7 @@ function needsToken({ object: { security = [] } }: RestOperation): boolean {
 
 export function sampleOf(operation: RestOperation, document: Document): Sample {
   const { object, server, method } = operation;
-  const media = object.requestBody === undefined ? null : mediaOf(resolve(document, object.requestBody).content);
+  const media = object.requestBody === undefined ? null : mediaOf(resolveRef(document, object.requestBody).content);
   const answer = Object.entries(object.responses ?? {}).find(([status]) => status.startsWith("2"))?.[1];
   const parts: Parts = {
     method,
@@ -60,7 +60,7 @@ export function sampleOf(operation: RestOperation, document: Document): Sample {
     needsToken: needsToken(operation),
     body: media === null ? null : (exampleOf(media.media) ?? {}),
     bodyType: media?.type ?? "",
-    isJson: answer === undefined || mediaOf(resolve(document, answer).content)?.type === "application/json",
+    isJson: answer === undefined || mediaOf(resolveRef(document, answer).content)?.type === "application/json",
   };
   return { curl: curl(parts), node: node(parts), python: python(parts) };
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { href } from "../../router.ts";
 import type { Children } from "../../ui/use-data.ts";
-import { type Document, type Json, nameOf, resolve, type Schema } from "./api-document.ts";
+import { type Document, type Json, nameOf, resolveRef, type Schema } from "./api-document.ts";
 import { inline } from "./markdown.tsx";
 
 /** What one came for in an answer's envelope. */
@@ -10,7 +10,7 @@ const DATA = "data";
 
 /** @param page of the document, below /docs */
 export function SchemaView({ schema, document, page }: { schema: Schema; document: Document; page: string }) {
-  const whole = resolve(document, schema);
+  const whole = resolveRef(document, schema);
   const name = nameOf(schema);
   return (
     <div class="schema">
@@ -146,10 +146,10 @@ function coreOf(schema: Schema): Schema {
 
 /** What opens below it; null where there is nothing more to say. */
 function nestedOf(schema: Schema, document: Document): Schema | null {
-  const core = resolve(document, coreOf(schema));
+  const core = resolveRef(document, coreOf(schema));
   if (core.properties !== undefined || partsOf(core).length > 1) return core;
   if (core.items === undefined) return null;
-  const item = resolve(document, core.items);
+  const item = resolveRef(document, core.items);
   return item.properties !== undefined || partsOf(item).length > 1 || item.items !== undefined ? item : null;
 }
 

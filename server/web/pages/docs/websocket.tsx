@@ -1,9 +1,9 @@
 /** The WebSocket: what one sends, what is answered, and the events that one hears. */
 import { search } from "../../router.ts";
-import { type Message, resolve, type SocketDocument } from "./api-document.ts";
+import { type Message, resolveRef, type SocketDocument } from "./api-document.ts";
 import { Code } from "./code-block.tsx";
 import { Markdown } from "./markdown.tsx";
-import { type Entry, EntryList, type Group, Reference, SchemaPage, Title } from "./reference-layout.tsx";
+import { type Entry, EntryList, type Group, ReferenceLayout, SchemaPage, Title } from "./reference-layout.tsx";
 import { SchemaView } from "./schema.tsx";
 
 const PAGE = "websocket";
@@ -28,7 +28,7 @@ export function WebSocketReference({ document }: { document: SocketDocument }) {
   const id = search.value.get("operation") ?? "";
   const operation = operations.find((each) => each.id === id);
   return (
-    <Reference page={PAGE} groups={groups} current={schema === null ? id : ""}>
+    <ReferenceLayout page={PAGE} groups={groups} current={schema === null ? id : ""}>
       {schema !== null ? (
         <SchemaPage name={schema} document={document} page={PAGE} />
       ) : operation === undefined ? (
@@ -36,13 +36,13 @@ export function WebSocketReference({ document }: { document: SocketDocument }) {
       ) : (
         <OperationView key={id} operation={operation} document={document} />
       )}
-    </Reference>
+    </ReferenceLayout>
   );
 }
 
 function operationsOf(document: SocketDocument): Operation[] {
   return Object.entries(document.operations ?? {}).map(([id, operation]) => {
-    const messages = (operation.messages ?? []).map((message) => resolve(document, message));
+    const messages = (operation.messages ?? []).map((message) => resolveRef(document, message));
     return {
       id,
       name: messages[0]?.name ?? operation.title ?? id,
@@ -50,7 +50,7 @@ function operationsOf(document: SocketDocument): Operation[] {
       summary: operation.summary ?? messages[0]?.summary ?? id,
       description: operation.description,
       messages,
-      answers: (operation.reply?.messages ?? []).map((message) => resolve(document, message)),
+      answers: (operation.reply?.messages ?? []).map((message) => resolveRef(document, message)),
     };
   });
 }

@@ -1,16 +1,16 @@
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
-import { More } from "../../ui/table.tsx";
+import { LoadMore } from "../../ui/table.tsx";
 import type { Children, Pages } from "../../ui/use-data.ts";
 
 /** What a list says before, beside and behind its rows. */
-export function List<T>({ pages, children }: { pages: Pages<T>; children: (items: readonly T[]) => Children }) {
+export function PagedList<T>({ pages, children }: { pages: Pages<T>; children: (items: readonly T[]) => Children }) {
   const { items, error, more, reload } = pages;
   return (
     <>
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
       {items !== null && children(items)}
-      <More more={more} />
+      <LoadMore more={more} />
     </>
   );
 }

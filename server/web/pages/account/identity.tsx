@@ -1,0 +1,82 @@
+import { ApiError } from "../../api.ts";
+import { countryName } from "../../countries.ts";
+import { dateTime } from "../../format.ts";
+import { request, user } from "../../session.ts";
+import type { IdentityApplication } from "../../types.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import { Tiers } from "../../ui/tiers.tsx";
+import { type Fetched, useFetch } from "../../ui/use-data.ts";
+import { documentName, IdentityForm } from "./identity-form.tsx";
+import { Panel } from "./panel.tsx";
+
+const NOT_FOUND = 404;
+
+export function IdentityPanel() {
+  const { kyc_tier } = user.value!;
+  const loaded = useFetch<{ application: IdentityApplication | null }>(async (signal) => {
+    try {
+      return { application: await request<IdentityApplication>("GET", "/me/identity", { signal }) };
+    } catch (error) {
+      if (error instanceof ApiError && error.status === NOT_FOUND) return { application: null };
+      throw error;
+    }
+  }, String(kyc_tier));
+  return (
+    <Panel
+      id="identity"
+      title="Verification"
+      badge={<Badge text={`Tier ${kyc_tier}`} tone={kyc_tier === 0 ? "warn" : "good"} />}
+    >
+      <Tiers tier={kyc_tier} />
+      {kyc_tier === 0 && <p>Verify your e-mail address and phone number first; then you can apply for tier 2.</p>}
+      {kyc_tier > 0 && <IdentityState loaded={loaded} />}
+    </Panel>
+  );
+}
+
+function IdentityState({ loaded }: { loaded: Fetched<{ application: IdentityApplication | null }> }) {
+  const { data, error, reload, set } = loaded;
+  if (error !== null) return <ErrorNotice error={error} retry={reload} />;
+  if (data === null) return <Loading />;
+  const { application } = data;
+  const isTier2 = user.value!.kyc_tier >= 2;
+  const isRefused = application?.status === "refused";
+  return (
+    <>
+      {application !== null && <Application application={application} />}
+      {!isTier2 && (application === null || isRefused) && (
+        <IdentityForm isAgain={isRefused} onMade={(made) => set(() => ({ application: made }))} />
+      )}
+    </>
+  );
+}
+
+const DECISIONS = {
+  pending: ["Waiting for a decision", "warn"],
+  approved: ["Approved", "good"],
+  refused: ["Refused", "bad"],
+} as const;
+
+function Application({ application }: { application: IdentityApplication }) {
+  const { document_type, country, status, note, created_at, decided_at } = application;
+  const [text, tone] = DECISIONS[status as keyof typeof DECISIONS];
+  return (
+    <div class="stack small-gap">
+      <h3 id="application" tabIndex={-1}>
+        Your application
+      </h3>
+      <p>
+        <Badge text={text} tone={tone} /> {documentName(document_type)} of {countryName(country)}, sent{" "}
+        {dateTime(created_at)}
+        {decided_at !== null && `, decided ${dateTime(decided_at)}`}
+      </p>
+      {status === "pending" && <p class="faint">An operator looks at it, and you get a mail about the decision.</p>}
+      {note !== null && (
+        <p>
+          The operator's note: <q class="break">{note}</q>
+        </p>
+      )}
+    </div>
+  );
+}

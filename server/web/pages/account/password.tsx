@@ -1,0 +1,79 @@
+/** Changes the password. */
+import { useState } from "preact/hooks";
+import { ApiError, withQuery } from "../../api.ts";
+import { fieldErrorMessage } from "../../error-messages.ts";
+import { href } from "../../router.ts";
+import { request, user } from "../../session.ts";
+import { focusHeading } from "../../ui/account-layout.tsx";
+import { ErrorNotice } from "../../ui/notices.tsx";
+import { NewPasswordField, newPasswordProblem, PasswordField } from "../../ui/password-field.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { useAction } from "../../ui/use-data.ts";
+import { useForm } from "../../ui/use-form.ts";
+
+import { Panel } from "./panel.tsx";
+
+export function PasswordPanel() {
+  const { email } = user.value!;
+  const [current, setCurrent] = useState("");
+  const [next, setNext] = useState("");
+  const { form, shown, submit, restart } = useForm({
+    current: current === "" ? "Enter the password that you have now." : null,
+    next: newPasswordProblem(next) ?? (next === current ? "This is the password that you have now." : null),
+  });
+  const { run, isBusy, error, clear } = useAction(async () => {
+    await request("POST", "/me/password", { body: { current, new: next } });
+    setCurrent("");
+    setNext("");
+    restart();
+    toast("Your password is changed, and your other sessions have ended.");
+    focusHeading("password");
+  });
+  const isWrong = error instanceof ApiError && error.status === 403 && /current password/.test(error.message);
+  const told = fieldErrorMessage(error, "new");
+  return (
+    <Panel id="password" title="Password">
+      <form ref={form} noValidate aria-labelledby="password" onSubmit={submit(() => void run())}>
+        <p>A new password ends your other sessions. Access tokens and connected apps stay.</p>
+        <input
+          type="text"
+          class="hidden"
+          autoComplete="username"
+          value={email}
+          readOnly
+          tabIndex={-1}
+          aria-hidden="true"
+        />
+        <PasswordField
+          label="Current password"
+          value={current}
+          problem={shown.current ?? (isWrong ? "That isn't your current password." : null)}
+          hint={
+            <>
+              Forgotten, or never set? <a href={href(withQuery("/forgot-password", { email }))}>Set one by mail</a>.
+            </>
+          }
+          onInput={(text) => {
+            setCurrent(text);
+            clear();
+          }}
+        />
+        <NewPasswordField
+          label="New password"
+          value={next}
+          problem={shown.next ?? told}
+          onInput={(text) => {
+            setNext(text);
+            clear();
+          }}
+        />
+        {!isWrong && told === null && <ErrorNotice error={error} />}
+        <div>
+          <button type="submit" disabled={isBusy}>
+            {isBusy ? "Changing it…" : "Change the password"}
+          </button>
+        </div>
+      </form>
+    </Panel>
+  );
+}

@@ -1,0 +1,187 @@
+/** The user's own OAuth clients, and the endpoints they need. */
+import { useState } from "preact/hooks";
+import { ApiError } from "../../api.ts";
+import { date } from "../../format.ts";
+import { base } from "../../router.ts";
+import { request } from "../../session.ts";
+import type { CreatedOAuthClient, OAuthClient } from "../../types.ts";
+import { focusHeading } from "../../ui/account-layout.tsx";
+import { Badge } from "../../ui/badge.tsx";
+import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
+import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import { SecretDialog } from "../../ui/secret-dialog.tsx";
+import { LoadMore } from "../../ui/table.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { useFetch, usePages } from "../../ui/use-data.ts";
+
+import { CLIENTS, NewClient } from "./new-client.tsx";
+
+export function Clients() {
+  const clients = usePages<OAuthClient>(CLIENTS);
+  const [made, setMade] = useState<CreatedOAuthClient | null>(null);
+  const [isShown, setShown] = useState(false);
+  const [removing, setRemoving] = useState<OAuthClient | null>(null);
+  const remove = async ({ id, name }: OAuthClient): Promise<void> => {
+    await request("DELETE", `${CLIENTS}/${id}`);
+    clients.set((items) => items.filter((each) => each.id !== id));
+    setRemoving(null);
+    toast(`${name} is removed.`);
+    focusHeading("clients");
+  };
+  const { items, error, reload, more } = clients;
+  return (
+    <>
+      {made !== null && !isShown && (
+        <div class="notice warn" role="status">
+          <span>
+            You haven't said that you stored the secret of "{made.name}". It can't be shown again once you leave this
+            page.
+          </span>
+          <button type="button" onClick={() => setShown(true)}>
+            Show it again
+          </button>
+        </div>
+      )}
+      <div class="account">
+        <section class="panel" aria-labelledby="clients">
+          <h2 id="clients" tabIndex={-1}>
+            Your own apps
+          </h2>
+          <p>Programs of yours that ask other users for access, by OAuth 2.0 with PKCE.</p>
+          <ErrorNotice error={error} retry={reload} />
+          {items === null && error === null && <Loading />}
+          {items !== null && (
+            <ul class="entries">
+              {items.map((client) => (
+                <Client key={client.id} client={client} onRemove={() => setRemoving(client)} />
+              ))}
+            </ul>
+          )}
+          {items?.length === 0 && <p class="empty">You have registered none.</p>}
+          <LoadMore more={more} />
+          <Endpoints />
+        </section>
+        <NewClient
+          onMade={(created) => {
+            const { client_secret, ...client } = created;
+            clients.set((before) => [client, ...before]);
+            if (client_secret === null) {
+              toast(`${client.name} is registered.`);
+              focusHeading("clients");
+              return;
+            }
+            setMade(created);
+            setShown(true);
+          }}
+        />
+      </div>
+      {made !== null && isShown && (
+        <SecretDialog
+          title={`Secret of "${made.name}"`}
+          secrets={[
+            ["Client id", made.client_id],
+            ["Client secret", made.client_secret!],
+          ]}
+          onStored={() => {
+            setMade(null);
+            setShown(false);
+            focusHeading("clients");
+          }}
+          onClose={() => setShown(false)}
+        >
+          Whoever has the secret can pass for your app.
+        </SecretDialog>
+      )}
+      {removing !== null && (
+        <ConfirmDialog
+          title={`Remove ${removing.name}?`}
+          act="Remove the app"
+          onAct={() => remove(removing)}
+          onClose={() => setRemoving(null)}
+        >
+          All access that users gave it ends at once, and its client id is never given again. This can't be undone.
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}
+
+function Client({ client, onRemove }: { client: OAuthClient; onRemove: () => void }) {
+  const { name, client_id, redirect_uris, confidential, created_at } = client;
+  return (
+    <li>
+      <div class="row between">
+        <h3 class="break">
+          {name} <Badge text={confidential ? "With a secret" : "Public"} />
+        </h3>
+        <button type="button" class="danger small" aria-label={`Remove ${name}`} onClick={onRemove}>
+          Remove
+        </button>
+      </div>
+      <dl class="facts">
+        <dt>Client id</dt>
+        <dd>
+          <code class="break">{client_id}</code>
+        </dd>
+        <dt>Redirect URIs</dt>
+        <dd>
+          {redirect_uris.map((uri) => (
+            <div key={uri}>
+              <code class="break">{uri}</code>
+            </div>
+          ))}
+        </dd>
+        <dt>Registered</dt>
+        <dd>{date(created_at)}</dd>
+      </dl>
+    </li>
+  );
+}
+
+const METADATA = `${base}.well-known/oauth-authorization-server`;
+
+const ENDPOINTS = [
+  ["issuer", "Issuer"],
+  ["authorization_endpoint", "Authorization"],
+  ["token_endpoint", "Token"],
+  ["revocation_endpoint", "Revocation"],
+  ["introspection_endpoint", "Introspection"],
+  ["jwks_uri", "Keys (JWKS)"],
+] as const;
+
+function Endpoints() {
+  const [isOpen, setOpen] = useState(false);
+  const { data, error, reload } = useFetch<Record<string, unknown>>(
+    isOpen
+      ? async (signal) => {
+          const response = await fetch(METADATA, { signal });
+          if (!response.ok) throw new ApiError(response.status, 0, response.statusText, null, null);
+          return (await response.json()) as Record<string, unknown>;
+        }
+      : null,
+    "metadata",
+  );
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Endpoints for your app</summary>
+      <div class="stack small-gap">
+        <ErrorNotice error={error} retry={reload} />
+        {data === null && error === null && <Loading />}
+        {data !== null && (
+          <dl class="facts">
+            {ENDPOINTS.flatMap(([name, title]) => [
+              <dt key={`${name} title`}>{title}</dt>,
+              <dd key={name}>
+                <code class="break">{String(data[name])}</code>
+              </dd>,
+            ])}
+            <dt>Metadata</dt>
+            <dd>
+              <a href={METADATA}>RFC 8414</a>
+            </dd>
+          </dl>
+        )}
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,90 @@
+/** Registers an OAuth client. */
+import { useState } from "preact/hooks";
+import { fieldErrorMessage } from "../../error-messages.ts";
+import { request } from "../../session.ts";
+import type { CreatedOAuthClient } from "../../types.ts";
+import { Checkbox, Field, TextArea } from "../../ui/fields.tsx";
+import { ErrorNotice } from "../../ui/notices.tsx";
+import { parseLines } from "../../ui/parse-lines.ts";
+import { useAction } from "../../ui/use-data.ts";
+import { useForm } from "../../ui/use-form.ts";
+
+export const CLIENTS = "/me/oauth-clients";
+
+const MAX_REDIRECT_URIS = 10;
+
+/** Roughly what the exchange takes, which looks closely. */
+function uriProblem(text: string): string | null {
+  const found = parseLines(text);
+  if (found.length === 0) return "Enter at least one.";
+  if (found.length > MAX_REDIRECT_URIS) return `At most ${MAX_REDIRECT_URIS}.`;
+  const wrong = found.find((uri) => !isRedirectUri(uri));
+  if (wrong === undefined) return null;
+  return `"${wrong}" is none of: an https address, http on localhost, an app's own scheme with a dot; without # and *.`;
+}
+
+function isRedirectUri(uri: string): boolean {
+  if (!URL.canParse(uri) || /[\s#*\\]/.test(uri)) return false;
+  const { protocol, hostname } = new URL(uri);
+  if (protocol === "https:") return true;
+  if (protocol === "http:") return ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+  return protocol.includes(".");
+}
+
+export function NewClient({ onMade }: { onMade: (made: CreatedOAuthClient) => void }) {
+  const [name, setName] = useState("");
+  const [uris, setUris] = useState("");
+  const [isConfidential, setConfidential] = useState(true);
+  const { form, shown, submit, restart } = useForm({
+    name: name.trim() === "" ? "Users see this name when they are asked." : null,
+    uris: uriProblem(uris),
+  });
+  const { run, isBusy, error, clear } = useAction(async () => {
+    const body = { name: name.trim(), redirect_uris: parseLines(uris), confidential: isConfidential };
+    onMade(await request<CreatedOAuthClient>("POST", CLIENTS, { body }));
+    setName("");
+    setUris("");
+    restart();
+  });
+  const told = { name: fieldErrorMessage(error, "name"), uris: fieldErrorMessage(error, "redirect_uris") };
+  return (
+    <section class="panel" aria-labelledby="new-client">
+      <h2 id="new-client">Register an app</h2>
+      <form ref={form} noValidate aria-labelledby="new-client" onSubmit={submit(() => void run())}>
+        <Field
+          label="Name"
+          maxLength={100}
+          autoComplete="off"
+          hint="Users see it when they are asked for access."
+          value={name}
+          problem={shown.name ?? told.name}
+          onInput={(text) => {
+            setName(text);
+            clear();
+          }}
+        />
+        <TextArea
+          label="Redirect URIs"
+          placeholder="https://app.example.com/callback"
+          hint="Where users come back to, one a line. Requests must name one of them exactly."
+          value={uris}
+          problem={shown.uris ?? told.uris}
+          onInput={(text) => {
+            setUris(text);
+            clear();
+          }}
+        />
+        <Checkbox
+          label="It can keep a secret"
+          hint="A server can; a web page, a mobile or a desktop app can't."
+          checked={isConfidential}
+          onChange={setConfidential}
+        />
+        {told.name === null && told.uris === null && <ErrorNotice error={error} />}
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? "Registering…" : "Register the app"}
+        </button>
+      </form>
+    </section>
+  );
+}

@@ -1,0 +1,90 @@
+/** Edits a market's description, category and closing time. */
+import { useState } from "preact/hooks";
+import { parseLocalTime, toLocalTime } from "../../format.ts";
+import { request } from "../../session.ts";
+import type { Market, MarketChanges, MarketRecord } from "../../types.ts";
+import { Field, TextArea } from "../../ui/fields.tsx";
+import { Notice } from "../../ui/notices.tsx";
+import { categoryProblem, descriptionProblem, timeProblem, trimmedOrNull } from "../../ui/validation.ts";
+import { DecisionDialog } from "./decision-dialog.tsx";
+
+export interface DialogProps {
+  readonly market: MarketRecord;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+export function EditDialog({ market: current, onClose, onDone }: DialogProps) {
+  /** As it was opened: what another operator changes meanwhile, and this one doesn't touch, stays. */
+  const [market] = useState(current);
+  const [description, setDescription] = useState(market.description ?? "");
+  const [category, setCategory] = useState(market.category ?? "");
+  const [closesAt, setClosesAt] = useState(toLocalTime(market.closes_at));
+  const [isChecked, setChecked] = useState(false);
+  const changes = changesOf(market, { description, category, closesAt });
+  const problems = {
+    description: descriptionProblem(description),
+    category: categoryProblem(category),
+    closesAt: timeProblem(closesAt),
+  };
+  const isPast = changes.closes_at != null && changes.closes_at <= Date.now();
+  return (
+    <DecisionDialog
+      title="Edit the market"
+      confirm="Save"
+      isDangerous={isPast}
+      noteHint={null}
+      check={() => {
+        setChecked(true);
+        return Object.values(problems).every((problem) => problem === null);
+      }}
+      act={async () => {
+        if (Object.keys(changes).length === 0) return "Nothing was changed.";
+        await request<Market>("PATCH", `/admin/markets/${market.id}`, { body: changes });
+        return "Saved: everybody sees it at once.";
+      }}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <TextArea
+        label="Description"
+        rows={8}
+        value={description}
+        onInput={setDescription}
+        problem={isChecked ? problems.description : null}
+        hint="People trade on what it says: change nothing that decides who is paid."
+      />
+      <Field
+        label="Category"
+        value={category}
+        onInput={setCategory}
+        problem={isChecked ? problems.category : null}
+        hint="Empty for none."
+      />
+      <Field
+        label="Trading ends"
+        type="datetime-local"
+        value={closesAt}
+        onInput={setClosesAt}
+        problem={isChecked ? problems.closesAt : null}
+        hint="In your time zone. Empty: when an operator closes it."
+      />
+      {isPast && <Notice kind="warn">This time is past: the market closes at once, for good.</Notice>}
+    </DecisionDialog>
+  );
+}
+
+/** What differs from the market as it is. */
+function changesOf(
+  market: MarketRecord,
+  typed: { description: string; category: string; closesAt: string },
+): MarketChanges {
+  const description = trimmedOrNull(typed.description);
+  const category = trimmedOrNull(typed.category);
+  return {
+    ...(description === market.description ? {} : { description }),
+    ...(category === market.category ? {} : { category }),
+    // The field shows minutes: what wasn't touched stays as exact as it was.
+    ...(typed.closesAt === toLocalTime(market.closes_at) ? {} : { closes_at: parseLocalTime(typed.closesAt) }),
+  };
+}

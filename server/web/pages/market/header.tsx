@@ -1,0 +1,71 @@
+import { compact, dateTime, humanize, percent } from "../../format.ts";
+import { href } from "../../router.ts";
+import { request } from "../../session.ts";
+import type { Market, MarketEvent } from "../../types.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { Notice } from "../../ui/notices.tsx";
+import { useFetch } from "../../ui/use-data.ts";
+
+const TONES = {
+  open: "good",
+  halted: "warn",
+  closed: "warn",
+  resolved: "",
+  voided: "",
+  proposed: "",
+  rejected: "bad",
+} as const;
+
+export function MarketHeader({ market }: { market: Market }) {
+  const { event_id, resolution, outcomes } = market;
+  const event = useFetch<MarketEvent>(
+    event_id === null ? null : (signal) => request("GET", `/events/${event_id}`, { signal }),
+    String(event_id),
+  ).data;
+  const status = market.status as keyof typeof TONES;
+  const isRunning = status === "open" || status === "halted";
+  const volume = outcomes.reduce((sum, each) => sum + each.volume, 0);
+  return (
+    <header class="market-head">
+      <p class="crumbs">
+        <a href={href("/")}>Markets</a>
+        {market.category !== null && (
+          <>
+            <span aria-hidden="true">›</span>
+            <a href={href(`/?category=${encodeURIComponent(market.category)}`)}>{market.category}</a>
+          </>
+        )}
+        {event !== null && (
+          <>
+            <span aria-hidden="true">›</span>
+            <a href={href(`/events/${event.slug}`)}>{event.title}</a>
+          </>
+        )}
+      </p>
+      <h1>{market.question}</h1>
+      <p class="facts">
+        <Badge text={humanize(status)} tone={TONES[status]} />
+        {market.closes_at !== null && isRunning && <span>Closes {dateTime(market.closes_at)}</span>}
+        <span>
+          <b class="number">{compact(volume)}</b> shares traded
+        </span>
+        <span>
+          <b class="number">{compact(market.open_interest)}</b> sets outstanding
+        </span>
+      </p>
+      {resolution !== null && (
+        <Notice kind="good">
+          <b>
+            {status === "voided"
+              ? "Voided: every outcome pays the same."
+              : resolution.outcome_id !== null
+                ? `Resolved: ${outcomes.find(({ id }) => id === resolution.outcome_id)?.name}.`
+                : "Resolved."}
+          </b>{" "}
+          {outcomes.map(({ name }, i) => `${name} pays ${percent(resolution.payouts[i] ?? 0)}`).join(", ")} of 1 USDC a
+          share, since {dateTime(resolution.resolved_at)}.{resolution.note !== null && ` ${resolution.note}`}
+        </Notice>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,74 @@
+import { compact, percent, shares } from "../../format.ts";
+import { chance } from "../../market-tickers.ts";
+import type { Market, Outcome } from "../../types.ts";
+
+export function Outcomes({
+  market,
+  chosen,
+  onChoose,
+}: {
+  market: Market;
+  chosen: number;
+  onChoose: (id: number) => void;
+}) {
+  const { outcomes, resolution } = market;
+  return (
+    <section class="panel" aria-labelledby="outcomes-title">
+      <h2 id="outcomes-title">Outcomes</h2>
+      <table class="outcomes">
+        <caption class="hidden">Outcomes with their chances and best prices; choose one to see its book</caption>
+        <thead>
+          <tr>
+            <th scope="col">Outcome</th>
+            <th scope="col" class="right">
+              {resolution === null ? "Chance" : "Pays"}
+            </th>
+            <th scope="col" class="right">
+              Bid
+            </th>
+            <th scope="col" class="right">
+              Ask
+            </th>
+            <th scope="col" class="right volume">
+              Volume
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {outcomes.map((outcome) => (
+            <tr key={outcome.id} class={outcome.id === chosen ? "chosen" : ""}>
+              <th scope="row">
+                <button
+                  type="button"
+                  class="outcome"
+                  aria-pressed={outcome.id === chosen}
+                  onClick={() => onChoose(outcome.id)}
+                >
+                  {outcome.name}
+                </button>
+              </th>
+              <td class="right number">
+                <ChanceOf outcome={outcome} payout={resolution?.payouts[outcome.index] ?? null} />
+              </td>
+              <td class="right number up">{percent(outcome.implied_bid)}</td>
+              <td class="right number down">{percent(outcome.implied_ask)}</td>
+              <td class="right number volume" title={`${shares(outcome.volume)} shares`}>
+                {compact(outcome.volume)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function ChanceOf({ outcome, payout }: { outcome: Outcome; payout: number | null }) {
+  const bps = payout ?? chance(outcome);
+  return (
+    <span class="chance">
+      <meter min={0} max={10_000} value={bps ?? 0} aria-hidden="true" />
+      <b>{percent(bps)}</b>
+    </span>
+  );
+}

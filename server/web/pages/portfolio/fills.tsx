@@ -1,0 +1,52 @@
+import { dateTime, humanize, money, percent, shares } from "../../format.ts";
+import { useMarkets } from "../../market-cache.ts";
+import { OrderName } from "../../trading/order-name.tsx";
+import type { Order, OwnFill } from "../../types.ts";
+import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import { type Column, LoadMore, Table } from "../../ui/table.tsx";
+import { useLivePages } from "./live-pages.tsx";
+
+function fillsOf({ id, market_id, outcome_id, side, builder_code, trades }: Order): OwnFill[] {
+  return trades.map((fill) => ({ ...fill, order_id: id, market_id, outcome_id, side, builder_code }));
+}
+
+export function Fills() {
+  const { items, error, more, reload, newer } = useLivePages("/me/fills", {}, fillsOf);
+  const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
+  const columns: Column<OwnFill>[] = [
+    { title: "Fill", show: (fill) => <OrderName order={fill} market={markets.get(fill.market_id)} isAlone={false} /> },
+    { title: "Price", isNumber: true, show: ({ price }) => percent(price) },
+    { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
+    { title: "Kind", show: ({ match_type, role }) => `${humanize(match_type as string)}, ${humanize(role as string)}` },
+    {
+      title: "Fee and rebate",
+      isNumber: true,
+      show: ({ fee, rebate }) => (
+        <span>
+          {fee > 0 && <span>−{money(fee)}</span>}
+          {rebate > 0 && <span class="up"> +{money(rebate)}</span>}
+          {fee + rebate === 0 && "–"}
+        </span>
+      ),
+    },
+    { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
+  ];
+  return (
+    <section class="panel" aria-labelledby="fills-title">
+      <h2 id="fills-title">Fills</h2>
+      {newer}
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && <Loading />}
+      {items !== null && (
+        <Table
+          caption="Your fills"
+          columns={columns}
+          rows={items}
+          keyOf={({ id }) => id}
+          empty="None of your orders was filled yet."
+        />
+      )}
+      <LoadMore more={more} />
+    </section>
+  );
+}

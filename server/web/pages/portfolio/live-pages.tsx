@@ -1,0 +1,54 @@
+/** A cursor-paged list that order updates extend live. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { onOrderUpdate } from "../../account-state.ts";
+import type { Query } from "../../api.ts";
+import type { Order } from "../../types.ts";
+import { Notice } from "../../ui/notices.tsx";
+import { useBatched } from "../../ui/throttle.ts";
+import { type Pages, usePages } from "../../ui/use-data.ts";
+
+/** So many are added to a list by themselves: a bot's would make it endless. */
+const MAX_ADDED = 200;
+
+/**
+ * A list by cursor, the newest first, that goes on with what updates of orders tell. From so many new ones on it only
+ * says that there are newer ones.
+ */
+export function useLivePages<T extends { readonly id: number }>(
+  path: string,
+  query: Query,
+  itemsOf: (order: Order) => readonly T[],
+): Pages<T> & { readonly newer: ComponentChildren } {
+  const pages = usePages<T>(path, query);
+  const added = useRef(0);
+  const [hasNewer, setNewer] = useState(false);
+  const add = useBatched((orders: readonly Order[]) =>
+    pages.set((before) => {
+      const byId = new Map(before.map((item) => [item.id, item]));
+      // What is older than all that is shown comes with its own page.
+      const oldest = pages.more === null ? 0 : before.at(-1)!.id;
+      for (const item of orders.flatMap(itemsOf)) {
+        if (item.id < oldest) continue;
+        if (!byId.has(item.id) && added.current++ >= MAX_ADDED) setNewer(true);
+        else byId.set(item.id, item);
+      }
+      return [...byId.values()].sort((a, b) => b.id - a.id);
+    }),
+  );
+  useEffect(() => onOrderUpdate(add), []);
+  const reload = (): void => {
+    added.current = 0;
+    setNewer(false);
+    pages.reload();
+  };
+  const newer = hasNewer && (
+    <Notice>
+      There are newer ones.{" "}
+      <button type="button" class="small" onClick={reload}>
+        Show them
+      </button>
+    </Notice>
+  );
+  return { ...pages, reload, newer };
+}

@@ -1,0 +1,82 @@
+import { balance, positions } from "../../account-state.ts";
+import { money } from "../../format.ts";
+import { useMarkets } from "../../market-cache.ts";
+import { PositionsTable, useLiveMarkets, valuePosition } from "../../trading/positions.tsx";
+import { Profit } from "../../ui/amounts.tsx";
+import { Loading } from "../../ui/notices.tsx";
+
+/** The caller's positions with their worth by the last prices, and the markets that they are in. */
+function useValuedPositions() {
+  const all = [...(positions.value?.values() ?? [])];
+  const markets = useMarkets(all.filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id));
+  const held = new Set(all.filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id));
+  const live = useLiveMarkets([...held].map((id) => markets.get(id)).filter((market) => market !== undefined));
+  const valued = all.map((position) => valuePosition(position, live.get(position.market_id)));
+  return { valued, markets: live };
+}
+
+const sumOf = (values: readonly (number | null)[]): number =>
+  values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+
+export function Totals() {
+  const { valued } = useValuedPositions();
+  if (balance.value === null || positions.value === null) return <Loading what="Loading your portfolio" />;
+  const { available, held, total } = balance.value;
+  const worth = sumOf(valued.map(({ market_value }) => market_value));
+  const hasUnknown = valued.some(({ market_value }) => market_value === null);
+  return (
+    <dl class="totals">
+      <div>
+        <dt>Total value</dt>
+        <dd class="large">
+          {money(total + worth)} <small>USDC</small>
+        </dd>
+      </div>
+      <div>
+        <dt>Available</dt>
+        <dd>{money(available)}</dd>
+      </div>
+      <div>
+        <dt>Held by orders and withdrawals</dt>
+        <dd>{money(held)}</dd>
+      </div>
+      <div>
+        <dt>Positions{hasUnknown && ", those with a price"}</dt>
+        <dd>{money(worth)}</dd>
+      </div>
+      <div>
+        <dt>Open profit</dt>
+        <dd>
+          <Profit micro={sumOf(valued.map(({ unrealized_pnl }) => unrealized_pnl))} />
+        </dd>
+      </div>
+      <div>
+        <dt>Realized profit</dt>
+        <dd>
+          <Profit micro={sumOf(valued.map(({ realized_pnl }) => realized_pnl))} />
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+export function Positions() {
+  const { valued, markets } = useValuedPositions();
+  if (positions.value === null) return <Loading />;
+  const open = valued.filter(({ quantity }) => quantity > 0);
+  open.sort((a, b) => (b.market_value ?? 0) - (a.market_value ?? 0) || a.outcome_id - b.outcome_id);
+  return (
+    <section class="panel" aria-labelledby="positions-title">
+      <h2 id="positions-title">Positions</h2>
+      <PositionsTable
+        caption="Your positions"
+        positions={open}
+        markets={markets}
+        empty="You have no shares yet: choose a market and buy some."
+      />
+      <p class="hint">
+        Worth is by the last prices and changes with them. A sale brings what the book offers, less the fee.
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,49 @@
+import { dateTime, percent, shares } from "../../format.ts";
+import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
+import { href } from "../../router.ts";
+import type { Settlement } from "../../types.ts";
+import { Money, Profit } from "../../ui/amounts.tsx";
+import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import { type Column, LoadMore, Table } from "../../ui/table.tsx";
+import { usePages } from "../../ui/use-data.ts";
+
+export function Settlements() {
+  const { items, error, more, reload } = usePages<Settlement>("/wallet/settlements");
+  const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
+  const columns: Column<Settlement>[] = [
+    {
+      title: "Outcome",
+      show: ({ market_id, outcome_id }) => (
+        <span class="order-name">
+          <a href={href(`/markets/${markets.get(market_id)?.slug ?? market_id}`)}>
+            {marketName(markets.get(market_id), market_id)}
+          </a>
+          <span>{outcomeName(markets.get(market_id), outcome_id)}</span>
+        </span>
+      ),
+    },
+    { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
+    { title: "Paid a share", isNumber: true, show: ({ payout }) => percent(payout) },
+    { title: "Received", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+    { title: "Cost", isNumber: true, show: ({ cost }) => <Money micro={cost} /> },
+    { title: "Profit", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
+    { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
+  ];
+  return (
+    <section class="panel" aria-labelledby="settlements-title">
+      <h2 id="settlements-title">Settlements</h2>
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && <Loading />}
+      {items !== null && (
+        <Table
+          caption="What resolved markets paid you"
+          columns={columns}
+          rows={items}
+          keyOf={({ id }) => id}
+          empty="None of your markets was resolved yet."
+        />
+      )}
+      <LoadMore more={more} />
+    </section>
+  );
+}

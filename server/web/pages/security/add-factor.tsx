@@ -1,0 +1,158 @@
+/** Dialogs that add an authenticator app or a passkey. */
+import { useEffect, useState } from "preact/hooks";
+import { fieldErrorMessage } from "../../error-messages.ts";
+import type { ConfirmedFactor, Enrolment } from "../../types.ts";
+import { Copyable } from "../../ui/copyable.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Field } from "../../ui/fields.tsx";
+import { ErrorNotice } from "../../ui/notices.tsx";
+import { makePasskey, PasskeyProblem } from "../../ui/passkey.ts";
+import { useAction } from "../../ui/use-data.ts";
+import { useForm } from "../../ui/use-form.ts";
+
+import { begin, confirm } from "./enrolment.ts";
+
+interface AddProps {
+  onAdded: (confirmed: ConfirmedFactor) => void;
+  onClose: () => void;
+}
+
+type QrCodeComponent = typeof import("../../ui/qr-code.tsx").default;
+
+export function AppDialog({ onAdded, onClose }: AddProps) {
+  const [enrolment, setEnrolment] = useState<Enrolment | null>(null);
+  const [name, setName] = useState("");
+  const [QrCode, setQrCode] = useState<QrCodeComponent | null>(null);
+  useEffect(() => {
+    void import("../../ui/qr-code.tsx").then((module) => setQrCode(() => module.default));
+  }, []);
+  const started = useAction(async () => setEnrolment(await begin("totp", name)));
+  const [code, setCode] = useState("");
+  const { form, shown, submit } = useForm({
+    code: /^\s*(\d\s*){6}$/.test(code) ? null : "Enter the six digits of the app.",
+  });
+  const { run, isBusy, error, clear } = useAction(async () => onAdded(await confirm(enrolment!, { code })));
+  const told = fieldErrorMessage(error, "code");
+  if (enrolment === null) {
+    return (
+      <NameDialog
+        title="Add an authenticator app"
+        placeholder="Phone"
+        name={name}
+        onName={setName}
+        action={started}
+        onClose={onClose}
+      >
+        Any app that makes six-digit codes will do, such as the one of your password manager.
+      </NameDialog>
+    );
+  }
+  return (
+    <Dialog title="Add an authenticator app" onClose={onClose}>
+      <form ref={form} class="stack" noValidate onSubmit={submit(() => void run())}>
+        <p>Scan this with the app, or type the secret into it; then enter the code that it shows.</p>
+        {QrCode !== null && <QrCode text={enrolment.uri!} label="QR code with the secret" />}
+        <Copyable label="Secret" text={enrolment.secret!} />
+        <Field
+          label="Code"
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          maxLength={12}
+          value={code}
+          problem={shown.code ?? told}
+          onInput={(text) => {
+            setCode(text);
+            clear();
+          }}
+        />
+        {told === null && <ErrorNotice error={error} />}
+        <div>
+          <button type="submit" class="primary" disabled={isBusy}>
+            {isBusy ? "One moment…" : "Add the app"}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+export function PasskeyDialog({ onAdded, onClose }: AddProps) {
+  const [name, setName] = useState("");
+  const [problem, setProblem] = useState<string | null>(null);
+  const action = useAction(async () => {
+    setProblem(null);
+    try {
+      const enrolment = await begin("passkey", name);
+      onAdded(await confirm(enrolment, { passkey: await makePasskey(enrolment.options!) }));
+    } catch (thrown) {
+      if (!(thrown instanceof PasskeyProblem)) throw thrown;
+      setProblem(thrown.message);
+    }
+  });
+  return (
+    <NameDialog
+      title="Add a passkey"
+      placeholder="Laptop"
+      name={name}
+      onName={setName}
+      action={action}
+      problem={problem}
+      onClose={onClose}
+    >
+      Your device asks for your PIN, your finger or your face, and keeps a key that no site but this one can use.
+    </NameDialog>
+  );
+}
+
+interface NameProps {
+  title: string;
+  placeholder: string;
+  name: string;
+  onName: (name: string) => void;
+  action: ReturnType<typeof useAction<[]>>;
+  problem?: string | null;
+  children: string;
+  onClose: () => void;
+}
+
+function NameDialog({ title, placeholder, name, onName, action, problem = null, children, onClose }: NameProps) {
+  const { run, isBusy, error } = action;
+  const told = fieldErrorMessage(error, "name");
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        class="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <p>{children}</p>
+        <Field
+          label="Name (optional)"
+          placeholder={placeholder}
+          autoComplete="off"
+          maxLength={100}
+          hint="So that you can tell it from others."
+          value={name}
+          problem={told}
+          onInput={onName}
+        />
+        {problem !== null && (
+          <div class="notice bad" role="alert">
+            {problem}
+          </div>
+        )}
+        {told === null && <ErrorNotice error={error} />}
+        <div>
+          <button type="submit" class="primary" disabled={isBusy}>
+            {isBusy ? "One moment…" : "Continue"}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+// ---------------------------------------------------------------- recovery codes

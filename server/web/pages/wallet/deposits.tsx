@@ -1,0 +1,39 @@
+import { dateTime } from "../../format.ts";
+import { user } from "../../session.ts";
+import type { Deposit } from "../../types.ts";
+import { Money } from "../../ui/amounts.tsx";
+import { ErrorNotice, Loading } from "../../ui/notices.tsx";
+import { type Column, LoadMore, Table } from "../../ui/table.tsx";
+import { usePages } from "../../ui/use-data.ts";
+
+export function Deposits() {
+  const { items, error, more, reload } = usePages<Deposit>("/wallet/deposits");
+  const columns: Column<Deposit>[] = [
+    { title: "Time", show: ({ created_at }) => dateTime(created_at) },
+    { title: "Reference", show: ({ reference }) => <span class="mono long">{reference}</span> },
+    { title: "Amount", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+  ];
+  return (
+    <section class="panel" aria-labelledby="deposits-title">
+      <h2 id="deposits-title">Deposits</h2>
+      <p class="hint">
+        The exchange's operators credit what you pay in; it is available at once, and shown here with the payment's
+        reference. Tell them your user id: <b>{user.value?.id}</b>.
+      </p>
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && <Loading />}
+      {items !== null && (
+        <Table
+          caption="Your deposits"
+          columns={columns}
+          rows={items}
+          keyOf={({ id }) => id}
+          empty="Nothing was paid in yet."
+        />
+      )}
+      <LoadMore more={more} />
+    </section>
+  );
+}
+
+// ---------------------------------------------------------------- withdrawals

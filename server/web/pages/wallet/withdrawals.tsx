@@ -1,0 +1,130 @@
+import { errorMessage } from "../../error-messages.ts";
+import { dateTime, humanize, money } from "../../format.ts";
+import { href } from "../../router.ts";
+import { request, user } from "../../session.ts";
+import type { Withdrawal } from "../../types.ts";
+import { Money } from "../../ui/amounts.tsx";
+import { Badge } from "../../ui/badge.tsx";
+import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
+import { type Column, LoadMore, Table } from "../../ui/table.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { type Pages, useAction, usePages } from "../../ui/use-data.ts";
+import { WithdrawForm } from "./withdraw-form.tsx";
+
+const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {
+  pending: "warn",
+  paid: "good",
+  refused: "bad",
+};
+
+export function Withdrawals() {
+  const list = usePages<Withdrawal>("/wallet/withdrawals");
+  return (
+    <>
+      <section class="panel withdraw" aria-labelledby="withdraw-title">
+        <h2 id="withdraw-title">Withdraw</h2>
+        {user.value !== null && user.value.kyc_tier < 2 ? (
+          <Notice>
+            Withdrawals need a verified identity (tier 2); your account has tier {user.value.kyc_tier}.{" "}
+            <a href={href("/account")}>
+              {user.value.kyc_tier === 0 ? "Verify your phone first" : "Verify your identity"}
+            </a>
+          </Notice>
+        ) : (
+          <WithdrawForm onDone={list.reload} />
+        )}
+      </section>
+      <WithdrawalList list={list} />
+    </>
+  );
+}
+
+function WithdrawalList({ list }: { list: Pages<Withdrawal> }) {
+  const { items, error, more, reload, set } = list;
+  const columns: Column<Withdrawal>[] = [
+    { title: "Asked for", show: ({ created_at }) => dateTime(created_at) },
+    { title: "Amount", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
+    { title: "Address", show: ({ address }) => <span class="mono long">{address}</span> },
+    {
+      title: "State",
+      show: ({ status, decided_at, reference, note }) => (
+        <span>
+          <Badge text={humanize(status as string)} tone={STATUS_TONES[status as string] ?? ""} />
+          {decided_at !== null && <small class="below faint">{dateTime(decided_at)}</small>}
+          {reference !== null && <small class="below faint long">{reference}</small>}
+          {note !== null && <small class="below">{note}</small>}
+        </span>
+      ),
+    },
+    {
+      title: "Change",
+      isNumber: true,
+      show: (withdrawal) =>
+        withdrawal.status === "pending" ? (
+          <CancelWithdrawal
+            withdrawal={withdrawal}
+            onDone={(changed) => set((before) => before.map((each) => (each.id === changed.id ? changed : each)))}
+            onRefused={reload}
+          />
+        ) : (
+          "–"
+        ),
+    },
+  ];
+  return (
+    <section class="panel" aria-labelledby="withdrawals-title">
+      <div class="section-head">
+        <h2 id="withdrawals-title" tabIndex={-1}>
+          Your withdrawals
+        </h2>
+        <button type="button" class="small" onClick={reload}>
+          Look again
+        </button>
+      </div>
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && <Loading />}
+      {items !== null && (
+        <Table
+          caption="Your withdrawals"
+          columns={columns}
+          rows={items}
+          keyOf={({ id }) => id}
+          empty="You have asked for no withdrawal yet."
+        />
+      )}
+      <LoadMore more={more} />
+    </section>
+  );
+}
+
+function CancelWithdrawal({
+  withdrawal,
+  onDone,
+  onRefused,
+}: {
+  withdrawal: Withdrawal;
+  onDone: (changed: Withdrawal) => void;
+  onRefused: () => void;
+}) {
+  const { run, isBusy } = useAction(async () => {
+    try {
+      onDone(await request<Withdrawal>("DELETE", `/wallet/withdrawals/${withdrawal.id}`));
+      toast(`${money(withdrawal.amount)} USDC are available again.`);
+      document.getElementById("withdrawals-title")?.focus();
+    } catch (error) {
+      toast(errorMessage(error), true);
+      onRefused();
+    }
+  });
+  return (
+    <button
+      type="button"
+      class="small danger"
+      disabled={isBusy}
+      aria-label={`Cancel the withdrawal of ${money(withdrawal.amount)} USDC`}
+      onClick={() => void run()}
+    >
+      {isBusy ? "Canceling" : "Cancel"}
+    </button>
+  );
+}
