@@ -9,8 +9,8 @@ import { parentPort, workerData } from "node:worker_threads";
 import { warmUp } from "./book/warm-up.ts";
 import { EngineStage } from "./engine-stage.ts";
 import { JournalStage } from "./log/journal-stage.ts";
-import { Waker } from "./ring/ring.ts";
-import { type EngineThreadSetup, type ThreadMessage, waitForWork } from "./ring/thread-setup.ts";
+import { Waker } from "./ring/waker.ts";
+import { type EngineThreadSetup, type ThreadMessage, waitForWork } from "./thread-setup.ts";
 import { createMicroClock } from "./util/micro-clock.ts";
 
 const setup = workerData as EngineThreadSetup;

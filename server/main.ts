@@ -31,17 +31,13 @@ import {
 import type { JournalSetup } from "../engine/log/journal-stage.ts";
 import { CommittedTotals } from "../engine/log/totals.ts";
 import { emptyWal, migrate, openDatabase } from "../engine/projection/database.ts";
-import {
-  loadAccounts,
-  loadApprovals,
-  loadCancelTimers,
-  loadPendingWithdrawals,
-  loadSecondFactors,
-  loadUpdateSequences,
-} from "../engine/projection/load.ts";
+import { loadAccounts, loadCancelTimers, loadSecondFactors } from "../engine/projection/load/accounts.ts";
+import { loadUpdateSequences } from "../engine/projection/load/orders.ts";
+import { loadApprovals, loadPendingWithdrawals } from "../engine/projection/load/wallet.ts";
 import { bringOrdersForward } from "../engine/projection/write-behind.ts";
-import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../engine/ring/ring.ts";
-import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/ring/thread-setup.ts";
+import { createRing, RingConsumer, type RingMemory, RingProducer } from "../engine/ring/ring.ts";
+import { Waker } from "../engine/ring/waker.ts";
+import type { EngineThreadSetup, JournalThreadSetup, ThreadMessage } from "../engine/thread-setup.ts";
 import { createHistogram, Histogram, type HistogramMemory, logBounds } from "../engine/util/histogram.ts";
 import { createMicroClock, takeClockEpoch } from "../engine/util/micro-clock.ts";
 import { hashFlaw, PlatformError } from "../engine/util/node-support.ts";

@@ -5,7 +5,7 @@
 
 import { MarketStatus, MatchType, Side } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
-import { UNDECIDED } from "../../engine/projection/load.ts";
+import { UNDECIDED } from "../../engine/projection/load/markets.ts";
 import { MarketFeed } from "../../server/markets/feed.ts";
 import { MarketLists } from "../../server/markets/lists.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";

@@ -9,7 +9,7 @@ import { Bench } from "tinybench";
 import { MatchType, OrderStatus, Reason, Role, Side } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
 import { CLIENT_ORDER_ID_MS } from "../../engine/limits.ts";
-import { USUAL_TERMS } from "../../engine/projection/load.ts";
+import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { FLAG_TEXT } from "../../engine/ring/records.ts";
 import { NumberMap } from "../../engine/util/number-map.ts";
 import { Accounts, hashToken } from "../../server/accounts/accounts.ts";
@@ -47,7 +47,7 @@ accounts.addUser({
   kycTier: 2,
   createdAt: 0,
   ...verified,
-  ...USUAL_TERMS,
+  ...DEFAULT_TERMS,
 });
 const token = "pm_pat_bench";
 const tokenRow = { id: 1, userId: 1, name: "bench", tokenHash: hashToken(token), prefix: "", scopes: "orders:write" };

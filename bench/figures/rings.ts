@@ -4,7 +4,8 @@
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { RECORD_WORDS } from "../../engine/ring/records.ts";
-import { createRing, RingConsumer, type RingMemory, RingProducer, Waker } from "../../engine/ring/ring.ts";
+import { createRing, RingConsumer, type RingMemory, RingProducer } from "../../engine/ring/ring.ts";
+import { Waker } from "../../engine/ring/waker.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { grouped, median, millions, printHead, printResult } from "../support/report.ts";
 

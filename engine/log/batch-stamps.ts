@@ -15,7 +15,7 @@ export class BatchStamps {
   }
 
   /** Tells all of them when they were durable. While the journal still owns the records. */
-  settle(at: number): void {
+  resolve(at: number): void {
     for (let i = 0; i < this.count; i++) this.rings[i]![(this.records[i]! >> 1) + R.D_DURABLE] = at;
     this.count = 0;
   }

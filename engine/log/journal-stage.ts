@@ -6,7 +6,8 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { type Durability, emptyWal, openDatabase } from "../projection/database.ts";
 import { OrderTexts } from "../ring/order-texts.ts";
-import { RingGate, type RingMemory, type Waker } from "../ring/ring.ts";
+import { RingGate, type RingMemory } from "../ring/ring.ts";
+import type { Waker } from "../ring/waker.ts";
 import { Histogram, type HistogramMemory } from "../util/histogram.ts";
 import { createMicroClock } from "../util/micro-clock.ts";
 import { Journal, type JournalMessage, type JournalReply, type WriteRequest } from "./journal.ts";

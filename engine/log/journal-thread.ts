@@ -1,7 +1,7 @@
 /** The journal in a thread of its own, where several engine threads feed it. */
 import { parentPort, workerData } from "node:worker_threads";
-import { Waker } from "../ring/ring.ts";
-import { type JournalThreadSetup, type ThreadMessage, waitForWork } from "../ring/thread-setup.ts";
+import { Waker } from "../ring/waker.ts";
+import { type JournalThreadSetup, type ThreadMessage, waitForWork } from "../thread-setup.ts";
 import { JournalStage } from "./journal-stage.ts";
 
 const setup = workerData as JournalThreadSetup;

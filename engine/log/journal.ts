@@ -19,17 +19,14 @@ import { Builders } from "../projection/builders.ts";
 import { Candles } from "../projection/candles.ts";
 import { emptyWal } from "../projection/database.ts";
 import { IdempotencyKeys, type KeptRequest } from "../projection/idempotency-keys.ts";
-import {
-  loadBuildersOfLiveOrders,
-  loadLedger,
-  loadUnreportedFills,
-  loadUserRates,
-  type UserTerms,
-} from "../projection/load.ts";
+import { loadUserRates } from "../projection/load/accounts.ts";
+import { loadLedger } from "../projection/load/ledger.ts";
+import { loadBuildersOfLiveOrders, loadUnreportedFills } from "../projection/load/orders.ts";
 import { OrderUpdates } from "../projection/order-updates.ts";
 import { OutcomeIds } from "../projection/outcome-ids.ts";
 import { RowInserter } from "../projection/row-inserter.ts";
 import { type LastNumbers, RowLinks } from "../projection/row-links.ts";
+import type { UserTerms } from "../projection/user-terms.ts";
 import { WriteBehind } from "../projection/write-behind.ts";
 import {
   type AccountWrite,
@@ -315,7 +312,7 @@ export class Journal {
     if (writes) this.flush();
     const durable = this.clock();
     if (writes) this.onCommit(durable - began, orders);
-    this.stamps.settle(durable);
+    this.stamps.resolve(durable);
     for (let i = 0; i < this.gates.length; i++) {
       const gate = this.gates[i]!;
       gate.tail = (gate.tail + counts[i]!) | 0;
@@ -841,7 +838,7 @@ export class Journal {
     const timeInForce =
       this.touchExtended[touch] === 0 ? R.termsTimeInForce(terms) : restingTimeInForce(expiresAt ?? 0);
     const builder = this.builderOf[slot]!;
-    const tied = (packed & R.FLAG_TIED) !== 0;
+    const tied = (packed & R.FLAG_CANCEL_ON_DISCONNECT) !== 0;
     const isUsual =
       terms === 0 && timeInForce === TimeInForce.gtc && expiresAt === null && priority === 0 && builder === 0 && !tied;
     const clientOrderId = (packed & R.FLAG_TEXT) !== 0 ? this.texts.clientOrderId(slot) : null;

@@ -32,7 +32,7 @@ export class OutcomeIds {
   }
 
   /** The first of `count` free ids that follow each other, up to `last`; null where there are none. Takes them. */
-  take(count: number, last: number): number | null {
+  allocate(count: number, last: number): number | null {
     const { taken } = this;
     while (this.lowest < taken.length && taken[this.lowest] === 1) this.lowest++;
     let found = 0;

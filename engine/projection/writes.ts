@@ -16,25 +16,22 @@ import {
   SEED_REFERENCE,
 } from "../limits.ts";
 import { assert } from "../util/assert.ts";
-import {
-  type ApprovalRow,
-  columnOf,
-  type EmailTokenRow,
-  type IdentityApplicationRow,
-  type OAuthClientRow,
-  type OAuthGrantRow,
-  type RecoveryCodeRow,
-  type SecondFactorRow,
-  type SessionRow,
-  type SocialIdentityRow,
-  TERM_NAMES,
-  USUAL_TERMS,
-  type UserTerms,
-  type WithdrawalRow,
-} from "./load.ts";
+import { columnOf } from "./columns.ts";
+import type {
+  EmailTokenRow,
+  IdentityApplicationRow,
+  OAuthClientRow,
+  OAuthGrantRow,
+  RecoveryCodeRow,
+  SecondFactorRow,
+  SessionRow,
+  SocialIdentityRow,
+} from "./load/accounts.ts";
+import type { ApprovalRow, WithdrawalRow } from "./load/wallet.ts";
 import { type OutcomeIds, refusedOutcomeId } from "./outcome-ids.ts";
 import { RowInserter } from "./row-inserter.ts";
 import { indexedWords } from "./search-words.ts";
+import { DEFAULT_TERMS, TERM_NAMES, type UserTerms } from "./user-terms.ts";
 
 type Value = string | number | null;
 
@@ -301,7 +298,7 @@ function prepareDeletion(db: Database.Database, context: WriteContext): (userId:
     if (hasMoney.get(userId) === 1 || context.newestFill(userId) !== 0) return false;
     let changes = 0;
     for (const statement of statements) ({ changes } = statement.run(userId));
-    context.setTerms(userId, USUAL_TERMS);
+    context.setTerms(userId, DEFAULT_TERMS);
     return changes > 0;
   };
 }
@@ -563,7 +560,7 @@ export function prepareWrites(db: Database.Database, context: WriteContext): App
         const isOpen = write.proposedBy === null;
         const last = isOpen ? LAST_OUTCOME_ID : LAST_PROPOSED_OUTCOME_ID;
         if (isOpen) checkRoom(write.outcomes.length);
-        const first = Number(lastMarket.get()) < last ? context.outcomeIds.take(write.outcomes.length, last) : null;
+        const first = Number(lastMarket.get()) < last ? context.outcomeIds.allocate(write.outcomes.length, last) : null;
         if (first === null) {
           throw new WriteRefused(`the exchange holds no more ${isOpen ? "markets" : "proposals"} than that`);
         }

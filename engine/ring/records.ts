@@ -139,14 +139,14 @@ export const FLAG_EXTENDS = 1 << 26;
 export const FLAG_MORE = 1 << 27;
 export const FLAG_UPDATE_END = 1 << 27;
 /** Of placements: the order goes when its connection does. Of orderAmended the bit is lostPriority. */
-export const FLAG_TIED = 1 << 28;
+export const FLAG_CANCEL_ON_DISCONNECT = 1 << 28;
 export const FLAG_LOST_PRIORITY = 1 << 28;
 /** The slot's text area holds a client order id, or a builder code. */
 export const FLAG_TEXT = 1 << 29;
 /** Placed by PUT /quotes. */
 export const FLAG_QUOTE = 1 << 30;
 /** What an order keeps from its command to its orderPlaced event. */
-export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_TIED | FLAG_TEXT | FLAG_QUOTE;
+export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_CANCEL_ON_DISCONNECT | FLAG_TEXT | FLAG_QUOTE;
 
 /** The same first word of another kind of command. */
 export const withKind = (packed: number, kind: number): number => (packed & ~0xff) | kind;

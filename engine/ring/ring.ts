@@ -1,5 +1,5 @@
 /**
- * Single-producer, single-consumer rings of 64-byte records on SharedArrayBuffer, and how a thread waits for them.
+ * Single-producer, single-consumer rings of 64-byte records on SharedArrayBuffer. How a thread waits: waker.ts.
  *
  * A ring has one producer and up to two consumers in a row: a gating stage that reads what is published and moves the
  * limit (the journal's committed cursor), and the last consumer, which reads up to the limit and frees the records.
@@ -132,59 +132,5 @@ export class RingGate extends RingEnd {
   /** Lets the last consumer read all records before `tail`. */
   open(): void {
     Atomics.store(this.cursors, CURSOR_LIMIT, this.tail);
-  }
-}
-
-const WAKE_COUNT = 0;
-const WAKE_ASLEEP = 32;
-
-/**
- * One thread's bed: it sleeps here when none of its inputs has work, and whoever gave it work wakes it.
- * The sleeper flags itself, looks at its inputs once more and waits on a counter, not on a position (a position can
- * come round to the same value); a producer publishes first and then looks at the flag. Both use sequentially
- * consistent atomics, so one of the two always sees the other.
- */
-export class Waker {
-  private readonly words: Int32Array;
-
-  readonly buffer: SharedArrayBuffer;
-
-  constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(256)) {
-    this.buffer = buffer;
-    this.words = new Int32Array(buffer);
-  }
-
-  /** Called by a producer after it published. Costs one atomic load where the thread is awake. */
-  wake(): void {
-    if (Atomics.load(this.words, WAKE_ASLEEP) === 0) return;
-    if (Atomics.exchange(this.words, WAKE_ASLEEP, 0) === 0) return;
-    Atomics.add(this.words, WAKE_COUNT, 1);
-    Atomics.notify(this.words, WAKE_COUNT);
-  }
-
-  /**
-   * Blocks the calling worker until it is woken, `hasWork` holds, or the time is over: then it answers false.
-   * Not for the main thread.
-   */
-  sleep(hasWork: () => boolean, timeoutMs: number): boolean {
-    const count = Atomics.load(this.words, WAKE_COUNT);
-    Atomics.store(this.words, WAKE_ASLEEP, 1);
-    const result = hasWork() ? "ok" : Atomics.wait(this.words, WAKE_COUNT, count, timeoutMs);
-    Atomics.store(this.words, WAKE_ASLEEP, 0);
-    return result !== "timed-out";
-  }
-
-  /**
-   * The same for a thread with an event loop: resolves when it is woken or the time is over, and at once where
-   * `hasWork` holds. One call may be outstanding at a time. A pending wait doesn't keep the event loop alive.
-   */
-  async sleepAsync(hasWork: () => boolean, timeoutMs: number): Promise<void> {
-    const count = Atomics.load(this.words, WAKE_COUNT);
-    Atomics.store(this.words, WAKE_ASLEEP, 1);
-    if (!hasWork()) {
-      const wait = Atomics.waitAsync(this.words, WAKE_COUNT, count, timeoutMs);
-      if (wait.async) await wait.value;
-    }
-    Atomics.store(this.words, WAKE_ASLEEP, 0);
   }
 }

@@ -30,7 +30,7 @@ export class MinHeap<T extends { readonly at: number }> {
   }
 
   /** Takes the first one out. There must be one. */
-  take(): T {
+  pop(): T {
     const { heap } = this;
     const first = heap[0]!;
     const last = heap.pop()!;

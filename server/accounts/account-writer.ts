@@ -7,9 +7,10 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { MarketStatus } from "../../engine/constants.ts";
 import type { JournalMessage, JournalReply } from "../../engine/log/journal.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
-import { UNDECIDED, USUAL_TERMS } from "../../engine/projection/load.ts";
+import { UNDECIDED } from "../../engine/projection/load/markets.ts";
+import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { type AccountWrite, type AuditEntry, HOUSE, type WriteResult } from "../../engine/projection/writes.ts";
-import type { Waker } from "../../engine/ring/ring.ts";
+import type { Waker } from "../../engine/ring/waker.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { Exchange } from "../trading/exchange.ts";
@@ -192,7 +193,7 @@ export class AccountWriter {
         return;
       case "createUser": {
         const { kind: _, at, ...rest } = write;
-        accounts.addUser({ ...rest, ...USUAL_TERMS, id, phone: null, suspendedAt: null, createdAt: at });
+        accounts.addUser({ ...rest, ...DEFAULT_TERMS, id, phone: null, suspendedAt: null, createdAt: at });
         exchange.ledger.restoreAccount(id, 0, 0, 0);
         return;
       }

@@ -15,7 +15,7 @@ import type {
   SessionRow,
   SocialIdentityRow,
   TokenRow,
-} from "../../engine/projection/load.ts";
+} from "../../engine/projection/load/accounts.ts";
 import { addressListOf, clientOf } from "../http/client-address.ts";
 import { evictOldest } from "../util/bounded-map.ts";
 import { hasSecondFactor } from "./amr.ts";

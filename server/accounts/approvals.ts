@@ -4,7 +4,7 @@
  */
 
 import { MAX_OPEN_APPROVALS } from "../../engine/limits.ts";
-import type { ApprovalRow } from "../../engine/projection/load.ts";
+import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";

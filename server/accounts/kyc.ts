@@ -10,7 +10,7 @@ import {
   MAX_WRONG_CODES,
   PHONE_CODE_MS,
 } from "../../engine/limits.ts";
-import type { IdentityApplicationRow } from "../../engine/projection/load.ts";
+import type { IdentityApplicationRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";

@@ -9,7 +9,7 @@ import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import { PENDING_FACTOR_MS, SIGN_IN_CHALLENGE_MS } from "../../engine/limits.ts";
-import type { SecondFactorRow } from "../../engine/projection/load.ts";
+import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { badRequest } from "../errors.ts";
 import type { User } from "./types.ts";
 

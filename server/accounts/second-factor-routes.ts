@@ -1,7 +1,7 @@
 /** The routes of second factors: the second step of a sign-in, the owner's own, and the reset of lost ones by operators. */
 import type { Static } from "typebox";
 import { PROOF_MS } from "../../engine/limits.ts";
-import type { SecondFactorRow } from "../../engine/projection/load.ts";
+import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { pathId, type Route, route } from "../http/route.ts";
 import { Nothing, SignIn } from "../http/schemas.ts";

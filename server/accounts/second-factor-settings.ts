@@ -15,7 +15,7 @@ import {
   PENDING_FACTOR_MS,
   PROOF_MS,
 } from "../../engine/limits.ts";
-import type { SecondFactorRow } from "../../engine/projection/load.ts";
+import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { RECOVERY_CODES } from "../../engine/limits.ts";
-import type { SecondFactorRow, SecondFactorRows } from "../../engine/projection/load.ts";
+import type { SecondFactorRow, SecondFactorRows } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { hashToken } from "./accounts.ts";

@@ -8,7 +8,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "../../engine/limits.ts";
-import type { SessionRow } from "../../engine/projection/load.ts";
+import type { SessionRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { AccountWriter } from "./account-writer.ts";

@@ -11,7 +11,7 @@ import {
   MAX_OWN_REBATE_BPS,
   MAX_RATE_LIMIT_FACTOR,
 } from "../../engine/limits.ts";
-import type { UserTerms } from "../../engine/projection/load.ts";
+import type { UserTerms } from "../../engine/projection/user-terms.ts";
 import * as S from "../http/schemas.ts";
 
 const integer = (minimum: number, maximum: number, description: string) =>

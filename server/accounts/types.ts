@@ -1,5 +1,5 @@
 /** Users, what gives access to them and how a sign-in is proven: shapes that every room may name. */
-import type { OAuthClientRow, OAuthGrantRow, UserRow } from "../../engine/projection/load.ts";
+import type { OAuthClientRow, OAuthGrantRow, UserRow } from "../../engine/projection/load/accounts.ts";
 import type { ClientAddress } from "../http/client-address.ts";
 
 export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;

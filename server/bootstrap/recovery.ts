@@ -6,14 +6,9 @@ import type Database from "better-sqlite3";
 import { MarketStatus } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
 import { CLIENT_ORDER_ID_MS } from "../../engine/limits.ts";
-import {
-  firstIdSince,
-  type LedgerState,
-  loadClientOrders,
-  loadEvents,
-  loadLedger,
-  loadLiveOrders,
-} from "../../engine/projection/load.ts";
+import { type LedgerState, loadLedger } from "../../engine/projection/load/ledger.ts";
+import { loadEvents } from "../../engine/projection/load/markets.ts";
+import { firstIdSince, loadClientOrders, loadLiveOrders } from "../../engine/projection/load/orders.ts";
 import { MarketRegistry } from "../markets/registry.ts";
 import type { Exchange } from "../trading/exchange.ts";
 

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
 import { MAX_EMAIL_LENGTH, MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../../engine/limits.ts";
-import { USUAL_TERMS, type UserTerms } from "../../engine/projection/load.ts";
+import { DEFAULT_TERMS, type UserTerms } from "../../engine/projection/user-terms.ts";
 import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
 import { hashToken, TOKEN_SHOWN_LENGTH } from "../accounts/accounts.ts";
 import { TermsChange, termsIn, termsView } from "../accounts/terms.ts";
@@ -75,7 +75,7 @@ export function readSeed(path: string): Seed {
 /** Before anything is made. @throws ApiError naming the user's place and the term */
 function checkSeededRates(terms: TermsChange, index: number): void {
   try {
-    checkRates({ ...USUAL_TERMS, ...termsIn(terms) });
+    checkRates({ ...DEFAULT_TERMS, ...termsIn(terms) });
   } catch (error) {
     throw badRequest(`users/${index}/terms/${(error as Error).message}`);
   }

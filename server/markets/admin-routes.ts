@@ -1,6 +1,6 @@
 /** Operators' routes of markets and events: proposals, the life of a market, its resolution. */
 import type { Static } from "typebox";
-import type { ApprovalRow } from "../../engine/projection/load.ts";
+import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { approvalView } from "../accounts/approvals.ts";
 import { contextOf, type RequestContext } from "../accounts/audit.ts";
 import { noteOf, OPERATOR, type Operator, operatorOf } from "../accounts/operator.ts";

@@ -23,14 +23,14 @@ export class CloseSchedule implements RegistryListener {
   due(now: number): Market | undefined {
     for (let next = this.heap.peek(); next !== undefined && next.at <= now; next = this.heap.peek()) {
       if (isPending(next)) return next.market;
-      this.heap.take();
+      this.heap.pop();
     }
     return undefined;
   }
 
   /** Takes out the one that is due first. */
   take(): void {
-    this.heap.take();
+    this.heap.pop();
   }
 
   marketAdded(market: Market): void {

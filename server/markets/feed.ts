@@ -6,7 +6,7 @@ import type { Static } from "typebox";
 import { MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { DEFAULT_FEED_SIZE, MAX_LISTED_EVENT_MARKETS } from "../../engine/limits.ts";
-import type { EventRow } from "../../engine/projection/load.ts";
+import type { EventRow } from "../../engine/projection/load/markets.ts";
 import type * as S from "../http/schemas.ts";
 import type { TimeSlicer } from "../util/time-slicer.ts";
 import type { MarketRegistry, RegistryListener } from "./registry.ts";

@@ -6,7 +6,7 @@
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import { FULL_PRICE_BPS, PROPOSAL_WAIT_MS } from "../../engine/limits.ts";
 import { equalPart } from "../../engine/money.ts";
-import type { ApprovalRow } from "../../engine/projection/load.ts";
+import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";

@@ -8,7 +8,7 @@ import type { Static } from "typebox";
 import { MARKET_STATUSES } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { DEFAULT_PAGE_LIMIT, MAX_LISTED_EVENT_MARKETS, MAX_LISTED_IDS } from "../../engine/limits.ts";
-import type { EventRow } from "../../engine/projection/load.ts";
+import type { EventRow } from "../../engine/projection/load/markets.ts";
 import { badRequest } from "../errors.ts";
 import { Listing } from "../http/paging.ts";
 import type * as S from "../http/schemas.ts";

@@ -4,7 +4,7 @@
  */
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../../engine/limits.ts";
-import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load.ts";
+import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load/markets.ts";
 import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
 import { TextCache } from "../util/text-cache.ts";
 import { Depth, DepthMemory, type Level } from "./depth.ts";

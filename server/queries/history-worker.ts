@@ -17,7 +17,7 @@ import {
 } from "../../engine/constants.ts";
 import { MAX_PAGE_FILLS, MAX_ROWS_WALKED } from "../../engine/limits.ts";
 import { openDatabase, openReadOnly } from "../../engine/projection/database.ts";
-import { firstIdSince } from "../../engine/projection/load.ts";
+import { firstIdSince } from "../../engine/projection/load/orders.ts";
 import { type HistoryPage, type OwnPageOptions, takePage } from "../http/paging.ts";
 import { shownPrice } from "../trading/order-json.ts";
 import type { EndedOrder } from "../trading/types.ts";

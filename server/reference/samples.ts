@@ -1,6 +1,6 @@
 /** Objects that the examples of the API documents are made of, in the shapes of the schemas. They tell of one small world. */
 import type { Static } from "typebox";
-import { USUAL_TERMS } from "../../engine/projection/load.ts";
+import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { termsView } from "../accounts/terms.ts";
 import type * as S from "../http/schemas.ts";
 import type * as MS from "../markets/schemas.ts";
@@ -341,7 +341,7 @@ export const operatorUser: Static<typeof O.OperatorUser> = {
   suspended_at: null,
   second_factors: 1,
   balance,
-  terms: termsView(USUAL_TERMS),
+  terms: termsView(DEFAULT_TERMS),
   terms_approval: null,
 };
 export const operatorApplication: Static<typeof O.OperatorApplication> = {

@@ -54,7 +54,7 @@ export class CancelTimers {
   /** Cancels for everybody whose time has come. */
   fireDue(now: number): void {
     for (let next = this.heap.peek(); next !== undefined && next.at <= now; next = this.heap.peek()) {
-      const { at, userId } = this.heap.take();
+      const { at, userId } = this.heap.pop();
       const found = this.switches.get(userId);
       if (found === undefined || found.lookAt !== at) continue;
       this.switches.delete(userId);

@@ -5,7 +5,8 @@
 
 import { MAX_CHAIN_COMMANDS } from "../../engine/limits.ts";
 import * as R from "../../engine/ring/records.ts";
-import type { RingConsumer, RingProducer, Waker } from "../../engine/ring/ring.ts";
+import type { RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
+import type { Waker } from "../../engine/ring/waker.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Timeline } from "../util/timeline.ts";
 

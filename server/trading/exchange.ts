@@ -20,7 +20,7 @@ import {
 } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { ANSWER_DEADLINE_MS, MAX_LIVE_WALKED, MICRO_PER_SHARE } from "../../engine/limits.ts";
-import type { LiveOrderRow } from "../../engine/projection/load.ts";
+import type { LiveOrderRow } from "../../engine/projection/load/orders.ts";
 import * as R from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { MinHeap } from "../../engine/util/min-heap.ts";
@@ -454,7 +454,7 @@ export class Exchange {
       (postOnly === 1 ? R.FLAG_POST_ONLY : 0) |
       (pat === 1 ? R.FLAG_PAT : 0) |
       (quote === 1 ? R.FLAG_QUOTE : 0) |
-      (tied === 1 ? R.FLAG_TIED : 0) |
+      (tied === 1 ? R.FLAG_CANCEL_ON_DISCONNECT : 0) |
       (clientOrderId === null && builderCode === null ? 0 : R.FLAG_TEXT);
     const slot = store.take({
       id,
@@ -520,7 +520,7 @@ export class Exchange {
     const isLive = (slot: number): boolean => ids[slot] !== 0;
     this.restored = this.restored.filter(isLive);
     const interrupted = this.restored.filter((slot) => statuses[slot] === OrderStatus.queued || !mayRest(slot));
-    const tied = this.restored.filter((slot) => (packed[slot]! & R.FLAG_TIED) !== 0);
+    const tied = this.restored.filter((slot) => (packed[slot]! & R.FLAG_CANCEL_ON_DISCONNECT) !== 0);
     this.restored = [];
     this.cancels.add(interrupted, Reason.operator, null);
     this.cancels.add(tied, Reason.cancelOnDisconnect, null);
@@ -587,7 +587,7 @@ export class Exchange {
         if (!this.links.hasRoom(this.links.of(this.store.markets[slot]!))) return;
         this.pushCancel(slot, Reason.expired, 0, now);
       }
-      this.expiries.take();
+      this.expiries.pop();
     }
   }
 

@@ -2,7 +2,7 @@
  * The gateway's event loop as the exchange sees it: the clocks, what happens in a later turn, and how the thread sleeps
  * until events come. Handed in, so that a simulation decides over all of it. Knows no orders.
  */
-import type { Waker } from "../../engine/ring/ring.ts";
+import type { Waker } from "../../engine/ring/waker.ts";
 
 /** How long the gateway sleeps at most before it looks for events by itself. */
 const SLEEP_MS = 1_000;

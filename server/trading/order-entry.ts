@@ -678,14 +678,14 @@ function timedAnswer({ times }: Exchange, slot: number, answer: Answer): Answer 
 
 /** The flag of an order that goes when the connection does over which it comes. */
 function tieOf({ connection }: Origin): number {
-  return connection?.tied === true ? R.FLAG_TIED : 0;
+  return connection?.tied === true ? R.FLAG_CANCEL_ON_DISCONNECT : 0;
 }
 
 /** Makes a standing order its sender's; answers whether that changes what its row says about ties. */
 function takeOver(store: OrderStore, slot: number, origin: Origin): boolean {
   store.connections[slot] = origin.connection?.number ?? 0;
-  if ((store.packed[slot]! & R.FLAG_TIED) === tieOf(origin)) return false;
-  store.packed[slot]! ^= R.FLAG_TIED;
+  if ((store.packed[slot]! & R.FLAG_CANCEL_ON_DISCONNECT) === tieOf(origin)) return false;
+  store.packed[slot]! ^= R.FLAG_CANCEL_ON_DISCONNECT;
   return true;
 }
 

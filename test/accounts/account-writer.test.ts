@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { Waker } from "../../engine/ring/ring.ts";
+import { Waker } from "../../engine/ring/waker.ts";
 import { AccountWriter, type AccountWriterOptions, PortMailbox } from "../../server/accounts/account-writer.ts";
 
 test("a checkpoint that fails is reported as done: a full queue of reads must not end the process", async () => {

@@ -1,7 +1,7 @@
 /** The memory of refresh tokens that were just spent: what it finds, for how long, and how much it holds. */
 import { afterEach, expect, test, vi } from "vitest";
 import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
-import { USUAL_TERMS } from "../../engine/projection/load.ts";
+import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { hashToken, Session } from "../../server/accounts/accounts.ts";
 import { RefreshGrace, type Rotation } from "../../server/accounts/refresh-grace.ts";
 
@@ -14,7 +14,7 @@ afterEach(() => {
 function sessionOf(id: number): Session {
   const user = {
     ...{ id: 1, email: "a@example.com", role: "user", kycTier: 0, createdAt: NOW, passwordHash: null, phone: null },
-    ...{ emailVerifiedAt: NOW, phoneVerifiedAt: null, suspendedAt: null, ...USUAL_TERMS },
+    ...{ emailVerifiedAt: NOW, phoneVerifiedAt: null, suspendedAt: null, ...DEFAULT_TERMS },
   };
   const row = {
     ...{

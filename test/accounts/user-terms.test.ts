@@ -14,7 +14,7 @@ import {
   PAT_REBATE_BPS,
   TRADING_FEE_BPS,
 } from "../../engine/limits.ts";
-import type { UserTerms } from "../../engine/projection/load.ts";
+import type { UserTerms } from "../../engine/projection/user-terms.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
 import { admin } from "../support/admin.ts";
 import { eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
-import { UNDECIDED } from "../../engine/projection/load.ts";
+import { UNDECIDED } from "../../engine/projection/load/markets.ts";
 import { bookJson, marketBooksJson } from "../../server/markets/book-json.ts";
 import { type ImpliedChange, tradablePrices } from "../../server/markets/implied-books.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";

@@ -6,7 +6,7 @@
 import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side, TimeInForce } from "../../engine/constants.ts";
 import type { LedgerTotals } from "../../engine/ledger.ts";
 import type { WriteReply, WriteRequest } from "../../engine/log/journal.ts";
-import type { UserTerms } from "../../engine/projection/load.ts";
+import type { UserTerms } from "../../engine/projection/user-terms.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes.ts";
 import * as R from "../../engine/ring/records.ts";
 import { type EngineEvent, ensure } from "../engine/book/harness.ts";
@@ -214,7 +214,7 @@ export class Committed {
       expiresAt: event.detail,
       createdAt,
       text: this.texts.get(id) ?? { clientOrderId: null, builderCode: null },
-      tied: (packed & R.FLAG_TIED) !== 0,
+      tied: (packed & R.FLAG_CANCEL_ON_DISCONNECT) !== 0,
       price,
       quantity,
       remaining: quantity,

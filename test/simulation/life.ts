@@ -18,15 +18,13 @@ import {
 } from "../../engine/log/journal.ts";
 import { CommittedTotals } from "../../engine/log/totals.ts";
 import { emptyWal, openDatabase } from "../../engine/projection/database.ts";
-import {
-  loadAccounts,
-  loadApprovals,
-  loadPendingWithdrawals,
-  loadUpdateSequences,
-} from "../../engine/projection/load.ts";
+import { loadAccounts } from "../../engine/projection/load/accounts.ts";
+import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
+import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/load/wallet.ts";
 import { bringOrdersForward } from "../../engine/projection/write-behind.ts";
 import * as R from "../../engine/ring/records.ts";
-import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer, Waker } from "../../engine/ring/ring.ts";
+import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer } from "../../engine/ring/ring.ts";
+import { Waker } from "../../engine/ring/waker.ts";
 import { createHistogram } from "../../engine/util/histogram.ts";
 import { AccountWriter, type Mailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";

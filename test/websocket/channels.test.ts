@@ -13,7 +13,7 @@ import {
   MAX_WS_SUBSCRIPTIONS,
   SOCKET_TICK_MS,
 } from "../../engine/limits.ts";
-import { type MarketRow, type OutcomeRow, UNDECIDED } from "../../engine/projection/load.ts";
+import { type MarketRow, type OutcomeRow, UNDECIDED } from "../../engine/projection/load/markets.ts";
 import type { Principal } from "../../server/accounts/types.ts";
 import { NO_ADDRESS } from "../../server/http/client-address.ts";
 import { loadUws } from "../../server/http/uws.ts";

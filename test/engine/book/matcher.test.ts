@@ -56,7 +56,7 @@ const restore = (slot: number, order: Placement, total: number): CommandRecord =
 test("a placement's event carries all its terms", () => {
   const { run } = engineWithMarket();
   const record = CommandRecord.place(R.CommandKind.placeOrder, 3, 1, ORDER);
-  const [placed] = run(withFlags(record, R.FLAG_TEXT | R.FLAG_QUOTE | R.FLAG_TIED));
+  const [placed] = run(withFlags(record, R.FLAG_TEXT | R.FLAG_QUOTE | R.FLAG_CANCEL_ON_DISCONNECT));
   expect(placed).toMatchObject({
     ...{ kind: "orderPlaced", status: "open", slot: 3, user: 7, outcome: 1, side: 1, price: 5_000, quantity: 10 },
     ...{ remaining: 10, orderId: ORDER.id, at: ORDER.at, detail: ORDER.expiresAt },
@@ -89,7 +89,7 @@ test("a replacement's event has what is left of it, its terms and, where it has 
   const place = (slot: number, order: Placement) => CommandRecord.place(R.CommandKind.placeOrder, slot, 1, order);
   run(place(1, { ...quote, id: 51 }), place(2, taker));
   const replace = CommandRecord.replace(3, 1, { ...quote, id: 53, price: 4_000, quantity: 30 }, 1, 10);
-  const flags = R.FLAG_TEXT | R.FLAG_QUOTE | R.FLAG_TIED;
+  const flags = R.FLAG_TEXT | R.FLAG_QUOTE | R.FLAG_CANCEL_ON_DISCONNECT;
   const chain = CommandRecord.chain([
     CommandRecord.cancel(1, 51, "user", 6, 102),
     withFlags(replace, flags),

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { OrderStatus } from "../../../engine/constants.ts";
 import { migrate } from "../../../engine/projection/database.ts";
-import { loadLiveOrders, loadUpdateSequences } from "../../../engine/projection/load.ts";
+import { loadLiveOrders, loadUpdateSequences } from "../../../engine/projection/load/orders.ts";
 import { OrderUpdates } from "../../../engine/projection/order-updates.ts";
 import { RowLinks } from "../../../engine/projection/row-links.ts";
 import { MIGRATIONS } from "../../../engine/projection/schema.ts";

@@ -14,7 +14,7 @@ import { USERS } from "../../../bench/figures/journal/traffic.ts";
 import { Journal } from "../../../engine/log/journal.ts";
 import { CommittedTotals } from "../../../engine/log/totals.ts";
 import { openDatabase } from "../../../engine/projection/database.ts";
-import { loadUpdateSequences } from "../../../engine/projection/load.ts";
+import { loadUpdateSequences } from "../../../engine/projection/load/orders.ts";
 import { verifyDatabase } from "../../../engine/projection/verify.ts";
 import { OrderTexts } from "../../../engine/ring/order-texts.ts";
 import type { UpdatesOptions, UpdatesPage } from "../../../server/queries/types.ts";

@@ -15,8 +15,9 @@ import {
   MAX_EVENTS_PER_STEP,
 } from "../../../engine/limits.ts";
 import { CommandKind, D_ORDER_ID, RECORD_DOUBLES, RECORD_WORDS, W_SLOT } from "../../../engine/ring/records.ts";
-import { createRing, RingConsumer, RingProducer, Waker } from "../../../engine/ring/ring.ts";
-import type { EngineThreadSetup, ThreadMessage } from "../../../engine/ring/thread-setup.ts";
+import { createRing, RingConsumer, RingProducer } from "../../../engine/ring/ring.ts";
+import { Waker } from "../../../engine/ring/waker.ts";
+import type { EngineThreadSetup, ThreadMessage } from "../../../engine/thread-setup.ts";
 import { createHistogram } from "../../../engine/util/histogram.ts";
 import { CommandRecord, decodeEvent, type EngineEvent, ensure } from "../book/harness.ts";
 import type { Placement } from "../book/reference-book.ts";

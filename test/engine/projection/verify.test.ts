@@ -6,7 +6,7 @@ import { Journal } from "../../../engine/log/journal.ts";
 import { CommittedTotals } from "../../../engine/log/totals.ts";
 import { openDatabase, openReadOnly } from "../../../engine/projection/database.ts";
 import { INVARIANTS } from "../../../engine/projection/invariants.ts";
-import { USUAL_TERMS } from "../../../engine/projection/load.ts";
+import { DEFAULT_TERMS } from "../../../engine/projection/user-terms.ts";
 import { verifyCopy, verifyDatabase } from "../../../engine/projection/verify.ts";
 import { type AccountWrite, HOUSE } from "../../../engine/projection/writes.ts";
 import { OrderTexts } from "../../../engine/ring/order-texts.ts";
@@ -37,7 +37,7 @@ function write(path: string, writes: readonly AccountWrite[]): CommittedTotals {
 }
 
 const before: readonly AccountWrite[] = [
-  { kind: "setTerms", userId: ALICE, ...USUAL_TERMS, tradingFee: 33, makerRebate: 21, patRebate: 27 },
+  { kind: "setTerms", userId: ALICE, ...DEFAULT_TERMS, tradingFee: 33, makerRebate: 21, patRebate: 27 },
   { kind: "createEvent", slug: "event-1", title: "Event 1", category: null, closesAt: null, at },
   { kind: "deposit", userId: HOUSE, amount: 50 * USDC, reference: "loan", at },
 ];

@@ -4,7 +4,8 @@
  * slept until the time-out, which only a lost wake-up does.
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { RingConsumer, RingGate, type RingMemory, RingProducer, Waker } from "../../../engine/ring/ring.ts";
+import { RingConsumer, RingGate, type RingMemory, RingProducer } from "../../../engine/ring/ring.ts";
+import { Waker } from "../../../engine/ring/waker.ts";
 import { randomFrom, readRecord, stampRecord, writeRecord } from "./ring-traffic.ts";
 
 export interface RingJob {

@@ -4,7 +4,8 @@
  */
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
-import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer, Waker } from "../../../engine/ring/ring.ts";
+import { createRing, RingConsumer, RingGate, type RingMemory, RingProducer } from "../../../engine/ring/ring.ts";
+import { Waker } from "../../../engine/ring/waker.ts";
 import { randomFrom, readRecord, writeRecord } from "./ring-traffic.ts";
 import type { RingJob, RingReport } from "./ring-worker.ts";
 
