@@ -31,12 +31,11 @@ import { WriteBehind } from "../projection/write-behind.ts";
 import {
   type AccountWrite,
   type ApplyWrite,
-  type AuditEntry,
-  prepareAudit,
-  prepareWrites,
   WriteRefused,
   type WriteResult,
-} from "../projection/writes.ts";
+} from "../projection/writes/account-write.ts";
+import { type AuditEntry, prepareAudit } from "../projection/writes/audit-log.ts";
+import { prepareWrites } from "../projection/writes/prepare-writes.ts";
 import type { OrderTexts } from "../ring/order-texts.ts";
 import * as R from "../ring/records.ts";
 import type { RingGate } from "../ring/ring.ts";

@@ -5,7 +5,7 @@
 
 import { MAX_OPEN_APPROVALS } from "../../engine/limits.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";

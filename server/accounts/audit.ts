@@ -1,6 +1,6 @@
 /** Lines of the audit log: who changed what of money or access, when, and by which request. */
 
-import type { AuditEntry } from "../../engine/projection/writes.ts";
+import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { RouteRequest } from "../http/route.ts";
 import type { Principal } from "./types.ts";
 

@@ -11,7 +11,7 @@ import {
   PHONE_CODE_MS,
 } from "../../engine/limits.ts";
 import type { IdentityApplicationRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";

@@ -1,6 +1,6 @@
 /** Notes in the database when tokens, sessions and grants were last used: in arrears, and once a minute each at most. */
 
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { Session } from "./accounts.ts";
 import type { Authenticator } from "./authenticator.ts";

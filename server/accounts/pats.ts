@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { MAX_PATS_PER_USER } from "../../engine/limits.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";

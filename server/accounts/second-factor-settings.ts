@@ -16,7 +16,7 @@ import {
   PROOF_MS,
 } from "../../engine/limits.ts";
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { evictOldest } from "../util/bounded-map.ts";

@@ -14,7 +14,7 @@ import {
   MAX_WRONG_CODES_PER_HOUR,
   SIGN_IN_CHALLENGE_MS,
 } from "../../engine/limits.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { evictOldest } from "../util/bounded-map.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { RECOVERY_CODES } from "../../engine/limits.ts";
 import type { SecondFactorRow, SecondFactorRows } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { hashToken } from "./accounts.ts";
 import type { Passkeys } from "./passkeys.ts";

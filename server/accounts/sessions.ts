@@ -9,7 +9,8 @@
 import { randomBytes } from "node:crypto";
 import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "../../engine/limits.ts";
 import type { SessionRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
+import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { type Accounts, hashToken, isHashOf, type Session } from "./accounts.ts";

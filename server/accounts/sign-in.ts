@@ -8,7 +8,8 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "../../engine/limits.ts";
 import type { EmailTokenRow } from "../../engine/projection/load/accounts.ts";
-import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
+import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { ApiError, badRequest, ErrorKind, refusedAs } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import { removalOf } from "../oauth/oauth.ts";

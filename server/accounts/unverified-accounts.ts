@@ -5,7 +5,8 @@
  */
 
 import { MAX_DELETED_AT_ONCE, MAX_UNVERIFIED_USERS, UNVERIFIED_ACCOUNT_MS } from "../../engine/limits.ts";
-import type { AccountWrite, AuditEntry } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
+import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import type { User } from "./types.ts";

@@ -6,7 +6,7 @@
 import { DAILY_ACTIVITY_LIMIT_MICRO, LIVE_ORDERS_OF_TIER } from "../../engine/limits.ts";
 import { makerRebateBps, tradingFeeBps } from "../../engine/money.ts";
 import { TERM_NAMES, type UserTerms } from "../../engine/projection/user-terms.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { badRequest } from "../errors.ts";
 import type { User } from "./types.ts";
 

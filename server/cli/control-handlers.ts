@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import Type from "typebox";
 import { MAX_BODY_BYTES } from "../../engine/limits.ts";
-import type { AuditEntry } from "../../engine/projection/writes.ts";
+import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { audit, type Change, type RequestContext } from "../accounts/audit.ts";

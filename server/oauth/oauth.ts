@@ -16,7 +16,7 @@ import {
   MAX_GRANTS_PER_USER,
   MAX_REDIRECT_BYTES,
 } from "../../engine/limits.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { type Accounts, hashToken, isHashOf, Session } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";

@@ -3,7 +3,7 @@ import type { Static } from "typebox";
 import { SEED_REFERENCE } from "../../engine/limits.ts";
 import type { CommittedTotals } from "../../engine/log/totals.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
-import { type AccountWrite, HOUSE } from "../../engine/projection/writes.ts";
+import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, approvalView, withFirst } from "../accounts/approvals.ts";
 import { audit, contextOf } from "../accounts/audit.ts";

@@ -6,7 +6,7 @@
 import { MAX_PENDING_WITHDRAWALS, MAX_WITHDRAWAL_MAILS_PER_HOUR } from "../../engine/limits.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { ApprovalRow, WithdrawalRow } from "../../engine/projection/load/wallet.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, withFirst } from "../accounts/approvals.ts";

@@ -12,7 +12,7 @@ import {
   Side,
   TimeInForce,
 } from "../../engine/constants.ts";
-import { HOUSE } from "../../engine/projection/writes.ts";
+import { HOUSE } from "../../engine/projection/writes/account-write.ts";
 import { sideOf, termsType } from "../../engine/ring/records.ts";
 import { ApiError } from "../../server/errors.ts";
 import { isTradable } from "../../server/markets/registry.ts";

@@ -7,7 +7,7 @@ import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side, TimeInForce 
 import type { LedgerTotals } from "../../engine/ledger.ts";
 import type { WriteReply, WriteRequest } from "../../engine/log/journal.ts";
 import type { UserTerms } from "../../engine/projection/user-terms.ts";
-import { type AccountWrite, HOUSE } from "../../engine/projection/writes.ts";
+import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import * as R from "../../engine/ring/records.ts";
 import { type EngineEvent, ensure } from "../engine/book/harness.ts";
 import { notional } from "../support/reference.ts";

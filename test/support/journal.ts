@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Journal } from "../../engine/log/journal.ts";
 import { CommittedTotals } from "../../engine/log/totals.ts";
 import { openDatabase } from "../../engine/projection/database.ts";
-import type { AccountWrite } from "../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { OrderTexts } from "../../engine/ring/order-texts.ts";
 
 export function writeInto(dataDir: string, ...writes: AccountWrite[]): void {

@@ -9,7 +9,7 @@ import { BatchStamp } from "../../../engine/log/batch-stamp.ts";
 import { Journal, type JournalOptions } from "../../../engine/log/journal.ts";
 import { CommittedTotals } from "../../../engine/log/totals.ts";
 import { type Durability, migrate, openDatabase } from "../../../engine/projection/database.ts";
-import type { AccountWrite } from "../../../engine/projection/writes.ts";
+import type { AccountWrite } from "../../../engine/projection/writes/account-write.ts";
 import { OrderTexts } from "../../../engine/ring/order-texts.ts";
 import { RECORD_WORDS } from "../../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingGate, RingProducer } from "../../../engine/ring/ring.ts";

@@ -8,7 +8,7 @@ import { openDatabase, openReadOnly } from "../../../engine/projection/database.
 import { INVARIANTS } from "../../../engine/projection/invariants.ts";
 import { DEFAULT_TERMS } from "../../../engine/projection/user-terms.ts";
 import { verifyCopy, verifyDatabase } from "../../../engine/projection/verify.ts";
-import { type AccountWrite, HOUSE } from "../../../engine/projection/writes.ts";
+import { type AccountWrite, HOUSE } from "../../../engine/projection/writes/account-write.ts";
 import { OrderTexts } from "../../../engine/ring/order-texts.ts";
 import { openSqlite } from "../../../engine/util/sqlite.ts";
 import { solvencyView } from "../../../server/markets/views.ts";
