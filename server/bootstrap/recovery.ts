@@ -1,25 +1,43 @@
 /**
- * From the database back to a trading exchange: reads money, markets and counters, then puts live orders back into the
- * engines' books in the order of their priority and ends those that a crash interrupted. Writes nothing itself.
+ * From the database back to a trading exchange: loads money, markets and accounts before the threads start, then puts
+ * live orders back into the engines' books in the order of their priority and ends those that a crash interrupted.
  */
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
-import { CLIENT_ORDER_ID_MS } from "../../engine/limits.ts";
+import {
+  CLIENT_ORDER_ID_MS,
+  KNOWN_ADDRESS_MS,
+  MAX_ENDED_SESSIONS,
+  MAX_KNOWN_ADDRESS_USERS,
+  MAX_KNOWN_ADDRESSES_PER_USER,
+} from "../../engine/limits.ts";
+import { loadAccounts } from "../../engine/projection/load/accounts.ts";
 import { type LedgerState, loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadEvents } from "../../engine/projection/load/markets.ts";
 import { firstIdSince, loadClientOrders, loadLiveOrders } from "../../engine/projection/load/orders.ts";
+import { assert } from "../../engine/util/assert.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import type { Config } from "../config.ts";
 import { MarketRegistry } from "../markets/registry.ts";
+import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
+import type { OperatorServices } from "./operator-services.ts";
+import type { TradingServices } from "./trading-services.ts";
 
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const IGNORED = { data(): void {}, error(): void {} };
 
-/** What is there before the first thread runs. @throws where the database's sums don't add up */
-export function loadExchange(db: Database.Database): {
-  state: LedgerState;
-  ledger: Ledger;
-  registry: MarketRegistry;
-} {
+/** What memory holds before the first thread runs. */
+export interface LoadedExchange {
+  readonly state: LedgerState;
+  readonly ledger: Ledger;
+  readonly registry: MarketRegistry;
+}
+
+/** Loads money and markets. @throws Error where the database's sums don't add up */
+export function loadExchange(db: Database.Database): LoadedExchange {
   const ledger = new Ledger();
   const state = loadLedger(db, ledger);
   const registry = new MarketRegistry(state.sequence + 1, state.lastEntryId);
@@ -30,11 +48,23 @@ export function loadExchange(db: Database.Database): {
     if (list === undefined) outcomesOf.set(outcome.marketId, [outcome]);
     else list.push(outcome);
   }
-  for (const row of state.markets) registry.add(row, outcomesOf.get(row.id)!);
+  for (const row of state.markets) {
+    const outcomes = outcomesOf.get(row.id);
+    assert(outcomes !== undefined, "every market has outcomes");
+    registry.add(row, outcomes);
+  }
   return { state, ledger, registry };
 }
 
-/** Puts books, holds and client order ids back, while the engines run; resolves with how many orders came back. */
+/** Loads users, their credentials, and the addresses that they signed in from lately. */
+export function loadAllAccounts(accounts: Accounts, db: Database.Database, { accessTtlMs }: Config): void {
+  const now = Date.now();
+  const most = MAX_KNOWN_ADDRESS_USERS * MAX_KNOWN_ADDRESSES_PER_USER;
+  const signIns = { since: now - KNOWN_ADDRESS_MS, most };
+  accounts.load(loadAccounts(db, now - accessTtlMs, MAX_ENDED_SESSIONS, signIns));
+}
+
+/** Puts books, holds and client order ids back while the engines run. Resolves with the number of restored orders. */
 export async function restoreTrading(exchange: Exchange, db: Database.Database, now: number): Promise<number> {
   const { registry, clientOrderIds } = exchange;
   for (const market of registry.all()) {
@@ -44,7 +74,8 @@ export async function restoreTrading(exchange: Exchange, db: Database.Database, 
     if (market.status === MarketStatus.halted) exchange.changeMarket(market, "halt", now, IGNORED);
   }
   const since = now - CLIENT_ORDER_ID_MS;
-  // Of those before it only the live ones are named: nearly always, but not after each step of the clock, the older ones.
+  // Client order ids before it are restored only with live orders. These are nearly always, but not after each step of
+  // the clock, the older ones.
   const firstNamed = firstIdSince(db, "orders", since);
   let restored = 0;
   for (const row of loadLiveOrders(db)) {
@@ -58,4 +89,24 @@ export async function restoreTrading(exchange: Exchange, db: Database.Database, 
   await exchange.settled();
   registry.startSequences();
   return restored;
+}
+
+/** Loads the volumes of the last 24 hours, from the fills of the history. */
+export async function restoreVolumes(registry: MarketRegistry, history: History, now: number): Promise<void> {
+  for (const [marketId, hour, volume] of await history.hourlyVolumes(now - DAY_MS)) {
+    const market = registry.get(marketId);
+    assert(market !== undefined, "every fill has a market");
+    registry.addHourlyVolume(market, hour * HOUR_MS, volume);
+  }
+}
+
+/** Does what fell due while the exchange was down, before anyone can trade, and prepares the lists that are asked for most. */
+export async function catchUp(trading: TradingServices, { life }: OperatorServices): Promise<void> {
+  const { exchange, cancelTimers, lists, feed, startedAt } = trading;
+  cancelTimers.fireDue(Date.now());
+  await exchange.cancelsDone();
+  while (!life.closeDue(Date.now())) await exchange.settled();
+  await exchange.settled();
+  lists.warmUp();
+  feed.warmUp(startedAt);
 }

@@ -8,10 +8,13 @@ import { MAX_EMAIL_LENGTH, MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REF
 import { DEFAULT_TERMS, type UserTerms } from "../../engine/projection/user-terms.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
-import { hashToken, TOKEN_SHOWN_LENGTH } from "../accounts/accounts.ts";
+import { assert } from "../../engine/util/assert.ts";
+import type { AccountWriter } from "../accounts/account-writer.ts";
+import { type Accounts, hashToken, TOKEN_SHOWN_LENGTH } from "../accounts/accounts.ts";
+import type { Passwords } from "../accounts/passwords.ts";
 import { TermsChange, termsIn, termsView } from "../accounts/terms.ts";
 import { SCOPES } from "../accounts/types.ts";
-import { checkRates } from "../accounts/users.ts";
+import { changeTerms, checkRates } from "../accounts/users.ts";
 import { ApiError, badRequest, ConfigError } from "../errors.ts";
 import { compileSchema } from "../http/validate.ts";
 
@@ -96,6 +99,23 @@ export interface SeedTarget {
   /** This one did. */
   noteSeeded(userId: number): void;
   hashPassword(password: string): Promise<string>;
+}
+
+/** The seed's view of a server's accounts. */
+export function createSeedTarget(accounts: Accounts, writer: AccountWriter, passwords: Passwords): SeedTarget {
+  return {
+    write: (writes, audits) => writer.write(writes, audits),
+    hasUser: (email) => accounts.userByEmail(email) !== undefined,
+    isSeeded: (userId) => accounts.isSeeded(userId),
+    hasSeededTerms: (userId) => accounts.hasSeededTerms(userId),
+    setTerms(userId, terms) {
+      const user = accounts.user(userId);
+      assert(user !== undefined, "a user that a seed made is in memory");
+      return changeTerms(user, terms);
+    },
+    noteSeeded: (userId) => accounts.noteSeeded(userId),
+    hashPassword: (password) => passwords.hashChosen(password),
+  };
 }
 
 const CHUNK = 500;

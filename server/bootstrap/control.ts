@@ -1,0 +1,36 @@
+/** Opens the control socket of the data folder, over which the command line reaches this server. */
+import { createControlHandlers } from "../cli/control-handlers.ts";
+import { ControlSocket } from "../cli/control-socket.ts";
+import type { Config } from "../config.ts";
+import type { Logger } from "../logger.ts";
+import { controlPath } from "../util/data-folder.ts";
+import type { AccountServices } from "./account-services.ts";
+import type { Gateway } from "./gateway.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { TradingServices } from "./trading-services.ts";
+
+interface ControlOptions {
+  readonly config: Config;
+  readonly gateway: Gateway;
+  readonly trading: TradingServices;
+  readonly identity: AccountServices;
+  readonly lifecycle: Lifecycle;
+  readonly logger: Logger;
+}
+
+/** The server runs on without it where it can't be opened. */
+export function openControlSocket({ config, gateway, trading, identity, lifecycle, logger }: ControlOptions) {
+  const { accounts, passwords, keys, factors, factorSettings } = identity;
+  const { exchange, writer } = trading;
+  const handle = createControlHandlers({
+    ...{ accounts, passwords, keys, factors, factorSettings, writer, logger },
+    routes: gateway.routes,
+    reads: exchange.reads,
+    closed: lifecycle.closed,
+  });
+  const control = new ControlSocket(controlPath(config.dataDir), handle);
+  control.server.on("error", (error) =>
+    logger.warn({ err: error }, "no control socket: commands of npm run admin can't reach this server"),
+  );
+  return control;
+}

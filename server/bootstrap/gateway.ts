@@ -1,0 +1,101 @@
+/**
+ * Puts HTTP and WebSocket in front of the services: limits and credentials, the route table, the site, the metrics and
+ * the hub of sockets. Opens no port: listen.ts does.
+ */
+import type * as Uws from "uWebSockets.js";
+import { fileURLToPath } from "node:url";
+import { SIGN_IN_REFUSALS_PER_SECOND } from "../../engine/limits.ts";
+import { Histogram } from "../../engine/util/histogram.ts";
+import type { Config } from "../config.ts";
+import { createAddressReader } from "../http/client-address.ts";
+import { compileRoutes } from "../http/dispatch.ts";
+import { EventLoopGuard } from "../http/event-loop-guard.ts";
+import { RateLimiter } from "../http/rate-limiter.ts";
+import { ResponseThrottle } from "../http/response-throttle.ts";
+import { SecurityHeaders } from "../http/security-headers.ts";
+import { registerRoutes } from "../http/server.ts";
+import { StaticSite } from "../http/static-site.ts";
+import type { Logger } from "../logger.ts";
+import { Metrics } from "../operators/metrics.ts";
+import { SocketHub } from "../websocket/hub.ts";
+import { SocketTickets } from "../websocket/tickets.ts";
+import type { AccountServices } from "./account-services.ts";
+import type { ExchangeDatabase } from "./database.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { OperatorServices } from "./operator-services.ts";
+import type { PublicUrl } from "./public-url.ts";
+import { createRoutes } from "./routes.ts";
+import type { Threads } from "./threads.ts";
+import type { TradingServices } from "./trading-services.ts";
+
+/** The longest wait of a refused sign-in: half of what uWebSockets.js lets a connection be idle. */
+const MAX_WAITING_REFUSALS = 5 * SIGN_IN_REFUSALS_PER_SECOND;
+
+interface GatewayOptions {
+  readonly config: Config;
+  readonly app: Uws.TemplatedApp;
+  readonly database: ExchangeDatabase;
+  readonly threads: Threads;
+  readonly trading: TradingServices;
+  readonly identity: AccountServices;
+  readonly operators: OperatorServices;
+  readonly lifecycle: Lifecycle;
+  readonly publicUrl: PublicUrl;
+  readonly logger: Logger;
+}
+
+export type Gateway = ReturnType<typeof createGateway>;
+
+export function createGateway(options: GatewayOptions) {
+  const { config, app, trading, identity, operators, lifecycle, publicUrl, logger } = options;
+  const { exchange, entry, history, counters, startedAt } = trading;
+  const { accounts, authenticator } = identity;
+  const { operatorsNeedSecondFactor, maxSocketsPerAddress } = config;
+  const limiter = config.rateLimits === null ? null : new RateLimiter(config.rateLimits);
+  const addressOf = createAddressReader(config.trustedProxies);
+  const tickets = new SocketTickets();
+  const routes = compileRoutes(
+    createRoutes({
+      ...{ ...trading, ...identity, ...operators, tickets, limiter, operatorsNeedSecondFactor },
+      metrics: createMetrics(options, () => hub.counts()),
+      unready: lifecycle.unready,
+      publicUrl: publicUrl.site,
+      addressRule: config.withdrawalAddress,
+      usualMergeFeeBps: config.mergeFeeBps,
+    }),
+  );
+  const pace = new ResponseThrottle(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
+  const page = new StaticSite(fileURLToPath(new URL("./web", import.meta.url)), publicUrl.site);
+  const access = {
+    ...{ authenticator, logger, counters, limiter, pace, addressOf, page, reads: exchange.reads },
+    policy: new SecurityHeaders(publicUrl.site),
+    turn: new EventLoopGuard(),
+    hasProxies: config.trustedProxies.length > 0,
+    isKnown: (email: string, client: string, now: number): boolean => {
+      const user = accounts.userByEmail(email);
+      return user !== undefined && accounts.knownAddresses.has(user.id, client, now);
+    },
+    closed: lifecycle.closed,
+  };
+  const sockets = { tickets, app, startedAt, maxSocketsPerAddress };
+  const hub = new SocketHub({ exchange, entry, history, routes, ...sockets, ...access });
+  exchange.setAudience(hub);
+  hub.register();
+  registerRoutes(app, routes, access);
+  return { hub, routes, page, pace };
+}
+
+function createMetrics({ config, database, threads, trading, lifecycle }: GatewayOptions, sockets: Sockets): Metrics {
+  const { counters, exchange, history, totals } = trading;
+  return new Metrics({
+    ...{ totals, counters, exchange, history, sockets },
+    dataDir: config.dataDir,
+    databasePath: database.path,
+    unready: lifecycle.unready,
+    batchCommands: threads.batchCommands.map((memory) => new Histogram(memory)),
+    commitTimes: new Histogram(threads.commitTimes),
+    commitOrders: new Histogram(threads.commitOrders),
+  });
+}
+
+type Sockets = ConstructorParameters<typeof Metrics>[0]["sockets"];

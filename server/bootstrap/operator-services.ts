@@ -1,0 +1,43 @@
+/** Constructs what operators decide on: approvals by two persons, withdrawals, the life of markets, suspensions. */
+import { Reason } from "../../engine/constants.ts";
+import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/load/wallet.ts";
+import { Approvals } from "../accounts/approvals.ts";
+import { Suspensions } from "../accounts/suspensions.ts";
+import type { Config } from "../config.ts";
+import { MarketLife } from "../markets/lifecycle.ts";
+import { Withdrawals } from "../wallet/withdrawals.ts";
+import type { AccountServices } from "./account-services.ts";
+import type { ExchangeDatabase } from "./database.ts";
+import type { TradingServices } from "./trading-services.ts";
+
+interface OperatorOptions {
+  readonly config: Config;
+  readonly database: ExchangeDatabase;
+  readonly trading: TradingServices;
+  readonly identity: AccountServices;
+  /** Ends the sockets of a suspended user. */
+  readonly endSockets: ConstructorParameters<typeof Suspensions>[0]["endSockets"];
+}
+
+export type OperatorServices = ReturnType<typeof createOperatorServices>;
+
+export function createOperatorServices({ config, database, trading, identity, endSockets }: OperatorOptions) {
+  const { exchange, entry, history, writer } = trading;
+  const { accounts, notifier } = identity;
+  const { db } = database;
+  const approvals = new Approvals(writer, accounts, config.twoPersonRule, loadApprovals(db));
+  const payers = { exchange, accounts, history, writer, approvals, notifier };
+  const withdrawals = new Withdrawals(payers, loadPendingWithdrawals(db));
+  const life = new MarketLife({ exchange, writer, approvals, accounts, notifier });
+  const suspensions = new Suspensions({
+    accounts,
+    writer,
+    endSockets,
+    cancelOrders: (userId) =>
+      new Promise((resolve) => {
+        const done = (): void => resolve();
+        entry.cancelAll(userId, {}, Date.now(), { data: done, error: done }, Reason.operator);
+      }),
+  });
+  return { approvals, withdrawals, life, suspensions };
+}

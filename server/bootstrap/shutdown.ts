@@ -1,0 +1,110 @@
+/**
+ * How the server stops: it accepts nothing new, finishes what it accepted, stops the engines, and exits within
+ * SHUTDOWN_DEADLINE_MS. The order of the steps is the contract: a later step relies on every earlier one.
+ */
+import type * as Uws from "uWebSockets.js";
+import type Database from "better-sqlite3";
+import { SHUTDOWN_DEADLINE_MS } from "../../engine/limits.ts";
+import type { ControlSocket } from "../cli/control-socket.ts";
+import type { Logger } from "../logger.ts";
+import type { AccountServices } from "./account-services.ts";
+import type { Gateway } from "./gateway.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Threads } from "./threads.ts";
+import type { TradingServices } from "./trading-services.ts";
+
+const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
+const PENDING_POLL_MS = 5;
+
+const exitAtOnce = (): void => process.exit(0);
+
+/**
+ * Before the server is ready nothing was accepted, so a signal ends the process at once. So does the end of a parent
+ * process that started it with a channel between the two (admin-client.ts, the demo).
+ */
+export function exitOnSignals(): void {
+  for (const signal of STOP_SIGNALS) process.on(signal, exitAtOnce);
+  process.on("disconnect", exitAtOnce);
+  // The channel may have closed before this listener was there; without a channel this is undefined.
+  if (process.connected === false) exitAtOnce();
+}
+
+/** From now on the same signals stop the server in order. */
+export function stopOnSignals(stop: (signal: string) => Promise<void>): void {
+  for (const signal of STOP_SIGNALS) {
+    process.off(signal, exitAtOnce);
+    process.on(signal, () => void stop(signal));
+  }
+  process.off("disconnect", exitAtOnce);
+  process.on("disconnect", () => void stop("disconnect"));
+}
+
+interface ShutdownOptions {
+  readonly uws: typeof Uws;
+  readonly app: Uws.TemplatedApp;
+  readonly listenSocket: Uws.us_listen_socket | null;
+  readonly timers: readonly NodeJS.Timeout[];
+  readonly control: ControlSocket;
+  readonly gateway: Gateway;
+  readonly trading: TradingServices;
+  readonly identity: AccountServices;
+  readonly threads: Threads;
+  /** The lock of the data folder. */
+  readonly lock: Database.Database;
+  readonly lifecycle: Lifecycle;
+  readonly logger: Logger;
+}
+
+/** Returns the function that stops the server and exits; after the first call it does nothing. */
+export function createShutdown(options: ShutdownOptions): (signal: string) => Promise<void> {
+  const { lifecycle, logger, gateway, trading, identity } = options;
+  return async (signal) => {
+    if (lifecycle.phase === "stopping") return;
+    const hasFailed = lifecycle.phase === "failed";
+    lifecycle.phase = "stopping";
+    logger.info({ signal }, "shutting down");
+    setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref();
+    await refuseNewWork(options);
+    if (!hasFailed) await finishTrading(options);
+    gateway.hub.shutDown();
+    await Promise.all([trading.history.close(), identity.notifier.close()]);
+    options.app.close();
+    options.lock.close();
+    logger.info("stopped");
+    process.exit(0);
+  };
+}
+
+/** Closes every entrance; resolves when requests of the command line and passwords that are being hashed are done. */
+async function refuseNewWork({
+  uws,
+  listenSocket,
+  timers,
+  control,
+  gateway,
+  identity,
+}: ShutdownOptions): Promise<void> {
+  if (listenSocket !== null) uws.us_listen_socket_close(listenSocket);
+  for (const timer of timers) clearInterval(timer);
+  const controlClosed = control.close();
+  gateway.pace.close();
+  // A password that waits for its turn is rejected; one that is being hashed is finished.
+  await identity.passwords.close();
+  await controlClosed;
+}
+
+/** Waits for every accepted order and write, cancels what is tied to sockets, then stops the engines and the journal. */
+async function finishTrading({ gateway, trading, identity, threads }: ShutdownOptions): Promise<void> {
+  const { exchange, writer } = trading;
+  while (exchange.pendingCount + writer.pendingCount > 0) {
+    await new Promise((resolve) => setTimeout(resolve, PENDING_POLL_MS));
+  }
+  gateway.hub.untie();
+  await exchange.cancelsDone();
+  const exited = Promise.all(
+    threads.workers.map(({ worker }) => new Promise((resolve) => worker.once("exit", resolve))),
+  );
+  await identity.lastUse.write();
+  exchange.stopEngines();
+  await exited;
+}

@@ -1,0 +1,103 @@
+/**
+ * Constructs what trades and what reads about trading: the exchange over its rings, order entry, market lists and feed,
+ * the reads of history and the writer of account changes. The order of construction follows the flow of an order.
+ */
+import { Reason } from "../../engine/constants.ts";
+import { loadCancelTimers } from "../../engine/projection/load/accounts.ts";
+import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
+import { createMicroClock } from "../../engine/util/micro-clock.ts";
+import { AccountWriter, PortMailbox } from "../accounts/account-writer.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import type { Config } from "../config.ts";
+import { Idempotency } from "../http/idempotency.ts";
+import { MarketCatalog } from "../markets/catalog.ts";
+import { MarketFeed } from "../markets/feed.ts";
+import { MarketLists } from "../markets/lists.ts";
+import { MarketSearch } from "../markets/search.ts";
+import { History } from "../queries/history.ts";
+import { CancelTimers } from "../trading/cancel-timers.ts";
+import { ClientOrderIds } from "../trading/client-order-ids.ts";
+import { Exchange } from "../trading/exchange.ts";
+import { nodeLoop } from "../trading/gateway-loop.ts";
+import { OrderEntry } from "../trading/order-entry.ts";
+import type { OrderStore } from "../trading/order-store.ts";
+import { OrderTimes } from "../trading/order-times.ts";
+import { Counters } from "../util/counters.ts";
+import { TimeSlicer } from "../util/time-slicer.ts";
+import { Timeline } from "../util/timeline.ts";
+import type { ExchangeDatabase } from "./database.ts";
+import type { LoadedExchange } from "./recovery.ts";
+import type { Threads } from "./threads.ts";
+
+interface TradingOptions {
+  readonly config: Config;
+  readonly database: ExchangeDatabase;
+  readonly loaded: LoadedExchange;
+  readonly accounts: Accounts;
+  readonly threads: Threads;
+  /** Its texts are the shared memory that the threads read. */
+  readonly store: OrderStore;
+  readonly clockEpoch: number;
+  readonly startedAt: number;
+  /** Gets the error that a thread of the pool `name` died of. */
+  readonly onThreadLost: (name: string) => (error: Error) => void;
+}
+
+export type TradingServices = ReturnType<typeof createTradingServices>;
+
+export function createTradingServices(options: TradingOptions) {
+  const { config, database, accounts, threads, startedAt } = options;
+  const { ledger, registry } = options.loaded;
+  const { exchange, counters, timeline } = createExchange(options);
+  const history = new History(database.path, options.onThreadLost("history"));
+  const search = new MarketSearch(history, registry);
+  const timeSlicer = new TimeSlicer();
+  const lists = new MarketLists(registry, ledger, search, timeSlicer);
+  const feed = new MarketFeed(registry, ledger, search, timeSlicer);
+  const entry = new OrderEntry({
+    exchange,
+    findEnded: (userId, orderId) => history.endedOrder(userId, orderId),
+    tie: (orderIds, tied) =>
+      writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
+    usualMergeFeeBps: config.mergeFeeBps,
+  });
+  const writer = new AccountWriter({
+    mailbox: new PortMailbox(threads.port, threads.posted, threads.journalWaker),
+    exchange,
+    accounts,
+    checkpoint: () => history.checkpoint(),
+  });
+  const cancelTimers = new CancelTimers({
+    save: (id, cancelsAt) => writer.write([{ kind: "update", table: "users", id, set: { cancelsAt } }]),
+    cancel: (userId, placedBefore, now) =>
+      new Promise((data, error) => {
+        entry.cancelAll(userId, { placedBefore }, now, { data: () => data(), error }, Reason.cancelAfter);
+      }),
+  });
+  for (const [userId, firesAt] of loadCancelTimers(database.db)) cancelTimers.restore(userId, firesAt);
+  const idempotency = new Idempotency(history);
+  const catalog = new MarketCatalog(registry, writer);
+  const services = { exchange, entry, cancelTimers, history, lists, feed, catalog, idempotency, writer };
+  return { ...services, counters, timeline, totals: threads.totals, startedAt };
+}
+
+function createExchange({ database, loaded, threads, store, clockEpoch, startedAt }: TradingOptions) {
+  const { state, ledger, registry } = loaded;
+  const clientOrderIds = new ClientOrderIds(startedAt);
+  const counters = new Counters();
+  const timeline = new Timeline(Math.max(startedAt, state.at));
+  const exchange = new Exchange({
+    links: threads.links,
+    loop: nodeLoop(threads.gatewayWaker),
+    store,
+    ledger,
+    registry,
+    clientOrderIds,
+    lastOrderId: state.lastOrderId,
+    userSequences: loadUpdateSequences(database.db),
+    counters,
+    times: new OrderTimes(createMicroClock(clockEpoch)),
+    timeline,
+  });
+  return { exchange, counters, timeline };
+}
