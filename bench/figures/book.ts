@@ -127,7 +127,7 @@ function emptyBooks({ packed, slots, orderIds, outcomes, prices }: Workload): vo
   });
   const byPlace = [...last.values()].sort((a, b) => outcomes[a]! - outcomes[b]! || prices[a]! - prices[b]! || a - b);
   for (const i of byPlace) {
-    const base = writeCommand(R.packCancel(R.CommandKind.cancelOrder, 0, Reason.operator), 0, 0);
+    const base = writeCommand(R.packCancel(Reason.operator), 0, 0);
     commands.words[base + R.W_SLOT] = slots[i]!;
     commands.doubles[base / 2 + R.D_ORDER_ID] = orderIds[i]!;
     commands.publish();

@@ -81,7 +81,7 @@ function show(name: string, nanoseconds: number): void {
 function takeOrder(id: number, packed: number): number {
   const fields = { user: 1, market: 0, outcome: 0, price: 4200, quantity: 100, remaining: 0 };
   const rest = { status: 0, connection: 0, expiresAt: 0, createdAt: 0, updatedAt: 0 };
-  const slot = store.take({ id, packed, ...fields, ...rest });
+  const slot = store.allocate({ id, packed, ...fields, ...rest });
   store.link(slot);
   return slot;
 }

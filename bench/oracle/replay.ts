@@ -142,7 +142,7 @@ class Replay {
   }
 
   private writeCancel(slot: number, sequence: number, reference: number): void {
-    const base = this.writeCommand(R.packCancel(R.CommandKind.cancelOrder, 0, Reason.user), reference);
+    const base = this.writeCommand(R.packCancel(Reason.user), reference);
     this.commands.words[base + R.W_SLOT] = slot;
     this.commands.doubles[(base >> 1) + R.D_ORDER_ID] = this.messages.ids[sequence]! + 1;
     this.commands.doubles[(base >> 1) + R.D_AT] = sequence;

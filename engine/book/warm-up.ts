@@ -37,7 +37,7 @@ export function warmUp(matcher: Matcher): void {
   const cancel = (slot: number): void => {
     words[R.W_SLOT] = slot;
     doubles[R.D_ORDER_ID] = slot;
-    run(R.packCancel(R.CommandKind.cancelOrder, 0, Reason.user));
+    run(R.packCancel(Reason.user));
   };
   /** As a quote is: some would cross and are refused. */
   const replace = (slot: number, replaced: number): void => {

@@ -168,9 +168,8 @@ export function packCommand(kind: number, side: number, type: number, tif: numbe
   return kind | (side << 8) | (type << 12) | (tif << 16) | (stp << 20) | flags;
 }
 
-export function packCancel(kind: number, side: number, reason: number): number {
-  return kind | (side << 8) | (reason << 16);
-}
+/** The first word of a cancelOrder. */
+export const packCancel = (reason: number): number => CommandKind.cancelOrder | (reason << 16);
 
 /** Events. */
 export const statusOf = (packed: number): number => (packed >>> 12) & 0xf;

@@ -181,7 +181,7 @@ export class AccountWriter {
       case "settleMarket": {
         const market = registry.get(write.marketId)!;
         const { payouts, note, at, status } = write;
-        return exchange.settle(market, status, { payouts, note, at }, settled!.users, settled!.outcomes);
+        return exchange.settlement.apply(market, status, { payouts, note, at }, settled!);
       }
       case "update":
         if (write.table === "users" && write.set.emailVerifiedAt != null) accounts.keepUser(write.id);
@@ -207,20 +207,20 @@ export class AccountWriter {
       case "deposit":
         if (write.userId === HOUSE) return;
         accounts.keepUser(write.userId);
-        exchange.deposited(write.userId, write.amount);
+        exchange.cash.deposit(write.userId, write.amount);
         return;
       case "withdrawFromHouse":
         return;
       case "payWithdrawal":
-        exchange.withdrew(write.userId, write.amount);
+        exchange.cash.withdraw(write.userId, write.amount);
         return;
       case "openMarket": {
         const market = registry.get(write.marketId)!;
-        return exchange.whenRoom(market.id, () => {
+        return exchange.markets.whenRoom(market.id, () => {
           market.opensAt = write.at;
           market.decision = { note: write.note, at: write.at };
           registry.setStatus(market, MarketStatus.open);
-          exchange.marketCreated(market);
+          exchange.markets.created(market);
         });
       }
       case "refuseMarket":
@@ -228,7 +228,7 @@ export class AccountWriter {
         return;
       case "describeMarket": {
         const { kind: _, marketId, ...changes } = write;
-        exchange.describe(registry.get(marketId)!, changes);
+        exchange.markets.describe(registry.get(marketId)!, changes);
         return;
       }
       case "createEvent":
@@ -246,8 +246,8 @@ export class AccountWriter {
           volume: 0,
           payout: null,
         }));
-        return exchange.whenRoom(id, () => {
-          exchange.marketCreated(
+        return exchange.markets.whenRoom(id, () => {
+          exchange.markets.created(
             registry.add({ ...row, firstOutcomeId: firstOutcomeId!, outcomes: outcomes.length }, outcomes),
           );
         });

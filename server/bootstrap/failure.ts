@@ -28,7 +28,7 @@ export function createFailureHandler({ lifecycle, exchange, writer, logger }: Fa
     lifecycle.phase = "failed";
     logger.fatal({ thread, error }, "trading has stopped: nothing more can be made durable");
     const refusal = overloaded(FAILED);
-    exchange.refuse(refusal);
+    exchange.refusal = refusal;
     exchange.failPending(outcomeUnknown(FAILED));
     writer.refuse(refusal, outcomeUnknown(FAILED));
     setTimeout(() => process.exit(1), FAILED_GRACE_MS);

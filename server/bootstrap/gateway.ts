@@ -79,7 +79,7 @@ export function createGateway(options: GatewayOptions) {
   };
   const sockets = { tickets, app, startedAt, maxSocketsPerAddress };
   const hub = new SocketHub({ exchange, entry, history, routes, ...sockets, ...access });
-  exchange.setAudience(hub);
+  exchange.listen(hub.outbox, hub.channels);
   hub.register();
   registerRoutes(app, routes, access);
   return { hub, routes, page, pace };

@@ -69,9 +69,9 @@ export async function restoreTrading(exchange: Exchange, db: Database.Database, 
   const { registry, clientOrderIds } = exchange;
   for (const market of registry.all()) {
     if (market.status !== MarketStatus.open && market.status !== MarketStatus.halted) continue;
-    await exchange.roomForCommands();
-    exchange.openMarket(market);
-    if (market.status === MarketStatus.halted) exchange.changeMarket(market, "halt", now, IGNORED);
+    await exchange.turn.room();
+    exchange.markets.open(market);
+    if (market.status === MarketStatus.halted) exchange.markets.change(market, "halt", now, IGNORED);
   }
   const since = now - CLIENT_ORDER_ID_MS;
   // Client order ids before it are restored only with live orders. These are nearly always, but not after each step of
@@ -79,13 +79,13 @@ export async function restoreTrading(exchange: Exchange, db: Database.Database, 
   const firstNamed = firstIdSince(db, "orders", since);
   let restored = 0;
   for (const row of loadLiveOrders(db)) {
-    while (!exchange.restore(row, firstNamed)) await exchange.roomForCommands();
+    while (!exchange.restore.add(row, firstNamed)) await exchange.turn.room();
     restored++;
   }
   for (const [id, userId, clientOrderId, at] of loadClientOrders(db, firstNamed, since)) {
     clientOrderIds.add(userId, clientOrderId, id, at);
   }
-  await exchange.endRestore();
+  await exchange.restore.finish();
   await exchange.settled();
   registry.startSequences();
   return restored;
@@ -104,7 +104,7 @@ export async function restoreVolumes(registry: MarketRegistry, history: History,
 export async function catchUp(trading: TradingServices, { life }: OperatorServices): Promise<void> {
   const { exchange, cancelTimers, lists, feed, startedAt } = trading;
   cancelTimers.fireDue(Date.now());
-  await exchange.cancelsDone();
+  await exchange.turn.cancelsWritten();
   while (!life.closeDue(Date.now())) await exchange.settled();
   await exchange.settled();
   lists.warmUp();

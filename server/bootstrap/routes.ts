@@ -42,6 +42,7 @@ import type { CancelTimers } from "../trading/cancel-timers.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import { liveOrderJson } from "../trading/order-json.ts";
+import { activeOrders } from "../trading/order-queries.ts";
 import { IN_FLIGHT, isNamed } from "../trading/order-store.ts";
 import type { Amendment, Answer, Origin, Placement } from "../trading/types.ts";
 import { createMoneyAdminRoutes, type MoneyAdminContext } from "../wallet/admin-routes.ts";
@@ -138,6 +139,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       response: S.pageOf(S.Order),
       handler({ principal, query }) {
         const given = query as Static<typeof S.OrdersQuery>;
+        const { store } = exchange;
         const { market_id, outcome_id, side, client_order_id, status = "active", from, to, ...rest } = given;
         checkSpan(given);
         const { userId } = principal!;
@@ -150,7 +152,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
           return historyPage(listing, history.orders({ userId, before, limit, status: state, ...filters }));
         }
         const named = client_order_id === undefined ? 0 : exchange.clientOrderIds.find(userId, client_order_id);
-        const { items, next } = exchange.activeOrders(userId, before, limit, (store, slot) => {
+        const { items, next } = activeOrders(store, userId, before, limit, (slot) => {
           if (status !== "active" && store.statuses[slot] !== code) return false;
           if (from !== undefined && store.createdAt[slot]! < from) return false;
           if (to !== undefined && store.createdAt[slot]! > to) return false;
@@ -235,7 +237,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
         if (slot === 0 || exchange.store.statuses[slot] !== IN_FLIGHT) return orderWithTrades(userId, orderId, name);
         // It was placed, and will be durable within the commit: who asks after a timeout must not hear that it isn't.
         if (!isNamed(exchange.store, slot, userId, name)) throw notFound("order");
-        exchange.joinPlacement(slot, reply, now);
+        entry.joinPlacement(slot, reply, now);
         return undefined;
       },
     }),
@@ -288,7 +290,8 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
           return { outcomeId: outcome_id, side, price, quantity };
         });
         const terms = { expiresAt: expires_at, validUntil: valid_until };
-        entry.replaceQuotes(principal!, origin, pathId(params[0], "market"), quotes, terms, now, reply);
+        const marketId = pathId(params[0], "market");
+        entry.quotes.replace({ trader: principal!, origin, marketId, quotes, terms, now }, reply);
         return undefined;
       },
     }),
@@ -324,7 +327,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
         const [begun = after ?? NO_SEQUENCE, from = after ?? null] =
           cursor === undefined ? [] : listing.keys(cursor, 2);
         if (cursor !== undefined && after !== undefined && after !== begun) throw badRequest("cursor: of another list");
-        const last = exchange.userSequence(userId);
+        const last = exchange.updates.sequenceOf(userId);
         if (from !== null && from < 0) throw badRequest("cursor: not one of this list's");
         if (from !== null && from > last) throw badRequest(`after: the last is ${last}`);
         const page = await history.updates({ userId, after: from, limit });

@@ -93,14 +93,14 @@ async function refuseNewWork({
   await controlClosed;
 }
 
-/** Waits for every accepted order and write, cancels what is tied to sockets, then stops the engines and the journal. */
+/** Waits for every accepted order and write, cancels orders with cancel on disconnect, then stops the engines and the journal. */
 async function finishTrading({ gateway, trading, identity, threads }: ShutdownOptions): Promise<void> {
   const { exchange, writer } = trading;
-  while (exchange.pendingCount + writer.pendingCount > 0) {
+  while (exchange.pending.size + writer.pendingCount > 0) {
     await new Promise((resolve) => setTimeout(resolve, PENDING_POLL_MS));
   }
   gateway.hub.untie();
-  await exchange.cancelsDone();
+  await exchange.turn.cancelsWritten();
   const exited = Promise.all(
     threads.workers.map(({ worker }) => new Promise((resolve) => worker.once("exit", resolve))),
   );

@@ -57,8 +57,8 @@ export function createTradingServices(options: TradingOptions) {
   const entry = new OrderEntry({
     exchange,
     findEnded: (userId, orderId) => history.endedOrder(userId, orderId),
-    tie: (orderIds, tied) =>
-      writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
+    saveCancelOnDisconnect: (orderIds, isSet) =>
+      writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: isSet ? 1 : 0 } }))),
     usualMergeFeeBps: config.mergeFeeBps,
   });
   const writer = new AccountWriter({

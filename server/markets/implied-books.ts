@@ -101,13 +101,17 @@ export class ImpliedBooks {
     }
   }
 
+  /** True while changed books wait for `publish`. */
+  get isDue(): boolean {
+    return this.dirty.length > 0;
+  }
+
   /**
    * Tells what changed, as far as the time goes that this may take: deep books of many outcomes would take it from orders.
    * The rest is told at a later call, or when somebody looks.
    * @param elapsed a clock that never falls, ms
    */
-  tell(elapsed: () => number): void {
-    if (this.dirty.length === 0) return;
+  publish(elapsed: () => number): void {
     let now = elapsed();
     this.credit = Math.min(IMPLIED_BURST_MS, this.credit + (now - this.countedAt) * IMPLIED_TIME_SHARE);
     this.countedAt = now;

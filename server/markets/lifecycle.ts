@@ -167,7 +167,7 @@ export class MarketLife {
     const begin = (): void => void writer.write([], [line]).catch(() => {});
     return this.changing.run(market, () => {
       return new Promise((resolve, reject) => {
-        exchange.changeMarket(market, step, line.at, { data: () => resolve(), error: reject }, begin);
+        exchange.markets.change(market, step, line.at, { data: () => resolve(), error: reject }, begin);
       });
     });
   }
@@ -180,7 +180,7 @@ export class MarketLife {
     for (let market = closings.due(now); market !== undefined; market = closings.due(now)) {
       if (this.changing.has(market)) return false;
       if (canTrade(market)) {
-        if (!exchange.links.hasReservedRoom(exchange.links.of(market.id))) return false;
+        if (!exchange.writer.hasReservedRoom(market.id)) return false;
         const details = { closes_at: market.closesAt };
         const line = { at: now, action: "market.close", actor: "exchange", userId: null, write: 0, details };
         // Where no answer comes in time it is still done, or the journal has failed and says so itself.

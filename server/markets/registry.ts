@@ -6,6 +6,7 @@ import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../../engine/limits.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load/markets.ts";
 import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { TextCache } from "../util/text-cache.ts";
 import { Depth, DepthMemory, type Level } from "./depth.ts";
 import { ImpliedBooks } from "./implied-books.ts";
@@ -164,8 +165,18 @@ export class MarketRegistry {
     return this.bySlug.get(slug);
   }
 
-  ofOutcome(outcomeId: number): Market | undefined {
-    return this.byOutcome[outcomeId];
+  /** A market that must exist: the database or an engine named it. */
+  market(id: number): Market {
+    const market = this.byId[id];
+    assert(market !== undefined, "the registry has every market that an engine or a row names");
+    return market;
+  }
+
+  /** The market of an outcome that must exist. */
+  marketOf(outcomeId: number): Market {
+    const market = this.byOutcome[outcomeId];
+    assert(market !== undefined, "every outcome belongs to a market");
+    return market;
   }
 
   outcome(outcomeId: number): Outcome | undefined {

@@ -129,7 +129,7 @@ export function positionView(ledger: Ledger, registry: MarketRegistry, position:
   const outcomeId = ledger.outcomeOf(position);
   const quantity = ledger.quantity(position);
   const cost = ledger.cost(position);
-  const market = registry.ofOutcome(outcomeId)!;
+  const market = registry.marketOf(outcomeId);
   const price = quantity === 0 ? 0 : lastValue(market, outcomeId);
   const value = price === null ? null : notionalMicro(price, quantity);
   return {

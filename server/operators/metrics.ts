@@ -172,7 +172,7 @@ export class Metrics {
       () => [...counters.refusals].map(([code, value]) => ({ labels: { code }, value })),
     );
     this.gauge("live_orders", "Orders that rest or are in flight", () => exchange.store.liveCount);
-    this.gauge("pending_answers", "Answers that wait for a commit", () => exchange.pendingCount);
+    this.gauge("pending_answers", "Answers that wait for a commit", () => exchange.pending.size);
     const { latencies } = exchange.times;
     const stages = "Placements from their receipt to their answer, by stage";
     this.add("histogram", "latency_seconds", stages, () =>
@@ -205,7 +205,7 @@ export class Metrics {
 
   private addPipeline(): void {
     const { exchange, history, batchCommands, commitTimes, commitOrders } = this.options;
-    const { links } = exchange.links;
+    const { links } = exchange;
     const rings = (name: string, help: string, read: (link: (typeof links)[number]) => number): void =>
       this.add("gauge", name, help, () => links.map((link, i) => ({ labels: { engine: i + 1 }, value: read(link) })));
     rings("command_ring_records", "Commands that wait for their engine thread", ({ commands }) => commands.depth());

@@ -80,7 +80,7 @@ class Batch {
   private goOn(): void {
     if (this.outstanding > 0) return;
     // The rest starts when what was just answered has also taken effect.
-    if (this.next < this.operations.length) this.exchange.afterTurn(() => this.run(Date.now()));
+    if (this.next < this.operations.length) this.exchange.turn.afterTurn(() => this.run(Date.now()));
     else this.gathered.finish(`{"results":[${this.results.join(",")}]}`);
   }
 }

@@ -1,49 +1,58 @@
 /**
- * An answer that several events make together: of a batch, of quotes, of a cancel-all. From the first event to the last
- * the user's own messages wait, so that no order is updated before the answer that holds it has left.
+ * One reply that several events complete: of a batch, of quotes, of a cancel-all. From the first event to the last it holds
+ * the user's messages, so that no order is updated before the reply that contains it was sent.
  */
 import type { ApiError } from "../errors.ts";
-import type { Exchange } from "./exchange.ts";
-import type { Answer } from "./types.ts";
+import type { PendingReplies } from "./pending-replies.ts";
+import type { Answer, Hold, UserListener } from "./types.ts";
+
+/** What a composite reply needs of the exchange. */
+export interface CompositeReplyContext {
+  readonly pending: PendingReplies;
+  readonly users: Pick<UserListener, "hold">;
+}
 
 export class CompositeReply {
-  private readonly exchange: Exchange;
+  private readonly context: CompositeReplyContext;
   private readonly userId: number;
-  private readonly place: number;
-  private release: (() => void) | null = null;
+  private readonly correlationId: number;
+  private hold: Hold | null = null;
   private isOver = false;
 
   /** @param deadline ms since the epoch */
-  constructor(exchange: Exchange, userId: number, answer: Answer, deadline: number) {
-    this.exchange = exchange;
+  constructor(context: CompositeReplyContext, userId: number, answer: Answer, deadline: number) {
+    this.context = context;
     this.userId = userId;
-    this.place = exchange.waiting.add(answer, deadline);
+    this.correlationId = context.pending.expect(answer, deadline);
   }
 
-  /** An event of it was applied, and isn't told yet. */
+  /** One of its events was applied; no message about it has left. */
   arrived(): void {
-    // Who was told that it failed waits for nothing more: what was held back now would stay so.
-    if (!this.isOver) this.release ??= this.exchange.holdBack(this.userId);
+    // After a failure nothing releases a hold: messages held now would stay held.
+    if (!this.isOver) this.hold ??= this.context.users.hold(this.userId);
   }
 
-  /** All is known. */
+  /** Everything is known. */
   finish(json: string): void {
     this.end()?.data(json);
-    this.release?.();
-    this.release = null;
+    this.release();
   }
 
   /** It cannot be completed; later events change nothing. */
   fail(error: ApiError): void {
     this.end()?.error(error);
-    this.release?.();
-    this.release = null;
+    this.release();
   }
 
-  /** The one who waits, unless it has its answer. */
+  private release(): void {
+    this.hold?.release();
+    this.hold = null;
+  }
+
+  /** Returns the client's reply, unless it was sent. */
   private end(): Answer | null {
     if (this.isOver) return null;
     this.isOver = true;
-    return this.exchange.waiting.take(this.place);
+    return this.context.pending.resolve(this.correlationId);
   }
 }

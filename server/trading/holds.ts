@@ -116,7 +116,7 @@ export class Holds {
   }
 
   /** A change came back, made or refused; the store says what the order is now. With the last one the hold is usual again. */
-  settleChange(slot: number): void {
+  resolveChange(slot: number): void {
     if (!this.isReserved(slot)) return;
     const reservation = this.reservations.get(slot)!;
     if (reservation.changes > 1) {

@@ -80,6 +80,8 @@ export class OrderStore {
   private readonly freeSlots: Int32Array;
   private freeCount = 0;
   private usedSlots = 0;
+  /** The last number given to an order, or to an amended order's priority. */
+  private lastId = 0;
 
   /** @param capacity the largest slot */
   constructor(capacity = MAX_LIVE_ORDERS) {
@@ -105,6 +107,21 @@ export class OrderStore {
     this.newerQuotes = new Int32Array(capacity + 1);
     this.freeSlots = new Int32Array(capacity + 1);
     this.slotOfId = new NumberMap(Math.min(EXPECTED_ORDERS, capacity));
+  }
+
+  /** Returns a number above all orders and priorities before it. */
+  allocateId(): number {
+    return ++this.lastId;
+  }
+
+  /** At startup: an order or a priority has this number. */
+  raiseLastId(id: number): void {
+    this.lastId = Math.max(this.lastId, id);
+  }
+
+  /** True when an order may have this id. */
+  hasAllocated(id: number): boolean {
+    return id <= this.lastId;
   }
 
   get liveCount(): number {
@@ -140,7 +157,7 @@ export class OrderStore {
   }
 
   /** Gives the order a slot, which there must be (the database holds no more live orders than that either). */
-  take(order: OrderFields): number {
+  allocate(order: OrderFields): number {
     assert(this.hasSlots(1), "there is a slot for each live order");
     const slot = this.freeCount > 0 ? this.freeSlots[--this.freeCount]! : ++this.usedSlots;
     this.ids[slot] = order.id;

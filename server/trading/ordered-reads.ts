@@ -6,7 +6,7 @@
  * which the gateway may not have applied. A read waits for both, and not longer than READ_WAIT_MS.
  */
 import { READ_WAIT_MS } from "../../engine/limits.ts";
-import type { EngineLinks } from "./engine-links.ts";
+import type { CommittedEvents } from "./committed-events.ts";
 import type { OrderedReads } from "./types.ts";
 
 interface Read {
@@ -19,7 +19,7 @@ interface Read {
 }
 
 export class OrderedReadQueue implements OrderedReads {
-  private readonly links: EngineLinks;
+  private readonly events: CommittedEvents;
   /** Calls back when the user's messages so far are on their way. */
   private readonly afterMessages: (userId: number, callback: () => void) => void;
   /** Oldest first. */
@@ -28,16 +28,16 @@ export class OrderedReadQueue implements OrderedReads {
   private readonly held = new Set<Read>();
   private isOver = false;
 
-  constructor(links: EngineLinks, afterMessages: (userId: number, callback: () => void) => void) {
-    this.links = links;
+  constructor(events: CommittedEvents, afterMessages: (userId: number, callback: () => void) => void) {
+    this.events = events;
     this.afterMessages = afterMessages;
   }
 
   /** Calls `give` once the user has been told what the database held when this was called. */
   afterCommitted(userId: number, now: number, give: () => void): void {
     if (this.isOver) return give();
-    const marks = this.links.eventsPublished();
-    if (this.unapplied.length === 0 && this.links.haveApplied(marks)) this.afterTold(userId, now, give);
+    const marks = this.events.published();
+    if (this.unapplied.length === 0 && this.events.haveApplied(marks)) this.afterTold(userId, now, give);
     else this.unapplied.push({ userId, marks, deadline: now + READ_WAIT_MS, give });
   }
 
@@ -54,7 +54,7 @@ export class OrderedReadQueue implements OrderedReads {
 
   /** Events were applied and told. */
   advance(): void {
-    while (this.unapplied.length > 0 && this.links.haveApplied(this.unapplied[0]!.marks)) {
+    while (this.unapplied.length > 0 && this.events.haveApplied(this.unapplied[0]!.marks)) {
       this.hold(this.unapplied.shift()!);
     }
   }

@@ -1,73 +1,160 @@
 /**
- * Answers that wait for a commit. Each has a place, whose number goes with its command and comes back with one event.
- * Flat and reused: the tables that a Map outgrows keep what was in them alive until the next full collection, which
- * was half a kilobyte an order.
+ * Replies that wait for a commit. Each has a correlation id, which goes out with a command and comes back with one event.
+ * One kind of id serves all of them: above 0 a single reply waits, below 0 a group of cancels (bulk-cancels.ts). The event
+ * of a placement carries no id; it is found by the order's slot.
+ *
+ * Flat and reused: the tables that a Map outgrows keep their entries alive until the next full collection, which was half a
+ * kilobyte per order.
  */
 import { assert } from "../../engine/util/assert.ts";
 import type { Answer } from "./types.ts";
 
+/** What a group of cancels reports, each as its event comes back and before the order's own update. */
+export interface CancelWatcher {
+  /** A cancel came back, executed or refused. */
+  arrived(): void;
+  /** All of them came back. @param orderIds the orders that they ended */
+  done(orderIds: readonly number[]): void;
+}
+
+class CancelGroup {
+  readonly orderIds: number[] = [];
+  outstanding: number;
+  private readonly watcher: CancelWatcher;
+
+  constructor(count: number, watcher: CancelWatcher) {
+    this.outstanding = count;
+    this.watcher = watcher;
+  }
+
+  resolve(orderId: number | null): void {
+    this.watcher.arrived();
+    if (orderId !== null) this.orderIds.push(orderId);
+    if (--this.outstanding === 0) this.watcher.done(this.orderIds);
+  }
+}
+
 export class PendingReplies {
-  /** By place; place 0 is nobody's. Null: free, or given up while its event is still to come. */
+  /** By correlation id, from 1. Null: free, or abandoned while its event is still to come. */
   private readonly answers: (Answer | null)[] = [null];
-  /** By place, ms since the epoch; 0 where it is free. */
+  /** By correlation id, ms since the epoch; 0 where it is free. */
   private readonly deadlines: number[] = [0];
   private readonly free: number[] = [];
+  /** By slot of an order in flight: the correlation id of its reply. */
+  private readonly placements: Int32Array;
+  private readonly groups = new Map<number, CancelGroup>();
+  private lastGroup = 0;
   private count = 0;
 
-  /** Answers owed. */
+  /** @param capacity the largest slot */
+  constructor(capacity: number) {
+    this.placements = new Int32Array(capacity + 1);
+  }
+
+  /** Replies that clients still wait for. */
   get size(): number {
     return this.count;
   }
 
-  /** @param deadline ms since the epoch @returns the place, from 1 */
-  add(answer: Answer, deadline: number): number {
-    const place = this.free.pop() ?? this.answers.length;
-    this.answers[place] = answer;
-    this.deadlines[place] = deadline;
+  /** @param deadline ms since the epoch @returns the correlation id, from 1 */
+  expect(answer: Answer, deadline: number): number {
+    const id = this.free.pop() ?? this.answers.length;
+    this.answers[id] = answer;
+    this.deadlines[id] = deadline;
     this.count++;
-    return place;
+    return id;
   }
 
-  get(place: number): Answer | null {
-    return this.answers[place]!;
-  }
-
-  /** Lets `answer` wait where another one waits, until then, or was given up. */
-  replace(place: number, answer: Answer, deadline = this.deadlines[place]!): void {
-    if (this.answers[place] === null) this.count++;
-    this.answers[place] = answer;
-    this.deadlines[place] = deadline;
-  }
-
-  /** Gives one up: its place stays taken until its event comes. Null where that was done before. */
-  give(place: number): Answer | null {
-    const answer = this.answers[place]!;
-    if (answer !== null) this.count--;
-    this.answers[place] = null;
+  /** Returns the reply whose event has come and frees its id; null where the reply was abandoned, and for id 0. */
+  resolve(id: number): Answer | null {
+    if (id === 0) return null;
+    assert(this.deadlines[id] !== 0, "a correlation id comes back once");
+    this.deadlines[id] = 0;
+    const answer = this.abandon(id);
+    this.free.push(id);
     return answer;
   }
 
-  /** The event has come: the place is free. Null where the answer was given up, and for place 0. */
-  take(place: number): Answer | null {
-    if (place === 0) return null;
-    assert(this.deadlines[place]! > 0, "a place comes back once");
-    this.deadlines[place] = 0;
-    const answer = this.answers[place]!;
-    if (answer !== null) this.count--;
-    this.answers[place] = null;
-    this.free.push(place);
-    return answer;
-  }
-
-  /** Gives up all whose deadline has come; their places stay taken, because their events may still come. */
-  takeOverdue(now: number): Answer[] {
+  /** Abandons every reply whose deadline has come. Their ids stay in use, because their events may still come. */
+  abandonOverdue(now: number): Answer[] {
     const overdue: Answer[] = [];
-    for (let place = 1; place < this.answers.length; place++) {
-      const answer = this.answers[place]!;
-      if (answer === null || this.deadlines[place]! > now) continue;
-      this.give(place);
-      overdue.push(answer);
+    for (let id = 1; id < this.deadlines.length; id++) {
+      const answer = this.isOverdue(id, now) ? this.abandon(id) : null;
+      if (answer !== null) overdue.push(answer);
     }
     return overdue;
   }
+
+  private isOverdue(id: number, now: number): boolean {
+    return (this.deadlines[id] ?? 0) <= now;
+  }
+
+  private abandon(id: number): Answer | null {
+    const answer = this.answers[id] ?? null;
+    if (answer !== null) this.count--;
+    this.answers[id] = null;
+    return answer;
+  }
+
+  // ---------------------------------------------------------------- placements
+
+  /** The reply to the placement of the order in `slot`. */
+  expectPlacement(slot: number, answer: Answer, deadline: number): void {
+    this.placements[slot] = this.expect(answer, deadline);
+  }
+
+  /** True while a client waits for the placement of the order in `slot`. */
+  hasPlacement(slot: number): boolean {
+    return this.answers[this.placements[slot] ?? 0] !== null;
+  }
+
+  /** A repeat of the placement in flight: both get its reply, or this one alone where the first was abandoned. */
+  joinPlacement(slot: number, answer: Answer, deadline: number): void {
+    const id = this.placements[slot] ?? 0;
+    const first = this.answers[id] ?? null;
+    this.answers[id] = first === null ? answer : both(first, answer);
+    if (first !== null) return;
+    this.count++;
+    this.deadlines[id] = deadline;
+  }
+
+  resolvePlacement(slot: number): Answer | null {
+    const answer = this.resolve(this.placements[slot] ?? 0);
+    this.placements[slot] = 0;
+    return answer;
+  }
+
+  // ---------------------------------------------------------------- groups of cancels
+
+  /** Returns the correlation id, below 0, of `count` cancels that report to one watcher. */
+  expectCancels(count: number, watcher: CancelWatcher): number {
+    this.groups.set(++this.lastGroup, new CancelGroup(count, watcher));
+    return -this.lastGroup;
+  }
+
+  /** A cancel of a group came back. @param orderId the order that it ended, null where it was refused */
+  resolveCancel(id: number, orderId: number | null): void {
+    const group = this.groups.get(-id);
+    if (group === undefined) return;
+    group.resolve(orderId);
+    if (group.outstanding === 0) this.groups.delete(-id);
+  }
+
+  /** The journal failed: nothing comes back. */
+  clearGroups(): void {
+    this.groups.clear();
+  }
+}
+
+function both(first: Answer, second: Answer): Answer {
+  return {
+    data(json) {
+      first.data(json);
+      second.data(json);
+    },
+    error(error) {
+      first.error(error);
+      second.error(error);
+    },
+  };
 }

@@ -1,5 +1,7 @@
 /** What order entry takes and gives: shapes that every room may name. */
 
+import type { RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
+import type { Waker } from "../../engine/ring/waker.ts";
 import type { ApiError } from "../errors.ts";
 import type { Level } from "../markets/depth.ts";
 import type { Market, Outcome } from "../markets/types.ts";
@@ -69,9 +71,9 @@ export interface Trader {
 export interface Connection {
   /** From 1. */
   readonly number: number;
-  /** Its orders end when it does. */
-  tied: boolean;
-  /** It has ended, and was tied. */
+  /** Its orders are canceled when it ends. */
+  cancelOnDisconnect: boolean;
+  /** It has ended, with cancelOnDisconnect set. */
   ended: boolean;
 }
 
@@ -87,6 +89,15 @@ export interface EndedOrder {
   readonly fingerprint: number | null;
   readonly builderCode: string | null;
   readonly createdAt: number;
+}
+
+export interface OrderEntryOptions {
+  /** Reads an order from the database, on behalf of a user. */
+  readonly findEnded: (userId: number, orderId: number) => Promise<EndedOrder | null>;
+  /** Makes it durable that orders end with their connections, should the exchange crash, or no longer do. */
+  readonly saveCancelOnDisconnect: (orderIds: readonly number[], isSet: boolean) => Promise<unknown>;
+  /** The merge fee of users without terms of their own, BPS of 1 USDC per set. */
+  readonly usualMergeFeeBps: number;
 }
 
 /** Takes the answer to a command once it is committed: the data as JSON text, or the error. Called exactly once. */
@@ -105,23 +116,52 @@ export interface OrderedReads {
   committed(userId: number): Promise<void>;
 }
 
-/** Who is told of what happened. All calls come while committed events are applied, in order. */
-export interface ExchangeListener {
-  /** True when the user has a connection that hears private events. */
+/** Messages of one user wait until it is released. */
+export interface Hold {
+  release(): void;
+}
+
+/** Receives what happens to users. The exchange calls it while it applies committed events, in their order. */
+export interface UserListener {
+  /** True when the user has a connection that receives private events. */
+  listens(userId: number): boolean;
+  /** True while messages of the user wait. */
+  isHeld(userId: number): boolean;
+  orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void;
+  /** Balance or positions changed. @param sequence the last order update that they reflect */
+  accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void;
+  /** Makes the user's messages from now on wait. */
+  hold(userId: number): Hold;
+  /** Calls back once the user's messages so far were sent: at once, unless some wait. */
+  afterMessages(userId: number, callback: () => void): void;
+  /** A committed batch is complete: send what it gathered. */
+  endBatch(): void;
+}
+
+/** Receives what happens in markets, as `UserListener` does for users. */
+export interface MarketListener {
+  /** Of markets whose trades have subscribers. */
+  tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void;
+  /** Of books that have subscribers. */
+  bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void;
+  /** A market is new, or its status or texts changed. */
+  marketChanged(market: Market): void;
+}
+
+/** Sends users' messages. @typeParam Update an account's change, formatted when it happened and sent in its turn */
+export interface UserSink<Update> {
   listens(userId: number): boolean;
   orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void;
-  /** Of markets whose trades are watched. */
-  tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void;
-  /** Of books that are watched. */
-  bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void;
-  /** A market is new, or its state is. */
-  marketChanged(market: Market): void;
-  /** Balance or positions of the user changed; `sequence` is the last order update that they reflect. */
-  accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void;
-  /** What the user is told from now on waits until the function that this answers is called. */
-  holdBack(userId: number): () => void;
-  /** Calls back when what the user was told so far is on its way: at once, unless something is held back. */
-  afterMessages(userId: number, callback: () => void): void;
-  /** All of a committed batch was told: what was gathered can go out. */
-  endBatch(): void;
+  /** Returns null where no connection receives it. */
+  accountUpdate(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): Update | null;
+  sendAccountUpdate(update: Update): void;
+  /** Writes out what was gathered. */
+  flush(): void;
+}
+
+/** The gateway's ends of the rings between it and one engine. */
+export interface EngineLink {
+  readonly commands: RingProducer;
+  readonly events: RingConsumer;
+  readonly waker: Waker;
 }

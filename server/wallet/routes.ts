@@ -14,7 +14,8 @@ import * as S from "../http/schemas.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/ledger-reader.ts";
-import { type Exchange, setsJson } from "../trading/exchange.ts";
+import { setsJson } from "../trading/event-projection.ts";
+import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import type { Answer } from "../trading/types.ts";
 import * as W from "./schemas.ts";
@@ -70,7 +71,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
           // On its way before the command: it is durable no later than what it tells of.
           const begin = (reference: number): void =>
             void writer.write([], [line], kept && { ...kept, reference }).catch(() => {});
-          entry.changeSets(principal, market_id, quantity, name === "split", now, answer, begin);
+          entry.sets[name](principal, market_id, quantity, now, answer, begin);
         };
         const key = request.headers[IDEMPOTENCY_KEY]!;
         if (key === "") return void change(request.now, request.reply, null);
@@ -105,7 +106,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
         const { before, limit } = listing.page(rest);
         const found = positionsOf(ledger, principal!.userId).filter((position) => {
           const outcomeId = ledger.outcomeOf(position);
-          return outcomeId < before && (market_id === undefined || registry.ofOutcome(outcomeId)!.id === market_id);
+          return outcomeId < before && (market_id === undefined || registry.marketOf(outcomeId).id === market_id);
         });
         found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
         const shown = found.slice(0, limit);

@@ -19,7 +19,7 @@ import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import type { History } from "../queries/history.ts";
 import type { Withdrawal } from "../queries/ledger-reader.ts";
 import type { Exchange } from "../trading/exchange.ts";
-import { checkBalance } from "../trading/order-entry.ts";
+import { checkBalance } from "../trading/order-checks.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 
@@ -69,7 +69,7 @@ export class Withdrawals {
   constructor(options: WithdrawalsOptions, rows: readonly WithdrawalRow[]) {
     this.options = options;
     for (const row of rows) {
-      options.exchange.setAside(row.userId, row.amount);
+      options.exchange.cash.hold(row.userId, row.amount);
       this.count(row.userId, 1);
       this.pending.set(row.id, row);
     }
@@ -92,7 +92,7 @@ export class Withdrawals {
       throw new ApiError(ErrorKind.limitExceeded, text, RETRY_AFTER_S);
     }
     checkBalance(exchange.ledger, userId, amount);
-    exchange.setAside(userId, amount);
+    exchange.cash.hold(userId, amount);
     this.count(userId, 1);
     const made = { userId, amount, address, status: "pending", createdAt: context.now };
     const write: AccountWrite = { kind: "insert", table: "withdrawals", row: made };
@@ -100,7 +100,7 @@ export class Withdrawals {
     const line = audit(context, actorOf(principal), change);
     const id = await writer.insert(write, [line], kept).catch((error) => {
       this.count(userId, -1);
-      exchange.giveBack(userId, amount);
+      exchange.cash.release(userId, amount);
       throw error;
     });
     const row: WithdrawalRow = { id, userId, amount, address, createdAt: made.createdAt };
@@ -191,7 +191,7 @@ export class Withdrawals {
     await writer.write([write, ...approvals.endOf(PAY, id, decidedAt)], [line]);
     approvals.forget({ action: PAY, subject: id });
     this.forget(found);
-    exchange.giveBack(userId, amount);
+    exchange.cash.release(userId, amount);
     return { ...found, ...UNDECIDED, status, note, decidedAt };
   }
 

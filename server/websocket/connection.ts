@@ -67,7 +67,7 @@ export class SocketConnection {
     this.principal = principal;
     this.address = address;
     this.packed = packed;
-    this.origin = { connection: { number, tied: false, ended: false }, builderCode: null };
+    this.origin = { connection: { number, cancelOnDisconnect: false, ended: false }, builderCode: null };
   }
 
   closed(): void {

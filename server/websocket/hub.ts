@@ -39,13 +39,11 @@ import type { SecurityHeaders } from "../http/security-headers.ts";
 import { clientAddress, newRequestId, replyWithoutRoute } from "../http/server.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import type { Level } from "../markets/depth.ts";
-import type { Market, Outcome } from "../markets/types.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
-import type { ExchangeListener } from "../trading/types.ts";
+import type { UserSink } from "../trading/types.ts";
 import { UserOutbox } from "../trading/user-outbox.ts";
 import type { Counters } from "../util/counters.ts";
 import { Channels } from "./channels.ts";
@@ -182,7 +180,15 @@ export interface SocketOptions {
   readonly closed: () => ApiError | null;
 }
 
-export class SocketHub implements ExchangeListener {
+/** An account's change as its connections receive it. */
+interface AccountUpdate {
+  readonly connections: readonly SocketConnection[];
+  /** ms since the epoch */
+  readonly at: number;
+  readonly messages: readonly string[];
+}
+
+export class SocketHub implements UserSink<AccountUpdate> {
   private readonly exchange: Exchange;
   private readonly entry: OrderEntry;
   private readonly authenticator: Authenticator;
@@ -199,10 +205,11 @@ export class SocketHub implements ExchangeListener {
   private nextHeartbeat = 0;
   /** Let go what uWebSockets.js dropped a message of. */
   private readonly slow = new Set<SocketConnection>();
-  private readonly channels: Channels;
+  readonly channels: Channels;
   private readonly replays: ReplayContext;
   private readonly waiting = new Set<SocketConnection>();
-  private readonly mail = new UserOutbox();
+  /** Holds users' messages back while a composite reply is incomplete. */
+  readonly outbox = new UserOutbox(this);
   private lastConnection = 0;
   /** Connections, and those under way, by client address. */
   private readonly byAddress = new Map<string, number>();
@@ -403,8 +410,8 @@ export class SocketHub implements ExchangeListener {
   private listen(connection: SocketConnection, principal: Principal): void {
     join(this.byCredential, principal.credential, connection);
     if (connection.hearsOrders) join(this.byUser, principal.userId, connection);
-    connection.orderSequence = this.exchange.userSequence(principal.userId);
-    connection.toldAt = this.exchange.toldUntil();
+    connection.orderSequence = this.exchange.updates.sequenceOf(principal.userId);
+    connection.toldAt = this.exchange.updates.publishedUntil();
     // It may have been revoked while the connection was made.
     this.endCredential(principal.credential, Date.now());
   }
@@ -562,7 +569,7 @@ export class SocketHub implements ExchangeListener {
     const { principal, origin } = connection;
     if (principal === null) throw new ApiError(ErrorKind.unauthenticated, "connect with a token to trade");
     authorize(this.routes.get("POST /orders")!.route, principal);
-    origin.connection.tied = enabled;
+    origin.connection.cancelOnDisconnect = enabled;
     reply.data(`{"enabled":${enabled}}`);
   }
 
@@ -631,7 +638,8 @@ export class SocketHub implements ExchangeListener {
     this.flush();
   };
 
-  private flush(): void {
+  /** Writes out what every connection was sent. */
+  flush(): void {
     // Answers come before the messages about what they answer, and reads before the news of what came after them.
     this.options.turn.release();
     for (const connection of this.waiting) connection.flush();
@@ -644,62 +652,34 @@ export class SocketHub implements ExchangeListener {
     return this.byUser.has(userId);
   }
 
-  holdBack(userId: number): () => void {
-    return this.mail.hold(userId);
-  }
-
-  afterMessages(userId: number, callback: () => void): void {
-    this.mail.send(userId, callback);
-  }
-
+  /** A connection opened after the update was published starts behind it: its `orderSequence` says so. */
   orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void {
+    const connections = this.byUser.get(userId);
+    if (connections === undefined) return;
     const message = orderFrame(sequence, at, orderJson);
-    const listeners = this.byUser.get(userId) ?? [];
-    // One that opens while this waits starts after it: what came in between it is not told either.
-    const told = this.mail.isHeld(userId) ? [...listeners] : listeners;
-    this.mail.send(userId, () => {
-      for (const connection of told) this.tellOrder(connection, sequence, at, message);
-    });
-  }
-
-  private tellOrder(connection: SocketConnection, sequence: number, at: number, message: string): void {
-    if (connection.replay !== null) connection.replay.hold(sequence, message);
-    else if (sequence > connection.orderSequence) {
-      connection.orderSequence = sequence;
-      connection.toldAt = at;
-      this.send(connection, message);
+    for (const connection of connections) {
+      if (connection.replay !== null) connection.replay.hold(sequence, message);
+      else if (sequence > connection.orderSequence) {
+        connection.orderSequence = sequence;
+        connection.toldAt = at;
+        this.send(connection, message);
+      }
     }
   }
 
-  tradeCreated(market: Market, sequence: number, at: number, tradeJson: string): void {
-    this.channels.tradeCreated(market, sequence, at, tradeJson);
-  }
-
-  bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void {
-    this.channels.bookUpdated(market, outcome, sequence, bids, asks);
-  }
-
-  marketChanged(market: Market): void {
-    this.channels.marketChanged(market);
-  }
-
-  accountChanged(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): void {
-    // One that is told again what it missed hears of its account at the end.
-    const isTold = (connection: SocketConnection): boolean => {
-      connection.replay?.holdAccount();
-      return connection.hearsAccount && connection.replay === null;
-    };
-    const listeners = [...(this.byUser.get(userId) ?? [])].filter(isTold);
-    if (listeners.length === 0) return;
+  accountUpdate(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): AccountUpdate | null {
+    const connections = [...(this.byUser.get(userId) ?? [])].filter(receivesAccount);
+    if (connections.length === 0) return null;
     const { ledger } = this.exchange;
     const positions = [...outcomeIds].map((outcomeId) => ledger.findPosition(userId, outcomeId));
-    const messages = this.accountMessages(userId, sequence, at, positions);
-    this.mail.send(userId, () => {
-      for (const connection of listeners.filter(isTold)) {
-        connection.toldAt = at;
-        for (const message of messages) this.send(connection, message);
-      }
-    });
+    return { connections, at, messages: this.accountMessages(userId, sequence, at, positions) };
+  }
+
+  sendAccountUpdate({ connections, at, messages }: AccountUpdate): void {
+    for (const connection of connections.filter(receivesAccount)) {
+      connection.toldAt = at;
+      for (const message of messages) this.send(connection, message);
+    }
   }
 
   private accountMessages(userId: number, sequence: number, at: number, positions: readonly number[]): string[] {
@@ -719,13 +699,9 @@ export class SocketHub implements ExchangeListener {
     const { exchange } = this;
     const { userId } = connection.principal!;
     const positions = positionsOf(exchange.ledger, userId);
-    connection.toldAt = exchange.toldUntil();
-    const messages = this.accountMessages(userId, exchange.userSequence(userId), connection.toldAt, positions);
+    connection.toldAt = exchange.updates.publishedUntil();
+    const messages = this.accountMessages(userId, exchange.updates.sequenceOf(userId), connection.toldAt, positions);
     for (const message of messages) this.send(connection, message);
-  }
-
-  endBatch(): void {
-    this.flush();
   }
 
   // ---------------------------------------------------------------- as time goes by
@@ -733,7 +709,7 @@ export class SocketHub implements ExchangeListener {
   /** Tells tickers, sends a part of the heartbeats and ends slow consumers. Called each SOCKET_TICK_MS. */
   tick(now: number): void {
     this.channels.tellTickers(this.exchange.timeline.stamp(now));
-    const toldUntil = this.exchange.toldUntil();
+    const toldUntil = this.exchange.updates.publishedUntil();
     const part = this.byHeartbeat[this.nextHeartbeat]!;
     this.nextHeartbeat = (this.nextHeartbeat + 1) % HEARTBEAT_PARTS;
     for (const connection of part) this.send(connection, this.heartbeat(connection, toldUntil));
@@ -761,13 +737,19 @@ export class SocketHub implements ExchangeListener {
     if (!connection.hearsOrders) return null;
     return this.isBehind(connection)
       ? connection.orderSequence
-      : this.exchange.userSequence(connection.principal!.userId);
+      : this.exchange.updates.sequenceOf(connection.principal!.userId);
   }
 
   /** Some of what happened to its user's orders is still to be told. */
   private isBehind({ principal, replay }: SocketConnection): boolean {
-    return principal !== null && (replay !== null || this.mail.isHeld(principal.userId));
+    return principal !== null && (replay !== null || this.outbox.isHeld(principal.userId));
   }
+}
+
+/** A connection with a replay under way receives its account at the replay's end. */
+function receivesAccount(connection: SocketConnection): boolean {
+  connection.replay?.holdAccount();
+  return connection.hearsAccount && connection.replay === null;
 }
 
 function join<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: SocketConnection): void {

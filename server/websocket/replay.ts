@@ -54,7 +54,7 @@ export class Replay implements ActiveReplay {
     this.connection = connection;
     this.userId = userId;
     this.sequence = sequence;
-    this.missed = context.exchange.userSequence(userId);
+    this.missed = context.exchange.updates.sequenceOf(userId);
   }
 
   /**
@@ -69,7 +69,7 @@ export class Replay implements ActiveReplay {
     sequence: number,
     outcome: ReplayOutcome,
   ): void {
-    const last = context.exchange.userSequence(userId);
+    const last = context.exchange.updates.sequenceOf(userId);
     if (sequence > last) throw badRequest(`sequence: the last is ${last}`);
     if (connection.replay !== null) throw new ApiError(ErrorKind.conflict, "a replay is under way");
     const replay = new Replay(context, connection, userId, sequence);

@@ -445,7 +445,7 @@ describe("implied books", () => {
     let time = 0;
     const tell = (hasTime: boolean): void => {
       time += hasTime ? 1_000_000 : 0;
-      registry.implied.tell(() => (hasTime ? time : (time += 1_000)));
+      registry.implied.publish(() => (hasTime ? time : (time += 1_000)));
     };
     const numbers = new Map<number, number>();
     let told = 0;
@@ -500,23 +500,23 @@ describe("implied books", () => {
       drain(registry);
     };
     change(1);
-    registry.implied.tell(slow);
+    registry.implied.publish(slow);
     expect(changes).toHaveLength(1);
     for (const quantity of [2, 3, 4]) {
       change(quantity);
-      registry.implied.tell(slow);
+      registry.implied.publish(slow);
     }
     const { length } = changes;
     expect(length).toBeLessThan(4);
     time += 1_000;
     for (let n = 0; n < 3; n++) {
       time += 1_000;
-      registry.implied.tell(slow);
+      registry.implied.publish(slow);
     }
     expect(changes.length).toBeLessThanOrEqual(length + 2);
     expect(JSON.parse(bookJson(registry, market, market.outcomes[1]!, { implied: true })).asks).toEqual([[7_000, 4]]);
     const late = changes.length;
-    registry.implied.tell(slow);
+    registry.implied.publish(slow);
     expect(changes).toHaveLength(late);
   });
 
@@ -525,12 +525,12 @@ describe("implied books", () => {
     const market = registry.get(1)!;
     registry.implied.listen(() => expect.unreachable());
     shake(new Random(1), registry, market);
-    registry.implied.tell(() => expect.unreachable());
+    registry.implied.publish(() => expect.unreachable());
     const [first] = market.outcomes as [Outcome];
     registry.implied.setFollowed(market, first, true);
     registry.implied.sequence(market, first);
     registry.implied.setFollowed(market, first, false);
     shake(new Random(2), registry, market);
-    registry.implied.tell(() => expect.unreachable());
+    registry.implied.publish(() => expect.unreachable());
   });
 });

@@ -74,14 +74,12 @@ function rig() {
   ); // biome-ignore format: one row
   /** Writes commands until not even those find room that can't be refused. */
   const fill = (): void => {
-    while (exchange.links.hasReservedRoom(link)) {
-      exchange.links.push(link, R.packCancel(R.CommandKind.cancelOrder, 0, 0), 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0);
-    }
-    exchange.links.publish();
+    while (exchange.writer.hasReservedRoom(1)) exchange.writer.probe(() => 0);
+    exchange.writer.publish();
   };
   /** Takes all commands as an engine would; answers their kinds but for those of `fill`. */
   const drain = (): number[] => {
-    exchange.links.publish();
+    exchange.writer.publish();
     const kinds: number[] = [];
     for (let count = engine.available(); count > 0; count--) {
       kinds.push(R.kindOf(engine.words[(engine.tail & engine.mask) * R.RECORD_WORDS]!));

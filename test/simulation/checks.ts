@@ -171,7 +171,7 @@ export function compareGateway(life: Life, record: Committed): void {
     same(store.liveOf(user), liveOf.get(user) ?? 0, `live orders of user ${user}`);
     const day = account.day;
     same(ledger.activity(user, day), account.used + (held.get(user) ?? 0), `activity of user ${user}`);
-    same(life.exchange.userSequence(user), account.updates.length, `the last update of user ${user}`);
+    same(life.exchange.updates.sequenceOf(user), account.updates.length, `the last update of user ${user}`);
     for (const [outcome, holding] of account.holdings) {
       const position = ledger.findPosition(user, outcome);
       const known =

@@ -20,11 +20,13 @@ import type { Market } from "../../server/markets/types.ts";
 import type {
   Answer,
   Connection,
-  ExchangeListener,
+  Hold,
+  MarketListener,
   Origin,
   Placement,
   Quote,
   Trader,
+  UserListener,
 } from "../../server/trading/types.ts";
 import { ensure } from "../engine/book/harness.ts";
 import type { Random } from "../support/random.ts";
@@ -109,7 +111,7 @@ export interface Mood {
   readonly focuses: boolean;
 }
 
-export class Clients implements ExchangeListener {
+export class Clients implements UserListener, MarketListener {
   mood: Mood = { gap: 0, depth: 5, cancels: 1, most: 40, sweeps: 0, focuses: false };
   readonly hash: Hash;
   private life!: Life;
@@ -170,7 +172,7 @@ export class Clients implements ExchangeListener {
 
   refused(what: string, error: ApiError): void {
     this.tally.add("refusal", String(error.kind.code));
-    if (!this.life.exchange.links.haveRoom) this.tally.add("full", "command ring");
+    if (!this.life.exchange.writer.haveRoom) this.tally.add("full", "command ring");
     if (!this.life.exchange.store.hasSlots(1)) this.tally.add("full", "slots");
     this.hash.text(error.kind.code, what);
   }
@@ -222,11 +224,17 @@ export class Clients implements ExchangeListener {
     this.tally.add("told", "balance.updated");
   }
 
-  holdBack(userId: number): () => void {
+  hold(userId: number): Hold {
     this.held[userId] = (this.held[userId] ?? 0) + 1;
-    return () => {
-      this.held[userId]!--;
+    return {
+      release: () => {
+        this.held[userId]!--;
+      },
     };
+  }
+
+  isHeld(userId: number): boolean {
+    return (this.held[userId] ?? 0) > 0;
   }
 
   afterMessages(_userId: number, callback: () => void): void {
@@ -539,7 +547,8 @@ export class Clients implements ExchangeListener {
       for (const { data } of results) ensure(record.orders.has(data.id), "quotes are answered when they are committed");
     });
     this.unless(ask, () => {
-      life.entry.replaceQuotes(this.trader(user), origin, market.id, [...quotes.values()], terms, clock.now, ask);
+      const request = { trader: this.trader(user), origin, marketId: market.id, quotes: [...quotes.values()], terms };
+      life.entry.quotes.replace({ ...request, now: clock.now }, ask);
     });
     this.tally.add("request", "quotes");
     if (origin.builderCode === null) return;
@@ -560,7 +569,8 @@ export class Clients implements ExchangeListener {
       ensure(record.entries.length > entries, "a change of sets is answered when it is committed");
     });
     this.unless(ask, () => {
-      life.entry.changeSets(this.trader(user), market.id, quantity, isSplit, clock.now, ask, () => {});
+      const change = isSplit ? "split" : "merge";
+      life.entry.sets[change](this.trader(user), market.id, quantity, clock.now, ask, () => {});
     });
     this.tally.add("request", ask.what);
   }
@@ -586,7 +596,7 @@ export class Clients implements ExchangeListener {
     const { random } = this;
     if (this.connections.length < 4 && random.chance(0.6)) {
       const user = this.user();
-      const connection = { number: this.names++ + 1, tied: random.chance(0.7), ended: false };
+      const connection = { number: this.names++ + 1, cancelOnDisconnect: random.chance(0.7), ended: false };
       this.connections.push({ user, connection });
       return;
     }
@@ -667,7 +677,7 @@ export class Clients implements ExchangeListener {
     const { exchange } = life;
     const amount = random.integer(1, 200 * USDC);
     if (exchange.refusal !== null || exchange.ledger.available(user) < amount) return;
-    exchange.setAside(user, amount);
+    exchange.cash.hold(user, amount);
     const row = { userId: user, amount, address: "0x0", createdAt: clock.now, status: "pending" };
     this.write("withdrawal", [{ kind: "insert", table: "withdrawals", row }]);
   }
@@ -687,7 +697,7 @@ export class Clients implements ExchangeListener {
     }
     const set = { status: "canceled", note: null, decidedAt: clock.now };
     this.write("cancel of a withdrawal", [{ kind: "update", table: "withdrawals", id, set }], () => {
-      life.exchange.giveBack(user, amount);
+      life.exchange.cash.release(user, amount);
     });
   }
 
@@ -792,7 +802,7 @@ export class Clients implements ExchangeListener {
         const sets = Math.min(...market.outcomes.map(({ id }) => life.exchange.ledger.availableShares(user, id)));
         const ask = new Ask(this, "merge", () => {});
         this.attempt(ask, () => {
-          life.entry.changeSets(this.trader(user), market.id, Math.max(1, sets), false, clock.now, ask, () => {});
+          life.entry.sets.merge(this.trader(user), market.id, Math.max(1, sets), clock.now, ask, () => {});
         });
       }
       await becomeQuiet();

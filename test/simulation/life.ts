@@ -38,7 +38,7 @@ import type { GatewayLoop } from "../../server/trading/gateway-loop.ts";
 import { OrderEntry } from "../../server/trading/order-entry.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
-import type { EndedOrder, ExchangeListener } from "../../server/trading/types.ts";
+import type { EndedOrder, MarketListener, UserListener } from "../../server/trading/types.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
 import { decodeEvent, type EngineEvent, ensure } from "../engine/book/harness.ts";
@@ -195,7 +195,7 @@ export class Life {
     shape: Shape,
     clock: Clock,
     record: Committed,
-    audience: ExchangeListener,
+    audience: UserListener & MarketListener,
     witness: Witness,
   ) {
     this.record = record;
@@ -250,7 +250,7 @@ export class Life {
       timeline: new Timeline(Math.max(clock.now, state.at)),
       reservedCommands: shape.reservedCommands,
     });
-    this.exchange.setAudience(audience);
+    this.exchange.listen(audience, audience);
     this.findEnded = db.prepare(
       `SELECT user_id AS userId, fingerprint, created_at AS createdAt,
          (SELECT code FROM builders WHERE builders.id = builder_id) AS builderCode FROM orders WHERE id = ?`,
@@ -258,8 +258,10 @@ export class Life {
     this.entry = new OrderEntry({
       exchange: this.exchange,
       findEnded: (_userId, orderId) => new Promise((resolve) => this.lookups.push({ orderId, resolve })),
-      tie: (orderIds, tied) =>
-        this.writer.write(orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: tied ? 1 : 0 } }))),
+      saveCancelOnDisconnect: (orderIds, isSet) =>
+        this.writer.write(
+          orderIds.map((id) => ({ kind: "update", table: "orders", id, set: { tied: isSet ? 1 : 0 } })),
+        ),
       usualMergeFeeBps: USUAL_MERGE_FEE_BPS,
     });
     this.writer = new AccountWriter({
@@ -271,7 +273,7 @@ export class Life {
     const approvals = new Approvals(this.writer, accounts, new Set(), loadApprovals(db));
     const { exchange, writer } = this;
     this.markets = new MarketLife({ exchange, writer, approvals, accounts } as unknown as MarketLifeOptions);
-    for (const { userId, amount } of loadPendingWithdrawals(db)) exchange.setAside(userId, amount);
+    for (const { userId, amount } of loadPendingWithdrawals(db)) exchange.cash.hold(userId, amount);
     this.restored = restoreTrading(exchange, db, clock.now);
   }
 
@@ -416,7 +418,7 @@ export class Life {
   fail(): void {
     this.hasFailed = true;
     const refusal = overloaded(FAILED);
-    this.exchange.refuse(refusal);
+    this.exchange.refusal = refusal;
     this.exchange.failPending(outcomeUnknown(FAILED));
     this.writer.refuse(refusal, outcomeUnknown(FAILED));
   }
@@ -425,14 +427,14 @@ export class Life {
   get isQuiet(): boolean {
     const { exchange, writer, mailbox, engines } = this;
     return (
-      exchange.pendingCount === 0 &&
+      exchange.pending.size === 0 &&
       writer.pendingCount === 0 &&
       mailbox.posted.length === 0 &&
       mailbox.replies.length === 0 &&
       this.lookups.length === 0 &&
       !exchange.cancels.isBusy &&
       engines.every(({ published, commands }) => published.length === 0 && commands.available() === 0) &&
-      exchange.links.links.every(({ commands, events }) => commands.depth() === 0 && events.depth() === 0)
+      exchange.links.every(({ commands, events }) => commands.depth() === 0 && events.depth() === 0)
     );
   }
 

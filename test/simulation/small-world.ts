@@ -92,7 +92,7 @@ export class SmallWorld {
   }
 
   async split(userId: number, sets: number): Promise<void> {
-    this.life.entry.changeSets(this.trader(userId), 1, sets, true, this.clock.now, UNHEARD, () => {});
+    this.life.entry.sets.split(this.trader(userId), 1, sets, this.clock.now, UNHEARD, () => {});
     await this.life.becomeQuiet();
   }
 
@@ -106,7 +106,8 @@ export class SmallWorld {
   quote(userId: number, quotes: readonly Quote[]): void {
     const origin = { connection: null, builderCode: null };
     const terms = { validUntil: null, expiresAt: null };
-    this.life.entry.replaceQuotes(this.trader(userId), origin, 1, quotes, terms, this.clock.now, UNHEARD);
+    const request = { trader: this.trader(userId), origin, marketId: 1, quotes, terms, now: this.clock.now };
+    this.life.entry.quotes.replace(request, UNHEARD);
   }
 
   /** The process is gone. */

@@ -2,20 +2,18 @@
 import { expect, test } from "vitest";
 import { ApiError, ErrorKind } from "../../server/errors.ts";
 import { CompositeReply } from "../../server/trading/composite-reply.ts";
-import type { Exchange } from "../../server/trading/exchange.ts";
 import { PendingReplies } from "../../server/trading/pending-replies.ts";
 
 test("events that come after an answer was given up hold back nobody's messages", () => {
-  const waiting = new PendingReplies();
+  const pending = new PendingReplies(1);
   let held = 0;
-  const holdBack = (): (() => void) => {
+  const hold = () => {
     held++;
-    return () => held--;
+    return { release: () => void held-- };
   };
   const heard: string[] = [];
   const answer = { data: (json: string) => heard.push(json), error: ({ message }: ApiError) => heard.push(message) };
-  const exchange = { waiting, holdBack } as unknown as Exchange;
-  const gathered = new CompositeReply(exchange, 1, answer, 1_000);
+  const gathered = new CompositeReply({ pending, users: { hold } }, 1, answer, 1_000);
   gathered.arrived();
   expect(held).toBe(1);
   // No commit for ten seconds: one of the placements is overdue. Its events, and the cancels', come all the same.
@@ -24,7 +22,7 @@ test("events that come after an answer was given up hold back nobody's messages"
   expect(held).toBe(0);
   gathered.finish("{}");
   gathered.fail(new ApiError(ErrorKind.internal, "another one"));
-  expect([held, heard, waiting.size]).toEqual([0, ["no answer in time"], 0]);
+  expect([held, heard, pending.size]).toEqual([0, ["no answer in time"], 0]);
   // Its place is free again.
-  expect(waiting.add(answer, 2_000)).toBe(1);
+  expect(pending.expect(answer, 2_000)).toBe(1);
 });

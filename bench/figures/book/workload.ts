@@ -189,7 +189,7 @@ export function makeWorkload(markets: number, live: number, operations: number, 
 
   function cancel(index: number): void {
     const order = model.resting[upTo(model.resting.length)]!;
-    packed[index] = R.packCancel(R.CommandKind.cancelOrder, 0, Reason.user);
+    packed[index] = R.packCancel(Reason.user);
     slots[index] = model.slots[order]!;
     orderIds[index] = order + 1;
     model.end(order);

@@ -53,11 +53,11 @@ export class Traffic {
   makeSetup(): number {
     this.count = 0;
     for (let market = 1; market <= MARKETS; market++) {
-      const open = this.next(R.packCancel(R.CommandKind.openMarket, 0, 0), market);
+      const open = this.next(R.CommandKind.openMarket, market);
       this.words[open + R.W_OUTCOME] = (market - 1) * OUTCOMES + 1;
       this.words[open + R.W_QUANTITY] = OUTCOMES;
       for (let user = 1; user <= USERS; user++) {
-        const split = this.next(R.packCancel(R.CommandKind.splitSets, 0, 0), market);
+        const split = this.next(R.CommandKind.splitSets, market);
         this.words[split + R.W_USER] = user;
         this.words[split + R.W_QUANTITY] = SHARES;
       }
@@ -144,7 +144,7 @@ export class Traffic {
 
   private cancelOrder(): void {
     const slot = this.resting[this.upTo(this.resting.length)]!;
-    const base = this.next(R.packCancel(R.CommandKind.cancelOrder, 0, Reason.user), this.marketOf[slot]!);
+    const base = this.next(R.packCancel(Reason.user), this.marketOf[slot]!);
     this.words[base + R.W_SLOT] = slot;
     this.doubles[(base >> 1) + R.D_ORDER_ID] = this.orderIds[slot]!;
     this.forget(slot);

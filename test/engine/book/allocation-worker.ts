@@ -103,7 +103,7 @@ function runCommand(): void {
   const slot = 1 + random(CAPACITY);
   words[R.W_SLOT] = slot;
   if (live[slot] === 0) fillPlacement(slot);
-  else if (random(3) > 0) words[0] = R.packCancel(R.CommandKind.cancelOrder, 0, 1);
+  else if (random(3) > 0) words[0] = R.packCancel(1);
   else {
     words[0] = R.CommandKind.amendOrder;
     words[R.W_PRICE] = 1_500 + random(4_000);

@@ -108,7 +108,7 @@ export class CommandRecord {
 
   static cancel(slot: number, id: number, reason: string, at: number, reference = 0): CommandRecord {
     const record = new CommandRecord();
-    record.words[0] = R.packCancel(R.CommandKind.cancelOrder, 0, C.REASONS.indexOf(reason as never));
+    record.words[0] = R.packCancel(C.REASONS.indexOf(reason as never));
     record.words[R.W_SLOT] = slot;
     record.words[R.W_REFERENCE] = reference;
     record.doubles[R.D_ORDER_ID] = id;

@@ -1,0 +1,349 @@
+/**
+ * Writes commands into the engines' rings, one method per command, and hands them over: sixteen at a time, or all when
+ * `publish` is called; the commands of a chain go over together. A command takes what it says of an order from the order
+ * store, by slot. Writes straight into the ring's record and allocates nothing.
+ *
+ * Callers check for room first: a write never fails.
+ */
+import { MAX_CHAIN_COMMANDS } from "../../engine/limits.ts";
+import * as R from "../../engine/ring/records.ts";
+import type { RingProducer } from "../../engine/ring/ring.ts";
+import { assert } from "../../engine/util/assert.ts";
+import type { Market } from "../markets/types.ts";
+import type { Timeline } from "../util/timeline.ts";
+import type { OrderStore } from "./order-store.ts";
+import type { EngineLink } from "./types.ts";
+
+const RESERVED_COMMANDS = 1024;
+/** After so many commands the engine gets them before the turn ends, so that both threads work at once. */
+const HANDOVER_COMMANDS = 16;
+/** The same at startup, where a wake-up costs 12 µs and an engine would be done before the next one. */
+const RESTORE_HANDOVER_COMMANDS = 2_048;
+
+/** What a change of a market does. */
+export type MarketChange = "halt" | "resume" | "close";
+
+const MARKET_COMMANDS = {
+  halt: R.CommandKind.haltMarket,
+  resume: R.CommandKind.resumeMarket,
+  close: R.CommandKind.closeMarket,
+} as const;
+
+/** Times are ms since the epoch by the machine's clock; `correlationId` comes back with the event, 0 for none. */
+interface Written {
+  readonly at: number;
+}
+
+interface PlaceOrder extends Written {
+  readonly slot: number;
+  /** Past it the engine rejects the order; 0 for never. */
+  readonly validUntil: number;
+}
+
+interface ReplaceOrder extends Written {
+  readonly slot: number;
+  /** The slot of the quote that this one takes over from. */
+  readonly replaced: number;
+  /** What the gateway last knew to remain of it. */
+  readonly expected: number;
+}
+
+interface CancelOrder extends Written {
+  readonly slot: number;
+  /** A code of `Reason`. */
+  readonly reason: number;
+  readonly correlationId: number;
+}
+
+interface AmendOrder extends Written {
+  readonly slot: number;
+  /** BPS; 0 keeps it. */
+  readonly price: number;
+  /** The new total; 0 keeps it. */
+  readonly quantity: number;
+  readonly priority: number;
+  readonly validUntil: number;
+  readonly correlationId: number;
+}
+
+interface ExtendOrder extends Written {
+  readonly slot: number;
+  /** 0 for never. */
+  readonly expiresAt: number;
+  readonly correlationId: number;
+}
+
+interface ChangeMarket extends Written {
+  readonly marketId: number;
+  readonly change: MarketChange;
+  readonly correlationId: number;
+}
+
+interface ChangeSets extends Written {
+  readonly userId: number;
+  readonly marketId: number;
+  readonly quantity: number;
+  readonly correlationId: number;
+}
+
+interface MergeSets extends ChangeSets {
+  /** BPS of 1 USDC a set. */
+  readonly feeBps: number;
+}
+
+interface Link extends EngineLink {
+  /** The position up to which commands are handed over. */
+  published: number;
+}
+
+export class CommandWriter {
+  private readonly links: readonly Link[];
+  private readonly store: OrderStore;
+  private readonly timeline: Timeline;
+  private readonly reserved: number;
+  private unpublished = 0;
+  private handover = HANDOVER_COMMANDS;
+  /** Commands still to write of the open chain. */
+  private chained = 0;
+
+  /** @param reserved records kept free in a command ring for what cannot be refused: cancels, expiries, market changes */
+  constructor(
+    links: readonly EngineLink[],
+    store: OrderStore,
+    timeline: Timeline,
+    reserved: number = RESERVED_COMMANDS,
+  ) {
+    this.links = links.map((link) => ({ ...link, published: link.commands.head }));
+    this.store = store;
+    this.timeline = timeline;
+    this.reserved = reserved;
+  }
+
+  // ---------------------------------------------------------------- room
+
+  /** True when `count` commands that may be refused can be written for the market. */
+  hasRoom(marketId: number, count = 1): boolean {
+    return this.ringOf(marketId).hasRoom(this.reserved + count);
+  }
+
+  /** True when a command that cannot be refused can be written for the market. */
+  hasReservedRoom(marketId: number): boolean {
+    return this.ringOf(marketId).hasRoom(2);
+  }
+
+  /** True when every ring has room for commands that may be refused. */
+  get haveRoom(): boolean {
+    return this.links.every(({ commands }) => commands.hasRoom(this.reserved + 1));
+  }
+
+  // ---------------------------------------------------------------- orders
+
+  /** Places the order in `slot`. */
+  placeOrder({ slot, at, validUntil }: PlaceOrder): void {
+    this.place(slot, at, this.store.packed[slot]!, 0, validUntil);
+  }
+
+  /** Places the quote in `slot`, which takes over what another one holds. Valid at any time: `valid_until` was checked. */
+  replaceOrder({ slot, at, replaced, expected }: ReplaceOrder): void {
+    this.place(slot, at, this.store.packed[slot]! | R.FLAG_REPLACES, replaced, expected);
+  }
+
+  private place(slot: number, at: number, packed: number, reference: number, validUntil: number): void {
+    const { store } = this;
+    const ring = this.ringOf(store.markets[slot]!);
+    const w = this.begin(ring, packed, at);
+    this.writeOrder(ring, w, slot);
+    ring.words[w + R.W_QUANTITY] = store.quantities[slot]!;
+    ring.words[w + R.W_REFERENCE] = reference;
+    this.writeValidUntil(ring, w, validUntil, at);
+    this.end(ring);
+  }
+
+  /** Puts an order of the database back into its book. @param isLast it entered its market's books after all others */
+  restoreOrder(slot: number, isLast: boolean): void {
+    const { store } = this;
+    const ring = this.ringOf(store.markets[slot]!);
+    const packed = R.withKind(store.packed[slot]!, R.CommandKind.restoreOrder) | (isLast ? R.FLAG_LAST : 0);
+    const w = this.begin(ring, packed, store.updatedAt[slot]!);
+    this.writeOrder(ring, w, slot);
+    ring.words[w + R.W_QUANTITY] = store.remaining[slot]!;
+    ring.words[w + R.W_REFERENCE] = store.quantities[slot]!;
+    this.end(ring);
+  }
+
+  cancelOrder({ slot, at, reason, correlationId }: CancelOrder): void {
+    const ring = this.ringOf(this.store.markets[slot]!);
+    const w = this.begin(ring, R.packCancel(reason), at);
+    this.writeTarget(ring, w, slot);
+    ring.words[w + R.W_REFERENCE] = correlationId;
+    this.end(ring);
+  }
+
+  amendOrder({ slot, at, price, quantity, priority, validUntil, correlationId }: AmendOrder): void {
+    const ring = this.ringOf(this.store.markets[slot]!);
+    const w = this.begin(ring, R.CommandKind.amendOrder, at);
+    this.writeTarget(ring, w, slot);
+    ring.words[w + R.W_PRICE] = price;
+    ring.words[w + R.W_QUANTITY] = quantity;
+    ring.words[w + R.W_REFERENCE] = correlationId;
+    ring.doubles[(w >> 1) + R.D_PRIORITY] = priority;
+    this.writeValidUntil(ring, w, validUntil, at);
+    this.end(ring);
+  }
+
+  /** Changes when the order in `slot` expires; it keeps its place in the book. */
+  extendOrder({ slot, at, expiresAt, correlationId }: ExtendOrder): void {
+    const ring = this.ringOf(this.store.markets[slot]!);
+    const w = this.begin(ring, R.CommandKind.amendOrder | R.FLAG_EXTENDS, at);
+    this.writeTarget(ring, w, slot);
+    ring.words[w + R.W_REFERENCE] = correlationId;
+    ring.doubles[(w >> 1) + R.D_EXPIRES_AT] = expiresAt;
+    this.end(ring);
+  }
+
+  // ---------------------------------------------------------------- markets and complete sets
+
+  openMarket({ id, firstOutcomeId, outcomes }: Market): void {
+    const ring = this.ringOf(id);
+    const w = this.begin(ring, R.CommandKind.openMarket, 0);
+    ring.words[w + R.W_OUTCOME] = firstOutcomeId;
+    ring.words[w + R.W_QUANTITY] = outcomes.length;
+    ring.words[w + R.W_MARKET] = id;
+    this.end(ring);
+  }
+
+  changeMarket({ marketId, at, change, correlationId }: ChangeMarket): void {
+    const ring = this.ringOf(marketId);
+    const w = this.begin(ring, MARKET_COMMANDS[change], at);
+    ring.words[w + R.W_MARKET] = marketId;
+    ring.words[w + R.W_REFERENCE] = correlationId;
+    this.end(ring);
+  }
+
+  splitSets({ userId, marketId, at, quantity, correlationId }: ChangeSets): void {
+    this.changeSets(R.CommandKind.splitSets, userId, marketId, at, quantity, 0, correlationId);
+  }
+
+  mergeSets({ userId, marketId, at, quantity, feeBps, correlationId }: MergeSets): void {
+    this.changeSets(R.CommandKind.mergeSets, userId, marketId, at, quantity, feeBps, correlationId);
+  }
+
+  private changeSets(
+    kind: number,
+    userId: number,
+    marketId: number,
+    at: number,
+    quantity: number,
+    feeBps: number,
+    correlationId: number,
+  ): void {
+    const ring = this.ringOf(marketId);
+    const w = this.begin(ring, kind, at);
+    ring.words[w + R.W_USER] = userId;
+    ring.words[w + R.W_PRICE] = feeBps;
+    ring.words[w + R.W_QUANTITY] = quantity;
+    ring.words[w + R.W_MARKET] = marketId;
+    ring.words[w + R.W_REFERENCE] = correlationId;
+    this.end(ring);
+  }
+
+  // ---------------------------------------------------------------- threads
+
+  /** Has each engine send an event back behind everything written so far. @param expect returns a correlation id */
+  probe(expect: () => number): void {
+    for (const { commands } of this.links) {
+      // The engine always refuses a cancel of no order.
+      const w = this.begin(commands, R.CommandKind.cancelOrder, 0);
+      commands.words[w + R.W_REFERENCE] = expect();
+      this.end(commands);
+    }
+  }
+
+  /** Tells the engines to end once everything before it is done. */
+  stop(): void {
+    for (const { commands } of this.links) {
+      this.begin(commands, R.CommandKind.stop, 0);
+      this.end(commands);
+    }
+    this.publish();
+  }
+
+  // ---------------------------------------------------------------- handing over
+
+  /**
+   * The next `count` commands, of one market and written in this turn, form a chain: one batch of the engine, one commit.
+   * The caller has checked for the room.
+   */
+  beginChain(count: number): void {
+    assert(this.chained === 0 && count <= MAX_CHAIN_COMMANDS, "one chain at a time, no longer than the engine takes");
+    this.chained = count;
+  }
+
+  /** Startup puts orders back: until `false`, commands go over in long rows. */
+  setRestoring(isRestoring: boolean): void {
+    this.handover = isRestoring ? RESTORE_HANDOVER_COMMANDS : HANDOVER_COMMANDS;
+  }
+
+  /** Hands over everything written. */
+  publish(): void {
+    if (this.unpublished === 0) return;
+    this.unpublished = 0;
+    for (const link of this.links) {
+      const { commands, waker } = link;
+      if (commands.head === link.published) continue;
+      link.published = commands.head;
+      commands.publish();
+      waker.wake();
+    }
+  }
+
+  // ---------------------------------------------------------------- records
+
+  private ringOf(marketId: number): RingProducer {
+    return this.links[marketId % this.links.length]!.commands;
+  }
+
+  /** Clears the next record and writes its first word and its time. Returns the record's first word. */
+  private begin(ring: RingProducer, packed: number, at: number): number {
+    const w = (ring.head & ring.mask) * R.RECORD_WORDS;
+    const { words } = ring;
+    for (let word = w + 1; word < w + R.RECORD_WORDS; word++) words[word] = 0;
+    words[w] = this.chained > 1 ? packed | R.FLAG_MORE : packed;
+    ring.doubles[(w >> 1) + R.D_AT] = this.timeline.stamp(at);
+    return w;
+  }
+
+  private writeOrder({ words, doubles }: RingProducer, w: number, slot: number): void {
+    const { store } = this;
+    words[w + R.W_SLOT] = slot;
+    words[w + R.W_USER] = store.users[slot]!;
+    words[w + R.W_OUTCOME] = store.outcomes[slot]!;
+    words[w + R.W_PRICE] = store.prices[slot]!;
+    words[w + R.W_MARKET] = store.markets[slot]!;
+    doubles[(w >> 1) + R.D_ORDER_ID] = store.ids[slot]!;
+    doubles[(w >> 1) + R.D_EXPIRES_AT] = store.expiresAt[slot]!;
+  }
+
+  /** Names the order that a cancel or an amend means. */
+  private writeTarget({ words, doubles }: RingProducer, w: number, slot: number): void {
+    const { store } = this;
+    words[w + R.W_SLOT] = slot;
+    words[w + R.W_USER] = store.users[slot]!;
+    words[w + R.W_OUTCOME] = store.outcomes[slot]!;
+    words[w + R.W_MARKET] = store.markets[slot]!;
+    doubles[(w >> 1) + R.D_ORDER_ID] = store.ids[slot]!;
+  }
+
+  /** The sender means the machine's clock: where it was set back, the engine compares with a later time. */
+  private writeValidUntil({ doubles }: RingProducer, w: number, validUntil: number, at: number): void {
+    const d = w >> 1;
+    if (validUntil !== 0) doubles[d + R.D_VALID_UNTIL] = validUntil + doubles[d + R.D_AT]! - at;
+  }
+
+  private end(ring: RingProducer): void {
+    ring.head = (ring.head + 1) | 0;
+    this.unpublished++;
+    if (this.chained > 0 && --this.chained > 0) return;
+    if (this.unpublished >= this.handover) this.publish();
+  }
+}
