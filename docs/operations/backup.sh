@@ -1,7 +1,7 @@
 #!/bin/sh
-# A back-up of the running exchange, to be called each hour: hourly copies are kept two days, one a day a month.
-# Each is three files of one name: .db, .keys.tar and .json. The .db appears last and whole. A back-up that fails leaves
-# nothing; what a killed one leaves, a later one deletes.
+# Backs up the running exchange; run it every hour. Hourly copies are kept for two days, one per day for a month.
+# Each backup is three files of one name: .db, .keys.tar and .json. The .db appears last and complete. A failed backup leaves
+# nothing behind; the next one deletes what a killed one left.
 set -eu
 umask 077
 export DATA_DIR="${DATA_DIR:-/var/lib/prediction-exchange}"
@@ -9,7 +9,7 @@ to="${BACKUP_DIR:-/var/backups/exchange}"
 cd "${EXCHANGE:-/srv/exchange}"
 mkdir -p "$to/daily"
 
-# What a killed back-up left, and companions without their copy.
+# Delete what a killed backup left, and companion files without their copy.
 find "$to" -type f -name '*.part' -mmin +60 -delete
 find "$to" -type f \( -name '[0-9]*.json' -o -name '[0-9]*.keys.tar' \) -mmin +60 | while read -r file; do
   copy=${file%.json}
@@ -20,7 +20,7 @@ done
 name=$to/$(date -u +%Y%m%dT%H%M%SZ)
 today=$to/daily/$(date -u +%Y%m%d)
 if [ -e "$name.keys.tar" ]; then
-  echo "exchange: another back-up began in this second" >&2
+  echo "exchange: another backup started in this second" >&2
   exit 1
 fi
 making=$name

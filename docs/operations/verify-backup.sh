@@ -1,18 +1,18 @@
 #!/bin/sh
-# Checks every invariant of the newest back-up, to be called each day: on the copy, not on the live database. Ends with 1
-# where there is none, where it is older than MAX_AGE_MINUTES (default: three hours), or where it is wrong.
+# Checks every invariant of the newest backup (the copy, not the live database); run it every day. Exits with 1 if there is
+# no backup, if it is older than MAX_AGE_MINUTES (default: three hours), or if it is wrong.
 set -eu
 umask 077
 cd "${EXCHANGE:-/srv/exchange}"
 newest=$(find "${BACKUP_DIR:-/var/backups/exchange}" -maxdepth 1 -name '[0-9]*.db' | sort | tail -n 1)
 if [ -z "$newest" ]; then
-  echo "exchange: there is no back-up" >&2
+  echo "exchange: no backup found" >&2
   exit 1
 fi
-# Its name says when it was made.
+# The file name holds the time of the backup.
 stamp=$(basename "$newest" .db)
 made=$(date -u -d "$(echo "$stamp" | sed 's/^\(....\)\(..\)\(..\)T\(..\)\(..\)\(..\)Z$/\1-\2-\3 \4:\5:\6/')" +%s) || {
-  echo "exchange: $newest does not say when it was made" >&2
+  echo "exchange: $newest has no valid time in its name" >&2
   exit 1
 }
 age=$(( ($(date -u +%s) - made) / 60 ))

@@ -1,4 +1,4 @@
-/** Every program of docs/bots.md is run as it stands, against one real exchange where another user makes a market. */
+/** Runs every program of docs/bots.md unchanged, against one real exchange where another user makes a market. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
@@ -11,24 +11,24 @@ const PAGE = "docs/bots.md";
 const BUY = 1;
 const SELL = 2;
 
-/** What each program says where all is well. */
-const SAYS: Readonly<Record<string, RegExp>> = {
+/** What each program prints on success. */
+const EXPECTED_OUTPUT: Readonly<Record<string, RegExp>> = {
   "quotes.mjs": /^6 quotes rest, [1-9]\d+ micro-USDC held\n$/,
   "silent.mjs": /^order \d+: canceled, cancel_after\n$/,
   "dead-man.mjs": /^order \d+: canceled, cancel_on_disconnect\n$/,
-  "retries.mjs": /^asked three times: 1 order, the same\n$/,
-  "retries.py": /^asked three times: 1 order\n$/,
+  "retries.mjs": /^sent three times: 1 order, same id\n$/,
+  "retries.py": /^sent three times: 1 order\n$/,
   "order.mjs": /^taker in a direct match: 10 at 5500, fee 0, rebate 0\nfilled: 10 of 10\n$/,
-  "book.mjs": /^sequence \d+: the same book\n$/,
+  "book.mjs": /^sequence \d+: same book\n$/,
   "resume.mjs": /^nothing missed: [3-9] updates of order \d+\n$/,
   "ticket.mjs": /^connected by ticket\n$/,
-  "fees.mjs": /^[1-9]\d* fills, 0 with other fees than counted\n$/,
-  "fees.py": /^[1-9]\d* fills, 0 with other fees than counted; [1-9]\d* paid, [1-9]\d* got back, micro-USDC\n$/,
-  "sets.mjs": /^10 sets cost 10000000 micro-USDC and bring 10000000\n$/,
+  "fees.mjs": /^[1-9]\d* fills, 0 with unexpected fees\n$/,
+  "fees.py": /^[1-9]\d* fills, 0 with unexpected fees; [1-9]\d* paid, [1-9]\d* rebated, micro-USDC\n$/,
+  "sets.mjs": /^10 sets cost 10000000 micro-USDC and return 10000000\n$/,
   "limits.mjs":
-    /^\d+ of 10000 left, all of them in 60 s\none each 6 ms\n\{\n {2}route: 'PUT \/quotes\/:market_id',[^}]*\}\n$/,
+    /^\d+ of 10000 left, reset in 60 s\none every 6 ms\n\{\n {2}route: 'PUT \/quotes\/:market_id',[^}]*\}\n$/,
   "packed.mjs": /^over REST: market 1\nover the WebSocket: code 0\n$/,
-  "times.mjs": /^\d+ µs here, of which matched \d+, durable \d+, sent \d+\n$/,
+  "times.mjs": /^\d+ µs in total: matched \d+, durable \d+, sent \d+\n$/,
 };
 
 interface Program {
@@ -61,7 +61,7 @@ beforeAll(async () => {
   const order = (side: number, price: number, quantity: number) => ({
     ...{ market_id: market.id, outcome_id: yes!, side, price, quantity },
   });
-  // The bot has been on both sides of a match before: it sold 7 as a maker.
+  // The bot needs a fill as a maker and seller: it sells 7.
   await bot.data("POST", "/orders", order(SELL, 4_713, 7));
   await other.data("POST", "/orders", order(BUY, 4_713, 7));
   await other.data("POST", "/orders", order(SELL, 5_500, 500));
@@ -71,7 +71,7 @@ afterAll(async () => {
   await expectEndsWell(world);
 });
 
-/** Another user's quotes move for as long as the program runs. */
+/** Moves another user's quotes while the program runs. */
 async function moveBook(program: Running): Promise<void> {
   const market = world.markets[0]!;
   let ended = false;
@@ -93,10 +93,10 @@ async function moveBook(program: Running): Promise<void> {
 }
 
 const missing = pythonMissing();
-if (missing !== null) console.log(`programs in Python of ${PAGE} are not run: ${missing}`);
+if (missing !== null) console.log(`skipping the Python programs of ${PAGE}: ${missing}`);
 
-test("there is something to expect of each program", () => {
-  expect(runnable.map(({ name }) => name).toSorted()).toEqual(Object.keys(SAYS).toSorted());
+test("every program has an expected output", () => {
+  expect(runnable.map(({ name }) => name).toSorted()).toEqual(Object.keys(EXPECTED_OUTPUT).toSorted());
 });
 
 test.each(runnable)("$name", async ({ name }) => {
@@ -105,21 +105,21 @@ test.each(runnable)("$name", async ({ name }) => {
   const env = { BASE: world.server.root + API_BASE, TOKEN: tokenOf("bot") };
   const program = new Running(isPython ? "python3" : process.execPath, [name], folder, env);
   if (name === "book.mjs") await moveBook(program);
-  expect(await program.finished()).toMatch(SAYS[name]!);
+  expect(await program.finished()).toMatch(EXPECTED_OUTPUT[name]!);
 });
 
-test("an account and a token by hand", async () => {
+test("the shell recipe creates an account and a token", async () => {
   const cwd = temporaryFolder();
   const server = await TestServer.start({ dataDir: join(cwd, "data") });
   const code = blockUnder(PAGE, "An account and a token", "sh").replaceAll("8080", String(server.port));
   const output = await new Running("bash", ["-euc", code], cwd).finished();
-  const answers = output
+  const responses = output
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
-  expect(answers.map((answer) => answer.code)).toEqual([0, 0, 0, 0, 0]);
-  const { token } = answers.at(-1).data;
-  const answer = await fetch(`${server.root}${API_BASE}/orders`, { headers: { Authorization: `Bearer ${token}` } });
-  expect(answer.status).toBe(200);
+  expect(responses.map(({ code: status }) => status)).toEqual([0, 0, 0, 0, 0]);
+  const { token } = responses.at(-1).data;
+  const response = await fetch(`${server.root}${API_BASE}/orders`, { headers: { Authorization: `Bearer ${token}` } });
+  expect(response.status).toBe(200);
   await server.stop();
 });

@@ -1,6 +1,6 @@
 /**
- * The code in the documents, and how it is run: as it stands there, in a folder of its own, against a server that the
- * environment names. Knows nothing of what it does.
+ * Extracts the code blocks of the documents and runs them unchanged, in a folder of their own, against the server that the
+ * environment names. Knows nothing about what the code does.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -18,14 +18,14 @@ afterAll(() => {
 });
 
 export interface CodeBlock {
-  /** As the fence says: js, python, sh, json, ... */
+  /** The fence's language: js, python, sh, json, ... */
   readonly language: string;
   readonly code: string;
   /** The nearest heading above. */
   readonly heading: string;
 }
 
-/** @param path below the project's folder */
+/** @param path relative to the project's folder */
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
 export function codeBlocks(path: string): CodeBlock[] {
@@ -42,19 +42,19 @@ export function codeBlocks(path: string): CodeBlock[] {
   return blocks;
 }
 
-/** The one block of a language under a heading. */
+/** Returns the only block in `language` under a heading. */
 export function blockUnder(path: string, heading: string, language: string): string {
   const found = codeBlocks(path).filter((block) => block.heading === heading && block.language === language);
   if (found.length !== 1) throw new Error(`${path}, "${heading}": ${found.length} blocks in ${language}`);
   return found[0]!.code;
 }
 
-/** Why Python code can't be run here, or null. */
+/** Returns why Python code can't run here, or null. */
 export function pythonMissing(): string | null {
   return spawnSync("python3", ["--version"]).error === undefined ? null : "no python3";
 }
 
-/** Puts a file where packages of the project are found. @returns its path */
+/** Writes a file to a folder that can import the project's packages. @returns its path */
 export function putFile(folder: string, name: string, code: string): string {
   const path = join(folder, name);
   mkdirSync(dirname(path), { recursive: true });
@@ -67,7 +67,7 @@ export function putFile(folder: string, name: string, code: string): string {
   return path;
 }
 
-/** A port of the loopback interface that nobody has. */
+/** Returns a free port of the loopback interface. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
@@ -76,7 +76,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** A program under way. */
+/** A running program. */
 export class Running {
   output = "";
   readonly child: ChildProcess;
@@ -106,22 +106,22 @@ export class Running {
     });
   }
 
-  /** Resolves when it has written something that fits. @throws Error where it ends or takes too long before that */
+  /** Resolves once the output matches. @throws Error if the program ends or times out first */
   async wrote(pattern: RegExp): Promise<void> {
     const deadline = setTimeout(() => this.child.kill("SIGKILL"), DEADLINE_MS);
     while (!pattern.test(this.output)) {
-      if (!running.has(this.child)) throw new Error(`it ended without ${pattern}: ${this.output}`);
+      if (!running.has(this.child)) throw new Error(`ended without ${pattern}: ${this.output}`);
       await new Promise<void>((resolve) => this.watchers.push(resolve));
     }
     clearTimeout(deadline);
   }
 
-  /** Resolves with all that it wrote. @throws Error unless it ends with 0 and in time */
+  /** Resolves with the whole output. @throws Error unless the program exits with 0 in time */
   async finished(): Promise<string> {
     const deadline = setTimeout(() => this.child.kill("SIGKILL"), DEADLINE_MS);
-    const how = await this.exited;
+    const status = await this.exited;
     clearTimeout(deadline);
-    if (how !== 0) throw new Error(`ended with ${how}: ${this.output}`);
+    if (status !== 0) throw new Error(`ended with ${status}: ${this.output}`);
     return this.output;
   }
 

@@ -1,6 +1,6 @@
 /**
- * Licences of all packages that the lock file names: permissive ones alone, but for those that are named here with the
- * reason; and docs/licenses.md lists them. `npx vitest run test/docs/licenses.test.ts -u` writes the list again.
+ * Checks that every package in the lock file has a permissive licence, except those named here with a reason, and that
+ * docs/licenses.md lists them all. `npx vitest run test/docs/licenses.test.ts -u` regenerates the list.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,25 +9,25 @@ import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** SPDX identifiers that ask for no more than a notice. */
+/** SPDX identifiers that require no more than a notice. */
 const PERMISSIVE = new Set([
   ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"],
   ...["Python-2.0", "Unlicense", "WTFPL", "Zlib"],
 ]);
 
-/** Weak copyleft: its terms hold for its own files, of which nothing that we serve or ship has any. */
+/** Weak copyleft: the terms apply to the package's own files, and we serve and ship none of them. */
 const EXCEPTIONS: readonly { name: RegExp; shown: string; license: string; why: string }[] = [
   {
     name: /^lightningcss(-|$)/,
     shown: "lightningcss and its binaries",
     license: "MPL-2.0",
-    why: "Vite minifies the page's CSS with it; unmodified, and none of it is in the page",
+    why: "Vite minifies the page's CSS with it; unmodified, and the page contains none of it",
   },
   {
     name: /^axe-core$/,
     shown: "axe-core",
     license: "MPL-2.0",
-    why: "Tests look for barriers in the page with it; unmodified, and not part of the exchange",
+    why: "the tests check the page's accessibility with it; unmodified, and not part of the exchange",
   },
 ];
 
@@ -55,7 +55,7 @@ function packages(): Package[] {
     });
 }
 
-/** An SPDX expression without nested parentheses: one alternative whose parts are all permissive will do. */
+/** For SPDX expressions without nested parentheses: one alternative with only permissive parts is enough. */
 function isPermissive(license: string): boolean {
   const alternatives = license.replaceAll(/[()]/g, "").split(" OR ");
   return alternatives.some((each) => each.split(" AND ").every((part) => PERMISSIVE.has(part.trim())));
@@ -64,7 +64,7 @@ function isPermissive(license: string): boolean {
 const isExcepted = ({ name, license }: Package): boolean =>
   EXCEPTIONS.some((each) => each.license === license && each.name.test(name));
 
-test("an expression is permissive where one of its alternatives is, whole", () => {
+test("an expression is permissive if all parts of one alternative are", () => {
   for (const good of ["MIT", "(MIT OR GPL-3.0-only)", "MIT AND Zlib", "(BSD-2-Clause OR MIT OR Apache-2.0)"]) {
     expect([good, isPermissive(good)]).toEqual([good, true]);
   }
@@ -82,7 +82,7 @@ test("an expression is permissive where one of its alternatives is, whole", () =
   }
 });
 
-test("all packages are permissive, but for exceptions that are named and there", () => {
+test("all packages are permissive, except named ones that are in the lock file", () => {
   const all = packages();
   expect(all.length).toBeGreaterThan(100);
   const others = all.filter((each) => !isPermissive(each.license) && !isExcepted(each));
@@ -90,17 +90,17 @@ test("all packages are permissive, but for exceptions that are named and there",
   for (const { name } of EXCEPTIONS) expect([name, all.some((each) => name.test(each.name))]).toEqual([name, true]);
 });
 
-test("what is installed has the licence that the lock file says", () => {
+test("each installed package has the licence in the lock file", () => {
   const wrong = packages().flatMap(({ name, license, folder }) => {
     const path = join(folder, "package.json");
     if (!existsSync(path)) return [];
-    const { license: told } = JSON.parse(readFileSync(path, "utf8")) as { license?: unknown };
-    return typeof told === "string" && told !== license ? [`${name}: ${told}, not ${license}`] : [];
+    const { license: installed } = JSON.parse(readFileSync(path, "utf8")) as { license?: unknown };
+    return typeof installed === "string" && installed !== license ? [`${name}: ${installed}, not ${license}`] : [];
   });
   expect(wrong).toEqual([]);
 });
 
-test("docs/licenses.md lists them", async () => {
+test("docs/licenses.md lists every package", async () => {
   const all = packages();
   const table = (wanted: readonly Package[]): string => {
     const byLicense = new Map<string, Set<string>>();
@@ -116,21 +116,21 @@ test("docs/licenses.md lists them", async () => {
   };
   const text = `# Licences of the packages
 
-The exchange itself is under the Apache License 2.0 (LICENSE). All packages that package-lock.json names have permissive
-licences, with the exceptions below; test/docs/licenses.test.ts fails when another one enters. It also writes this list:
+The exchange itself is licensed under the Apache License 2.0 (LICENSE). All packages in package-lock.json have permissive
+licences, with the exceptions below; test/docs/licenses.test.ts fails on any other. The same test generates this list:
 \`npx vitest run test/docs/licenses.test.ts -u\`.
 
 ## Exceptions
 
 ${EXCEPTIONS.map(({ shown, license, why }) => `- ${shown}, ${license}: ${why}.`).join("\n")}
 
-## Needed to run
+## Runtime dependencies
 
-With those of single platforms, of which npm installs one.
+Including platform packages, of which npm installs one.
 
 ${table(all.filter(({ isDev }) => !isDev))}
 
-## Needed to develop and to test
+## Development dependencies
 
 ${table(all.filter(({ isDev }) => isDev))}
 `;

@@ -1,6 +1,6 @@
 /**
- * What docs/operations.md and its files say is so: queries of the dashboard and the alerts find their figures, variables are
- * those that the server reads, scripts back up and verify a live database, the health check tells, the unit is one.
+ * Checks docs/operations.md and its files against a real server: dashboard and alert queries find their metrics, the variables
+ * are those the server reads, the scripts back up and verify a live database, the health check and the systemd unit work.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -17,18 +17,18 @@ import { codeBlocks, freePort, Running, readDocument } from "./code-blocks.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const FOLDER = "docs/operations";
 const PAGE = "docs/operations.md";
-/** Of other programs. */
+/** Metrics of other programs. */
 const FOREIGN = /^(up|node_filesystem_avail_bytes)$/;
 
 const isInstalled = (program: string): boolean => spawnSync(program, ["--version"]).error === undefined;
 const hasPrometheus = isInstalled("prometheus") && isInstalled("promtool");
-if (!hasPrometheus) console.log("the alerts are not run: prometheus and promtool are not installed");
+if (!hasPrometheus) console.log("skipping the alert tests: prometheus and promtool are not installed");
 
 let world: World;
-let figures: Scrape;
+let metrics: Scrape;
 beforeAll(async () => {
   world = await World.start({ users: 1 });
-  figures = await scrape(world.server);
+  metrics = await scrape(world.server);
 });
 afterAll(async () => {
   await expectEndsWell(world);
@@ -58,7 +58,7 @@ function dashboardQueries(): string[] {
   return panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
 }
 
-/** Each alert's name and query. */
+/** Returns each alert's name and query. */
 function alerts(): [name: string, query: string][] {
   const text = readDocument(`${FOLDER}/alerts.yml`);
   return [...text.matchAll(/- alert: (\w+)\n\s+expr: (?:>-\n)?([\s\S]*?)\n\s+(?:for|labels):/g)].map(
@@ -66,7 +66,7 @@ function alerts(): [name: string, query: string][] {
   );
 }
 
-/** The series that a query selects: a metric's name and what its labels must be. */
+/** Returns the series that a query selects: metric name and required labels. */
 function selectors(query: string): { name: string; labels: [string, string][] }[] {
   const words = /([a-z_]+[a-z0-9_]*)(\{[^}]*\})?/g;
   const found = [...query.replaceAll(/(?:by|ignoring) ?\([^)]*\)/g, "").matchAll(words)];
@@ -81,14 +81,14 @@ function selectors(query: string): { name: string; labels: [string, string][] }[
     }));
 }
 
-test("each query of the dashboard and of the alerts finds its figures on a real server", () => {
+test("each query of the dashboard and the alerts finds its metrics on a real server", () => {
   const queries = [...dashboardQueries(), ...alerts().map(([, query]) => query)];
   expect(queries.length).toBeGreaterThan(40);
   let checked = 0;
   for (const query of queries) {
     const wanted = selectors(query).filter(({ name }) => !FOREIGN.test(name));
     for (const { name, labels } of wanted) {
-      const series = [...figures.series.keys()].filter((key) => key === name || key.startsWith(`${name}{`));
+      const series = [...metrics.series.keys()].filter((key) => key === name || key.startsWith(`${name}{`));
       const fitting = series.filter((key) => labels.every(([label, value]) => key.includes(`${label}="${value}"`)));
       expect(fitting, `${name} ${JSON.stringify(labels)} of ${query}`).not.toEqual([]);
       checked++;
@@ -97,13 +97,13 @@ test("each query of the dashboard and of the alerts finds its figures on a real 
   expect(checked).toBeGreaterThan(queries.length - 5);
 });
 
-test("each figure that the page names is there, and each that is there is named", () => {
+test("the page names exactly the metrics that the server exports", () => {
   const [, table] = readDocument(PAGE).split("| `exchange_...` | |\n|---|---|\n");
   const named = [...table!.split("\n\n")[0]!.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell]) =>
     [...cell!.matchAll(/`([a-z_]+)/g)].map(([, name]) => `exchange_${name}`),
   );
-  const there = [...figures.types.keys()].filter((name) => name.startsWith("exchange_"));
-  expect(named.toSorted()).toEqual(there.toSorted());
+  const exported = [...metrics.types.keys()].filter((name) => name.startsWith("exchange_"));
+  expect(named.toSorted()).toEqual(exported.toSorted());
 });
 
 test.runIf(hasPrometheus)("promtool accepts the rules, and each fires when it should", () => {
@@ -143,7 +143,7 @@ test.runIf(hasPrometheus)("Prometheus reads the exchange and evaluates every rul
   const health = async (): Promise<Set<string>> => new Set((await rules()).map((rule) => rule.health));
   await expect.poll(health, { timeout: 30_000 }).toEqual(new Set(["ok"]));
   expect((await rules()).length).toBe(alerts().length);
-  // There is no node_exporter here, and there has been no back-up yet.
+  // No node_exporter runs here, and no backup has been taken yet.
   const pending = async (): Promise<string[]> =>
     (await rules()).filter((rule) => rule.state !== "inactive").map((rule) => rule.name);
   await expect.poll(pending, { timeout: 30_000 }).toContain("ExchangeNodeExporterMissing");
@@ -152,14 +152,14 @@ test.runIf(hasPrometheus)("Prometheus reads the exchange and evaluates every rul
   expect(await prometheus.exited).toBe(0);
 });
 
-test("each alert has its entry in the runbook, and the reverse", () => {
+test("the runbook has an entry for each alert, and no other", () => {
   const names = alerts().map(([name]) => name);
   expect(names.length).toBeGreaterThan(8);
   const entries = [...readDocument(PAGE).matchAll(/\*\*(Exchange\w+)\*\*/g)].map(([, name]) => name!);
   expect([...new Set(entries)].toSorted()).toEqual(names.toSorted());
 });
 
-test("the variables are those that the server reads", () => {
+test("the page lists exactly the variables that the server reads", () => {
   const source = readDocument("server/config.ts");
   const read = [...source.matchAll(/(?:text|integer|choice|file|url)\("([A-Z_]+)"/g)].map(([, name]) => name!);
   const [, section] = readDocument(PAGE).split("## Configuration\n");
@@ -168,34 +168,34 @@ test("the variables are those that the server reads", () => {
   expect(named.toSorted()).toEqual([...new Set(read)].toSorted());
 });
 
-test("the seed file of the page is one", async () => {
+test("the server accepts the seed file of the page", async () => {
   const seed = JSON.parse(codeBlocks(PAGE).find(({ language }) => language === "json")!.code) as Seed;
   const server = await TestServer.start({ seed });
-  const answer = await fetch(`${server.root}/api/v1/markets/who-wins`);
-  expect(answer.status).toBe(200);
+  const response = await fetch(`${server.root}/api/v1/markets/who-wins`);
+  expect(response.status).toBe(200);
   await server.stop();
   expectSoundDatabase(server.dataDir);
 });
 
-/** Files below a folder, without the date that their names begin with. */
+/** Returns the file names in a folder without their leading timestamps. */
 const kindsIn = (folder: string): string[] =>
   readdirSync(folder)
     .filter((name) => name !== "daily")
     .map((name) => name.replace(/^[\dTZ]+/, ""))
     .toSorted();
 
-test("a back-up that fails leaves nothing behind", async () => {
+test("a failed backup leaves nothing behind", async () => {
   const dataDir = temporaryFolder();
   const backups = join(temporaryFolder(), "backups");
   const env = { EXCHANGE: ROOT, DATA_DIR: dataDir, BACKUP_DIR: backups };
   const run = (): Promise<number | string> => new Running(join(ROOT, FOLDER, "backup.sh"), [], ROOT, env).exited;
-  // First the keys are missing, then the database is.
+  // First the keys are missing, then the database.
   for (const makeNext of [() => mkdirSync(join(dataDir, "keys")), () => {}]) {
     expect(await run()).not.toBe(0);
     expect([kindsIn(backups), kindsIn(join(backups, "daily"))]).toEqual([[], []]);
     makeNext();
   }
-  // What a killed one left is gone with the next.
+  // The next run deletes what a killed one left.
   const old = new Date(Date.now() - 2 * 3_600_000);
   const left = ["20260101T000000Z.keys.tar", "20260101T000000Z.json", "20260101T000000Z.db.77.part"];
   for (const name of left) {
@@ -209,21 +209,21 @@ test("a back-up that fails leaves nothing behind", async () => {
 test("the scripts back up a live exchange and check the copy", async () => {
   const env = { EXCHANGE: ROOT, DATA_DIR: world.server.dataDir, BACKUP_DIR: join(temporaryFolder(), "backups") };
   const run = (name: string): Running => new Running(join(ROOT, FOLDER, name), [], ROOT, env);
-  const early = run("verify-backup.sh");
-  expect(await early.exited).toBe(1);
-  const noted = async (): Promise<number> =>
+  const noBackup = run("verify-backup.sh");
+  expect(await noBackup.exited).toBe(1);
+  const lastBackup = async (): Promise<number> =>
     (await scrape(world.server)).series.get("exchange_last_backup_timestamp_seconds")!;
-  expect(await noted()).toBe(0);
+  expect(await lastBackup()).toBe(0);
   const began = Date.now();
   await run("backup.sh").finished();
-  expect(await noted()).toBeGreaterThanOrEqual(began / 1_000);
-  expect(await noted()).toBeLessThanOrEqual(Date.now() / 1_000);
+  expect(await lastBackup()).toBeGreaterThanOrEqual(began / 1_000);
+  expect(await lastBackup()).toBeLessThanOrEqual(Date.now() / 1_000);
   expect(await run("verify-backup.sh").finished()).toBe("");
   const [copy, ...others] = readdirSync(env.BACKUP_DIR).filter((name) => name.endsWith(".db"));
   expect(others).toEqual([]);
   expect(kindsIn(join(env.BACKUP_DIR, "daily"))).toEqual([".db", ".json", ".keys.tar"]);
   expect(statSync(join(env.BACKUP_DIR, copy!)).mode & 0o077).toBe(0);
-  // One that is too old does not pass, however sound it is.
+  // A copy that is too old fails, even if it is sound.
   const old = new Date(Date.now() - 4 * 3_600_000).toISOString().replaceAll(/[-:]|\.\d+/g, "");
   renameSync(join(env.BACKUP_DIR, copy!), join(env.BACKUP_DIR, `${old}.db`));
   const stale = run("verify-backup.sh");
@@ -232,20 +232,20 @@ test("the scripts back up a live exchange and check the copy", async () => {
   const patient = new Running(join(ROOT, FOLDER, "verify-backup.sh"), [], ROOT, { ...env, MAX_AGE_MINUTES: "300" });
   expect(await patient.finished()).toBe("");
   renameSync(join(env.BACKUP_DIR, `${old}.db`), join(env.BACKUP_DIR, copy!));
-  // A copy that was spoilt is found.
+  // A corrupted copy fails.
   writeFileSync(join(env.BACKUP_DIR, copy!), "no database");
-  const late = run("verify-backup.sh");
-  expect(await late.exited).toBe(1);
-  expect(late.output).toContain("is WRONG");
+  const corrupted = run("verify-backup.sh");
+  expect(await corrupted.exited).toBe(1);
+  expect(corrupted.output).toContain("is WRONG");
 });
 
-test("shell code is at least code", () => {
+test("shell code blocks have valid syntax", () => {
   for (const { code } of codeBlocks(PAGE).filter(({ language }) => language === "sh")) {
     expect(spawnSync("bash", ["-n"], { input: code, encoding: "utf8" }).stderr).toBe("");
   }
 });
 
-test("the image is made of files that are there, and its health check tells", async () => {
+test("the image copies existing files, and its health check works", async () => {
   const dockerfile = readDocument(`${FOLDER}/Dockerfile`);
   const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(([, sources]) => sources!.split(" "));
   expect(copied).toContain("package-lock.json");
@@ -261,10 +261,10 @@ test("the image is made of files that are there, and its health check tells", as
 });
 
 const analyzer = spawnSync("systemd-analyze", ["--version"]).error === undefined;
-if (!analyzer) console.log("the systemd unit is not verified: no systemd-analyze");
-test.skipIf(!analyzer)("the systemd unit is one", () => {
+if (!analyzer) console.log("skipping the systemd unit: systemd-analyze is not installed");
+test.skipIf(!analyzer)("the systemd unit is valid", () => {
   const folder = temporaryFolder();
-  // Where Node lies differs.
+  // Node's path differs between machines.
   const unit = readDocument(`${FOLDER}/prediction-exchange.service`).replace("/usr/bin/node", process.execPath);
   writeFileSync(join(folder, "prediction-exchange.service"), unit);
   const { status, stderr } = spawnSync("systemd-analyze", ["verify", join(folder, "prediction-exchange.service")], {

@@ -1,6 +1,6 @@
 /**
- * The proxies' examples, run as they stand before a real exchange: what a client gets through them while the exchange
- * trades, while it is away, and when it dies with a request in hand. Only addresses, ports and certificates are replaced.
+ * Runs the proxies' example files in front of a real exchange: what a client gets through them while the exchange trades,
+ * while it is down, and when it dies with a request in flight. Only addresses, ports and certificates are replaced.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -35,7 +35,7 @@ interface Ports {
 interface Proxy {
   readonly program: string;
   readonly logFile: string;
-  /** Writes its configuration into `folder`. @returns the arguments to run it with */
+  /** Writes the configuration into `folder`. @returns the command-line arguments */
   configure(folder: string, ports: Ports): string[];
 }
 
@@ -112,7 +112,7 @@ const json = ({ body }: Response): { code: number; msg: string; data: unknown; t
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + DEADLINE_MS;
   while (!(await holds().catch(() => false))) {
-    if (Date.now() > deadline) throw new Error("it did not come to be in time");
+    if (Date.now() > deadline) throw new Error("the condition did not hold in time");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -120,7 +120,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 describe.each([NGINX, CADDY])("$program", (proxy) => {
   const { error } = spawnSync(proxy.program, ["-v"]);
   if (error !== undefined) {
-    console.log(`${proxy.program}'s example is not run: it is not installed`);
+    console.log(`skipping the example of ${proxy.program}: it is not installed`);
     test.skip("is not installed");
     return;
   }
@@ -156,7 +156,7 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     ]);
     if (made.status !== 0) throw new Error(`openssl: ${made.stderr}`);
     running = new Running(proxy.program, proxy.configure(folder, ports), folder, { HOME: folder });
-    // Nobody is there yet: the proxy responds in the exchange's place.
+    // The exchange isn't running yet: the proxy responds in its place.
     await until(async () => (await ask(ports.secure, "/readyz")).status === 503);
     world = await World.start({ users: 1, env });
     const [market] = world.markets;
@@ -170,7 +170,7 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     await world?.stop();
   });
 
-  test("orders, errors and request ids pass as they are", async () => {
+  test("orders, errors and request ids pass unchanged", async () => {
     const placed = await ask(ports.secure, "/api/v1/orders", post(order, { "X-Request-Id": "mine-1" }));
     expect([placed.status, json(placed).code]).toEqual([202, 0]);
     expect(placed.headers["x-request-id"]).toBe("mine-1");
@@ -182,13 +182,13 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     expect([unknown.status, json(unknown).code]).toEqual([404, 4040]);
   });
 
-  test("documents are compressed", async () => {
+  test("API documents are compressed", async () => {
     const { headers, body } = await ask(ports.secure, "/openapi.json", { headers: { "Accept-Encoding": "gzip" } });
     expect(headers["content-encoding"]).toBe("gzip");
     expect((JSON.parse(gunzipSync(body).toString()) as { openapi: string }).openapi).toMatch(/^3\.1/);
   });
 
-  test("a body above 64 KiB is 413 in the API's words", async () => {
+  test("a body above 64 KiB is 413 in the API's envelope", async () => {
     for (const size of [65_537, 300_000]) {
       const large = await ask(ports.secure, "/api/v1/orders", post({ text: "x".repeat(size) }));
       expect([large.status, json(large).code, json(large).data]).toEqual([413, 40000, null]);
@@ -197,11 +197,11 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     }
   });
 
-  test("a WebSocket is upgraded and hears of an order; logs keep no token", async () => {
+  test("a WebSocket is upgraded and receives order updates; logs contain no token", async () => {
     const socket = new WebSocket(`wss://${HOST}:${ports.secure}/api/v1/ws?token=${token}`, {
       rejectUnauthorized: false,
     });
-    const heard = new Promise<string>((resolve, reject) => {
+    const received = new Promise<string>((resolve, reject) => {
       socket.on("error", reject);
       socket.on("message", (data: Buffer) => {
         const { event } = JSON.parse(data.toString()) as { event?: string };
@@ -210,7 +210,7 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     });
     await new Promise((resolve) => socket.once("open", resolve));
     expect((await ask(ports.secure, "/api/v1/orders", post(order))).status).toBe(202);
-    expect(await heard).toBe("order.updated");
+    expect(await received).toBe("order.updated");
     const closed = new Promise((resolve) => socket.once("close", resolve));
     socket.close();
     await closed;
@@ -219,13 +219,13 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     expect(log()).not.toContain(token);
   });
 
-  test("the figures are for this machine alone", async () => {
+  test("metrics are for this machine only", async () => {
     const { status } = await ask(ports.secure, "/metrics", { headers: { "X-Forwarded-For": "203.0.113.9" } });
-    // nginx lets this machine through, Caddy nobody.
+    // nginx allows this machine, Caddy nobody.
     expect(status).toBe(proxy === NGINX ? 200 : 404);
   });
 
-  test.runIf(proxy === NGINX)("nginx answers malformed requests in the API's words", async () => {
+  test.runIf(proxy === NGINX)("nginx rejects malformed requests in the API's envelope", async () => {
     const status = new Promise<[number, string]>((resolve, reject) => {
       const sent = request({ host: HOST, port: ports.secure, path: "/api/v1/markets" }, (response) => {
         let text = "";
@@ -243,10 +243,10 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
     expect([long.status, json(long).code]).toEqual([400, 40000]);
   });
 
-  test("an exchange that dies with a request in hand leaves 50000, one that is away 50300 with Retry-After", async () => {
+  test("an exchange that dies with a request in flight gives 50000, one that is down 50300 with Retry-After", async () => {
     world.server.signal("SIGSTOP");
-    // A stopped process still takes connections and bytes: the proxy has sent the order on when it waits for the answer.
-    const pending = ask(ports.secure, "/api/v1/orders", post({ ...order, client_order_id: "in-hand" }));
+    // The kernel still accepts connections and bytes for a stopped process: the proxy forwards the order and waits.
+    const pending = ask(ports.secure, "/api/v1/orders", post({ ...order, client_order_id: "in-flight" }));
     await until(async () => openSockets(ports.exchange) > 0);
     await world.server.kill();
     const unknown = await pending;
@@ -271,7 +271,7 @@ describe.each([NGINX, CADDY])("$program", (proxy) => {
   });
 });
 
-/** Connections from this machine to a port whose receive queue holds bytes, from /proc/net/tcp. */
+/** Counts connections from this machine to a port with bytes in their receive queue, from /proc/net/tcp. */
 function openSockets(port: number): number {
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const rows = readFileSync("/proc/net/tcp", "utf8").trim().split("\n").slice(1);

@@ -1,4 +1,4 @@
-/** What README.md tells a newcomer to type works as it stands there: the first order, the first fill, the two bots. */
+/** Runs README.md's commands and programs unchanged: the first order, the first fill, the two bots. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,14 +35,14 @@ afterAll(async () => {
 });
 
 test("first order, first fill", async () => {
-  // As after `npm start` in an empty folder.
+  // Like `npm start` in an empty folder.
   const folder = temporaryFolder();
   const fresh = await TestServer.start({ dataDir: join(folder, "data") });
   const code = blockUnder("README.md", "First order, first fill", "sh").replaceAll("8080", String(fresh.port));
   const output = await new Running("bash", ["-euc", code], folder).finished();
-  const answers = [...output.matchAll(/\{"code":\d+.*?\}(?=\{"code"|\s|$)/g)].map(([text]) => JSON.parse(text));
-  expect(answers.map((answer) => answer.code)).toEqual([0, 0, 0, 0, 0]);
-  expect(answers[2].data.bids).toEqual([[4200, 100]]);
+  const responses = [...output.matchAll(/\{"code":\d+.*?\}(?=\{"code"|\s|$)/g)].map(([text]) => JSON.parse(text));
+  expect(responses.map(({ code: status }) => status)).toEqual([0, 0, 0, 0, 0]);
+  expect(responses[2].data.bids).toEqual([[4200, 100]]);
   const client = new Client(fresh, tokenIn(code, folder));
   await eventually(async () => {
     const [position] = await client.all<PositionJson>("/me/positions");
@@ -52,25 +52,25 @@ test("first order, first fill", async () => {
   await fresh.stop();
 });
 
-/** The token that the block reads from its file. */
+/** Returns the token that the block reads from its file. */
 function tokenIn(code: string, folder: string): string {
   const [, path] = /TOKEN=\$\(cat (\S+)\)/.exec(code)!;
   return readFileSync(join(folder, path!), "utf8").trim();
 }
 
-test("the bots have no more lines than they say", () => {
+test("the bots have at most 30 lines", () => {
   const bots = codeBlocks("README.md").filter(({ heading }) => heading === BOT);
   expect(bots.map(({ language }) => language)).toEqual(["js", "python"]);
   for (const { code } of bots) expect(code.trimEnd().split("\n").length).toBeLessThanOrEqual(MAX_BOT_LINES);
 });
 
 const missing = pythonMissing();
-if (missing !== null) console.log(`README's bot in Python is not run: ${missing}`);
+if (missing !== null) console.log(`skipping README's bot in Python: ${missing}`);
 
 test.each([
   ["node", "js", "bot.mjs", process.execPath],
   ["python", "python", "bot.py", "python3"],
-])("the bot in %s quotes, is filled, and leaves nothing", async (name, language, file, command) => {
+])("the bot in %s quotes, is filled, and leaves no orders", async (name, language, file, command) => {
   if (name === "python" && missing !== null) return;
   const folder = temporaryFolder();
   putFile(folder, file, blockUnder("README.md", BOT, language));
@@ -84,7 +84,7 @@ test.each([
     expect(found.filter(({ status }) => status === "open")).toHaveLength(2);
     return found;
   });
-  // Who bids the rest of 10,000 for No mints with the bot's bid for Yes.
+  // A bid for No at 10,000 less the bot's bid for Yes mints with it.
   const { price } = quotes.find(({ outcome_id }) => outcome_id === yes!.id)!;
   const terms = { market_id: market!.id, outcome_id: no!.id, side: BUY, price: 10_000 - price, quantity: 20 };
   await other.data("POST", "/orders", { ...terms, time_in_force: "ioc" });
@@ -96,10 +96,9 @@ test.each([
   other.close();
 });
 
-test("every link of the documents leads to a file", () => {
-  const documents = ["README.md", "CHANGELOG.md", ...filesIn("docs").filter((name) => name.endsWith(".md"))];
+test("every link in the documents leads to a file", () => {
   const broken: string[] = [];
-  for (const document of documents) {
+  for (const document of documents()) {
     for (const [, target] of readDocument(document).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
       const path = join(dirname(document), target!);
       if (/^[a-z]+:/.test(target!) || existsSync(pathOf(path))) continue;
@@ -109,7 +108,30 @@ test("every link of the documents leads to a file", () => {
   expect(broken).toEqual([]);
 });
 
-test("every command of the documents is one", async () => {
+test("every source file that the documents name exists", () => {
+  const missing: string[] = [];
+  for (const document of documents()) {
+    for (const [, path] of readDocument(document).matchAll(
+      /`((?:engine|server|bench|test)\/[\w./-]+\.(?:ts|tsx|js|py|json|css))`/g,
+    )) {
+      if (!existsSync(pathOf(path!))) missing.push(`${document}: ${path}`);
+    }
+  }
+  expect(missing).toEqual([]);
+});
+
+test("every test that the threat model names exists", () => {
+  const folders = filesIn("test").join("|");
+  const named = [...readDocument("docs/threat-model.md").matchAll(/`([a-z]+\/[a-z./-]+)`/g)].map(
+    ([, name]) => `test/${name}`,
+  );
+  const tests = named.filter((name) => new RegExp(`^(?:${folders})/`).test(name) && !/(\/|\.ts)$/.test(name));
+  expect(tests.length).toBeGreaterThan(40);
+  const exists = (name: string): boolean => [".test.ts", ".long.test.ts"].some((end) => existsSync(pathOf(name + end)));
+  expect(tests.filter((name) => !exists(name))).toEqual([]);
+});
+
+test("every command in the documents exists", async () => {
   const { scripts } = JSON.parse(readDocument("package.json")) as { scripts: Record<string, string> };
   const help = await new Running(process.execPath, [pathOf("dist/admin.js"), "help"], pathOf("")).finished();
   const unknown: string[] = [];
@@ -128,6 +150,10 @@ test("every command of the documents is one", async () => {
   }
   expect(unknown).toEqual([]);
 });
+
+function documents(): string[] {
+  return ["README.md", "CHANGELOG.md", ...filesIn("docs").filter((name) => name.endsWith(".md"))];
+}
 
 function filesIn(folder: string): string[] {
   return readdirSync(pathOf(folder)).map((name) => join(folder, name));
