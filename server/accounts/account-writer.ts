@@ -1,40 +1,38 @@
 /**
- * The gateway's end of the journal's mailbox: sends account writes and, once they are committed, takes their effect
- * into the gateway's memory; has the WAL checkpointed when the journal asks.
+ * The gateway's end of the journal's mailbox: sends account writes and, once they are committed, applies them to the
+ * gateway's memory; runs a WAL checkpoint when the journal requests one. Never writes to the database itself.
  * Owned by the gateway thread; the journal owns the other end of the port.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import { MarketStatus } from "../../engine/constants.ts";
 import type { JournalMessage, JournalReply } from "../../engine/log/journal.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
-import { UNDECIDED } from "../../engine/projection/load/markets.ts";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { type AccountWrite, HOUSE, type WriteResult } from "../../engine/projection/writes/account-write.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
-import type { Exchange } from "../trading/exchange.ts";
 import type { Accounts } from "./accounts.ts";
+import type { WriteProjection } from "./types.ts";
 
 const POSTED = 0;
 
-interface Waiting {
+interface PendingWrite {
   readonly writes: readonly AccountWrite[];
   resolve(results: WriteResult[]): void;
   reject(error: Error): void;
 }
 
-/** The way to the journal and back. */
+/** Messages to the journal and its replies. */
 export interface Mailbox {
   post(message: JournalMessage): void;
-  /** Gives each reply to `receive` from now on. */
+  /** Passes each reply to `receive` from now on. */
   listen(receive: (reply: JournalReply) => void): void;
-  /** Replies that are there already and weren't given; none of them is given again. */
-  take(): JournalReply[];
+  /** Removes and returns the replies that have arrived but were not passed to the listener yet. */
+  drain(): JournalReply[];
 }
 
-/** To the journal in its thread. */
+/** The mailbox of a journal in its own thread. */
 export class PortMailbox implements Mailbox {
   private readonly port: MessagePort;
   private readonly posted: Int32Array;
@@ -57,7 +55,7 @@ export class PortMailbox implements Mailbox {
     this.port.on("message", receive);
   }
 
-  take(): JournalReply[] {
+  drain(): JournalReply[] {
     const replies: JournalReply[] = [];
     for (let found = receiveMessageOnPort(this.port); found !== undefined; found = receiveMessageOnPort(this.port)) {
       replies.push(found.message as JournalReply);
@@ -68,38 +66,42 @@ export class PortMailbox implements Mailbox {
 
 export interface AccountWriterOptions {
   readonly mailbox: Mailbox;
-  readonly exchange: Exchange;
+  readonly trading: WriteProjection;
   readonly accounts: Accounts;
-  /** Checkpoints the WAL through a connection of another thread; the journal asks for it. */
+  /** The time for what goes on record now, ms. */
+  readonly time: () => number;
+  /** Checkpoints the WAL through a connection of another thread, when the journal requests it. */
   readonly checkpoint: () => Promise<void>;
 }
 
 export class AccountWriter {
   private readonly mailbox: Mailbox;
-  private readonly exchange: Exchange;
+  private readonly trading: WriteProjection;
   private readonly accounts: Accounts;
+  private readonly now: () => number;
   private readonly checkpoint: () => Promise<void>;
-  private readonly waiting = new Map<number, Waiting>();
-  /** Committed, and not wholly in memory yet. */
-  private taking = 0;
+  private readonly pending = new Map<number, PendingWrite>();
+  /** Writes that are committed and not yet fully applied to memory. */
+  private applying = 0;
   private lastId = 0;
   private refusal: ApiError | null = null;
-
-  private givenTime = 0;
+  /** What `time()` returned last. */
+  private reservedTime = 0;
 
   constructor(options: AccountWriterOptions) {
     this.mailbox = options.mailbox;
-    this.exchange = options.exchange;
+    this.trading = options.trading;
     this.accounts = options.accounts;
+    this.now = options.time;
     this.checkpoint = options.checkpoint;
     this.mailbox.listen((reply) => this.receive(reply));
   }
 
   /**
-   * Does all of `writes` or none, with their lines of the audit log; resolves when they are durable. Only the first may be
-   * one that can be refused. Rejects with an ApiError where it is. Gives new rows and lines their time here, in the order
-   * of their ids: what `at` or `createdAt` they came with is overwritten, unless `time()` gave it.
-   * @param kept of a request with an Idempotency-Key: durable with its effect
+   * Commits all of `writes` or none, with their audit log entries; resolves once they are durable and applied. Only the
+   * first write may be of a kind that the journal can refuse; the promise then rejects with an ApiError. Stamps new rows
+   * and entries here, in the order of their ids: it overwrites their `at` or `createdAt`, unless that came from `time()`.
+   * @param kept the record of a request with an Idempotency-Key, durable together with its effect
    */
   write(
     writes: readonly AccountWrite[],
@@ -107,160 +109,106 @@ export class AccountWriter {
     kept: KeptRequest | null = null,
   ): Promise<WriteResult[]> {
     if (this.refusal !== null) return Promise.reject(this.refusal);
-    const at = this.exchange.time();
-    for (const write of writes) setTime(write, at, this.givenTime);
+    const at = this.now();
+    for (const write of writes) setTime(write, at, this.reservedTime);
     return new Promise((resolve, reject) => {
       const id = ++this.lastId;
-      this.waiting.set(id, { writes, resolve, reject });
+      this.pending.set(id, { writes, resolve, reject });
       const lines = audits.map((line) => ({ ...line, at }));
       this.mailbox.post({ id, at, writes, audits: lines, kept: kept === null ? null : { ...kept, at } });
     });
   }
 
-  /** A time for a row that is written in the same turn of the event loop, ms: `createdAt` of it stays as it is. */
+  /** The time, ms, for a row that the caller writes in the same turn of the event loop: `write` keeps its `createdAt`. */
   time(): number {
-    this.givenTime = this.exchange.time();
-    return this.givenTime;
+    this.reservedTime = this.now();
+    return this.reservedTime;
   }
 
-  /** Makes a row of which there can be no other; answers its id. */
+  /** Inserts a row that cannot exist yet; returns its id. */
   async insert(write: AccountWrite, audits: readonly AuditEntry[], kept: KeptRequest | null = null): Promise<number> {
     const [result] = await this.write([write], audits, kept);
-    assert(result!.created, "the row is new");
-    return result!.id;
+    assert(result !== undefined && result.created, "the inserted row is new");
+    return result.id;
   }
 
-  /** Writes that aren't answered yet. */
+  /** Writes that have not resolved yet. */
   get pendingCount(): number {
-    return this.waiting.size + this.taking;
+    return this.pending.size + this.applying;
   }
 
   /**
-   * Nothing more can be made durable: whoever comes is told so, but for what was done before.
-   * @param unknown for those who wait: what they asked for may be durable
+   * The journal failed: resolves what it committed before, and rejects everything else from now on.
+   * @param refusal rejects new writes
+   * @param unknown rejects the pending ones, which may be durable
    */
   refuse(refusal: ApiError, unknown: ApiError): void {
     this.refusal = refusal;
-    for (const reply of this.mailbox.take()) this.receive(reply);
-    for (const { reject } of this.waiting.values()) reject(unknown);
-    this.waiting.clear();
+    for (const reply of this.mailbox.drain()) this.receive(reply);
+    for (const { reject } of this.pending.values()) reject(unknown);
+    this.pending.clear();
   }
 
   private receive(reply: JournalReply): void {
     if (reply === "checkpoint") {
-      // Where it fails (reads queue up, the disk is full) the journal's own does the work, or meets the error.
+      // When it fails (the read queue or the disk is full), the journal's own checkpoint does the work or meets the error.
       const done = (): void => this.mailbox.post("checkpointed");
       void this.checkpoint().then(done, done);
       return;
     }
-    const waiting = this.waiting.get(reply.id);
-    if (waiting === undefined) return;
-    this.waiting.delete(reply.id);
+    const pending = this.pending.get(reply.id);
+    if (pending === undefined) return;
+    this.pending.delete(reply.id);
     if ("refused" in reply) {
-      waiting.reject(new ApiError(ErrorKind.conflict, reply.refused));
+      pending.reject(new ApiError(ErrorKind.conflict, reply.refused));
       return;
     }
     const { results } = reply;
-    const taking = waiting.writes.flatMap((write, i) => {
-      return results[i]!.created ? (this.takeIn(write, results[i]!) ?? []) : [];
-    });
-    if (taking.length === 0) return waiting.resolve(results);
-    this.taking++;
-    void Promise.all(taking).then(() => {
-      this.taking--;
-      waiting.resolve(results);
+    const applying: Promise<void>[] = [];
+    for (const [i, result] of results.entries()) {
+      const write = pending.writes[i];
+      const applied = result.created && write !== undefined ? this.apply(write, result) : undefined;
+      if (applied !== undefined) applying.push(applied);
+    }
+    if (applying.length === 0) return pending.resolve(results);
+    this.applying++;
+    void Promise.all(applying).then(() => {
+      this.applying--;
+      pending.resolve(results);
     });
   }
 
-  /** Takes what was written into memory: at once, or where it is much in several turns. */
-  private takeIn(write: AccountWrite, result: WriteResult): Promise<void> | undefined {
-    const { id, firstOutcomeId, settled } = result;
-    const { accounts, exchange } = this;
-    const { registry } = exchange;
+  /** Applies a committed write: to the accounts at once, then to trading, which may need several turns. */
+  private apply(write: AccountWrite, result: WriteResult): Promise<void> | undefined {
+    const { accounts } = this;
     switch (write.kind) {
-      case "settleMarket": {
-        const market = registry.get(write.marketId)!;
-        const { payouts, note, at, status } = write;
-        return exchange.settlement.apply(market, status, { payouts, note, at }, settled!);
-      }
       case "update":
         if (write.table === "users" && write.set.emailVerifiedAt != null) accounts.keepUser(write.id);
-        return;
-      case "insert":
-      case "setTerms":
-      case "deleteUser":
-      case "sweep":
-        // Whoever asked for it has taken it in, or will.
-        return;
+        break;
       case "createUser": {
-        const { kind: _, at, ...rest } = write;
-        accounts.addUser({ ...rest, ...DEFAULT_TERMS, id, phone: null, suspendedAt: null, createdAt: at });
-        exchange.ledger.restoreAccount(id, 0, 0, 0);
-        return;
+        const { kind: _, at, ...row } = write;
+        accounts.addUser({ ...row, ...DEFAULT_TERMS, id: result.id, phone: null, suspendedAt: null, createdAt: at });
+        break;
       }
       case "createToken": {
-        const { kind: _, at, scopes, allowedAddresses, ...rest } = write;
+        const { kind: _, at, scopes, allowedAddresses, ...row } = write;
         const texts = { scopes: scopes.join(" "), allowedAddresses: allowedAddresses?.join(" ") ?? null };
-        accounts.addPat({ ...rest, ...texts, id, createdAt: at, lastUsedAt: null });
-        return;
+        accounts.addPat({ ...row, ...texts, id: result.id, createdAt: at, lastUsedAt: null });
+        break;
       }
       case "deposit":
-        if (write.userId === HOUSE) return;
-        accounts.keepUser(write.userId);
-        exchange.cash.deposit(write.userId, write.amount);
-        return;
-      case "withdrawFromHouse":
-        return;
-      case "payWithdrawal":
-        exchange.cash.withdraw(write.userId, write.amount);
-        return;
-      case "openMarket": {
-        const market = registry.get(write.marketId)!;
-        return exchange.markets.whenRoom(market.id, () => {
-          market.opensAt = write.at;
-          market.decision = { note: write.note, at: write.at };
-          registry.setStatus(market, MarketStatus.open);
-          exchange.markets.created(market);
-        });
-      }
-      case "refuseMarket":
-        registry.refuse(registry.get(write.marketId)!, { note: write.note, at: write.at });
-        return;
-      case "describeMarket": {
-        const { kind: _, marketId, ...changes } = write;
-        exchange.markets.describe(registry.get(marketId)!, changes);
-        return;
-      }
-      case "createEvent":
-        registry.addEvent({ ...write, id, createdAt: write.at });
-        return;
-      case "createMarket": {
-        const status = write.proposedBy === null ? MarketStatus.open : MarketStatus.proposed;
-        const row = { ...write, ...UNDECIDED, id, status, sets: 0, createdAt: write.at };
-        const outcomes = write.outcomes.map((name, position) => ({
-          id: firstOutcomeId! + position,
-          marketId: id,
-          position,
-          name,
-          lastPrice: null,
-          volume: 0,
-          payout: null,
-        }));
-        return exchange.markets.whenRoom(id, () => {
-          exchange.markets.created(
-            registry.add({ ...row, firstOutcomeId: firstOutcomeId!, outcomes: outcomes.length }, outcomes),
-          );
-        });
-      }
+        if (write.userId !== HOUSE) accounts.keepUser(write.userId);
+        break;
     }
+    return this.trading.apply(write, result);
   }
 }
 
-/** @param given what `time()` gave last */
-function setTime(write: AccountWrite, at: number, given: number): void {
-  // One that opens when it is made.
+/** @param reserved what `time()` returned last */
+function setTime(write: AccountWrite, at: number, reserved: number): void {
+  // A market that opens as soon as it is created.
   if (write.kind === "createMarket" && write.opensAt === write.at) write.opensAt = at;
   if ("at" in write) write.at = at;
-  else if (write.kind === "insert" && "createdAt" in write.row && write.row.createdAt !== given)
+  else if (write.kind === "insert" && "createdAt" in write.row && write.row.createdAt !== reserved)
     write.row.createdAt = at;
 }

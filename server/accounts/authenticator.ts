@@ -3,13 +3,12 @@
  * not known is verified off this thread, and its holder comes later. Every use looks at what may have changed: ended,
  * expired, suspended, the address.
  */
-import { decodeJwt, type JWTPayload } from "jose";
 import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "../../engine/limits.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import { type ClientAddress, isListed } from "../http/client-address.ts";
 import { evictOldest } from "../util/bounded-map.ts";
 import { type Accounts, hashToken, Pat, Session, TokenPrincipal } from "./accounts.ts";
-import { type SigningKeys, TokenExpired } from "./signing-keys.ts";
+import { claimsOf, type SigningKeys, type TokenClaims, TokenExpired } from "./signing-keys.ts";
 import type { Credential, Principal, TokenAuthenticator } from "./types.ts";
 
 const tokenInvalid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the token is not valid");
@@ -97,7 +96,7 @@ export class Authenticator implements TokenAuthenticator {
       return this.remember(token, new TokenPrincipal(session, claims.exp! * 1_000, new Set(scopes)));
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      const isLoggedOut = (): boolean => this.accounts.hasEnded(sidOf(decodeJwt(token)));
+      const isLoggedOut = (): boolean => this.accounts.hasEnded(sidOf(claimsOf(token)));
       if (error instanceof TokenExpired && !isLoggedOut()) throw tokenExpired();
       throw tokenInvalid();
     } finally {
@@ -135,7 +134,7 @@ export class Authenticator implements TokenAuthenticator {
   }
 }
 
-function sidOf({ sid }: JWTPayload): string {
+function sidOf({ sid }: TokenClaims): string {
   return typeof sid === "string" ? sid : "";
 }
 

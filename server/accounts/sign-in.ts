@@ -12,13 +12,13 @@ import type { AccountWrite } from "../../engine/projection/writes/account-write.
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { ApiError, badRequest, ErrorKind, refusedAs } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
-import { removalOf } from "../oauth/oauth.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { type Accounts, hashToken, type Session } from "./accounts.ts";
 import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
 import { passwordChangedMail, passwordResetMail, verificationMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
+import { clientRemoval } from "./oauth-client-removal.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
 import type { Shown } from "./second-factors.ts";
@@ -260,7 +260,7 @@ export class SignInService {
     for (const client of ends === "everything" ? accounts.clients.of(user.id) : []) {
       accounts.removeClient(client);
       const { id } = client.row;
-      end(removalOf(id, context.now), "client.remove");
+      end(clientRemoval(id, context.now), "client.remove");
     }
     const written = writes.length === 0 ? null : writer.write(writes, audits);
     await Promise.all([written, sessions.end([...over], reason, `user ${user.id}`, context)]);

@@ -12,6 +12,7 @@ import {
   type CryptoKey,
   calculateJwkThumbprint,
   compactVerify,
+  decodeJwt,
   errors,
   exportJWK,
   generateKeyPair,
@@ -258,6 +259,11 @@ export class SigningKeys {
     if (segments.length !== 3 || !segments.every(isCanonical)) return null;
     return this.byHeader.get(segments[0]!) ?? null;
   }
+}
+
+/** The claims of a token whose signature the caller has verified, or that it does not rely on. */
+export function claimsOf(token: string): TokenClaims {
+  return decodeJwt(token);
 }
 
 function headerOf(kid: string, typ: TokenType): { alg: string; kid: string; typ: TokenType } {

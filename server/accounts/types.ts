@@ -1,5 +1,6 @@
 /** Users, what gives access to them and how a sign-in is proven: shapes that every room may name. */
 import type { OAuthClientRow, OAuthGrantRow, UserRow } from "../../engine/projection/load/accounts.ts";
+import type { AccountWrite, WriteResult } from "../../engine/projection/writes/account-write.ts";
 import type { ClientAddress } from "../http/client-address.ts";
 
 export const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"] as const;
@@ -86,3 +87,9 @@ export type FactorKind = (typeof FACTOR_KINDS)[number];
 
 export const PROOF_METHODS = [...FACTOR_KINDS, "recovery_code"] as const;
 export type ProofMethod = (typeof PROOF_METHODS)[number];
+
+/** Applies committed account writes to memory that the accounts room does not own: balances, markets and events. */
+export interface WriteProjection {
+  /** Resolves once the write is applied; undefined when it already is. */
+  apply(write: AccountWrite, result: WriteResult): Promise<void> | undefined;
+}

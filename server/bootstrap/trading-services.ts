@@ -2,6 +2,7 @@
  * Constructs what trades and what reads about trading: the exchange over its rings, order entry, market lists and feed,
  * the reads of history and the writer of account changes. The order of construction follows the flow of an order.
  */
+
 import { Reason } from "../../engine/constants.ts";
 import { loadCancelTimers } from "../../engine/projection/load/accounts.ts";
 import { loadUpdateSequences } from "../../engine/projection/load/orders.ts";
@@ -22,6 +23,7 @@ import { nodeLoop } from "../trading/gateway-loop.ts";
 import { OrderEntry } from "../trading/order-entry.ts";
 import type { OrderStore } from "../trading/order-store.ts";
 import { OrderTimes } from "../trading/order-times.ts";
+import { TradingWriteProjection } from "../trading/write-projection.ts";
 import { Counters } from "../util/counters.ts";
 import { TimeSlicer } from "../util/time-slicer.ts";
 import { Timeline } from "../util/timeline.ts";
@@ -63,8 +65,9 @@ export function createTradingServices(options: TradingOptions) {
   });
   const writer = new AccountWriter({
     mailbox: new PortMailbox(threads.port, threads.posted, threads.journalWaker),
-    exchange,
+    trading: new TradingWriteProjection(exchange),
     accounts,
+    time: exchange.time,
     checkpoint: () => history.checkpoint(),
   });
   const cancelTimers = new CancelTimers({

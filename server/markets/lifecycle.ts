@@ -4,6 +4,7 @@
  * asks for another while it is on its way to the database is refused. Owned by the gateway thread.
  */
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
+import type { Ledger } from "../../engine/ledger.ts";
 import { FULL_PRICE_BPS, PROPOSAL_WAIT_MS } from "../../engine/limits.ts";
 import { equalPart } from "../../engine/money.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
@@ -17,10 +18,10 @@ import { proposalDecidedMail } from "../accounts/mail-templates.ts";
 import type { Notifier } from "../accounts/notifier.ts";
 import type { Operator } from "../accounts/operator.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import type { Exchange } from "../trading/exchange.ts";
+import type { Answer } from "../trading/types.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import { CloseSchedule } from "./close-schedule.ts";
-import { canTrade, isPastEnd, isProposed, marketStatusName } from "./registry.ts";
+import { canTrade, isPastEnd, isProposed, type MarketRegistry, marketStatusName } from "./registry.ts";
 import type { Market } from "./types.ts";
 
 /** As approvals name a resolution, and a voiding as well: a market has one end. */
@@ -29,8 +30,28 @@ const SETTLEMENT = "market.resolve";
 const FORGOTTEN_NOTE = "no decision within 30 days";
 const MAX_FORGOTTEN_AT_ONCE = 100;
 
+type Step = "halt" | "resume" | "close";
+
+/** What a market's life needs of trading. */
+export interface MarketTrading {
+  readonly registry: MarketRegistry;
+  readonly ledger: Ledger;
+  /** What trading refuses every request with; null while it runs. */
+  readonly refusal: ApiError | null;
+  readonly writer: {
+    /** True while the ring of the market's engine has room for a command that cannot be refused. */
+    hasReservedRoom(marketId: number): boolean;
+  };
+  readonly markets: {
+    /** @param begin called once nothing can refuse the change any more, before the command is written @throws ApiError */
+    change(market: Market, step: Step, now: number, answer: Answer, begin: () => void): void;
+  };
+  /** Resolves once every command sent so far has come back committed and was applied. */
+  settled(): Promise<void>;
+}
+
 export interface MarketLifeOptions {
-  readonly exchange: Exchange;
+  readonly exchange: MarketTrading;
   readonly writer: AccountWriter;
   readonly approvals: Approvals;
   readonly accounts: Accounts;
@@ -46,8 +67,6 @@ export interface Resolution {
   readonly outcomeId: number | null;
 }
 
-type Step = "halt" | "resume" | "close";
-
 const MAY: Record<Step, readonly number[]> = {
   halt: [MarketStatus.open],
   resume: [MarketStatus.halted],
@@ -55,7 +74,7 @@ const MAY: Record<Step, readonly number[]> = {
 };
 
 export class MarketLife {
-  private readonly exchange: Exchange;
+  private readonly exchange: MarketTrading;
   private readonly writer: AccountWriter;
   private readonly approvals: Approvals;
   private readonly accounts: Accounts;

@@ -1,7 +1,9 @@
-import { MATCH_TYPE_JSON } from "../trading/order-json.ts";
+/** A trade as JSON text, the same in `GET /markets/:id/trades` and in `trade.created`. */
+import { MATCH_TYPES } from "../../engine/constants.ts";
 import type { Trade } from "./types.ts";
 
-/** As `GET /markets/:id/trades` and `trade.created` show it. */
+/** By code of constants.ts: written once, so that no trade has to encode it. */
+const MATCH_TYPE_JSON = MATCH_TYPES.map((name) => JSON.stringify(name));
 
 export function tradeJson(marketId: number, trade: Trade): string {
   const { matchId, outcomeId, side, price, quantity, matchType, at } = trade;

@@ -8,7 +8,6 @@
  */
 import { randomBytes } from "node:crypto";
 import OAuth2Server from "@node-oauth/oauth2-server";
-import { decodeJwt } from "jose";
 import {
   AUTHORIZATION_CODE_MS,
   MAX_AUTHORIZATION_CODES,
@@ -21,7 +20,9 @@ import type { AccountWriter } from "../accounts/account-writer.ts";
 import { type Accounts, hashToken, isHashOf, Session } from "../accounts/accounts.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Authenticator } from "../accounts/authenticator.ts";
+import { clientRemoval } from "../accounts/oauth-client-removal.ts";
 import type { Refresh, Sessions, Tokens } from "../accounts/sessions.ts";
+import { claimsOf } from "../accounts/signing-keys.ts";
 import { type Credential, type Grant, type OAuthClient, type Principal, SCOPES, type User } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind, notFound, refusedAs } from "../errors.ts";
 import { evictOldest } from "../util/bounded-map.ts";
@@ -393,7 +394,7 @@ export class OAuth {
       return { status: 200, body: { active: false }, headers: NO_STORE };
     }
     const isRefresh = this.options.sessions.peek(token, now) !== null;
-    const claims = isRefresh ? { exp: Math.floor(session.row.expiresAt / 1_000) } : decodeJwt(token);
+    const claims = isRefresh ? { exp: Math.floor(session.row.expiresAt / 1_000) } : claimsOf(token);
     const body = {
       active: true,
       scope: session.row.scopes,
@@ -463,7 +464,7 @@ export class OAuth {
     const grants = [...accounts.grants.values()].filter((grant) => grant.client === client);
     const ended = grants.map((grant) => this.endGrant(grant, actorOf(principal), context));
     const change = { action: "client.remove", userId: principal.userId, subject: id };
-    const write = removalOf(id, context.now);
+    const write = clientRemoval(id, context.now);
     await Promise.all([...ended, writer.write([write], [audit(context, actorOf(principal), change)])]);
   }
 
@@ -503,12 +504,6 @@ export class OAuth {
   private authenticatedBy(params: Params): OAuthClient | null {
     return this.authenticated(params["client_id"] ?? "", params["client_secret"]);
   }
-}
-
-/** Removes a client's row but for its id, which a sweep takes away: what it said must not pile up. */
-export function removalOf(id: number, now: number): AccountWrite & { kind: "update" } {
-  const set = { name: "", redirectUris: "", secretHash: null, deletedAt: now };
-  return { kind: "update", table: "oauth_clients", id, set };
 }
 
 /** How long after its end a code is remembered, for what another use of it means. */

@@ -21,7 +21,7 @@ const REASON_JSON = quoted(REASONS);
 const TYPE_JSON = quoted(ORDER_TYPES);
 const TIME_IN_FORCE_JSON = quoted(TIMES_IN_FORCE);
 const SELF_TRADE_JSON = quoted(SELF_TRADE_PREVENTIONS);
-export const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
+const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
 const ROLE_JSON = quoted(ROLES);
 
 /** A market order without a bound of its owner's has no price, whatever bounds it in the book. */

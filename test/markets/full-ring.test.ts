@@ -1,4 +1,5 @@
 /** Changes of markets whose engine's command ring is full, with this test at the engine's and at the journal's end. */
+
 import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
@@ -20,6 +21,7 @@ import { Exchange } from "../../server/trading/exchange.ts";
 import { nodeLoop } from "../../server/trading/gateway-loop.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
+import { TradingWriteProjection } from "../../server/trading/write-projection.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
 
@@ -52,8 +54,9 @@ function rig() {
   const accounts = new Accounts(() => {});
   const writer = new AccountWriter({
     mailbox: new PortMailbox(port, new SharedArrayBuffer(4), new Waker()),
-    exchange,
+    trading: new TradingWriteProjection(exchange),
     accounts,
+    time: () => exchange.time(),
     checkpoint: () => Promise.resolve(),
   });
   const approvals = new Approvals(writer, accounts, new Set(), []);

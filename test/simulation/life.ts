@@ -5,6 +5,7 @@
  * What the engines publish is read on the way (executed.ts), and what the journal commits goes into what must be on record
  * (committed.ts) before the gateway can see it.
  */
+
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../engine/constants.ts";
 import { EngineStage } from "../../engine/engine-stage.ts";
@@ -39,6 +40,7 @@ import { OrderEntry } from "../../server/trading/order-entry.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
 import type { EndedOrder, MarketListener, UserListener } from "../../server/trading/types.ts";
+import { TradingWriteProjection } from "../../server/trading/write-projection.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
 import { decodeEvent, type EngineEvent, ensure } from "../engine/book/harness.ts";
@@ -127,7 +129,7 @@ class HandMailbox implements Mailbox {
     this.receive = receive;
   }
 
-  take(): JournalReply[] {
+  drain(): JournalReply[] {
     return this.replies.splice(0);
   }
 
@@ -266,8 +268,9 @@ export class Life {
     });
     this.writer = new AccountWriter({
       mailbox: this.mailbox,
-      exchange: this.exchange,
+      trading: new TradingWriteProjection(this.exchange),
       accounts,
+      time: () => this.exchange.time(),
       checkpoint: () => new Promise((resolve) => (this.checkpointIsWanted = resolve)),
     });
     const approvals = new Approvals(this.writer, accounts, new Set(), loadApprovals(db));

@@ -1,0 +1,88 @@
+/**
+ * Applies committed account writes to trading's memory: deposits and withdrawals to the ledger, markets and events to the
+ * registry. The journal has committed each write before it gets here. Owned by the gateway thread.
+ */
+import { MarketStatus } from "../../engine/constants.ts";
+import { UNDECIDED } from "../../engine/projection/load/markets.ts";
+import { type AccountWrite, HOUSE, type WriteResult } from "../../engine/projection/writes/account-write.ts";
+import { assert } from "../../engine/util/assert.ts";
+import type { WriteProjection } from "../accounts/types.ts";
+import type { Exchange } from "./exchange.ts";
+
+export class TradingWriteProjection implements WriteProjection {
+  private readonly exchange: Exchange;
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange;
+  }
+
+  apply(write: AccountWrite, result: WriteResult): Promise<void> | undefined {
+    const { exchange } = this;
+    const { registry } = exchange;
+    switch (write.kind) {
+      case "createUser":
+        exchange.ledger.restoreAccount(result.id, 0, 0, 0);
+        return;
+      case "deposit":
+        if (write.userId !== HOUSE) exchange.cash.deposit(write.userId, write.amount);
+        return;
+      case "payWithdrawal":
+        exchange.cash.withdraw(write.userId, write.amount);
+        return;
+      case "createEvent":
+        registry.addEvent({ ...write, id: result.id, createdAt: write.at });
+        return;
+      case "createMarket":
+        return this.createMarket(write, result);
+      case "openMarket":
+        return this.openMarket(write);
+      case "refuseMarket":
+        registry.refuse(registry.market(write.marketId), { note: write.note, at: write.at });
+        return;
+      case "describeMarket": {
+        const { kind: _, marketId, ...changes } = write;
+        exchange.markets.describe(registry.market(marketId), changes);
+        return;
+      }
+      case "settleMarket":
+        return this.settleMarket(write, result);
+      default:
+        // The caller applied all others before it wrote them, or does so when the write resolves.
+        return;
+    }
+  }
+
+  private createMarket(
+    write: AccountWrite & { kind: "createMarket" },
+    { id, firstOutcomeId }: WriteResult,
+  ): Promise<void> | undefined {
+    assert(firstOutcomeId !== undefined, "a created market has outcomes");
+    const { exchange } = this;
+    const status = write.proposedBy === null ? MarketStatus.open : MarketStatus.proposed;
+    const outcomes = write.outcomes.map((name, position) => {
+      return { id: firstOutcomeId + position, marketId: id, position, name, lastPrice: null, volume: 0, payout: null };
+    });
+    const made = { id, status, sets: 0, createdAt: write.at, firstOutcomeId, outcomes: outcomes.length };
+    return exchange.markets.whenRoom(id, () => {
+      exchange.markets.created(exchange.registry.add({ ...write, ...UNDECIDED, ...made }, outcomes));
+    });
+  }
+
+  private openMarket(write: AccountWrite & { kind: "openMarket" }): Promise<void> | undefined {
+    const { exchange } = this;
+    const market = exchange.registry.market(write.marketId);
+    return exchange.markets.whenRoom(market.id, () => {
+      market.opensAt = write.at;
+      market.decision = { note: write.note, at: write.at };
+      exchange.registry.setStatus(market, MarketStatus.open);
+      exchange.markets.created(market);
+    });
+  }
+
+  private settleMarket(write: AccountWrite & { kind: "settleMarket" }, { settled }: WriteResult): Promise<void> {
+    assert(settled !== undefined, "a settlement lists the positions that it pays");
+    const { payouts, note, at, status } = write;
+    const market = this.exchange.registry.market(write.marketId);
+    return this.exchange.settlement.apply(market, status, { payouts, note, at }, settled);
+  }
+}
