@@ -128,7 +128,7 @@ export class AccountWriter {
   /** Inserts a row that cannot exist yet; returns its id. */
   async insert(write: AccountWrite, audits: readonly AuditEntry[], kept: KeptRequest | null = null): Promise<number> {
     const [result] = await this.write([write], audits, kept);
-    assert(result !== undefined && result.created, "the inserted row is new");
+    assert(result?.created === true, "the inserted row is new");
     return result.id;
   }
 

@@ -7,7 +7,8 @@ import { cookieIn, setCookie } from "../http/cookies.ts";
 import { Listing } from "../http/paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
-import type { OAuth, Params } from "../oauth/oauth.ts";
+import type { OAuth } from "../oauth/oauth.ts";
+import type { Params } from "../oauth/types.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { Accounts, Pat, Session } from "./accounts.ts";
 import { actorOf, contextOf, type RequestContext } from "./audit.ts";
@@ -549,7 +550,7 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       summary: "Revoke all access of the third party at once",
       response: S.Nothing,
       async handler(request) {
-        await oauth.revokeGrant(request.principal!, pathId(request.params[0], "grant"), contextOf(request));
+        await oauth.grants.revoke(request.principal!, pathId(request.params[0], "grant"), contextOf(request));
         return "null";
       },
     }),
@@ -589,7 +590,7 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       async handler(request) {
         const { name, redirect_uris, confidential } = request.body as Static<typeof S.NewOAuthClient>;
         const wish = { name, redirectUris: redirect_uris, isConfidential: confidential };
-        const { client, secret } = await oauth.createClient(request.principal!, wish, contextOf(request));
+        const { client, secret } = await oauth.clients.create(request.principal!, wish, contextOf(request));
         return JSON.stringify({ ...clientView(client), client_secret: secret });
       },
     }),
@@ -600,7 +601,7 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       summary: "Remove a third-party client, and all access that it was given",
       response: S.Nothing,
       async handler(request) {
-        await oauth.removeClient(request.principal!, pathId(request.params[0], "client"), contextOf(request));
+        await oauth.clients.remove(request.principal!, pathId(request.params[0], "client"), contextOf(request));
         return "null";
       },
     }),
@@ -627,7 +628,12 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       async handler(request) {
         const { decision, ...params } = request.body as Static<typeof S.AuthorizeDecision>;
         const isApproved = decision === "approve";
-        const location = await oauth.decide(params as Params, request.principal!, isApproved, contextOf(request));
+        const location = await oauth.authorization.decide(
+          params as Params,
+          request.principal!,
+          isApproved,
+          contextOf(request),
+        );
         return JSON.stringify({ redirect_to: location });
       },
     }),

@@ -64,7 +64,7 @@ export function startTimers(options: TimerOptions): readonly NodeJS.Timeout[] {
 function sweep({ trading, identity, operators, overdue }: TimerOptions): void {
   const now = Date.now();
   const { sessions, kyc, oauth, auth, secondStep, factorSettings, accounts, lastUse } = identity;
-  const signIn = [sessions, kyc, oauth, auth, secondStep, factorSettings];
+  const signIn = [sessions, kyc, oauth.codes, auth, secondStep, factorSettings];
   for (const part of [...signIn, operators.withdrawals, trading.idempotency, accounts.knownAddresses]) {
     part.forgetExpired(now);
   }

@@ -8,7 +8,8 @@ import { prefers } from "../http/content-negotiation.ts";
 import { API_BASE } from "../http/envelope.ts";
 import { type Route, type RouteRequest, route } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
-import type { OAuth, OAuthAnswer, Params } from "./oauth.ts";
+import type { OAuth } from "./oauth.ts";
+import type { OAuthResponse, Params } from "./types.ts";
 
 export interface OAuthRouteContext {
   readonly oauth: OAuth;
@@ -26,7 +27,7 @@ export function createOAuthRoutes(context: OAuthRouteContext): Route[] {
   return [...endpointRoutes(context), ...metadataRoutes(context)];
 }
 
-function give({ reply }: RouteRequest, { status, body, headers }: OAuthAnswer): undefined {
+function give({ reply }: RouteRequest, { status, body, headers }: OAuthResponse): undefined {
   for (const [name, value] of Object.entries(headers)) reply.header(name, value);
   reply.plain(status, JSON.stringify(body));
   return undefined;
@@ -46,7 +47,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       async handler(request) {
         const { query, headers, reply } = request;
         const params = query as Params;
-        const back = await oauth.inspect(params, contextOf(request)).catch((error: unknown) => {
+        const back = await oauth.authorization.inspect(params, contextOf(request)).catch((error: unknown) => {
           // A person is told by the consent page, in words, that this request leads nowhere.
           if (error instanceof ApiError && error.kind === ErrorKind.badRequest && prefers(headers["accept"]!, HTML))
             return null;
@@ -64,7 +65,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       response: S.TokenAnswer,
       async handler(request) {
         const { body, headers } = request;
-        return give(request, await oauth.token(body as Params, headers["authorization"]!, contextOf(request)));
+        return give(request, await oauth.tokens.respond(body as Params, headers["authorization"]!, contextOf(request)));
       },
     }),
     route({
@@ -75,7 +76,10 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       response: S.Empty,
       async handler(request) {
         const { body, headers } = request;
-        return give(request, await oauth.revoke(body as Params, headers["authorization"]!, contextOf(request)));
+        return give(
+          request,
+          await oauth.management.revoke(body as Params, headers["authorization"]!, contextOf(request)),
+        );
       },
     }),
     route({
@@ -86,7 +90,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       response: S.Introspection,
       async handler(request) {
         const { body, headers, now } = request;
-        return give(request, await oauth.introspect(body as Params, headers["authorization"]!, now));
+        return give(request, await oauth.management.introspect(body as Params, headers["authorization"]!, now));
       },
     }),
   ];
