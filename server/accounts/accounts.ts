@@ -3,8 +3,6 @@
  * The gateway decides here and the journal records: what ends access takes effect at once, what gives it once it is
  * durable. Tokens are known by their SHA-256 only. Owned by the gateway thread; does no I/O.
  */
-import { createHash, timingSafeEqual } from "node:crypto";
-import type { BlockList } from "node:net";
 import { MAX_ENDED_SESSIONS } from "../../engine/limits.ts";
 import type {
   AccountRows,
@@ -16,193 +14,20 @@ import type {
   SocialIdentityRow,
   TokenRow,
 } from "../../engine/projection/load/accounts.ts";
-import { addressListOf, clientOf } from "../http/client-address.ts";
+import { clientOf } from "../http/client-address.ts";
 import { evictOldest } from "../util/bounded-map.ts";
-import { hasSecondFactor } from "./amr.ts";
+import { Pat, Session, sidOf } from "./credentials.ts";
 import { KnownAddresses } from "./known-addresses.ts";
-import type { Credential, Grant, OAuthClient, Principal, TokenKind, User } from "./types.ts";
-import { dailyLimitOf, maxLiveOrdersOf, mustVerify } from "./users.ts";
-
-export const TOKEN_PREFIX = "pm_pat_";
-/** Characters of a token that its record shows, so that its owner can tell it from others. */
-export const TOKEN_SHOWN_LENGTH = TOKEN_PREFIX.length + 6;
-
-export function hashToken(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
-}
-
-/** True where it is what the hash was made of; its time tells nothing. */
-export function isHashOf(hash: string, token: string): boolean {
-  return timingSafeEqual(Buffer.from(hashToken(token), "hex"), Buffer.from(hash, "hex"));
-}
-
-/** What gives access until it ends: all tokens that come from it stop with it. */
-export abstract class BaseCredential implements Credential {
-  abstract readonly kind: TokenKind;
-  readonly id: number;
-  readonly user: User;
-  readonly scopes: ReadonlySet<string>;
-  isEnded = false;
-  /** ms; written to the database in arrears */
-  lastUsedAt: number;
-
-  constructor(id: number, user: User, scopes: string, lastUsedAt: number) {
-    this.id = id;
-    this.user = user;
-    this.scopes = new Set(scopes === "" ? [] : scopes.split(" "));
-    this.lastUsedAt = lastUsedAt;
-  }
-}
-
-/** A personal access token. */
-export class Pat extends BaseCredential {
-  readonly kind = "pat";
-  readonly row: TokenRow;
-  /** Null: it may come from anywhere. */
-  readonly allowed: BlockList | null;
-  readonly principal: TokenPrincipal;
-
-  constructor(row: TokenRow, user: User) {
-    super(row.id, user, row.scopes, row.lastUsedAt ?? 0);
-    this.row = row;
-    this.allowed = row.allowedAddresses === null ? null : addressListOf(row.allowedAddresses.split(" "));
-    this.principal = new TokenPrincipal(this, row.expiresAt);
-  }
-}
-
-/** A sign-in, or what a third party got for an authorization code: lives as long as its refresh token. */
-export class Session extends BaseCredential {
-  readonly kind: "session" | "oauth";
-  /** What its access tokens call it: nothing that another session of this or of a restored database has. */
-  readonly sid: string;
-  readonly row: SessionRow;
-  readonly grant: Grant | null;
-
-  constructor(row: SessionRow, user: User, grant: Grant | null) {
-    super(row.id, user, row.scopes, row.lastUsedAt);
-    this.kind = grant === null ? "session" : "oauth";
-    this.sid = sidOf(row.family);
-    this.row = row;
-    this.grant = grant;
-  }
-
-  get hasSecondFactor(): boolean {
-    return hasSecondFactor(this.row.amr);
-  }
-}
-
-/** The name follows from the refresh tokens' family, which it doesn't tell. */
-function sidOf(family: string): string {
-  return hashToken(`session ${family}`).slice(0, 32);
-}
-
-/** The holder of a token, as routes see it. */
-export class TokenPrincipal implements Principal {
-  readonly credential: BaseCredential;
-  /** ms since the epoch; null where it doesn't expire */
-  readonly expiresAt: number | null;
-  readonly userId: number;
-  readonly scopes: ReadonlySet<string>;
-  /** Orders placed with a personal access token get the higher maker rebate. */
-  readonly pat: boolean;
-  private readonly user: User;
-
-  /** @param scopes of the token, where they are fewer than the credential's */
-  constructor(credential: BaseCredential, expiresAt: number | null, scopes: ReadonlySet<string> = credential.scopes) {
-    this.credential = credential;
-    this.expiresAt = expiresAt;
-    this.user = credential.user;
-    this.userId = credential.user.id;
-    this.scopes = scopes;
-    this.pat = credential.kind === "pat";
-  }
-
-  get kind(): TokenKind {
-    return this.credential.kind;
-  }
-
-  get kycTier(): number {
-    return this.user.kycTier;
-  }
-
-  get role(): string {
-    return this.user.role;
-  }
-
-  get dailyLimit(): number {
-    return dailyLimitOf(this.user);
-  }
-
-  get mergeFee(): number | null {
-    return this.user.mergeFee;
-  }
-
-  /** The account can do nothing but verify its e-mail address. */
-  get mustVerify(): boolean {
-    return mustVerify(this.user);
-  }
-
-  get maxLiveOrders(): number {
-    return maxLiveOrdersOf(this.user);
-  }
-
-  /** By what the limits of this user's requests are multiplied. */
-  get rateLimitFactor(): number {
-    return this.user.rateLimitFactor ?? 1;
-  }
-
-  /** It is a session that was made with a second factor. */
-  get hasSecondFactor(): boolean {
-    return this.credential instanceof Session && this.credential.hasSecondFactor;
-  }
-
-  get isSuspended(): boolean {
-    return this.user.suspendedAt !== null;
-  }
-}
-
-/** Rows by id, and by the user that they belong to, oldest first. */
-class Table<T> {
-  private readonly byId = new Map<number, T>();
-  private readonly byUser = new Map<number, Map<number, T>>();
-
-  get(id: number): T | undefined {
-    return this.byId.get(id);
-  }
-
-  add(id: number, userId: number, row: T): void {
-    this.byId.set(id, row);
-    const mine = this.byUser.get(userId);
-    if (mine === undefined) this.byUser.set(userId, new Map([[id, row]]));
-    else mine.set(id, row);
-  }
-
-  remove(id: number, userId: number): void {
-    this.byId.delete(id);
-    const mine = this.byUser.get(userId);
-    mine?.delete(id);
-    if (mine?.size === 0) this.byUser.delete(userId);
-  }
-
-  of(userId: number): T[] {
-    return [...(this.byUser.get(userId)?.values() ?? [])];
-  }
-
-  countOf(userId: number): number {
-    return this.byUser.get(userId)?.size ?? 0;
-  }
-
-  values(): IterableIterator<T> {
-    return this.byId.values();
-  }
-}
+import type { Credential, Grant, OAuthClient, User } from "./types.ts";
+import { UserTable } from "./user-table.ts";
+import { mustVerify } from "./users.ts";
 
 export class Accounts {
-  readonly pats = new Table<Pat>();
-  readonly sessions = new Table<Session>();
-  readonly clients = new Table<OAuthClient>();
-  readonly grants = new Table<Grant>();
-  readonly emailTokens = new Table<EmailTokenRow>();
+  readonly pats = new UserTable<Pat>();
+  readonly sessions = new UserTable<Session>();
+  readonly clients = new UserTable<OAuthClient>();
+  readonly grants = new UserTable<Grant>();
+  readonly emailTokens = new UserTable<EmailTokenRow>();
   readonly knownAddresses = new KnownAddresses();
   private readonly users = new Map<number, User>();
   private readonly usersByEmail = new Map<string, User>();
@@ -224,9 +49,9 @@ export class Accounts {
   private seededTerms: ReadonlySet<number> = new Set();
   private seeded = new Set<number>();
   /** Told of each credential that ends. */
-  private readonly onEnded: (credential: BaseCredential) => void;
+  private readonly onEnded: (credential: Credential) => void;
 
-  constructor(onEnded: (credential: BaseCredential) => void) {
+  constructor(onEnded: (credential: Credential) => void) {
     this.onEnded = onEnded;
   }
 
@@ -416,13 +241,13 @@ export class Accounts {
     this.endedSids.add(sid);
   }
 
-  private end(credential: BaseCredential): void {
+  private end(credential: Credential): void {
     credential.isEnded = true;
     this.onEnded(credential);
   }
 
   /** Those who hold a credential of the user. */
-  credentialsOf(userId: number): BaseCredential[] {
+  credentialsOf(userId: number): Credential[] {
     return [...this.pats.of(userId), ...this.sessions.of(userId)];
   }
 

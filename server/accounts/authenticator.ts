@@ -7,8 +7,11 @@ import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICAT
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import { type ClientAddress, isListed } from "../http/client-address.ts";
 import { evictOldest } from "../util/bounded-map.ts";
-import { type Accounts, hashToken, Pat, Session, TokenPrincipal } from "./accounts.ts";
+import type { Accounts } from "./accounts.ts";
+import { Pat, Session } from "./credentials.ts";
+import { TokenPrincipal } from "./principal.ts";
 import { claimsOf, type SigningKeys, type TokenClaims, TokenExpired } from "./signing-keys.ts";
+import { hashToken } from "./token-hash.ts";
 import type { Credential, Principal, TokenAuthenticator } from "./types.ts";
 
 const tokenInvalid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the token is not valid");

@@ -2,8 +2,8 @@
 
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { Session } from "./accounts.ts";
 import type { Authenticator } from "./authenticator.ts";
+import { Session } from "./credentials.ts";
 import type { Credential } from "./types.ts";
 
 export class LastUse {

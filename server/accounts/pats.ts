@@ -7,8 +7,10 @@ import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { type Accounts, hashToken, type Pat, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./accounts.ts";
+import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
+import { type Pat, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./credentials.ts";
+import { hashToken } from "./token-hash.ts";
 import type { Principal } from "./types.ts";
 
 const TOKEN_BYTES = 32;

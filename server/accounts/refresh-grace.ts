@@ -5,7 +5,8 @@
  */
 import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
 import { evictOldest } from "../util/bounded-map.ts";
-import { isHashOf, type Session } from "./accounts.ts";
+import type { Session } from "./credentials.ts";
+import { isHashOf } from "./token-hash.ts";
 
 export interface Rotation {
   /** SHA-256 of the secret that was spent. */

@@ -10,11 +10,13 @@ import * as S from "../http/schemas.ts";
 import type { OAuth } from "../oauth/oauth.ts";
 import type { Params } from "../oauth/types.ts";
 import type { Exchange } from "../trading/exchange.ts";
-import type { Accounts, Pat, Session } from "./accounts.ts";
+import type { Accounts } from "./accounts.ts";
 import { actorOf, contextOf, type RequestContext } from "./audit.ts";
+import type { Pat, Session } from "./credentials.ts";
 import type { Kyc } from "./kyc.ts";
 import type { Pats } from "./pats.ts";
 import { readPhoneNumber } from "./phone-numbers.ts";
+import { dailyLimitOf } from "./principal.ts";
 import { FirstStep } from "./second-factor-schemas.ts";
 import type { Challenge } from "./second-factor-sign-in.ts";
 import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
@@ -22,7 +24,6 @@ import type { Sessions } from "./sessions.ts";
 import type { SignedIn, SignInService } from "./sign-in.ts";
 import { ATTEMPT_MS, type SocialSignIn } from "./social-sign-in.ts";
 import type { Grant, OAuthClient, Principal, User } from "./types.ts";
-import { dailyLimitOf } from "./users.ts";
 
 export interface SignInContext {
   readonly exchange: Exchange;

@@ -19,12 +19,12 @@ import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { evictOldest } from "../util/bounded-map.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { hashToken } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
 import { recoveryCodeUsedMail, wrongCodesMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { newPasskeyChallenge, type Passkeys, type RequestOptions } from "./passkeys.ts";
 import type { SecondFactors, Shown, Use } from "./second-factors.ts";
+import { hashToken } from "./token-hash.ts";
 import type { ProofMethod, User } from "./types.ts";
 
 const CHALLENGE_PREFIX = "pm_chl_";

@@ -8,9 +8,9 @@ import { RECOVERY_CODES } from "../../engine/limits.ts";
 import type { SecondFactorRow, SecondFactorRows } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { hashToken } from "./accounts.ts";
 import type { Passkeys } from "./passkeys.ts";
 import type { SecondFactorKeys } from "./second-factor-keys.ts";
+import { hashToken } from "./token-hash.ts";
 import { base32, matchStep } from "./totp.ts";
 import type { ProofMethod } from "./types.ts";
 

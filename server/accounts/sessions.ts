@@ -13,12 +13,14 @@ import type { AccountWrite } from "../../engine/projection/writes/account-write.
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { AccountWriter } from "./account-writer.ts";
-import { type Accounts, hashToken, isHashOf, type Session } from "./accounts.ts";
+import type { Accounts } from "./accounts.ts";
 import { amrOf } from "./amr.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
+import type { Session } from "./credentials.ts";
 import { RefreshGrace } from "./refresh-grace.ts";
 import type { SigningKeys } from "./signing-keys.ts";
+import { hashToken, isHashOf } from "./token-hash.ts";
 import type { Grant, Principal, ProofMethod, User } from "./types.ts";
 import { SCOPES } from "./types.ts";
 

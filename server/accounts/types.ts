@@ -14,7 +14,9 @@ export interface Credential {
   readonly id: number;
   readonly user: User;
   readonly scopes: ReadonlySet<string>;
-  readonly isEnded: boolean;
+  isEnded: boolean;
+  /** A session that was opened with a second factor. */
+  readonly hasSecondFactor: boolean;
   /** ms */
   lastUsedAt: number;
 }

@@ -3,7 +3,6 @@
  * terms where an operator set some, else what holds for everybody.
  */
 
-import { DAILY_ACTIVITY_LIMIT_MICRO, LIVE_ORDERS_OF_TIER } from "../../engine/limits.ts";
 import { makerRebateBps, tradingFeeBps } from "../../engine/money.ts";
 import { TERM_NAMES, type UserTerms } from "../../engine/projection/user-terms.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
@@ -55,14 +54,4 @@ export function changeTerms(user: User, changes: Partial<UserTerms>): AccountWri
   Object.assign(user, changes);
   const terms = Object.fromEntries(TERM_NAMES.map((name) => [name, user[name]])) as unknown as UserTerms;
   return { kind: "setTerms", userId: user.id, ...terms };
-}
-
-/** What the user may trade on a UTC day, micro-USDC. */
-export function dailyLimitOf({ dailyLimit, kycTier }: User): number {
-  return dailyLimit ?? DAILY_ACTIVITY_LIMIT_MICRO[kycTier] ?? 0;
-}
-
-/** Orders that the user may have live at one time. */
-export function maxLiveOrdersOf({ maxLiveOrders, kycTier }: User): number {
-  return maxLiveOrders ?? LIVE_ORDERS_OF_TIER[kycTier] ?? 0;
 }

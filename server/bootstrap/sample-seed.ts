@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { TOKEN_PREFIX } from "../accounts/accounts.ts";
+import { TOKEN_PREFIX } from "../accounts/credentials.ts";
 import { SCOPES } from "../accounts/types.ts";
 import { readSeed, type Seed } from "./seed.ts";
 

@@ -10,9 +10,11 @@ import type { AccountWrite } from "../../engine/projection/writes/account-write.
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
-import { type Accounts, hashToken, TOKEN_SHOWN_LENGTH } from "../accounts/accounts.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { TOKEN_SHOWN_LENGTH } from "../accounts/credentials.ts";
 import type { Passwords } from "../accounts/passwords.ts";
 import { TermsChange, termsIn, termsView } from "../accounts/terms.ts";
+import { hashToken } from "../accounts/token-hash.ts";
 import { SCOPES } from "../accounts/types.ts";
 import { changeTerms, checkRates } from "../accounts/users.ts";
 import { ApiError, badRequest, ConfigError } from "../errors.ts";

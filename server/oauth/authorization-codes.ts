@@ -4,9 +4,11 @@
  */
 import { randomBytes } from "node:crypto";
 import { AUTHORIZATION_CODE_MS, MAX_AUTHORIZATION_CODES } from "../../engine/limits.ts";
-import { type Accounts, hashToken, type Session } from "../accounts/accounts.ts";
+import type { Accounts } from "../accounts/accounts.ts";
 import type { RequestContext } from "../accounts/audit.ts";
+import type { Session } from "../accounts/credentials.ts";
 import type { Sessions, Tokens } from "../accounts/sessions.ts";
+import { hashToken } from "../accounts/token-hash.ts";
 import type { Credential, Grant, OAuthClient, User } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import { evictOldest } from "../util/bounded-map.ts";

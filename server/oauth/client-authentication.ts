@@ -1,5 +1,6 @@
 /** Authenticates OAuth clients at the token, revocation and introspection endpoints: RFC 6749, section 2.3. */
-import { type Accounts, isHashOf } from "../accounts/accounts.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { isHashOf } from "../accounts/token-hash.ts";
 import type { OAuthClient } from "../accounts/types.ts";
 import { InvalidClientError } from "./oauth-library.ts";
 import type { OAuthResponse, Params } from "./types.ts";

@@ -5,7 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { MAX_SOCKET_TICKETS, SOCKET_TICKET_MS } from "../../engine/limits.ts";
-import { hashToken } from "../accounts/accounts.ts";
+import { hashToken } from "../accounts/token-hash.ts";
 import type { Principal } from "../accounts/types.ts";
 import { overloaded } from "../errors.ts";
 

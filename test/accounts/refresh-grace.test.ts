@@ -2,8 +2,9 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
-import { hashToken, Session } from "../../server/accounts/accounts.ts";
+import { Session } from "../../server/accounts/credentials.ts";
 import { RefreshGrace, type Rotation } from "../../server/accounts/refresh-grace.ts";
+import { hashToken } from "../../server/accounts/token-hash.ts";
 
 const NOW = 1_800_000_000_000;
 
