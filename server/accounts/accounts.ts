@@ -15,7 +15,7 @@ import type {
   TokenRow,
 } from "../../engine/projection/load/accounts.ts";
 import { clientOf } from "../http/client-address.ts";
-import { evictOldest } from "../util/bounded-map.ts";
+import { BoundedSet } from "../util/bounded-map.ts";
 import { Pat, Session, sidOf } from "./credentials.ts";
 import { KnownAddresses } from "./known-addresses.ts";
 import type { Credential, Grant, OAuthClient, User } from "./types.ts";
@@ -42,7 +42,7 @@ export class Accounts {
   private readonly identities = new Map<number, IdentityApplicationRow>();
   private readonly usersByIdentity = new Map<string, User>();
   /** The last that ended, so that their tokens are known for it even once they have expired. */
-  private readonly endedSids = new Set<string>();
+  private readonly endedSids = new BoundedSet<string>(MAX_ENDED_SESSIONS);
   private lastSessionId = 0;
   /** Ids have gaps where accounts were deleted. */
   private lastUser = 0;
@@ -237,7 +237,6 @@ export class Accounts {
   }
 
   private noteEnded(sid: string): void {
-    evictOldest(this.endedSids, MAX_ENDED_SESSIONS);
     this.endedSids.add(sid);
   }
 

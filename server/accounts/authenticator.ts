@@ -6,7 +6,7 @@
 import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "../../engine/limits.ts";
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import { type ClientAddress, isListed } from "../http/client-address.ts";
-import { evictOldest } from "../util/bounded-map.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
 import type { Accounts } from "./accounts.ts";
 import { Pat, Session } from "./credentials.ts";
 import { TokenPrincipal } from "./principal.ts";
@@ -37,7 +37,7 @@ export class Authenticator implements TokenAuthenticator {
   private readonly accounts: Accounts;
   private readonly keys: SigningKeys;
   /** By the token's tail, oldest first. */
-  private readonly known = new Map<string, KnownToken>();
+  private readonly known = new BoundedMap<string, KnownToken>(MAX_KNOWN_TOKENS);
   private used = new Set<Credential>();
   private verifications = 0;
 
@@ -131,7 +131,6 @@ export class Authenticator implements TokenAuthenticator {
 
   /** Only genuine tokens are kept: a flood of wrong ones costs its look-ups and no memory. */
   private remember(token: string, principal: Principal): Principal {
-    evictOldest(this.known, MAX_KNOWN_TOKENS);
     this.known.set(token.slice(-TAIL_LENGTH), { token, principal });
     return principal;
   }

@@ -5,7 +5,7 @@
  * the rows of sessions, ended ones too, bring it back after a restart.
  */
 import { KNOWN_ADDRESS_MS, MAX_KNOWN_ADDRESS_USERS, MAX_KNOWN_ADDRESSES_PER_USER } from "../../engine/limits.ts";
-import { evictOldest } from "../util/bounded-map.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
 
 interface SignIn {
   readonly client: string;
@@ -17,20 +17,21 @@ interface SignIn {
 const PIECES = 64;
 
 /** By user, who signed in longest ago first; each one's addresses likewise. */
-type Piece = Map<number, readonly SignIn[]>;
+type Piece = BoundedMap<number, readonly SignIn[]>;
 
 export class KnownAddresses {
   /** Each with the users whose ids end alike: ids come in turn, and so the pieces fill evenly. */
-  private readonly pieces = Array.from({ length: PIECES }, (): Piece => new Map());
+  private readonly pieces = Array.from(
+    { length: PIECES },
+    (): Piece => new BoundedMap(MAX_KNOWN_ADDRESS_USERS / PIECES),
+  );
 
   /** The account signed in. @param client "" where the address is unknown @param now ms, no less than at calls before */
   note(userId: number, client: string, now: number): void {
     if (client === "") return;
     const piece = this.pieceOf(userId);
     const others = (piece.get(userId) ?? []).filter((each) => each.client !== client);
-    piece.delete(userId);
-    evictOldest(piece, MAX_KNOWN_ADDRESS_USERS / PIECES);
-    piece.set(userId, [...others.slice(1 - MAX_KNOWN_ADDRESSES_PER_USER), { client, at: now }]);
+    piece.renew(userId, [...others.slice(1 - MAX_KNOWN_ADDRESSES_PER_USER), { client, at: now }]);
   }
 
   /** Whether the account signed in from there during the last 30 days. */

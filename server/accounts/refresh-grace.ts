@@ -4,7 +4,7 @@
  * session stands for the token that came after it, which stays as it is so long, and is forgotten then. In memory only: nothing is rotated here.
  */
 import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
-import { evictOldest } from "../util/bounded-map.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
 import type { Session } from "./credentials.ts";
 import { isHashOf } from "./token-hash.ts";
 
@@ -21,12 +21,10 @@ export interface Rotation {
 
 export class RefreshGrace {
   /** The last of each session, oldest first. */
-  private readonly rotations = new Map<Session, Rotation>();
+  private readonly rotations = new BoundedMap<Session, Rotation>(MAX_RECENT_ROTATIONS);
 
   note(session: Session, rotation: Rotation): void {
-    this.rotations.delete(session);
-    evictOldest(this.rotations, MAX_RECENT_ROTATIONS);
-    this.rotations.set(session, rotation);
+    this.rotations.renew(session, rotation);
     const forget = (): void => {
       if (this.rotations.get(session) === rotation) this.rotations.delete(session);
     };

@@ -19,7 +19,7 @@ import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
-import { evictOldest } from "../util/bounded-map.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import type { AccountWriter } from "./account-writer.ts";
@@ -89,7 +89,7 @@ interface Options {
 export class SecondFactorSettings {
   private readonly options: Options;
   /** By id, oldest first. */
-  private readonly pending = new Map<number, PendingFactor>();
+  private readonly pending = new BoundedMap<number, PendingFactor>(MAX_PENDING_FACTORS);
   /** When a session proved its owner, in ms. */
   private readonly proofs = new WeakMap<Session, number>();
   private readonly wrong = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
@@ -201,7 +201,6 @@ export class SecondFactorSettings {
       challenge: kind === "passkey" ? newPasskeyChallenge() : null,
       wrong: 0,
     };
-    evictOldest(this.pending, MAX_PENDING_FACTORS);
     this.pending.set(pending.id, pending);
     const { secret, challenge } = pending;
     return {

@@ -16,7 +16,7 @@ import {
 } from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
-import { evictOldest } from "../util/bounded-map.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { audit, type RequestContext } from "./audit.ts";
@@ -70,7 +70,7 @@ interface Options {
 export class SecondFactorSignIn {
   private readonly options: Options;
   /** By the challenge's hash, oldest first. */
-  private readonly waiting = new Map<string, Waiting>();
+  private readonly waiting = new BoundedMap<string, Waiting>(MAX_CHALLENGES);
   /** By user, oldest first; some may be over. */
   private readonly ofUser = new Map<number, string[]>();
   private readonly wrong = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
@@ -88,7 +88,6 @@ export class SecondFactorSignIn {
     const expiresAt = now + SIGN_IN_CHALLENGE_MS;
     const { passwordHash } = user;
     const hash = hashToken(challenge);
-    evictOldest(this.waiting, MAX_CHALLENGES);
     this.waiting.set(hash, { user, method, passwordHash, passkeyChallenge, expiresAt, wrong: 0, isBusy: false });
     const mine = (this.ofUser.get(user.id) ?? []).filter((each) => this.waiting.has(each));
     if (mine.length >= MAX_CHALLENGES_PER_USER) this.waiting.delete(mine.shift()!);

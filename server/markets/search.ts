@@ -7,7 +7,7 @@ import { MAX_CACHED_SEARCHES } from "../../engine/limits.ts";
 import { searchWords } from "../../engine/projection/search-words.ts";
 import type { History } from "../queries/history.ts";
 import type { SearchTable } from "../queries/types.ts";
-import { evictOldest } from "../util/bounded-map.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
 import type { MarketRegistry } from "./registry.ts";
 import type { IdFilter } from "./sorted-ids.ts";
 
@@ -36,7 +36,7 @@ const NOTHING = Promise.resolve(new Found(new Uint32Array(0)));
 export class MarketSearch {
   private readonly history: Pick<History, "search">;
   private readonly registry: Pick<MarketRegistry, "textsVersion">;
-  private readonly known = new Map<string, Promise<Found>>();
+  private readonly known = new BoundedMap<string, Promise<Found>>(MAX_CACHED_SEARCHES);
   private searched = 0;
 
   constructor(history: Pick<History, "search">, registry: Pick<MarketRegistry, "textsVersion">) {
@@ -55,7 +55,6 @@ export class MarketSearch {
     const known = this.known.get(key);
     if (known !== undefined) return known;
     const found = this.history.search(table, words).then((bits) => new Found(bits));
-    evictOldest(this.known, MAX_CACHED_SEARCHES);
     this.known.set(key, found);
     // What failed is asked for anew.
     found.catch(() => this.known.get(key) === found && this.known.delete(key));

@@ -11,7 +11,7 @@ import type { Sessions, Tokens } from "../accounts/sessions.ts";
 import { hashToken } from "../accounts/token-hash.ts";
 import type { Credential, Grant, OAuthClient, User } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
-import { evictOldest } from "../util/bounded-map.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
 
 const CODE_BYTES = 32;
 /** How long after its expiry a code is remembered, to detect a second use. */
@@ -41,7 +41,7 @@ export class AuthorizationCodes {
   private readonly accounts: Accounts;
   private readonly sessions: Sessions;
   /** By SHA-256 of the code, oldest first; used codes stay, to detect a second use. */
-  private readonly codes = new Map<string, AuthorizationCode>();
+  private readonly codes = new BoundedMap<string, AuthorizationCode>(MAX_AUTHORIZATION_CODES);
 
   constructor(accounts: Accounts, sessions: Sessions) {
     this.accounts = accounts;
@@ -51,7 +51,6 @@ export class AuthorizationCodes {
   /** Returns the text of a new code. */
   issue(consent: Consent, now: number): string {
     const text = randomBytes(CODE_BYTES).toString("base64url");
-    evictOldest(this.codes, MAX_AUTHORIZATION_CODES);
     this.codes.set(hashToken(text), { ...consent, expiresAt: now + AUTHORIZATION_CODE_MS, uses: 0, session: null });
     return text;
   }

@@ -1,5 +1,5 @@
 /** So many times an hour for each key: messages that cost money or patience. Knows no clock; lost with the process. */
-import { evictOldest } from "./bounded-map.ts";
+import { BoundedMap } from "./bounded-map.ts";
 
 const HOUR_MS = 3_600_000;
 /** Keys beyond it make the oldest forgotten. */
@@ -8,7 +8,7 @@ const MAX_KEYS = 100_000;
 export class HourlyLimit {
   private readonly limit: number;
   /** By key: when, in ms, oldest first. */
-  private readonly times = new Map<string, number[]>();
+  private readonly times = new BoundedMap<string, number[]>(MAX_KEYS);
 
   constructor(limit: number) {
     this.limit = limit;
@@ -18,9 +18,7 @@ export class HourlyLimit {
   take(key: string, now: number): boolean {
     if (this.waitMs(key, now) > 0) return false;
     const times = this.recent(key, now);
-    this.times.delete(key);
-    evictOldest(this.times, MAX_KEYS);
-    this.times.set(key, [...times, now]);
+    this.times.renew(key, [...times, now]);
     return true;
   }
 
