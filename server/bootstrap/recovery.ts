@@ -22,8 +22,6 @@ import type { Config } from "../config.ts";
 import { MarketRegistry } from "../markets/registry.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
-import type { OperatorServices } from "./operator-services.ts";
-import type { TradingServices } from "./trading-services.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -98,15 +96,4 @@ export async function restoreVolumes(registry: MarketRegistry, history: History,
     assert(market !== undefined, "every fill has a market");
     registry.addHourlyVolume(market, hour * HOUR_MS, volume);
   }
-}
-
-/** Does what fell due while the exchange was down, before anyone can trade, and prepares the lists that are asked for most. */
-export async function catchUp(trading: TradingServices, { life }: OperatorServices): Promise<void> {
-  const { exchange, cancelTimers, lists, feed, startedAt } = trading;
-  cancelTimers.fireDue(Date.now());
-  await exchange.turn.cancelsWritten();
-  while (!life.closeDue(Date.now())) await exchange.settled();
-  await exchange.settled();
-  lists.warmUp();
-  feed.warmUp(startedAt);
 }
