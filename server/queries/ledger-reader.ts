@@ -9,23 +9,12 @@ import { notionalMicro } from "../../engine/money.ts";
 import type { WithdrawalRow } from "../../engine/projection/load/wallet.ts";
 import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "../http/paging.ts";
 import { csvLine } from "../util/csv.ts";
-import type { FillRow } from "./types.ts";
+import type { FillFilters, FillRow } from "./types.ts";
 
 export interface TransactionsOptions extends OwnPageOptions {
   type?: string | undefined;
   from?: number | undefined;
   to?: number | undefined;
-}
-
-/** Null: any. */
-export interface FillFilters {
-  marketId?: number | null;
-  /** ms, both included. */
-  from?: number | null;
-  to?: number | null;
-  side?: number | null;
-  /** 1: those alone that got a rebate. */
-  rebated?: number | null;
 }
 
 export interface DepositsOptions extends PageOptions {

@@ -1,5 +1,28 @@
+/** The shapes of what the history is asked for and gives: plain objects that pass between threads. */
 import type { OwnPageOptions, PageOptions } from "../http/paging.ts";
-import type { Span } from "./history-worker.ts";
+
+/** When rows were made: ms, both included. */
+export interface Span {
+  from?: number | undefined;
+  to?: number | undefined;
+}
+
+/** The same, where null stands for no bound too. */
+export interface AnySpan {
+  readonly from?: number | null | undefined;
+  readonly to?: number | null | undefined;
+}
+
+/** Filters of fills; null stands for any. */
+export interface FillFilters {
+  marketId?: number | null;
+  /** ms, both included. */
+  from?: number | null;
+  to?: number | null;
+  side?: number | null;
+  /** 1: only fills with a rebate. */
+  rebated?: number | null;
+}
 
 export interface OrdersOptions extends OwnPageOptions, Span {
   /** A code; any where it is missing. */

@@ -4,7 +4,6 @@ import {
   ORDER_STATUSES,
   ORDER_TYPES,
   OrderStatus,
-  OrderType,
   REASONS,
   Reason,
   ROLES,
@@ -12,6 +11,7 @@ import {
   TIMES_IN_FORCE,
 } from "../../engine/constants.ts";
 import { FLAG_POST_ONLY, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
+import { shownPrice } from "../queries/row-objects.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
 import type { Placement } from "./types.ts";
 
@@ -23,10 +23,6 @@ const TIME_IN_FORCE_JSON = quoted(TIMES_IN_FORCE);
 const SELF_TRADE_JSON = quoted(SELF_TRADE_PREVENTIONS);
 const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
 const ROLE_JSON = quoted(ROLES);
-
-/** A market order without a bound of its owner's has no price, whatever bounds it in the book. */
-export const shownPrice = (type: number, price: number): number | null =>
-  type === OrderType.unboundMarket ? null : price;
 
 /**
  * The live order in `slot` as the contract's order object, with the state given. Client order ids and builder codes hold
