@@ -1,19 +1,21 @@
-/** Reads the environment into one checked object. A wrong value stops the start with a line that names the variable. */
+/**
+ * Reads the environment into one checked object: a wrong value ends the start with a line that names the variable. Types
+ * and bounds are in environment.ts; here are the checks that need more: URLs, files, lists, JSON.
+ */
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
-import { MAX_MERGE_FEE_BPS, MAX_WS_CONNECTIONS, SOCKETS_PER_ADDRESS } from "../engine/limits.ts";
 import type { Durability } from "../engine/projection/database.ts";
 import { TWO_PERSON_ACTIONS, type TwoPersonAction } from "./accounts/approvals.ts";
 import { readSocialProviders, type SocialProvider } from "./accounts/social-sign-in.ts";
+import { type Environment, readEnvironment } from "./environment.ts";
 import { ConfigError } from "./errors.ts";
 import { isAddressRange } from "./http/client-address.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "./http/rate-limiter.ts";
-import { type AddressRule, EVM, readAddressRule } from "./wallet/withdrawal-address.ts";
+import { type AddressRule, readAddressRule } from "./wallet/withdrawal-address.ts";
 
 export interface Config {
-  /** False: no port is opened, the control socket alone takes requests. */
+  /** False: no port is open, and only the control socket takes requests. */
   readonly network: boolean;
   readonly host: string;
   readonly port: number;
@@ -23,116 +25,100 @@ export interface Config {
   readonly durability: Durability;
   /** Null where RATE_LIMITS=off. */
   readonly rateLimits: RateLimits | null;
-  /** Addresses and CIDR ranges whose X-Forwarded-For is believed. */
+  /** Addresses and CIDR ranges whose X-Forwarded-For counts. */
   readonly trustedProxies: readonly string[];
-  /** WebSocket connections at one time. */
+  /** WebSocket connections of one address at one time. */
   readonly maxSocketsPerAddress: number;
   readonly seedFile: string | null;
-  /** What merging costs, BPS of the 1 USDC of each complete set. */
+  /** The fee for merging, BPS of the 1 USDC of each complete set. */
   readonly mergeFeeBps: number;
   readonly smtpUrl: string | null;
-  /** As in a mail's header. */
+  /** The From header of mail. */
   readonly mailFrom: string;
   readonly smsWebhookUrl: string | null;
   readonly socialProviders: readonly SocialProvider[];
   readonly accessTtlMs: number;
   readonly refreshTtlMs: number;
   readonly logLevel: string;
-  /** What a second operator must approve. */
+  /** The actions that a second operator must approve. */
   readonly twoPersonRule: ReadonlySet<TwoPersonAction>;
-  /** Operators' routes take sessions with a second factor alone. */
+  /** Operators' routes accept only sessions with a second factor. */
   readonly operatorsNeedSecondFactor: boolean;
-  /** What withdrawals may be paid to. */
+  /** Which addresses withdrawals may be paid to. */
   readonly withdrawalAddress: AddressRule;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
 }
 
-const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
-const MAX_ENGINE_THREADS = 64;
-/** A day, and a year. */
-const MAX_ACCESS_TTL_S = 86_400;
-const MAX_REFRESH_TTL_S = 31_536_000;
-
 /** @throws ConfigError naming the variable and what it must be */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
-  const text = (name: string, fallback: string): string => {
-    const value = env[name];
-    return value === undefined || value === "" ? fallback : value;
+  const given = readEnvironment(env);
+  const urls = readUrls(given);
+  return {
+    network: given.NETWORK === "on",
+    host: given.HOST,
+    port: given.PORT,
+    ...urls,
+    dataDir: resolve(given.DATA_DIR),
+    engineThreads: given.ENGINE_THREADS,
+    durability: given.DURABILITY,
+    rateLimits: readRateLimits(given.RATE_LIMITS),
+    trustedProxies: readTrustedProxies(given.TRUSTED_PROXIES),
+    maxSocketsPerAddress: given.MAX_SOCKETS_PER_ADDRESS,
+    seedFile: readFileName("SEED_FILE", given.SEED_FILE),
+    mergeFeeBps: given.MERGE_FEE,
+    mailFrom: given.MAIL_FROM ?? `Prediction Exchange <no-reply@${mailHost(urls.publicUrl)}>`,
+    socialProviders: readProviders(given.SOCIAL_PROVIDERS),
+    accessTtlMs: 1_000 * given.ACCESS_TOKEN_TTL,
+    refreshTtlMs: 1_000 * given.REFRESH_TOKEN_TTL,
+    logLevel: given.LOG_LEVEL,
+    tls: readTls(given),
+    twoPersonRule: readTwoPersonRule(given.TWO_PERSON_RULE),
+    operatorsNeedSecondFactor:
+      (given.REQUIRE_OPERATOR_SECOND_FACTOR ?? (isLoopback(given.HOST) ? "off" : "on")) === "on",
+    withdrawalAddress: readWithdrawalAddress(given.WITHDRAWAL_ADDRESS),
   };
-  const integer = (name: string, fallback: number, min: number, max: number): number => {
-    const value = text(name, String(fallback));
-    if (!/^\d+$/.test(value) || Number(value) < min || Number(value) > max) {
-      throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${value}"`);
-    }
-    return Number(value);
-  };
-  const choice = <T extends string>(name: string, fallback: T, choices: readonly T[]): T => {
-    const value = text(name, fallback) as T;
-    if (!choices.includes(value)) throw new ConfigError(`${name} must be one of ${choices.join(", ")}, not "${value}"`);
-    return value;
-  };
-  const file = (name: string): string | null => {
-    const value = text(name, "");
-    if (value === "") return null;
-    try {
-      readFileSync(value);
-    } catch (error) {
-      throw new ConfigError(`${name}: cannot read "${value}" (${(error as NodeJS.ErrnoException).code})`);
-    }
-    return resolve(value);
-  };
+}
 
-  const host = text("HOST", "127.0.0.1");
-  const port = integer("PORT", 8080, 0, 65_535);
-  const tls = text("TLS_CERT", "") !== "" || text("TLS_KEY", "") !== "";
-  const ownUrl = urlOf(tls, host, port);
+function readUrls(given: Environment): Pick<Config, "publicUrl" | "smtpUrl" | "smsWebhookUrl"> {
+  const { HOST: host, PORT: port, TLS_CERT, TLS_KEY } = given;
+  const ownUrl = urlOf(TLS_CERT !== undefined || TLS_KEY !== undefined, host, port);
   if (!URL.canParse(ownUrl)) throw new ConfigError(`HOST must be a host name or an IP address, not "${host}"`);
-  const url = (name: string, protocols: readonly string[]): string | null => {
-    const value = text(name, "");
-    if (value === "") return null;
-    // It may hold a password: it is not repeated.
-    if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol)) {
-      throw new ConfigError(`${name} must be a URL that begins with ${protocols.join("// or ")}//`);
-    }
-    return value;
-  };
-  const publicUrl = url("PUBLIC_URL", ["http:", "https:"]) ?? ownUrl;
+  const publicUrl = readUrl("PUBLIC_URL", given.PUBLIC_URL, ["http:", "https:"]) ?? ownUrl;
   if (/[?#]/.test(publicUrl)) throw new ConfigError("PUBLIC_URL must have no ? and no #");
-  const smtpUrl = url("SMTP_URL", ["smtp:", "smtps:"]);
+  const smtpUrl = readUrl("SMTP_URL", given.SMTP_URL, ["smtp:", "smtps:"]);
   if (smtpUrl !== null && new URL(smtpUrl).search !== "") throw new ConfigError("SMTP_URL must have no parameters");
-  const smsWebhookUrl = url("SMS_WEBHOOK_URL", ["http:", "https:"]);
+  const smsWebhookUrl = readUrl("SMS_WEBHOOK_URL", given.SMS_WEBHOOK_URL, ["http:", "https:"]);
   if (smsWebhookUrl !== null && new URL(smsWebhookUrl).username !== "") {
     throw new ConfigError("SMS_WEBHOOK_URL must have no user name");
   }
-  const certFile = file("TLS_CERT");
-  const keyFile = file("TLS_KEY");
+  return { publicUrl: publicUrl.replace(/\/+$/, ""), smtpUrl, smsWebhookUrl };
+}
+
+function readUrl(name: string, value: string | undefined, protocols: readonly string[]): string | null {
+  if (value === undefined) return null;
+  // It may hold a password: the error doesn't repeat it.
+  if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol)) {
+    throw new ConfigError(`${name} must be a URL that begins with ${protocols.join("// or ")}//`);
+  }
+  return value;
+}
+
+function readTls({ TLS_CERT, TLS_KEY }: Environment): Config["tls"] {
+  const certFile = readFileName("TLS_CERT", TLS_CERT);
+  const keyFile = readFileName("TLS_KEY", TLS_KEY);
   if ((certFile === null) !== (keyFile === null)) throw new ConfigError("TLS_CERT and TLS_KEY go together: set both");
-  return {
-    network: choice("NETWORK", "on", ["on", "off"]) === "on",
-    host,
-    port,
-    publicUrl: publicUrl.replace(/\/+$/, ""),
-    dataDir: resolve(text("DATA_DIR", "data")),
-    engineThreads: integer("ENGINE_THREADS", Math.max(1, availableParallelism() - 1), 1, MAX_ENGINE_THREADS),
-    durability: choice("DURABILITY", "full", ["full", "normal", "off"]),
-    rateLimits: readRateLimits(text("RATE_LIMITS", "on")),
-    trustedProxies: readTrustedProxies(text("TRUSTED_PROXIES", "")),
-    maxSocketsPerAddress: integer("MAX_SOCKETS_PER_ADDRESS", SOCKETS_PER_ADDRESS, 1, MAX_WS_CONNECTIONS),
-    seedFile: file("SEED_FILE"),
-    mergeFeeBps: integer("MERGE_FEE", 0, 0, MAX_MERGE_FEE_BPS),
-    smtpUrl,
-    mailFrom: text("MAIL_FROM", `Prediction Exchange <no-reply@${mailHost(publicUrl)}>`),
-    smsWebhookUrl,
-    socialProviders: readProviders(text("SOCIAL_PROVIDERS", "")),
-    accessTtlMs: 1_000 * integer("ACCESS_TOKEN_TTL", 900, 1, MAX_ACCESS_TTL_S),
-    refreshTtlMs: 1_000 * integer("REFRESH_TOKEN_TTL", 2_592_000, 1, MAX_REFRESH_TTL_S),
-    logLevel: choice("LOG_LEVEL", "info", LOG_LEVELS),
-    tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
-    twoPersonRule: readTwoPersonRule(text("TWO_PERSON_RULE", "")),
-    operatorsNeedSecondFactor:
-      choice("REQUIRE_OPERATOR_SECOND_FACTOR", isLoopback(host) ? "off" : "on", ["on", "off"]) === "on",
-    withdrawalAddress: readWithdrawalAddress(text("WITHDRAWAL_ADDRESS", EVM)),
-  };
+  return certFile === null || keyFile === null ? null : { certFile, keyFile };
+}
+
+/** The absolute path of a file that can be read. */
+function readFileName(name: string, value: string | undefined): string | null {
+  if (value === undefined) return null;
+  try {
+    readFileSync(value);
+  } catch (error) {
+    throw new ConfigError(`${name}: cannot read "${value}" (${(error as NodeJS.ErrnoException).code})`);
+  }
+  return resolve(value);
 }
 
 function readTwoPersonRule(value: string): ReadonlySet<TwoPersonAction> {
@@ -144,7 +130,7 @@ function readTwoPersonRule(value: string): ReadonlySet<TwoPersonAction> {
   return new Set(names as TwoPersonAction[]);
 }
 
-/** Only this machine reaches what listens there. */
+/** Only this machine can reach a server that listens there. */
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
@@ -157,12 +143,12 @@ function readWithdrawalAddress(value: string): AddressRule {
   }
 }
 
-/** Where a server that listens so is found. */
+/** The URL of a server that listens on this host and port. */
 export function urlOf(isTls: boolean, host: string, port: number): string {
   return `${isTls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Mails come from the service's own host, where it has a name. */
+/** The host that mail comes from: the service's own, where it has a name. */
 function mailHost(publicUrl: string): string {
   const { hostname } = new URL(publicUrl);
   return hostname.startsWith("[") || isIP(hostname) !== 0 ? "localhost" : hostname;
@@ -178,30 +164,32 @@ function readProviders(value: string): readonly SocialProvider[] {
 }
 
 const MAX_RATE_LIMIT = 1_000_000_000;
-const RATE_LIMIT_KEYS: Readonly<Record<string, keyof RateLimits>> = {
-  user: "user",
-  address: "address",
-  order_user: "orderUser",
-  order_address: "orderAddress",
-  auth_identifier: "authIdentifier",
-  refresh_address: "refreshAddress",
-  registration_address: "registrationAddress",
-};
+/** By the keys of RATE_LIMITS. */
+const RATE_LIMIT_FIELDS: ReadonlyMap<string, keyof RateLimits> = new Map([
+  ["user", "user"],
+  ["address", "address"],
+  ["order_user", "orderUser"],
+  ["order_address", "orderAddress"],
+  ["auth_identifier", "authIdentifier"],
+  ["refresh_address", "refreshAddress"],
+  ["registration_address", "registrationAddress"],
+]);
 
 function readRateLimits(value: string): RateLimits | null {
   if (value === "on") return DEFAULT_RATE_LIMITS;
   if (value === "off") return null;
   const limits: Record<keyof RateLimits, number> = { ...DEFAULT_RATE_LIMITS };
   for (const [key, limit] of Object.entries(readRateLimitObject(value))) {
-    if (!Object.hasOwn(RATE_LIMIT_KEYS, key)) {
-      throw new ConfigError(`RATE_LIMITS: "${key}" is none of ${Object.keys(RATE_LIMIT_KEYS).join(", ")}`);
+    const field = RATE_LIMIT_FIELDS.get(key);
+    if (field === undefined) {
+      throw new ConfigError(`RATE_LIMITS: "${key}" is none of ${[...RATE_LIMIT_FIELDS.keys()].join(", ")}`);
     }
     if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MAX_RATE_LIMIT) {
       throw new ConfigError(
         `RATE_LIMITS: ${key} must be an integer from 1 to ${MAX_RATE_LIMIT}, not ${JSON.stringify(limit)}`,
       );
     }
-    limits[RATE_LIMIT_KEYS[key]!] = Number(limit);
+    limits[field] = Number(limit);
   }
   return limits;
 }

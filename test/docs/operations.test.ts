@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Seed } from "../../server/bootstrap/seed.ts";
+import { Environment } from "../../server/environment.ts";
 import { expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import { type Scrape, scrape } from "../support/metrics.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
@@ -159,13 +160,24 @@ test("the runbook has an entry for each alert, and no other", () => {
   expect([...new Set(entries)].toSorted()).toEqual(names.toSorted());
 });
 
-test("the page lists exactly the variables that the server reads", () => {
-  const source = readDocument("server/config.ts");
-  const read = [...source.matchAll(/(?:text|integer|choice|file|url)\("([A-Z_]+)"/g)].map(([, name]) => name!);
+/** Each variable of the page, with the cell of its row that gives the default. */
+function documentedVariables(): [name: string, fallback: string][] {
   const [, section] = readDocument(PAGE).split("## Configuration\n");
-  const rows = section!.split("\n## ")[0]!.matchAll(/^\| (`.*?) \|/gm);
-  const named = [...rows].flatMap(([, cell]) => [...cell!.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name!));
-  expect(named.toSorted()).toEqual([...new Set(read)].toSorted());
+  const rows = section!.split("\n## ")[0]!.matchAll(/^\| (`.*?) \| (.*?) \|/gm);
+  return [...rows].flatMap(([, names, fallback]) =>
+    [...names!.matchAll(/`([A-Z_]+)`/g)].map(([, name]): [string, string] => [name!, fallback!]),
+  );
+}
+
+test("the page lists exactly the variables that the server reads, with their defaults", () => {
+  const documented = documentedVariables();
+  const read = Environment.properties as Record<string, { default?: unknown }>;
+  expect(documented.map(([name]) => name).toSorted()).toEqual(Object.keys(read).toSorted());
+  for (const [name, cell] of documented) {
+    const fallback = String(read[name]?.default ?? "");
+    // The number of engine threads depends on the machine: the page says how.
+    if (name !== "ENGINE_THREADS") expect(cell, name).toContain(fallback);
+  }
 });
 
 test("the server accepts the seed file of the page", async () => {

@@ -1,0 +1,88 @@
+/**
+ * The environment variables as one TypeBox schema: type, default, bounds and meaning of each. docs/operations.md has the
+ * same list, which a test compares. config.ts gives the values their final form; no other file reads the environment.
+ */
+import { availableParallelism } from "node:os";
+import Type, { type Static, type TSchema } from "typebox";
+import { Compile } from "typebox/compile";
+import { MAX_MERGE_FEE_BPS, MAX_WS_CONNECTIONS, SOCKETS_PER_ADDRESS } from "../engine/limits.ts";
+import { ConfigError } from "./errors.ts";
+import { EVM } from "./wallet/withdrawal-address.ts";
+
+const MAX_ENGINE_THREADS = 64;
+const DAY_S = 86_400;
+const YEAR_S = 31_536_000;
+
+const text = (fallback: string, description: string) => Type.String({ default: fallback, description });
+/** A variable that may be unset. */
+const optional = (description: string) => Type.Optional(Type.String({ description }));
+const integer = (fallback: number, minimum: number, maximum: number, description: string) =>
+  Type.Integer({ default: fallback, minimum, maximum, description });
+const choice = <T extends string[]>(fallback: T[number], choices: readonly [...T], description: string) =>
+  Type.Enum<T>(choices, { default: fallback, description });
+
+export const Environment = Type.Object({
+  NETWORK: choice("on", ["on", "off"], "off opens no port: the control socket alone takes requests"),
+  HOST: text("127.0.0.1", "the address to listen on"),
+  PORT: integer(8080, 0, 65_535, "the port to listen on; 0 picks a free one"),
+  PUBLIC_URL: optional("the address that users see; else http(s)://HOST:PORT"),
+  TLS_CERT: optional("the file of a certificate in PEM; together with TLS_KEY"),
+  TLS_KEY: optional("the file of its key in PEM"),
+  TRUSTED_PROXIES: text("", "addresses and CIDR ranges whose X-Forwarded-For counts, with commas between them"),
+  DATA_DIR: text("data", "the data folder"),
+  ENGINE_THREADS: integer(Math.max(1, availableParallelism() - 1), 1, MAX_ENGINE_THREADS, "engine threads"),
+  DURABILITY: choice("full", ["full", "normal", "off"], "how much of a power loss a commit survives"),
+  SEED_FILE: optional("a JSON file of users, events and markets"),
+  LOG_LEVEL: choice("info", ["fatal", "error", "warn", "info", "debug", "trace", "silent"], "the least level logged"),
+  RATE_LIMITS: text("on", "on, off, or a JSON object that overrides single limits"),
+  MAX_SOCKETS_PER_ADDRESS: integer(SOCKETS_PER_ADDRESS, 1, MAX_WS_CONNECTIONS, "WebSockets of one address at one time"),
+  MERGE_FEE: integer(0, 0, MAX_MERGE_FEE_BPS, "BPS of the 1 USDC of each merged set"),
+  WITHDRAWAL_ADDRESS: text(EVM, "evm, or a regular expression for the whole address"),
+  TWO_PERSON_RULE: text("", "what a second operator must approve, with commas between the names"),
+  REQUIRE_OPERATOR_SECOND_FACTOR: Type.Optional(
+    Type.Enum(["on", "off"], { description: "on: operators sign in with a second factor; else off only on loopback" }),
+  ),
+  ACCESS_TOKEN_TTL: integer(900, 1, DAY_S, "seconds that an access token is valid"),
+  REFRESH_TOKEN_TTL: integer(2_592_000, 1, YEAR_S, "seconds that a refresh token is valid"),
+  SOCIAL_PROVIDERS: text("", "a JSON object of OpenID Connect providers by name"),
+  SMTP_URL: optional("the mail server; without it mail goes to files of the data folder"),
+  MAIL_FROM: optional("the From header of mail; else no-reply@ the host of PUBLIC_URL"),
+  SMS_WEBHOOK_URL: optional("gets text messages; without it they go to files of the data folder"),
+});
+export type Environment = Static<typeof Environment>;
+
+const validator = Compile(Environment);
+
+/** Applies defaults and checks types and bounds; an empty value counts as unset. @throws ConfigError */
+export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
+  const values: Record<string, unknown> = {};
+  for (const [name, schema] of Object.entries<TSchema>(Environment.properties)) {
+    const value = env[name] === "" ? undefined : env[name];
+    const { type, default: fallback } = schema as Rule;
+    if (value === undefined) {
+      if (fallback !== undefined) values[name] = fallback;
+    } else {
+      // A number in any other form stays text: the schema rejects it.
+      values[name] = type === "integer" && /^\d+$/.test(value) ? Number(value) : value;
+    }
+  }
+  if (validator.Check(values)) return values;
+  const name = validator.Errors(values)[0]?.instancePath.slice(1) ?? "";
+  throw new ConfigError(explain(name, env[name]));
+}
+
+/** The keywords that our schemas use. */
+interface Rule {
+  readonly type?: string;
+  readonly default?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly enum?: readonly string[];
+}
+
+function explain(name: string, value: string | undefined): string {
+  const rule = (Environment.properties as Record<string, Rule>)[name] ?? {};
+  const wanted =
+    rule.enum === undefined ? `an integer from ${rule.minimum} to ${rule.maximum}` : `one of ${rule.enum.join(", ")}`;
+  return `${name} must be ${wanted}, not "${value}"`;
+}
