@@ -2,7 +2,7 @@
 import type { OwnPageOptions, PageOptions } from "../http/paging.ts";
 
 /** When rows were made: ms, both included. */
-export interface Span {
+interface Span {
   from?: number | undefined;
   to?: number | undefined;
 }
