@@ -67,9 +67,9 @@ for (let id = 1; id <= MARKETS; id++) {
 const everyThousandth = new Uint32Array((MARKETS >>> 5) + 1);
 for (let id = 1_000; id <= MARKETS; id += 1_000) everyThousandth[id >>> 5]! |= 1 << (id & 31);
 const search = new MarketSearch({ search: () => Promise.resolve(everyThousandth) }, registry);
-const turns = new TimeSlicer();
-const lists = new MarketLists(registry, ledger, search, turns);
-const feed = new MarketFeed(registry, ledger, search, turns);
+const timeSlicer = new TimeSlicer();
+const lists = new MarketLists(registry, ledger, search, timeSlicer);
+const feed = new MarketFeed(registry, ledger, search, timeSlicer);
 
 printHead("lists", `${grouped(MARKETS)} markets, ${grouped(OPEN)} of them open, in ${grouped(EVENTS)} events`);
 const startedAt = performance.now();

@@ -70,7 +70,7 @@ export class Approvals {
   private readonly rules: ReadonlySet<TwoPersonAction>;
   private readonly open = new Map<string, ApprovalRow>();
   /** From the agreement to the end of what was agreed on nobody else has a say. */
-  private readonly alone = new KeyedMutex<string>("another approval is under way: try again");
+  private readonly mutex = new KeyedMutex<string>("another approval is under way: try again");
 
   constructor(
     writer: AccountWriter,
@@ -123,7 +123,7 @@ export class Approvals {
     if (before !== null) return { approval: null, result: before };
     if (rule !== "always" && !this.rules.has(rule))
       return { approval: null, result: await this.act(wish, null, context, act) };
-    return this.alone.run(keyOf(wish), async () => {
+    return this.mutex.run(keyOf(wish), async () => {
       const meanwhile = done && (await done());
       if (meanwhile !== null) return { approval: null, result: meanwhile };
       const details = JSON.stringify(wish.details);
@@ -175,7 +175,7 @@ export class Approvals {
     const row = [...this.open.values()].find((each) => each.id === id);
     if (row === undefined) throw notFound("approval");
     const { action, subject, reference } = row;
-    await this.alone.run(keyOf(row), async () => {
+    await this.mutex.run(keyOf(row), async () => {
       const change = { action: `${action}.take_back`, userId: null, subject, details: JSON.parse(row.details) };
       const ending = this.endOf(action, subject, context.now, reference);
       await this.writer.write(ending, [audit(context, operator.actor, change)]);

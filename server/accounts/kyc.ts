@@ -95,7 +95,7 @@ export class Kyc {
     const parts = Object.entries(this.limits).map(([name, limit]) => ({ limit, key: keys[name as keyof typeof keys] }));
     const wait = Math.max(...parts.map(({ limit, key }) => limit.waitMs(key, now)));
     if (wait > 0) throw new ApiError(ErrorKind.limitExceeded, "too many codes in an hour", Math.ceil(wait / 1_000));
-    for (const { limit, key } of parts) limit.take(key, now);
+    for (const { limit, key } of parts) limit.consume(key, now);
   }
 
   /** @throws ApiError 40000 for a wrong code, 40900 where none is waiting: expired, or ended by five wrong ones */

@@ -97,7 +97,7 @@ export class Passwords {
     const [first, second] = this.isTurnOfKnown ? [this.known, this.strangers] : [this.strangers, this.known];
     // An empty lane leaves its turn to the other.
     this.isTurnOfKnown = !this.isTurnOfKnown;
-    return first.take() ?? second.take();
+    return first.pop() ?? second.pop();
   }
 
   /** Hands the pool no more than it has threads: its own queue is first come, first served. */

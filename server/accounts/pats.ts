@@ -27,7 +27,7 @@ export interface PatWish {
 export class Pats {
   private readonly accounts: Accounts;
   private readonly writer: AccountWriter;
-  private readonly coming = new InFlightCounter();
+  private readonly inFlight = new InFlightCounter();
 
   constructor(accounts: Accounts, writer: AccountWriter) {
     this.accounts = accounts;
@@ -41,7 +41,7 @@ export class Pats {
     if (expiresAt !== null && expiresAt <= context.now) throw badRequest("expires_at: must be in the future");
     const wrong = allowedIps?.find((range) => !isAddressRange(range));
     if (wrong !== undefined) throw badRequest("allowed_ips: each an IP address or a CIDR range");
-    if (this.accounts.pats.countOf(userId) + this.coming.of(userId) >= MAX_PATS_PER_USER) {
+    if (this.accounts.pats.countOf(userId) + this.inFlight.of(userId) >= MAX_PATS_PER_USER) {
       throw new ApiError(ErrorKind.conflict, `at most ${MAX_PATS_PER_USER} tokens: revoke one first`);
     }
     const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString("base64url");
@@ -50,7 +50,7 @@ export class Pats {
     const made = { tokenHash: hashToken(token), prefix, allowedAddresses: allowedIps, expiresAt, at: context.now };
     const write: AccountWrite = { kind: "createToken", userId, name, scopes, ...made };
     const change = { action: "pat.create", userId, details: { scopes, expires_at: expiresAt } };
-    const id = await this.coming.during(userId, () => {
+    const id = await this.inFlight.during(userId, () => {
       return this.writer.insert(write, [audit(context, actorOf(principal), change)]);
     });
     const pat = this.accounts.pats.get(id)!;

@@ -94,7 +94,7 @@ export class SecondFactorSettings {
   private readonly proofs = new WeakMap<Session, number>();
   private readonly wrong = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
   private readonly proving = new KeyedMutex<number>("another proof is being looked at: try again");
-  private readonly alone = new KeyedMutex<number>(
+  private readonly mutex = new KeyedMutex<number>(
     "another change of the account's second factors is under way: try again",
   );
 
@@ -145,7 +145,7 @@ export class SecondFactorSettings {
   }
 
   private refuse({ id }: User, what: string, now: number): ApiError {
-    this.wrong.take(String(id), now);
+    this.wrong.consume(String(id), now);
     return new ApiError(ErrorKind.forbidden, `the current ${what} is wrong`);
   }
 
@@ -222,7 +222,7 @@ export class SecondFactorSettings {
     context: RequestContext,
   ): Promise<{ factor: SecondFactorRow; codes: string[] | null }> {
     const { user } = principal.credential;
-    return this.alone.run(user.id, async () => {
+    return this.mutex.run(user.id, async () => {
       const { factors } = this.options;
       // Told before what the path doesn't name.
       if (shown.code === undefined && shown.passkey === undefined) throw badRequest("code: required, or else passkey");
@@ -302,7 +302,7 @@ export class SecondFactorSettings {
     }
     if (factors.find(user.id, id) === undefined) throw notFound("second factor");
     this.expectProof(principal, context.now);
-    await this.alone.run(user.id, async () => {
+    await this.mutex.run(user.id, async () => {
       const row = factors.find(user.id, id);
       if (row === undefined) throw notFound("second factor");
       if (this.isRequiredOf(user) && factors.of(user.id).length === 1) {
@@ -326,7 +326,7 @@ export class SecondFactorSettings {
     };
     expectFactor();
     this.expectProof(principal, context.now);
-    return this.alone.run(user.id, async () => {
+    return this.mutex.run(user.id, async () => {
       expectFactor();
       const { codes, writes, learn } = factors.renewCodes(user.id, context.now);
       const change = { action: "second_factor.renew_codes", userId: user.id, subject: user.id };
@@ -345,7 +345,7 @@ export class SecondFactorSettings {
    * @throws ApiError 40900 where there is none
    */
   reset(user: User, why: object, who: Operator, context: RequestContext, ending: readonly AccountWrite[] = []) {
-    return this.alone.run(user.id, async () => {
+    return this.mutex.run(user.id, async () => {
       const { accounts, factors, sessions, writer, notifier } = this.options;
       const own = factors.of(user.id);
       if (own.length === 0) throw new ApiError(ErrorKind.conflict, "the account has no second factor");

@@ -148,7 +148,7 @@ export class SecondFactorSignIn {
     if (waiting.wrong >= MAX_WRONG_CODES) this.waiting.delete(hash);
     if (isCode) {
       const key = String(user.id);
-      this.wrong.take(key, now);
+      this.wrong.consume(key, now);
       // Whoever is here knows the password.
       if (this.wrong.waitMs(key, now) > 0) this.options.notifier.sendMail(wrongCodesMail(user.email));
     }

@@ -353,7 +353,7 @@ export class SignInService {
   private async sendLink(user: User, purpose: LinkPurpose, context: RequestContext): Promise<void> {
     const { accounts, notifier, writer, publicUrl } = this.options;
     const { now } = context;
-    if (!this.mails.take(`${purpose} ${user.id}`, now)) return;
+    if (!this.mails.consume(`${purpose} ${user.id}`, now)) return;
     const token = randomBytes(EMAIL_TOKEN_BYTES).toString("base64url");
     const validMs = purpose === "verify_email" ? VERIFY_EMAIL_MS : RESET_PASSWORD_MS;
     const made = { tokenHash: hashToken(token), createdAt: now, expiresAt: now + validMs };

@@ -37,7 +37,9 @@ async function main(argv: readonly string[]): Promise<number> {
     return print(made);
   }
   const { dataDir } = readConfig(process.env);
-  return print(await withServer(dataDir, PROGRAM, async (call) => call(requestOf(command, await lookUp(given, call)))));
+  return print(
+    await withServer(dataDir, PROGRAM, async (call) => call(requestOf(command, await resolveEmails(given, call)))),
+  );
 }
 
 function print(value: unknown): number {
@@ -71,7 +73,7 @@ function verify(file: unknown): number {
 }
 
 /** Puts ids in the place of e-mail addresses. */
-function lookUp(given: readonly Given[], call: Call): Promise<Given[]> {
+function resolveEmails(given: readonly Given[], call: Call): Promise<Given[]> {
   return Promise.all(
     given.map(async (each) => {
       if (!each.isEmail) return each;

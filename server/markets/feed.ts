@@ -31,18 +31,18 @@ export class MarketFeed implements RegistryListener {
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   private readonly search: MarketSearch;
-  private readonly turns: TimeSlicer;
+  private readonly timeSlicer: TimeSlicer;
   private readonly order: SortedIds;
   private readonly category = new Column();
   private readonly kind = new Column();
   /** Volumes of 24 hours are as of here. */
   private now = 0;
 
-  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, turns: TimeSlicer) {
+  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, timeSlicer: TimeSlicer) {
     this.registry = registry;
     this.ledger = ledger;
     this.search = search;
-    this.turns = turns;
+    this.timeSlicer = timeSlicer;
     const createdAt = (place: number): number => {
       return (isEvent(place) ? registry.event(idOf(place)) : registry.get(idOf(place)))!.createdAt;
     };
@@ -129,7 +129,7 @@ export class MarketFeed implements RegistryListener {
     const wanted = filters.length === 0 ? all : all.filter((place) => fits(place, filters));
     // A copy: while it is written the order may change.
     const shown = [...wanted.subarray((page - 1) * size, page * size)];
-    return this.turns.write(
+    return this.timeSlicer.write(
       shown,
       (place) => this.text(place, now),
       (items) => `{"items":[${items}],"page":${page},"size":${size},"total":${wanted.length}}`,

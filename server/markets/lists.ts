@@ -44,18 +44,18 @@ export class MarketLists implements RegistryListener {
   private readonly registry: MarketRegistry;
   private readonly ledger: Ledger;
   private readonly search: MarketSearch;
-  private readonly turns: TimeSlicer;
+  private readonly timeSlicer: TimeSlicer;
   private readonly marketSorts: Sorts;
   private readonly eventSorts: Sorts;
   private readonly status = new Column();
   private readonly marketCategory = new Column();
   private readonly eventCategory = new Column();
 
-  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, turns: TimeSlicer) {
+  constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, timeSlicer: TimeSlicer) {
     this.registry = registry;
     this.ledger = ledger;
     this.search = search;
-    this.turns = turns;
+    this.timeSlicer = timeSlicer;
     this.marketSorts = sortsOf(
       (id) => marketVolume(registry.get(id)!),
       (id) => registry.get(id)!.closesAt,
@@ -118,7 +118,7 @@ export class MarketLists implements RegistryListener {
       if (ids !== undefined) filters.push(Found.of(ids.flatMap((id) => this.registry.get(id) ?? [])));
       if (category !== undefined) filters.push(this.marketCategory.having(category));
       if (event_id !== undefined) filters.push(Found.of(this.registry.marketsOf(event_id)));
-      return page(this.turns, this.marketSorts[sort], listing, filters, query, (id) => {
+      return page(this.timeSlicer, this.marketSorts[sort], listing, filters, query, (id) => {
         return JSON.stringify(marketView(this.registry.get(id)!, this.registry, this.ledger, now));
       });
     };
@@ -132,7 +132,7 @@ export class MarketLists implements RegistryListener {
     const read = (found: readonly Found[]): string | Promise<string> => {
       const filters: IdFilter[] = [...found];
       if (category !== undefined) filters.push(this.eventCategory.having(category));
-      return page(this.turns, this.eventSorts[sort], listing, filters, query, (id) => {
+      return page(this.timeSlicer, this.eventSorts[sort], listing, filters, query, (id) => {
         return JSON.stringify(
           eventView(this.registry.event(id)!, this.registry, this.ledger, now, MAX_LISTED_EVENT_MARKETS),
         );
@@ -154,7 +154,7 @@ function readIds(text: string): number[] {
 
 /** One page of an order: what fits the filters, from the cursor on. @throws ApiError 40000 */
 function page(
-  turns: TimeSlicer,
+  timeSlicer: TimeSlicer,
   order: SortedIds,
   listing: Listing,
   filters: readonly IdFilter[],
@@ -183,5 +183,5 @@ function page(
     shown.push(id);
     last = place;
   }
-  return turns.write(shown, text, (items) => `{"items":[${items}],"next_cursor":${next}}`);
+  return timeSlicer.write(shown, text, (items) => `{"items":[${items}],"next_cursor":${next}}`);
 }

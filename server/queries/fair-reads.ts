@@ -41,7 +41,7 @@ export class FairReads {
 
   private advance(): void {
     while (this.count < this.threads) {
-      const read = this.waiting.takeWhere(this.mayRun);
+      const read = this.waiting.popWhere(this.mayRun);
       if (read === undefined) return;
       this.begin(read);
     }

@@ -19,7 +19,7 @@ import type {
   WithdrawalsOptions,
 } from "./ledger-reader.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
-import { OrderLookUps } from "./order-lookups.ts";
+import { OrderLookups } from "./order-lookups.ts";
 import type { Trail } from "./trail-reader.ts";
 import type {
   FillsOptions,
@@ -49,7 +49,7 @@ const THREADS = 2;
 /** Those who read that are no user. Public reads that don't say from where they come are one reader's. */
 const OPERATORS = "operators";
 const EXCHANGE = "exchange";
-const LOOK_UPS = "look-ups";
+const LOOKUPS = "look-ups";
 const SEARCHES = "searches";
 const userReader = (userId: number | null): string => (userId === null ? OPERATORS : `user ${userId}`);
 const publicReader = (address: string): string => `address ${address}`;
@@ -57,8 +57,8 @@ const publicReader = (address: string): string => `address ${address}`;
 export class History {
   private readonly pool: ThreadPool;
   private readonly fair = new FairReads(THREADS);
-  private readonly lookUps = new OrderLookUps<EndedOrder | null>((orderIds) =>
-    this.run(LOOK_UPS, "endedOrders", { orderIds }),
+  private readonly lookups = new OrderLookups<EndedOrder | null>((orderIds) =>
+    this.run(LOOKUPS, "endedOrders", { orderIds }),
   );
   /** The database file, for syncing it. Never closed: that would drop the locks that SQLite holds for this process. */
   private readonly file: number;
@@ -81,7 +81,7 @@ export class History {
 
   /** What a repeat of an order's placement must know of it. @param userId who asks */
   endedOrder(userId: number, orderId: number): Promise<EndedOrder | null> {
-    return this.lookUps.find(userId, orderId);
+    return this.lookups.find(userId, orderId);
   }
 
   /** What is credited to a builder code; null where no order came with it. @param address whose request it is */

@@ -6,15 +6,15 @@ import { MAX_LOOKUPS_PER_READ, MAX_LOOKUPS_PER_USER, MAX_WAITING_LOOKUPS } from 
 import { overloaded } from "../errors.ts";
 import { FairQueue } from "../util/fair-queue.ts";
 
-interface LookUp<T> {
+interface Lookup<T> {
   readonly orderId: number;
   readonly found: (value: T) => void;
   readonly failed: (error: unknown) => void;
 }
 
-export class OrderLookUps<T> {
+export class OrderLookups<T> {
   private readonly read: (orderIds: readonly number[]) => Promise<readonly T[]>;
-  private readonly waiting = new FairQueue<LookUp<T>>(MAX_LOOKUPS_PER_USER, MAX_WAITING_LOOKUPS);
+  private readonly waiting = new FairQueue<Lookup<T>>(MAX_LOOKUPS_PER_USER, MAX_WAITING_LOOKUPS);
   private isReading = false;
 
   /** @param read answers one value for each id, in their order */
@@ -37,8 +37,8 @@ export class OrderLookUps<T> {
 
   private async readNext(): Promise<void> {
     while (this.waiting.size > 0) {
-      const taken: LookUp<T>[] = [];
-      while (taken.length < MAX_LOOKUPS_PER_READ && this.waiting.size > 0) taken.push(this.waiting.take()!);
+      const taken: Lookup<T>[] = [];
+      while (taken.length < MAX_LOOKUPS_PER_READ && this.waiting.size > 0) taken.push(this.waiting.pop()!);
       try {
         const values = await this.read(taken.map(({ orderId }) => orderId));
         taken.forEach(({ found }, i) => {

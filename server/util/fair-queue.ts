@@ -56,22 +56,22 @@ export class FairQueue<T> {
   }
 
   /** The oldest item of the key whose turn it is; that key's next turn comes after all others'. */
-  take(): T | undefined {
-    return this.takeFrom(null, this.firstLine);
+  pop(): T | undefined {
+    return this.popFrom(null, this.firstLine);
   }
 
   /** The same of the first key in turn that `mayTake` lets pass; it is asked of each key once at most, in turn. */
-  takeWhere(mayTake: (key: string) => boolean): T | undefined {
+  popWhere(mayTake: (key: string) => boolean): T | undefined {
     let before: Line<T> | null = null;
     let line = this.firstLine;
     while (line !== null && !mayTake(line.key)) {
       before = line;
       line = line.next;
     }
-    return this.takeFrom(before, line);
+    return this.popFrom(before, line);
   }
 
-  private takeFrom(before: Line<T> | null, line: Line<T> | null): T | undefined {
+  private popFrom(before: Line<T> | null, line: Line<T> | null): T | undefined {
     if (line === null) return undefined;
     if (before === null) this.firstLine = line.next;
     else before.next = line.next;

@@ -15,7 +15,7 @@ export class HourlyLimit {
   }
 
   /** Counts one where the limit allows; false, and counts nothing, where it doesn't. */
-  take(key: string, now: number): boolean {
+  consume(key: string, now: number): boolean {
     if (this.waitMs(key, now) > 0) return false;
     const times = this.recent(key, now);
     this.times.renew(key, [...times, now]);

@@ -39,13 +39,13 @@ export class TimeSlicer {
         }
         return true;
       });
-      if (this.waiting.length === 1) setImmediate(this.goOn);
+      if (this.waiting.length === 1) setImmediate(this.runSlices);
     });
   }
 
-  private readonly goOn = (): void => {
+  private readonly runSlices = (): void => {
     const [first, ...others] = this.waiting;
     this.waiting = first!() ? others : [...others, first!];
-    if (this.waiting.length > 0) setImmediate(this.goOn);
+    if (this.waiting.length > 0) setImmediate(this.runSlices);
   };
 }

@@ -106,7 +106,7 @@ export class Withdrawals {
     const row: WithdrawalRow = { id, userId, amount, address, createdAt: made.createdAt };
     this.pending.set(id, row);
     // Asking and canceling in turn must not fill a mailbox, or the way to everybody's.
-    if (this.mails.take(String(userId), context.now)) {
+    if (this.mails.consume(String(userId), context.now)) {
       notifier.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
     }
     return asRequested(userId, id, { amount, address }, made.createdAt);

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_RECENTLY_ENDED_ORDERS } from "../../engine/limits.ts";
 import { FairReads } from "../../server/queries/fair-reads.ts";
-import { OrderLookUps } from "../../server/queries/order-lookups.ts";
+import { OrderLookups } from "../../server/queries/order-lookups.ts";
 import { RecentlyEndedOrders } from "../../server/trading/recently-ended-orders.ts";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
@@ -131,7 +131,7 @@ test("ended orders: the latest of them all, whatever their ids", () => {
 
 test("look-ups go many to a read, users in turn, and one that fails fails its own", async () => {
   const reads: number[][] = [];
-  const lookUps = new OrderLookUps<number>(async (ids) => {
+  const lookUps = new OrderLookups<number>(async (ids) => {
     reads.push([...ids]);
     if (ids.includes(13)) throw new Error("unlucky");
     await new Promise((resolve) => setImmediate(resolve));

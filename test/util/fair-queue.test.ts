@@ -39,7 +39,7 @@ class ReferenceQueue {
 
 function takeAll<T>(queue: FairQueue<T>): T[] {
   const items: T[] = [];
-  for (let item = queue.take(); item !== undefined; item = queue.take()) items.push(item);
+  for (let item = queue.pop(); item !== undefined; item = queue.pop()) items.push(item);
   return items;
 }
 
@@ -54,11 +54,11 @@ test("any pushes and takes are answered as the reference answers them", () => {
       const queue = new FairQueue<number>(maxOfKey, maxSize);
       const reference = new ReferenceQueue(maxOfKey, maxSize);
       for (const [i, key] of steps.entries()) {
-        if (key === null) expect(queue.take()).toBe(reference.take());
+        if (key === null) expect(queue.pop()).toBe(reference.take());
         else expect(queue.push(key, i)).toBe(reference.push(key, i));
         expect(queue.size).toBe(reference.size);
       }
-      for (let left = reference.size; left >= 0; left--) expect(queue.take()).toBe(reference.take());
+      for (let left = reference.size; left >= 0; left--) expect(queue.pop()).toBe(reference.take());
     }),
     { seed, numRuns: 500 },
   );
@@ -67,7 +67,7 @@ test("any pushes and takes are answered as the reference answers them", () => {
 test("keys take turns, in the order in which they came", () => {
   const queue = new FairQueue<string>(10, 100);
   for (const item of ["a1", "a2", "a3", "b1", "c1", "c2"]) expect(queue.push(item.charAt(0), item)).toBe(true);
-  expect(queue.take()).toBe("a1");
+  expect(queue.pop()).toBe("a1");
   expect(queue.push("d", "d1")).toBe(true);
   expect(takeAll(queue)).toEqual(["b1", "c1", "a2", "d1", "c2", "a3"]);
 });
@@ -75,9 +75,9 @@ test("keys take turns, in the order in which they came", () => {
 test("behind 200 items of one key, another key's item is among the next two", () => {
   const queue = new FairQueue<string>(200, 1_000);
   for (let i = 0; i < 200; i++) queue.push("flood", "flood");
-  queue.take();
+  queue.pop();
   queue.push("other", "other");
-  expect([queue.take(), queue.take()]).toContain("other");
+  expect([queue.pop(), queue.pop()]).toContain("other");
 });
 
 test("a key's bound refuses that key only, and one taken makes room for one", () => {
@@ -88,14 +88,14 @@ test("a key's bound refuses that key only, and one taken makes room for one", ()
     false,
     true,
   ]);
-  expect([queue.take(), queue.push("a", 5), queue.push("a", 6)]).toEqual([1, true, false]);
+  expect([queue.pop(), queue.push("a", 5), queue.push("a", 6)]).toEqual([1, true, false]);
   expect(takeAll(queue)).toEqual([4, 2, 5]);
 });
 
 test("the bound of all refuses every key, known or new", () => {
   const queue = new FairQueue<number>(10, 3);
   expect(["a", "b", "c", "a", "d"].map((key, i) => queue.push(key, i))).toEqual([true, true, true, false, false]);
-  expect([queue.size, queue.take(), queue.push("d", 5), queue.push("a", 6)]).toEqual([3, 0, true, false]);
+  expect([queue.size, queue.pop(), queue.push("d", 5), queue.push("a", 6)]).toEqual([3, 0, true, false]);
 });
 
 // Keys that are gone must leave nothing behind that a later take has to pass over.
@@ -104,6 +104,6 @@ test("200,000 keys that come and go cost the same each", () => {
   const queue = new FairQueue<number>(2, keys * 2);
   for (let i = 0; i < keys; i++) queue.push(String(i), i);
   let right = 0;
-  for (let i = 0; i < keys; i++) if (queue.take() === i && queue.push(String(i + keys), i + keys)) right++;
+  for (let i = 0; i < keys; i++) if (queue.pop() === i && queue.push(String(i + keys), i + keys)) right++;
   expect([right, queue.size]).toEqual([keys, keys]);
 }, 10_000);
