@@ -3,7 +3,7 @@
  * The gateway decides here and the journal records: what ends access takes effect at once, what gives it once it is
  * durable. Tokens are known by their SHA-256 only. Owned by the gateway thread; does no I/O.
  */
-import { MAX_ENDED_SESSIONS } from "../../engine/limits.ts";
+
 import type {
   AccountRows,
   EmailTokenRow,
@@ -18,6 +18,7 @@ import { clientOf } from "../http/client-address.ts";
 import { BoundedSet } from "../util/bounded-map.ts";
 import { Pat, Session, sidOf } from "./credentials.ts";
 import { KnownAddresses } from "./known-addresses.ts";
+import { MAX_ENDED_SESSIONS } from "./limits.ts";
 import type { Credential, Grant, OAuthClient, User } from "./types.ts";
 import { UserTable } from "./user-table.ts";
 import { mustVerify } from "./users.ts";

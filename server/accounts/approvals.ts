@@ -3,7 +3,6 @@
  * is durable, so that a restart in between changes nothing. Owned by the gateway thread.
  */
 
-import { MAX_OPEN_APPROVALS } from "../../engine/limits.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
@@ -12,6 +11,7 @@ import { KeyedMutex } from "../util/keyed-mutex.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { audit, type RequestContext } from "./audit.ts";
+import { MAX_OPEN_APPROVALS } from "./limits.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
 
 /** What the rule can be switched on for. */

@@ -3,12 +3,13 @@
  * not known is verified off this thread, and its holder comes later. Every use looks at what may have changed: ended,
  * expired, suspended, the address.
  */
-import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "../../engine/limits.ts";
+
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import { type ClientAddress, isListed } from "../http/client-address.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
 import type { Accounts } from "./accounts.ts";
 import { Pat, Session } from "./credentials.ts";
+import { LAST_USE_INTERVAL_MS, MAX_KNOWN_TOKENS, MAX_TOKEN_LENGTH, MAX_VERIFICATIONS } from "./limits.ts";
 import { TokenPrincipal } from "./principal.ts";
 import { claimsOf, type SigningKeys, type TokenClaims, TokenExpired } from "./signing-keys.ts";
 import { hashToken } from "./token-hash.ts";

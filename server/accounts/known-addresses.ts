@@ -4,8 +4,9 @@
  * Knows addresses as limits count them: an IPv4 address, or the /64 of an IPv6 address. Reads no clock, and does no I/O:
  * the rows of sessions, ended ones too, bring it back after a restart.
  */
-import { KNOWN_ADDRESS_MS, MAX_KNOWN_ADDRESS_USERS, MAX_KNOWN_ADDRESSES_PER_USER } from "../../engine/limits.ts";
+
 import { BoundedMap } from "../util/bounded-map.ts";
+import { KNOWN_ADDRESS_MS, MAX_KNOWN_ADDRESS_USERS, MAX_KNOWN_ADDRESSES_PER_USER } from "./limits.ts";
 
 interface SignIn {
   readonly client: string;

@@ -3,13 +3,6 @@
  * ID, which an operator decides. Codes live in memory only: after a restart a new one is asked for.
  */
 import { randomInt, timingSafeEqual } from "node:crypto";
-import {
-  MAX_CODES_PER_ADDRESS_AND_HOUR,
-  MAX_CODES_PER_NUMBER_AND_HOUR,
-  MAX_MESSAGES_PER_HOUR,
-  MAX_WRONG_CODES,
-  PHONE_CODE_MS,
-} from "../../engine/limits.ts";
 import type { IdentityApplicationRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
@@ -17,6 +10,13 @@ import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
+import {
+  MAX_CODES_PER_ADDRESS_AND_HOUR,
+  MAX_CODES_PER_NUMBER_AND_HOUR,
+  MAX_MESSAGES_PER_HOUR,
+  MAX_WRONG_CODES,
+  PHONE_CODE_MS,
+} from "./limits.ts";
 import { identityApprovedMail, identityRefusedMail, phoneCodeText } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";

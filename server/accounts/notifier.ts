@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTransport, type SendMailOptions } from "nodemailer";
-import { MAX_EMAIL_LENGTH } from "../../engine/limits.ts";
+import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
 import type { Logger } from "../logger.ts";
 
 export interface Mail {

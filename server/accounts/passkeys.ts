@@ -8,9 +8,9 @@
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
-import { PENDING_FACTOR_MS, SIGN_IN_CHALLENGE_MS } from "../../engine/limits.ts";
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { badRequest } from "../errors.ts";
+import { PENDING_FACTOR_MS, SIGN_IN_CHALLENGE_MS } from "./limits.ts";
 import type { User } from "./types.ts";
 
 const RP_NAME = "Prediction Exchange";

@@ -1,7 +1,6 @@
 /** Personal access tokens: made, listed and revoked by their owner. The text is shown once; its SHA-256 is kept. */
 
 import { randomBytes } from "node:crypto";
-import { MAX_PATS_PER_USER } from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
@@ -10,6 +9,7 @@ import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import { type Pat, TOKEN_PREFIX, TOKEN_SHOWN_LENGTH } from "./credentials.ts";
+import { MAX_PATS_PER_USER } from "./limits.ts";
 import { hashToken } from "./token-hash.ts";
 import type { Principal } from "./types.ts";
 

@@ -1,5 +1,6 @@
 /** The holder of a token, as routes and order entry see it: its credential, and the limits of its user at this moment. */
-import { DAILY_ACTIVITY_LIMIT_MICRO, LIVE_ORDERS_OF_TIER } from "../../engine/limits.ts";
+import { DAILY_ACTIVITY_LIMIT_MICRO } from "../../engine/limits.ts";
+import { LIVE_ORDERS_OF_TIER } from "./limits.ts";
 import type { Credential, Principal, TokenKind, User } from "./types.ts";
 import { mustVerify } from "./users.ts";
 

@@ -3,9 +3,10 @@
  * again with the cookie just spent, without anybody having stolen it. For a few seconds the last spent secret of a
  * session stands for the token that came after it, which stays as it is so long, and is forgotten then. In memory only: nothing is rotated here.
  */
-import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
+
 import { BoundedMap } from "../util/bounded-map.ts";
 import type { Session } from "./credentials.ts";
+import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "./limits.ts";
 import { isHashOf } from "./token-hash.ts";
 
 export interface Rotation {

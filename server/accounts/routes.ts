@@ -1,6 +1,5 @@
 /** The routes of accounts: sign-up and sign-in, the caller's own record, tokens, sessions and clients. */
 import type { Static } from "typebox";
-import { REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
 import { utcDay } from "../../engine/money.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { cookieIn, setCookie } from "../http/cookies.ts";
@@ -14,6 +13,7 @@ import type { Accounts } from "./accounts.ts";
 import { actorOf, contextOf, type RequestContext } from "./audit.ts";
 import type { Pat, Session } from "./credentials.ts";
 import type { Kyc } from "./kyc.ts";
+import { REFRESH_LEEWAY_MS } from "./limits.ts";
 import type { Pats } from "./pats.ts";
 import { readPhoneNumber } from "./phone-numbers.ts";
 import { dailyLimitOf } from "./principal.ts";

@@ -1,6 +1,5 @@
 /** The routes of second factors: the second step of a sign-in, the owner's own, and the reset of lost ones by operators. */
 import type { Static } from "typebox";
-import { PROOF_MS } from "../../engine/limits.ts";
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { pathId, type Route, route } from "../http/route.ts";
@@ -9,6 +8,7 @@ import { NoteOnly } from "../http/text-schemas.ts";
 import type { Accounts } from "./accounts.ts";
 import { type Approvals, approvalView, withFirst } from "./approvals.ts";
 import { contextOf } from "./audit.ts";
+import { PROOF_MS } from "./limits.ts";
 import { secondFactorResetAskedMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { noteOf, OPERATOR, operatorOf } from "./operator.ts";

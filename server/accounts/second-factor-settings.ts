@@ -6,15 +6,6 @@
  * sessions, which were made without one; the session that added it counts as made with it.
  */
 import { randomBytes } from "node:crypto";
-import {
-  MAX_PASSKEYS_PER_USER,
-  MAX_PENDING_FACTORS,
-  MAX_TOTPS_PER_USER,
-  MAX_WRONG_CODES,
-  MAX_WRONG_CODES_PER_HOUR,
-  PENDING_FACTOR_MS,
-  PROOF_MS,
-} from "../../engine/limits.ts";
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { assert } from "../../engine/util/assert.ts";
@@ -26,6 +17,15 @@ import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Session } from "./credentials.ts";
+import {
+  MAX_PASSKEYS_PER_USER,
+  MAX_PENDING_FACTORS,
+  MAX_TOTPS_PER_USER,
+  MAX_WRONG_CODES,
+  MAX_WRONG_CODES_PER_HOUR,
+  PENDING_FACTOR_MS,
+  PROOF_MS,
+} from "./limits.ts";
 import { secondFactorChangedMail, secondFactorsResetMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Operator } from "./operator.ts";

@@ -7,19 +7,19 @@
  * can't use the account's bound up; and a passkey works whatever it says.
  */
 import { randomBytes } from "node:crypto";
-import {
-  MAX_CHALLENGES,
-  MAX_CHALLENGES_PER_USER,
-  MAX_WRONG_CODES,
-  MAX_WRONG_CODES_PER_HOUR,
-  SIGN_IN_CHALLENGE_MS,
-} from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { audit, type RequestContext } from "./audit.ts";
+import {
+  MAX_CHALLENGES,
+  MAX_CHALLENGES_PER_USER,
+  MAX_WRONG_CODES,
+  MAX_WRONG_CODES_PER_HOUR,
+  SIGN_IN_CHALLENGE_MS,
+} from "./limits.ts";
 import { recoveryCodeUsedMail, wrongCodesMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { newPasskeyChallenge, type Passkeys, type RequestOptions } from "./passkeys.ts";

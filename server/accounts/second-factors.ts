@@ -4,10 +4,10 @@
  * crash. Owned by the gateway thread.
  */
 import { randomBytes } from "node:crypto";
-import { RECOVERY_CODES } from "../../engine/limits.ts";
 import type { SecondFactorRow, SecondFactorRows } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "./account-writer.ts";
+import { RECOVERY_CODES } from "./limits.ts";
 import type { Passkeys } from "./passkeys.ts";
 import type { SecondFactorKeys } from "./second-factor-keys.ts";
 import { hashToken } from "./token-hash.ts";

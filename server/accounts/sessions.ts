@@ -7,7 +7,6 @@
  * where tokens come in a browser's cookie the one just spent has some seconds' leeway (refresh-grace.ts).
  */
 import { randomBytes } from "node:crypto";
-import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "../../engine/limits.ts";
 import type { SessionRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
@@ -18,6 +17,7 @@ import { amrOf } from "./amr.ts";
 import { actorOf, audit, type RequestContext } from "./audit.ts";
 import type { Authenticator } from "./authenticator.ts";
 import type { Session } from "./credentials.ts";
+import { MAX_SESSIONS_PER_GRANT, MAX_SESSIONS_PER_USER } from "./limits.ts";
 import { RefreshGrace } from "./refresh-grace.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 import { hashToken, isHashOf } from "./token-hash.ts";

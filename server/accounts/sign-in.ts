@@ -6,7 +6,6 @@
  * Changes are made in memory at once and answered when they are durable.
  */
 import { randomBytes, randomInt } from "node:crypto";
-import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "../../engine/limits.ts";
 import type { EmailTokenRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
@@ -17,6 +16,7 @@ import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, audit, type Change, type RequestContext } from "./audit.ts";
 import type { Session } from "./credentials.ts";
+import { MAX_MESSAGES_PER_HOUR, RESET_PASSWORD_MS, VERIFY_EMAIL_MS } from "./limits.ts";
 import { passwordChangedMail, passwordResetMail, verificationMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { clientRemoval } from "./oauth-client-removal.ts";

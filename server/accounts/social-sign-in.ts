@@ -24,8 +24,8 @@ import {
   ResponseBodyError,
   randomPKCECodeVerifier,
 } from "openid-client";
-import { MAX_EMAIL_LENGTH } from "../../engine/limits.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
+import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
 
 export interface SocialProvider {
   readonly name: string;

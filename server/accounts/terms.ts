@@ -3,16 +3,10 @@
  * their bounds, and the way to the names of engine/projection/load.ts. Knows no route and no user.
  */
 import Type, { type Static } from "typebox";
-import {
-  MAX_MERGE_FEE_BPS,
-  MAX_MONEY_MICRO,
-  MAX_OWN_LIVE_ORDERS,
-  MAX_OWN_RATE_BPS,
-  MAX_OWN_REBATE_BPS,
-  MAX_RATE_LIMIT_FACTOR,
-} from "../../engine/limits.ts";
+import { MAX_MERGE_FEE_BPS, MAX_MONEY_MICRO, MAX_OWN_RATE_BPS } from "../../engine/limits.ts";
 import type { UserTerms } from "../../engine/projection/user-terms.ts";
 import * as S from "../http/schemas.ts";
+import { MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "./limits.ts";
 
 const integer = (minimum: number, maximum: number, description: string) =>
   S.nullable(Type.Integer({ minimum, maximum, description }));

@@ -4,11 +4,11 @@
  * its address is free again. One with a record of money stays. Owned by the gateway thread: memory first, at once.
  */
 
-import { MAX_DELETED_AT_ONCE, MAX_UNVERIFIED_USERS, UNVERIFIED_ACCOUNT_MS } from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import type { Accounts } from "./accounts.ts";
+import { MAX_DELETED_AT_ONCE, MAX_UNVERIFIED_USERS, UNVERIFIED_ACCOUNT_MS } from "./limits.ts";
 import type { User } from "./types.ts";
 
 type Reason = "not_verified_in_time" | "too_many_unverified";

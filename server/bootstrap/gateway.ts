@@ -4,12 +4,12 @@
  */
 import type * as Uws from "uWebSockets.js";
 import { fileURLToPath } from "node:url";
-import { SIGN_IN_REFUSALS_PER_SECOND } from "../../engine/limits.ts";
 import { Histogram } from "../../engine/util/histogram.ts";
 import type { Config } from "../config.ts";
 import { createAddressReader } from "../http/client-address.ts";
 import { compileRoutes } from "../http/dispatch.ts";
 import { EventLoopGuard } from "../http/event-loop-guard.ts";
+import { SIGN_IN_REFUSALS_PER_SECOND } from "../http/limits.ts";
 import { RateLimiter } from "../http/rate-limiter.ts";
 import { ResponseThrottle } from "../http/response-throttle.ts";
 import { SecurityHeaders } from "../http/security-headers.ts";

@@ -2,8 +2,9 @@
  * Deletes what is past its time: accounts whose e-mail nobody verified, and rows of ended sessions and the like. Each
  * works through its backlog slice by slice, so that one commit never waits for all of it.
  */
-import { KEEP_ENDED_SESSIONS_MS } from "../../engine/limits.ts";
+
 import type { AccountWriter } from "../accounts/account-writer.ts";
+import { KEEP_ENDED_SESSIONS_MS } from "../accounts/limits.ts";
 import type { UnverifiedAccounts } from "../accounts/unverified-accounts.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 

@@ -5,23 +5,23 @@
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
-import {
-  CLIENT_ORDER_ID_MS,
-  KNOWN_ADDRESS_MS,
-  MAX_ENDED_SESSIONS,
-  MAX_KNOWN_ADDRESS_USERS,
-  MAX_KNOWN_ADDRESSES_PER_USER,
-} from "../../engine/limits.ts";
 import { loadAccounts } from "../../engine/projection/load/accounts.ts";
 import { type LedgerState, loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadEvents } from "../../engine/projection/load/markets.ts";
 import { firstIdSince, loadClientOrders, loadLiveOrders } from "../../engine/projection/load/orders.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
+import {
+  KNOWN_ADDRESS_MS,
+  MAX_ENDED_SESSIONS,
+  MAX_KNOWN_ADDRESS_USERS,
+  MAX_KNOWN_ADDRESSES_PER_USER,
+} from "../accounts/limits.ts";
 import type { Config } from "../config.ts";
 import { MarketRegistry } from "../markets/registry.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
+import { CLIENT_ORDER_ID_MS } from "../trading/limits.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

@@ -13,7 +13,6 @@ import {
   TIMES_IN_FORCE,
   TimeInForce,
 } from "../../engine/constants.ts";
-import { DEFAULT_PAGE_LIMIT, MAX_CANCEL_AFTER_MS, MIN_CANCEL_AFTER_MS } from "../../engine/limits.ts";
 import type { CommittedTotals } from "../../engine/log/totals.ts";
 import { makerRebateBps, mergeFeeBps, tradingFeeBps, utcDay } from "../../engine/money.ts";
 import { sideOf } from "../../engine/ring/records.ts";
@@ -23,6 +22,7 @@ import { type AccountRouteContext, createAccountRoutes } from "../accounts/route
 import { createSecondFactorRoutes, type SecondFactorContext } from "../accounts/second-factor-routes.ts";
 import type { Principal } from "../accounts/types.ts";
 import { badRequest, notFound } from "../errors.ts";
+import { DEFAULT_PAGE_LIMIT } from "../http/limits.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import type { RateLimiter } from "../http/rate-limiter.ts";
 import { pathId, type Route, route } from "../http/route.ts";
@@ -40,6 +40,7 @@ import { createDocumentRoutes } from "../reference/routes.ts";
 import { type Operation, runBatch } from "../trading/batch.ts";
 import type { CancelTimers } from "../trading/cancel-timers.ts";
 import type { Exchange } from "../trading/exchange.ts";
+import { MAX_CANCEL_AFTER_MS, MIN_CANCEL_AFTER_MS } from "../trading/limits.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import { liveOrderJson } from "../trading/order-json.ts";
 import { activeOrders } from "../trading/order-queries.ts";

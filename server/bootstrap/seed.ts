@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
-import { MAX_EMAIL_LENGTH, MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../../engine/limits.ts";
+import { MAX_MONEY_MICRO, MAX_OUTCOMES, MIN_OUTCOMES, SEED_REFERENCE } from "../../engine/limits.ts";
 import { DEFAULT_TERMS, type UserTerms } from "../../engine/projection/user-terms.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
@@ -18,6 +18,7 @@ import { hashToken } from "../accounts/token-hash.ts";
 import { SCOPES } from "../accounts/types.ts";
 import { changeTerms, checkRates } from "../accounts/users.ts";
 import { ApiError, badRequest, ConfigError } from "../errors.ts";
+import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
 import { compileSchema } from "../http/validate.ts";
 
 const closed = <T extends Parameters<typeof Type.Object>[0]>(properties: T) =>

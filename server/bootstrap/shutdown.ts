@@ -4,12 +4,12 @@
  */
 import type * as Uws from "uWebSockets.js";
 import type Database from "better-sqlite3";
-import { SHUTDOWN_DEADLINE_MS } from "../../engine/limits.ts";
 import type { ControlSocket } from "../cli/control-socket.ts";
 import type { Logger } from "../logger.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { Gateway } from "./gateway.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import { SHUTDOWN_DEADLINE_MS } from "./limits.ts";
 import type { Threads } from "./threads.ts";
 import type { TradingServices } from "./trading-services.ts";
 

@@ -1,7 +1,9 @@
 /** Everything that a ready server does at intervals, in one list. Each timer's work is another module's. */
-import { CANCEL_TIMER_TICK_MS, SOCKET_TICK_MS } from "../../engine/limits.ts";
+
 import type { Logger } from "../logger.ts";
+import { CANCEL_TIMER_TICK_MS } from "../trading/limits.ts";
 import type { SocketHub } from "../websocket/hub.ts";
+import { SOCKET_TICK_MS } from "../websocket/limits.ts";
 import type { AccountServices } from "./account-services.ts";
 import { createClockWatch } from "./clock-watch.ts";
 import type { ExchangeDatabase } from "./database.ts";

@@ -5,7 +5,6 @@
 
 import { randomBytes } from "node:crypto";
 import Type from "typebox";
-import { MAX_BODY_BYTES } from "../../engine/limits.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
@@ -21,6 +20,7 @@ import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors
 import { NO_ADDRESS } from "../http/client-address.ts";
 import { type CompiledRoute, DIRECT, execute } from "../http/dispatch.ts";
 import { errorBody, successBody } from "../http/envelope.ts";
+import { MAX_BODY_BYTES } from "../http/limits.ts";
 import { parseJson } from "../http/parse-json.ts";
 import type { Responder, RouteRequest } from "../http/route.ts";
 import * as S from "../http/schemas.ts";

@@ -6,7 +6,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { basename, dirname } from "node:path";
-import { MAX_BODY_BYTES } from "../../engine/limits.ts";
+import { MAX_BODY_BYTES } from "../http/limits.ts";
 
 /** What one line asks for: a route as over HTTP, or a command that the API doesn't have. */
 export type ControlRequest =

@@ -3,7 +3,7 @@
  * Never believes a header that the client could have written.
  */
 import { BlockList, isIP, SocketAddress } from "node:net";
-import { MAX_CACHED_ADDRESSES } from "../../engine/limits.ts";
+import { MAX_CACHED_ADDRESSES } from "./limits.ts";
 
 /** Where a request comes from. */
 export interface ClientAddress {

@@ -1,7 +1,7 @@
 /** What each answer of a route that will go tells its caller: Deprecation (RFC 9745), Sunset (RFC 8594), and where to read on. */
 
-import { MIN_DEPRECATION_MS } from "../../engine/limits.ts";
 import { assert } from "../../engine/util/assert.ts";
+import { MIN_DEPRECATION_MS } from "./limits.ts";
 
 export interface Deprecation {
   /** The day of its announcement, such as "2027-01-31", from which on it is deprecated. Days begin in UTC. */

@@ -4,10 +4,11 @@
  * A request that had no effect keeps no key. Owned by the gateway thread.
  */
 
-import { IDEMPOTENCY_KEY_MS, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../engine/limits.ts";
+import { IDEMPOTENCY_KEY_MS } from "../../engine/limits.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
 import type { DoneRequest, KeyLookup } from "../queries/types.ts";
+import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "./limits.ts";
 
 /** As a request names it. */
 export const IDEMPOTENCY_KEY = "idempotency-key";

@@ -5,7 +5,7 @@
 import { isUtf8 } from "node:buffer";
 // The entry "msgpackr" would add a native reader of strings: a little faster, and unsafe memory under clients' bytes.
 import { Packr, Unpackr } from "msgpackr/pack";
-import { MAX_MESSAGE_DEPTH } from "../../engine/limits.ts";
+import { MAX_MESSAGE_DEPTH } from "./limits.ts";
 
 /** Without records, which are msgpackr's own and no other implementation reads. */
 const packr = new Packr({ useRecords: false });

@@ -1,7 +1,7 @@
 /** Pages of lists, and opaque cursors: the place to go on from, as base64url text that clients hand back unread. */
 import { createHash } from "node:crypto";
-import { DEFAULT_PAGE_LIMIT } from "../../engine/limits.ts";
 import { badRequest } from "../errors.ts";
+import { DEFAULT_PAGE_LIMIT } from "./limits.ts";
 
 export interface HistoryPage<T extends object = object> {
   /** Newest first. */

@@ -3,13 +3,14 @@
  * addresses, identifiers and routes, and nothing of HTTP. It reads no clock; all of its state is lost with the process.
  * A flood of one kind of key never makes it forget another kind, and costs the same for each request.
  */
+
+import { ApiError, ErrorKind } from "../errors.ts";
 import {
   MAX_ADDRESS_RATE_BUCKETS,
   MAX_IDENTIFIER_RATE_BUCKETS,
   MAX_KNOWN_RATE_BUCKETS,
   MAX_USER_RATE_BUCKETS,
-} from "../../engine/limits.ts";
-import { ApiError, ErrorKind } from "../errors.ts";
+} from "./limits.ts";
 
 /** Requests a minute, each on one route. */
 export interface RateLimits {

@@ -14,30 +14,20 @@ import {
   SELF_TRADE_PREVENTIONS,
   TIMES_IN_FORCE,
 } from "../../engine/constants.ts";
+import { MAX_PRICE_BPS, MAX_QUANTITY, MIN_PRICE_BPS } from "../../engine/limits.ts";
 import {
-  DEFAULT_FEED_SIZE,
-  DEFAULT_PAGE_LIMIT,
-  MAX_BATCH_OPERATIONS,
-  MAX_CANCEL_AFTER_MS,
-  MAX_EMAIL_LENGTH,
-  MAX_FEED_SIZE,
-  MAX_LISTED_IDS,
-  MAX_PAGE_LIMIT,
   MAX_PASSWORD_LENGTH,
-  MAX_PRICE_BPS,
-  MAX_QUANTITY,
-  MAX_QUOTES,
-  MAX_REDIRECT_URIS,
   MAX_RETURN_TO_LENGTH,
-  MAX_SEARCH_LENGTH,
   MAX_TOKEN_LENGTH,
-  MAX_WS_SUBSCRIPTIONS,
-  MIN_CANCEL_AFTER_MS,
   MIN_PASSWORD_LENGTH,
-  MIN_PRICE_BPS,
-} from "../../engine/limits.ts";
+} from "../accounts/limits.ts";
 import { SCOPES } from "../accounts/types.ts";
+import { DEFAULT_FEED_SIZE, MAX_FEED_SIZE, MAX_LISTED_IDS, MAX_SEARCH_LENGTH } from "../markets/limits.ts";
+import { MAX_REDIRECT_URIS } from "../oauth/limits.ts";
+import { MAX_BATCH_OPERATIONS, MAX_CANCEL_AFTER_MS, MAX_QUOTES, MIN_CANCEL_AFTER_MS } from "../trading/limits.ts";
+import { MAX_WS_SUBSCRIPTIONS } from "../websocket/limits.ts";
 import { CHANNELS } from "../websocket/types.ts";
+import { DEFAULT_PAGE_LIMIT, MAX_EMAIL_LENGTH, MAX_PAGE_LIMIT } from "./limits.ts";
 
 /** An object whose fields are all there is: anything else is refused. */
 export const closed = <T extends TProperties>(properties: T) =>

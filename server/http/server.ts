@@ -7,7 +7,6 @@
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
-import { MAX_BODY_BYTES, MAX_EMAIL_LENGTH, MAX_SIGN_IN_BODY_BYTES } from "../../engine/limits.ts";
 import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";
 import { type Logger, logInternal } from "../logger.ts";
@@ -19,6 +18,7 @@ import type { Header } from "./deprecation.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, DIRECT, execute } from "./dispatch.ts";
 import { API_BASE, errorBody, oauthErrorBody, successBody } from "./envelope.ts";
 import type { EventLoopGuard } from "./event-loop-guard.ts";
+import { MAX_BODY_BYTES, MAX_EMAIL_LENGTH, MAX_SIGN_IN_BODY_BYTES } from "./limits.ts";
 import { decodeMessage, encodeJson } from "./message-pack.ts";
 import { parseJson } from "./parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "./rate-limiter.ts";

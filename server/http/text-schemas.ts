@@ -1,6 +1,6 @@
 /** Texts that people write, as request bodies have them. */
 import Type from "typebox";
-import { MAX_NOTE_LENGTH } from "../../engine/limits.ts";
+import { MAX_NOTE_LENGTH } from "./limits.ts";
 import { closed, nullable } from "./schemas.ts";
 
 /** Without blanks around it. Counted by the pattern too: `maxLength` takes a letter with any number of marks for one. */

@@ -3,13 +3,13 @@
  * (lifecycle.ts). Owned by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
  */
 
-import { MAX_PROPOSALS_PER_DAY, MAX_WAITING_PROPOSALS, PENDING_PROPOSALS_BY_USE } from "../../engine/limits.ts";
 import { MS_PER_DAY } from "../../engine/money.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Operator } from "../accounts/operator.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import { MAX_PROPOSALS_PER_DAY, MAX_WAITING_PROPOSALS, PENDING_PROPOSALS_BY_USE } from "./limits.ts";
 import { isProposed, type MarketRegistry } from "./registry.ts";
 import { slugOf } from "./slugs.ts";
 import type { Market } from "./types.ts";

@@ -1,6 +1,7 @@
 /** When markets close by themselves, soonest first. Knows no clock and closes nothing. */
-import { MAX_OLD_CLOSINGS } from "../../engine/limits.ts";
+
 import { MinHeap } from "../../engine/util/min-heap.ts";
+import { MAX_OLD_CLOSINGS } from "./limits.ts";
 import { canTrade, isProposed, type MarketRegistry, type RegistryListener } from "./registry.ts";
 import type { Market } from "./types.ts";
 

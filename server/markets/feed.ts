@@ -5,10 +5,10 @@
 import type { Static } from "typebox";
 import { MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
-import { DEFAULT_FEED_SIZE, MAX_LISTED_EVENT_MARKETS } from "../../engine/limits.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
 import type * as S from "../http/schemas.ts";
 import type { TimeSlicer } from "../util/time-slicer.ts";
+import { DEFAULT_FEED_SIZE, MAX_LISTED_EVENT_MARKETS } from "./limits.ts";
 import type { MarketRegistry, RegistryListener } from "./registry.ts";
 import { Found, type MarketSearch } from "./search.ts";
 import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";

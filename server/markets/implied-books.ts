@@ -7,15 +7,10 @@
  * that finds another state of the market. REST and the channel show the same book at the same number.
  */
 import { Side } from "../../engine/constants.ts";
-import {
-  FULL_PRICE_BPS,
-  IMPLIED_BURST_MS,
-  IMPLIED_TIME_SHARE,
-  MAX_PRICE_BPS,
-  MIN_PRICE_BPS,
-} from "../../engine/limits.ts";
+import { FULL_PRICE_BPS, MAX_PRICE_BPS, MIN_PRICE_BPS } from "../../engine/limits.ts";
 import type { Level } from "./depth.ts";
 import { addLevels, impliedLevels } from "./depth.ts";
+import { IMPLIED_BURST_MS, IMPLIED_TIME_SHARE } from "./limits.ts";
 import type { Market, Outcome } from "./types.ts";
 
 /** One side, best first: all that can be traded, and what of it mint and merge offer. */

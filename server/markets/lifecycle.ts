@@ -5,7 +5,7 @@
  */
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
-import { FULL_PRICE_BPS, PROPOSAL_WAIT_MS } from "../../engine/limits.ts";
+import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import { equalPart } from "../../engine/money.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
@@ -21,6 +21,7 @@ import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { Answer } from "../trading/types.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
 import { CloseSchedule } from "./close-schedule.ts";
+import { PROPOSAL_WAIT_MS } from "./limits.ts";
 import { canTrade, isPastEnd, isProposed, type MarketRegistry, marketStatusName } from "./registry.ts";
 import type { Market } from "./types.ts";
 

@@ -7,12 +7,13 @@
 import type { Static } from "typebox";
 import { MARKET_STATUSES } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
-import { DEFAULT_PAGE_LIMIT, MAX_LISTED_EVENT_MARKETS, MAX_LISTED_IDS } from "../../engine/limits.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
 import { badRequest } from "../errors.ts";
+import { DEFAULT_PAGE_LIMIT } from "../http/limits.ts";
 import { Listing } from "../http/paging.ts";
 import type * as S from "../http/schemas.ts";
 import type { TimeSlicer } from "../util/time-slicer.ts";
+import { MAX_LISTED_EVENT_MARKETS, MAX_LISTED_IDS } from "./limits.ts";
 import type { MarketRegistry, RegistryListener } from "./registry.ts";
 import { Found, type MarketSearch } from "./search.ts";
 import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";

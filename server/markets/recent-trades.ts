@@ -3,7 +3,7 @@
  * trades take does not depend on how many markets there are. A page is answered from here only where nothing of it can
  * be missing; all else is the database's to answer, with the same cursors (ids of takers' fills) and the same bytes.
  */
-import { MAX_TRADES_WALKED } from "../../engine/limits.ts";
+import { MAX_TRADES_WALKED } from "./limits.ts";
 import { tradeJson } from "./trade-json.ts";
 import type { Trade } from "./types.ts";
 

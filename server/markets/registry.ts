@@ -3,13 +3,13 @@
  * Applies committed engine events only, so nothing here is ever ahead of the database. Owned by the gateway thread.
  */
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
-import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "../../engine/limits.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load/markets.ts";
 import { refusedOutcomeId } from "../../engine/projection/outcome-ids.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { TextCache } from "../util/text-cache.ts";
 import { Depth, DepthMemory, type Level } from "./depth.ts";
 import { ImpliedBooks } from "./implied-books.ts";
+import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "./limits.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
 import { type Market, type Outcome, TickerState, type Trade } from "./types.ts";
 

@@ -1,7 +1,6 @@
 /** The public routes of market data: markets, events, trades, order books, the feed. */
 import type { Static } from "typebox";
 import { CANDLE_MINUTES } from "../../engine/constants.ts";
-import { DEFAULT_CANDLES, MAX_CANDLES } from "../../engine/limits.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { pathId, type Route, route } from "../http/route.ts";
@@ -10,6 +9,7 @@ import { type History, historyPage } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { type BookView, bookJson, marketBooksJson } from "./book-json.ts";
 import type { MarketFeed } from "./feed.ts";
+import { DEFAULT_CANDLES, MAX_CANDLES } from "./limits.ts";
 import type { MarketLists } from "./lists.ts";
 import type { MarketRegistry } from "./registry.ts";
 import type { Market } from "./types.ts";

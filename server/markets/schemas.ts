@@ -1,20 +1,18 @@
 /** Shapes of the life of a market: proposals, what operators make and decide, resolutions. */
 import Type from "typebox";
 import { MARKET_STATUSES } from "../../engine/constants.ts";
-import {
-  FULL_PRICE_BPS,
-  MAX_CATEGORY_LENGTH,
-  MAX_DESCRIPTION_LENGTH,
-  MAX_OUTCOME_NAME_LENGTH,
-  MAX_OUTCOMES,
-  MAX_QUESTION_LENGTH,
-  MAX_SLUG_LENGTH,
-  MIN_OUTCOMES,
-  MIN_QUESTION_LENGTH,
-} from "../../engine/limits.ts";
+import { FULL_PRICE_BPS, MAX_OUTCOMES, MIN_OUTCOMES } from "../../engine/limits.ts";
 import { closed, Id, MarketSchema, names, nullable, page, pageOf, Time } from "../http/schemas.ts";
 import { line, note, optional, text } from "../http/text-schemas.ts";
 import { Approval } from "../wallet/schemas.ts";
+import {
+  MAX_CATEGORY_LENGTH,
+  MAX_DESCRIPTION_LENGTH,
+  MAX_OUTCOME_NAME_LENGTH,
+  MAX_QUESTION_LENGTH,
+  MAX_SLUG_LENGTH,
+  MIN_QUESTION_LENGTH,
+} from "./limits.ts";
 import { SLUG_PATTERN } from "./slugs.ts";
 
 const Slug = Type.String({ maxLength: MAX_SLUG_LENGTH, pattern: SLUG_PATTERN });

@@ -3,11 +3,11 @@
  * finds is kept in memory until a market or an event is made, or its texts are changed.
  */
 
-import { MAX_CACHED_SEARCHES } from "../../engine/limits.ts";
 import { searchWords } from "../../engine/projection/search-words.ts";
 import type { History } from "../queries/history.ts";
 import type { SearchTable } from "../queries/types.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
+import { MAX_CACHED_SEARCHES } from "./limits.ts";
 import type { MarketRegistry } from "./registry.ts";
 import type { IdFilter } from "./sorted-ids.ts";
 

@@ -1,5 +1,5 @@
 /** Names of markets and events in paths: their form, and one made of a question. */
-import { MAX_SLUG_LENGTH } from "../../engine/limits.ts";
+import { MAX_SLUG_LENGTH } from "./limits.ts";
 
 /** A path takes an id in a slug's place, and below /markets one other word. */
 export const SLUG_PATTERN = "^(?!(?:[0-9]+|proposals)$)[a-z0-9]+(?:-[a-z0-9]+)*$";

@@ -4,9 +4,9 @@
  * numbers, not what they stand for.
  */
 
-import { MAX_MOVED_PER_READ } from "../../engine/limits.ts";
 import { IdSet } from "../../engine/util/id-set.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
+import { MAX_MOVED_PER_READ } from "./limits.ts";
 
 export interface SortedIdsOptions {
   /** The key that an id has now; NaN where it isn't in the order. */

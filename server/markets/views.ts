@@ -2,11 +2,12 @@
 import { MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { isBalanced } from "../../engine/ledger.ts";
-import { FULL_PRICE_BPS, MAX_EVENT_MARKETS, MICRO_PER_BPS } from "../../engine/limits.ts";
+import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../engine/limits.ts";
 import type { TotalsSnapshot } from "../../engine/log/totals.ts";
 import { notionalMicro } from "../../engine/money.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
 import { tradablePrices } from "./implied-books.ts";
+import { MAX_EVENT_MARKETS } from "./limits.ts";
 import { type MarketRegistry, marketStatusName } from "./registry.ts";
 import type { Market } from "./types.ts";
 

@@ -3,7 +3,6 @@
  * them. A second use is an attack, and ends the session that the first one opened: RFC 9700, section 4.5.
  */
 import { randomBytes } from "node:crypto";
-import { AUTHORIZATION_CODE_MS, MAX_AUTHORIZATION_CODES } from "../../engine/limits.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import type { RequestContext } from "../accounts/audit.ts";
 import type { Session } from "../accounts/credentials.ts";
@@ -12,6 +11,7 @@ import { hashToken } from "../accounts/token-hash.ts";
 import type { Credential, Grant, OAuthClient, User } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
+import { AUTHORIZATION_CODE_MS, MAX_AUTHORIZATION_CODES } from "./limits.ts";
 
 const CODE_BYTES = 32;
 /** How long after its expiry a code is remembered, to detect a second use. */

@@ -3,7 +3,6 @@
  * client with a code or an error. Code flow with PKCE S256 only (RFC 6749, 7636, 9207).
  */
 import OAuth2Server from "@node-oauth/oauth2-server";
-import { AUTHORIZATION_CODE_MS } from "../../engine/limits.ts";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import type { RequestContext } from "../accounts/audit.ts";
@@ -11,6 +10,7 @@ import { type Principal, SCOPES } from "../accounts/types.ts";
 import { badRequest } from "../errors.ts";
 import type { AuthorizationCodes } from "./authorization-codes.ts";
 import type { OAuthGrants } from "./grants.ts";
+import { AUTHORIZATION_CODE_MS } from "./limits.ts";
 import {
   InvalidRequestError,
   InvalidScopeError,

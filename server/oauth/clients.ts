@@ -1,6 +1,5 @@
 /** OAuth clients: third parties' registrations, created and removed by the developer's account. */
 import { randomBytes } from "node:crypto";
-import { MAX_CLIENTS_PER_USER } from "../../engine/limits.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
@@ -11,6 +10,7 @@ import type { OAuthClient, Principal } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
 import type { OAuthGrants } from "./grants.ts";
+import { MAX_CLIENTS_PER_USER } from "./limits.ts";
 import { redirectUriText } from "./redirect-uris.ts";
 
 const CLIENT_ID_BYTES = 12;

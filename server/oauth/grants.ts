@@ -1,5 +1,5 @@
 /** Grants: what users allow OAuth clients to do. A user has at most one grant per client, with the scopes of all consents. */
-import { MAX_GRANTS_PER_USER } from "../../engine/limits.ts";
+
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
@@ -8,6 +8,7 @@ import type { Sessions } from "../accounts/sessions.ts";
 import { type Grant, type OAuthClient, type Principal, SCOPES } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
+import { MAX_GRANTS_PER_USER } from "./limits.ts";
 
 export class OAuthGrants {
   private readonly accounts: Accounts;

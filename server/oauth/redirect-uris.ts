@@ -1,6 +1,7 @@
 /** Which redirect URIs a client may register. */
-import { MAX_REDIRECT_BYTES } from "../../engine/limits.ts";
+
 import { badRequest } from "../errors.ts";
+import { MAX_REDIRECT_BYTES } from "./limits.ts";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 

@@ -1,5 +1,5 @@
 /** The routes that standards fix: the OAuth 2.0 endpoints for third parties, their metadata, and the key set. */
-import { AUTHORIZATION_CODE_MS } from "../../engine/limits.ts";
+
 import { contextOf } from "../accounts/audit.ts";
 import type { SigningKeys } from "../accounts/signing-keys.ts";
 import { SCOPES } from "../accounts/types.ts";
@@ -8,6 +8,7 @@ import { prefers } from "../http/content-negotiation.ts";
 import { API_BASE } from "../http/envelope.ts";
 import { type Route, type RouteRequest, route } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
+import { AUTHORIZATION_CODE_MS } from "./limits.ts";
 import type { OAuth } from "./oauth.ts";
 import type { OAuthResponse, Params } from "./types.ts";
 

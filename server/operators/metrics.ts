@@ -6,13 +6,13 @@ import { stat, statfs } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { collectDefaultMetrics, type Metric, type MetricType, Registry } from "prom-client";
 import { ORDER_STATUSES } from "../../engine/constants.ts";
-import { METRICS_INTERVAL_MS } from "../../engine/limits.ts";
 import type { CommittedTotals } from "../../engine/log/totals.ts";
 import type { Histogram } from "../../engine/util/histogram.ts";
 import type { History } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { Counters } from "../util/counters.ts";
 import { lastBackupAt } from "./last-backup.ts";
+import { METRICS_INTERVAL_MS } from "./limits.ts";
 
 /** Of text format 0.0.4. */
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;

@@ -1,6 +1,5 @@
 /** Operators' routes of users: their accounts, suspension, terms, identity applications; and the audit log. */
 import type { Static } from "typebox";
-import { MAX_USERS_WALKED } from "../../engine/limits.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, approvalView, withFirst } from "../accounts/approvals.ts";
@@ -21,6 +20,7 @@ import { NoteOnly } from "../http/text-schemas.ts";
 import { balanceView } from "../markets/views.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
+import { MAX_USERS_WALKED } from "./limits.ts";
 import * as O from "./schemas.ts";
 
 export interface OperatorRouteContext {

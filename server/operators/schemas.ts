@@ -1,9 +1,10 @@
 /** The shapes of operators' requests about users, identity applications and the audit log, and of the answers. */
 import Type, { type TSchema } from "typebox";
-import { MAX_AUDIT_WALKED, MAX_USERS_WALKED } from "../../engine/limits.ts";
 import * as T from "../accounts/terms.ts";
 import * as S from "../http/schemas.ts";
+import { MAX_AUDIT_WALKED } from "../queries/limits.ts";
 import { Approval } from "../wallet/schemas.ts";
+import { MAX_USERS_WALKED } from "./limits.ts";
 
 /** A page of a list whose filters may fit little of it. */
 function walkOf<T extends TSchema>(item: T, bound: number) {

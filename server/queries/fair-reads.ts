@@ -2,9 +2,10 @@
  * Reads of many readers on a few threads. Each reader's wait in a line of their own and the lines take turns; no reader is
  * on all threads at one time, however much it asks for, so that one is free within a read's time for anybody else.
  */
-import { MAX_READS_PER_READER, MAX_WAITING_READS } from "../../engine/limits.ts";
+
 import { overloaded } from "../errors.ts";
 import { FairQueue } from "../util/fair-queue.ts";
+import { MAX_READS_PER_READER, MAX_WAITING_READS } from "./limits.ts";
 
 interface Read {
   readonly reader: string;

@@ -4,9 +4,9 @@
  */
 import type Database from "better-sqlite3";
 import { MATCH_TYPES } from "../../engine/constants.ts";
-import { MAX_ROWS_WALKED } from "../../engine/limits.ts";
 import { firstIdSince } from "../../engine/projection/load/orders.ts";
 import type { HistoryPage, OwnPageOptions } from "../http/paging.ts";
+import { MAX_ROWS_WALKED } from "./limits.ts";
 import {
   endOfWalk,
   pageOfWalk,

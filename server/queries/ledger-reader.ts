@@ -4,11 +4,11 @@
  */
 import type Database from "better-sqlite3";
 import { Side } from "../../engine/constants.ts";
-import { MAX_ROWS_WALKED } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
 import type { WithdrawalRow } from "../../engine/projection/load/wallet.ts";
 import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "../http/paging.ts";
 import { csvLine } from "../util/csv.ts";
+import { MAX_ROWS_WALKED } from "./limits.ts";
 import type { FillFilters, FillRow } from "./types.ts";
 
 export interface TransactionsOptions extends OwnPageOptions {

@@ -4,9 +4,9 @@
  * row of the page before it, or starts at the newest row. A walk looks at MAX_ROWS_WALKED rows at most.
  */
 import type Database from "better-sqlite3";
-import { MAX_ROWS_WALKED } from "../../engine/limits.ts";
 import { firstIdSince } from "../../engine/projection/load/orders.ts";
 import { type HistoryPage, takePage } from "../http/paging.ts";
+import { MAX_ROWS_WALKED } from "./limits.ts";
 import type { AnySpan } from "./types.ts";
 
 type LinkedTable = "orders" | "fills";

@@ -3,8 +3,8 @@
  * Rows come as the API's objects, newest first.
  */
 import type Database from "better-sqlite3";
-import { MAX_AUDIT_WALKED } from "../../engine/limits.ts";
 import type { HistoryPage, PageOptions } from "../http/paging.ts";
+import { MAX_AUDIT_WALKED } from "./limits.ts";
 
 export interface ApplicationsOptions extends PageOptions {
   status: string;

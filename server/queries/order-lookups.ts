@@ -2,9 +2,10 @@
  * Look-ups of orders that memory no longer knows, many in one read: a burst of cancels of orders of last week is a few
  * reads, not thousands. One read is under way at a time; what comes meanwhile goes with the next, users in turn.
  */
-import { MAX_LOOKUPS_PER_READ, MAX_LOOKUPS_PER_USER, MAX_WAITING_LOOKUPS } from "../../engine/limits.ts";
+
 import { overloaded } from "../errors.ts";
 import { FairQueue } from "../util/fair-queue.ts";
+import { MAX_LOOKUPS_PER_READ, MAX_LOOKUPS_PER_USER, MAX_WAITING_LOOKUPS } from "./limits.ts";
 
 interface Lookup<T> {
   readonly orderId: number;

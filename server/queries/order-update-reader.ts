@@ -3,8 +3,8 @@
  * intervals (update_marks) let a read start near the number that it wants. To be called in a read transaction.
  */
 import type Database from "better-sqlite3";
-import { MAX_PAGE_FILLS } from "../../engine/limits.ts";
 import type { FillReader } from "./fill-reader.ts";
+import { MAX_PAGE_FILLS } from "./limits.ts";
 import type { OrderRow } from "./order-rows.ts";
 import { fillObject, orderObject } from "./row-objects.ts";
 import type { UpdatesOptions, UpdatesPage } from "./types.ts";

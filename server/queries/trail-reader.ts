@@ -4,7 +4,7 @@
  * at. Bounded: the newest of each kind.
  */
 import type Database from "better-sqlite3";
-import { MAX_TRAIL } from "../../engine/limits.ts";
+import { MAX_TRAIL } from "./limits.ts";
 
 /** As the index audit_trail has them: a read names them all. */
 const ACTIONS = "action IN ('wallet.deposit', 'user.set_terms', 'identity.approve', 'identity.refuse')";

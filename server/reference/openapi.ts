@@ -3,12 +3,12 @@
  * examples beside it. Pure: a document for a public URL.
  */
 import type { TSchema } from "typebox";
-import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../engine/limits.ts";
 import type { SCOPES } from "../accounts/types.ts";
 import { ErrorKind } from "../errors.ts";
 import { scopeText } from "../http/dispatch.ts";
 import { API_BASE } from "../http/envelope.ts";
 import { IDEMPOTENCY_KEY } from "../http/idempotency.ts";
+import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../http/limits.ts";
 import { DEFAULT_RATE_LIMITS, type RateClass } from "../http/rate-limiter.ts";
 import type { Route } from "../http/route.ts";
 import * as S from "../http/schemas.ts";

@@ -3,11 +3,12 @@
  * without waiting for each other; only where one lacks money, shares or activity that an operation before it may yet set
  * free does the batch wait for those before it, and tries once more.
  */
-import { ANSWER_DEADLINE_MS } from "../../engine/limits.ts";
+
 import { ApiError, ErrorKind } from "../errors.ts";
 import { errorBody, successBody } from "../http/envelope.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
+import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import type { Answer } from "./types.ts";
 
 /** Starts one operation, which answers now or later. @throws ApiError where it is refused */

@@ -6,16 +6,16 @@
  * refused as in use, and nothing else happens. Owned by the gateway thread.
  */
 import { randomInt } from "node:crypto";
+import { NumberMap } from "../../engine/util/number-map.ts";
+import { withIndex } from "../../engine/util/typed-arrays.ts";
+import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import {
   CLIENT_ORDER_ID_MS,
   MAX_CLIENT_ORDER_IDS,
   MAX_CLIENT_ORDER_IDS_PER_USER,
   RESERVED_PART,
   SMALL_CLIENT_ORDER_IDS,
-} from "../../engine/limits.ts";
-import { NumberMap } from "../../engine/util/number-map.ts";
-import { withIndex } from "../../engine/util/typed-arrays.ts";
-import { ApiError, ErrorKind, overloaded } from "../errors.ts";
+} from "./limits.ts";
 
 /** Several small tables instead of a large one: a table that grows stops the thread for as long as it takes. */
 const SHARDS = 64;

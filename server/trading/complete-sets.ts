@@ -1,10 +1,12 @@
 /** Splits USDC into complete sets of a market's shares, and merges complete sets back. */
-import { ANSWER_DEADLINE_MS, MICRO_PER_SHARE } from "../../engine/limits.ts";
+
+import { MICRO_PER_SHARE } from "../../engine/limits.ts";
 import { mergeFeeBps } from "../../engine/money.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { isPastEnd, marketStatusName } from "../markets/registry.ts";
 import type { Market } from "../markets/types.ts";
 import type { Exchange } from "./exchange.ts";
+import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import { checkMoney, checkShares } from "./order-checks.ts";
 import { tooManyInFlight } from "./refusals.ts";
 import type { Answer, Trader } from "./types.ts";

@@ -1,9 +1,10 @@
 /** Opens, halts, resumes and closes markets on their engine threads, and publishes what became of them. */
-import { ANSWER_DEADLINE_MS } from "../../engine/limits.ts";
+
 import { overloaded } from "../errors.ts";
 import { isProposed, isTradable, type MarketRegistry } from "../markets/registry.ts";
 import type { Market } from "../markets/types.ts";
 import type { CommandWriter, MarketChange } from "./command-writer.ts";
+import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 import type { TurnLoop } from "./turn-loop.ts";
 import type { Answer, MarketListener, UserListener } from "./types.ts";

@@ -4,7 +4,7 @@
  * (event-projection.ts), and so does every reply.
  */
 import { OrderType, Reason, Side, TimeInForce } from "../../engine/constants.ts";
-import { ANSWER_DEADLINE_MS, MAX_PRICE_BPS, MIN_PRICE_BPS } from "../../engine/limits.ts";
+import { MAX_PRICE_BPS, MIN_PRICE_BPS } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
@@ -14,6 +14,7 @@ import { CompleteSets } from "./complete-sets.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { worstOf } from "./holds.ts";
+import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import * as check from "./order-checks.ts";
 import { firstAnswerJson, withTimestamps } from "./order-json.ts";
 import { IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";

@@ -1,5 +1,5 @@
 /** Reads live orders from memory, as JSON. Changes nothing. */
-import { MAX_LIVE_WALKED } from "../../engine/limits.ts";
+import { MAX_LIVE_WALKED } from "./limits.ts";
 import { liveOrderJson } from "./order-json.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
 

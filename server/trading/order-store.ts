@@ -4,12 +4,13 @@
  * same number names the order in the engine thread and in the texts. Owned by the gateway thread.
  */
 
-import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS, RESERVED_PART, SMALL_LIVE_ORDERS } from "../../engine/limits.ts";
+import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS } from "../../engine/limits.ts";
 import { OrderTexts } from "../../engine/ring/order-texts.ts";
 import { FLAG_QUOTE, FLAG_TEXT } from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { NumberMap } from "../../engine/util/number-map.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
+import { RESERVED_PART, SMALL_LIVE_ORDERS } from "./limits.ts";
 
 /** Room from the start for so many, in memory that is used as they come: to grow a map of that size takes 50 ms. */
 const EXPECTED_ORDERS = 600_000;

@@ -5,8 +5,9 @@
  * Memory shows what was applied, whose messages may be held back for an answer; the database shows what was committed,
  * which the gateway may not have applied. A read waits for both, and not longer than READ_WAIT_MS.
  */
-import { READ_WAIT_MS } from "../../engine/limits.ts";
+
 import type { CommittedEvents } from "./committed-events.ts";
+import { READ_WAIT_MS } from "./limits.ts";
 import type { OrderedReads } from "./types.ts";
 
 interface Read {

@@ -3,7 +3,7 @@
  * and one commit. Plans the replacement, checks and funds it, then writes the chain; the reply completes as its events come.
  */
 import { OrderType, Reason, restingTimeInForce, Side } from "../../engine/constants.ts";
-import { ANSWER_DEADLINE_MS, MAX_CHAIN_COMMANDS } from "../../engine/limits.ts";
+import { MAX_CHAIN_COMMANDS } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
@@ -13,6 +13,7 @@ import type { Market } from "../markets/types.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { worstOf } from "./holds.ts";
+import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import {
   checkInFuture,
   checkLiveOrders,

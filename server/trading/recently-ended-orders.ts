@@ -4,7 +4,7 @@
  * was placed before them may take another's place, or lose its own: what isn't here is in the database. Knows no order
  * that ended before the start. Owned by the gateway thread.
  */
-import { MAX_RECENTLY_ENDED_ORDERS } from "../../engine/limits.ts";
+import { MAX_RECENTLY_ENDED_ORDERS } from "./limits.ts";
 
 export class RecentlyEndedOrders {
   private readonly ids = new Float64Array(MAX_RECENTLY_ENDED_ORDERS);

@@ -2,7 +2,7 @@
  * Writes long lists a slice at a time, so that the thread can do other things in between: one slice a turn of the event
  * loop, whatever the number of lists. Knows nothing of what is in them.
  */
-import { MAX_CHARACTERS_PER_TURN } from "../../engine/limits.ts";
+import { MAX_CHARACTERS_PER_TURN } from "./limits.ts";
 
 export class TimeSlicer {
   /** Lists that are being written, in the order of their next slices; each answers true when it is whole. */

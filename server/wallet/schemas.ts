@@ -1,14 +1,10 @@
 /** The shapes of requests and answers about deposits, withdrawals, settlements and the house. */
 import Type from "typebox";
-import {
-  FULL_PRICE_BPS,
-  MAX_ADDRESS_LENGTH,
-  MAX_PAYMENT_MICRO,
-  MAX_REFERENCE_LENGTH,
-  MAX_TRAIL,
-} from "../../engine/limits.ts";
+import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import { closed, Id, Money, names, nullable, page, Time } from "../http/schemas.ts";
 import { note } from "../http/text-schemas.ts";
+import { MAX_TRAIL } from "../queries/limits.ts";
+import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "./limits.ts";
 
 const WITHDRAWAL_STATUSES = ["pending", "paid", "refused", "canceled"] as const;
 

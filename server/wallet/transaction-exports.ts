@@ -1,8 +1,9 @@
 /** Exports of transactions as CSV (RFC 4180), a slice at a time, so that one of any length holds little memory. */
-import { EXPORT_SLICE_ROWS, MAX_EXPORT_MS, MAX_EXPORTS, MAX_EXPORTS_PER_USER } from "../../engine/limits.ts";
+
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import type { History } from "../queries/history.ts";
 import { CSV_HEADER, type TransactionsOptions } from "../queries/ledger-reader.ts";
+import { EXPORT_SLICE_ROWS, MAX_EXPORT_MS, MAX_EXPORTS, MAX_EXPORTS_PER_USER } from "./limits.ts";
 
 /** As a client names it, and as the answer does. */
 export const CSV = "text/csv";

@@ -3,9 +3,9 @@
  * that takes long is stopped, so that an expression with catastrophic backtracking can't hold the gateway.
  */
 import { type Context, createContext, Script } from "node:vm";
-import { MAX_ADDRESS_LENGTH } from "../../engine/limits.ts";
 import { badRequest } from "../errors.ts";
 import { evmAddressFault } from "./evm-address.ts";
+import { MAX_ADDRESS_LENGTH } from "./limits.ts";
 
 /** The word for the default. */
 export const EVM = "evm";

@@ -3,7 +3,6 @@
  * decided by one request at a time, so that of a cancel and a payment exactly one wins. Owned by the gateway thread.
  */
 
-import { MAX_PENDING_WITHDRAWALS, MAX_WITHDRAWAL_MAILS_PER_HOUR } from "../../engine/limits.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { ApprovalRow, WithdrawalRow } from "../../engine/projection/load/wallet.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
@@ -22,6 +21,7 @@ import type { Exchange } from "../trading/exchange.ts";
 import { checkBalance } from "../trading/order-checks.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
+import { MAX_PENDING_WITHDRAWALS, MAX_WITHDRAWAL_MAILS_PER_HOUR } from "./limits.ts";
 
 const PAY = "withdrawal.pay";
 const BEING_DECIDED = "the withdrawal is being decided: try again";

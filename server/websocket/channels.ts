@@ -7,7 +7,6 @@
  */
 import type { TemplatedApp } from "uWebSockets.js";
 import type { Ledger } from "../../engine/ledger.ts";
-import { MAX_WS_SUBSCRIPTIONS } from "../../engine/limits.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { encodeJson } from "../http/message-pack.ts";
 import { bookJson } from "../markets/book-json.ts";
@@ -21,6 +20,7 @@ import type { Traffic } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import type { SocketConnection } from "./connection.ts";
 import { frame } from "./frames.ts";
+import { MAX_WS_SUBSCRIPTIONS } from "./limits.ts";
 import { ALL_MARKETS, Topic, type TopicKind, topicKey } from "./topic.ts";
 import type { Subscription } from "./types.ts";
 

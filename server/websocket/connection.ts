@@ -4,13 +4,13 @@
  */
 
 import type { WebSocket } from "uWebSockets.js";
-import { BEGINNINGS_PER_SECOND, MAX_BEGINNINGS, MAX_WS_BACKPRESSURE_BYTES } from "../../engine/limits.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import type { ClientAddress } from "../http/client-address.ts";
 import { encodeJson } from "../http/message-pack.ts";
 import type { Connection, Origin } from "../trading/types.ts";
 import type { Traffic } from "../util/counters.ts";
+import { BEGINNINGS_PER_SECOND, MAX_BEGINNINGS, MAX_WS_BACKPRESSURE_BYTES } from "./limits.ts";
 import type { Topic } from "./topic.ts";
 import type { ActiveReplay } from "./types.ts";
 

@@ -7,21 +7,6 @@
  */
 
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from "uWebSockets.js";
-import {
-  HEARTBEAT_MS,
-  MAX_BEGINNING_AHEAD_BYTES,
-  MAX_CHARACTERS_PER_TURN,
-  MAX_MESSAGES_OF_USER_PER_LONG_TURN,
-  MAX_MESSAGES_PER_LONG_TURN,
-  MAX_TURN_MS,
-  MAX_TURN_OF_USER_MS,
-  MAX_WS_BACKPRESSURE_BYTES,
-  MAX_WS_CONNECTIONS,
-  MAX_WS_FRAME_BYTES,
-  MAX_WS_MESSAGE_BYTES,
-  SOCKET_TICK_MS,
-  WS_IDLE_TIMEOUT_S,
-} from "../../engine/limits.ts";
 import { type Authenticator, checkLive } from "../accounts/authenticator.ts";
 import type { Credential, Principal } from "../accounts/types.ts";
 import { cancelEither } from "../bootstrap/routes.ts";
@@ -30,6 +15,7 @@ import type { AddressReader, ClientAddress } from "../http/client-address.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "../http/dispatch.ts";
 import { API_BASE, errorFields, successFields } from "../http/envelope.ts";
 import type { EventLoopGuard } from "../http/event-loop-guard.ts";
+import { MAX_TURN_MS } from "../http/limits.ts";
 import { decodeMessage } from "../http/message-pack.ts";
 import { parseJson } from "../http/parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "../http/rate-limiter.ts";
@@ -46,6 +32,7 @@ import type { OrderEntry } from "../trading/order-entry.ts";
 import type { UserSink } from "../trading/types.ts";
 import { UserOutbox } from "../trading/user-outbox.ts";
 import type { Counters } from "../util/counters.ts";
+import { MAX_CHARACTERS_PER_TURN } from "../util/limits.ts";
 import { Channels } from "./channels.ts";
 import {
   CLOSE_GOING_AWAY,
@@ -56,6 +43,19 @@ import {
   type SocketData,
 } from "./connection.ts";
 import { frame, orderFrame } from "./frames.ts";
+import {
+  HEARTBEAT_MS,
+  MAX_BEGINNING_AHEAD_BYTES,
+  MAX_MESSAGES_OF_USER_PER_LONG_TURN,
+  MAX_MESSAGES_PER_LONG_TURN,
+  MAX_TURN_OF_USER_MS,
+  MAX_WS_BACKPRESSURE_BYTES,
+  MAX_WS_CONNECTIONS,
+  MAX_WS_FRAME_BYTES,
+  MAX_WS_MESSAGE_BYTES,
+  SOCKET_TICK_MS,
+  WS_IDLE_TIMEOUT_S,
+} from "./limits.ts";
 import { Replay, type ReplayContext } from "./replay.ts";
 import { CONNECTION_OPERATIONS, type OperationRoute, ROUTE_OPERATIONS } from "./schemas.ts";
 import { type SocketTickets, TICKET_PREFIX } from "./tickets.ts";

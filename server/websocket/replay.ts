@@ -4,13 +4,14 @@
  *
  * Meanwhile what happens is held, up to a bound; past it, it is let go and read from the database in its turn.
  */
-import { MAX_HELD_UPDATE_BYTES, MAX_REPLAY_AHEAD_BYTES, REPLAY_PAGE, REPLAY_SLICE_BYTES } from "../../engine/limits.ts";
+
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { History } from "../queries/history.ts";
 import type { UpdatesPage } from "../queries/types.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { SocketConnection } from "./connection.ts";
 import { orderFrame } from "./frames.ts";
+import { MAX_HELD_UPDATE_BYTES, MAX_REPLAY_AHEAD_BYTES, REPLAY_PAGE, REPLAY_SLICE_BYTES } from "./limits.ts";
 import type { ActiveReplay } from "./types.ts";
 
 /** What the hub does for a replay. */

@@ -4,10 +4,10 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { MAX_SOCKET_TICKETS, SOCKET_TICKET_MS } from "../../engine/limits.ts";
 import { hashToken } from "../accounts/token-hash.ts";
 import type { Principal } from "../accounts/types.ts";
 import { overloaded } from "../errors.ts";
+import { MAX_SOCKET_TICKETS, SOCKET_TICKET_MS } from "./limits.ts";
 
 export const TICKET_PREFIX = "pm_wst_";
 

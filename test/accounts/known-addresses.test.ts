@@ -1,7 +1,11 @@
 /** Addresses known to accounts: for 30 days, some of each account, of a bounded number of accounts. */
 import { expect, test } from "vitest";
-import { KNOWN_ADDRESS_MS, MAX_KNOWN_ADDRESS_USERS, MAX_KNOWN_ADDRESSES_PER_USER } from "../../engine/limits.ts";
 import { KnownAddresses } from "../../server/accounts/known-addresses.ts";
+import {
+  KNOWN_ADDRESS_MS,
+  MAX_KNOWN_ADDRESS_USERS,
+  MAX_KNOWN_ADDRESSES_PER_USER,
+} from "../../server/accounts/limits.ts";
 
 const NOON = 1_760_000_000_000;
 const HOME = "192.0.2.1";

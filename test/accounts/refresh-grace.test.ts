@@ -1,8 +1,8 @@
 /** The memory of refresh tokens that were just spent: what it finds, for how long, and how much it holds. */
 import { afterEach, expect, test, vi } from "vitest";
-import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../engine/limits.ts";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { Session } from "../../server/accounts/credentials.ts";
+import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../server/accounts/limits.ts";
 import { RefreshGrace, type Rotation } from "../../server/accounts/refresh-grace.ts";
 import { hashToken } from "../../server/accounts/token-hash.ts";
 

@@ -7,14 +7,12 @@ import {
   MAKER_REBATE_BPS,
   MAX_MERGE_FEE_BPS,
   MAX_MONEY_MICRO,
-  MAX_OWN_LIVE_ORDERS,
   MAX_OWN_RATE_BPS,
-  MAX_OWN_REBATE_BPS,
-  MAX_RATE_LIMIT_FACTOR,
   PAT_REBATE_BPS,
   TRADING_FEE_BPS,
 } from "../../engine/limits.ts";
 import type { UserTerms } from "../../engine/projection/user-terms.ts";
+import { MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "../../server/accounts/limits.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
 import { admin } from "../support/admin.ts";
 import { eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";

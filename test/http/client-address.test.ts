@@ -2,8 +2,8 @@
 import { SocketAddress } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { MAX_CACHED_ADDRESSES } from "../../engine/limits.ts";
 import { createAddressReader, isAddressRange } from "../../server/http/client-address.ts";
+import { MAX_CACHED_ADDRESSES } from "../../server/http/limits.ts";
 
 /** Answers whom the limits count. */
 function clientReader(trustedProxies: readonly string[]): (peer: string, forwardedFor: string) => string {

@@ -3,7 +3,8 @@
  * over a restart and over kills in the midst of many; another body is refused; what was refused keeps no key.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { IDEMPOTENCY_KEY_MS, MAX_IDEMPOTENCY_KEYS_PER_USER, MAX_KEYS_PRUNED } from "../../engine/limits.ts";
+import { IDEMPOTENCY_KEY_MS, MAX_KEYS_PRUNED } from "../../engine/limits.ts";
+import { MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../server/http/limits.ts";
 import { expectBalanced, expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import { type Answer, Client } from "../support/client.ts";
 import { rowsOf } from "../support/data-dir.ts";

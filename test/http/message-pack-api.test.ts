@@ -4,7 +4,7 @@
  */
 import { ExtData, encode } from "@msgpack/msgpack";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_BODY_BYTES } from "../../engine/limits.ts";
+import { MAX_BODY_BYTES } from "../../server/http/limits.ts";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import { type Answer, API_BASE, type Client, type OrderJson, ROUTES } from "../support/client.ts";
 import { pack, requestPacked, unpack } from "../support/packed.ts";

@@ -3,7 +3,7 @@ import { Decoder, Encoder, encode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { Packr } from "msgpackr";
 import { describe, expect, test } from "vitest";
-import { MAX_MESSAGE_DEPTH } from "../../engine/limits.ts";
+import { MAX_MESSAGE_DEPTH } from "../../server/http/limits.ts";
 import { decodeMessage, encodeJson } from "../../server/http/message-pack.ts";
 
 const order = {

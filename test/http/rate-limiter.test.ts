@@ -8,7 +8,7 @@ import {
   MAX_IDENTIFIER_RATE_BUCKETS,
   MAX_KNOWN_RATE_BUCKETS,
   MAX_USER_RATE_BUCKETS,
-} from "../../engine/limits.ts";
+} from "../../server/http/limits.ts";
 import {
   DEFAULT_RATE_LIMITS,
   type RateBucketState,

@@ -1,6 +1,6 @@
 /** Markets that users propose: what they may say, how many, how they get their names, who decides and who is told. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_PENDING_PROPOSALS, MAX_PROPOSALS_PER_DAY, MAX_SLUG_LENGTH } from "../../engine/limits.ts";
+import { MAX_PENDING_PROPOSALS, MAX_PROPOSALS_PER_DAY, MAX_SLUG_LENGTH } from "../../server/markets/limits.ts";
 import { slugOf } from "../../server/markets/slugs.ts";
 import { eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";
 import type { Client, MarketJson } from "../support/client.ts";

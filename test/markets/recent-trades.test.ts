@@ -4,7 +4,7 @@
  */
 import { expect, test } from "vitest";
 import { MatchType } from "../../engine/constants.ts";
-import { MAX_TRADES_WALKED } from "../../engine/limits.ts";
+import { MAX_TRADES_WALKED } from "../../server/markets/limits.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "../../server/markets/recent-trades.ts";
 import { Random } from "../support/random.ts";
 

@@ -1,6 +1,6 @@
 /** The orders behind the lists: after any changes they are what sorting everything anew would give. */
 import { describe, expect, test } from "vitest";
-import { MAX_MOVED_PER_READ } from "../../engine/limits.ts";
+import { MAX_MOVED_PER_READ } from "../../server/markets/limits.ts";
 import { Column, fits, SortedIds } from "../../server/markets/sorted-ids.ts";
 import { Random } from "../support/random.ts";
 

@@ -3,8 +3,8 @@
  * once, whatever their size, while it trades and over a restart; and the bytes don't tell where a page came from.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_TRADES_WALKED } from "../../engine/limits.ts";
 import { Listing } from "../../server/http/paging.ts";
+import { MAX_TRADES_WALKED } from "../../server/markets/limits.ts";
 import { expectBalanced, expectEndsWell } from "../support/checks.ts";
 import { API_BASE, type Client, type TradeJson } from "../support/client.ts";
 import { rowsOf } from "../support/data-dir.ts";

@@ -1,6 +1,6 @@
 /** The audit log as operators read it: what its filters find, how it goes by cursor, and how much one read looks at. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { MAX_AUDIT_WALKED } from "../../engine/limits.ts";
+import { MAX_AUDIT_WALKED } from "../../server/queries/limits.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";
 import { rowsOf, withDatabase } from "../support/data-dir.ts";

@@ -3,7 +3,8 @@
  * inputs, with two at once, over a kill -9, and with its line in the audit log.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_NOTE_LENGTH, MAX_USERS_WALKED } from "../../engine/limits.ts";
+import { MAX_NOTE_LENGTH } from "../../server/http/limits.ts";
+import { MAX_USERS_WALKED } from "../../server/operators/limits.ts";
 import { admin } from "../support/admin.ts";
 import { eventually, expectEnded, expectEndsWell, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";

@@ -1,6 +1,6 @@
 /** The two-person rule under races: what was taken back is not done, and an approval counts while who gave it is in office. */
 import { expect, test } from "vitest";
-import { MAX_TRAIL } from "../../engine/limits.ts";
+import { MAX_TRAIL } from "../../server/queries/limits.ts";
 import { admin } from "../support/admin.ts";
 import type { Answer, Client, MarketJson } from "../support/client.ts";
 import { rowsOf } from "../support/data-dir.ts";

@@ -3,7 +3,7 @@
  * and that nothing of it is lost or counted twice over stops, kill -9 and the end of the market.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_CANDLES } from "../../engine/limits.ts";
+import { MAX_CANDLES } from "../../server/markets/limits.ts";
 import {
   type CandleJson,
   INTERVALS,

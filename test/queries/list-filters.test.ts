@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OrderStatus, Reason } from "../../engine/constants.ts";
-import { MAX_ROWS_WALKED } from "../../engine/limits.ts";
+import { MAX_ROWS_WALKED } from "../../server/queries/limits.ts";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, MarketJson, OrderJson, OwnFillJson, TradeJson, TransactionJson } from "../support/client.ts";
 import { withDatabase } from "../support/data-dir.ts";

@@ -9,7 +9,6 @@
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../engine/constants.ts";
 import { EngineStage } from "../../engine/engine-stage.ts";
-import { MAX_ENDED_SESSIONS } from "../../engine/limits.ts";
 import {
   Journal,
   type JournalMessage,
@@ -30,6 +29,7 @@ import { createHistogram } from "../../engine/util/histogram.ts";
 import { AccountWriter, type Mailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
+import { MAX_ENDED_SESSIONS } from "../../server/accounts/limits.ts";
 import { loadExchange, restoreTrading } from "../../server/bootstrap/recovery.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
 import { MarketLife, type MarketLifeOptions } from "../../server/markets/lifecycle.ts";

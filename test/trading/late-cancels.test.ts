@@ -4,9 +4,9 @@
  * heavy ones waits for itself.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_RECENTLY_ENDED_ORDERS } from "../../engine/limits.ts";
 import { FairReads } from "../../server/queries/fair-reads.ts";
 import { OrderLookups } from "../../server/queries/order-lookups.ts";
+import { MAX_RECENTLY_ENDED_ORDERS } from "../../server/trading/limits.ts";
 import { RecentlyEndedOrders } from "../../server/trading/recently-ended-orders.ts";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client } from "../support/client.ts";

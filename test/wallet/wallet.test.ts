@@ -1,8 +1,9 @@
 /** Deposits of users and of the house, the house's earnings, settlements, and what positions are worth. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
-import { MAX_MONEY_MICRO, MAX_PAYMENT_MICRO } from "../../engine/limits.ts";
+import { MAX_MONEY_MICRO } from "../../engine/limits.ts";
 import type { Seed } from "../../server/bootstrap/seed.ts";
+import { MAX_PAYMENT_MICRO } from "../../server/wallet/limits.ts";
 import { expectBalanced, expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import type { Answer, BalanceJson, Client, PositionJson, TransactionJson } from "../support/client.ts";
 import { rowsOf, withDatabase } from "../support/data-dir.ts";

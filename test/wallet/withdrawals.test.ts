@@ -3,7 +3,9 @@
  * decisions wins, the two-person rule, and that a killed server knows at its next start what it had said.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_MONEY_MICRO, MAX_NOTE_LENGTH, MAX_PENDING_WITHDRAWALS } from "../../engine/limits.ts";
+import { MAX_MONEY_MICRO } from "../../engine/limits.ts";
+import { MAX_NOTE_LENGTH } from "../../server/http/limits.ts";
+import { MAX_PENDING_WITHDRAWALS } from "../../server/wallet/limits.ts";
 import { admin } from "../support/admin.ts";
 import { eventually, expectBalanced, expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import type { Answer, BalanceJson, Client, TransactionJson } from "../support/client.ts";

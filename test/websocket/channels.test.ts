@@ -6,13 +6,6 @@
 import type * as Uws from "uWebSockets.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Ledger } from "../../engine/ledger.ts";
-import {
-  BEGINNINGS_PER_SECOND,
-  HEARTBEAT_MS,
-  MAX_SOCKET_TICKETS,
-  MAX_WS_SUBSCRIPTIONS,
-  SOCKET_TICK_MS,
-} from "../../engine/limits.ts";
 import { type MarketRow, type OutcomeRow, UNDECIDED } from "../../engine/projection/load/markets.ts";
 import type { Principal } from "../../server/accounts/types.ts";
 import { NO_ADDRESS } from "../../server/http/client-address.ts";
@@ -22,6 +15,13 @@ import { Traffic } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";
 import { Channels } from "../../server/websocket/channels.ts";
 import { SocketConnection, type SocketData } from "../../server/websocket/connection.ts";
+import {
+  BEGINNINGS_PER_SECOND,
+  HEARTBEAT_MS,
+  MAX_SOCKET_TICKETS,
+  MAX_WS_SUBSCRIPTIONS,
+  SOCKET_TICK_MS,
+} from "../../server/websocket/limits.ts";
 import { SocketTickets } from "../../server/websocket/tickets.ts";
 import { clockAt, expectEnded, expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, MarketJson, OrderJson } from "../support/client.ts";

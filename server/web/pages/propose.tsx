@@ -1,6 +1,6 @@
 /** A market that one would have opened: proposed to the operators, and what they said to those before. */
 import { useEffect, useState } from "preact/hooks";
-import { MAX_PENDING_PROPOSALS } from "../../../engine/limits.ts";
+import { MAX_PENDING_PROPOSALS } from "../../markets/limits.ts";
 import { dateTime } from "../format.ts";
 import { href } from "../router.ts";
 import { request, user } from "../session.ts";

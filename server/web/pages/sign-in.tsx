@@ -1,6 +1,6 @@
 /** Signs in, with a password or through an identity provider, and leads back to where one came from. */
 import { useEffect, useState } from "preact/hooks";
-import { MAX_RETURN_TO_LENGTH } from "../../../engine/limits.ts";
+import { MAX_RETURN_TO_LENGTH } from "../../accounts/limits.ts";
 import { API, ApiError, call, withQuery } from "../api.ts";
 import { countryName } from "../countries.ts";
 import { errorMessage } from "../error-messages.ts";

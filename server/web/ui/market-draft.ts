@@ -3,7 +3,7 @@ import {
   MAX_QUESTION_LENGTH,
   MAX_SLUG_LENGTH,
   MIN_QUESTION_LENGTH,
-} from "../../../engine/limits.ts";
+} from "../../markets/limits.ts";
 import { parseLocalTime } from "../format.ts";
 import type { NewMarket } from "../types.ts";
 import { categoryProblem, descriptionProblem, futureProblem, lineProblem, trimmedOrNull } from "./validation.ts";

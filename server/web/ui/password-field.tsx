@@ -1,6 +1,6 @@
 /** Fields for passwords: what is typed can be shown, and a new one is judged while it is typed. */
 import { useId, useState } from "preact/hooks";
-import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from "../../../engine/limits.ts";
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from "../../accounts/limits.ts";
 import type { Children } from "./use-data.ts";
 
 interface PasswordProps {

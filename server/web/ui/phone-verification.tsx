@@ -1,6 +1,6 @@
 /** Verifies a phone number in two steps: the number, then the code of the text message that is sent to it. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { MAX_WRONG_CODES, PHONE_CODE_MS } from "../../../engine/limits.ts";
+import { MAX_WRONG_CODES, PHONE_CODE_MS } from "../../accounts/limits.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
 import { request, user } from "../session.ts";
 import type { User } from "../types.ts";

@@ -1,5 +1,7 @@
 /** What is wrong with what was typed, in words beside its field, before it is sent; null where nothing is. */
-import { MAX_CATEGORY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NOTE_LENGTH } from "../../../engine/limits.ts";
+
+import { MAX_NOTE_LENGTH } from "../../http/limits.ts";
+import { MAX_CATEGORY_LENGTH, MAX_DESCRIPTION_LENGTH } from "../../markets/limits.ts";
 import { parseLocalTime } from "../format.ts";
 
 const CONTROL = /\p{Cc}/u;

@@ -1,6 +1,6 @@
 /** Creates an event. */
 import { useState } from "preact/hooks";
-import { MAX_QUESTION_LENGTH, MIN_QUESTION_LENGTH } from "../../../../engine/limits.ts";
+import { MAX_QUESTION_LENGTH, MIN_QUESTION_LENGTH } from "../../../markets/limits.ts";
 import { parseLocalTime } from "../../format.ts";
 import { href, navigate } from "../../router.ts";
 import { request } from "../../session.ts";

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH, SEED_REFERENCE } from "../../../../engine/limits.ts";
+import { SEED_REFERENCE } from "../../../../engine/limits.ts";
+import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../../../wallet/limits.ts";
 import { money, parseMoney } from "../../format.ts";
 import { Field } from "../../ui/fields.tsx";
 import type { Children } from "../../ui/use-data.ts";

@@ -5,13 +5,11 @@ import {
   MAKER_REBATE_BPS,
   MAX_MERGE_FEE_BPS,
   MAX_MONEY_MICRO,
-  MAX_OWN_LIVE_ORDERS,
   MAX_OWN_RATE_BPS,
-  MAX_OWN_REBATE_BPS,
-  MAX_RATE_LIMIT_FACTOR,
   PAT_REBATE_BPS,
   TRADING_FEE_BPS,
 } from "../../../../engine/limits.ts";
+import { MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "../../../accounts/limits.ts";
 import { money, parseMoney, percent } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { OperatorUser, TermsChange } from "../../types.ts";

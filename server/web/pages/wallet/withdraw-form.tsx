@@ -1,7 +1,7 @@
 /** Requests a withdrawal, with a confirmation dialog. */
 import { useState } from "preact/hooks";
-import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO } from "../../../../engine/limits.ts";
 import { evmAddressFault } from "../../../wallet/evm-address.ts";
+import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO } from "../../../wallet/limits.ts";
 import { balance } from "../../account-state.ts";
 import { ApiError } from "../../api.ts";
 import { money, parseMoney } from "../../format.ts";
