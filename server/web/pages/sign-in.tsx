@@ -29,7 +29,7 @@ export default function SignIn() {
     if (state === "in") navigate(pathAfterSignIn(user.peek()!, to), true);
   }, [state]);
   if (state === "in") return <Loading what="You are signed in" />;
-  if (challenge !== null) return <SecondFactorStep challenge={challenge} onAgain={() => setChallenge(null)} />;
+  if (challenge !== null) return <SecondFactorStep challenge={challenge} onRestart={() => setChallenge(null)} />;
   return (
     <section class="narrow">
       <h1>Sign in</h1>

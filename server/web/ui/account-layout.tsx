@@ -1,4 +1,4 @@
-/** The account pages' common beginning: heading, title, and the way from one to the other. */
+/** The layout of the account pages: title, heading and tabs. */
 import { useEffect } from "preact/hooks";
 import { href } from "../router.ts";
 import { Tabs } from "./tabs.tsx";
@@ -31,7 +31,7 @@ export function AccountLayout({ path, children }: LayoutProps) {
   );
 }
 
-/** A heading that focus can go to when what had it is gone. */
+/** Focuses a heading after the focused element has disappeared. */
 export function focusHeading(id: string): void {
   requestAnimationFrame(() => document.getElementById(id)?.focus());
 }

@@ -4,7 +4,7 @@ export function Money({ micro }: { micro: number | null }) {
   return <span class="number">{micro === null ? "–" : money(micro)}</span>;
 }
 
-/** Green where it is a gain, red where it is a loss. */
+/** Green for a gain, red for a loss. */
 export function Profit({ micro }: { micro: number | null }) {
   if (micro === null) return <span class="number">–</span>;
   return <span class={`number ${micro > 0 ? "up" : micro < 0 ? "down" : ""}`}>{signedMoney(micro)}</span>;

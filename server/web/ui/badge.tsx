@@ -1,4 +1,4 @@
-/** A state of a market, an order, an application: in words and in a colour. */
+/** The status of a market, an order or an application. */
 export function Badge({ text, tone = "" }: { text: string; tone?: "" | "good" | "bad" | "warn" }) {
   return <span class={`badge ${tone}`}>{text}</span>;
 }

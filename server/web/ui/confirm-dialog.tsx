@@ -1,4 +1,4 @@
-/** Asks before a step that can't be taken back: says what will happen, does it, and stays where that fails. */
+/** Confirms an irreversible action, runs it, and stays open with the error if it fails. */
 
 import { Dialog } from "./dialog.tsx";
 import { ErrorNotice } from "./notices.tsx";
@@ -6,9 +6,9 @@ import { type Children, useAction } from "./use-data.ts";
 
 interface ConfirmProps {
   title: string;
-  /** What will happen. */
+  /** What the action does. */
   children: Children;
-  /** The button that does it, such as "Revoke". */
+  /** Label of the confirming button, such as "Revoke". */
   act: string;
   onAct: () => Promise<void>;
   onClose: () => void;

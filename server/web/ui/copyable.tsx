@@ -1,7 +1,7 @@
 /** A read-only text with a copy button, such as a token. */
 import { useId, useRef, useState } from "preact/hooks";
 
-/** A text to take along, such as a token: selected by a click, copied by a button. */
+/** Selected on focus, copied by the button. */
 export function Copyable({ label, text }: { label: string; text: string }) {
   const [isCopied, setCopied] = useState(false);
   const id = useId();
@@ -11,7 +11,7 @@ export function Copyable({ label, text }: { label: string; text: string }) {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      // Without HTTPS browsers have no clipboard for pages, save this old way.
+      // Browsers offer the clipboard API over HTTPS only; this older call works everywhere.
       document.execCommand("copy");
     }
     setCopied(true);

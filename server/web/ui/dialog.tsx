@@ -2,7 +2,7 @@
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { Children } from "./use-data.ts";
 
-/** A dialog over the page; Escape closes it, and focus stays in it. */
+/** A modal dialog: traps the focus and closes on Escape. */
 export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: Children }) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -10,7 +10,7 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
     const before = document.activeElement as HTMLElement | null;
     ref.current!.showModal();
     return () => {
-      // Unless who closed it has taken the focus elsewhere.
+      // Unless the closing handler has already moved the focus.
       if (document.activeElement === document.body) before?.focus?.();
     };
   }, []);

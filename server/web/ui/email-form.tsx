@@ -1,4 +1,4 @@
-/** A person's e-mail address: the field for it, and the form that has a link mailed there. */
+/** The email field, and the form that requests an emailed link. */
 import { useState } from "preact/hooks";
 import { call } from "../api.ts";
 import { Field } from "./fields.tsx";
@@ -14,13 +14,13 @@ interface EmailFieldProps {
 }
 
 export function EmailField(props: EmailFieldProps) {
-  return <Field label="E-mail" type="email" inputMode="email" autoComplete="username" maxLength={254} {...props} />;
+  return <Field label="Email" type="email" inputMode="email" autoComplete="username" maxLength={254} {...props} />;
 }
 
 interface EmailLinkFormProps {
-  /** Of the API: takes the address. */
+  /** API path that sends the link. */
   path: "/auth/resend-verification" | "/auth/forgot-password";
-  /** What is in the field at first. */
+  /** Initial value of the field. */
   given: string;
   onSent: (email: string) => void;
 }
@@ -37,7 +37,7 @@ export function EmailLinkForm({ path, given, onSent }: EmailLinkFormProps) {
       <EmailField value={email} problem={shown.email} onInput={setEmail} />
       <ErrorNotice error={error} />
       <button type="submit" class="primary" disabled={isBusy}>
-        {isBusy ? "Sending…" : "Mail me a link"}
+        {isBusy ? "Sending…" : "Send link"}
       </button>
     </form>
   );

@@ -7,7 +7,7 @@ import { useFetch } from "./use-data.ts";
 
 const MAX_EVENTS = 100;
 
-/** Of the newest events, or of those that a search finds. */
+/** Lists the newest events, or search results. */
 export function EventChoice({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   const [text, setText] = useState("");
   const [q, setQ] = useState("");
@@ -18,7 +18,7 @@ export function EventChoice({ value, onChange }: { value: string; onChange: (val
   const events = data?.items ?? [];
   const isChosenShown = value === "" || events.some(({ id }) => String(id) === value);
   const options: [string, string][] = [
-    ["", "None: the market stands by itself"],
+    ["", "None"],
     ...(isChosenShown ? [] : [[value, `Event ${value}`] as [string, string]]),
     ...events.map(({ id, title }): [string, string] => [String(id), title]),
   ];

@@ -1,14 +1,14 @@
-/** Labelled form controls: text field, text area, select, checkbox and segmented control. They keep no value of their own. */
+/** Labelled form controls: text field, text area, select, checkbox, segmented control. The parent owns their values. */
 import { useId } from "preact/hooks";
 import type { Children } from "./use-data.ts";
 
 interface InputProps {
   label: string;
-  /** Below the field, always there. */
+  /** Shown below the field unless there is a problem. */
   hint?: Children;
-  /** What is wrong with what was typed. */
+  /** Validation message; null if the value is valid. */
   problem?: string | null;
-  /** Behind the text, such as a unit. */
+  /** Shown after the value, such as USDC. */
   unit?: string;
   value: string;
   onInput: (value: string) => void;
@@ -22,14 +22,14 @@ interface InputProps {
   disabled?: boolean;
 }
 
-/** What a field for a date has while only a part of it was typed; browsers say "", as of an empty one. */
-const HALF_TYPED = "half typed";
+/** The value of a date field that is only partly filled in. Browsers report "" for it, as for an empty field. */
+const INCOMPLETE = "incomplete";
 
-/** A labelled text field. */
+/** A labelled single-line text field. */
 export function Field({ label, hint, problem = null, unit, value, onInput, ...rest }: InputProps) {
   const id = useId();
-  const tell = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
-    const text = currentTarget.validity.badInput ? HALF_TYPED : currentTarget.value;
+  const reportInput = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
+    const text = currentTarget.validity.badInput ? INCOMPLETE : currentTarget.value;
     if (text !== value) onInput(text);
   };
   return (
@@ -38,11 +38,11 @@ export function Field({ label, hint, problem = null, unit, value, onInput, ...re
       <div class="input">
         <input
           id={id}
-          value={value === HALF_TYPED ? "" : value}
+          value={value === INCOMPLETE ? "" : value}
           aria-invalid={problem !== null}
           aria-describedby={`${id}-hint`}
-          onInput={tell}
-          onKeyUp={tell}
+          onInput={reportInput}
+          onKeyUp={reportInput}
           {...(rest as object)}
         />
         {unit !== undefined && <span class="unit">{unit}</span>}
@@ -54,7 +54,7 @@ export function Field({ label, hint, problem = null, unit, value, onInput, ...re
   );
 }
 
-/** A labelled text of several lines. */
+/** A labelled multi-line text field. */
 export function TextArea({
   label,
   hint,
@@ -84,7 +84,7 @@ export function TextArea({
   );
 }
 
-/** A labelled choice of few. */
+/** A labelled drop-down. */
 export function Select<T extends string>({
   label,
   value,
@@ -144,7 +144,7 @@ export function Checkbox({
   );
 }
 
-/** One of few, as buttons beside each other; arrow keys move, as in any group of radio buttons. */
+/** Radio buttons drawn as one row of segments; arrow keys move between them. */
 export function SegmentedControl<T extends string>({
   label,
   value,

@@ -9,7 +9,7 @@ import type { NewMarket } from "../types.ts";
 import { categoryProblem, descriptionProblem, futureProblem, lineProblem, trimmedOrNull } from "./validation.ts";
 
 export interface DraftOutcome {
-  /** Stays with the field when others go. */
+  /** Stable while other outcomes are removed. */
   readonly key: number;
   readonly name: string;
 }
@@ -19,9 +19,9 @@ export interface MarketDraft {
   readonly description: string;
   readonly category: string;
   readonly outcomes: readonly DraftOutcome[];
-  /** Of a field for date and time. */
+  /** Value of a datetime-local field. */
   readonly closesAt: string;
-  /** An id, "" for none. */
+  /** Event id, "" for none. */
   readonly eventId: string;
   readonly slug: string;
 }
@@ -37,11 +37,11 @@ export interface Problems {
   readonly category: string | null;
   readonly closesAt: string | null;
   readonly slug: string | null;
-  /** One an outcome. */
+  /** By outcome. */
   readonly outcomes: readonly (string | null)[];
 }
 
-/** The exchange takes two names for one where they look the same. */
+/** The server rejects outcome names that look the same. */
 const folded = (name: string): string => name.trim().normalize("NFKC").toLowerCase();
 
 export function problemsOf(draft: MarketDraft): Problems {
@@ -54,15 +54,15 @@ export function problemsOf(draft: MarketDraft): Problems {
     slug: draft.slug === "" ? null : slugProblem(draft.slug),
     outcomes: draft.outcomes.map(({ name }, i) => {
       const problem = lineProblem(name.trim(), 1, MAX_OUTCOME_NAME_LENGTH);
-      return problem ?? (names.indexOf(names[i]!) < i ? "Another outcome has this name." : null);
+      return problem ?? (names.indexOf(names[i]!) < i ? "Another outcome already has this name." : null);
     }),
   };
 }
 
 export function slugProblem(slug: string): string | null {
   if (slug.length > MAX_SLUG_LENGTH) return `At most ${MAX_SLUG_LENGTH} characters.`;
-  if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(slug)) return "Small letters a to z, digits, and single hyphens between them.";
-  return /^([0-9]+|proposals)$/.test(slug) ? "This one would be taken for something else." : null;
+  if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(slug)) return "Use lowercase letters, digits, and single hyphens between them.";
+  return /^([0-9]+|proposals)$/.test(slug) ? "This slug is reserved." : null;
 }
 
 export function hasProblems({ outcomes, ...fields }: Problems): boolean {

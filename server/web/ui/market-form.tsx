@@ -1,4 +1,4 @@
-/** The fields of a new market, as users propose one and operators make one: what was typed, checked, and sent. */
+/** The fields of a new market, for users who propose one and operators who create one. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { MAX_OUTCOMES, MIN_OUTCOMES } from "../../../engine/limits.ts";
@@ -7,7 +7,7 @@ import "./market-form.css";
 import { EventChoice } from "./event-choice.tsx";
 import type { DraftOutcome, MarketDraft, Problems } from "./market-draft.ts";
 
-/** @param problems null: not shown yet */
+/** @param problems null: don't show validation messages yet */
 export function MarketFields({
   draft,
   problems,
@@ -17,7 +17,7 @@ export function MarketFields({
   draft: MarketDraft;
   problems: Problems | null;
   onChange: (draft: MarketDraft) => void;
-  /** Behind the others. */
+  /** After the other fields. */
   children?: ComponentChildren;
 }) {
   const set =
@@ -31,7 +31,7 @@ export function MarketFields({
         value={draft.question}
         onInput={set("question")}
         problem={problems?.question ?? null}
-        hint="One that has an answer on a known day: “Will the Fed cut its rate at its June 2027 meeting?”"
+        hint="A question that has an answer by a known date: “Will the Fed cut rates at its June 2027 meeting?”"
       />
       <TextArea
         label="Description (optional)"
@@ -39,7 +39,7 @@ export function MarketFields({
         value={draft.description}
         onInput={set("description")}
         problem={problems?.description ?? null}
-        hint="What decides: the source that counts, the time zone, and what happens where nothing is known by then."
+        hint="Resolution rules: the source, the time zone, and what happens if there is no result by then."
       />
       <Outcomes
         outcomes={draft.outcomes}
@@ -48,12 +48,12 @@ export function MarketFields({
       />
       <div class="two">
         <Field
-          label="Trading ends (optional)"
+          label="Closes at (optional)"
           type="datetime-local"
           value={draft.closesAt}
           onInput={set("closesAt")}
           problem={problems?.closesAt ?? null}
-          hint="In your time zone. Before the result can be known to anybody."
+          hint="In your time zone. Choose a time before anyone can know the result."
         />
         <Field
           label="Category (optional)"
@@ -82,17 +82,17 @@ function Outcomes({
   const add = (): void => {
     onChange([...outcomes, { key: lastKey, name: "" }]);
     setLastKey(lastKey + 1);
-    focusLast();
+    focusLastOutcome();
   };
   const remove = (key: number): void => {
     onChange(outcomes.filter((each) => each.key !== key));
-    focusLast();
+    focusLastOutcome();
   };
   return (
     <fieldset class="outcomes">
       <legend>Outcomes</legend>
       <p class="hint">
-        Exactly one of them must come true. {MIN_OUTCOMES} to {MAX_OUTCOMES}; where there may be others, add “Other”.
+        {MIN_OUTCOMES} to {MAX_OUTCOMES} outcomes, exactly one of which occurs. Add “Other” if the list isn't complete.
       </p>
       {outcomes.map(({ key, name }, i) => (
         <div key={key} class="outcome">
@@ -114,13 +114,13 @@ function Outcomes({
         </div>
       ))}
       <button type="button" class="small" disabled={outcomes.length >= MAX_OUTCOMES} onClick={add}>
-        Add an outcome
+        Add outcome
       </button>
     </fieldset>
   );
 }
 
-function focusLast(): void {
+function focusLastOutcome(): void {
   requestAnimationFrame(() => {
     const fields = document.querySelectorAll<HTMLInputElement>(".outcomes input");
     fields[fields.length - 1]?.focus();

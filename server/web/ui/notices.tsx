@@ -2,7 +2,7 @@ import { errorMessage } from "../error-messages.ts";
 import { href } from "../router.ts";
 import type { Children } from "./use-data.ts";
 
-/** What went wrong, read aloud; nothing where nothing did. */
+/** Shows an error to the user, and announces it. Renders nothing without an error. */
 export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === null || error === undefined) return null;
   return (
@@ -10,7 +10,7 @@ export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => vo
       <span>{errorMessage(error)}</span>
       {retry !== undefined && (
         <button type="button" onClick={retry}>
-          Try again
+          Retry
         </button>
       )}
     </div>
@@ -37,13 +37,13 @@ export function Empty({ children }: { children: Children }) {
   return <p class="empty">{children}</p>;
 }
 
-/** In place of the page of a thing that isn't there. @param what such as market */
-export function NotFound({ what }: { what: string }) {
+/** Replaces a page whose subject doesn't exist. @param what such as "market" */
+export function NotFound({ what }: { what: "market" | "event" }) {
   return (
     <section class="narrow">
-      <h1>No such {what}</h1>
+      <h1>{what === "market" ? "Market" : "Event"} not found</h1>
       <Empty>
-        There is no {what} at this address. <a href={href("/")}>Go to the markets</a>.
+        No {what} exists at this address. <a href={href("/")}>Browse markets</a>
       </Empty>
     </section>
   );

@@ -1,6 +1,6 @@
-/** Texts with an entry on each line. */
+/** Parses text with one entry per line. */
 
-/** The entries without those that are empty, and each once. */
+/** Returns the trimmed lines without blanks and duplicates. */
 export const parseLines = (text: string): string[] => [
   ...new Set(
     text

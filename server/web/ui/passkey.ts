@@ -1,6 +1,6 @@
-/** Passkeys in the browser. What speaks to the device is loaded when somebody uses one. */
+/** Creates and uses passkeys. Loads the WebAuthn library on first use. */
 
-/** It wasn't made or used, in words for a person. */
+/** A passkey ceremony failed; the message is for the user. */
 export class PasskeyProblem extends Error {}
 
 /** @param options PublicKeyCredentialRequestOptionsJSON @throws PasskeyProblem */
@@ -11,20 +11,20 @@ export async function usePasskey(options: object): Promise<object> {
 }
 
 /** @param options PublicKeyCredentialCreationOptionsJSON @throws PasskeyProblem */
-export async function makePasskey(options: object): Promise<object> {
+export async function createPasskey(options: object): Promise<object> {
   const { startRegistration } = await import("@simplewebauthn/browser");
   type Options = Parameters<typeof startRegistration>[0]["optionsJSON"];
-  return startRegistration({ optionsJSON: options as Options }).catch(explain("made"));
+  return startRegistration({ optionsJSON: options as Options }).catch(explain("created"));
 }
 
-/** Browsers don't tell more than this, so that no site learns which passkeys one has. */
+/** Browsers give no further detail, so that no site learns which passkeys a user has. */
 const explain =
   (done: string) =>
   (error: unknown): never => {
     const { name } = error as Error;
-    if (name === "InvalidStateError") throw new PasskeyProblem("This device has a passkey of your account already.");
+    if (name === "InvalidStateError") throw new PasskeyProblem("This device already has a passkey for your account.");
     if (name === "NotSupportedError" || name === "SecurityError") {
-      throw new PasskeyProblem("This browser, or this address of the exchange, knows no passkeys.");
+      throw new PasskeyProblem("Passkeys aren't supported in this browser or at this address.");
     }
-    throw new PasskeyProblem(`The passkey wasn't ${done}: it was canceled, it took too long, or there is none here.`);
+    throw new PasskeyProblem(`The passkey wasn't ${done}: canceled, timed out, or not on this device.`);
   };

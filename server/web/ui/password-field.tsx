@@ -1,4 +1,4 @@
-/** Fields for passwords: what is typed can be shown, and a new one is judged while it is typed. */
+/** Password fields: one for an existing password, and one that rates a new password while it is typed. */
 import { useId, useState } from "preact/hooks";
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from "../../accounts/limits.ts";
 import type { Children } from "./use-data.ts";
@@ -7,7 +7,7 @@ interface PasswordProps {
   label: string;
   value: string;
   onInput: (value: string) => void;
-  /** What is wrong with what was typed. */
+  /** Validation message; null if the value is valid. */
   problem?: string | null;
 }
 
@@ -53,17 +53,17 @@ export function PasswordField({
   );
 }
 
-/** A password that is being chosen, with what is asked of it. */
+/** A new password, with its requirements. */
 export function NewPasswordField({ label, value, onInput, problem = null }: PasswordProps) {
   const length = [...value].length;
-  // The exchange knows more common ones than this page.
+  // The server's list of common passwords is longer than this page's.
   const isCommon = looksCommon(value) || (problem?.startsWith("Too common") ?? false);
   return (
     <div class="stack small-gap">
       <PasswordField label={label} value={value} onInput={onInput} problem={problem} autoComplete="new-password" />
-      <ul class="asked" aria-label="What is asked of it">
+      <ul class="asked" aria-label="Password requirements">
         <Requirement isMet={length >= MIN_PASSWORD_LENGTH}>
-          {MIN_PASSWORD_LENGTH} characters or more{length > 0 && length < MIN_PASSWORD_LENGTH && `: ${length} so far`}
+          At least {MIN_PASSWORD_LENGTH} characters{length > 0 && length < MIN_PASSWORD_LENGTH && ` (now ${length})`}
         </Requirement>
         <Requirement isMet={length >= MIN_PASSWORD_LENGTH && !isCommon}>
           not a common one: a few words of your own are best
@@ -82,16 +82,16 @@ function Requirement({ isMet, children }: { isMet: boolean; children: Children }
   );
 }
 
-/** What is wrong with a password that is being chosen, null where nothing is. The exchange knows more common ones. */
+/** Returns the validation message for a new password, null if it is valid here. The server knows more common passwords. */
 export function newPasswordProblem(password: string): string | null {
   const length = [...password].length;
   if (length === 0) return "Choose a password.";
-  if (length < MIN_PASSWORD_LENGTH) return `Too short: it needs ${MIN_PASSWORD_LENGTH} characters or more.`;
-  if (length > MAX_PASSWORD_LENGTH) return `Too long: it may have ${MAX_PASSWORD_LENGTH} characters.`;
-  return looksCommon(password) ? "Too common, and so easily guessed: choose another." : null;
+  if (length < MIN_PASSWORD_LENGTH) return `Too short: use at least ${MIN_PASSWORD_LENGTH} characters.`;
+  if (length > MAX_PASSWORD_LENGTH) return `Too long: use at most ${MAX_PASSWORD_LENGTH} characters.`;
+  return looksCommon(password) ? "Too common: choose another password." : null;
 }
 
-/** What the most common ones begin with. */
+/** Prefixes of the most common passwords. */
 const STEMS = ["password", "passw0rd", "p@ssword", "qwerty", "letmein", "iloveyou", "welcome", "football", "1q2w3e4r"];
 
 function looksCommon(password: string): boolean {

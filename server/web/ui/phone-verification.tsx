@@ -1,4 +1,4 @@
-/** Verifies a phone number in two steps: the number, then the code of the text message that is sent to it. */
+/** Verifies a phone number in two steps: the number, then the code sent to it by text message. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { MAX_WRONG_CODES, PHONE_CODE_MS } from "../../accounts/limits.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
@@ -12,41 +12,41 @@ import { useForm } from "./use-form.ts";
 
 const RESEND_WAIT_S = 30;
 
-/** In E.164, or null where it is no number that could be: spaces and signs between the digits don't count. */
-function readNumber(text: string): string | null {
+/** Normalizes a number to E.164, ignoring spaces and punctuation; null if it can't be a phone number. */
+function parsePhoneNumber(text: string): string | null {
   const bare = text.replaceAll(/[\s().\-/]/g, "").replace(/^00/, "+");
   return /^\+[1-9]\d{4,14}$/.test(bare) ? bare : null;
 }
 
 function numberProblem(text: string): string | null {
   if (text.trim() === "") return "Enter your phone number.";
-  if (readNumber(text) !== null) return null;
+  if (parsePhoneNumber(text) !== null) return null;
   return /^\s*(\+|00)/.test(text)
-    ? "This is no phone number: a plus, the country code, and digits."
-    : "Begin with + and the country code, such as +1 for the United States or +49 for Germany.";
+    ? "Enter a valid phone number: +, country code, digits."
+    : "Start with + and the country code, such as +1 for the United States or +49 for Germany.";
 }
 
-/** Asks for nothing before the e-mail address is verified. @param onVerified called once the account has the number */
+/** Requires a verified email. @param onVerified called once the phone number is verified */
 export function PhoneVerification({ onVerified }: { onVerified: () => void }) {
-  if (!user.value!.email_verified) return <p class="faint">Confirm your e-mail address first.</p>;
+  if (!user.value!.email_verified) return <p class="faint">Verify your email first.</p>;
   return <NumberStep onVerified={onVerified} />;
 }
 
 function NumberStep({ onVerified }: { onVerified: () => void }) {
   const known = user.value?.phone_verified === false ? user.value.phone : null;
   const [number, setNumber] = useState(known ?? "");
-  /** To which a code was sent; null: the number is being asked for. */
+  /** The number that a code was sent to; null in the first step. */
   const [sentTo, setSentTo] = useState<string | null>(null);
   const { form, shown, submit } = useForm({ number: numberProblem(number) });
   const start = useAction(async () => {
-    const phone = readNumber(number)!;
+    const phone = parsePhoneNumber(number)!;
     await request("POST", "/me/phone", { body: { phone } });
     setSentTo(phone);
   });
   if (sentTo !== null) {
-    return <CodeStep phone={sentTo} onVerified={onVerified} onOther={() => setSentTo(null)} again={start} />;
+    return <CodeStep phone={sentTo} onVerified={onVerified} onChangeNumber={() => setSentTo(null)} resend={start} />;
   }
-  const told = fieldErrorMessage(start.error, "phone");
+  const serverProblem = fieldErrorMessage(start.error, "phone");
   return (
     <form ref={form} noValidate onSubmit={submit(() => void start.run())}>
       <Field
@@ -56,20 +56,20 @@ function NumberStep({ onVerified }: { onVerified: () => void }) {
         autoComplete="tel"
         maxLength={32}
         placeholder="+1 415 555 2671"
-        hint="With + and the country code. It must be able to get text messages."
+        hint="With + and country code. Must receive text messages."
         value={number}
-        problem={shown.number ?? told}
+        problem={shown.number ?? serverProblem}
         onInput={(text) => {
           setNumber(text);
           start.clear();
         }}
       />
-      {told === null && <ErrorNotice error={start.error} />}
+      {serverProblem === null && <ErrorNotice error={start.error} />}
       <div class="row">
         <button type="submit" class="primary" disabled={start.isBusy}>
-          {start.isBusy ? "Sending…" : "Send me a code"}
+          {start.isBusy ? "Sending…" : "Send code"}
         </button>
-        {known !== null && readNumber(number) === known && (
+        {known !== null && parsePhoneNumber(number) === known && (
           <button type="button" onClick={() => setSentTo(known)}>
             I have a code
           </button>
@@ -82,17 +82,17 @@ function NumberStep({ onVerified }: { onVerified: () => void }) {
 interface CodeProps {
   phone: string;
   onVerified: () => void;
-  onOther: () => void;
-  again: { run: () => Promise<void>; isBusy: boolean; error: unknown };
+  onChangeNumber: () => void;
+  resend: { run: () => Promise<void>; isBusy: boolean; error: unknown };
 }
 
-function CodeStep({ phone, onVerified, onOther, again }: CodeProps) {
+function CodeStep({ phone, onVerified, onChangeNumber, resend }: CodeProps) {
   const [code, setCode] = useState("");
   const [waitS, setWaitS] = useState(RESEND_WAIT_S);
-  const place = useRef<HTMLParagraphElement>(null);
+  const paragraph = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
-    // The step before went away with its button.
-    place.current?.parentElement?.querySelector("input")?.focus();
+    // The focused button of the first step has disappeared.
+    paragraph.current?.parentElement?.querySelector("input")?.focus();
   }, []);
   useEffect(() => {
     if (waitS === 0) return;
@@ -100,19 +100,19 @@ function CodeStep({ phone, onVerified, onOther, again }: CodeProps) {
     return () => clearTimeout(timer);
   }, [waitS]);
   const digits = code.replaceAll(/[\s-]/g, "");
-  const problem = /^\d{6}$/.test(digits) ? null : "The code has six digits.";
+  const problem = /^\d{6}$/.test(digits) ? null : "Enter the six-digit code.";
   const { form, shown, submit } = useForm({ code: problem });
   const verify = useAction(async () => {
     user.value = await request<User>("POST", "/me/phone/verify", { body: { code: digits } });
-    toast("Your phone number is verified.");
+    toast("Phone number verified.");
     onVerified();
   });
-  const told = fieldErrorMessage(verify.error, "code");
+  const serverProblem = fieldErrorMessage(verify.error, "code");
   return (
     <form ref={form} noValidate onSubmit={submit(() => void verify.run())}>
-      <p ref={place}>
-        We sent a text message with a code to <strong class="number">{phone}</strong>. It is good for{" "}
-        {PHONE_CODE_MS / 60_000} minutes and {MAX_WRONG_CODES} tries.
+      <p ref={paragraph}>
+        We sent a code to <strong class="number">{phone}</strong>. It is valid for {PHONE_CODE_MS / 60_000} minutes and{" "}
+        {MAX_WRONG_CODES} tries.
       </p>
       <Field
         label="Code"
@@ -120,29 +120,29 @@ function CodeStep({ phone, onVerified, onOther, again }: CodeProps) {
         autoComplete="one-time-code"
         maxLength={8}
         value={code}
-        problem={shown.code ?? told}
+        problem={shown.code ?? serverProblem}
         onInput={(text) => {
           setCode(text);
           verify.clear();
         }}
       />
-      {told === null && <ErrorNotice error={verify.error} />}
-      <ErrorNotice error={again.error} />
+      {serverProblem === null && <ErrorNotice error={verify.error} />}
+      <ErrorNotice error={resend.error} />
       <div class="row">
         <button type="submit" class="primary" disabled={verify.isBusy}>
           {verify.isBusy ? "Checking…" : "Verify"}
         </button>
         <button
           type="button"
-          disabled={waitS > 0 || again.isBusy}
+          disabled={waitS > 0 || resend.isBusy}
           onClick={() => {
             setWaitS(RESEND_WAIT_S);
-            void again.run();
+            void resend.run();
           }}
         >
-          {waitS > 0 ? `Send another code in ${waitS} s` : "Send another code"}
+          {waitS > 0 ? `Resend in ${waitS} s` : "Resend code"}
         </button>
-        <button type="button" onClick={onOther}>
+        <button type="button" onClick={onChangeNumber}>
           Use another number
         </button>
       </div>

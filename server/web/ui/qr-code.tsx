@@ -1,7 +1,7 @@
-/** A text as a QR code, drawn where it is shown: no server learns of it. */
+/** Draws a text as a QR code in the browser: no server sees the text. */
 import { encode } from "uqr";
 
-/** @param label what it is, for who hears the page */
+/** @param label for screen readers */
 export default function QrCode({ text, label }: { text: string; label: string }) {
   const { data, size } = encode(text, { border: 2 });
   const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : []))).join("");

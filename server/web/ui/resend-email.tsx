@@ -1,4 +1,4 @@
-/** Asks for another mail, such as one with a link that was lost; not twice in a moment. */
+/** A button that resends an email, with a pause between two. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api.ts";
 import { ErrorNotice } from "./notices.tsx";
@@ -7,7 +7,7 @@ import { useAction } from "./use-data.ts";
 const WAIT_S = 30;
 
 interface ResendEmailProps {
-  /** Of the API: takes the address. */
+  /** API path that sends the email. */
   path: "/auth/resend-verification" | "/auth/forgot-password";
   email: string;
   label: string;
@@ -30,9 +30,9 @@ export function ResendEmail({ path, email, label }: ResendEmailProps) {
     <div class="stack small-gap">
       <div class="row">
         <button type="button" disabled={isBusy || waitS > 0} onClick={() => void run()}>
-          {waitS > 0 ? `Again in ${waitS} s` : label}
+          {waitS > 0 ? `Resend in ${waitS} s` : label}
         </button>
-        <span role="status">{isSent && waitS > 0 ? "On its way." : ""}</span>
+        <span role="status">{isSent && waitS > 0 ? "Sent." : ""}</span>
       </div>
       <ErrorNotice error={error} />
     </div>

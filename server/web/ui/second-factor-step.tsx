@@ -1,4 +1,4 @@
-/** The second step of a sign-in: a code, or a passkey. */
+/** The second step of a sign-in: a code or a passkey. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
@@ -12,13 +12,13 @@ import { useForm } from "./use-form.ts";
 
 interface SecondFactorStepProps {
   challenge: SignInChallenge;
-  /** Begins the sign-in anew. */
-  onAgain: () => void;
+  /** Restarts the sign-in. */
+  onRestart: () => void;
 }
 
 const UNAUTHENTICATED = 401;
 
-export function SecondFactorStep({ challenge: { challenge, methods, passkey }, onAgain }: SecondFactorStepProps) {
+export function SecondFactorStep({ challenge: { challenge, methods, passkey }, onRestart }: SecondFactorStepProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current!.focus(), []);
   const [passkeyProblem, setPasskeyProblem] = useState<string | null>(null);
@@ -31,14 +31,14 @@ export function SecondFactorStep({ challenge: { challenge, methods, passkey }, o
       setPasskeyProblem(thrown.message);
     }
   });
-  const takesCodes = methods.some((method) => method !== "passkey");
-  const isUsual = !methods.includes("totp");
+  const acceptsCodes = methods.some((method) => method !== "passkey");
+  const isPrimary = !methods.includes("totp");
   return (
     <section class="narrow">
       <h1 ref={heading} tabIndex={-1}>
-        One more step
+        Two-factor authentication
       </h1>
-      <p>Your account has a second factor. {methods.length === 0 && "None of yours works here: ask the operators."}</p>
+      <p>Confirm it's you. {methods.length === 0 && "None of your second factors works here: contact support."}</p>
       {passkey !== null && (
         <>
           {passkeyProblem !== null && (
@@ -47,14 +47,14 @@ export function SecondFactorStep({ challenge: { challenge, methods, passkey }, o
             </div>
           )}
           <SignInError error={error} />
-          <button type="button" class={isUsual ? "primary" : ""} disabled={isBusy} onClick={() => void run()}>
+          <button type="button" class={isPrimary ? "primary" : ""} disabled={isBusy} onClick={() => void run()}>
             {isBusy ? "Waiting for your device…" : "Use a passkey"}
           </button>
         </>
       )}
-      {takesCodes && <CodeForm challenge={challenge} methods={methods} />}
+      {acceptsCodes && <CodeForm challenge={challenge} methods={methods} />}
       <p>
-        <button type="button" class="quiet" onClick={onAgain}>
+        <button type="button" class="quiet" onClick={onRestart}>
           Start over
         </button>
       </p>
@@ -66,7 +66,7 @@ function CodeForm({ challenge, methods }: Pick<SignInChallenge, "challenge" | "m
   const [code, setCode] = useState("");
   const { form, shown, submit } = useForm({ code: code.trim() === "" ? "Enter a code." : null });
   const { run, isBusy, error, clear } = useAction(() => finishSignIn(challenge, { code: code.trim() }));
-  const told = fieldErrorMessage(error, "code");
+  const serverProblem = fieldErrorMessage(error, "code");
   const hasApp = methods.includes("totp");
   return (
     <form ref={form} noValidate onSubmit={submit(() => void run())}>
@@ -75,16 +75,16 @@ function CodeForm({ challenge, methods }: Pick<SignInChallenge, "challenge" | "m
         autoComplete="one-time-code"
         maxLength={64}
         hint={
-          hasApp ? "Six digits of your authenticator app, or a recovery code." : "Where you don't have your passkey."
+          hasApp ? "Six digits from your authenticator app, or a recovery code." : "If you don't have your passkey."
         }
         value={code}
-        problem={shown.code ?? told}
+        problem={shown.code ?? serverProblem}
         onInput={(text) => {
           setCode(text);
           clear();
         }}
       />
-      {told === null && <SignInError error={error} />}
+      {serverProblem === null && <SignInError error={error} />}
       <button type="submit" class={hasApp ? "primary" : ""} disabled={isBusy}>
         {isBusy ? "Signing in…" : "Sign in"}
       </button>
@@ -94,10 +94,10 @@ function CodeForm({ challenge, methods }: Pick<SignInChallenge, "challenge" | "m
 
 function SignInError({ error }: { error: unknown }) {
   if (!(error instanceof ApiError) || error.status !== UNAUTHENTICATED) return <ErrorNotice error={error} />;
-  const isOver = error.message.startsWith("challenge:");
+  const isExpired = error.message.startsWith("challenge:");
   return (
     <div class="notice bad" role="alert">
-      {isOver ? "This sign-in has taken too long, or was done elsewhere. Start over." : "That passkey wasn't accepted."}
+      {isExpired ? "This sign-in has expired or was completed elsewhere. Start over." : "Passkey not accepted."}
     </div>
   );
 }

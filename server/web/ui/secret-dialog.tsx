@@ -1,4 +1,4 @@
-/** Shows what is told this once, such as a new token: to be copied, and put away by whoever says that it is stored. */
+/** Shows a secret that is available only once, such as a new token, until the user confirms having stored it. */
 
 import { Copyable } from "./copyable.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -7,12 +7,12 @@ import type { Children } from "./use-data.ts";
 interface SecretProps {
   title: string;
   secrets: readonly (readonly [label: string, text: string])[];
-  /** A command line that uses it, null where there is none. */
+  /** A command line that uses the secret, or null. */
   example?: string | null;
-  /** What whoever gets hold of it could do. */
+  /** What someone who has the secret can do. */
   children: Children;
   onStored: () => void;
-  /** Put away without a word: it is still there. */
+  /** Closed without confirmation: the page can show the secret again. */
   onClose: () => void;
 }
 
@@ -22,7 +22,8 @@ export function SecretDialog({ title, secrets, example = null, children, onStore
       <div class="stack">
         <div class="notice warn">
           <div>
-            <strong>Copy it now: it is shown this once.</strong> {children} Keep it in a secret store, not in your code.
+            <strong>Copy it now: it won't be shown again.</strong> {children} Keep it in a secret store, not in your
+            code.
           </div>
         </div>
         {secrets.map(([label, text]) => (
@@ -31,7 +32,7 @@ export function SecretDialog({ title, secrets, example = null, children, onStore
         {example !== null && <Copyable label="Try it" text={example} />}
         <div>
           <button type="button" class="primary" onClick={onStored}>
-            I have stored it
+            I've stored it
           </button>
         </div>
       </div>

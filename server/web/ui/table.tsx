@@ -7,7 +7,7 @@ export interface Column<T> {
   readonly show: (row: T) => Children;
 }
 
-/** A table; on a phone each row becomes a card, with the columns' titles beside what they have. */
+/** A table. On a phone, each row becomes a card with the column titles beside the values. */
 export function Table<T>({
   caption,
   columns,
@@ -15,7 +15,7 @@ export function Table<T>({
   keyOf,
   empty,
 }: {
-  /** For who hears the page. */
+  /** For screen readers. */
   caption: string;
   columns: readonly Column<T>[];
   rows: readonly T[];
@@ -50,16 +50,17 @@ export function Table<T>({
   );
 }
 
-/** What scrolls by itself, also by keyboard. */
+/** A region that scrolls on its own, by keyboard too. */
 export function Scrollable({ label, children }: { label: string; children: Children }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls with the arrow keys
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll with the arrow keys
     <section class="scrolled" aria-label={label} tabIndex={0}>
       {children}
     </section>
   );
 }
 
+/** @param more null: this is the last page */
 export function LoadMore({ more }: { more: (() => void) | null }) {
   if (more === null) return null;
   return (

@@ -4,8 +4,8 @@ import { href, search } from "../router.ts";
 import type { Children } from "./use-data.ts";
 
 /**
- * The section that ?show= names, the first one where it names none, and the links to all of them.
- * @param path of the page @param label of the links, for who hears the page
+ * Selects a section by the ?show= parameter, the first section by default, and renders links to all sections.
+ * @param path of the page @param label of the navigation, for screen readers
  */
 export function useTabs<T extends string>(
   path: string,
@@ -20,7 +20,7 @@ export function useTabs<T extends string>(
   return { section, tabs: <Tabs label={label} tabs={links} current={addressOf(section)} /> };
 }
 
-/** Sections of a page by links, the present one marked. */
+/** Links to the sections of a page, with the current one marked. */
 export function Tabs({
   label,
   tabs,
@@ -32,7 +32,7 @@ export function Tabs({
 }) {
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
-    // On a phone they don't all fit.
+    // Not all tabs fit on a phone.
     nav.current!.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [current]);
   return (

@@ -1,9 +1,9 @@
-/** What changes many times a second is shown ten times a second at most, in the browser's frames, and not while hidden. */
+/** Throttles rendering to ten updates a second, on animation frames: a hidden page renders nothing. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
 const INTERVAL_MS = 100;
 
-/** Answers what asks for a run soon; however often it is asked for, it runs once. */
+/** Returns a function that schedules one run, however often it is called. */
 export function useThrottled(run: () => void): () => void {
   const latest = useRef(run);
   latest.current = run;
@@ -31,23 +31,23 @@ export function useThrottled(run: () => void): () => void {
   return timer.ask;
 }
 
-/** So many are handed over at once although nobody sees it. */
+/** A hidden page delivers a batch once it has this many items. */
 const MAX_BATCH = 1_000;
 
-/** Answers what takes one thing at a time, and soon hands over what came together. */
-export function useBatched<T>(take: (all: readonly T[]) => void): (one: T) => void {
-  const kept = useRef<T[]>([]);
-  const latest = useRef(take);
-  latest.current = take;
-  const handOver = (): void => {
-    const all = kept.current;
-    kept.current = [];
+/** Returns a function that collects items and delivers them in batches. */
+export function useBatched<T>(deliver: (items: readonly T[]) => void): (item: T) => void {
+  const batch = useRef<T[]>([]);
+  const latest = useRef(deliver);
+  latest.current = deliver;
+  const flush = (): void => {
+    const all = batch.current;
+    batch.current = [];
     latest.current(all);
   };
-  const soon = useThrottled(handOver);
-  return (one) => {
-    kept.current.push(one);
-    if (kept.current.length >= MAX_BATCH) handOver();
+  const soon = useThrottled(flush);
+  return (item) => {
+    batch.current.push(item);
+    if (batch.current.length >= MAX_BATCH) flush();
     else soon();
   };
 }

@@ -1,4 +1,4 @@
-/** Short messages that come and go by themselves, read aloud where somebody listens. */
+/** Short messages that disappear on their own. Screen readers announce them. */
 import { signal } from "@preact/signals";
 
 interface Toast {

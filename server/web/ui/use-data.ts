@@ -1,4 +1,4 @@
-/** Reading for a component: once, again when what it depends on changes, and page by page. */
+/** Hooks that fetch data, page through lists, and run actions. They render nothing. */
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, type Query } from "../api.ts";
@@ -6,15 +6,15 @@ import { request } from "../session.ts";
 import type { Page } from "../types.ts";
 
 export interface Fetched<T> {
-  /** Null until it is there; what was there before while it is read anew. */
+  /** Null until the first response; during a reload, the previous data. */
   readonly data: T | null;
   readonly error: unknown;
   readonly reload: () => void;
-  /** What a message changed. */
+  /** Applies a local change, such as a stream event. */
   readonly set: (change: (data: T) => T) => void;
 }
 
-/** @param read null: not yet @param key what it depends on */
+/** Fetches on mount and whenever the key changes. @param read null: don't fetch yet @param key identifies the request */
 export function useFetch<T>(read: ((signal: AbortSignal) => Promise<T>) | null, key: string): Fetched<T> {
   const [state, setState] = useState<{ key: string; data: T | null; error: unknown }>({ key, data: null, error: null });
   const [turn, setTurn] = useState(0);
@@ -42,10 +42,10 @@ export function useFetch<T>(read: ((signal: AbortSignal) => Promise<T>) | null, 
 }
 
 export interface Pages<T> {
-  /** Null until the first page is there. */
+  /** Null until the first page has arrived. */
   readonly items: readonly T[] | null;
   readonly error: unknown;
-  /** Null where there are no more. */
+  /** Loads the next page; null on the last page. */
   readonly more: (() => void) | null;
   readonly reload: () => void;
   readonly set: (change: (items: readonly T[]) => readonly T[]) => void;
@@ -54,7 +54,7 @@ export interface Pages<T> {
 const PAGE_ITEMS = 50;
 const MAX_PAGE_ITEMS = 200;
 
-/** A list by cursor, a page more at a time. Read anew, it is as long as it was, as far as one page can be. */
+/** A cursor-paged list. A reload keeps its length, up to the largest page the API serves. @param path null: don't fetch yet */
 export function usePages<T>(path: string | null, query: Query = {}): Pages<T> {
   const key = JSON.stringify([path, query]);
   const shown = useRef(0);
@@ -67,13 +67,13 @@ export function usePages<T>(path: string | null, query: Query = {}): Pages<T> {
   const { data } = first;
   shown.current = data?.items.length ?? 0;
   const from = `${key} ${data?.next_cursor}`;
-  /** Where the next page begins now: one that comes for another list, or twice, has no place. */
+  /** Identifies the page to append next. A response for another list, or a duplicate, is dropped. */
   const wanted = useRef(from);
   wanted.current = from;
   const reading = useRef<string | null>(null);
   const [failed, setFailed] = useState<{ from: string; error: unknown } | null>(null);
   const more = async (): Promise<void> => {
-    // A second click must not show the same page twice.
+    // A double click must not append the same page twice.
     if (reading.current === from) return;
     reading.current = from;
     setFailed(null);
@@ -100,7 +100,7 @@ export function usePages<T>(path: string | null, query: Query = {}): Pages<T> {
   };
 }
 
-/** What a form or a button does: one at a time, with what went wrong. */
+/** Runs a form's or button's action, one run at a time, and keeps its error. */
 export function useAction<A extends readonly unknown[]>(
   act: (...args: A) => Promise<void>,
 ): { run: (...args: A) => Promise<void>; isBusy: boolean; error: unknown; clear: () => void } {

@@ -1,36 +1,36 @@
-/** Forms that say what is wrong beside the fields before anything is sent. */
+/** Form state: shows validation messages once the user has tried to submit, and blocks invalid submits. */
 import type { RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { focusFirstProblem } from "./validation.ts";
 
 interface FormState<P> {
   readonly form: RefObject<HTMLFormElement | null>;
-  /** What is wrong by field, once somebody tried to send it; null where nothing is. */
+  /** Validation messages by field, all null before the first submit attempt. */
   readonly shown: P;
-  /** The form's onSubmit: sends where nothing is wrong, and goes to the first field that is otherwise. */
+  /** Makes the form's onSubmit handler: calls `send` if the form is valid, else focuses the first invalid field. */
   readonly submit: (send: () => void) => (event: Event) => void;
-  /** Nothing was tried yet: after the form was emptied. */
+  /** Hides the messages again, after the form was cleared. */
   readonly restart: () => void;
 }
 
-/** @param problems by field, null where there is none */
+/** @param problems validation message by field, null if valid */
 export function useForm<P extends Readonly<Record<string, string | null>>>(problems: P): FormState<P> {
   const form = useRef<HTMLFormElement>(null);
-  const [isTried, setTried] = useState(false);
+  const [isSubmitted, setSubmitted] = useState(false);
   const none = Object.fromEntries(Object.keys(problems).map((name) => [name, null])) as P;
   const submit = (send: () => void) => (event: Event) => {
     event.preventDefault();
-    setTried(true);
+    setSubmitted(true);
     if (Object.values(problems).every((problem) => problem === null)) send();
     else focusFirstProblem(form.current!);
   };
-  return { form, shown: isTried ? problems : none, submit, restart: () => setTried(false) };
+  return { form, shown: isSubmitted ? problems : none, submit, restart: () => setSubmitted(false) };
 }
 
 const EMAIL = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/;
 
-/** What is wrong with an e-mail address as it was typed, null where nothing is. */
+/** Returns the validation message for an email address, null if it is valid. */
 export function emailProblem(text: string): string | null {
-  if (text.trim() === "") return "Enter your e-mail address.";
-  return EMAIL.test(text.trim()) ? null : "This is no e-mail address, such as name@example.com.";
+  if (text.trim() === "") return "Enter your email address.";
+  return EMAIL.test(text.trim()) ? null : "Enter a valid email address, such as name@example.com.";
 }

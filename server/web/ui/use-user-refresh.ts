@@ -1,19 +1,19 @@
-/** Keeps the account that is shown up to date: what is done in other tabs, in mails and by operators comes by no message. */
+/** Polls the signed-in user: no stream event announces changes made in other tabs, by emailed links or by operators. */
 import { useEffect } from "preact/hooks";
 import { loadUser } from "../session.ts";
 
-const EVERY_MS = 15_000;
+const INTERVAL_MS = 15_000;
 
-/** Reads it when the page opens, whenever it is looked at again, and while it is. */
+/** Refreshes on mount, when the page becomes visible, and at intervals while it is visible. */
 export function useUserRefresh(): void {
   useEffect(() => {
     const read = (): void => {
-      // What is shown stays where it fails: whatever is done next meets the same trouble and says so.
+      // A failed refresh keeps the old data: the user's next action reports the same failure.
       if (document.visibilityState === "visible") loadUser().catch(() => {});
     };
     read();
     document.addEventListener("visibilitychange", read);
-    const timer = setInterval(read, EVERY_MS);
+    const timer = setInterval(read, INTERVAL_MS);
     return () => {
       clearInterval(timer);
       document.removeEventListener("visibilitychange", read);

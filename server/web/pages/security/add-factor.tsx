@@ -6,7 +6,7 @@ import { Copyable } from "../../ui/copyable.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Field } from "../../ui/fields.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
-import { makePasskey, PasskeyProblem } from "../../ui/passkey.ts";
+import { createPasskey, PasskeyProblem } from "../../ui/passkey.ts";
 import { useAction } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
@@ -83,7 +83,7 @@ export function PasskeyDialog({ onAdded, onClose }: AddProps) {
     setProblem(null);
     try {
       const enrolment = await begin("passkey", name);
-      onAdded(await confirm(enrolment, { passkey: await makePasskey(enrolment.options!) }));
+      onAdded(await confirm(enrolment, { passkey: await createPasskey(enrolment.options!) }));
     } catch (thrown) {
       if (!(thrown instanceof PasskeyProblem)) throw thrown;
       setProblem(thrown.message);
