@@ -1,6 +1,6 @@
 /**
- * The caller's balance, positions and live orders, as signals that the private stream keeps up to date: at most so often,
- * whatever a bot of the caller's does. Read whole after a sign-in and wherever messages may have been missed.
+ * The user's balance, positions and open orders, as signals. The private stream updates them at a bounded rate, however
+ * busy the user's bots are. Loads everything after a sign-in and whenever events may have been missed.
  */
 import { batch, computed, effect, signal } from "@preact/signals";
 import { ApiError } from "./api.ts";
@@ -12,17 +12,17 @@ import type { Balance, Order, Page, Position } from "./types.ts";
 import { toast } from "./ui/toast.tsx";
 
 export const balance = signal<Balance | null>(null);
-/** By outcome; null until they are read. */
+/** By outcome id; null until loaded. */
 export const positions = signal<ReadonlyMap<number, Position> | null>(null);
 const orders = signal<ReadonlyMap<number, Order> | null>(null);
-/** Live, the newest first; null until they are read. */
+/** Newest first; null until loaded. */
 export const openOrders = computed(() =>
   orders.value === null ? null : [...orders.value.values()].sort((a, b) => b.id - a.id),
 );
-/** Each update of an order, for who shows fills. */
+/** Called with each order update. */
 const listeners = new Set<(order: Order) => void>();
 
-/** What is known, by outcome and by id; the signals show it soon. */
+/** The state behind the signals, by outcome id and order id. */
 interface Account {
   balance: Balance | null;
   readonly positions: Map<number, Position>;
@@ -30,16 +30,16 @@ interface Account {
 }
 
 const emptyAccount = (): Account => ({ balance: null, positions: new Map(), orders: new Map() });
-/** Null until it is read. */
+/** Null until loaded. */
 let account: Account | null = null;
-/** What was told since the reading began that is under way: it is newer than what is read, or the newest is still told. */
+/** Updates received during a load: they are newer than the loaded data, or a newer update is still to come. Null if idle. */
 let updatesDuringLoad: Account | null = null;
 let isPublishPending = false;
 let publishedAt = 0;
 const PUBLISH_INTERVAL_MS = 250;
 const RETRY_MS = 5_000;
 
-/** Ids of orders that the page placed begin so. */
+/** Prefix of the client order ids that this page assigns. */
 export const PAGE_ORDER_PREFIX = "page-";
 const FINAL_STATUSES = new Set(["filled", "canceled", "expired", "rejected"]);
 
@@ -48,10 +48,10 @@ export function onOrderUpdate(listener: (order: Order) => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** All items of a list. */
-export async function fetchAll<T>(path: string, most = 1_000): Promise<T[]> {
+/** Fetches all pages of a list, up to a bound. */
+export async function fetchAll<T>(path: string, maxItems = 1_000): Promise<T[]> {
   const items: T[] = [];
-  for (let cursor: string | null = ""; cursor !== null && items.length < most; ) {
+  for (let cursor: string | null = ""; cursor !== null && items.length < maxItems; ) {
     const page: Page<T> = await request("GET", path, { query: { limit: 200, cursor } });
     items.push(...page.items);
     cursor = page.next_cursor;
@@ -59,12 +59,12 @@ export async function fetchAll<T>(path: string, most = 1_000): Promise<T[]> {
   return items;
 }
 
-/** Shows an order as it is now. */
+/** Adds or replaces an order. */
 export function addOrder(order: Order): void {
-  change(({ orders: known }) => known.set(order.id, order));
+  change(({ orders: state }) => state.set(order.id, order));
 }
 
-function change(apply: (known: Account) => unknown): void {
+function change(apply: (state: Account) => unknown): void {
   if (updatesDuringLoad !== null) apply(updatesDuringLoad);
   if (account === null) return;
   apply(account);
@@ -89,27 +89,27 @@ function publish(): void {
 }
 
 async function load(): Promise<void> {
-  const told = emptyAccount();
-  updatesDuringLoad = told;
+  const updates = emptyAccount();
+  updatesDuringLoad = updates;
   try {
     const [foundBalance, foundPositions, foundOrders] = await Promise.all([
       request<Balance>("GET", "/wallet/balance"),
       fetchAll<Position>("/me/positions"),
       fetchAll<Order>("/orders"),
     ]);
-    if (updatesDuringLoad !== told) return;
+    if (updatesDuringLoad !== updates) return;
     account = {
-      balance: told.balance ?? foundBalance,
-      positions: new Map([...foundPositions.map((each) => [each.outcome_id, each] as const), ...told.positions]),
-      orders: new Map([...foundOrders.map((each) => [each.id, each] as const), ...told.orders]),
+      balance: updates.balance ?? foundBalance,
+      positions: new Map([...foundPositions.map((each) => [each.outcome_id, each] as const), ...updates.positions]),
+      orders: new Map([...foundOrders.map((each) => [each.id, each] as const), ...updates.orders]),
     };
     publish();
   } catch (error) {
-    if (updatesDuringLoad !== told) return;
+    if (updatesDuringLoad !== updates) return;
     const seconds = error instanceof ApiError ? error.retryAfter : null;
     setTimeout(loadIfSignedIn, seconds === null ? RETRY_MS : 1_000 * seconds);
   } finally {
-    if (updatesDuringLoad === told) updatesDuringLoad = null;
+    if (updatesDuringLoad === updates) updatesDuringLoad = null;
   }
 }
 
@@ -117,10 +117,10 @@ function loadIfSignedIn(): void {
   if (sessionState.peek() === "in") void load();
 }
 
-/** Of other amounts than a person would want to hear of one by one. */
+/** Older updates are replays after a reconnect, not news. */
 const MAX_NOTIFICATION_AGE_MS = 30_000;
 
-/** Of what the person ordered here: a bot's orders are its own business. */
+/** Shows a toast for fills and rejections of orders placed on this page. Orders of bots stay silent. */
 function notifyOrder(order: Order): void {
   if (!order.client_order_id?.startsWith(PAGE_ORDER_PREFIX) || Date.now() - order.updated_at > MAX_NOTIFICATION_AGE_MS)
     return;
@@ -132,7 +132,7 @@ function notifyOrder(order: Order): void {
   }
 }
 
-/** Called once. */
+/** Call once. */
 export function startAccountState(): void {
   onPrivateEvent("order.updated", ({ data }) => {
     const order = data as Order;
@@ -142,13 +142,13 @@ export function startAccountState(): void {
   });
   onPrivateEvent("balance.updated", ({ data }) => {
     const { available, held, total } = data as Balance;
-    change((known) => {
-      known.balance = { available, held, total };
+    change((state) => {
+      state.balance = { available, held, total };
     });
   });
   onPrivateEvent("position.updated", ({ data }) => {
     const position = data as Position;
-    change((known) => known.positions.set(position.outcome_id, position));
+    change((state) => state.positions.set(position.outcome_id, position));
   });
   onPrivateGap(loadIfSignedIn);
   effect(() => {

@@ -1,18 +1,18 @@
 /**
- * The REST API as the page calls it. Owns nothing: the session (session.ts) gives the token and renews it.
+ * Sends REST requests. Keeps no state: session.ts owns the token and renews it.
  */
 import { base } from "./router.ts";
 
 export const API = `${base}api/v1`;
 
-/** A refusal of the exchange, or no answer at all (status 0). */
+/** An error response of the API, or no response at all (status 0). */
 export class ApiError extends Error {
   readonly status: number;
-  /** Of the API's table of errors; 0 where there was no answer. */
+  /** Code from the API's error table; 0 without a response. */
   readonly code: number;
-  /** Seconds, null where nothing says so. */
+  /** Seconds, from Retry-After; null if absent. */
   readonly retryAfter: number | null;
-  /** To be quoted when the fault is the exchange's own. */
+  /** Identifies the request in the server's log. */
   readonly traceId: string | null;
 
   constructor(status: number, code: number, msg: string, retryAfter: number | null, traceId: string | null) {
@@ -28,11 +28,11 @@ export type Query = Readonly<Record<string, string | number | boolean | null | u
 
 export interface CallOptions {
   readonly query?: Query;
-  /** Sent as JSON. */
+  /** Serialized as JSON. */
   readonly body?: unknown;
   readonly token?: string | null;
   readonly signal?: AbortSignal;
-  /** Goes on where the page is left meanwhile. */
+  /** Lets the request outlive the page. */
   readonly keepalive?: boolean;
   readonly accept?: string;
   readonly idempotencyKey?: string;
@@ -45,14 +45,14 @@ interface Envelope {
   readonly trace_id?: string;
 }
 
-/** @param query those that are null, undefined or "" are left out */
+/** @param query entries that are null, undefined or "" are omitted */
 export function withQuery(path: string, query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   if (given.length === 0) return path;
   return `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
 }
 
-/** The bare answer. @throws ApiError where none came */
+/** Sends a request and returns the response, whatever its status. @throws ApiError without a response */
 export async function send(method: string, path: string, options: CallOptions = {}): Promise<Response> {
   const headers: Record<string, string> = {};
   if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
@@ -69,11 +69,11 @@ export async function send(method: string, path: string, options: CallOptions = 
     });
   } catch (error) {
     if ((error as Error).name === "AbortError") throw error;
-    throw new ApiError(0, 0, "no answer", null, null);
+    throw new ApiError(0, 0, "no response", null, null);
   }
 }
 
-/** The data of a success. @throws ApiError */
+/** Sends a request and returns the data of a successful response. @throws ApiError */
 export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
   const response = await send(method, path, options);
   if (!response.ok) throw await errorOf(response);

@@ -1,4 +1,4 @@
-/** The frame of every page: who is signed in, where one can go, whether what is shown is live. */
+/** The layout of every page: header, navigation, account menu, connection status. Loads pages on demand. */
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { balance } from "./account-state.ts";
@@ -14,11 +14,11 @@ import { Empty, ErrorNotice, Loading } from "./ui/notices.tsx";
 import { Toasts, toast } from "./ui/toast.tsx";
 import { useAction } from "./ui/use-data.ts";
 
-/** A page gets the path's parameter, "" where it has none. */
+/** A page receives the path's parameter, "" if the path has none. */
 type PageComponent = ComponentType<{ param: string }>;
 type Loader = () => Promise<{ default: PageComponent }>;
 
-/** The feed comes with the first load, the others when they are gone to. */
+/** The feed is in the first load; other pages load on demand. */
 const PAGES: Readonly<Record<Exclude<PagePath, "/">, Loader>> = {
   "/markets/:market": () => import("./pages/market.tsx"),
   "/events/:event": () => import("./pages/event.tsx"),
@@ -43,7 +43,7 @@ const PAGES: Readonly<Record<Exclude<PagePath, "/">, Loader>> = {
   "/docs": () => import("./pages/docs.tsx"),
   "/docs/:document": () => import("./pages/docs.tsx"),
 };
-/** Pages that show what is the caller's own: who isn't signed in is asked to. */
+/** Pages that require a signed-in user. */
 const SIGNED_IN_PAGES: ReadonlySet<PagePath> = new Set([
   ...(["/portfolio", "/wallet", "/propose", "/consent", "/desk", "/desk/:section", "/welcome"] as const),
   ...(["/account", "/account/tokens", "/account/apps", "/account/sessions", "/account/security"] as const),
@@ -84,17 +84,17 @@ function CurrentPage() {
 }
 
 function SignInPrompt() {
-  if (sessionState.value === "unknown") return <Loading what={sessionNotice.value ?? "Signing you in"} />;
+  if (sessionState.value === "unknown") return <Loading what={sessionNotice.value ?? "Signing in"} />;
   return (
     <section class="narrow">
-      <h1>Sign in first</h1>
-      <p>This page shows what is yours alone.</p>
+      <h1>Sign in to continue</h1>
+      <p>You need to be signed in to view this page.</p>
       <p class="row">
         <a class="button primary" href={href(withReturnPath("/sign-in"))}>
           Sign in
         </a>
         <a class="button" href={href(withReturnPath("/sign-up"))}>
-          Create an account
+          Create account
         </a>
       </p>
     </section>
@@ -107,7 +107,7 @@ function Lazy({ load, param }: { load: Loader; param: string }) {
   useEffect(() => {
     load().then(
       (module) => setComponent(() => module.default),
-      // A new version is served under other names.
+      // After a deployment, chunks have new names and the old ones are gone.
       setError,
     );
   }, [load]);
@@ -118,9 +118,9 @@ function Lazy({ load, param }: { load: Loader; param: string }) {
 function PageNotFound() {
   return (
     <section class="narrow">
-      <h1>Nothing here</h1>
+      <h1>Page not found</h1>
       <Empty>
-        There is no page at this address. <a href={href("/")}>Go to the markets</a>.
+        No page exists at this address. <a href={href("/")}>Browse markets</a>
       </Empty>
     </section>
   );
@@ -133,7 +133,7 @@ function Header() {
       {text}
     </a>
   );
-  const isIn = sessionState.value === "in";
+  const isSignedIn = sessionState.value === "in";
   return (
     <header class="top">
       <a class="brand" href={href("/")} aria-label="Prediction Exchange">
@@ -142,15 +142,15 @@ function Header() {
       </a>
       <nav aria-label="Main">
         {link("/", "Markets", path === "/")}
-        {isIn && link("/portfolio", "Portfolio", path === "/portfolio")}
-        {isIn && link("/wallet", "Wallet", path === "/wallet")}
-        {isIn && link("/propose", "Propose", path === "/propose")}
+        {isSignedIn && link("/portfolio", "Portfolio", path === "/portfolio")}
+        {isSignedIn && link("/wallet", "Wallet", path === "/wallet")}
+        {isSignedIn && link("/propose", "Propose", path === "/propose")}
         {isOperator.value && link("/desk", "Desk", path?.startsWith("/desk") ?? false)}
         {link("/docs", "API", path?.startsWith("/docs") ?? false)}
       </nav>
       <div class="who">
         <ThemeButton />
-        {isIn ? <SignedIn /> : <SignedOut />}
+        {isSignedIn ? <SignedIn /> : <SignedOut />}
       </div>
     </header>
   );
@@ -176,7 +176,7 @@ function SignedIn() {
       await signOut();
       navigate("/");
     } catch (error) {
-      toast(`You are still signed in. ${errorMessage(error)}`, true);
+      toast(`Sign-out failed. ${errorMessage(error)}`, true);
     }
   });
   return (
@@ -187,7 +187,7 @@ function SignedIn() {
         </a>
       )}
       <details class="menu" key={here()}>
-        <summary aria-label="Your account">{user.value?.email.slice(0, 1).toUpperCase()}</summary>
+        <summary aria-label="Account menu">{user.value?.email.slice(0, 1).toUpperCase()}</summary>
         <div>
           <p class="faint">{user.value?.email}</p>
           <a href={href("/account")}>Account</a>
@@ -204,7 +204,7 @@ function SignedIn() {
   );
 }
 
-/** Light, dark, or as the machine has it. */
+/** Switches between light and dark; the system's setting is the default. */
 function ThemeButton() {
   const [isDark, setDark] = useState(
     () =>
@@ -218,18 +218,23 @@ function ThemeButton() {
     setDark(!isDark);
   };
   return (
-    <button type="button" class="quiet" aria-label={isDark ? "Use light colours" : "Use dark colours"} onClick={change}>
+    <button
+      type="button"
+      class="quiet"
+      aria-label={isDark ? "Switch to light mode" : "Switch to dark mode"}
+      onClick={change}
+    >
       {isDark ? "☀" : "☾"}
     </button>
   );
 }
 
-/** Nobody should trade on prices that stand still without knowing. */
+/** Warns that prices may be stale, so that nobody trades on them unknowingly. */
 function StaleBanner() {
   if (streamState.value !== "stale") return null;
   return (
     <div class="old" role="alert">
-      Not live: the connection to the exchange is lost. Prices, books and orders may be old; reconnecting…
+      Connection lost. Prices, books and orders may be out of date. Reconnecting…
     </div>
   );
 }
@@ -239,11 +244,11 @@ function Footer() {
   return (
     <footer>
       <span class={`stream ${state}`}>
-        {state === "live" ? "Live" : state === "stale" ? "Not live" : "Connecting…"}
+        {state === "live" ? "Live" : state === "stale" ? "Disconnected" : "Connecting…"}
       </span>
       <a href={href("/docs")}>API reference</a>
       <a href={`${href("/")}api/v1/solvency`}>Solvency</a>
-      <span class="faint">A share of the outcome that happens pays 1 USDC.</span>
+      <span class="faint">Each share of the winning outcome pays 1 USDC.</span>
     </footer>
   );
 }

@@ -1,4 +1,4 @@
-/** Countries and territories by their ISO 3166-1 alpha-2 codes, with names as the browser knows them. */
+/** Countries and territories by ISO 3166-1 alpha-2 code, named by the browser. */
 const CODES = `
 AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF
 CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH
@@ -12,7 +12,7 @@ const NAMES = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
 
 export const countryName = (code: string): string => NAMES.of(code) ?? code;
 
-/** All, by name, as choices. */
+/** All countries, sorted by name. */
 export function countries(): (readonly [code: string, name: string])[] {
   const found = CODES.trim().split(/\s+/);
   return found.map((code) => [code, countryName(code)] as const).sort(([, a], [, b]) => a.localeCompare(b, "en"));

@@ -1,10 +1,10 @@
-/** How money, prices, shares and times are shown. Money is in micro-USDC, prices in BPS, times in ms since the epoch. */
+/** Formats and parses money (micro-USDC), prices (BPS), share counts and times (ms since the epoch). */
 
-/** A share pays so much, micro-USDC. */
+/** Full payout of a share, micro-USDC. */
 export const SHARE_MICRO = 1_000_000;
 const MICRO_DIGITS = 6;
 
-/** "1,234.50": exact, with two decimals or as many as it takes. */
+/** "1,234.50": exact, with at least two decimals. */
 export function money(micro: number): string {
   const digits = String(Math.abs(micro)).padStart(MICRO_DIGITS + 1, "0");
   const whole = digits.slice(0, -MICRO_DIGITS).replaceAll(/\B(?=(\d{3})+$)/g, ",");
@@ -12,16 +12,16 @@ export function money(micro: number): string {
   return `${micro < 0 ? "−" : ""}${whole}.${decimals}`;
 }
 
-/** With its sign, as profit is shown. */
+/** With an explicit plus sign, for profit and loss. */
 export const signedMoney = (micro: number): string => (micro > 0 ? `+${money(micro)}` : money(micro));
 
 const GROUPED = /^\d{1,3}(?:[, ]\d{3})+(?=\.|$)/;
 
-/** "1,234.5" and "1 234.5" as "1234.5". A comma elsewhere, as in "1,5", stays: who typed it meant something else. */
+/** Turns "1,234.5" and "1 234.5" into "1234.5". Keeps a comma elsewhere, as in "1,5", where it means a decimal point. */
 export const withoutGrouping = (text: string): string =>
   text.trim().replace(GROUPED, (whole) => whole.replaceAll(/[, ]/g, ""));
 
-/** Text that a person typed, in micro-USDC; null where it is no amount. */
+/** Parses an amount of USDC to micro-USDC; null if the text is no amount. */
 export function parseMoney(text: string): number | null {
   const match = /^(\d{1,10})(?:\.(\d{0,6}))?$/.exec(withoutGrouping(text));
   if (match === null) return null;
@@ -29,16 +29,16 @@ export function parseMoney(text: string): number | null {
   return Number.isSafeInteger(micro) ? micro : null;
 }
 
-/** "42 %", "42.5 %": a price as a probability. */
-export const percent = (bps: number | null): string => (bps === null ? "–" : `${bps / 100} %`);
+/** "42%", "42.5%": a price as a probability. */
+export const percent = (bps: number | null): string => (bps === null ? "–" : `${bps / 100}%`);
 
-/** "42.50 %": where prices stand below each other. */
-export const fullPercent = (bps: number): string => `${(bps / 100).toFixed(2)} %`;
+/** "42.50%", for columns of prices. */
+export const fullPercent = (bps: number): string => `${(bps / 100).toFixed(2)}%`;
 
-/** "42.5¢" of a price: what a share costs. */
+/** "42.5¢": the price of a share in cents. */
 export const cents = (bps: number | null): string => (bps === null ? "–" : `${bps / 100}¢`);
 
-/** Text that a person typed as a price in percent, in BPS; null where it is none of 0.01 to 99.99. */
+/** Parses a price in percent to BPS; null unless it is 0.01 to 99.99. */
 export function parsePrice(text: string): number | null {
   const match = /^(\d{1,2})(?:\.(\d{0,2}))?$/.exec(text.trim());
   if (match === null) return null;
@@ -62,18 +62,18 @@ export const clock = (at: number): string => CLOCK.format(at);
 
 const MINUTE_MS = 60_000;
 
-/** What a field for date and time shows of a time, in the person's own zone: "2026-11-22T08:30"; "" of none. */
+/** Value of a datetime-local field for a time, in the browser's zone: "2026-11-22T08:30"; "" for null. */
 export function toLocalTime(at: number | null): string {
   if (at === null) return "";
   const shifted = new Date(at - new Date(at).getTimezoneOffset() * MINUTE_MS);
   return shifted.toISOString().slice(0, "2026-11-22T08:30".length);
 }
 
-/** What such a field has, in ms; null where that is no time. */
+/** Parses the value of a datetime-local field to ms; null if it is incomplete. */
 export function parseLocalTime(text: string): number | null {
   const at = text === "" ? Number.NaN : new Date(text).getTime();
   return Number.isNaN(at) ? null : at;
 }
 
-/** "gtc" in words, "post_only_would_cross" too. */
+/** Turns a machine-readable name such as "partially_filled" into words. */
 export const humanize = (name: string): string => name.replaceAll("_", " ");

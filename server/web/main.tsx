@@ -1,4 +1,4 @@
-/** The page's beginning: what runs as long as it is open, and what is shown. */
+/** Entry point: renders the app and starts router, session, account state and stream. */
 import { render } from "preact";
 import "./styles.css";
 import { startAccountState } from "./account-state.ts";

@@ -1,36 +1,36 @@
-/** Markets that are only known by their ids, such as those of positions and orders: read once, a few at a time. */
+/** Caches markets cache only by id, such as those of positions and orders. Fetches each once, a few at a time. */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError } from "./api.ts";
 import { request } from "./session.ts";
 import type { Market, Page } from "./types.ts";
 
-const known = signal<ReadonlyMap<number, Market>>(new Map());
+const cache = signal<ReadonlyMap<number, Market>>(new Map());
 const wanted = new Set<number>();
-/** There is none of this id, or it isn't shown to anybody. */
+/** Ids that don't exist, or aren't public. */
 const missing = new Set<number>();
 const CONCURRENT_REQUESTS = 4;
-/** From so many on, a page of all markets probably has most of them at once. */
+/** From this many missing markets on, one page of the market list probably covers most of them. */
 const LIST_THRESHOLD = 12;
 const MAX_LIST = 200;
 const RETRY_MS = 5_000;
 let isFetching = false;
 
-/** @param ids in any order, repeated or not; what isn't known yet comes later */
+/** Returns the cached markets and fetches those missing. @param ids in any order, with or without duplicates */
 export function useMarkets(ids: Iterable<number>): ReadonlyMap<number, Market> {
-  const lacking = [...new Set(ids)].filter((id) => !known.value.has(id) && !missing.has(id));
-  const key = lacking.join();
+  const uncached = [...new Set(ids)].filter((id) => !cache.value.has(id) && !missing.has(id));
+  const key = uncached.join();
   useEffect(() => {
-    for (const id of lacking) wanted.add(id);
+    for (const id of uncached) wanted.add(id);
     void fetchWanted();
   }, [key]);
-  return known.value;
+  return cache.value;
 }
 
-/** Also what was read elsewhere. */
+/** Adds markets that were fetched elsewhere. */
 export function cacheMarkets(markets: readonly Market[]): void {
   if (markets.length === 0) return;
-  known.value = new Map([...known.peek(), ...markets.map((market) => [market.id, market] as const)]);
+  cache.value = new Map([...cache.peek(), ...markets.map((market) => [market.id, market] as const)]);
   for (const { id } of markets) wanted.delete(id);
 }
 
@@ -60,7 +60,7 @@ async function fetchWanted(): Promise<void> {
   }
 }
 
-/** Null where there is none. */
+/** Returns null if the market doesn't exist. */
 async function fetchMarket(id: number): Promise<Market | null> {
   try {
     return await request<Market>("GET", `/markets/${id}`);

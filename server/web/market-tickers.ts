@@ -1,31 +1,31 @@
-/** Markets with what their tickers say, live; and what an outcome is thought to be worth. */
+/** Keeps markets current with their ticker streams, and derives an outcome's chance from its prices. */
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { subscribe } from "./stream.ts";
 import type { Market, Outcome, Ticker } from "./types.ts";
 import { useThrottled } from "./ui/throttle.ts";
 
-/** Outcomes whose tickers are heard at one time: a connection has 1,000 subscriptions, and books need some of them. */
+/** Tickers subscribed at a time, by outcome: a connection allows 1,000 subscriptions, and books need some of them. */
 const MAX_TICKERS = 600;
 let subscribedTickers = 0;
 
-/** Hears the tickers of markets until the answer is called, of as many as there is room for. */
+/** Subscribes to the tickers of markets, as far as the bound allows. Returns a function that unsubscribes. */
 export function subscribeTickers(markets: readonly Market[], onTicker: (ticker: Ticker) => void): () => void {
-  const ends: (() => void)[] = [];
-  let taken = 0;
+  const unsubscribers: (() => void)[] = [];
+  let added = 0;
   for (const { id, outcomes } of markets) {
     if (subscribedTickers + outcomes.length > MAX_TICKERS) continue;
     subscribedTickers += outcomes.length;
-    taken += outcomes.length;
-    ends.push(subscribe("ticker", id, null, ({ data }) => onTicker(data)));
+    added += outcomes.length;
+    unsubscribers.push(subscribe("ticker", id, null, ({ data }) => onTicker(data)));
   }
   return () => {
-    subscribedTickers -= taken;
-    for (const end of ends) end();
+    subscribedTickers -= added;
+    for (const unsubscribe of unsubscribers) unsubscribe();
   };
 }
 
-/** The market as its tickers say. @param isShown false: nobody sees it, nothing is heard */
+/** Returns the market with its latest tickers applied. @param isShown false: the market is off screen, don't subscribe */
 export function useLiveMarket(market: Market, isShown = true): Market {
   const [tickers, setTickers] = useState<ReadonlyMap<number, Ticker>>(new Map());
   const latest = useRef(new Map<number, Ticker>());
@@ -40,7 +40,7 @@ export function useLiveMarket(market: Market, isShown = true): Market {
   return withTickers(market, tickers);
 }
 
-/** @param tickers by outcome */
+/** @param tickers by outcome id */
 export function withTickers(market: Market, tickers: ReadonlyMap<number, Ticker>): Market {
   if (tickers.size === 0) return market;
   const outcomes = market.outcomes.map((outcome) => {
@@ -52,10 +52,10 @@ export function withTickers(market: Market, tickers: ReadonlyMap<number, Ticker>
   return { ...market, outcomes };
 }
 
-/** An outcome whose tradable prices are further apart says little: the last price says more. */
+/** Across a wider spread, the mid price means little, and the last price is the better estimate. */
 const WIDE_SPREAD_BPS = 1_000;
 
-/** What an outcome is thought to be worth, BPS: the middle of its tradable prices where they are near, else its last price. */
+/** The chance of an outcome, BPS: its mid price, or its last price if the spread is wide. Null without any price. */
 export function chance({ implied_bid: bid, implied_ask: ask, last_price }: Outcome): number | null {
   if (bid !== null && ask !== null) {
     if (ask - bid <= WIDE_SPREAD_BPS || last_price === null) return Math.round((bid + ask) / 2);
@@ -65,16 +65,16 @@ export function chance({ implied_bid: bid, implied_ask: ask, last_price }: Outco
 
 const MARGIN = "200px";
 
-/** Whether an element is in sight, or nearly. */
-export function useInView<T extends Element>(): { ref: RefObject<T | null>; isInSight: boolean } {
+/** Tracks whether an element is in or near the viewport. */
+export function useInView<T extends Element>(): { ref: RefObject<T | null>; isInView: boolean } {
   const ref = useRef<T>(null);
-  const [isInSight, setInSight] = useState(false);
+  const [isInView, setInView] = useState(false);
   useEffect(() => {
-    const observer = new IntersectionObserver((entries) => setInSight(entries.at(-1)!.isIntersecting), {
+    const observer = new IntersectionObserver((entries) => setInView(entries.at(-1)!.isIntersecting), {
       rootMargin: MARGIN,
     });
     observer.observe(ref.current!);
     return () => observer.disconnect();
   }, []);
-  return { ref, isInSight };
+  return { ref, isInView };
 }

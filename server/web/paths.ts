@@ -1,4 +1,4 @@
-/** The paths that the page has, for its own router and for the server, which answers any other with 404. */
+/** The paths of the site, for its router and for the server, which responds 404 to any other path. */
 export const PAGE_PATHS = [
   "/",
   "/markets/:market",
@@ -33,11 +33,11 @@ const PATTERNS = PAGE_PATHS.map((path) => ({
 
 export interface FoundPath {
   readonly path: PagePath;
-  /** As text, decoded. */
+  /** Decoded path parameter, "" if there is none. */
   readonly param: string;
 }
 
-/** The page of a path; null where there is none. */
+/** Finds the page at a path; null if there is none. */
 export function findPage(pathname: string): FoundPath | null {
   for (const { path, pattern } of PATTERNS) {
     const match = pattern.exec(pathname);

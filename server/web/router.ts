@@ -1,14 +1,14 @@
-/** Where the page is: the path as a signal, links that don't load the page anew, and titles. */
+/** Client-side routing: the current path as a signal, and links that don't reload the page. */
 import { computed, signal } from "@preact/signals";
 import { type FoundPath, findPage } from "./paths.ts";
 
-/** The path that the page is below, with a slash at its end. */
+/** The base path of the site, with a trailing slash. */
 export const base = new URL(document.baseURI).pathname;
 
 const currentUrl = (): URL => new URL(window.location.href);
 const url = signal(currentUrl());
 
-/** The page that is shown; null where there is none at this path. */
+/** The current page; null if the path has none. */
 export const location = computed<FoundPath | null>(() => findPage(belowBase(url.value.pathname)));
 export const search = computed(() => url.value.searchParams);
 
@@ -16,18 +16,18 @@ function belowBase(pathname: string): string {
   return pathname.startsWith(base) ? `/${pathname.slice(base.length)}` : pathname;
 }
 
-/** The path below the base, with its query: what `navigate` takes. */
+/** The current path below the base, with its query, as `navigate` accepts it. */
 export function here(): string {
   const { pathname, search: query } = url.value;
   return belowBase(pathname) + query;
 }
 
-/** The address of a path of the page. @param path begins with a slash */
+/** The link target for a path of the site. @param path starts with a slash */
 export const href = (path: string): string => base + path.slice(1);
 
 const SITE_PATH = /^\/(?![/\\])/;
 
-/** The path that a parameter names; "/" where the page has none such, or it names another site. */
+/** Validates a path from a query parameter; "/" if the site has no such page, or it points to another site. */
 export function sitePath(text: string | null): string {
   if (text === null || !SITE_PATH.test(text)) return "/";
   const { origin, pathname, search: query, hash: fragment } = new URL(href(text), window.location.href);
@@ -37,7 +37,7 @@ export function sitePath(text: string | null): string {
     : "/";
 }
 
-/** @param path below the base @param replace the present entry of the history */
+/** @param path below the base @param replace replace the current history entry */
 export function navigate(path: string, replace = false): void {
   const target = href(path);
   if (replace) history.replaceState(null, "", target);
@@ -46,11 +46,11 @@ export function navigate(path: string, replace = false): void {
   url.value = currentUrl();
   if (!isOther) return;
   window.scrollTo(0, 0);
-  // Who reads with their ears hears the new page's beginning.
+  // Screen readers continue at the start of the new page.
   requestAnimationFrame(() => document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true }));
 }
 
-/** Sets parameters of the query, null removes. */
+/** Sets query parameters; null removes one. */
 export function setSearch(changes: Readonly<Record<string, string | null>>): void {
   const params = new URLSearchParams(url.peek().searchParams);
   for (const [name, value] of Object.entries(changes)) {
@@ -61,7 +61,7 @@ export function setSearch(changes: Readonly<Record<string, string | null>>): voi
   navigate(belowBase(url.peek().pathname) + (query === "" ? "" : `?${query}`), true);
 }
 
-/** Takes over clicks on links within the page. */
+/** Handles clicks on links within the site. */
 export function startRouter(): void {
   window.addEventListener("popstate", () => {
     url.value = currentUrl();

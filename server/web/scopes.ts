@@ -1,25 +1,29 @@
-/** What the scopes of tokens allow, for who gives them away. */
+/** Descriptions of token scopes, for users who grant them. */
 interface ScopeText {
   readonly scope: string;
   readonly title: string;
-  /** What whoever has it may do, and what not. */
-  readonly means: string;
+  /** What the scope allows, and what it doesn't. */
+  readonly description: string;
 }
 
 export const SCOPES: readonly ScopeText[] = [
   {
     scope: "portfolio:read",
-    title: "See your portfolio",
-    means: "Balance, positions, orders, trades and transactions. Changes nothing.",
+    title: "View your portfolio",
+    description: "Balance, positions, orders, fills and transactions. Read-only.",
   },
   {
     scope: "orders:write",
-    title: "Trade for you",
-    means: "Place, change and cancel orders with your money, up to your daily limit. Can't withdraw.",
+    title: "Trade on your behalf",
+    description: "Place, amend and cancel orders, up to your daily limit. No withdrawals.",
   },
-  { scope: "markets:read", title: "See markets", means: "Prices, order books and trades, which are public anyway." },
-  { scope: "markets:propose", title: "Propose markets", means: "As yours. An operator decides on each." },
+  { scope: "markets:read", title: "View markets", description: "Prices, order books and trades, all of them public." },
+  {
+    scope: "markets:propose",
+    title: "Propose markets",
+    description: "In your name. An operator reviews each proposal.",
+  },
 ];
 
-/** Null of one that the exchange doesn't know. */
+/** Returns null for an unknown scope. */
 export const scopeText = (scope: string): ScopeText | null => SCOPES.find((each) => each.scope === scope) ?? null;

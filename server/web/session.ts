@@ -1,64 +1,64 @@
 /**
- * Who is signed in. The access token lives in this module's memory alone; what brings it back after a reload is the
- * refresh token in an HttpOnly cookie, which no script can read. Tabs of one browser share the cookie: one renews at a
- * time, and each hears where another signs in or out.
+ * The signed-in session. Keeps the access token in memory only; after a reload, the refresh token in an HttpOnly cookie,
+ * which no script can read, restores it. Tabs of a browser share the cookie: only one renews at a time, and each learns
+ * when another signs in or out.
  */
 import { computed, signal } from "@preact/signals";
 import { ApiError, type CallOptions, call, errorOf, send } from "./api.ts";
 import type { SignInChallenge, User } from "./types.ts";
 import { toast } from "./ui/toast.tsx";
 
-/** unknown: it is being found out. */
+/** "unknown" until the session is restored or known to be gone. */
 export const sessionState = signal<"unknown" | "in" | "out">("unknown");
 export const user = signal<User | null>(null);
 export const isOperator = computed(() => user.value?.role === "operator");
-/** Why a session that should be there isn't back yet, null otherwise. */
+/** Why restoring the session takes longer, for the user; null otherwise. */
 export const sessionNotice = signal<string | null>(null);
 
 let token: string | null = null;
-/** ms since the epoch. */
+/** Expiry of the token, ms since the epoch. */
 let expiresAt = 0;
-/** Renewed so long before it expires, ms. */
+/** How long before its expiry the token is renewed, ms. */
 let renewBeforeMs = 0;
 let renewing: Promise<boolean> | null = null;
 let restoring: Promise<void> | null = null;
-/** Whoever is signed in ends it here: being told of that by the exchange is no news. */
+/** The user is signing out here: the server's rejection of the session is no news then. */
 let isSigningOut = false;
 let renewalTimer: ReturnType<typeof setTimeout> | undefined;
-/** How long after a renewal that fails the next one comes. */
+/** Delay before the next try after a failed renewal, ms. */
 let renewalRetryMs = 0;
-/** Rises where a session ends here: what was asked for before it is nobody's any more. */
+/** Incremented when a session ends: responses to earlier requests belong to nobody. */
 let generation = 0;
 const listeners = new Set<(token: string | null) => void>();
 
-/** What tabs tell each other: whose session began, or that it ended. */
+/** Message between tabs: whose session began, or that it ended. */
 type TabMessage = { readonly signedIn: number } | "out";
 const tabs = new BroadcastChannel("session");
 const broadcast = (message: TabMessage): void => tabs.postMessage(message);
 
-/** Says that there is a cookie to ask for: the page can't see it. */
+/** localStorage key: a refresh cookie probably exists. The page can't see the cookie itself. */
 const HINT = "signed-in";
 const MAX_RENEW_BEFORE_MS = 30_000;
-/** When a page that nobody touches renews its token, so that its stream goes on. */
+/** Fraction of the token's lifetime after which an idle page renews it, so that its stream continues. */
 const IDLE_RENEWAL = { at: 0.75, spread: 0.1 } as const;
-/** After one that failed: soon, while the token just spent is still taken for the new one that didn't arrive. */
+/** Retries a failed renewal soon, while the server still accepts the spent token in place of the undelivered one. */
 const RENEWAL_RETRY = { firstMs: 2_000, mostMs: 60_000 } as const;
-/** Of requests that bring a cookie: a line that died must not keep all tabs waiting. */
+/** Timeouts of requests that set the cookie: a dead connection must not block all tabs. */
 const TIMEOUT_MS = { renewal: 5_000, signIn: 20_000 } as const;
 const LOCK = "renew-session";
-const OTHER_USER_TEXT = "Another account has signed in in this browser, and so here too.";
+const OTHER_USER_TEXT = "Another account has signed in in this browser.";
 
 interface Tokens {
   readonly access_token: string;
   readonly refresh_token: null;
 }
 
-/** Calls back with each new token, and with null where the session ends. */
+/** Calls the listener with each new token, and with null when the session ends. */
 export function onToken(listener: (token: string | null) => void): void {
   listeners.add(listener);
 }
 
-/** The token that is good for a while yet, null where nobody is signed in. @throws ApiError */
+/** Returns a token that stays valid for a while; null if nobody is signed in. @throws ApiError */
 export async function accessToken(): Promise<string | null> {
   if (token === null || Date.now() < expiresAt - renewBeforeMs) return token;
   try {
@@ -78,10 +78,10 @@ interface Claims {
 function storeToken(text: string): void {
   const [, payload = ""] = text.split(".");
   const { sub, iat, exp } = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as Claims;
-  // Somebody else signed in in another tab: nothing that is shown here is theirs.
+  // Another user signed in in another tab: nothing shown here is theirs.
   if (user.peek() !== null && user.peek()!.id !== Number(sub)) clearSession(OTHER_USER_TEXT);
   token = text;
-  // By this machine's clock, whatever that shows.
+  // Relative to this machine's clock, which may be wrong.
   const lifeMs = (exp - iat) * 1_000;
   expiresAt = Date.now() + lifeMs;
   renewBeforeMs = Math.min(MAX_RENEW_BEFORE_MS, lifeMs / 5);
@@ -103,7 +103,7 @@ function scheduleRenewalRetry(error: unknown): void {
   renewalRetryMs = Math.min(2 * renewalRetryMs, RENEWAL_RETRY.mostMs);
 }
 
-/** @param why told to whoever was signed in and didn't end it here */
+/** @param why shown to a user who didn't end the session here; null: show nothing */
 function clearSession(why: string | null = null): void {
   if (why !== null) toast(why, true);
   generation++;
@@ -117,7 +117,7 @@ function clearSession(why: string | null = null): void {
   for (const listener of listeners) listener(null);
 }
 
-/** True where there is a good token afterwards, and its user is known. @throws ApiError where nobody could say */
+/** Renews the token. Returns true if there is a valid token and its user is known. @throws ApiError if it can't be told */
 export function renew(): Promise<boolean> {
   renewing ??= renewUnderLock()
     .catch((error) => {
@@ -130,30 +130,30 @@ export function renew(): Promise<boolean> {
   return renewing;
 }
 
-/** One tab at a time: the cookie of an answer that is under way would come after the new one. */
+/** One tab at a time: a response still in flight would overwrite the newer cookie. */
 function withRenewalLock<T>(run: () => Promise<T>): Promise<T> {
-  // Where the page isn't served over HTTPS or from the machine itself browsers have no locks.
+  // Browsers offer locks over HTTPS and on localhost only.
   return navigator.locks === undefined ? run() : navigator.locks.request(LOCK, run);
 }
 
 async function renewUnderLock(): Promise<boolean> {
   await withRenewalLock(async () => {
-    const asked = generation;
+    const startGeneration = generation;
     try {
-      // It may go on when the page is left: the cookie that it brings is the only one that counts then.
+      // keepalive: the server has already replaced the cookie, so that the response must arrive even if the page closes.
       const options = { body: {}, keepalive: true, signal: AbortSignal.timeout(TIMEOUT_MS.renewal) };
       const { access_token } = await call<Tokens>("POST", "/auth/refresh", options);
-      // Unless they signed out meanwhile.
-      if (generation === asked) storeToken(access_token);
+      // Unless the user has signed out in the meantime.
+      if (generation === startGeneration) storeToken(access_token);
     } catch (error) {
       if (!isRejection(error)) throw error;
-      if (generation === asked) clearSession(sessionEndText(error));
+      if (generation === startGeneration) clearSession(sessionEndText(error));
     }
   });
   if (token !== null && user.peek() === null) {
-    const asked = generation;
+    const startGeneration = generation;
     const found = await call<User>("GET", "/me", { token });
-    if (generation === asked) setUser(found);
+    if (generation === startGeneration) setUser(found);
   }
   return token !== null;
 }
@@ -164,19 +164,17 @@ function setUser(found: User): void {
   sessionNotice.value = null;
 }
 
-/** The session is over, other than where the exchange didn't answer or asks to wait. */
+/** The server rejected the session, as opposed to no response, a rate limit or a server error. */
 function isRejection(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status !== 0 && error.status !== 429 && error.status < 500;
 }
 
 function sessionEndText({ status, message }: ApiError): string | null {
-  if (status === 403) return `You are signed out: ${message}.`;
-  return user.peek() === null || isSigningOut
-    ? null
-    : "Your session has ended: it was ended elsewhere, or its time was over.";
+  if (status === 403) return `You've been signed out: ${message}.`;
+  return user.peek() === null || isSigningOut ? null : "Your session has expired or was ended elsewhere.";
 }
 
-/** Finds out who is signed in: at start, and when another tab signed in. */
+/** Restores the session: at startup, and when another tab signs in. */
 export function startSession(): Promise<void> {
   restoring ??= restoreSession().finally(() => {
     restoring = null;
@@ -192,7 +190,7 @@ async function restoreSession(): Promise<void> {
     }
     try {
       await renew();
-      // Unless it was begun for whoever was here before.
+      // Still unknown if that renewal began for the previous user.
       if (sessionState.peek() !== "unknown") return;
     } catch (error) {
       if (isRejection(error)) {
@@ -203,21 +201,21 @@ async function restoreSession(): Promise<void> {
       const seconds = retryAfter ?? wait;
       sessionNotice.value =
         status === 429
-          ? `Too many sign-ins from your network: you are signed in again in ${seconds} s`
-          : "The exchange doesn't answer: trying to sign you in again";
+          ? `Too many sign-ins from your network. Retrying in ${seconds} s`
+          : "Can't reach the exchange. Retrying";
       await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
     }
   }
 }
 
-/** Reads the caller's account anew. @throws ApiError */
+/** Refreshes the signed-in user. @throws ApiError */
 export async function loadUser(): Promise<void> {
   setUser(await request<User>("GET", "/me"));
 }
 
 type SignedIn = Tokens & { readonly user: User };
 
-/** @returns what is still to be answered, null where one is in @throws ApiError */
+/** Signs in. @returns the second-factor challenge, null if signed in @throws ApiError */
 export async function signIn(email: string, password: string): Promise<SignInChallenge | null> {
   const answer = await postSignIn("/auth/login", { email, password });
   if ("challenge" in answer) return answer;
@@ -225,7 +223,7 @@ export async function signIn(email: string, password: string): Promise<SignInCha
   return null;
 }
 
-/** The second step. @param shown a code, or what the browser says of a passkey @throws ApiError */
+/** Completes a second-factor challenge. @param shown a code, or the browser's passkey assertion @throws ApiError */
 export async function finishSignIn(challenge: string, shown: { code: string } | { passkey: object }): Promise<void> {
   completeSignIn((await postSignIn("/auth/login/second-factor", { challenge, ...shown })) as SignedIn);
 }
@@ -242,7 +240,7 @@ function completeSignIn(answer: SignedIn): void {
   broadcast({ signedIn: answer.user.id });
 }
 
-/** After a sign-in that left the page: the cookie is there. Null where it isn't. @throws ApiError */
+/** Picks up the cookie that an identity provider's sign-in has set. @returns null without a session @throws ApiError */
 export async function completeProviderSignIn(): Promise<User | null> {
   if (!(await renew())) return null;
   const found = user.peek()!;
@@ -250,13 +248,13 @@ export async function completeProviderSignIn(): Promise<User | null> {
   return found;
 }
 
-/** @throws ApiError where the session may live on */
+/** Signs out. @throws ApiError if the session may still be alive */
 export async function signOut(): Promise<void> {
   isSigningOut = true;
   try {
     await request("POST", "/auth/logout");
   } catch (error) {
-    // One that has ended already is no mistake.
+    // A session that has already ended is fine.
     if (!(error instanceof ApiError) || (error.status !== 401 && error.status !== 403)) throw error;
   } finally {
     isSigningOut = false;
@@ -265,35 +263,35 @@ export async function signOut(): Promise<void> {
   broadcast("out");
 }
 
-/** As `call`, as whoever is signed in. @throws ApiError */
+/** As `call`, with the session's token. @throws ApiError */
 export async function request<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
   const response = await requestRaw(method, path, options);
   return ((await response.json()) as { data: T }).data;
 }
 
-/** The answer itself, of a success. @throws ApiError */
+/** As `request`, but returns the successful response itself. @throws ApiError */
 export async function requestRaw(method: string, path: string, options: CallOptions = {}): Promise<Response> {
-  const asked = generation;
+  const startGeneration = generation;
   const used = await accessToken();
-  assertSameSession(asked);
+  assertSameSession(startGeneration);
   const first = await send(method, path, { ...options, token: used });
-  // Nor is what one may see shown to another.
-  if (used !== null) assertSameSession(asked);
+  // One user's data is never shown to another.
+  if (used !== null) assertSameSession(startGeneration);
   if (first.ok) return first;
   const error = await errorOf(first);
   if (error.status !== 401 || used === null) throw error;
-  // Another request may have brought a new token meanwhile.
+  // A concurrent request may have renewed the token.
   if (token === used && !(await renew())) throw error;
-  assertSameSession(asked);
+  assertSameSession(startGeneration);
   const second = await send(method, path, { ...options, token });
-  assertSameSession(asked);
+  assertSameSession(startGeneration);
   if (!second.ok) throw await errorOf(second);
   return second;
 }
 
-/** What one user asked for is never done as another. @throws ApiError */
-function assertSameSession(asked: number): void {
-  if (generation !== asked) throw new ApiError(401, 40100, "you were signed out meanwhile", null, null);
+/** Makes sure that a request runs as the user who made it. @throws ApiError */
+function assertSameSession(startGeneration: number): void {
+  if (generation !== startGeneration) throw new ApiError(401, 40100, "signed out in the meantime", null, null);
 }
 
 tabs.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
@@ -308,7 +306,7 @@ tabs.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
   void startSession();
 });
 
-// A page that comes back from the browser's memory heard nothing of other tabs.
+// A page restored from the back-forward cache has missed the messages of other tabs.
 window.addEventListener("pageshow", ({ persisted }) => {
   if (persisted) void startSession();
 });

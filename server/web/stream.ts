@@ -1,7 +1,7 @@
 /**
- * The page's one WebSocket. Channels are subscribed to while somebody looks; after a break everything is subscribed to
- * anew and the caller's own order updates are resumed after the last one that was heard. Sequences and heartbeats show
- * what was missed; silence shows that the stream is stale.
+ * The page's single WebSocket. Subscribes to channels while a component shows them. After a reconnect, resubscribes to
+ * everything and resumes the user's order updates after the last one received. Sequences and heartbeats reveal missed
+ * events; silence marks the stream as stale.
  */
 import { signal } from "@preact/signals";
 import { base } from "./router.ts";
@@ -10,7 +10,7 @@ import type { Heartbeat } from "./types.ts";
 
 export type Channel = "book" | "trades" | "ticker" | "markets";
 
-/** stale: what is shown may be old. */
+/** "stale": displayed data may be out of date. */
 export const streamState = signal<"idle" | "connecting" | "live" | "stale">("idle");
 
 interface Message {
@@ -31,9 +31,9 @@ export interface StreamEvent {
 }
 
 interface Subscriber {
-  /** Each message of the channel. */
+  /** Called with each event of the channel. */
   readonly onEvent: (event: StreamEvent) => void;
-  /** Messages may have been missed: what isn't a snapshot of its own is to be read anew. */
+  /** Called when events may have been missed and the channel sends no snapshot. */
   readonly onGap: (() => void) | undefined;
 }
 
@@ -42,19 +42,19 @@ interface Topic {
   readonly market_id: number | null;
   readonly outcome_id: number | null;
   readonly subscribers: Set<Subscriber>;
-  /** Of the last message; null until the subscription is acknowledged. */
+  /** Sequence of the last event; null until the subscription is acknowledged. */
   sequence: number | null;
-  /** The last ticker of each outcome, for who comes later. */
+  /** The last ticker of each outcome, for later subscribers. */
   readonly tickers: Map<number, StreamEvent>;
 }
 
 const HEARTBEAT_MS = 5_000;
-/** Two heartbeats, and a little. */
+/** Two missed heartbeats and a margin. */
 const SILENCE_MS = 2 * HEARTBEAT_MS + 2_000;
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 10_000;
 const CLOSE_UNAUTHENTICATED = 4401;
-/** Codes of the API's errors. */
+/** API error codes. */
 const UNAUTHENTICATED = 40100;
 const EXPIRED = 2002;
 
@@ -63,12 +63,12 @@ const privateListeners = new Map<string, Set<(event: StreamEvent) => void>>();
 const privateGapListeners = new Set<() => void>();
 const pendingReplies = new Map<number, (message: Message) => void>();
 let socket: WebSocket | null = null;
-/** A token was presented on the connection, which is that user's from then on. */
+/** A token was sent on this connection, which belongs to its user from then on. */
 let isTokenSent = false;
 let isAuthenticated = false;
-/** Of the last order.updated; null where none was heard of yet. */
+/** Sequence of the last order.updated; null before the first. */
 let orderSequence: number | null = null;
-/** What came after it is asked for. */
+/** A resume from that sequence is in flight. */
 let isResuming = false;
 let lastId = 0;
 let lastMessageAt = 0;
@@ -79,9 +79,9 @@ const keyOf = (channel: string, marketId: number | null, outcomeId: number | nul
   `${channel}/${marketId ?? "all"}/${outcomeId ?? "all"}`;
 
 /**
- * Hears a channel until the answer is called.
- * @param outcomeId of book and ticker; null with ticker: all of the market's
- * @param onGap messages were missed: read what the channel's events add to anew. A book sends a snapshot of itself
+ * Subscribes to a channel. Returns a function that unsubscribes.
+ * @param outcomeId for book and ticker; null for ticker: all outcomes of the market
+ * @param onGap called when events were missed: reload the data they update. A book needs none, it sends a new snapshot
  */
 export function subscribe(
   channel: Channel,
@@ -94,13 +94,13 @@ export function subscribe(
   const subscriber = { onEvent, onGap };
   let topic = topics.get(key);
   if (topic === undefined) {
-    const named = { channel, market_id: marketId, outcome_id: outcomeId };
-    topic = { ...named, subscribers: new Set([subscriber]), sequence: null, tickers: new Map() };
+    const target = { channel, market_id: marketId, outcome_id: outcomeId };
+    topic = { ...target, subscribers: new Set([subscriber]), sequence: null, tickers: new Map() };
     topics.set(key, topic);
     sendSubscription("subscribe", topic);
   } else {
     topic.subscribers.add(subscriber);
-    // For a snapshot of its own; nobody else minds another.
+    // The new subscriber needs a snapshot; another one doesn't harm the others.
     if (channel === "book") resubscribe(topic);
     for (const event of topic.tickers.values()) onEvent(event);
   }
@@ -113,7 +113,7 @@ export function subscribe(
   };
 }
 
-/** Hears the caller's own events until the answer is called. @param event such as order.updated */
+/** Listens to the user's private events. Returns a function that unsubscribes. @param event such as order.updated */
 export function onPrivateEvent(event: string, listener: (event: StreamEvent) => void): () => void {
   const found = privateListeners.get(event) ?? new Set();
   privateListeners.set(event, found.add(listener));
@@ -121,35 +121,35 @@ export function onPrivateEvent(event: string, listener: (event: StreamEvent) => 
   return () => found.delete(listener);
 }
 
-/** What is known of the caller's own state is to be read anew. */
+/** Calls the listener when private events may have been missed: reload the user's state. */
 export function onPrivateGap(listener: () => void): () => void {
   privateGapListeners.add(listener);
   return () => privateGapListeners.delete(listener);
 }
 
-function sendOperation(op: string, fields: object, answered: (message: Message) => void = () => {}): void {
+function sendOperation(op: string, fields: object, onReply: (message: Message) => void = () => {}): void {
   if (socket?.readyState !== WebSocket.OPEN) return;
   lastId++;
-  pendingReplies.set(lastId, answered);
+  pendingReplies.set(lastId, onReply);
   socket.send(JSON.stringify({ op, id: lastId, ...fields }));
 }
 
-function sendSubscription(op: "subscribe" | "unsubscribe", topic: Topic, answered = (): void => {}): void {
+function sendSubscription(op: "subscribe" | "unsubscribe", topic: Topic, onReply = (): void => {}): void {
   const { channel, market_id, outcome_id } = topic;
-  const named = {
+  const target = {
     channel,
     ...(market_id === null ? {} : { market_id }),
     ...(outcome_id === null ? {} : { outcome_id }),
   };
-  sendOperation(op, named, ({ code, data }) => {
+  sendOperation(op, target, ({ code, data }) => {
     if (op !== "subscribe" || code !== 0) return;
     const { subscriptions } = data as { subscriptions: { sequence: number }[] };
     topic.sequence ??= subscriptions[0]?.sequence ?? null;
-    answered();
+    onReply();
   });
 }
 
-/** Messages were missed: a new subscription brings a new snapshot. */
+/** Resubscribes after missed events: a new subscription starts with a new snapshot. */
 function resubscribe(topic: Topic): void {
   sendSubscription("unsubscribe", topic);
   topic.sequence = null;
@@ -178,7 +178,7 @@ async function onOpen(opened: WebSocket): Promise<void> {
   if (token !== null) authenticate(token);
   for (const topic of topics.values()) {
     topic.sequence = null;
-    // What happened before it is known to be heard may be in nothing that was read: that goes for the first time too.
+    // Events before the acknowledgement may be missing from the loaded data. This applies to the first connection too.
     sendSubscription("subscribe", topic, () => notifyGap(topic));
   }
   if (token === null) setLive();
@@ -196,7 +196,7 @@ function setLive(): void {
 function authenticate(token: string): void {
   isTokenSent = true;
   sendOperation("auth", { token }, ({ code }) => {
-    // Nothing of the caller's own would come: another connection, in a while, and where that helps another token.
+    // Private events wouldn't arrive: reconnect after a delay, with a new token if the old one was rejected.
     if (code !== 0) return reconnect(code === UNAUTHENTICATED || code === EXPIRED ? CLOSE_UNAUTHENTICATED : 0);
     setLive();
     if (isAuthenticated) return;
@@ -206,14 +206,14 @@ function authenticate(token: string): void {
   });
 }
 
-/** Has everything after the last order update that was heard told again, in its turn. */
+/** Asks the server to replay, in order, all order updates after the last one received. */
 function resume(): void {
   if (isResuming) return;
   isResuming = true;
   sendOperation("resume", { sequence: orderSequence }, ({ code }) => {
     isResuming = false;
     if (code === 0) return;
-    // It can't be told any more, or not now: all is read anew, and counted from what comes next.
+    // The replay isn't available: reload everything, and count from the next event.
     orderSequence = null;
     notifyPrivateGap();
   });
@@ -229,9 +229,9 @@ function receive(message: Message): void {
   const { id, event } = message;
   if (event === undefined) {
     if (id === undefined) return;
-    const answered = pendingReplies.get(id);
+    const onReply = pendingReplies.get(id);
     pendingReplies.delete(id);
-    answered?.(message);
+    onReply?.(message);
   } else if (event === "heartbeat") checkHeartbeat(message.data as Heartbeat);
   else if (event === "system.shutdown") reconnect(0);
   else if (privateListeners.has(event) || event === "order.updated") receivePrivate(message as StreamEvent);
@@ -241,9 +241,9 @@ function receive(message: Message): void {
 function receivePrivate(event: StreamEvent): void {
   if (event.event === "order.updated") {
     if (orderSequence !== null) {
-      // Said again after a resume.
+      // Already received: repeated by a resume.
       if (event.sequence <= orderSequence) return;
-      // It went out between the sign-in and the resume, which brings it again behind what was missed before it.
+      // Sent between authentication and resume. The resume repeats it after the events missed before it.
       if (event.sequence > orderSequence + 1) return resume();
     }
     orderSequence = event.sequence;
@@ -262,18 +262,18 @@ const CHANNEL_OF: Readonly<Record<string, Channel>> = {
 function receiveTopic(event: StreamEvent): void {
   const channel = CHANNEL_OF[event.event];
   if (channel === undefined) return;
-  const named = event.data as { id?: number; market_id?: number; outcome_id?: number };
-  const marketId = (channel === "markets" ? named.id : named.market_id) ?? null;
-  const outcomeId = channel === "trades" || channel === "markets" ? null : (named.outcome_id ?? null);
+  const target = event.data as { id?: number; market_id?: number; outcome_id?: number };
+  const marketId = (channel === "markets" ? target.id : target.market_id) ?? null;
+  const outcomeId = channel === "trades" || channel === "markets" ? null : (target.outcome_id ?? null);
   const keys = [keyOf(channel, marketId, outcomeId)];
   if (channel === "markets") keys.push(keyOf(channel, null, null));
   if (channel === "ticker") keys.push(keyOf(channel, marketId, null));
   for (const key of keys) {
     const topic = topics.get(key);
     if (topic === undefined) continue;
-    // A ticker is a state: the next one says it all.
-    const isFact = channel !== "ticker" && event.event !== "book.snapshot";
-    if (isFact && topic.sequence !== null && event.sequence > topic.sequence + 1) {
+    // A ticker carries the full state: a gap before it doesn't matter.
+    const isDelta = channel !== "ticker" && event.event !== "book.snapshot";
+    if (isDelta && topic.sequence !== null && event.sequence > topic.sequence + 1) {
       handleGap(topic);
       continue;
     }
@@ -288,7 +288,7 @@ function handleGap(topic: Topic): void {
   notifyGap(topic);
 }
 
-/** What the server has sent, against what was heard. */
+/** Compares the server's sequences with those received. */
 function checkHeartbeat({ subscriptions, orders }: Heartbeat): void {
   for (const { channel, market_id, outcome_id, sequence } of subscriptions) {
     const topic = topics.get(keyOf(channel, market_id, outcome_id));
@@ -310,12 +310,12 @@ function disconnect(): void {
   gone?.close();
 }
 
-/** @param code of the close, 0 where the page closes it */
+/** @param code close code, 0 if this page closes the connection */
 function reconnect(code: number): void {
   disconnect();
   streamState.value = "stale";
   if (code === CLOSE_UNAUTHENTICATED) renew().catch(() => {});
-  // Not all pages at one time.
+  // Jitter: not all pages reconnect at once.
   const delay = backoffMs * (0.5 + Math.random());
   backoffMs = Math.min(2 * backoffMs, MAX_BACKOFF_MS);
   reconnectTimer = setTimeout(() => {
@@ -324,7 +324,7 @@ function reconnect(code: number): void {
   }, delay);
 }
 
-/** Watches for silence, and for who is signed in. Called once. */
+/** Connects, watches for silence, and follows the session. Call once. */
 export function startStream(): void {
   setInterval(() => {
     if (socket !== null && Date.now() - lastMessageAt > SILENCE_MS) reconnect(0);
@@ -340,7 +340,7 @@ export function startStream(): void {
   onToken((token) => {
     if (token === null) {
       orderSequence = null;
-      // A connection has one user: what comes from now on is for nobody in particular.
+      // A connection belongs to one user: continue anonymously on a new one.
       if (!isTokenSent) return;
       disconnect();
       connect();

@@ -1,4 +1,4 @@
-/** What the API answers, as its own schemas have it. Types alone: nothing of the server is in the page. */
+/** Types of API responses, derived from the server's schemas. Types only: no server code reaches the bundle. */
 import type { Static } from "typebox";
 import type * as F from "../accounts/second-factor-schemas.ts";
 import type * as S from "../http/schemas.ts";
@@ -114,7 +114,7 @@ export type OperatorApplication = Static<typeof O.OperatorApplication>;
 
 export type AuditLine = Static<typeof O.AuditLine>;
 
-/** A page of a list that goes by cursor. */
+/** A page of a cursor-paged list. */
 export interface Page<T> {
   readonly items: T[];
   readonly next_cursor: string | null;

@@ -1,3 +1,4 @@
+/** Third-party apps: those with access to the account, and the user's own. */
 import { AccountLayout } from "../ui/account-layout.tsx";
 import "./account.css";
 import { Clients } from "./apps/clients.tsx";

@@ -100,7 +100,7 @@ function Decision({ client }: { client: AskingClient }) {
             {[...new Set(scopes)].map((scope) => (
               <li key={scope}>
                 <strong>{scopeText(scope)!.title}</strong>
-                <span class="faint">{scopeText(scope)!.means}</span>
+                <span class="faint">{scopeText(scope)!.description}</span>
               </li>
             ))}
           </ul>

@@ -126,8 +126,8 @@ function Items({ feed, isFiltered }: { feed: FeedPage; isFiltered: boolean }) {
 }
 
 export function MarketCard({ market: given }: { market: Market }) {
-  const { ref, isInSight } = useInView<HTMLElement>();
-  const market = useLiveMarket(given, isInSight);
+  const { ref, isInView } = useInView<HTMLElement>();
+  const market = useLiveMarket(given, isInView);
   const shown = [...market.outcomes].sort((a, b) => (chance(b) ?? 0) - (chance(a) ?? 0));
   const isBinary = market.outcomes.length === 2;
   return (
@@ -147,7 +147,7 @@ export function MarketCard({ market: given }: { market: Market }) {
 }
 
 function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
-  const { ref, isInSight } = useInView<HTMLElement>();
+  const { ref, isInView } = useInView<HTMLElement>();
   const more = event.market_count - Math.min(SHOWN_MARKETS, event.markets.length);
   return (
     <article class="card event" ref={ref}>
@@ -156,7 +156,7 @@ function EventCard({ event }: { event: Extract<FeedItem, { kind: "event" }> }) {
       </h2>
       <ul class="chances">
         {event.markets.slice(0, SHOWN_MARKETS).map((market) => (
-          <EventMarket key={market.id} market={market} isShown={isInSight} />
+          <EventMarket key={market.id} market={market} isShown={isInView} />
         ))}
         {more > 0 && <li class="faint">and {more} more</li>}
       </ul>

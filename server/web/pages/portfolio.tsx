@@ -1,3 +1,4 @@
+/** The user's portfolio: totals, positions, orders, fills, settlements, complete sets. */
 import { useEffect } from "preact/hooks";
 import "./market.css";
 import "./portfolio.css";

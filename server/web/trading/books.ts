@@ -1,4 +1,4 @@
-/** The live order books of a market's outcomes: a snapshot each, then what changes in them. */
+/** The live order books of a market's outcomes: a snapshot of each, then deltas. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type StreamEvent, subscribe } from "../stream.ts";
 import type { Market, OutcomeBook } from "../types.ts";
@@ -11,7 +11,7 @@ interface Sides {
   readonly asks: Map<number, number>;
 }
 
-/** By outcome; an outcome whose book isn't there yet is missing. */
+/** Returns ladders by outcome id. Outcomes without a snapshot are missing. */
 export function useBooks({ id, outcomes }: Market): ReadonlyMap<number, Ladder> {
   const [ladders, setLadders] = useState<ReadonlyMap<number, Ladder>>(new Map());
   const books = useRef(new Map<number, Sides>());
@@ -29,7 +29,7 @@ export function useBooks({ id, outcomes }: Market): ReadonlyMap<number, Ladder> 
     books.current.clear();
     changed.current.clear();
     setLadders(new Map());
-    const hear = ({ event, data }: StreamEvent): void => {
+    const apply = ({ event, data }: StreamEvent): void => {
       const { outcome_id, bids, asks } = data as OutcomeBook;
       if (event === "book.snapshot") books.current.set(outcome_id, { bids: new Map(), asks: new Map() });
       const book = books.current.get(outcome_id);
@@ -39,9 +39,9 @@ export function useBooks({ id, outcomes }: Market): ReadonlyMap<number, Ladder> 
       changed.current.add(outcome_id);
       show();
     };
-    const ends = outcomes.map((outcome) => subscribe("book", id, outcome.id, hear));
+    const unsubscribers = outcomes.map((outcome) => subscribe("book", id, outcome.id, apply));
     return () => {
-      for (const end of ends) end();
+      for (const unsubscribe of unsubscribers) unsubscribe();
     };
   }, [id]);
   return ladders;

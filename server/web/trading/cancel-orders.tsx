@@ -1,3 +1,4 @@
+/** Cancels one order, or all of them after a confirmation. */
 import { ApiError } from "../api.ts";
 import { errorMessage } from "../error-messages.ts";
 import { shares } from "../format.ts";

@@ -1,3 +1,4 @@
+/** Price candles of an outcome, extended live by trades. */
 import { useEffect } from "preact/hooks";
 import { request } from "../session.ts";
 import { subscribe } from "../stream.ts";

@@ -1,19 +1,19 @@
 /**
- * Order books as ladders of levels, what mint and merge offer beside them, and what an order would come to against both.
- * Pure: prices in BPS, quantities in shares, money in micro-USDC.
+ * Order book ladders, the depth implied by mint and merge, and the estimated execution of an order against both. Pure:
+ * prices in BPS, quantities in shares, money in micro-USDC.
  */
 import { FULL_PRICE_BPS, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
 
 export type Level = readonly [price: number, quantity: number];
 
-/** The best first. */
+/** Best level first. */
 export interface Ladder {
   readonly bids: readonly Level[];
   readonly asks: readonly Level[];
 }
 
-/** A price with all that is offered at it, and the part of it that mint or merge offers. */
+/** A price level with its total quantity and the part of it that mint or merge implies. */
 export interface DepthLevel {
   readonly price: number;
   readonly quantity: number;
@@ -23,27 +23,27 @@ export interface DepthLevel {
 export const EMPTY_LADDER: Ladder = { bids: [], asks: [] };
 
 /**
- * What mint (asks) or merge (bids) offers on an outcome: each step takes the best of every other outcome's book, bids to
- * mint and asks to merge, and the smallest quantity among them.
+ * The levels that mint (asks) or merge (bids) implies on an outcome. Each step matches the best level of every other
+ * outcome's book, bids to mint and asks to merge, with the smallest quantity among them.
  * @param others the books of the market's other outcomes
  */
 function impliedLevels(others: readonly Ladder[], side: "bids" | "asks"): Level[] {
-  const taken = others.map((ladder) => (side === "asks" ? ladder.bids : ladder.asks));
-  const at = taken.map(() => 0);
-  const left = taken.map((levels) => levels[0]?.[1] ?? 0);
+  const opposite = others.map((ladder) => (side === "asks" ? ladder.bids : ladder.asks));
+  const at = opposite.map(() => 0);
+  const left = opposite.map((levels) => levels[0]?.[1] ?? 0);
   const levels: [number, number][] = [];
   if (left.includes(0)) return levels;
   for (;;) {
-    const sum = taken.reduce((total, each, i) => total + each[at[i]!]![0], 0);
+    const sum = opposite.reduce((total, each, i) => total + each[at[i]!]![0], 0);
     const rest = FULL_PRICE_BPS - sum;
-    // The bids of three and more outcomes can pass 10000: a share costs 1 at least, but none is bought below that.
+    // Bids of three or more outcomes can sum to over 10000: an ask is at least 1 then, but there is no bid below 1.
     if (rest < MIN_PRICE_BPS && side === "bids") return levels;
     const price = Math.max(rest, MIN_PRICE_BPS);
     const quantity = Math.min(...left);
     const last = levels.at(-1);
     if (last?.[0] === price) last[1] += quantity;
     else levels.push([price, quantity]);
-    for (const [i, each] of taken.entries()) {
+    for (const [i, each] of opposite.entries()) {
       left[i]! -= quantity;
       if (left[i] !== 0) continue;
       const next = each[++at[i]!];
@@ -53,13 +53,13 @@ function impliedLevels(others: readonly Ladder[], side: "bids" | "asks"): Level[
   }
 }
 
-/** One outcome's implied ladder. @param books by outcome */
+/** Returns the implied ladder of an outcome. @param books by outcome id */
 export function impliedLadder(books: ReadonlyMap<number, Ladder>, outcomeIds: readonly number[], id: number): Ladder {
   const others = outcomeIds.filter((each) => each !== id).map((each) => books.get(each) ?? EMPTY_LADDER);
   return { bids: impliedLevels(others, "bids"), asks: impliedLevels(others, "asks") };
 }
 
-/** Both ladders of a side as one, the best first. */
+/** Combines the direct and implied levels of a side, best first. */
 export function combineDepth(direct: readonly Level[], implied: readonly Level[], side: "bids" | "asks"): DepthLevel[] {
   const sign = side === "asks" ? 1 : -1;
   const byPrice = new Map<number, DepthLevel>();
@@ -72,43 +72,43 @@ export function combineDepth(direct: readonly Level[], implied: readonly Level[]
 }
 
 export interface Estimate {
-  /** Shares that would be traded at once. */
+  /** Shares that would fill now. */
   readonly quantity: number;
   readonly notional: number;
-  /** What a seller pays of it. */
+  /** The seller's fee. */
   readonly fee: number;
-  /** Of the last share; null where nothing would be traded. */
+  /** Price of the last share filled; null if nothing fills. */
   readonly worstPrice: number | null;
-  /** Mint or merge would take part. */
+  /** Part of it would fill by mint or merge. */
   readonly isImplied: boolean;
 }
 
 /**
- * What an order would trade at once, against what is on offer now.
- * @param offers what it would meet, the best first
- * @param limit its worst price
- * @param feeBps of a seller; 0 of a buyer
+ * Estimates how an order would fill now.
+ * @param depth the opposite side, best first
+ * @param limit the order's worst price
+ * @param feeBps seller's fee; 0 for a buyer
  */
-export function estimate(offers: readonly DepthLevel[], isBuy: boolean, limit: number, wanted: number, feeBps: number) {
+export function estimate(depth: readonly DepthLevel[], isBuy: boolean, limit: number, wanted: number, feeBps: number) {
   let left = wanted;
   let notional = 0;
   let fee = 0;
   let worstPrice: number | null = null;
   let isImplied = false;
-  for (const { price, quantity, implied } of offers) {
+  for (const { price, quantity, implied } of depth) {
     if (left === 0 || (isBuy ? price > limit : price < limit)) break;
-    const taken = Math.min(left, quantity);
-    left -= taken;
-    notional += notionalMicro(price, taken);
-    fee += ownFeeMicro(price, taken, feeBps);
+    const filled = Math.min(left, quantity);
+    left -= filled;
+    notional += notionalMicro(price, filled);
+    fee += ownFeeMicro(price, filled, feeBps);
     worstPrice = price;
-    // At equal price what rests in the book itself goes first.
-    if (implied > 0 && taken > quantity - implied) isImplied = true;
+    // At the same price, direct matches come first.
+    if (implied > 0 && filled > quantity - implied) isImplied = true;
   }
   return { quantity: wanted - left, notional, fee, worstPrice, isImplied } satisfies Estimate;
 }
 
-/** Changes levels as a message says. @param levels by price @param changes quantity 0: the level is gone */
+/** Applies book deltas. @param levels quantity by price @param changes quantity 0 removes a level */
 export function applyChanges(levels: Map<number, number>, changes: readonly (readonly number[])[]): void {
   for (const [price, quantity] of changes as readonly Level[]) {
     if (quantity === 0) levels.delete(price);

@@ -1,3 +1,4 @@
+/** Why a market can't be traded. */
 import type { Market } from "../types.ts";
 
 /** Nobody can trade in it now, and why; null where one can. */

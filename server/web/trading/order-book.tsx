@@ -1,4 +1,4 @@
-/** One outcome's order book, live: a level puts its price into the ticket; arrow keys go from level to level. */
+/** The live order book of an outcome. A click on a level copies its price to the ticket; arrow keys move between levels. */
 import { useMemo, useState } from "preact/hooks";
 import { fullPercent, percent, shares } from "../format.ts";
 import type { Order } from "../types.ts";
@@ -8,9 +8,9 @@ import { combineDepth, type DepthLevel, EMPTY_LADDER, type Ladder } from "./dept
 const SHOWN = 10;
 
 interface Row extends DepthLevel {
-  /** All from the best on. */
-  readonly sum: number;
-  /** The caller's own part. */
+  /** Cumulative quantity from the best level. */
+  readonly total: number;
+  /** Quantity of the user's own orders. */
   readonly own: number;
 }
 
@@ -21,12 +21,12 @@ export function OrderBook({
   ownOrders,
   onPick,
 }: {
-  /** The outcome's. */
+  /** Name of the outcome. */
   name: string;
-  /** Null until it is there. */
+  /** Null until the snapshot has arrived. */
   ladder: Ladder | null;
   implied: Ladder;
-  /** Of the outcome. */
+  /** The user's open orders on the outcome. */
   ownOrders: readonly Order[];
   onPick: (price: number) => void;
 }) {
@@ -34,10 +34,10 @@ export function OrderBook({
   const { asks, bids } = useMemo(() => {
     const added = withImplied ? implied : EMPTY_LADDER;
     const rows = (side: "asks" | "bids"): Row[] =>
-      addUp(combineDepth(ladder?.[side] ?? [], added[side], side).slice(0, SHOWN), ownByPrice(ownOrders, side));
+      withTotals(combineDepth(ladder?.[side] ?? [], added[side], side).slice(0, SHOWN), ownByPrice(ownOrders, side));
     return { asks: rows("asks"), bids: rows("bids") };
   }, [ladder, implied, withImplied, ownOrders]);
-  const most = Math.max(1, asks.at(-1)?.sum ?? 0, bids.at(-1)?.sum ?? 0);
+  const maxTotal = Math.max(1, asks.at(-1)?.total ?? 0, bids.at(-1)?.total ?? 0);
   const [bestAsk, bestBid] = [asks[0]?.price ?? null, bids[0]?.price ?? null];
   return (
     <section class="panel book" aria-labelledby="book-title">
@@ -45,33 +45,31 @@ export function OrderBook({
       <Checkbox label="Include mint and merge" checked={withImplied} onChange={setWithImplied} />
       {ladder === null ? (
         <p class="loading" role="status">
-          Loading the book…
+          Loading order book…
         </p>
       ) : (
         <div class="levels-frame">
           <p class="levels-head" aria-hidden="true">
             <span>Price</span>
             <span>Shares</span>
-            <span>Sum</span>
+            <span>Total</span>
           </p>
-          <Levels side="asks" rows={asks} most={most} onPick={onPick} />
+          <Levels side="asks" rows={asks} maxTotal={maxTotal} onPick={onPick} />
           <p class="spread">
             {bestAsk !== null && bestBid !== null ? (
               <>
                 Spread <b class="number">{percent(bestAsk - bestBid)}</b>
               </>
             ) : (
-              <span class="faint">
-                {asks.length + bids.length === 0 ? "Nobody offers anything yet" : "One side only"}
-              </span>
+              <span class="faint">{asks.length + bids.length === 0 ? "The book is empty" : "One-sided book"}</span>
             )}
           </p>
-          <Levels side="bids" rows={bids} most={most} onPick={onPick} />
+          <Levels side="bids" rows={bids} maxTotal={maxTotal} onPick={onPick} />
           <p class="hint">
-            Choose a level to use its price. <span class="mark">You</span> marks your orders
+            Select a level to use its price. <span class="mark">You</span> marks your orders
             {withImplied ? (
               <>
-                , <span class="mark">+</span> what orders for other outcomes offer here
+                , <span class="mark">+</span> depth implied by orders on other outcomes
               </>
             ) : null}
             .
@@ -85,33 +83,30 @@ export function OrderBook({
 function Levels({
   side,
   rows,
-  most,
+  maxTotal,
   onPick,
 }: {
   side: "asks" | "bids";
   rows: readonly Row[];
-  most: number;
+  maxTotal: number;
   onPick: (price: number) => void;
 }) {
   const isAsks = side === "asks";
-  // Places are counted from the spread, so that the one that has the focus stays where it is while prices change.
-  const places = rows.map((row, place) => ({ row, place }));
-  if (isAsks) places.reverse();
+  // Keyed by distance from the spread, so that the focus stays in position while prices change.
+  const positions = rows.map((row, position) => ({ row, position }));
+  if (isAsks) positions.reverse();
   return (
-    <ol
-      class={`levels ${side}`}
-      aria-label={isAsks ? "Offers to sell, the best last" : "Offers to buy, the best first"}
-    >
-      {places.map(({ row: { price, quantity, implied, sum, own }, place }) => (
-        <li key={place}>
+    <ol class={`levels ${side}`} aria-label={isAsks ? "Asks, best last" : "Bids, best first"}>
+      {positions.map(({ row: { price, quantity, implied, total, own }, position }) => (
+        <li key={position}>
           <button
             type="button"
             class="level"
-            tabIndex={place === 0 ? 0 : -1}
+            tabIndex={position === 0 ? 0 : -1}
             onClick={() => onPick(price)}
             onKeyDown={moveFocus}
           >
-            <i class="depth" style={{ width: `${(100 * sum) / most}%` }} />
+            <i class="depth" style={{ width: `${(100 * total) / maxTotal}%` }} />
             <span class={isAsks ? "down" : "up"}>{fullPercent(price)}</span>
             <span>
               {own > 0 && (
@@ -126,9 +121,9 @@ function Levels({
                 </span>
               )}
               {shares(quantity)}
-              <span class="hidden"> shares, sum </span>
+              <span class="hidden"> shares, total </span>
             </span>
-            <span>{shares(sum)}</span>
+            <span>{shares(total)}</span>
           </button>
         </li>
       ))}
@@ -152,10 +147,10 @@ function ownByPrice(orders: readonly Order[], side: "asks" | "bids"): Map<number
   return own;
 }
 
-function addUp(offers: readonly DepthLevel[], own: ReadonlyMap<number, number>): Row[] {
-  let sum = 0;
+function withTotals(offers: readonly DepthLevel[], own: ReadonlyMap<number, number>): Row[] {
+  let total = 0;
   return offers.map((offer) => {
-    sum += offer.quantity;
-    return { ...offer, sum, own: own.get(offer.price) ?? 0 };
+    total += offer.quantity;
+    return { ...offer, total, own: own.get(offer.price) ?? 0 };
   });
 }

@@ -1,3 +1,4 @@
+/** How an order is named: market, side, outcome, and its terms. */
 import { dateTime } from "../format.ts";
 import { marketName, outcomeName } from "../market-cache.ts";
 import { href } from "../router.ts";

@@ -1,3 +1,4 @@
+/** The order summary in the ticket: what fills now, what rests, cost, fee and profit. */
 import { MICRO_PER_BPS } from "../../../engine/limits.ts";
 import { money, percent, shares, signedMoney } from "../format.ts";
 import type { Outcome } from "../types.ts";

@@ -1,3 +1,4 @@
+/** The outcome of the order that was placed last. */
 import { reasonText } from "../error-messages.ts";
 import { humanize, percent, shares } from "../format.ts";
 import type { Order, Outcome } from "../types.ts";

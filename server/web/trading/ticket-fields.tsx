@@ -1,3 +1,4 @@
+/** Parts of the order ticket: price hint, available funds, time in force. */
 import { money, percent, shares } from "../format.ts";
 import { Field, Select } from "../ui/fields.tsx";
 import { priceInput } from "./order-name.tsx";

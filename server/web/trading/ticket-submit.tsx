@@ -1,3 +1,4 @@
+/** The ticket's submit button, or what the user must do before they can trade. */
 import { shares } from "../format.ts";
 import { here, href } from "../router.ts";
 import { sessionState, user } from "../session.ts";

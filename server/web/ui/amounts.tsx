@@ -1,3 +1,4 @@
+/** Amounts of money and profit, formatted and coloured. */
 import { money, signedMoney } from "../format.ts";
 
 export function Money({ micro }: { micro: number | null }) {

@@ -1,3 +1,4 @@
+/** Selects the event that a new market belongs to. */
 import { useState } from "preact/hooks";
 import { call } from "../api.ts";
 import type { MarketEvent, Page } from "../types.ts";

@@ -1,3 +1,4 @@
+/** The draft of a new market: its form state, validation, and the request built from it. No markup. */
 import {
   MAX_OUTCOME_NAME_LENGTH,
   MAX_QUESTION_LENGTH,

@@ -1,3 +1,4 @@
+/** Messages in place: errors with a retry button, notices, loading and empty states, and the not-found section. */
 import { errorMessage } from "../error-messages.ts";
 import { href } from "../router.ts";
 import type { Children } from "./use-data.ts";

@@ -1,3 +1,4 @@
+/** Tables that turn into cards on a phone, scrollable regions, and the button that loads the next page. */
 import { Empty } from "./notices.tsx";
 import type { Children } from "./use-data.ts";
 

@@ -1,3 +1,4 @@
+/** The user's KYC tier and identity application. */
 import { ApiError } from "../../api.ts";
 import { countryName } from "../../countries.ts";
 import { dateTime } from "../../format.ts";

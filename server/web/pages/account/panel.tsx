@@ -1,3 +1,4 @@
+/** A titled panel of the account page. */
 import type { Children } from "../../ui/use-data.ts";
 
 interface PanelProps {

@@ -1,3 +1,4 @@
+/** First approvals under the two-person rule: who gave them, and how to revoke one. */
 import { request, user } from "../../session.ts";
 import type { Approval } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";

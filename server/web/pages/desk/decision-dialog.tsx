@@ -1,3 +1,4 @@
+/** The dialog that confirms an operator's decision. */
 import { useState } from "preact/hooks";
 import { ApiError } from "../../api.ts";
 import { Dialog } from "../../ui/dialog.tsx";

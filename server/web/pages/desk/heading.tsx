@@ -1,3 +1,4 @@
+/** The heading of a desk section, which takes the focus when the focused element disappears. */
 import type { Children } from "../../ui/use-data.ts";
 
 const HEADING = "desk-heading";

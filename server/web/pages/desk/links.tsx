@@ -1,3 +1,4 @@
+/** Links to a user and a market at the desk. */
 import { href } from "../../router.ts";
 
 export function UserLink({ id, email }: { id: number; email?: string }) {

@@ -1,3 +1,4 @@
+/** Opens, halts, resumes and closes a market: the buttons and their confirmation. */
 import { request } from "../../session.ts";
 import type { Market, MarketRecord } from "../../types.ts";
 import { DecisionDialog } from "./decision-dialog.tsx";

@@ -1,3 +1,4 @@
+/** A cursor-paged list with its loading, error and load-more states. */
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { LoadMore } from "../../ui/table.tsx";
 import type { Children, Pages } from "../../ui/use-data.ts";

@@ -1,3 +1,4 @@
+/** The status of a market, withdrawal or application as a badge. */
 import { humanize } from "../../format.ts";
 import { Badge } from "../../ui/badge.tsx";
 

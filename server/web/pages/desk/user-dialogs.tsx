@@ -1,3 +1,4 @@
+/** Dialogs that suspend and restore a user and reset lost second factors. */
 import { request } from "../../session.ts";
 import type { FactorReset, OperatorUser } from "../../types.ts";
 import { DecisionDialog } from "./decision-dialog.tsx";

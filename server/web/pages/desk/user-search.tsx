@@ -1,3 +1,4 @@
+/** Finds a user by email or id, and filters lists by user. */
 import { useState } from "preact/hooks";
 import { ApiError } from "../../api.ts";
 import { request } from "../../session.ts";

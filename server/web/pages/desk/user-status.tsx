@@ -1,3 +1,4 @@
+/** A user's status as badges. */
 import type { OperatorUser } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
 

@@ -1,3 +1,4 @@
+/** The REST reference: a list of operations, and one operation at a time. */
 import { search } from "../../router.ts";
 import { Badge } from "../../ui/badge.tsx";
 import {

@@ -1,3 +1,4 @@
+/** The head of a market's page: where it belongs, question, status, volume, resolution. */
 import { compact, dateTime, humanize, percent } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";

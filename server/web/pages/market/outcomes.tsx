@@ -1,3 +1,4 @@
+/** The outcomes of a market with their chances and best prices. */
 import { compact, percent, shares } from "../../format.ts";
 import { chance } from "../../market-tickers.ts";
 import type { Market, Outcome } from "../../types.ts";

@@ -1,3 +1,4 @@
+/** Splits USDC into complete sets and merges sets back into USDC. */
 import { useState } from "preact/hooks";
 import { MAX_QUANTITY, MICRO_PER_SHARE } from "../../../../engine/limits.ts";
 import { mergeFeeMicro } from "../../../../engine/money.ts";

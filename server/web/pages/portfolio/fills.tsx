@@ -1,3 +1,4 @@
+/** The user's fills, newest first. */
 import { dateTime, humanize, money, percent, shares } from "../../format.ts";
 import { useMarkets } from "../../market-cache.ts";
 import { OrderName } from "../../trading/order-name.tsx";

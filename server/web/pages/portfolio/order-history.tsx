@@ -1,3 +1,4 @@
+/** All of the user's orders, newest first. */
 import { reasonText } from "../../error-messages.ts";
 import { dateTime, humanize, percent, shares } from "../../format.ts";
 import { useMarkets } from "../../market-cache.ts";

@@ -1,3 +1,4 @@
+/** Open positions valued at last prices, and the totals of the portfolio. */
 import { balance, positions } from "../../account-state.ts";
 import { money } from "../../format.ts";
 import { useMarkets } from "../../market-cache.ts";

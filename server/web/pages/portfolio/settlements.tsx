@@ -1,3 +1,4 @@
+/** What resolved markets paid the user. */
 import { dateTime, percent, shares } from "../../format.ts";
 import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href } from "../../router.ts";

@@ -1,3 +1,4 @@
+/** Requests that enrol a second factor. */
 import { request } from "../../session.ts";
 import type { ConfirmedFactor, Enrolment } from "../../types.ts";
 

@@ -1,3 +1,4 @@
+/** Recovery codes: how many are left, and new ones shown once. */
 import { href } from "../../router.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Copyable } from "../../ui/copyable.tsx";

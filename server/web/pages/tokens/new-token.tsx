@@ -99,7 +99,7 @@ export function NewToken({ onMade }: { onMade: (made: CreatedPat) => void }) {
         />
         <fieldset class="group" aria-describedby="scopes-problem">
           <legend>What it may do</legend>
-          {SCOPES.map(({ scope, title, means }) => (
+          {SCOPES.map(({ scope, title, description }) => (
             <Checkbox
               key={scope}
               label={
@@ -107,7 +107,7 @@ export function NewToken({ onMade }: { onMade: (made: CreatedPat) => void }) {
                   {title} <code>{scope}</code>
                 </>
               }
-              hint={means}
+              hint={description}
               checked={scopes.has(scope)}
               onChange={(isChosen) => change(scope, isChosen)}
             />

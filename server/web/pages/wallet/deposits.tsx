@@ -1,3 +1,4 @@
+/** The user's deposits. */
 import { dateTime } from "../../format.ts";
 import { user } from "../../session.ts";
 import type { Deposit } from "../../types.ts";

@@ -1,3 +1,4 @@
+/** The user's withdrawals: requests, statuses, cancellation. */
 import { errorMessage } from "../../error-messages.ts";
 import { dateTime, humanize, money } from "../../format.ts";
 import { href } from "../../router.ts";
