@@ -1,6 +1,6 @@
 /**
- * What the page says of an order before it is sent: what it would trade against random books, as the reference of matching
- * has it, in all three kinds of match; and which orders it doesn't let through.
+ * The order preview: estimated fills against random books agree with the reference matcher, for all three match types; and
+ * the preview blocks orders that can't work.
  */
 import { describe, expect, test } from "vitest";
 import { combineDepth, estimate, impliedLadder, type Ladder, type Level } from "../../server/web/trading/depth.ts";
@@ -26,7 +26,7 @@ describe("an estimate", () => {
   function restingMarket(random: Random, count: number): ReferenceBook {
     const reference = new ReferenceBook(Array.from({ length: count }, (_, i) => i + 1));
     const even = Math.floor(10_000 / count);
-    // Bids that come to far more than 10000 rest beside each other where one outcome has none.
+    // Without orders on one outcome, bids can rest that sum to far more than 10000.
     const first = random.chance(0.4) ? 2 : 1;
     for (let id = 1; id <= 15 * count; id++) {
       const price = first === 2 ? random.integer(even, 9_999) : even + random.integer(-60, 60);
@@ -47,7 +47,7 @@ describe("an estimate", () => {
     return new Map(reference.outcomes.map((each) => [each, { bids: levels(each, BUY), asks: levels(each, SELL) }]));
   }
 
-  test.for([2, 3, 5])("is what the order trades: %i outcomes", (count) => {
+  test.for([2, 3, 5])("agrees with the reference matcher: %i outcomes", (count) => {
     const random = Random.printed(`estimates with ${count} outcomes`);
     const kinds = new Set<string>();
     for (let round = 0; round < 150; round++) {
@@ -58,17 +58,17 @@ describe("an estimate", () => {
       const price = random.integer(1, 9_999);
       const quantity = random.integer(1, 120);
       const name = side === BUY ? "asks" : "bids";
-      const offers = combineDepth(
+      const depth = combineDepth(
         books.get(outcome)![name],
         impliedLadder(books, reference.outcomes, outcome)[name],
         name,
       );
-      const said = estimate(offers, side === BUY, price, quantity, 0);
+      const estimated = estimate(depth, side === BUY, price, quantity, 0);
       const from = reference.matches.length;
       reference.place({ ...order(9_999, outcome, side, price, quantity), postOnly: false, timeInForce: "ioc" });
       const matches = reference.matches.slice(from);
       for (const { type } of matches) kinds.add(type);
-      expect(said).toMatchObject({
+      expect(estimated).toMatchObject({
         quantity: matches.reduce((sum, each) => sum + each.quantity, 0),
         notional: matches.reduce((sum, each) => sum + 100 * each.price * each.quantity, 0),
         worstPrice: matches.at(-1)?.price ?? null,
@@ -79,7 +79,7 @@ describe("an estimate", () => {
   });
 });
 
-describe("a plan", () => {
+describe("an order preview", () => {
   const outcome = {
     id: 5,
     name: "Yes",
@@ -95,22 +95,22 @@ describe("a plan", () => {
     ...{ market_id: 3, outcome_id: 5, quantity: 100, held: 30, cost: 40_000_000, average_price: 4_000 },
     ...{ realized_pnl: 0, market_value: null, unrealized_pnl: null },
   };
-  const around: PreviewContext = {
+  const context: PreviewContext = {
     ...{ marketId: 3, outcome, available: 100_000_000, position, ownOrders: [], feeBps: 150, activity: null },
-    offers: [
+    depth: [
       { price: 4_000, quantity: 50, implied: 0 },
       { price: 4_500, quantity: 50, implied: 20 },
     ],
     ...{ closesAt: 2_000_000_000_000, now: 1_000_000_000_000 },
   };
-  const plan = (draft: Partial<Draft>, changed: Partial<PreviewContext> = {}) =>
-    previewOrder({ ...EMPTY_DRAFT, ...draft }, { ...around, ...changed });
+  const preview = (draft: Partial<Draft>, changed: Partial<PreviewContext> = {}) =>
+    previewOrder({ ...EMPTY_DRAFT, ...draft }, { ...context, ...changed });
   const bids = [{ price: 6_000, quantity: 500, implied: 0 }];
 
-  test("says what a limit order to buy trades at once, what rests, and what is set aside", () => {
-    const { summary, body, warnings } = plan({ price: "45", quantity: "120" });
+  test("shows what a limit buy fills now, what rests, and what it holds", () => {
+    const { summary, body, warnings } = preview({ price: "45", quantity: "120" });
     expect(summary).toMatchObject({
-      traded: { quantity: 100, notional: 42_500_000, fee: 0, worstPrice: 4_500, isImplied: true },
+      fills: { quantity: 100, notional: 42_500_000, fee: 0, worstPrice: 4_500, isImplied: true },
       ...{ resting: 20, notional: 51_500_000, fee: 0, hold: 54_000_000, payout: 120_000_000, profit: 68_500_000 },
     });
     expect(warnings).toEqual([]);
@@ -120,79 +120,84 @@ describe("a plan", () => {
     });
   });
 
-  test("takes the fee from what a sale brings, and measures it by what the shares cost", () => {
-    const { summary } = plan({ side: "sell", price: "60", quantity: "70" }, { offers: bids });
+  test("deducts the fee from a sale's proceeds, and measures profit by the shares' cost", () => {
+    const { summary } = preview({ side: "sell", price: "60", quantity: "70" }, { depth: bids });
     expect(summary).toMatchObject({ notional: 42_000_000, fee: 630_000, hold: 0, profit: 13_370_000 });
   });
 
-  test("lets nothing through that can't work, and says why", () => {
-    const refused: [Partial<Draft>, Partial<PreviewContext>, "price" | "quantity" | "expires", RegExp][] = [
-      [{ price: "100", quantity: "1" }, {}, "price", /between 0\.01 and 99\.99/],
+  test("blocks orders that can't work, and says why", () => {
+    const blocked: [Partial<Draft>, Partial<PreviewContext>, "price" | "quantity" | "expires", RegExp][] = [
+      [{ price: "100", quantity: "1" }, {}, "price", /between 0\.01% and 99\.99%/],
       [{ price: "4.001", quantity: "1" }, {}, "price", /two decimals/],
       [{ price: "40", quantity: "1.5" }, {}, "quantity", /whole number/],
       [{ price: "40", quantity: "1,5" }, {}, "quantity", /whole number/],
-      [{ price: "40", quantity: "1000000001" }, {}, "quantity", /1,000,000,000 at most/],
-      [{ price: "40", quantity: "251" }, {}, "quantity", /sets 100\.40 USDC aside, and 100\.00/],
-      [{ kind: "market", quantity: "101" }, {}, "quantity", /A worst price lowers/],
-      [{ side: "sell", price: "40", quantity: "71" }, {}, "quantity", /70 free shares of Yes/],
+      [{ price: "40", quantity: "1000000001" }, {}, "quantity", /at max 1,000,000,000/],
+      [{ price: "40", quantity: "251" }, {}, "quantity", /hold of 100\.40 USDC; 100\.00/],
+      [{ kind: "market", quantity: "101" }, {}, "quantity", /Set a worst price to reduce/],
+      [{ side: "sell", price: "40", quantity: "71" }, {}, "quantity", /70 available shares of Yes/],
       [{ side: "sell", price: "40", quantity: "1" }, { position: undefined }, "quantity", /no shares of Yes/],
-      [{ kind: "post_only", price: "40", quantity: "1" }, {}, "price", /below 40 %/],
-      [{ kind: "market", quantity: "10" }, { offers: [] }, "quantity", /Nobody sells at the moment/],
-      [{ price: "39", quantity: "10", timeInForce: "ioc" }, {}, "quantity", /the best is 40 %/],
+      [{ kind: "post_only", price: "40", quantity: "1" }, {}, "price", /below 40%/],
+      [{ kind: "market", quantity: "10" }, { depth: [] }, "quantity", /no asks in the book/],
+      [{ price: "39", quantity: "10", timeInForce: "ioc" }, {}, "quantity", /the best is 40%/],
       [{ price: "45", quantity: "101", timeInForce: "fok" }, {}, "quantity", /Only 100 shares/],
-      [{ price: "40", quantity: "1", timeInForce: "gtd", expires: "2001-01-01T00:00" }, {}, "expires", /in the past/],
-      [{ price: "40", quantity: "1", timeInForce: "gtd", expires: "2040-01-01T00:00" }, {}, "expires", /closes before/],
+      [{ price: "40", quantity: "1", timeInForce: "gtd", expires: "2001-01-01T00:00" }, {}, "expires", /in the future/],
+      [
+        { price: "40", quantity: "1", timeInForce: "gtd", expires: "2040-01-01T00:00" },
+        {},
+        "expires",
+        /before the market closes/,
+      ],
     ];
-    for (const [draft, changed, field, why] of refused) {
-      const { body, problems } = plan(draft, changed);
+    for (const [draft, changed, field, why] of blocked) {
+      const { body, problems } = preview(draft, changed);
       expect([body, problems[field]], JSON.stringify(draft)).toEqual([null, expect.stringMatching(why)]);
     }
-    const empty = plan({ timeInForce: "gtd" });
+    const empty = preview({ timeInForce: "gtd" });
     expect(empty.body).toBeNull();
     expect(Object.values(empty.problems)).toEqual([null, null, null]);
     expect(Object.values(empty.missing)).not.toContain(null);
   });
 
-  test("leaves to the exchange what only books say that aren't known", () => {
+  test("blocks nothing that depends on the book while the book is unknown", () => {
     const drafts: Partial<Draft>[] = [
       { kind: "market", quantity: "10" },
       { kind: "post_only", price: "60", quantity: "10" },
       { price: "39", quantity: "10", timeInForce: "fok" },
     ];
     for (const draft of drafts) {
-      const { body, warnings } = plan(draft, { offers: null });
+      const { body, warnings } = preview(draft, { depth: null });
       expect([body?.quantity, warnings], JSON.stringify(draft)).toEqual([10, []]);
     }
   });
 
-  test("knows the most that can be ordered", () => {
-    const most = (draft: Partial<Draft>) => maxQuantity({ ...EMPTY_DRAFT, ...draft }, around);
-    expect(most({ price: "40" })).toBe(250);
-    expect(most({ kind: "market" })).toBe(100);
-    expect(most({ side: "sell" })).toBe(70);
-    expect(most({})).toBeNull();
-    expect(plan({ price: "40", quantity: "250" }).body).not.toBeNull();
-    expect(plan({ kind: "market", quantity: "100" }).body).toMatchObject({ price: null, time_in_force: "ioc" });
+  test("computes the largest quantity that funds allow", () => {
+    const max = (draft: Partial<Draft>) => maxQuantity({ ...EMPTY_DRAFT, ...draft }, context);
+    expect(max({ price: "40" })).toBe(250);
+    expect(max({ kind: "market" })).toBe(100);
+    expect(max({ side: "sell" })).toBe(70);
+    expect(max({})).toBeNull();
+    expect(preview({ price: "40", quantity: "250" }).body).not.toBeNull();
+    expect(preview({ kind: "market", quantity: "100" }).body).toMatchObject({ price: null, time_in_force: "ioc" });
   });
 
-  test("warns of what may come out other than meant", () => {
+  test("warns about surprising results", () => {
     const own = { side: 2, outcome_id: 5, price: 4_500 } as PreviewContext["ownOrders"][number];
-    expect(plan({ price: "45", quantity: "60" }, { ownOrders: [own] }).warnings).toEqual([
-      expect.stringMatching(/an order of your own/),
+    expect(preview({ price: "45", quantity: "60" }, { ownOrders: [own] }).warnings).toEqual([
+      expect.stringMatching(/match your own order/),
     ]);
-    expect(plan({ price: "45", quantity: "50" }, { ownOrders: [own] }).warnings).toEqual([]);
+    expect(preview({ price: "45", quantity: "50" }, { ownOrders: [own] }).warnings).toEqual([]);
     const activity = { used: 90_000_000, limit: 100_000_000 };
-    expect(plan({ price: "45", quantity: "60" }, { activity }).warnings).toEqual([
+    expect(preview({ price: "45", quantity: "60" }, { activity }).warnings).toEqual([
       expect.stringMatching(/10\.00 USDC left/),
     ]);
-    expect(plan({ side: "sell", price: "45", quantity: "60" }, { activity }).warnings).toEqual([]);
-    const far = [...around.offers!, { price: 5_100, quantity: 50, implied: 0 }];
+    expect(preview({ side: "sell", price: "45", quantity: "60" }, { activity }).warnings).toEqual([]);
+    const far = [...(context.depth ?? []), { price: 5_100, quantity: 50, implied: 0 }];
     const available = 1_000_000_000;
-    expect(plan({ kind: "market", quantity: "150" }, { offers: far, available }).warnings).toEqual([
-      expect.stringMatching(/far from the best/),
+    expect(preview({ kind: "market", quantity: "150" }, { depth: far, available }).warnings).toEqual([
+      expect.stringMatching(/far from the best price/),
     ]);
-    expect(plan({ kind: "market", quantity: "150" }, { available }).warnings).toEqual([
-      expect.stringMatching(/the other 50 are canceled/),
+    expect(preview({ kind: "market", quantity: "150" }, { available }).warnings).toEqual([
+      expect.stringMatching(/the other 50 will be canceled/),
     ]);
   });
 });

@@ -26,12 +26,12 @@ export function AmendDialog({
   const [quantity, setQuantity] = useState(() => String(order.quantity));
   const newPrice = parsePrice(price);
   const newQuantity = parseQuantity(quantity);
-  const priceProblem = newPrice === null ? "A price is between 0.01 and 99.99 %, with two decimals at most." : null;
+  const priceProblem = newPrice === null ? "Price must be between 0.01% and 99.99%, with at most two decimals." : null;
   const quantityProblem =
     newQuantity === null
-      ? `A whole number of shares, ${shares(MAX_QUANTITY)} at most.`
+      ? `Quantity must be a whole number of shares, at most ${shares(MAX_QUANTITY)}.`
       : newQuantity <= order.filled
-        ? `${shares(order.filled)} are filled already: choose more, or cancel the order.`
+        ? `${shares(order.filled)} are already filled: choose more, or cancel the order.`
         : null;
   const isSame = newPrice === order.price && newQuantity === order.quantity;
   const keepsPriority = newPrice === order.price && newQuantity !== null && newQuantity <= order.quantity;
@@ -44,7 +44,7 @@ export function AmendDialog({
       },
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    toast(`Order ${order.id} is amended.`);
+    toast(`Order ${order.id} amended.`);
     onClose();
   });
   return (
@@ -56,24 +56,24 @@ export function AmendDialog({
         }}
       >
         <p>
-          <OrderName order={order} market={market} isAlone={false} />
+          <OrderName order={order} market={market} isSingleMarket={false} />
         </p>
         <Field label="Price" unit="%" inputMode="decimal" value={price} onInput={setPrice} problem={priceProblem} />
         <Field
-          label="Quantity in all"
+          label="Total quantity"
           unit="shares"
           inputMode="numeric"
           value={quantity}
           onInput={setQuantity}
           problem={quantityProblem}
-          hint={order.filled > 0 ? `${shares(order.filled)} of them are filled.` : undefined}
+          hint={order.filled > 0 ? `${shares(order.filled)} already filled.` : undefined}
         />
         <p class="hint" aria-live="polite">
           {isSame
-            ? "Nothing is changed yet."
+            ? "No changes yet."
             : keepsPriority
-              ? "The order keeps its place in the queue."
-              : "The order loses its place in the queue: it goes behind all others at its price, and trades at once where it meets an offer."}
+              ? "The order keeps its queue priority."
+              : "The order loses its queue priority: it moves behind all orders at its price, and fills now if it crosses the book."}
         </p>
         <ErrorNotice error={error} />
         <div class="row">
@@ -82,10 +82,10 @@ export function AmendDialog({
             class="primary"
             disabled={isBusy || isSame || priceProblem !== null || quantityProblem !== null}
           >
-            {isBusy ? "Amending" : "Amend"}
+            {isBusy ? "Amending…" : "Amend"}
           </button>
           <button type="button" onClick={onClose}>
-            Leave as it is
+            Cancel
           </button>
         </div>
       </form>

@@ -9,7 +9,7 @@ import { ErrorNotice } from "../ui/notices.tsx";
 import { toast } from "../ui/toast.tsx";
 import { useAction } from "../ui/use-data.ts";
 
-/** Then it may be asked for again, which does no harm: whoever wants an order gone can't wait for a lost answer. */
+/** After this, the user can retry, which is harmless: someone canceling an order can't wait for a lost response. */
 export const TIMEOUT_MS = 8_000;
 
 export function CancelButton({ order, onDone }: { order: Order; onDone: () => void }) {
@@ -17,7 +17,7 @@ export function CancelButton({ order, onDone }: { order: Order; onDone: () => vo
     try {
       await request("DELETE", `/orders/${order.id}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     } catch (error) {
-      // One that has ended meanwhile is no mistake: the list says what became of it.
+      // An order that has already ended is fine: the list shows its final status.
       if (!(error instanceof ApiError) || error.code !== 40900) toast(errorMessage(error), true);
       return;
     }
@@ -31,7 +31,7 @@ export function CancelButton({ order, onDone }: { order: Order; onDone: () => vo
       aria-label={`Cancel order ${order.id}`}
       onClick={() => void run()}
     >
-      {isBusy ? "Canceling" : "Cancel"}
+      {isBusy ? "Canceling…" : "Cancel"}
     </button>
   );
 }
@@ -52,7 +52,7 @@ export function CancelAllDialog({
       query: { market_id: marketId },
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    toast(`${shares(order_ids.length)} orders are canceled.`);
+    toast(`${shares(order_ids.length)} orders canceled.`);
     onDone();
   });
   return (
@@ -64,16 +64,16 @@ export function CancelAllDialog({
         }}
       >
         <p>
-          All your open orders {marketId === null ? "in all markets" : "in this market"} are canceled ({shares(count)}{" "}
-          at the moment), those of your bots too. What was filled stays filled; what the rest held is free again.
+          This cancels all your open orders {marketId === null ? "in all markets" : "in this market"} (now{" "}
+          {shares(count)}), including orders from bots. Fills stand; holds are released.
         </p>
         <ErrorNotice error={error} />
         <div class="row">
           <button type="submit" class="sell" disabled={isBusy}>
-            {isBusy ? "Canceling" : "Cancel all orders"}
+            {isBusy ? "Canceling…" : "Cancel all orders"}
           </button>
           <button type="button" onClick={onClose}>
-            Keep them
+            Keep orders
           </button>
         </div>
       </form>

@@ -8,7 +8,7 @@ import { type Fetched, useFetch } from "../ui/use-data.ts";
 
 export type Interval = "1m" | "5m" | "1h" | "1d";
 
-/** [open time, ms; open, high, low, close, BPS; shares] */
+/** [open time in ms; open, high, low, close in BPS; volume in shares] */
 export type Candle = readonly [at: number, open: number, high: number, low: number, close: number, volume: number];
 
 export const INTERVAL_MS: Readonly<Record<Interval, number>> = {
@@ -20,7 +20,7 @@ export const INTERVAL_MS: Readonly<Record<Interval, number>> = {
 
 const MAX_CANDLES = 500;
 
-/** The candles, carried on by the trades that happen. */
+/** Fetches the candles of an outcome and extends them with each trade. */
 export function useCandles(marketId: number, outcomeId: number, interval: Interval): Fetched<readonly Candle[]> {
   const loaded = useFetch<readonly Candle[]>(async (signal) => {
     const query = { outcome_id: outcomeId, interval, from: Date.now() - MAX_CANDLES * INTERVAL_MS[interval] };
@@ -40,7 +40,7 @@ export function useCandles(marketId: number, outcomeId: number, interval: Interv
   return loaded;
 }
 
-/** @param length of a candle, ms */
+/** Applies a trade to the candles. @param length of a candle, ms */
 function withTrade(
   candles: readonly Candle[],
   { price, quantity, created_at }: Trade,
@@ -50,7 +50,7 @@ function withTrade(
   const last = candles.at(-1);
   if (last === undefined || at > last[0]) {
     const between: Candle[] = [];
-    // Where nothing was traded the price stands.
+    // Without trades, the price stays.
     const first = Math.max((last?.[0] ?? at) + length, at - MAX_CANDLES * length);
     for (let gap = first; gap < at && last !== undefined; gap += length) {
       between.push([gap, last[4], last[4], last[4], last[4], 0]);

@@ -29,7 +29,7 @@ export function ChartCanvas({
   useEffect(() => {
     let made: Drawn | null = null;
     let isGone = false;
-    const stopWatching = watchColours(() => made !== null && paint(made, shape));
+    const stopWatching = watchColors(() => made !== null && paint(made, shape));
     makeChart(() => (isGone ? null : frame.current), shape, isDaily).then((chart) => {
       made = chart;
       setDrawn(chart);
@@ -71,14 +71,14 @@ function priceOf([at, open, high, low, close]: Candle, shape: Shape) {
 
 const volumeOf = ([at, , , , , volume]: Candle) => ({ time: secondsOf(at), value: volume });
 
-/** @param frameNow null: it isn't wanted any more */
+/** Creates the chart. @param frameNow returns null once the chart is no longer needed */
 async function makeChart(frameNow: () => HTMLElement | null, shape: Shape, isDaily: boolean): Promise<Drawn | null> {
   const library = await import("lightweight-charts");
   const frame = frameNow();
   if (frame === null) return null;
   const chart = library.createChart(frame, {
     autoSize: true,
-    // Its logo brings a style of its own, which the page's policy forbids: a line below the chart names its maker.
+    // The library's logo needs an inline style, which our Content-Security-Policy forbids: a link below names TradingView.
     layout: { attributionLogo: false, fontFamily: getComputedStyle(document.body).fontFamily },
     localization: { priceFormatter: fullPercent, timeFormatter: (time: number) => timeOf(time * 1_000, isDaily) },
     timeScale: {
@@ -104,26 +104,26 @@ async function makeChart(frameNow: () => HTMLElement | null, shape: Shape, isDai
   return drawn;
 }
 
-/** In the page's colours, as they are now. */
+/** Applies the page's current colors. */
 function paint({ chart, prices, volumes }: Drawn, shape: Shape): void {
   const style = getComputedStyle(document.documentElement);
-  const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
+  const color = (name: string): string => style.getPropertyValue(`--${name}`).trim();
   chart.applyOptions({
-    layout: { background: { color: colour("surface") }, textColor: colour("faint") },
-    grid: { vertLines: { color: colour("raised") }, horzLines: { color: colour("raised") } },
-    rightPriceScale: { borderColor: colour("line") },
-    timeScale: { borderColor: colour("line") },
+    layout: { background: { color: color("surface") }, textColor: color("faint") },
+    grid: { vertLines: { color: color("raised") }, horzLines: { color: color("raised") } },
+    rightPriceScale: { borderColor: color("line") },
+    timeScale: { borderColor: color("line") },
   });
-  const [up, down, accent] = [colour("up"), colour("down"), colour("accent")];
+  const [up, down, accent] = [color("up"), color("down"), color("accent")];
   if (shape === "candles") {
     const candles = { upColor: up, downColor: down, wickUpColor: up, wickDownColor: down, borderVisible: false };
     prices.applyOptions(candles);
   } else prices.applyOptions({ lineColor: accent, topColor: `${accent}44`, bottomColor: `${accent}00`, lineWidth: 2 });
-  volumes.applyOptions({ color: colour("line") });
+  volumes.applyOptions({ color: color("line") });
 }
 
-/** Calls back when the page's colours change, until the answer is called. */
-function watchColours(changed: () => void): () => void {
+/** Calls back when the color scheme changes. Returns a function that stops watching. */
+function watchColors(changed: () => void): () => void {
   const observer = new MutationObserver(changed);
   observer.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -142,16 +142,16 @@ const SHORT_TIME = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "
 
 const MIDNIGHT = "00:00";
 
-/** Of the library's kinds of marks: year, month and day come first. */
+/** Tick mark types of the library: year, month and day come first. */
 const LAST_KIND_OF_DAY = 2;
 
-/** Days are those of UTC, whatever the person's zone. */
+/** Daily candles are labeled in UTC, whatever the browser's time zone. */
 export const timeOf = (at: number, isDaily: boolean): string => (isDaily ? UTC_DAY.format(at) : dateTime(at));
 
 function tickText(at: number, kind: number, isDaily: boolean): string {
   if (isDaily) return UTC_DAY.format(at).replace(/ \d{4}$/, "");
   const time = SHORT_TIME.format(at);
   if (kind > LAST_KIND_OF_DAY) return time;
-  // The library's days begin at midnight UTC.
+  // The library's days start at midnight UTC.
   return time === MIDNIGHT ? SHORT_DAY.format(at) : `${SHORT_DAY.format(at)} ${time}`;
 }

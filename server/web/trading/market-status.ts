@@ -1,10 +1,10 @@
 /** Why a market can't be traded. */
 import type { Market } from "../types.ts";
 
-/** Nobody can trade in it now, and why; null where one can. */
+/** Returns the reason for the user; null if the market is open for trading. */
 export function closedReason({ status }: Market): string | null {
   if (status === "open") return null;
-  if (status === "halted") return "Trading is halted at the moment. Open orders rest on and can be canceled.";
-  if (status === "resolved" || status === "voided") return "This market is over: trading has ended.";
-  return status === "proposed" ? "This market was proposed and isn't open yet." : "This market is closed for trading.";
+  if (status === "halted") return "Trading is halted. Open orders stay in the book and can be canceled.";
+  if (status === "resolved" || status === "voided") return "Trading has ended: this market is resolved.";
+  return status === "proposed" ? "This market is a proposal and not open yet." : "This market is closed for trading.";
 }

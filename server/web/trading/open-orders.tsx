@@ -1,4 +1,4 @@
-/** The caller's live orders, with what can be done to them: cancel, amend, cancel all. */
+/** The user's open orders, with actions to amend and cancel them. */
 import { useRef, useState } from "preact/hooks";
 import { humanize, percent, shares } from "../format.ts";
 import type { Market, Order } from "../types.ts";
@@ -16,13 +16,13 @@ export function OpenOrders({
   title: string;
   orders: readonly Order[];
   markets: ReadonlyMap<number, Market>;
-  /** All orders are of this one. */
+  /** Set if all orders are in this market. */
   marketId?: number | null;
 }) {
   const [amended, setAmended] = useState<number | null>(null);
-  const [isAsked, setAsked] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
-  /** Once the dialog is closed and the rows go away, what had the focus goes with them. */
+  /** Moves the focus to the heading: the focused button disappears with its row. */
   const canceled = (): void => {
     requestAnimationFrame(() => heading.current?.focus());
   };
@@ -30,12 +30,14 @@ export function OpenOrders({
   const columns: Column<Order>[] = [
     {
       title: "Order",
-      show: (each) => <OrderName order={each} market={markets.get(each.market_id)} isAlone={marketId !== null} />,
+      show: (each) => (
+        <OrderName order={each} market={markets.get(each.market_id)} isSingleMarket={marketId !== null} />
+      ),
     },
     { title: "Price", isNumber: true, show: ({ price }) => percent(price) },
     { title: "Filled", isNumber: true, show: ({ filled, quantity }) => `${shares(filled)} of ${shares(quantity)}` },
     {
-      title: "Terms",
+      title: "Time in force",
       show: (each) => (
         <span>
           {orderTerms(each)}
@@ -44,7 +46,7 @@ export function OpenOrders({
       ),
     },
     {
-      title: "Change",
+      title: "Actions",
       isNumber: true,
       show: (each) => (
         <span class="row actions">
@@ -63,28 +65,22 @@ export function OpenOrders({
           {title}
         </h2>
         {orders.length > 1 && (
-          <button type="button" class="small danger" onClick={() => setAsked(true)}>
+          <button type="button" class="small danger" onClick={() => setConfirming(true)}>
             Cancel all
           </button>
         )}
       </div>
-      <Table
-        caption={title}
-        columns={columns}
-        rows={orders}
-        keyOf={({ id }) => id}
-        empty="You have no open orders here."
-      />
+      <Table caption={title} columns={columns} rows={orders} keyOf={({ id }) => id} empty="No open orders." />
       {order !== undefined && (
         <AmendDialog order={order} market={markets.get(order.market_id)} onClose={() => setAmended(null)} />
       )}
-      {isAsked && (
+      {isConfirming && (
         <CancelAllDialog
           count={orders.length}
           marketId={marketId}
-          onClose={() => setAsked(false)}
+          onClose={() => setConfirming(false)}
           onDone={() => {
-            setAsked(false);
+            setConfirming(false);
             canceled();
           }}
         />

@@ -6,22 +6,22 @@ import type { Market, Order } from "../types.ts";
 
 const sideName = (side: number) => <span class={side === 1 ? "up" : "down"}>{side === 1 ? "Buy" : "Sell"}</span>;
 
-/** A price as an amount that can be typed. */
+/** A price in percent as the input field shows it. */
 export const priceInput = (bps: number): string => String(bps / 100);
 
-/** What an order is for; with its market where a list has several. */
+/** Names an order: its market unless the list shows a single market, side and outcome. */
 export function OrderName({
   order,
   market,
-  isAlone,
+  isSingleMarket,
 }: {
   order: Pick<Order, "market_id" | "outcome_id" | "side">;
   market: Market | undefined;
-  isAlone: boolean;
+  isSingleMarket: boolean;
 }) {
   return (
     <span class="order-name">
-      {!isAlone && (
+      {!isSingleMarket && (
         <a href={href(`/markets/${market?.slug ?? order.market_id}?outcome=${order.outcome_id}`)}>
           {marketName(market, order.market_id)}
         </a>
@@ -34,14 +34,14 @@ export function OrderName({
 }
 
 const TIME_IN_FORCE_TEXT: Readonly<Record<string, string>> = {
-  gtc: "until canceled",
+  gtc: "good till canceled",
   ioc: "immediate or cancel",
   fok: "fill or kill",
 };
 
-/** How long an order stands, and that it never takes. */
+/** The time in force of an order, and whether it is post-only. */
 export function orderTerms({ time_in_force, expires_at, post_only }: Order): string {
   const force =
-    time_in_force === "gtd" ? `until ${dateTime(expires_at)}` : (TIME_IN_FORCE_TEXT[time_in_force as string] ?? "");
+    time_in_force === "gtd" ? `good till ${dateTime(expires_at)}` : (TIME_IN_FORCE_TEXT[time_in_force as string] ?? "");
   return post_only ? `${force}, post-only` : force;
 }

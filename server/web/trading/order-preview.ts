@@ -1,6 +1,6 @@
 /**
- * What an order ticket says of an order before it is sent: what it costs or brings, and why it can't work. Pure: prices
- * in BPS, quantities in shares, money in micro-USDC, times in ms since the epoch.
+ * Previews an order before it is sent: the request body, its cost or proceeds, validation messages and warnings. Pure:
+ * prices in BPS, quantities in shares, money in micro-USDC, times in ms since the epoch.
  */
 import { MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE, MIN_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro, ownFeeMicro } from "../../../engine/money.ts";
@@ -11,17 +11,19 @@ import { type DepthLevel, type Estimate, estimate } from "./depth.ts";
 type OrderKind = "limit" | "market" | "post_only";
 export type TimeInForce = "gtc" | "gtd" | "ioc" | "fok";
 
-/** A ticket as it was filled in. */
+/** The state of the ticket's fields, as typed. */
 export interface Draft {
   readonly side: "buy" | "sell";
   readonly kind: OrderKind;
-  /** Percent; of a market order the worst price, which may be empty. */
+  /** Percent. For a market order, the worst price, which is optional. */
   readonly price: string;
   readonly quantity: string;
   readonly timeInForce: TimeInForce;
-  /** As a datetime-local field has it, in the person's own zone. */
+  /** Value of a datetime-local field, in the browser's time zone. */
   readonly expires: string;
 }
+
+export type ChangeDraft = (changes: Partial<Draft>) => void;
 
 export const EMPTY_DRAFT: Draft = {
   side: "buy",
@@ -35,13 +37,13 @@ export const EMPTY_DRAFT: Draft = {
 export interface PreviewContext {
   readonly marketId: number;
   readonly outcome: Outcome;
-  /** What the order would meet, the best first; null where that isn't known now: only the exchange can say. */
-  readonly offers: readonly DepthLevel[] | null;
-  /** Null: nobody is signed in, or it isn't known yet. */
+  /** The side of the book that the order fills against, best first; null if unknown: only the exchange can tell. */
+  readonly depth: readonly DepthLevel[] | null;
+  /** Null: signed out, or not loaded yet. */
   readonly available: number | null;
-  /** Undefined: none. */
+  /** Undefined: no position. */
   readonly position: Position | undefined;
-  /** The caller's own live orders of the market. */
+  /** The user's open orders in the market. */
   readonly ownOrders: readonly Order[];
   readonly feeBps: number;
   readonly activity: { readonly used: number; readonly limit: number } | null;
@@ -56,212 +58,213 @@ interface Problems {
 }
 
 export interface OrderPreview {
-  /** Null where it can't be sent. */
+  /** Null if the order can't be sent. */
   readonly body: Omit<PlaceOrder, "client_order_id"> | null;
   readonly problems: Problems;
-  /** Shown once somebody tries to send: nobody is told off for what isn't typed yet. */
+  /** Messages about empty fields, to show only after a submit attempt. */
   readonly missing: Problems;
-  /** Null until there are price and quantity. */
+  /** Null until price and quantity are valid. */
   readonly summary: PreviewSummary | null;
   readonly warnings: readonly string[];
 }
 
 export interface PreviewSummary {
   readonly quantity: number;
-  /** What would be traded at once. */
-  readonly traded: Estimate;
-  /** Shares that would wait in the book, at the order's own price; 0 of orders that never rest. */
+  /** What would fill now. */
+  readonly fills: Estimate;
+  /** Shares that would rest at the order's price; 0 for orders that never rest. */
   readonly resting: number;
-  /** To buy: the cost of both; to sell: the proceeds of both without the fee. */
+  /** Buy: cost of both parts. Sell: proceeds of both parts before the fee. */
   readonly notional: number;
   readonly fee: number;
-  /** A buyer's money, set aside until the order is done. */
+  /** What a buy puts on hold until the order is done. */
   readonly hold: number;
-  /** What the shares pay if their outcome happens, or cost when they were bought: profit is measured by it. */
+  /** What the shares pay if their outcome wins. */
   readonly payout: number;
+  /** Buy: payout less cost. Sell: proceeds less the average cost of the shares, null if unknown. */
   readonly profit: number | null;
 }
 
-/** A worst price so far from the best one is worth a warning, BPS. */
+/** A worst price this far from the best price triggers a warning, BPS. */
 const FAR_BPS = 1_000;
 
-/** A quantity as it was typed; null where it is none. */
+/** Parses a quantity; null if it is invalid. */
 export function parseQuantity(text: string): number | null {
   const digits = withoutGrouping(text);
   const quantity = /^\d{1,10}$/.test(digits) ? Number(digits) : 0;
   return quantity >= 1 && quantity <= MAX_QUANTITY ? quantity : null;
 }
 
-/** The worst price that the order would be filled at; null where it isn't there yet. */
+/** The worst price that the order accepts; null until one is entered. */
 function worstPriceOf({ kind, side, price }: Draft): number | null {
   if (kind === "market" && price.trim() === "") return side === "buy" ? MAX_PRICE_BPS : MIN_PRICE_BPS;
   return parsePrice(price);
 }
 
-/** Shares that can be sold: those that open sell orders don't hold. */
+/** Shares that can be sold: those not on hold for open sell orders. */
 export const availableShares = (position: Position | undefined): number =>
   position === undefined ? 0 : position.quantity - position.held;
 
-/** The most that can be ordered; null where price or balance say nothing yet. */
+/** The largest quantity that the user's funds allow; null while price or balance is unknown. */
 export function maxQuantity(draft: Draft, { available, position }: PreviewContext): number | null {
   if (draft.side === "sell") return availableShares(position);
-  const bound = worstPriceOf(draft);
-  if (bound === null || available === null) return null;
-  return Math.min(MAX_QUANTITY, Math.floor(available / notionalMicro(bound, 1)));
+  const worstPrice = worstPriceOf(draft);
+  if (worstPrice === null || available === null) return null;
+  return Math.min(MAX_QUANTITY, Math.floor(available / notionalMicro(worstPrice, 1)));
 }
 
-/** What stays in force, with what fits the kind of order. */
+/** The time in timeInForce, adjusted to what the order type allows. */
 export function timeInForceOf({ kind, timeInForce }: Draft): TimeInForce {
   if (kind === "market") return timeInForce === "fok" ? "fok" : "ioc";
   if (kind === "post_only") return timeInForce === "gtd" ? "gtd" : "gtc";
   return timeInForce;
 }
 
-export function previewOrder(draft: Draft, around: PreviewContext): OrderPreview {
+export function previewOrder(draft: Draft, context: PreviewContext): OrderPreview {
   const isBuy = draft.side === "buy";
-  const bound = worstPriceOf(draft);
+  const worstPrice = worstPriceOf(draft);
   const quantity = parseQuantity(draft.quantity);
-  const force = timeInForceOf(draft);
-  const expiresAt = force === "gtd" && draft.expires !== "" ? new Date(draft.expires).getTime() : null;
+  const timeInForce = timeInForceOf(draft);
+  const expiresAt = timeInForce === "gtd" && draft.expires !== "" ? new Date(draft.expires).getTime() : null;
   const missing: Problems = {
-    price: draft.price.trim() === "" && bound === null ? "Type a price." : null,
-    quantity: draft.quantity.trim() === "" ? "Type how many shares." : null,
-    expires: force === "gtd" && expiresAt === null ? "Say when the order is to end." : null,
+    price: draft.price.trim() === "" && worstPrice === null ? "Enter a price." : null,
+    quantity: draft.quantity.trim() === "" ? "Enter a quantity." : null,
+    expires: timeInForce === "gtd" && expiresAt === null ? "Enter an expiry time." : null,
   };
-  const summary = bound === null || quantity === null ? null : summarize(draft, bound, quantity, around);
+  const summary = worstPrice === null || quantity === null ? null : summarize(draft, worstPrice, quantity, context);
   const problems: Problems = {
     price:
-      bound === null && missing.price === null
-        ? "A price is between 0.01 and 99.99 %, with two decimals at most."
-        : priceProblem(draft, around),
+      worstPrice === null && missing.price === null
+        ? "Price must be between 0.01% and 99.99%, with at most two decimals."
+        : priceProblem(draft, context),
     quantity:
       quantity === null && missing.quantity === null
-        ? `A whole number of shares, ${shares(MAX_QUANTITY)} at most.`
+        ? `Quantity must be a whole number of shares, at most ${shares(MAX_QUANTITY)}.`
         : summary === null
           ? null
-          : (fundsProblem(draft, summary, around) ?? bookProblem(draft, summary, around)),
-    expires: expiresAt === null ? null : expiryProblem(expiresAt, around),
+          : (fundsProblem(draft, summary, context) ?? bookProblem(draft, summary, context)),
+    expires: expiresAt === null ? null : expiryProblem(expiresAt, context),
   };
   const isReady = [...Object.values(missing), ...Object.values(problems)].every((each) => each === null);
   const isMarket = draft.kind === "market";
   const body = isReady
     ? {
-        market_id: around.marketId,
-        outcome_id: around.outcome.id,
+        market_id: context.marketId,
+        outcome_id: context.outcome.id,
         side: isBuy ? 1 : 2,
-        price: isMarket && draft.price.trim() === "" ? null : bound,
+        price: isMarket && draft.price.trim() === "" ? null : worstPrice,
         quantity: quantity!,
         type: isMarket ? "market" : "limit",
-        time_in_force: force,
+        time_in_force: timeInForce,
         post_only: draft.kind === "post_only",
         ...(expiresAt === null ? {} : { expires_at: expiresAt }),
       }
     : null;
-  return { body, problems, missing, summary, warnings: summary === null ? [] : warningsOf(draft, summary, around) };
+  return { body, problems, missing, summary, warnings: summary === null ? [] : warningsOf(draft, summary, context) };
 }
 
-function summarize(draft: Draft, bound: number, quantity: number, around: PreviewContext): PreviewSummary {
+function summarize(draft: Draft, worstPrice: number, quantity: number, context: PreviewContext): PreviewSummary {
   const isBuy = draft.side === "buy";
-  const feeBps = isBuy ? 0 : around.feeBps;
-  const traded = estimate(around.offers ?? [], isBuy, bound, quantity, feeBps);
-  const force = timeInForceOf(draft);
-  const resting = force === "ioc" || force === "fok" ? 0 : quantity - traded.quantity;
-  const counted = traded.quantity + resting;
-  const notional = traded.notional + notionalMicro(bound, resting);
-  const fee = traded.fee + (resting === 0 ? 0 : ownFeeMicro(bound, resting, feeBps));
+  const feeBps = isBuy ? 0 : context.feeBps;
+  const fills = estimate(context.depth ?? [], isBuy, worstPrice, quantity, feeBps);
+  const timeInForce = timeInForceOf(draft);
+  const resting = timeInForce === "ioc" || timeInForce === "fok" ? 0 : quantity - fills.quantity;
+  const counted = fills.quantity + resting;
+  const notional = fills.notional + notionalMicro(worstPrice, resting);
+  const fee = fills.fee + (resting === 0 ? 0 : ownFeeMicro(worstPrice, resting, feeBps));
   const payout = counted * MICRO_PER_SHARE;
   return {
     quantity,
-    traded,
+    fills,
     resting,
     notional,
     fee,
-    hold: isBuy ? notionalMicro(bound, quantity) : 0,
+    hold: isBuy ? notionalMicro(worstPrice, quantity) : 0,
     payout,
-    profit: isBuy ? payout - notional : profitOfSale(counted, notional - fee, around.position),
+    profit: isBuy ? payout - notional : profitOfSale(counted, notional - fee, context.position),
   };
 }
 
-/** Against what the shares cost on average. */
+/** Proceeds less the average cost of the shares sold. */
 function profitOfSale(sold: number, proceeds: number, position: Position | undefined): number | null {
   if (position === undefined || position.quantity === 0 || sold > position.quantity) return null;
   return proceeds - Math.round((position.cost / position.quantity) * sold);
 }
 
-function priceProblem(draft: Draft, { offers }: PreviewContext): string | null {
+function priceProblem(draft: Draft, { depth }: PreviewContext): string | null {
   const price = parsePrice(draft.price);
-  const best = offers?.[0]?.price;
+  const best = depth?.[0]?.price;
   if (draft.kind !== "post_only" || price === null || best === undefined) return null;
   const crosses = draft.side === "buy" ? price >= best : price <= best;
   const next = draft.side === "buy" ? `below ${percent(best)}` : `above ${percent(best)}`;
-  return crosses ? `Post-only orders mustn't trade at once: choose a price ${next}.` : null;
+  return crosses ? `A post-only order can't fill immediately: choose a price ${next}.` : null;
 }
 
-function fundsProblem(draft: Draft, { quantity, hold }: PreviewSummary, around: PreviewContext): string | null {
-  const { available, position, outcome } = around;
+function fundsProblem(draft: Draft, { quantity, hold }: PreviewSummary, context: PreviewContext): string | null {
+  const { available, position, outcome } = context;
   if (available === null) return null;
   if (draft.side === "buy") {
     if (hold <= available) return null;
-    const bound = draft.kind === "market" && draft.price.trim() === "";
-    const hint = bound ? " A worst price lowers what is set aside." : "";
-    return `That sets ${money(hold)} USDC aside, and ${money(available)} are available.${hint}`;
+    const isUnbounded = draft.kind === "market" && draft.price.trim() === "";
+    const hint = isUnbounded ? " Set a worst price to reduce the hold." : "";
+    return `This order needs a hold of ${money(hold)} USDC; ${money(available)} USDC are available.${hint}`;
   }
   const free = availableShares(position);
   if (quantity <= free) return null;
   if ((position?.quantity ?? 0) === 0) return `You have no shares of ${outcome.name} to sell.`;
-  return `You have ${shares(free)} free shares of ${outcome.name}; open sell orders hold theirs.`;
+  return `You have ${shares(free)} available shares of ${outcome.name}; open sell orders keep shares on hold.`;
 }
 
-/** What only the book can know, as it is now. */
-function bookProblem(draft: Draft, { traded, quantity }: PreviewSummary, { offers }: PreviewContext): string | null {
-  const force = timeInForceOf(draft);
-  if (offers === null || (force !== "ioc" && force !== "fok")) return null;
-  const side = draft.side === "buy" ? "sells" : "buys";
-  if (traded.quantity === 0) {
-    const [best] = offers;
-    if (best === undefined) return `Nobody ${side} at the moment: use a limit order, which waits in the book.`;
-    return `Nobody ${side} at that price: the best is ${percent(best.price)}.`;
+/** Problems that follow from the current book: nothing to fill against. */
+function bookProblem(draft: Draft, { fills, quantity }: PreviewSummary, { depth }: PreviewContext): string | null {
+  const timeInForce = timeInForceOf(draft);
+  if (depth === null || (timeInForce !== "ioc" && timeInForce !== "fok")) return null;
+  const side = draft.side === "buy" ? "asks" : "bids";
+  if (fills.quantity === 0) {
+    const [best] = depth;
+    if (best === undefined) return `There are no ${side} in the book. A limit order can rest instead.`;
+    return `There are no ${side} at this price: the best is ${percent(best.price)}.`;
   }
-  if (force === "fok" && traded.quantity < quantity) {
-    return `Only ${shares(traded.quantity)} shares can be had at that price: a fill-or-kill order would be canceled whole.`;
+  if (timeInForce === "fok" && fills.quantity < quantity) {
+    return `Only ${shares(fills.quantity)} shares are available at this price: a fill-or-kill order would be canceled.`;
   }
   return null;
 }
 
 function expiryProblem(expiresAt: number, { now, closesAt }: PreviewContext): string | null {
-  if (Number.isNaN(expiresAt)) return "That is no date.";
-  if (expiresAt <= now) return "That is in the past.";
-  if (closesAt !== null && expiresAt > closesAt) return "The market closes before that.";
+  if (Number.isNaN(expiresAt)) return "Enter a valid date and time.";
+  if (expiresAt <= now) return "Must be in the future.";
+  if (closesAt !== null && expiresAt > closesAt) return "Must be before the market closes.";
   return null;
 }
 
-function warningsOf(draft: Draft, summary: PreviewSummary, around: PreviewContext): string[] {
+function warningsOf(draft: Draft, summary: PreviewSummary, context: PreviewContext): string[] {
   const warnings: string[] = [];
-  const { traded, quantity, resting, hold } = summary;
-  const { activity, offers, ownOrders, outcome } = around;
-  const left = quantity - traded.quantity - resting;
-  if (traded.quantity > 0 && left > 0) {
+  const { fills, quantity, resting, hold } = summary;
+  const { activity, depth, ownOrders, outcome } = context;
+  const left = quantity - fills.quantity - resting;
+  if (fills.quantity > 0 && left > 0) {
     warnings.push(
-      `The books have ${shares(traded.quantity)} shares at that price: the other ${shares(left)} are canceled.`,
+      `Only ${shares(fills.quantity)} shares are available at this price: the other ${shares(left)} will be canceled.`,
     );
   }
-  const best = offers?.[0];
-  if (best !== undefined && traded.worstPrice !== null && Math.abs(traded.worstPrice - best.price) >= FAR_BPS) {
+  const best = depth?.[0];
+  if (best !== undefined && fills.worstPrice !== null && Math.abs(fills.worstPrice - best.price) >= FAR_BPS) {
     warnings.push(
-      `The last shares would trade at ${percent(traded.worstPrice)}, far from the best ${percent(best.price)}.`,
+      `The last shares would fill at ${percent(fills.worstPrice)}, far from the best price of ${percent(best.price)}.`,
     );
   }
   const isBuy = draft.side === "buy";
   const meetsOwn = ownOrders.some(({ outcome_id, side, price }) => {
-    if (traded.worstPrice === null || price === null) return false;
-    if (outcome_id !== outcome.id) return traded.isImplied && (side === 1) === isBuy;
-    return (side === 1) !== isBuy && (isBuy ? price <= traded.worstPrice : price >= traded.worstPrice);
+    if (fills.worstPrice === null || price === null) return false;
+    if (outcome_id !== outcome.id) return fills.isImplied && (side === 1) === isBuy;
+    return (side === 1) !== isBuy && (isBuy ? price <= fills.worstPrice : price >= fills.worstPrice);
   });
-  if (meetsOwn) warnings.push("This may meet an order of your own: what is left of the new order is then canceled.");
-  // Selling never counts.
+  if (meetsOwn) warnings.push("This may match your own order: the rest of the new order would then be canceled.");
+  // Sells don't count toward the limit.
   if (isBuy && activity !== null && activity.used + hold > activity.limit) {
     const rest = Math.max(0, activity.limit - activity.used);
-    warnings.push(`Your daily limit for buying has ${money(rest)} USDC left: the exchange may refuse this.`);
+    warnings.push(`Your daily limit for buys has ${money(rest)} USDC left: the exchange may reject this order.`);
   }
   return warnings;
 }

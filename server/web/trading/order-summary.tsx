@@ -1,78 +1,95 @@
-/** The order summary in the ticket: what fills now, what rests, cost, fee and profit. */
+/** The summary of an order before it is sent: what fills now, what rests, cost, fee and profit. Renders only. */
 import { MICRO_PER_BPS } from "../../../engine/limits.ts";
 import { money, percent, shares, signedMoney } from "../format.ts";
 import type { Outcome } from "../types.ts";
 import type { Draft, PreviewSummary } from "./order-preview.ts";
 
-/** What it comes to. */
-export function OrderSummary({ draft, summary, outcome }: { draft: Draft; summary: PreviewSummary; outcome: Outcome }) {
-  const { traded, resting, notional, fee, hold, payout, profit, quantity } = summary;
+interface SummaryProps {
+  draft: Draft;
+  summary: PreviewSummary;
+  outcome: Outcome;
+}
+
+export function OrderSummary({ draft, summary, outcome }: SummaryProps) {
+  const { fills, resting, profit, quantity } = summary;
   const isBuy = draft.side === "buy";
-  const average = traded.quantity === 0 ? null : Math.round(traded.notional / traded.quantity / MICRO_PER_BPS);
-  const counted = traded.quantity + resting;
+  const counted = fills.quantity + resting;
+  const average = fills.quantity === 0 ? null : Math.round(fills.notional / fills.quantity / MICRO_PER_BPS);
   return (
-    <dl class="outlook">
-      {traded.quantity > 0 && (
+    <dl class="order-summary">
+      {fills.quantity > 0 && (
         <>
-          <dt>Trades at once</dt>
+          <dt>Fills now</dt>
           <dd>
-            {traded.quantity === quantity ? "all" : `${shares(traded.quantity)} of ${shares(quantity)}`}, about{" "}
-            {percent(average)} each
+            {fills.quantity === quantity ? "all" : `${shares(fills.quantity)} of ${shares(quantity)}`} at about{" "}
+            {percent(average)}
           </dd>
         </>
       )}
       {resting > 0 && (
         <>
-          <dt>Waits in the book</dt>
+          <dt>Rests</dt>
           <dd>{resting === quantity ? "all" : `${shares(resting)} shares`}</dd>
         </>
       )}
-      <dt>{isBuy ? "Cost" : "Proceeds"}</dt>
-      <dd>{money(notional)} USDC</dd>
-      {!isBuy && (
-        <>
-          <dt>Trading fee</dt>
-          <dd>−{money(fee)} USDC</dd>
-          <dt>You receive</dt>
-          <dd>
-            <b>{money(notional - fee)} USDC</b>
-          </dd>
-        </>
-      )}
-      {isBuy && (
-        <>
-          <dt>Trading fee</dt>
-          <dd>none for buyers</dd>
-          {hold > notional && (
-            <>
-              <dt>Set aside meanwhile</dt>
-              <dd>{money(hold)} USDC</dd>
-            </>
-          )}
-          {counted > 0 && (
-            <>
-              <dt>Pays if {outcome.name}</dt>
-              <dd>{money(payout)} USDC</dd>
-            </>
-          )}
-        </>
-      )}
+      {isBuy ? <BuyLines summary={summary} outcome={outcome} /> : <SellLines summary={summary} />}
       {profit !== null && counted > 0 && (
         <>
-          <dt>{isBuy ? "Profit then" : "Profit against what you paid"}</dt>
+          <dt>{isBuy ? `Profit if ${outcome.name}` : "Realized P&L"}</dt>
           <dd>
             <b class={profit >= 0 ? "up" : "down"}>{signedMoney(profit)} USDC</b>
           </dd>
         </>
       )}
-      {traded.isImplied && (
+      {fills.isImplied && (
         <>
           <dt class="wide">
-            Part of it comes from orders for the other outcomes, by {isBuy ? "minting" : "merging"} sets.
+            Partly filled by {isBuy ? "minting" : "merging"} complete sets with orders on other outcomes.
           </dt>
           <dd />
         </>
       )}
     </dl>
+  );
+}
+
+function BuyLines({
+  summary: { fills, resting, notional, hold, payout },
+  outcome,
+}: Pick<SummaryProps, "summary" | "outcome">) {
+  return (
+    <>
+      <dt>Cost</dt>
+      <dd>{money(notional)} USDC</dd>
+      <dt>Trading fee</dt>
+      <dd>none for buyers</dd>
+      {hold > notional && (
+        <>
+          <dt>On hold</dt>
+          <dd>{money(hold)} USDC</dd>
+        </>
+      )}
+      {fills.quantity + resting > 0 && (
+        <>
+          <dt>Payout if {outcome.name}</dt>
+          <dd>{money(payout)} USDC</dd>
+        </>
+      )}
+    </>
+  );
+}
+
+function SellLines({ summary: { notional, fee } }: Pick<SummaryProps, "summary">) {
+  return (
+    <>
+      <dt>Proceeds</dt>
+      <dd>{money(notional)} USDC</dd>
+      <dt>Trading fee</dt>
+      <dd>−{money(fee)} USDC</dd>
+      <dt>You receive</dt>
+      <dd>
+        <b>{money(notional - fee)} USDC</b>
+      </dd>
+    </>
   );
 }

@@ -1,17 +1,16 @@
-/** The outcome of the order that was placed last. */
+/** The result of the last order, as far as it is known. */
 import { reasonText } from "../error-messages.ts";
 import { humanize, percent, shares } from "../format.ts";
 import type { Order, Outcome } from "../types.ts";
 
-/** What became of the last order, as far as it is known. */
 export function PlacedOrder({ order, outcomes }: { order: Order; outcomes: readonly Outcome[] }) {
   const { status, filled, quantity, price } = order;
   const name = `Order ${order.id}`;
-  if (status === "queued") return <p class="notice info">{name} is placed.</p>;
+  if (status === "queued") return <p class="notice info">{name} placed.</p>;
   if (status === "open") {
     return (
       <p class="notice info">
-        {name} waits in the book at {percent(price)}.
+        {name} rests in the book at {percent(price)}.
       </p>
     );
   }
@@ -25,7 +24,7 @@ export function PlacedOrder({ order, outcomes }: { order: Order; outcomes: reado
   if (status === "partially_filled") {
     return (
       <p class="notice good">
-        {name}: {shares(filled)} of {shares(quantity)} shares filled, the rest waits at {percent(price)}.
+        {name}: {shares(filled)} of {shares(quantity)} shares filled, the remainder rests at {percent(price)}.
       </p>
     );
   }
@@ -34,8 +33,8 @@ export function PlacedOrder({ order, outcomes }: { order: Order; outcomes: reado
       {name}
       {order.reason === "user" ? "" : ` ${humanize(status as string)}`}: {reasonText(order.reason as string)}.{" "}
       {filled > 0
-        ? `${shares(filled)} of ${shares(quantity)} shares were filled.`
-        : `No shares of ${outcomes.find(({ id }) => id === order.outcome_id)?.name} were traded.`}
+        ? `${shares(filled)} of ${shares(quantity)} shares filled.`
+        : `No shares of ${outcomes.find(({ id }) => id === order.outcome_id)?.name} filled.`}
     </p>
   );
 }

@@ -1,4 +1,4 @@
-/** Positions with what they are worth by the last prices, live. */
+/** Positions valued at last prices, live. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { FULL_PRICE_BPS } from "../../../engine/limits.ts";
 import { notionalMicro } from "../../../engine/money.ts";
@@ -12,11 +12,11 @@ import { type Column, Table } from "../ui/table.tsx";
 import { useThrottled } from "../ui/throttle.ts";
 
 export interface ValuedPosition extends Position {
-  /** BPS; null where nothing tells. */
+  /** Mark price, BPS; null if unknown. */
   readonly price: number | null;
 }
 
-/** What a share is worth: its last price, or what the last prices of all others leave; BPS, null where nothing tells. */
+/** The mark price of a share, BPS: its last price, or what the last prices of all other outcomes leave. Null if unknown. */
 function markPrice({ outcomes }: Market, outcomeId: number): number | null {
   const own = outcomes.find(({ id }) => id === outcomeId)?.last_price ?? null;
   if (own !== null) return own;
@@ -25,7 +25,7 @@ function markPrice({ outcomes }: Market, outcomeId: number): number | null {
   return Math.max(0, FULL_PRICE_BPS - others.reduce<number>((sum, price) => sum + price!, 0));
 }
 
-/** @param market undefined: not known yet, what the exchange said last holds */
+/** Values a position at its mark price. @param market undefined: not loaded yet, keep the server's valuation */
 export function valuePosition(position: Position, market: Market | undefined): ValuedPosition {
   if (market === undefined) return { ...position, price: null };
   const price = markPrice(market, position.outcome_id);
@@ -33,7 +33,7 @@ export function valuePosition(position: Position, market: Market | undefined): V
   return { ...position, price, market_value: value, unrealized_pnl: value === null ? null : value - position.cost };
 }
 
-/** The markets as their tickers say, of as many as there is room for. */
+/** Returns the markets with their latest tickers applied, as far as the subscription bound allows. */
 export function useLiveMarkets(markets: readonly Market[]): ReadonlyMap<number, Market> {
   const [tickers, setTickers] = useState<ReadonlyMap<number, Ticker>>(new Map());
   const latest = useRef(new Map<number, Ticker>());
@@ -51,12 +51,12 @@ export function useLiveMarkets(markets: readonly Market[]): ReadonlyMap<number, 
 }
 
 const separateProfits: readonly Column<ValuedPosition>[] = [
-  { title: "Open profit", isNumber: true, show: ({ unrealized_pnl }) => <Profit micro={unrealized_pnl} /> },
-  { title: "Realized", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
+  { title: "Unrealized P&L", isNumber: true, show: ({ unrealized_pnl }) => <Profit micro={unrealized_pnl} /> },
+  { title: "Realized P&L", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
 ];
-/** Where there is little room. */
+/** Both figures in one column, for narrow tables. */
 const bothProfits: Column<ValuedPosition> = {
-  title: "Profit",
+  title: "P&L",
   isNumber: true,
   show: ({ unrealized_pnl, realized_pnl }) => (
     <span>
@@ -72,16 +72,16 @@ export function PositionsTable({
   caption,
   positions,
   markets,
-  isAlone = false,
+  isSingleMarket = false,
   onSell,
   empty,
 }: {
   caption: string;
   positions: readonly ValuedPosition[];
   markets: ReadonlyMap<number, Market>;
-  /** All are of one market. */
-  isAlone?: boolean;
-  /** Without: a link to the market's ticket. */
+  /** All positions are in one market. */
+  isSingleMarket?: boolean;
+  /** If absent, the button links to the market's ticket. */
   onSell?: (outcomeId: number) => void;
   empty: string;
 }) {
@@ -91,7 +91,7 @@ export function PositionsTable({
       show: ({ market_id, outcome_id }) => {
         const market = markets.get(market_id);
         const name = outcomeName(market, outcome_id);
-        if (isAlone) return name;
+        if (isSingleMarket) return name;
         return (
           <span class="order-name">
             <a href={href(`/markets/${market?.slug ?? market_id}?outcome=${outcome_id}`)}>
@@ -108,12 +108,12 @@ export function PositionsTable({
       show: ({ quantity, held }) => (
         <span>
           {shares(quantity)}
-          {held > 0 && <small class="below faint">{shares(held)} held by orders</small>}
+          {held > 0 && <small class="below faint">{shares(held)} on hold</small>}
         </span>
       ),
     },
     {
-      title: "Paid",
+      title: "Avg. price",
       isNumber: true,
       show: ({ average_price, cost }) => (
         <span>
@@ -127,7 +127,7 @@ export function PositionsTable({
       ),
     },
     {
-      title: "Worth",
+      title: "Value",
       isNumber: true,
       show: ({ quantity, price, market_value }) => (
         <span>
@@ -138,9 +138,9 @@ export function PositionsTable({
         </span>
       ),
     },
-    ...(isAlone ? [bothProfits] : separateProfits),
+    ...(isSingleMarket ? [bothProfits] : separateProfits),
     {
-      title: "Trade",
+      title: "Actions",
       isNumber: true,
       show: ({ market_id, outcome_id, quantity }) => {
         if (quantity === 0) return "–";

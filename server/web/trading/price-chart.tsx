@@ -10,10 +10,10 @@ import { ChartCanvas, type Shape, timeOf } from "./chart-canvas.tsx";
 
 const TABLE_ROWS = 24;
 
-/** So many candles at least make a picture. */
+/** The fewest candles that make a useful chart. */
 const MIN_CANDLES = 24;
 
-/** The longest candles that a market's age gives enough of. */
+/** The longest interval that yields enough candles for the market's age. */
 function defaultInterval({ created_at, opens_at }: Market): Interval {
   const age = Date.now() - (opens_at ?? created_at);
   return (["1d", "1h", "5m"] as const).find((interval) => age > MIN_CANDLES * INTERVAL_MS[interval]) ?? "1m";
@@ -27,9 +27,9 @@ export function PriceChart({ market, outcome }: { market: Market; outcome: Outco
   return (
     <section class="panel chart" aria-labelledby="chart-title">
       <div class="chart-head">
-        <h2 id="chart-title">Price of {outcome.name}</h2>
+        <h2 id="chart-title">{outcome.name} price</h2>
         <SegmentedControl
-          label="Shape of the chart"
+          label="Chart type"
           value={shape}
           options={[
             ["line", "Line"],
@@ -38,7 +38,7 @@ export function PriceChart({ market, outcome }: { market: Market; outcome: Outco
           onChange={setShape}
         />
         <SegmentedControl
-          label="Time of a candle"
+          label="Interval"
           value={interval}
           options={[
             ["1m", "1 min"],
@@ -51,7 +51,7 @@ export function PriceChart({ market, outcome }: { market: Market; outcome: Outco
       </div>
       <ErrorNotice error={error} retry={reload} />
       {data === null && error === null && <Loading />}
-      {data !== null && data.length === 0 && <Empty>{outcome.name} was never traded yet.</Empty>}
+      {data !== null && data.length === 0 && <Empty>No trades in {outcome.name} yet.</Empty>}
       {data !== null && data.length > 0 && (
         <>
           <ChartCanvas
@@ -75,21 +75,21 @@ function PriceTable({ candles, isDaily }: { candles: readonly Candle[]; isDaily:
   return (
     <>
       <p class="hint">
-        Since {date(first[0])}: from {percent(first[1])} to {percent(last[4])}, lowest {percent(low)}, highest{" "}
-        {percent(high)}.{isDaily && " Days are those of UTC."} Chart by{" "}
+        Since {date(first[0])}: from {percent(first[1])} to {percent(last[4])}, low {percent(low)}, high {percent(high)}
+        .{isDaily && " Days in UTC."} Chart by{" "}
         <a href="https://www.tradingview.com/" target="_blank" rel="noreferrer">
           TradingView
         </a>
         .
       </p>
       <details class="as-table">
-        <summary>As a table</summary>
-        <Scrollable label="Prices as a table">
+        <summary>Show as table</summary>
+        <Scrollable label="Price table">
           <table>
-            <caption class="hidden">The last {rows.length} times with trades, the newest first</caption>
+            <caption class="hidden">The last {rows.length} intervals with trades, newest first</caption>
             <thead>
               <tr>
-                <th scope="col">From</th>
+                <th scope="col">Time</th>
                 {["Open", "High", "Low", "Close", "Shares"].map((title) => (
                   <th key={title} scope="col" class="right">
                     {title}

@@ -1,4 +1,4 @@
-/** What was traded last in a market, live. */
+/** The latest trades in a market, live. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, date, fullPercent, shares } from "../format.ts";
 import { request } from "../session.ts";
@@ -18,15 +18,15 @@ export function RecentTrades({ market }: { market: Market }) {
     (signal) => request<Page<Trade>>("GET", `/markets/${id}/trades`, { query: { limit: SHOWN }, signal }),
     String(id),
   );
-  const heard = useRef<readonly Trade[]>([]);
+  const received = useRef<readonly Trade[]>([]);
   const [live, setLive] = useState<readonly Trade[]>([]);
-  const show = useThrottled(() => setLive(heard.current));
+  const show = useThrottled(() => setLive(received.current));
   useEffect(() => {
-    const hear = ({ data: trade }: { data: Trade }): void => {
-      heard.current = [trade, ...heard.current].slice(0, SHOWN);
+    const addTrade = ({ data: trade }: { data: Trade }): void => {
+      received.current = [trade, ...received.current].slice(0, SHOWN);
       show();
     };
-    return subscribe("trades", id, null, hear, reload);
+    return subscribe("trades", id, null, addTrade, reload);
   }, [id]);
   const byId = new Map([...(data?.items ?? []), ...live].map((trade) => [trade.id, trade]));
   const trades = [...byId.values()].sort((a, b) => b.id - a.id).slice(0, SHOWN);
@@ -35,9 +35,9 @@ export function RecentTrades({ market }: { market: Market }) {
       <h2 id="trades-title">Recent trades</h2>
       <ErrorNotice error={error} retry={reload} />
       {data === null && error === null && <Loading />}
-      {data !== null && trades.length === 0 && <Empty>Nothing was traded yet.</Empty>}
+      {data !== null && trades.length === 0 && <Empty>No trades yet.</Empty>}
       {trades.length > 0 && (
-        <Scrollable label="List of trades">
+        <Scrollable label="Trades">
           <table>
             <thead>
               <tr>

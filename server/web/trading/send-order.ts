@@ -1,6 +1,6 @@
 /**
- * Sends an order so that it trades once at most: with an id of its own, under which it may be sent again until it is
- * answered. Owns what is under way, which outlives the ticket that sent it.
+ * Sends an order so that it takes effect at most once: under a client order id of its own, it can be repeated until the
+ * exchange responds. Owns the pending orders, which outlive the ticket that sent them.
  */
 import { effect, signal } from "@preact/signals";
 import { addOrder, onOrderUpdate, PAGE_ORDER_PREFIX } from "../account-state.ts";
@@ -14,15 +14,15 @@ const TRIES = 3;
 const PAUSE_MS = 1_000;
 const ID_BYTES = 12;
 
-/** An order that isn't answered yet; with isBusy false the exchange didn't answer at all, and it may be sent again. */
+/** An order without a response. If isBusy is false, all tries went unanswered, and the user can retry. */
 interface Pending {
   readonly body: PlaceOrder;
   readonly isBusy: boolean;
-  /** What the stream told of it meanwhile. */
-  readonly told: Order | null;
+  /** The latest order update from the stream. */
+  readonly update: Order | null;
 }
 
-/** By market: one at a time, whichever ticket sent it. */
+/** By market id: one at a time, whichever ticket sent it. */
 export const pendingOrders = signal<ReadonlyMap<number, Pending>>(new Map());
 
 function setPending(marketId: number, pending: Pending | null): void {
@@ -32,21 +32,21 @@ function setPending(marketId: number, pending: Pending | null): void {
   pendingOrders.value = next;
 }
 
-// The stream may tell of it before anybody answers.
+// The stream may report the order before the response arrives.
 onOrderUpdate((order) => {
   const pending = pendingOrders.peek().get(order.market_id);
   if (pending?.body.client_order_id !== order.client_order_id || pending === undefined) return;
-  if (pending.isBusy) return setPending(order.market_id, { ...pending, told: order });
+  if (pending.isBusy) return setPending(order.market_id, { ...pending, update: order });
   setPending(order.market_id, null);
-  toast(`Order ${order.id} was placed: its answer was lost, nothing else.`);
+  toast(`Order ${order.id} was placed: only its confirmation was lost.`);
 });
 
-// Nobody sends what another user has begun.
+// One user never sends another user's order.
 effect(() => {
   if (sessionState.value === "out") pendingOrders.value = new Map();
 });
 
-/** Gives a new order its id. */
+/** Assigns a client order id to a new order. */
 export function newOrder(body: Omit<PlaceOrder, "client_order_id">): PlaceOrder {
   const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES));
   const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -54,8 +54,8 @@ export function newOrder(body: Omit<PlaceOrder, "client_order_id">): PlaceOrder 
 }
 
 /**
- * Null where nobody answered: it is pending then, and may be there or not.
- * @throws ApiError a refusal: there is no order
+ * Sends an order. Returns null without a response: the order stays pending, and may or may not exist.
+ * @throws ApiError the exchange rejected the order: it doesn't exist
  */
 export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
   const marketId = body.market_id;
@@ -63,47 +63,47 @@ export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
     const pending = pendingOrders.peek().get(marketId);
     return pending?.body === body ? pending : undefined;
   };
-  // An earlier try may have reached the exchange.
-  let mayStand = mine() !== undefined;
-  setPending(marketId, { body, isBusy: true, told: null });
+  // An earlier try may have been placed.
+  let mayExist = mine() !== undefined;
+  setPending(marketId, { body, isBusy: true, update: null });
   for (let tries = 1; tries <= TRIES; tries++) {
-    // Who sent it has signed out.
+    // The user has signed out.
     if (mine() === undefined) return null;
     try {
       const order = await request<Order>("POST", "/orders", { body, signal: AbortSignal.timeout(TIMEOUT_MS) });
-      const told = mine()?.told ?? null;
+      const update = mine()?.update ?? null;
       if (mine() === undefined) return null;
       setPending(marketId, null);
-      if (told === null) addOrder(order);
-      return told ?? order;
+      if (update === null) addOrder(order);
+      return update ?? order;
     } catch (error) {
       if (mine() === undefined) return null;
-      const told = mine()!.told;
-      if (told !== null) {
+      const update = mine()!.update;
+      if (update !== null) {
         setPending(marketId, null);
-        return told;
+        return update;
       }
-      if (error instanceof ApiError && isRejection(error, mayStand)) {
+      if (error instanceof ApiError && isRejection(error, mayExist)) {
         setPending(marketId, null);
         throw error;
       }
-      mayStand = true;
+      mayExist = true;
       if (tries < TRIES) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * tries));
     }
   }
-  if (mine() !== undefined) setPending(marketId, { body, isBusy: false, told: null });
+  if (mine() !== undefined) setPending(marketId, { body, isBusy: false, update: null });
   return null;
 }
 
-/** What the exchange says of an order only once it has found none that was placed under the same id. */
+/** The exchange responds with these only after it has found no order under the same client order id. */
 const REJECTION_STATUSES: ReadonlySet<number> = new Set([400, 404, 409, 422]);
 const DAILY_LIMIT = 42901;
 
 /**
- * Of what failed within the exchange it isn't known how far it came; where it is overloaded nothing was done.
- * @param mayStand an earlier try may have been placed: a limit that stopped this one says nothing of that
+ * After an internal error, the order may exist. An overloaded exchange has placed nothing.
+ * @param mayExist an earlier try may have been placed: a rate limit on this try says nothing about it
  */
-function isRejection({ status, code }: ApiError, mayStand: boolean): boolean {
-  if (mayStand) return REJECTION_STATUSES.has(status) || code === DAILY_LIMIT;
+function isRejection({ status, code }: ApiError, mayExist: boolean): boolean {
+  if (mayExist) return REJECTION_STATUSES.has(status) || code === DAILY_LIMIT;
   return code === 50300 || (status >= 400 && status < 500);
 }

@@ -1,64 +1,126 @@
-/** Parts of the order ticket: price hint, available funds, time in force. */
+/** The fields of the order ticket. The page owns the draft; this file only reports changes to it. */
 import { money, percent, shares } from "../format.ts";
-import { Field, Select } from "../ui/fields.tsx";
+import { sessionState } from "../session.ts";
+import type { Outcome } from "../types.ts";
+import { Field, SegmentedControl, Select } from "../ui/fields.tsx";
 import { priceInput } from "./order-name.tsx";
-import { availableShares, type Draft, type maxQuantity, type OrderPreview, timeInForceOf } from "./order-preview.ts";
-import type { TicketProps } from "./ticket.tsx";
+import {
+  availableShares,
+  type ChangeDraft,
+  type Draft,
+  maxQuantity,
+  type OrderPreview,
+  type PreviewContext,
+  timeInForceOf,
+} from "./order-preview.ts";
 
-export function PriceHint({
-  draft,
-  best,
-  change,
-  plan,
-}: {
-  draft: Draft;
-  best: number | null;
-  change: TicketProps["change"];
-  plan: OrderPreview;
-}) {
-  const worst = plan.summary?.traded.worstPrice ?? null;
+interface FieldProps {
+  readonly draft: Draft;
+  readonly change: ChangeDraft;
+}
+
+interface FieldsProps extends FieldProps {
+  readonly outcomes: readonly Outcome[];
+  readonly preview: OrderPreview;
+  readonly context: PreviewContext;
+  /** The user has tried to submit: show what is missing. */
+  readonly hasTried: boolean;
+  readonly isDisabled: boolean;
+  readonly onOutcome: (id: number) => void;
+}
+
+export function TicketFields(props: FieldsProps) {
+  const { draft, change, outcomes, preview, context, hasTried, isDisabled, onOutcome } = props;
+  const { problems, missing } = preview;
+  const problem = (field: keyof typeof problems): string | null =>
+    problems[field] ?? (hasTried ? missing[field] : null);
+  return (
+    <fieldset class="plain" disabled={isDisabled}>
+      <legend class="hidden">Order</legend>
+      <SegmentedControl
+        label="Side"
+        value={draft.side}
+        options={[
+          ["buy", "Buy"],
+          ["sell", "Sell"],
+        ]}
+        tones={{ buy: "good", sell: "bad" }}
+        onChange={(side) => change({ side })}
+      />
+      <Select
+        label="Outcome"
+        value={String(context.outcome.id)}
+        options={outcomes.map(({ id, name }) => [String(id), name] as const)}
+        onChange={(id) => onOutcome(Number(id))}
+      />
+      <SegmentedControl
+        label="Order type"
+        value={draft.kind}
+        options={[
+          ["limit", "Limit"],
+          ["market", "Market"],
+          ["post_only", "Post-only"],
+        ]}
+        onChange={(kind) => change({ kind })}
+      />
+      <Field
+        label={draft.kind === "market" ? "Worst price (optional)" : "Price"}
+        unit="%"
+        inputMode="decimal"
+        autoComplete="off"
+        value={draft.price}
+        onInput={(price) => change({ price })}
+        problem={problem("price")}
+        hint={<PriceHint draft={draft} best={context.depth?.[0]?.price ?? null} change={change} preview={preview} />}
+      />
+      <Field
+        label="Shares"
+        inputMode="numeric"
+        autoComplete="off"
+        value={draft.quantity}
+        onInput={(quantity) => change({ quantity })}
+        problem={problem("quantity")}
+      />
+      {sessionState.value === "in" && <AvailableFunds draft={draft} context={context} change={change} />}
+      <TimeInForceFields draft={draft} change={change} problem={problem("expires")} />
+    </fieldset>
+  );
+}
+
+function PriceHint({ draft, best, change, preview }: FieldProps & { best: number | null; preview: OrderPreview }) {
+  const worst = preview.summary?.fills.worstPrice ?? null;
   const offered = draft.kind === "market" ? worst : draft.kind === "limit" ? best : null;
   if (offered === null || priceInput(offered) === draft.price) return null;
-  const what =
-    draft.kind === "market" ? "The last share would trade at" : draft.side === "buy" ? "Best offer" : "Best bid";
+  const label = draft.kind === "market" ? "Last share fills at" : draft.side === "buy" ? "Best ask" : "Best bid";
   return (
     <>
-      {what} {percent(offered)}.{" "}
+      {label} {percent(offered)}.{" "}
       <button type="button" class="link" onClick={() => change({ price: priceInput(offered) })}>
-        Use it
+        Use
       </button>
     </>
   );
 }
 
-export function AvailableFunds({
-  draft,
-  most,
-  around,
-  change,
-}: {
-  draft: Draft;
-  most: number | null;
-  around: Parameters<typeof maxQuantity>[1];
-  change: TicketProps["change"];
-}) {
+function AvailableFunds({ draft, context, change }: FieldProps & { context: PreviewContext }) {
   const isBuy = draft.side === "buy";
+  const max = maxQuantity(draft, context);
   return (
     <p class="funds">
       <span>
-        {isBuy ? "Available" : "Free to sell"}{" "}
+        Available{" "}
         <b class="number">
           {isBuy
-            ? `${around.available === null ? "–" : money(around.available)} USDC`
-            : `${shares(availableShares(around.position))} shares`}
+            ? `${context.available === null ? "–" : money(context.available)} USDC`
+            : `${shares(availableShares(context.position))} shares`}
         </b>
       </span>
       <button
         type="button"
         class="small"
-        disabled={most === null || most === 0}
-        title={most === null ? "Type a price first" : undefined}
-        onClick={() => change({ quantity: String(most) })}
+        disabled={max === null || max === 0}
+        title={max === null ? "Enter a price first" : undefined}
+        onClick={() => change({ quantity: String(max) })}
       >
         Max
       </button>
@@ -66,50 +128,32 @@ export function AvailableFunds({
   );
 }
 
-export function TimeInForceFields({
-  draft,
-  change,
-  problem,
-}: {
-  draft: Draft;
-  change: TicketProps["change"];
-  problem: string | null;
-}) {
-  const options =
-    draft.kind === "market"
-      ? ([
-          ["ioc", "Take what is there, cancel the rest"],
-          ["fok", "All or nothing (FOK)"],
-        ] as const)
-      : draft.kind === "post_only"
-        ? ([
-            ["gtc", "Until canceled (GTC)"],
-            ["gtd", "Until a date (GTD)"],
-          ] as const)
-        : ([
-            ["gtc", "Until canceled (GTC)"],
-            ["gtd", "Until a date (GTD)"],
-            ["ioc", "Immediate or cancel (IOC)"],
-            ["fok", "All or nothing (FOK)"],
-          ] as const);
-  const force = timeInForceOf(draft);
+const GTC = ["gtc", "Good till canceled (GTC)"] as const;
+const GTD = ["gtd", "Good till date (GTD)"] as const;
+const IOC = ["ioc", "Immediate or cancel (IOC)"] as const;
+const FOK = ["fok", "Fill or kill (FOK)"] as const;
+const TIMES_IN_FORCE = { market: [IOC, FOK], post_only: [GTC, GTD], limit: [GTC, GTD, IOC, FOK] } as const;
+
+function TimeInForceFields({ draft, change, problem }: FieldProps & { problem: string | null }) {
+  const options: readonly (readonly [Draft["timeInForce"], string])[] = TIMES_IN_FORCE[draft.kind];
+  const chosen = timeInForceOf(draft);
   return (
-    <details class="more-terms" open={force === "gtd"}>
-      <summary>More: {options.find(([each]) => each === force)?.[1]}</summary>
+    <details class="more-terms" open={chosen === "gtd"}>
+      <summary>Time in force: {options.find(([each]) => each === chosen)?.[1]}</summary>
       <Select
-        label="How long it stands"
-        value={force}
+        label="Time in force"
+        value={chosen}
         options={options}
-        onChange={(each) => change({ timeInForce: each })}
+        onChange={(timeInForce) => change({ timeInForce })}
       />
-      {force === "gtd" && (
+      {chosen === "gtd" && (
         <Field
-          label="Ends at"
+          label="Expires at"
           type="datetime-local"
           value={draft.expires}
           onInput={(expires) => change({ expires })}
           problem={problem}
-          hint="In your own time zone."
+          hint="In your time zone."
         />
       )}
     </details>

@@ -6,21 +6,18 @@ import type { Outcome, PlaceOrder } from "../types.ts";
 import { Notice } from "../ui/notices.tsx";
 import type { Draft, OrderPreview } from "./order-preview.ts";
 
-export function SubmitButton({
-  draft,
-  plan,
-  outcome,
-  isBusy,
-  isShut,
-  unanswered,
-}: {
+interface SubmitProps {
   draft: Draft;
-  plan: OrderPreview;
+  preview: OrderPreview;
   outcome: Outcome;
   isBusy: boolean;
-  isShut: boolean;
+  /** The market isn't open. */
+  isClosed: boolean;
+  /** An order without a response, which the button retries. */
   unanswered: PlaceOrder | null;
-}) {
+}
+
+export function SubmitButton(props: SubmitProps) {
   if (sessionState.value === "out") {
     return (
       <p class="row gate">
@@ -28,7 +25,7 @@ export function SubmitButton({
           Sign in to trade
         </a>
         <a class="button" href={href("/sign-up")}>
-          Create an account
+          Create account
         </a>
       </p>
     );
@@ -36,23 +33,22 @@ export function SubmitButton({
   if (user.value !== null && user.value.kyc_tier === 0) {
     return (
       <Notice>
-        To trade, verify your phone number first. <a href={href("/account")}>Verify it</a>
+        Verify your phone number to trade. <a href={href("/account")}>Verify now</a>
       </Notice>
     );
   }
-  const isBuy = draft.side === "buy";
-  const quantity = plan.summary === null ? "" : ` ${shares(plan.summary.quantity)}`;
-  const text =
-    unanswered !== null
-      ? isBusy
-        ? "Asking again…"
-        : "Ask again"
-      : isBusy
-        ? "Placing…"
-        : `${isBuy ? "Buy" : "Sell"}${quantity} ${outcome.name}`;
+  const isBuy = props.draft.side === "buy";
+  const isDisabled = props.isBusy || props.isClosed || user.value === null;
   return (
-    <button type="submit" class={isBuy ? "buy send" : "sell send"} disabled={isBusy || isShut || user.value === null}>
-      {text}
+    <button type="submit" class={isBuy ? "buy send" : "sell send"} disabled={isDisabled}>
+      {labelOf(props)}
     </button>
   );
+}
+
+function labelOf({ draft, preview, outcome, isBusy, unanswered }: SubmitProps): string {
+  if (unanswered !== null) return isBusy ? "Retrying…" : "Retry";
+  if (isBusy) return "Placing order…";
+  const quantity = preview.summary === null ? "" : ` ${shares(preview.summary.quantity)}`;
+  return `${draft.side === "buy" ? "Buy" : "Sell"}${quantity} ${outcome.name}`;
 }
