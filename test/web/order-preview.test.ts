@@ -131,7 +131,7 @@ describe("an order preview", () => {
       [{ price: "4.001", quantity: "1" }, {}, "price", /two decimals/],
       [{ price: "40", quantity: "1.5" }, {}, "quantity", /whole number/],
       [{ price: "40", quantity: "1,5" }, {}, "quantity", /whole number/],
-      [{ price: "40", quantity: "1000000001" }, {}, "quantity", /at max 1,000,000,000/],
+      [{ price: "40", quantity: "1000000001" }, {}, "quantity", /at most 1,000,000,000/],
       [{ price: "40", quantity: "251" }, {}, "quantity", /hold of 100\.40 USDC; 100\.00/],
       [{ kind: "market", quantity: "101" }, {}, "quantity", /Set a worst price to reduce/],
       [{ side: "sell", price: "40", quantity: "71" }, {}, "quantity", /70 available shares of Yes/],

@@ -1,4 +1,4 @@
-/** The account: address, phone, verification, limits and password. */
+/** The account page: email, phone, identity verification, limits and password. */
 import { useState } from "preact/hooks";
 import { dateTime } from "../format.ts";
 import { user } from "../session.ts";
@@ -39,16 +39,16 @@ const verified = (isVerified: boolean) => (
 function EmailPanel() {
   const { email, email_verified, created_at, id } = user.value!;
   return (
-    <Panel id="email" title="E-mail" badge={verified(email_verified)}>
+    <Panel id="email" title="Email" badge={verified(email_verified)}>
       <p class="break">{email}</p>
       {!email_verified && (
         <>
-          <p>Open the link that we sent there. It is good for 24 hours.</p>
-          <ResendEmail path="/auth/resend-verification" email={email} label="Send the link again" />
+          <p>Open the link we sent you. It is valid for 24 hours.</p>
+          <ResendEmail path="/auth/resend-verification" email={email} label="Resend link" />
         </>
       )}
       <p class="faint">
-        User {id}, since {dateTime(created_at)}
+        User ID {id}, created {dateTime(created_at)}
       </p>
     </Panel>
   );
@@ -57,13 +57,13 @@ function EmailPanel() {
 function PhonePanel() {
   const { phone, phone_verified } = user.value!;
   const [isChanging, setChanging] = useState(false);
-  const isAsking = !phone_verified || isChanging;
+  const isVerifying = !phone_verified || isChanging;
   return (
     <Panel id="phone" title="Phone" badge={verified(phone_verified)}>
       {phone_verified && phone !== null && <p class="number">{phone}</p>}
-      {!phone_verified && <p>A verified number is what you need to trade, beside your verified e-mail address.</p>}
-      {isChanging && <p>The number above counts until the new one is verified.</p>}
-      {isAsking && (
+      {!phone_verified && <p>Trading requires a verified phone number and email.</p>}
+      {isChanging && <p>The current number stays in effect until the new one is verified.</p>}
+      {isVerifying && (
         <PhoneVerification
           onVerified={() => {
             setChanging(false);
@@ -74,7 +74,7 @@ function PhonePanel() {
       {phone_verified && (
         <p>
           <button type="button" onClick={() => setChanging(!isChanging)}>
-            {isChanging ? "Keep this number" : "Change the number"}
+            {isChanging ? "Keep current number" : "Change number"}
           </button>
         </p>
       )}

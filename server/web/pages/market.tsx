@@ -1,4 +1,4 @@
-/** One market: its outcomes, order book, prices, trades, and what the caller has and does in it. */
+/** The page of a market: outcomes, order book, chart, trades, order ticket, and the user's positions and orders. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import "./market.css";
 import { openOrders } from "../account-state.ts";
@@ -18,16 +18,16 @@ import { type Draft, EMPTY_DRAFT } from "../trading/order-preview.ts";
 import { PriceChart } from "../trading/price-chart.tsx";
 import { RecentTrades } from "../trading/recent-trades.tsx";
 import { Ticket, type TicketProps } from "../trading/ticket.tsx";
-import type { Limits, Market, Trade } from "../types.ts";
+import type { Limits, Market, Outcome, Trade } from "../types.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorNotice, Loading, NotFound } from "../ui/notices.tsx";
 import { useBatched } from "../ui/throttle.ts";
-import { useFetch } from "../ui/use-data.ts";
+import { type Children, useFetch } from "../ui/use-data.ts";
 import { MarketHeader } from "./market/header.tsx";
 import { Outcomes } from "./market/outcomes.tsx";
 import { OwnTrading } from "./market/own-trading.tsx";
 
-/** From this width on the ticket stands beside the rest; below it is opened by a bar at the bottom. */
+/** On wide screens the ticket is a column; on narrow ones a bar at the bottom opens it. */
 const WIDE = "(min-width: 900px)";
 
 export default function MarketPage({ param }: { param: string }) {
@@ -41,15 +41,15 @@ export default function MarketPage({ param }: { param: string }) {
     document.title = data.question;
     cacheMarkets([data]);
   }, [data?.id]);
-  const add = useBatched((news: readonly MarketUpdate[]) => set((market) => news.reduce(applyUpdate, market)));
+  const add = useBatched((update: readonly MarketUpdate[]) => set((market) => update.reduce(applyUpdate, market)));
   useEffect(() => {
     if (data === null) return;
-    const ends = [
+    const unsubscribers = [
       subscribe("markets", data.id, null, ({ data: market }) => add({ market })),
       subscribe("trades", data.id, null, ({ data: trade }) => add({ trade }), reload),
     ];
     return () => {
-      for (const end of ends) end();
+      for (const unsubscribe of unsubscribers) unsubscribe();
     };
   }, [data?.id]);
   if (error instanceof ApiError && error.status === 404) return <NotFound what="market" />;
@@ -64,11 +64,11 @@ export default function MarketPage({ param }: { param: string }) {
 
 type MarketUpdate = { readonly market: Market } | { readonly trade: Trade };
 
-/** What there is new of a market, or of the one that was shown before it. */
-function applyUpdate(market: Market, news: MarketUpdate): Market {
-  if ("market" in news) return news.market.id === market.id ? news.market : market;
-  const { market_id, match_type, quantity } = news.trade;
-  // Sets are made by mint and dissolved by merge.
+/** Applies a stream event. It may belong to the market that was shown before. */
+function applyUpdate(market: Market, update: MarketUpdate): Market {
+  if ("market" in update) return update.market.id === market.id ? update.market : market;
+  const { market_id, match_type, quantity } = update.trade;
+  // Mint creates complete sets, merge redeems them.
   if (market_id !== market.id || match_type === "direct") return market;
   return { ...market, open_interest: market.open_interest + (match_type === "mint" ? quantity : -quantity) };
 }
@@ -77,31 +77,39 @@ function MarketView({ market: given }: { market: Market }) {
   const market = useLiveMarket(given);
   const books = useBooks(given);
   const { outcomes } = market;
-  const outcome = outcomes.find(({ id }) => id === Number(search.value.get("outcome"))) ?? outcomes[0]!;
-  const ids = outcomes.map(({ id }) => id);
-  const implied = useMemo(() => impliedLadder(books, ids, outcome.id), [books, outcome.id]);
+  const outcome = chosenOutcome(market);
+  const implied = useMemo(
+    () =>
+      impliedLadder(
+        books,
+        outcomes.map(({ id }) => id),
+        outcome.id,
+      ),
+    [books, outcome.id],
+  );
   const [draft, setDraft] = useState<Draft>(() => ({
     ...EMPTY_DRAFT,
     side: search.peek().get("side") === "sell" ? "sell" : "buy",
   }));
   const change = (changes: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changes }));
   const choose = (id: number): void => setSearch({ outcome: String(id) });
-  const isWide = useIsWide();
-  const [isOpen, setOpen] = useState(false);
-  const isIn = sessionState.value === "in";
-  const limits = useFetch<Limits>(isIn ? (signal) => request("GET", "/me/limits", { signal }) : null, "limits");
+  const isSignedIn = sessionState.value === "in";
+  const limits = useFetch<Limits>(isSignedIn ? (signal) => request("GET", "/me/limits", { signal }) : null, "limits");
   const open = openOrders.value;
   const own = useMemo(() => (open ?? []).filter(({ market_id }) => market_id === market.id), [open, market.id]);
   const ownOfOutcome = useMemo(() => own.filter(({ outcome_id }) => outcome_id === outcome.id), [own, outcome.id]);
-  // What hears of its changes itself isn't drawn anew with each price.
+  // These subscribe to their own updates: don't render them on every price change.
   const chart = useMemo(() => <PriceChart market={given} outcome={outcome} />, [given.id, outcome.id]);
   const trades = useMemo(() => <RecentTrades market={given} />, [given.id]);
-  const ticket: TicketProps = { market, outcome, books, limits, draft, change, onOutcome: choose };
-  const aside = useRef<HTMLElement>(null);
-  /** To the ticket, wherever it is. */
-  const toTicket = (): void => {
-    if (isWide) aside.current?.scrollIntoView({ block: "nearest" });
-    else setOpen(true);
+  const ticket = useTicketPlace({ market, outcome, books, limits, draft, change, onOutcome: choose });
+  const pickPrice = (price: number): void => {
+    change({ price: priceInput(price), ...(draft.kind === "market" ? { kind: "limit" as const } : {}) });
+    ticket.show();
+  };
+  const sell = (id: number): void => {
+    choose(id);
+    change({ side: "sell" });
+    ticket.show();
   };
   return (
     <div class="market">
@@ -117,64 +125,82 @@ function MarketView({ market: given }: { market: Market }) {
             ladder={books.get(outcome.id) ?? null}
             implied={books.size === outcomes.length ? implied : EMPTY_LADDER}
             ownOrders={ownOfOutcome}
-            onPick={(price) => {
-              change({ price: priceInput(price), ...(draft.kind === "market" ? { kind: "limit" as const } : {}) });
-              toTicket();
-            }}
+            onPick={pickPrice}
           />
           {trades}
         </div>
         <div class="own-part">
-          {isIn && (
-            <OwnTrading
-              market={market}
-              orders={own}
-              onSell={(id) => {
-                choose(id);
-                change({ side: "sell" });
-                toTicket();
-              }}
-            />
-          )}
+          {isSignedIn && <OwnTrading market={market} orders={own} onSell={sell} />}
           <About market={market} />
         </div>
-        {isWide && (
-          <aside class="panel ticket-part" aria-labelledby="ticket-title" ref={aside}>
-            <h2 id="ticket-title">Order ticket</h2>
-            <Ticket {...ticket} />
-          </aside>
-        )}
+        {ticket.aside}
       </div>
-      {!isWide && closedReason(market) === null && (
-        <div class="ticket-bar">
-          <span class="ticket-bar-name">{outcome.name}</span>
-          <button
-            type="button"
-            class="buy"
-            onClick={() => {
-              change({ side: "buy" });
-              setOpen(true);
-            }}
-          >
-            Buy {percent(outcome.implied_ask)}
-          </button>
-          <button
-            type="button"
-            class="sell"
-            onClick={() => {
-              change({ side: "sell" });
-              setOpen(true);
-            }}
-          >
-            Sell {percent(outcome.implied_bid)}
-          </button>
-        </div>
-      )}
-      {!isWide && isOpen && (
+      {ticket.bar}
+    </div>
+  );
+}
+
+/** The outcome that the address names, the first one by default. */
+function chosenOutcome({ outcomes }: Market): Outcome {
+  const [first] = outcomes;
+  if (first === undefined) throw new Error("a market has outcomes");
+  return outcomes.find(({ id }) => id === Number(search.value.get("outcome"))) ?? first;
+}
+
+interface TicketPlace {
+  /** Beside the market on wide screens, else null. */
+  readonly aside: Children;
+  /** At the bottom of narrow screens, with the dialog it opens, else null. */
+  readonly bar: Children;
+  /** Brings the ticket into view. */
+  readonly show: () => void;
+}
+
+/** Places the ticket beside the market on wide screens, and in a dialog on narrow ones. */
+function useTicketPlace(props: TicketProps): TicketPlace {
+  const isWide = useIsWide();
+  const [isOpen, setOpen] = useState(false);
+  const aside = useRef<HTMLElement>(null);
+  const show = (): void => {
+    if (isWide) aside.current?.scrollIntoView({ block: "nearest" });
+    else setOpen(true);
+  };
+  if (isWide) {
+    const column = (
+      <aside class="panel ticket-part" aria-labelledby="ticket-title" ref={aside}>
+        <h2 id="ticket-title">Order ticket</h2>
+        <Ticket {...props} />
+      </aside>
+    );
+    return { aside: column, bar: null, show };
+  }
+  const bar = (
+    <>
+      {closedReason(props.market) === null && <TicketBar {...props} onOpen={() => setOpen(true)} />}
+      {isOpen && (
         <Dialog title="Order ticket" onClose={() => setOpen(false)}>
-          <Ticket {...ticket} />
+          <Ticket {...props} />
         </Dialog>
       )}
+    </>
+  );
+  return { aside: null, bar, show };
+}
+
+function TicketBar({ outcome, change, onOpen }: TicketProps & { onOpen: () => void }) {
+  const open = (side: Draft["side"]): void => {
+    change({ side });
+    onOpen();
+  };
+  return (
+    <div class="ticket-bar">
+      <span class="ticket-bar-name">{outcome.name}</span>
+      <button type="button" class="buy" onClick={() => open("buy")}>
+        Buy {percent(outcome.implied_ask)}
+      </button>
+      <button type="button" class="sell" onClick={() => open("sell")}>
+        Sell {percent(outcome.implied_bid)}
+      </button>
     </div>
   );
 }
@@ -194,10 +220,10 @@ function About({ market }: { market: Market }) {
   return (
     <section class="panel" aria-labelledby="about-title">
       <h2 id="about-title">About this market</h2>
-      <p class="description">{market.description ?? "Nothing more was said than the question itself."}</p>
+      <p class="description">{market.description ?? "No description."}</p>
       <p class="hint">
-        Exactly one outcome pays 1 USDC a share. Buying costs no fee. Created {dateTime(market.created_at)}; id{" "}
-        {market.id}.
+        Exactly one outcome pays 1 USDC per share. Buys are free of fees. Created {dateTime(market.created_at)}. Market
+        ID {market.id}.
       </p>
     </section>
   );

@@ -26,7 +26,7 @@ export default function PortfolioPage() {
   useEffect(() => {
     document.title = "Portfolio";
   }, []);
-  const { section, tabs } = useTabs("/portfolio", "Parts of the portfolio", SECTIONS);
+  const { section, tabs } = useTabs("/portfolio", "Portfolio sections", SECTIONS);
   return (
     <>
       <h1>Portfolio</h1>

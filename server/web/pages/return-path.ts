@@ -1,28 +1,28 @@
-/** Where a sign-in leads: to what is left to do before one may trade, or back to where one came from. */
+/** Where a sign-in leads: to the remaining verification steps, or back to the page the user came from. */
 import { here, sitePath } from "../router.ts";
 import type { User } from "../types.ts";
 
-/** Pages on the way to a sign-in: nobody wants to go back there. */
+/** Pages of the sign-in flow, which are no place to return to. */
 const SIGN_IN_PAGES = /^\/(sign-in|sign-up|welcome|forgot-password|reset-password|verify-email)\b/;
 
-/** @param text as a parameter has it @returns a path of the page, "/" where it names none to come back to */
+/** Validates a return path. @param text value of a query parameter @returns a path of the site, "/" by default */
 export function returnPath(text: string | null): string {
   const path = sitePath(text);
   return SIGN_IN_PAGES.test(path) ? "/" : path;
 }
 
-/** The path of a page that leads back to where one is now. @param page such as /sign-in */
+/** Returns the path of a sign-in page that later returns to the current page. */
 export function withReturnPath(page: "/sign-in" | "/sign-up", to = returnPath(here())): string {
   return to === "/" ? page : `${page}?to=${encodeURIComponent(to)}`;
 }
 
-/** @param to a path of the page */
+/** The first page after a sign-in. @param to path of the site */
 export const pathAfterSignIn = ({ kyc_tier }: User, to: string): string =>
   kyc_tier === 0 ? `/welcome?to=${encodeURIComponent(to)}` : to;
 
 const STORAGE_KEY = "return-to";
 
-/** Keeps where one goes after a sign-in at an identity provider, which may fail; null forgets. For this tab alone. */
+/** Stores the return path across a sign-in at an identity provider, for this tab only; null removes it. */
 export function storeReturnPath(path: string | null): void {
   if (path === null) sessionStorage.removeItem(STORAGE_KEY);
   else sessionStorage.setItem(STORAGE_KEY, path);

@@ -1,4 +1,4 @@
-/** The caller's money: balance, every change of it, deposits and withdrawals. */
+/** The user's wallet: balance, transactions, deposits and withdrawals. */
 import { useEffect } from "preact/hooks";
 import "./portfolio.css";
 import "./wallet.css";
@@ -23,11 +23,11 @@ export default function WalletPage() {
   useEffect(() => {
     document.title = "Wallet";
   }, []);
-  const { section, tabs } = useTabs("/wallet", "Parts of the wallet", SECTIONS);
+  const { section, tabs } = useTabs("/wallet", "Wallet sections", SECTIONS);
   return (
     <>
       <h1>Wallet</h1>
-      <Funds />
+      <Balances />
       {tabs}
       {section === "transactions" && <Transactions />}
       {section === "deposits" && <Deposits />}
@@ -38,9 +38,9 @@ export default function WalletPage() {
 
 const RELOAD_MS = 5_000;
 
-function Funds() {
+function Balances() {
   const limits = useFetch<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
-  // What changes the balance changes the activity; a bot's orders do so many times a second.
+  // A change of the balance changes the daily activity. Polled, because bots change the balance many times a second.
   useEffect(() => {
     let seen = balance.peek();
     const timer = setInterval(() => {
@@ -61,7 +61,7 @@ function Funds() {
         </dd>
       </div>
       <div>
-        <dt>Held by orders and withdrawals</dt>
+        <dt>On hold</dt>
         <dd>{money(held)}</dd>
       </div>
       <div>
@@ -69,13 +69,13 @@ function Funds() {
         <dd>{money(total)}</dd>
       </div>
       <div>
-        <dt>Daily activity, of {activity === null ? "–" : money(activity.limit)}</dt>
+        <dt>Daily activity, limit {activity === null ? "–" : money(activity.limit)}</dt>
         <dd>
           {activity === null ? "–" : money(activity.used)}
           {activity !== null && activity.limit > 0 && (
             <meter class="used" min={0} max={activity.limit} value={activity.used} aria-hidden="true" />
           )}
-          <small class="below faint">Purchases, splits and open buys; resets at 00:00 UTC.</small>
+          <small class="below faint">Buys, splits and open buy orders. Resets at 00:00 UTC.</small>
         </dd>
       </div>
     </dl>

@@ -14,8 +14,8 @@ import { useForm } from "../../ui/use-form.ts";
 
 const DOCUMENTS = [
   ["passport", "Passport"],
-  ["id_card", "Identity card"],
-  ["driving_license", "Driving licence"],
+  ["id_card", "ID card"],
+  ["driving_license", "Driver's license"],
   ["residence_permit", "Residence permit"],
 ] as const;
 
@@ -23,7 +23,13 @@ export const documentName = (type: string): string => DOCUMENTS.find(([each]) =>
 
 const ALL_COUNTRIES = countries();
 
-export function IdentityForm({ isAgain, onMade }: { isAgain: boolean; onMade: (made: IdentityApplication) => void }) {
+export function IdentityForm({
+  isAgain,
+  onSubmitted,
+}: {
+  isAgain: boolean;
+  onSubmitted: (submitted: IdentityApplication) => void;
+}) {
   const [type, setType] = useState<string>("passport");
   const [number, setNumber] = useState("");
   const [country, setCountry] = useState("");
@@ -31,19 +37,19 @@ export function IdentityForm({ isAgain, onMade }: { isAgain: boolean; onMade: (m
   const { form, shown, submit } = useForm({
     number:
       trimmed === ""
-        ? "Enter the number that is printed on the document."
+        ? "Enter the document number."
         : /^[A-Za-z0-9 ./-]{1,64}$/.test(trimmed)
           ? null
-          : "Letters, digits, spaces, dots, slashes and dashes only.",
-    country: country === "" ? "Choose the country that issued it." : null,
+          : "Use letters, digits, spaces, dots, slashes and hyphens only.",
+    country: country === "" ? "Select the issuing country." : null,
   });
   const { run, isBusy, error, clear } = useAction(async () => {
     const body = { document_type: type, document_number: trimmed, country };
-    onMade(await request<IdentityApplication>("POST", "/me/identity", { body }));
-    toast("Your application is sent.");
+    onSubmitted(await request<IdentityApplication>("POST", "/me/identity", { body }));
+    toast("Application submitted.");
     focusHeading("application");
   });
-  const told = fieldErrorMessage(error, "document_number");
+  const serverProblem = fieldErrorMessage(error, "document_number");
   return (
     <form ref={form} noValidate aria-labelledby="apply" onSubmit={submit(() => void run())}>
       <h3 id="apply">{isAgain ? "Apply again for tier 2" : "Apply for tier 2"}</h3>
@@ -52,9 +58,9 @@ export function IdentityForm({ isAgain, onMade }: { isAgain: boolean; onMade: (m
         label="Document number"
         autoComplete="off"
         maxLength={64}
-        hint="Only operators who decide on applications see it."
+        hint="Visible only to operators who review applications."
         value={number}
-        problem={shown.number ?? told}
+        problem={shown.number ?? serverProblem}
         onInput={(text) => {
           setNumber(text);
           clear();
@@ -62,9 +68,9 @@ export function IdentityForm({ isAgain, onMade }: { isAgain: boolean; onMade: (m
       />
       <div class="field">
         <Select
-          label="Issued by"
+          label="Issuing country"
           value={country}
-          options={[["", "Choose a country"], ...ALL_COUNTRIES]}
+          options={[["", "Select a country"], ...ALL_COUNTRIES]}
           onChange={setCountry}
         />
         {shown.country !== null && (
@@ -73,9 +79,9 @@ export function IdentityForm({ isAgain, onMade }: { isAgain: boolean; onMade: (m
           </div>
         )}
       </div>
-      {told === null && <ErrorNotice error={error} />}
+      {serverProblem === null && <ErrorNotice error={error} />}
       <button type="submit" class="primary" disabled={isBusy}>
-        {isBusy ? "Sending…" : "Send the application"}
+        {isBusy ? "Submitting…" : "Submit application"}
       </button>
     </form>
   );

@@ -30,7 +30,7 @@ export function IdentityPanel() {
       badge={<Badge text={`Tier ${kyc_tier}`} tone={kyc_tier === 0 ? "warn" : "good"} />}
     >
       <Tiers tier={kyc_tier} />
-      {kyc_tier === 0 && <p>Verify your e-mail address and phone number first; then you can apply for tier 2.</p>}
+      {kyc_tier === 0 && <p>Verify your email and phone number first. Then you can apply for tier 2.</p>}
       {kyc_tier > 0 && <IdentityState loaded={loaded} />}
     </Panel>
   );
@@ -42,21 +42,21 @@ function IdentityState({ loaded }: { loaded: Fetched<{ application: IdentityAppl
   if (data === null) return <Loading />;
   const { application } = data;
   const isTier2 = user.value!.kyc_tier >= 2;
-  const isRefused = application?.status === "refused";
+  const isRejected = application?.status === "refused";
   return (
     <>
       {application !== null && <Application application={application} />}
-      {!isTier2 && (application === null || isRefused) && (
-        <IdentityForm isAgain={isRefused} onMade={(made) => set(() => ({ application: made }))} />
+      {!isTier2 && (application === null || isRejected) && (
+        <IdentityForm isAgain={isRejected} onSubmitted={(submitted) => set(() => ({ application: submitted }))} />
       )}
     </>
   );
 }
 
 const DECISIONS = {
-  pending: ["Waiting for a decision", "warn"],
+  pending: ["Pending review", "warn"],
   approved: ["Approved", "good"],
-  refused: ["Refused", "bad"],
+  refused: ["Rejected", "bad"],
 } as const;
 
 function Application({ application }: { application: IdentityApplication }) {
@@ -68,14 +68,14 @@ function Application({ application }: { application: IdentityApplication }) {
         Your application
       </h3>
       <p>
-        <Badge text={text} tone={tone} /> {documentName(document_type)} of {countryName(country)}, sent{" "}
+        <Badge text={text} tone={tone} /> {documentName(document_type)}, {countryName(country)}, submitted{" "}
         {dateTime(created_at)}
         {decided_at !== null && `, decided ${dateTime(decided_at)}`}
       </p>
-      {status === "pending" && <p class="faint">An operator looks at it, and you get a mail about the decision.</p>}
+      {status === "pending" && <p class="faint">An operator is reviewing it. We'll email you the decision.</p>}
       {note !== null && (
         <p>
-          The operator's note: <q class="break">{note}</q>
+          Operator's note: <q class="break">{note}</q>
         </p>
       )}
     </div>

@@ -24,16 +24,16 @@ export function LimitsPanel() {
         <>
           <Activity {...data.daily_activity} />
           <dl class="facts">
-            <dt>Trading fee, paid by the seller</dt>
+            <dt>Trading fee (paid by sellers)</dt>
             <dd class="number">{percent(data.fees.trading_fee)}</dd>
-            <dt>Rebate of a resting order that is filled</dt>
+            <dt>Maker rebate</dt>
             <dd class="number">{percent(data.fees.maker_rebate)}</dd>
-            <dt>Merge fee, of each complete set</dt>
+            <dt>Merge fee (per complete set)</dt>
             <dd class="number">{percent(data.fees.merge_fee)}</dd>
           </dl>
           <p class="faint">
-            Orders that are placed with an access token have a higher rebate. The fees of a match pay its rebates: a
-            match without a seller has none.
+            Orders placed with an access token earn a higher rebate. A match pays its rebates from its own fees: a match
+            without a seller pays none.
           </p>
           <RateLimits limits={data.rate_limits} reload={reload} />
         </>
@@ -42,9 +42,9 @@ export function LimitsPanel() {
   );
 }
 
-/** @param used of the day, micro-USDC @param limit micro-USDC */
+/** @param used today, micro-USDC @param limit micro-USDC */
 function Activity({ used, limit }: { used: number; limit: number }) {
-  if (limit === 0) return <p>Nothing can be traded at tier 0.</p>;
+  if (limit === 0) return <p>Tier 0 can't trade.</p>;
   const tomorrow = new Date();
   tomorrow.setUTCHours(24, 0, 0, 0);
   const time = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" }).format(tomorrow);
@@ -58,34 +58,33 @@ function Activity({ used, limit }: { used: number; limit: number }) {
       </div>
       <meter class="activity" aria-labelledby="activity" min={0} max={limit} value={Math.min(used, limit)} />
       <p class="faint">
-        What you bought or split today, and your open buy orders. Selling is free of it. It resets at {time} (00:00
-        UTC).
+        Today's buys and splits, plus open buy orders. Sells don't count. Resets at {time} (00:00 UTC).
       </p>
     </div>
   );
 }
 
-const WHOSE: Readonly<Record<string, string>> = {
-  user: "you",
-  address: "your network address",
-  identifier: "your e-mail address",
+const SCOPE_TEXT: Readonly<Record<string, string>> = {
+  user: "user",
+  address: "IP address",
+  identifier: "email",
 };
 
-/** Those of which something was used, or all. */
+/** Lists the rate limits that were used, or all of them. */
 function RateLimits({ limits, reload }: { limits: readonly RateLimit[]; reload: () => void }) {
-  const [isWhole, setWhole] = useState(false);
+  const [isShowingAll, setShowingAll] = useState(false);
   const used = limits.filter(({ remaining, limit }) => remaining < limit);
-  const rows = [...(isWhole ? limits : used)].sort((a, b) => a.remaining / a.limit - b.remaining / b.limit);
+  const rows = [...(isShowingAll ? limits : used)].sort((a, b) => a.remaining / a.limit - b.remaining / b.limit);
   return (
     <details>
-      <summary>Rate limits of the API</summary>
+      <summary>API rate limits</summary>
       <div class="stack">
-        <p>Each route has a limit of its own, of requests a minute. The most used come first.</p>
+        <p>Requests per minute and route, most used first.</p>
         <div class="row">
           <button type="button" class="small" onClick={reload}>
             Refresh
           </button>
-          <button type="button" class="small" aria-pressed={isWhole} onClick={() => setWhole(!isWhole)}>
+          <button type="button" class="small" aria-pressed={isShowingAll} onClick={() => setShowingAll(!isShowingAll)}>
             Show all {limits.length}
           </button>
         </div>
@@ -93,12 +92,12 @@ function RateLimits({ limits, reload }: { limits: readonly RateLimit[]; reload: 
           caption="Rate limits"
           rows={rows}
           keyOf={({ route, scope }) => `${route} ${scope}`}
-          empty="Nothing was used in the last minute."
+          empty="No requests in the last minute."
           columns={[
             { title: "Route", show: ({ route }) => <code class="break">{route}</code> },
-            { title: "Counted by", show: ({ scope }) => WHOSE[scope] ?? scope },
-            { title: "Left", isNumber: true, show: ({ remaining, limit }) => `${remaining} of ${limit}` },
-            { title: "Whole again", isNumber: true, show: ({ reset }) => (reset === 0 ? "–" : `in ${reset} s`) },
+            { title: "Counted per", show: ({ scope }) => SCOPE_TEXT[scope] ?? scope },
+            { title: "Remaining", isNumber: true, show: ({ remaining, limit }) => `${remaining} of ${limit}` },
+            { title: "Resets", isNumber: true, show: ({ reset }) => (reset === 0 ? "–" : `in ${reset} s`) },
           ]}
         />
       </div>

@@ -18,23 +18,23 @@ export function PasswordPanel() {
   const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
   const { form, shown, submit, restart } = useForm({
-    current: current === "" ? "Enter the password that you have now." : null,
-    next: newPasswordProblem(next) ?? (next === current ? "This is the password that you have now." : null),
+    current: current === "" ? "Enter your current password." : null,
+    next: newPasswordProblem(next) ?? (next === current ? "Must differ from the current password." : null),
   });
   const { run, isBusy, error, clear } = useAction(async () => {
     await request("POST", "/me/password", { body: { current, new: next } });
     setCurrent("");
     setNext("");
     restart();
-    toast("Your password is changed, and your other sessions have ended.");
+    toast("Password changed. Your other sessions have ended.");
     focusHeading("password");
   });
   const isWrong = error instanceof ApiError && error.status === 403 && /current password/.test(error.message);
-  const told = fieldErrorMessage(error, "new");
+  const serverProblem = fieldErrorMessage(error, "new");
   return (
     <Panel id="password" title="Password">
       <form ref={form} noValidate aria-labelledby="password" onSubmit={submit(() => void run())}>
-        <p>A new password ends your other sessions. Access tokens and connected apps stay.</p>
+        <p>A new password ends your other sessions. Access tokens and connected apps stay active.</p>
         <input
           type="text"
           class="hidden"
@@ -47,10 +47,10 @@ export function PasswordPanel() {
         <PasswordField
           label="Current password"
           value={current}
-          problem={shown.current ?? (isWrong ? "That isn't your current password." : null)}
+          problem={shown.current ?? (isWrong ? "Wrong password." : null)}
           hint={
             <>
-              Forgotten, or never set? <a href={href(withQuery("/forgot-password", { email }))}>Set one by mail</a>.
+              Forgot it, or never set one? <a href={href(withQuery("/forgot-password", { email }))}>Reset by email</a>
             </>
           }
           onInput={(text) => {
@@ -61,16 +61,16 @@ export function PasswordPanel() {
         <NewPasswordField
           label="New password"
           value={next}
-          problem={shown.next ?? told}
+          problem={shown.next ?? serverProblem}
           onInput={(text) => {
             setNext(text);
             clear();
           }}
         />
-        {!isWrong && told === null && <ErrorNotice error={error} />}
+        {!isWrong && serverProblem === null && <ErrorNotice error={error} />}
         <div>
           <button type="submit" disabled={isBusy}>
-            {isBusy ? "Changing it…" : "Change the password"}
+            {isBusy ? "Changing…" : "Change password"}
           </button>
         </div>
       </form>

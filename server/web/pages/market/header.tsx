@@ -1,4 +1,4 @@
-/** The head of a market's page: where it belongs, question, status, volume, resolution. */
+/** The header of a market's page: breadcrumbs, question, status, volume and resolution. */
 import { compact, dateTime, humanize, percent } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request } from "../../session.ts";
@@ -51,14 +51,14 @@ export function MarketHeader({ market }: { market: Market }) {
           <b class="number">{compact(volume)}</b> shares traded
         </span>
         <span>
-          <b class="number">{compact(market.open_interest)}</b> sets outstanding
+          <b class="number">{compact(market.open_interest)}</b> sets open interest
         </span>
       </p>
       {resolution !== null && (
         <Notice kind="good">
           <b>
             {status === "voided"
-              ? "Voided: every outcome pays the same."
+              ? "Voided: all outcomes pay the same."
               : resolution.outcome_id !== null
                 ? `Resolved: ${outcomes.find(({ id }) => id === resolution.outcome_id)?.name}.`
                 : "Resolved."}

@@ -17,12 +17,12 @@ export function Outcomes({
     <section class="panel" aria-labelledby="outcomes-title">
       <h2 id="outcomes-title">Outcomes</h2>
       <table class="outcomes">
-        <caption class="hidden">Outcomes with their chances and best prices; choose one to see its book</caption>
+        <caption class="hidden">Outcomes with chances and best prices; select one to see its book</caption>
         <thead>
           <tr>
             <th scope="col">Outcome</th>
             <th scope="col" class="right">
-              {resolution === null ? "Chance" : "Pays"}
+              {resolution === null ? "Chance" : "Payout"}
             </th>
             <th scope="col" class="right">
               Bid

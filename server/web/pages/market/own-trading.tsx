@@ -30,12 +30,12 @@ export function OwnTrading({
           <Loading />
         ) : (
           <PositionsTable
-            caption="Your shares of each outcome"
+            caption="Your position in each outcome"
             positions={valued}
             markets={markets}
-            isAlone
+            isSingleMarket
             onSell={onSell}
-            empty="You have no shares in this market."
+            empty="No position in this market."
           />
         )}
       </section>

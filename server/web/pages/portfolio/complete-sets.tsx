@@ -1,4 +1,4 @@
-/** Splits USDC into complete sets and merges sets back into USDC. */
+/** Splits USDC into complete sets, and merges complete sets back into USDC. */
 import { useState } from "preact/hooks";
 import { MAX_QUANTITY, MICRO_PER_SHARE } from "../../../../engine/limits.ts";
 import { mergeFeeMicro } from "../../../../engine/money.ts";
@@ -14,135 +14,153 @@ import { ErrorNotice } from "../../ui/notices.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction, useFetch, usePages } from "../../ui/use-data.ts";
 
-/** Sets that the caller could dissolve: what is free of each outcome. */
-function mergeableSets(market: Market, held: ReadonlyMap<number, Position>): number {
-  return Math.min(...market.outcomes.map(({ id }) => availableShares(held.get(id))));
-}
+type Kind = "split" | "merge";
 
 export function CompleteSets() {
-  const held = positions.value ?? new Map<number, Position>();
-  const markets = useMarkets(
-    [...held.values()].filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id),
-  );
-  const found = usePages<Market>("/markets", { limit: 200 });
   const { data: limits } = useFetch<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
   const feeBps = limits?.fees.merge_fee ?? null;
-  const [kind, setKind] = useState<"split" | "merge">("split");
-  const [chosen, setChosen] = useState("");
-  const [text, setText] = useState("");
-  const [hasTried, setTried] = useState(false);
-  const open = found.items ?? [];
-  const choices =
-    kind === "split"
-      ? open
-      : [...markets.values()].filter((market) => mergeableSets(market, held) > 0 && market.status === "open");
-  const market = choices.find(({ id }) => String(id) === chosen);
-  const quantity = parseQuantity(text);
-  const available = balance.value?.available ?? 0;
-  const most =
-    kind === "split"
-      ? Math.min(MAX_QUANTITY, Math.floor(available / MICRO_PER_SHARE))
-      : market === undefined
-        ? null
-        : mergeableSets(market, held);
-  const problem =
-    text === ""
-      ? hasTried
-        ? "Type how many sets."
-        : null
-      : quantity === null
-        ? "A whole number of sets."
-        : most !== null && quantity > most
-          ? kind === "split"
-            ? `Your available balance is enough for ${shares(most)} sets.`
-            : `You have ${shares(most)} complete sets free.`
-          : null;
-  const marketProblem = hasTried && market === undefined ? "Choose a market." : null;
-  const retryKey = useIdempotencyKey();
-  const { run, isBusy, error } = useAction(async () => {
-    const body = { market_id: market!.id, quantity };
-    const path = `/wallet/${kind}`;
-    await retryKey.send({ path, ...body }, (idempotencyKey) => request("POST", path, { body, idempotencyKey }));
-    toast(kind === "split" ? `${shares(quantity!)} sets split.` : `${shares(quantity!)} sets merged.`);
-    setText("");
-    setTried(false);
-  });
-  const isReady = market !== undefined && quantity !== null && problem === null;
   return (
     <section class="panel sets" aria-labelledby="sets-title">
       <h2 id="sets-title">Split and merge complete sets</h2>
       <p>
-        A complete set is one share of every outcome of a market. Exactly one of them pays, so a set is always worth 1
-        USDC: splitting turns 1 USDC into a set, merging turns a set back into 1 USDC. Splitting is free
-        {feeBps === null ? "" : feeBps === 0 ? ", and so is merging" : `, merging costs ${percent(feeBps)}`}. Split to
-        offer shares that nobody has yet; merge to free money before the market is resolved.
+        A complete set is one share of every outcome of a market. Exactly one of them pays out, so a set is always worth
+        1 USDC: a split turns 1 USDC into a set, a merge turns a set back into 1 USDC. Splitting is free
+        {feeBps === null ? "" : feeBps === 0 ? ", and so is merging" : `; merging costs ${percent(feeBps)}`}. Split to
+        sell shares you don't have yet; merge to free funds before the market resolves.
       </p>
-      <form
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          setTried(true);
-          if (isReady) void run();
-        }}
-      >
-        <SegmentedControl
-          label="Split or merge"
-          value={kind}
-          options={[
-            ["split", "Split USDC"],
-            ["merge", "Merge sets"],
-          ]}
-          onChange={setKind}
-        />
-        <ErrorNotice error={found.error} retry={found.reload} />
-        <MarketChoice markets={choices} value={chosen} onChange={setChosen} problem={marketProblem} kind={kind} />
-        {kind === "split" && found.more !== null && (
-          <button type="button" class="small" onClick={found.more}>
-            More markets
-          </button>
-        )}
-        <Field
-          label="Number of sets"
-          inputMode="numeric"
-          autoComplete="off"
-          value={text}
-          onInput={setText}
-          problem={problem}
-          hint={
-            most === null ? undefined : (
-              <>
-                {shares(most)} at most.{" "}
-                <button type="button" class="link" onClick={() => setText(String(most))}>
-                  All
-                </button>
-              </>
-            )
-          }
-        />
-        {isReady && (
-          <p aria-live="polite">
-            {kind === "split"
-              ? `${money(quantity * MICRO_PER_SHARE)} USDC become ${shares(quantity)} shares of each of ${market.outcomes.map(({ name }) => name).join(", ")}.`
-              : mergeText(quantity, feeBps ?? 0)}
-          </p>
-        )}
-        <ErrorNotice error={error} />
-        <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Working…" : kind === "split" ? "Split" : "Merge"}
-        </button>
-      </form>
+      <SetsForm feeBps={feeBps} />
     </section>
   );
 }
 
-/** What so many sets bring, and what of it the merge costs. */
-function mergeText(quantity: number, feeBps: number): string {
-  const fee = mergeFeeMicro(quantity, feeBps);
-  const kept = fee === 0 ? "" : `, after a merge fee of ${money(fee)} USDC`;
-  return `${shares(quantity)} shares of each outcome become ${money(quantity * MICRO_PER_SHARE - fee)} USDC${kept}.`;
+function SetsForm({ feeBps }: { feeBps: number | null }) {
+  const openMarkets = usePages<Market>("/markets", { limit: 200 });
+  const held = positions.value ?? new Map<number, Position>();
+  const heldMarkets = useMarkets(
+    [...held.values()].filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id),
+  );
+  const [kind, setKind] = useState<Kind>("split");
+  const [chosen, setChosen] = useState("");
+  const [text, setText] = useState("");
+  const [hasTried, setTried] = useState(false);
+  const choices =
+    kind === "split"
+      ? (openMarkets.items ?? [])
+      : [...heldMarkets.values()].filter((market) => mergeableSets(market, held) > 0 && market.status === "open");
+  const market = choices.find(({ id }) => String(id) === chosen);
+  const quantity = parseQuantity(text);
+  const max = maxSets(kind, market, held);
+  const problem = text === "" ? (hasTried ? "Enter a number of sets." : null) : quantityProblem(kind, quantity, max);
+  const isReady = market !== undefined && quantity !== null && problem === null;
+  const idempotencyKey = useIdempotencyKey();
+  const { run, isBusy, error } = useAction(async (body: { market_id: number; quantity: number }) => {
+    const path = `/wallet/${kind}`;
+    await idempotencyKey.send({ path, ...body }, (key) => request("POST", path, { body, idempotencyKey: key }));
+    toast(`${shares(body.quantity)} sets ${kind === "split" ? "split" : "merged"}.`);
+    setText("");
+    setTried(false);
+  });
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    setTried(true);
+    if (isReady) void run({ market_id: market.id, quantity });
+  };
+  return (
+    <form noValidate onSubmit={submit}>
+      <SegmentedControl
+        label="Split or merge"
+        value={kind}
+        options={[
+          ["split", "Split USDC"],
+          ["merge", "Merge sets"],
+        ]}
+        onChange={setKind}
+      />
+      <ErrorNotice error={openMarkets.error} retry={openMarkets.reload} />
+      <MarketSelect
+        {...{ markets: choices, kind, value: chosen, onChange: setChosen }}
+        problem={hasTried && market === undefined ? "Select a market." : null}
+      />
+      {kind === "split" && openMarkets.more !== null && (
+        <button type="button" class="small" onClick={openMarkets.more}>
+          More markets
+        </button>
+      )}
+      <QuantityField value={text} onInput={setText} problem={problem} max={max} />
+      {isReady && <p aria-live="polite">{resultText(kind, market, quantity, feeBps ?? 0)}</p>}
+      <ErrorNotice error={error} />
+      <button type="submit" class="primary" disabled={isBusy}>
+        {isBusy ? "Working…" : kind === "split" ? "Split" : "Merge"}
+      </button>
+    </form>
+  );
 }
 
-function MarketChoice({
+/** Complete sets that the user can merge: the smallest available quantity of any outcome. */
+function mergeableSets(market: Market, held: ReadonlyMap<number, Position>): number {
+  return Math.min(...market.outcomes.map(({ id }) => availableShares(held.get(id))));
+}
+
+/** Null: no market is selected yet. */
+function maxSets(kind: Kind, market: Market | undefined, held: ReadonlyMap<number, Position>): number | null {
+  if (kind === "split") {
+    return Math.min(MAX_QUANTITY, Math.floor((balance.value?.available ?? 0) / MICRO_PER_SHARE));
+  }
+  return market === undefined ? null : mergeableSets(market, held);
+}
+
+function quantityProblem(kind: Kind, quantity: number | null, max: number | null): string | null {
+  if (quantity === null) return "Must be a whole number of sets.";
+  if (max === null || quantity <= max) return null;
+  return kind === "split"
+    ? `Your available balance covers ${shares(max)} sets.`
+    : `You have ${shares(max)} complete sets available.`;
+}
+
+function resultText(kind: Kind, { outcomes }: Market, quantity: number, feeBps: number): string {
+  if (kind === "split") {
+    const names = outcomes.map(({ name }) => name).join(", ");
+    return `${money(quantity * MICRO_PER_SHARE)} USDC become ${shares(quantity)} shares of each of ${names}.`;
+  }
+  const fee = mergeFeeMicro(quantity, feeBps);
+  const afterFee = fee === 0 ? "" : `, after a merge fee of ${money(fee)} USDC`;
+  return `${shares(quantity)} shares of each outcome become ${money(quantity * MICRO_PER_SHARE - fee)} USDC${afterFee}.`;
+}
+
+function QuantityField({
+  value,
+  onInput,
+  problem,
+  max,
+}: {
+  value: string;
+  onInput: (text: string) => void;
+  problem: string | null;
+  max: number | null;
+}) {
+  return (
+    <Field
+      label="Number of sets"
+      inputMode="numeric"
+      autoComplete="off"
+      value={value}
+      onInput={onInput}
+      problem={problem}
+      hint={
+        max === null ? undefined : (
+          <>
+            At most {shares(max)}.{" "}
+            <button type="button" class="link" onClick={() => onInput(String(max))}>
+              Max
+            </button>
+          </>
+        )
+      }
+    />
+  );
+}
+
+function MarketSelect({
   markets,
   value,
   onChange,
@@ -153,10 +171,9 @@ function MarketChoice({
   value: string;
   onChange: (id: string) => void;
   problem: string | null;
-  kind: "split" | "merge";
+  kind: Kind;
 }) {
-  const first =
-    markets.length > 0 ? "Choose a market" : kind === "split" ? "No market is open" : "You have no complete sets";
+  const first = markets.length > 0 ? "Select a market" : kind === "split" ? "No open markets" : "No complete sets";
   return (
     <div>
       <Select

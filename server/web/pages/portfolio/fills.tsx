@@ -15,10 +15,13 @@ export function Fills() {
   const { items, error, more, reload, newer } = useLivePages("/me/fills", {}, fillsOf);
   const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
   const columns: Column<OwnFill>[] = [
-    { title: "Fill", show: (fill) => <OrderName order={fill} market={markets.get(fill.market_id)} isAlone={false} /> },
+    {
+      title: "Fill",
+      show: (fill) => <OrderName order={fill} market={markets.get(fill.market_id)} isSingleMarket={false} />,
+    },
     { title: "Price", isNumber: true, show: ({ price }) => percent(price) },
     { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
-    { title: "Kind", show: ({ match_type, role }) => `${humanize(match_type as string)}, ${humanize(role as string)}` },
+    { title: "Type", show: ({ match_type, role }) => `${humanize(match_type as string)}, ${humanize(role as string)}` },
     {
       title: "Fee and rebate",
       isNumber: true,
@@ -39,13 +42,7 @@ export function Fills() {
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
       {items !== null && (
-        <Table
-          caption="Your fills"
-          columns={columns}
-          rows={items}
-          keyOf={({ id }) => id}
-          empty="None of your orders was filled yet."
-        />
+        <Table caption="Your fills" columns={columns} rows={items} keyOf={({ id }) => id} empty="No fills yet." />
       )}
       <LoadMore more={more} />
     </section>

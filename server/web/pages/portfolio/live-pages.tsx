@@ -8,12 +8,12 @@ import { Notice } from "../../ui/notices.tsx";
 import { useBatched } from "../../ui/throttle.ts";
 import { type Pages, usePages } from "../../ui/use-data.ts";
 
-/** So many are added to a list by themselves: a bot's would make it endless. */
+/** Items added live before the list stops growing: a bot's orders would make it endless. */
 const MAX_ADDED = 200;
 
 /**
- * A list by cursor, the newest first, that goes on with what updates of orders tell. From so many new ones on it only
- * says that there are newer ones.
+ * A cursor-paged list, newest first, extended by order updates. Past a bound it stops growing, and offers a refresh
+ * instead.
  */
 export function useLivePages<T extends { readonly id: number }>(
   path: string,
@@ -26,7 +26,7 @@ export function useLivePages<T extends { readonly id: number }>(
   const add = useBatched((orders: readonly Order[]) =>
     pages.set((before) => {
       const byId = new Map(before.map((item) => [item.id, item]));
-      // What is older than all that is shown comes with its own page.
+      // Items older than the last one shown belong to a later page.
       const oldest = pages.more === null ? 0 : before.at(-1)!.id;
       for (const item of orders.flatMap(itemsOf)) {
         if (item.id < oldest) continue;
@@ -44,9 +44,9 @@ export function useLivePages<T extends { readonly id: number }>(
   };
   const newer = hasNewer && (
     <Notice>
-      There are newer ones.{" "}
+      Newer items are available.{" "}
       <button type="button" class="small" onClick={reload}>
-        Show them
+        Refresh
       </button>
     </Notice>
   );

@@ -18,21 +18,21 @@ const STATUS_TONES: Readonly<Record<string, "" | "good" | "bad" | "warn">> = {
 
 const ALL = { status: "all" } as const;
 
-const itself = (order: Order): readonly Order[] => [order];
+const toItems = (order: Order): readonly Order[] => [order];
 
 export function History() {
-  const { items, error, more, reload, newer } = useLivePages("/orders", ALL, itself);
+  const { items, error, more, reload, newer } = useLivePages("/orders", ALL, toItems);
   const markets = useMarkets((items ?? []).map(({ market_id }) => market_id));
   const columns: Column<Order>[] = [
     {
       title: "Order",
-      show: (order) => <OrderName order={order} market={markets.get(order.market_id)} isAlone={false} />,
+      show: (order) => <OrderName order={order} market={markets.get(order.market_id)} isSingleMarket={false} />,
     },
     { title: "Price", isNumber: true, show: (order) => <PriceOf {...order} /> },
     { title: "Filled", isNumber: true, show: ({ filled, quantity }) => `${shares(filled)} of ${shares(quantity)}` },
-    { title: "Terms", show: orderTerms },
+    { title: "Time in force", show: orderTerms },
     {
-      title: "State",
+      title: "Status",
       show: ({ status, reason: why }) => (
         <span>
           <Badge text={humanize(status as string)} tone={STATUS_TONES[status as string] ?? ""} />
@@ -49,26 +49,20 @@ export function History() {
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
       {items !== null && (
-        <Table
-          caption="All your orders"
-          columns={columns}
-          rows={items}
-          keyOf={({ id }) => id}
-          empty="You have placed no orders yet."
-        />
+        <Table caption="Order history" columns={columns} rows={items} keyOf={({ id }) => id} empty="No orders yet." />
       )}
       <LoadMore more={more} />
     </section>
   );
 }
 
-/** Of a market order: that it is one, and the worst price that its owner would take. */
+/** The limit price. For a market order: "market", and its worst price if it has one. */
 function PriceOf({ price, type }: Order) {
   if (type !== "market") return percent(price);
   return (
     <span>
       market
-      {price !== null && <small class="below faint">{percent(price)} at worst</small>}
+      {price !== null && <small class="below faint">worst {percent(price)}</small>}
     </span>
   );
 }

@@ -6,7 +6,7 @@ import { PositionsTable, useLiveMarkets, valuePosition } from "../../trading/pos
 import { Profit } from "../../ui/amounts.tsx";
 import { Loading } from "../../ui/notices.tsx";
 
-/** The caller's positions with their worth by the last prices, and the markets that they are in. */
+/** The user's positions valued at last prices, and their markets. */
 function useValuedPositions() {
   const all = [...(positions.value?.values() ?? [])];
   const markets = useMarkets(all.filter(({ quantity }) => quantity > 0).map(({ market_id }) => market_id));
@@ -23,14 +23,14 @@ export function Totals() {
   const { valued } = useValuedPositions();
   if (balance.value === null || positions.value === null) return <Loading what="Loading your portfolio" />;
   const { available, held, total } = balance.value;
-  const worth = sumOf(valued.map(({ market_value }) => market_value));
+  const positionsValue = sumOf(valued.map(({ market_value }) => market_value));
   const hasUnknown = valued.some(({ market_value }) => market_value === null);
   return (
     <dl class="totals">
       <div>
         <dt>Total value</dt>
         <dd class="large">
-          {money(total + worth)} <small>USDC</small>
+          {money(total + positionsValue)} <small>USDC</small>
         </dd>
       </div>
       <div>
@@ -38,21 +38,21 @@ export function Totals() {
         <dd>{money(available)}</dd>
       </div>
       <div>
-        <dt>Held by orders and withdrawals</dt>
+        <dt>On hold</dt>
         <dd>{money(held)}</dd>
       </div>
       <div>
-        <dt>Positions{hasUnknown && ", those with a price"}</dt>
-        <dd>{money(worth)}</dd>
+        <dt>Positions{hasUnknown && ", priced only"}</dt>
+        <dd>{money(positionsValue)}</dd>
       </div>
       <div>
-        <dt>Open profit</dt>
+        <dt>Unrealized P&L</dt>
         <dd>
           <Profit micro={sumOf(valued.map(({ unrealized_pnl }) => unrealized_pnl))} />
         </dd>
       </div>
       <div>
-        <dt>Realized profit</dt>
+        <dt>Realized P&L</dt>
         <dd>
           <Profit micro={sumOf(valued.map(({ realized_pnl }) => realized_pnl))} />
         </dd>
@@ -69,15 +69,8 @@ export function Positions() {
   return (
     <section class="panel" aria-labelledby="positions-title">
       <h2 id="positions-title">Positions</h2>
-      <PositionsTable
-        caption="Your positions"
-        positions={open}
-        markets={markets}
-        empty="You have no shares yet: choose a market and buy some."
-      />
-      <p class="hint">
-        Worth is by the last prices and changes with them. A sale brings what the book offers, less the fee.
-      </p>
+      <PositionsTable caption="Your positions" positions={open} markets={markets} empty="No open positions." />
+      <p class="hint">Positions are valued at last prices. A sale yields what the book pays, less the trading fee.</p>
     </section>
   );
 }

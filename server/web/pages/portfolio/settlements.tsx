@@ -1,4 +1,4 @@
-/** What resolved markets paid the user. */
+/** The user's payouts from resolved markets. */
 import { dateTime, percent, shares } from "../../format.ts";
 import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href } from "../../router.ts";
@@ -24,10 +24,10 @@ export function Settlements() {
       ),
     },
     { title: "Shares", isNumber: true, show: ({ quantity }) => shares(quantity) },
-    { title: "Paid a share", isNumber: true, show: ({ payout }) => percent(payout) },
+    { title: "Payout per share", isNumber: true, show: ({ payout }) => percent(payout) },
     { title: "Received", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
     { title: "Cost", isNumber: true, show: ({ cost }) => <Money micro={cost} /> },
-    { title: "Profit", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
+    { title: "P&L", isNumber: true, show: ({ realized_pnl }) => <Profit micro={realized_pnl} /> },
     { title: "Time", isNumber: true, show: ({ created_at }) => dateTime(created_at) },
   ];
   return (
@@ -37,11 +37,11 @@ export function Settlements() {
       {items === null && error === null && <Loading />}
       {items !== null && (
         <Table
-          caption="What resolved markets paid you"
+          caption="Your payouts from resolved markets"
           columns={columns}
           rows={items}
           keyOf={({ id }) => id}
-          empty="None of your markets was resolved yet."
+          empty="No settlements yet."
         />
       )}
       <LoadMore more={more} />

@@ -18,19 +18,13 @@ export function Deposits() {
     <section class="panel" aria-labelledby="deposits-title">
       <h2 id="deposits-title">Deposits</h2>
       <p class="hint">
-        The exchange's operators credit what you pay in; it is available at once, and shown here with the payment's
-        reference. Tell them your user id: <b>{user.value?.id}</b>.
+        Operators credit your payments. A deposit is available immediately and appears here with the payment's
+        reference. Include your user ID with each payment: <b>{user.value?.id}</b>.
       </p>
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
       {items !== null && (
-        <Table
-          caption="Your deposits"
-          columns={columns}
-          rows={items}
-          keyOf={({ id }) => id}
-          empty="Nothing was paid in yet."
-        />
+        <Table caption="Your deposits" columns={columns} rows={items} keyOf={({ id }) => id} empty="No deposits yet." />
       )}
       <LoadMore more={more} />
     </section>

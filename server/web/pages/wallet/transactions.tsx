@@ -25,7 +25,7 @@ const TYPES = [
   ["settlement", "Settlements"],
 ] as const;
 
-/** Where a day of the person's own zone begins, ms; null where the text is no day. */
+/** Start of a day in the browser's time zone, ms; null if the text is no date. @param later days to add */
 function dayStart(text: string, later = 0): number | null {
   const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
   return match === null ? null : new Date(Number(match[1]), Number(match[2]) - 1, Number(match[3]) + later).getTime();
@@ -36,9 +36,9 @@ export function Transactions() {
   const type = TYPES.find(([name]) => name === params.get("type"))?.[0] ?? "";
   const [from, to] = [params.get("from") ?? "", params.get("to") ?? ""];
   const [fromMs, endMs] = [dayStart(from), dayStart(to, 1)];
-  const isBackward = fromMs !== null && endMs !== null && fromMs >= endMs;
+  const isReversed = fromMs !== null && endMs !== null && fromMs >= endMs;
   const query: Query = { type, from: fromMs, to: endMs === null ? null : endMs - 1 };
-  const { items, error, more, reload } = usePages<Transaction>(isBackward ? null : "/wallet/transactions", query);
+  const { items, error, more, reload } = usePages<Transaction>(isReversed ? null : "/wallet/transactions", query);
   const total = balance.value?.total;
   const [shownTotal, setShownTotal] = useState(total);
   useEffect(() => setShownTotal(total), [items]);
@@ -73,7 +73,7 @@ export function Transactions() {
     <section class="panel" aria-labelledby="transactions-title">
       <div class="section-head">
         <h2 id="transactions-title">Transactions</h2>
-        <Download query={query} isOff={isBackward} />
+        <Download query={query} isDisabled={isReversed} />
       </div>
       <div class="transaction-filters">
         <Select label="Type" value={type} options={TYPES} onChange={(name) => setSearch({ type: name })} />
@@ -83,28 +83,26 @@ export function Transactions() {
           type="date"
           value={to}
           onInput={(text) => setSearch({ to: text })}
-          problem={isBackward ? "This is before the beginning." : null}
+          problem={isReversed ? "Must not be before the start date." : null}
         />
       </div>
       {items !== null && shownTotal !== total && (
         <Notice>
-          There are newer transactions.{" "}
+          Newer transactions are available.{" "}
           <button type="button" class="small" onClick={reload}>
-            Show them
+            Refresh
           </button>
         </Notice>
       )}
       <ErrorNotice error={error} retry={reload} />
-      {items === null && error === null && !isBackward && <Loading />}
+      {items === null && error === null && !isReversed && <Loading />}
       {items !== null && (
         <Table
-          caption="Changes of your balance"
+          caption="Transactions"
           columns={columns}
           rows={items}
           keyOf={({ id }) => id}
-          empty={
-            type === "" && from === "" && to === "" ? "Nothing happened yet." : "Nothing of that kind in that time."
-          }
+          empty={type === "" && from === "" && to === "" ? "No transactions yet." : "No results."}
         />
       )}
       <LoadMore more={more} />
@@ -112,18 +110,18 @@ export function Transactions() {
   );
 }
 
-/** The whole of what the filters say, as a file. */
-function Download({ query, isOff }: { query: Query; isOff: boolean }) {
-  const [isCut, setCut] = useState(false);
+/** Downloads all transactions that match the filters. */
+function Download({ query, isDisabled }: { query: Query; isDisabled: boolean }) {
+  const [isIncomplete, setIncomplete] = useState(false);
   const { run, isBusy, error } = useAction(async () => {
-    setCut(false);
+    setIncomplete(false);
     const response = await requestRaw("GET", "/wallet/transactions", { query, accept: "text/csv" });
     let file: Blob;
     try {
       file = await response.blob();
     } catch {
-      // It ends without its last part where the exchange couldn't finish it.
-      setCut(true);
+      // The server aborts the response if it can't complete the file.
+      setIncomplete(true);
       return;
     }
     const link = document.createElement("a");
@@ -134,12 +132,12 @@ function Download({ query, isOff }: { query: Query; isOff: boolean }) {
   });
   return (
     <>
-      <button type="button" class="small" disabled={isBusy || isOff} onClick={() => void run()}>
+      <button type="button" class="small" disabled={isBusy || isDisabled} onClick={() => void run()}>
         {isBusy ? "Downloading…" : "Download CSV"}
       </button>
-      {isCut && (
+      {isIncomplete && (
         <p class="notice bad" role="alert">
-          The file was cut short and isn't kept. Try again, or choose a shorter time.
+          Download incomplete. Try again, or choose a shorter period.
         </p>
       )}
       <ErrorNotice error={error} />

@@ -1,4 +1,4 @@
-/** Requests a withdrawal, with a confirmation dialog. */
+/** Requests a withdrawal, after a confirmation dialog. */
 import { useState } from "preact/hooks";
 import { evmAddressFault } from "../../../wallet/evm-address.ts";
 import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO } from "../../../wallet/limits.ts";
@@ -13,62 +13,62 @@ import { ErrorNotice } from "../../ui/notices.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-data.ts";
 
-/** What can be told here; what else the exchange pays to, it says itself. */
-function addressFault(address: string): string | null {
-  if (!/^[!-~]+$/.test(address)) return "An address has letters, digits and signs, and no spaces.";
+interface Withdrawal {
+  /** micro-USDC */
+  readonly amount: number;
+  readonly address: string;
+}
+
+/** The server checks the address again, and knows which networks it pays to. */
+function addressProblem(address: string): string | null {
+  if (!/^[!-~]+$/.test(address)) return "Use letters, digits and punctuation only, without spaces.";
   const fault = /^0x/i.test(address) ? evmAddressFault(address) : null;
-  return fault && `${fault[0]!.toUpperCase()}${fault.slice(1)}.`;
+  return fault && `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`;
+}
+
+function amountProblem(amount: number | null, available: number): string | null {
+  if (amount === null || amount === 0) return "Enter an amount of USDC with at most six decimals.";
+  if (amount > available) return `Your available balance is ${money(available)} USDC.`;
+  return amount > MAX_PAYMENT_MICRO ? `At most ${money(MAX_PAYMENT_MICRO)} USDC per withdrawal.` : null;
 }
 
 export function WithdrawForm({ onDone }: { onDone: () => void }) {
   const [amountText, setAmount] = useState("");
-  const [address, setAddress] = useState("");
+  const [addressText, setAddress] = useState("");
   const [hasTried, setTried] = useState(false);
-  const [isAsked, setAsked] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const available = balance.value?.available ?? 0;
-  const amount = parseMoney(amountText);
-  const amountProblem =
-    amountText === ""
-      ? hasTried
-        ? "Type an amount."
-        : null
-      : amount === null || amount === 0
-        ? "An amount of USDC, with six decimals at most."
-        : amount > available
-          ? `Your available balance is ${money(available)} USDC.`
-          : amount > MAX_PAYMENT_MICRO
-            ? `At most ${money(MAX_PAYMENT_MICRO)} USDC at a time.`
-            : null;
-  const addressProblem =
-    address === "" ? (hasTried ? "Type where it is to be paid to." : null) : addressFault(address.trim());
-  const isReady = amount !== null && amountProblem === null && address !== "" && addressProblem === null;
-  const retryKey = useIdempotencyKey();
-  const { run, isBusy, error, clear } = useAction(async () => {
-    const body = { amount, address: address.trim() };
+  const [amount, address] = [parseMoney(amountText), addressText.trim()];
+  const problems = {
+    amount: amountText === "" ? (hasTried ? "Enter an amount." : null) : amountProblem(amount, available),
+    address: addressText === "" ? (hasTried ? "Enter an address." : null) : addressProblem(address),
+  };
+  const isValid = problems.amount === null && problems.address === null && addressText !== "";
+  const withdrawal = isValid && amount !== null ? { amount, address } : null;
+  const idempotencyKey = useIdempotencyKey();
+  const action = useAction(async (body: Withdrawal) => {
     try {
-      await retryKey.send(body, (idempotencyKey) => request("POST", "/wallet/withdrawals", { body, idempotencyKey }));
+      await idempotencyKey.send(body, (key) => request("POST", "/wallet/withdrawals", { body, idempotencyKey: key }));
     } catch (thrown) {
-      // It may have been made: the list tells.
+      // The withdrawal may exist: the list will show it.
       if (!(thrown instanceof ApiError) || thrown.status === 0 || thrown.status >= 500) onDone();
       throw thrown;
     }
-    toast(`A withdrawal of ${money(amount!)} USDC was asked for.`);
+    toast(`Withdrawal of ${money(body.amount)} USDC requested.`);
     setAmount("");
     setTried(false);
-    setAsked(false);
+    setConfirming(false);
     onDone();
   });
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    setTried(true);
+    action.clear();
+    if (withdrawal !== null) setConfirming(true);
+  };
   return (
     <>
-      <form
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          setTried(true);
-          clear();
-          if (isReady) setAsked(true);
-        }}
-      >
+      <form noValidate onSubmit={submit}>
         <Field
           label="Amount"
           unit="USDC"
@@ -76,55 +76,70 @@ export function WithdrawForm({ onDone }: { onDone: () => void }) {
           autoComplete="off"
           value={amountText}
           onInput={setAmount}
-          problem={amountProblem}
-          hint={
-            <>
-              {money(available)} available.{" "}
-              <button type="button" class="link" onClick={() => setAmount(money(available).replaceAll(",", ""))}>
-                All
-              </button>
-            </>
-          }
+          problem={problems.amount}
+          hint={<AvailableHint available={available} onMax={setAmount} />}
         />
         <Field
           label="Address"
           autoComplete="off"
           maxLength={MAX_ADDRESS_LENGTH}
-          value={address}
+          value={addressText}
           onInput={setAddress}
-          problem={addressProblem}
-          hint="Where it is to be paid to. Check it: what was paid can't be called back."
+          problem={problems.address}
+          hint="The receiving address. Check it: payments can't be reversed."
         />
         <button type="submit" class="primary">
           Withdraw
         </button>
       </form>
-      {isAsked && isReady && (
-        <Dialog title="Ask for this withdrawal?" onClose={() => setAsked(false)}>
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              void run();
-            }}
-          >
-            <p>
-              <b>{money(amount)} USDC</b> to <span class="mono long">{address.trim()}</span>
-            </p>
-            <p class="hint">
-              The amount is held at once and can't be traded with. An operator pays it; until then you can cancel it.
-            </p>
-            <ErrorNotice error={error} />
-            <div class="row">
-              <button type="submit" class="primary" disabled={isBusy}>
-                {isBusy ? "Asking…" : "Withdraw"}
-              </button>
-              <button type="button" onClick={() => setAsked(false)}>
-                Back
-              </button>
-            </div>
-          </form>
-        </Dialog>
+      {isConfirming && withdrawal !== null && (
+        <WithdrawDialog withdrawal={withdrawal} action={action} onClose={() => setConfirming(false)} />
       )}
     </>
+  );
+}
+
+function AvailableHint({ available, onMax }: { available: number; onMax: (text: string) => void }) {
+  return (
+    <>
+      {money(available)} available.{" "}
+      <button type="button" class="link" onClick={() => onMax(money(available).replaceAll(",", ""))}>
+        Max
+      </button>
+    </>
+  );
+}
+
+function WithdrawDialog({
+  withdrawal,
+  action: { run, isBusy, error },
+  onClose,
+}: {
+  withdrawal: Withdrawal;
+  action: ReturnType<typeof useAction<[Withdrawal]>>;
+  onClose: () => void;
+}) {
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    void run(withdrawal);
+  };
+  return (
+    <Dialog title="Confirm withdrawal" onClose={onClose}>
+      <form onSubmit={submit}>
+        <p>
+          <b>{money(withdrawal.amount)} USDC</b> to <span class="mono long">{withdrawal.address}</span>
+        </p>
+        <p class="hint">The amount goes on hold until an operator pays it. You can cancel until then.</p>
+        <ErrorNotice error={error} />
+        <div class="row">
+          <button type="submit" class="primary" disabled={isBusy}>
+            {isBusy ? "Requesting…" : "Withdraw"}
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
   );
 }

@@ -26,7 +26,7 @@ export function Withdrawals() {
         <h2 id="withdraw-title">Withdraw</h2>
         {user.value !== null && user.value.kyc_tier < 2 ? (
           <Notice>
-            Withdrawals need a verified identity (tier 2); your account has tier {user.value.kyc_tier}.{" "}
+            Withdrawals require tier 2, a verified identity. Your account has tier {user.value.kyc_tier}.{" "}
             <a href={href("/account")}>
               {user.value.kyc_tier === 0 ? "Verify your phone first" : "Verify your identity"}
             </a>
@@ -43,11 +43,11 @@ export function Withdrawals() {
 function WithdrawalList({ list }: { list: Pages<Withdrawal> }) {
   const { items, error, more, reload, set } = list;
   const columns: Column<Withdrawal>[] = [
-    { title: "Asked for", show: ({ created_at }) => dateTime(created_at) },
+    { title: "Requested", show: ({ created_at }) => dateTime(created_at) },
     { title: "Amount", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
     { title: "Address", show: ({ address }) => <span class="mono long">{address}</span> },
     {
-      title: "State",
+      title: "Status",
       show: ({ status, decided_at, reference, note }) => (
         <span>
           <Badge text={humanize(status as string)} tone={STATUS_TONES[status as string] ?? ""} />
@@ -58,14 +58,14 @@ function WithdrawalList({ list }: { list: Pages<Withdrawal> }) {
       ),
     },
     {
-      title: "Change",
+      title: "Actions",
       isNumber: true,
       show: (withdrawal) =>
         withdrawal.status === "pending" ? (
           <CancelWithdrawal
             withdrawal={withdrawal}
             onDone={(changed) => set((before) => before.map((each) => (each.id === changed.id ? changed : each)))}
-            onRefused={reload}
+            onRejected={reload}
           />
         ) : (
           "–"
@@ -79,7 +79,7 @@ function WithdrawalList({ list }: { list: Pages<Withdrawal> }) {
           Your withdrawals
         </h2>
         <button type="button" class="small" onClick={reload}>
-          Look again
+          Refresh
         </button>
       </div>
       <ErrorNotice error={error} retry={reload} />
@@ -90,7 +90,7 @@ function WithdrawalList({ list }: { list: Pages<Withdrawal> }) {
           columns={columns}
           rows={items}
           keyOf={({ id }) => id}
-          empty="You have asked for no withdrawal yet."
+          empty="No withdrawals yet."
         />
       )}
       <LoadMore more={more} />
@@ -101,20 +101,20 @@ function WithdrawalList({ list }: { list: Pages<Withdrawal> }) {
 function CancelWithdrawal({
   withdrawal,
   onDone,
-  onRefused,
+  onRejected,
 }: {
   withdrawal: Withdrawal;
   onDone: (changed: Withdrawal) => void;
-  onRefused: () => void;
+  onRejected: () => void;
 }) {
   const { run, isBusy } = useAction(async () => {
     try {
       onDone(await request<Withdrawal>("DELETE", `/wallet/withdrawals/${withdrawal.id}`));
-      toast(`${money(withdrawal.amount)} USDC are available again.`);
+      toast(`Withdrawal canceled: ${money(withdrawal.amount)} USDC available again.`);
       document.getElementById("withdrawals-title")?.focus();
     } catch (error) {
       toast(errorMessage(error), true);
-      onRefused();
+      onRejected();
     }
   });
   return (
@@ -122,10 +122,10 @@ function CancelWithdrawal({
       type="button"
       class="small danger"
       disabled={isBusy}
-      aria-label={`Cancel the withdrawal of ${money(withdrawal.amount)} USDC`}
+      aria-label={`Cancel withdrawal of ${money(withdrawal.amount)} USDC`}
       onClick={() => void run()}
     >
-      {isBusy ? "Canceling" : "Cancel"}
+      {isBusy ? "Canceling…" : "Cancel"}
     </button>
   );
 }
