@@ -1,4 +1,4 @@
-/** An event: all its markets with their chances, live. */
+/** An event's page: its markets with their chances, live. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import { compact, date, shares } from "../format.ts";
@@ -34,14 +34,14 @@ export default function EventPage({ param }: { param: string }) {
 function EventView({ event }: { event: MarketEvent }) {
   const { id, title, category, closes_at, volume, volume_24h, market_count } = event;
   const [cursor, setCursor] = useState<string | null>("");
-  const [further, setFurther] = useState<readonly Market[]>([]);
-  const isWhole = event.markets.length >= market_count;
+  const [laterMarkets, setLaterMarkets] = useState<readonly Market[]>([]);
+  const isComplete = event.markets.length >= market_count;
   const { run, isBusy, error } = useAction(async () => {
     const page = await request<Page<Market>>("GET", "/markets", { query: { event_id: id, limit: 100, cursor } });
-    setFurther((before) => [...before, ...page.items]);
+    setLaterMarkets((before) => [...before, ...page.items]);
     setCursor(page.next_cursor);
   });
-  const markets = [...new Map([...event.markets, ...further].map((market) => [market.id, market])).values()];
+  const markets = [...new Map([...event.markets, ...laterMarkets].map((market) => [market.id, market])).values()];
   return (
     <>
       <header class="stack">
@@ -71,7 +71,7 @@ function EventView({ event }: { event: MarketEvent }) {
         ))}
       </ul>
       <ErrorNotice error={error} />
-      {!isWhole && <LoadMore more={cursor === null || isBusy ? null : () => void run()} />}
+      {!isComplete && <LoadMore more={cursor === null || isBusy ? null : () => void run()} />}
     </>
   );
 }

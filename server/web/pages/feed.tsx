@@ -1,4 +1,4 @@
-/** The first page: markets and events by what was traded in the last 24 hours, with search. */
+/** The home page: markets and events by volume in the last 24 hours, with search. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api.ts";
 import { compact, date, percent } from "../format.ts";
@@ -16,15 +16,15 @@ const SHOWN_OUTCOMES = 3;
 type Kind = "all" | "market" | "event";
 
 export function Feed() {
-  const query = search.value;
-  const q = query.get("q") ?? "";
-  const category = query.get("category") ?? "";
-  const kind = (query.get("kind") ?? "all") as Kind;
-  const page = Math.max(1, Number(query.get("page")) || 1);
-  const asked = { q, category, page, size: PAGE_SIZE, kind: kind === "all" ? null : kind };
+  const params = search.value;
+  const q = params.get("q") ?? "";
+  const category = params.get("category") ?? "";
+  const kind = (params.get("kind") ?? "all") as Kind;
+  const page = Math.max(1, Number(params.get("page")) || 1);
+  const query = { q, category, page, size: PAGE_SIZE, kind: kind === "all" ? null : kind };
   const { data, error, reload } = useFetch(
-    (signal) => call<FeedPage>("GET", "/feed", { query: asked, signal }),
-    JSON.stringify(asked),
+    (signal) => call<FeedPage>("GET", "/feed", { query, signal }),
+    JSON.stringify(query),
   );
   const [categories, setCategories] = useState<readonly string[]>([]);
   useEffect(() => {
@@ -38,7 +38,7 @@ export function Feed() {
       <div class="filters">
         <Search value={q} />
         <SegmentedControl
-          label="What to show"
+          label="Show"
           value={kind}
           options={[
             ["all", "All"],
@@ -57,7 +57,7 @@ export function Feed() {
               aria-pressed={each === category}
               onClick={() => setSearch({ category: each, page: null })}
             >
-              {each === "" ? "Everything" : each}
+              {each === "" ? "All categories" : each}
             </button>
           ))}
         </nav>
@@ -71,7 +71,7 @@ export function Feed() {
 
 function Search({ value }: { value: string }) {
   const [text, setText] = useState(value);
-  // Another way to another search: back, or a link.
+  // The search can also change through the history or a link.
   useEffect(() => setText(value), [value]);
   useEffect(() => {
     if (text.trim() === value) return;
@@ -95,7 +95,7 @@ function Search({ value }: { value: string }) {
 function Items({ feed, isFiltered }: { feed: FeedPage; isFiltered: boolean }) {
   const { items, page, size, total } = feed;
   if (items.length === 0) {
-    return <Empty>{isFiltered ? "Nothing fits. Try other words." : "No market is open yet."}</Empty>;
+    return <Empty>{isFiltered ? "No results" : "No open markets"}</Empty>;
   }
   const pages = Math.ceil(total / size);
   const go = (to: number) => setSearch({ page: to === 1 ? null : String(to) });

@@ -1,4 +1,4 @@
-/** Asks for a link to set a password; what is answered doesn't tell whether the address has an account. */
+/** Requests a password reset link. The response doesn't reveal whether the address has an account. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { href, search } from "../router.ts";
 import { EmailLinkForm } from "../ui/email-form.tsx";
@@ -20,11 +20,11 @@ export default function ForgotPassword() {
   if (isSent) return <Sent email={email} onOther={() => setSent(false)} />;
   return (
     <section class="narrow">
-      <h1>Set a new password</h1>
-      <p>Tell us the address of your account: we mail you a link that is good for an hour.</p>
+      <h1>Reset password</h1>
+      <p>Enter your account's email. We'll send you a link that is valid for one hour.</p>
       <EmailLinkForm path={PATH} given={email} onSent={sent} />
       <p>
-        <a href={href("/sign-in")}>Back to sign-in</a>
+        <a href={href("/sign-in")}>Back to sign in</a>
       </p>
     </section>
   );
@@ -36,19 +36,19 @@ function Sent({ email, onOther }: { email: string; onOther: () => void }) {
   return (
     <section class="narrow">
       <h1 ref={heading} tabIndex={-1}>
-        Look into your mail
+        Check your email
       </h1>
       <p>
-        If <strong>{email}</strong> has an account, a link to set a new password is on its way there. It is good for an
-        hour and works once.
+        If <strong>{email}</strong> has an account, we've sent a link to reset its password. It is valid for one hour
+        and works once.
       </p>
-      <p>Nothing there after a few minutes? Look among the unwanted mails too; five mails an hour are the most.</p>
-      <ResendEmail path={PATH} email={email} label="Send it again" />
+      <p>No email after a few minutes? Check your spam folder. We send at most five emails an hour.</p>
+      <ResendEmail path={PATH} email={email} label="Resend link" />
       <div class="row">
         <button type="button" onClick={onOther}>
-          Another address
+          Use another email
         </button>
-        <a href={href("/sign-in")}>Back to sign-in</a>
+        <a href={href("/sign-in")}>Back to sign in</a>
       </div>
     </section>
   );

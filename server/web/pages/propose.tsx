@@ -1,4 +1,4 @@
-/** A market that one would have opened: proposed to the operators, and what they said to those before. */
+/** Proposes a market to the operators, and lists the user's earlier proposals with their decisions. */
 import { useEffect, useState } from "preact/hooks";
 import { MAX_PENDING_PROPOSALS } from "../../markets/limits.ts";
 import { dateTime } from "../format.ts";
@@ -24,7 +24,7 @@ export default function Page() {
   }, []);
   const { items, reload } = proposals;
   const ids = items?.map(({ market }) => market.id).join() ?? "";
-  // What is approved is told to everybody; whose it is sees its state change.
+  // An approval is announced on the public channel: refresh the user's own proposals.
   useEffect(
     () =>
       subscribe(
@@ -40,12 +40,12 @@ export default function Page() {
     <>
       <h1>Propose a market</h1>
       <div class="propose">
-        <ProposalForm onSent={(market) => proposals.set((before) => [{ market, decision: null }, ...before])} />
+        <ProposalForm onSubmitted={(market) => proposals.set((before) => [{ market, decision: null }, ...before])} />
         <section class="panel" aria-labelledby="own-proposals">
           <h2 id="own-proposals">Your proposals</h2>
           <ErrorNotice error={proposals.error} retry={reload} />
           {items === null && proposals.error === null && <Loading />}
-          {items?.length === 0 && <Empty>You haven't proposed anything yet.</Empty>}
+          {items?.length === 0 && <Empty>No proposals yet.</Empty>}
           <ul class="proposals">
             {items?.map((each) => (
               <OwnProposal key={each.market.id} proposal={each} />
@@ -58,22 +58,22 @@ export default function Page() {
   );
 }
 
-function ProposalForm({ onSent }: { onSent: (market: Market) => void }) {
+function ProposalForm({ onSubmitted }: { onSubmitted: (market: Market) => void }) {
   const [draft, setDraft] = useState(emptyDraft);
   const [isChecked, setChecked] = useState(false);
-  const [sent, setSent] = useState<Market | null>(null);
+  const [submitted, setSubmitted] = useState<Market | null>(null);
   const problems = problemsOf(draft);
   const { run, isBusy, error } = useAction(async () => {
     const market = await request<Market>("POST", "/markets/proposals", { body: newMarketOf(draft) });
-    onSent(market);
-    setSent(market);
+    onSubmitted(market);
+    setSubmitted(market);
     setChecked(false);
     setDraft(emptyDraft());
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     setChecked(true);
-    setSent(null);
+    setSubmitted(null);
     if (hasProblems(problems)) focusFirstProblem(event.currentTarget as HTMLElement);
     else void run();
   };
@@ -81,36 +81,36 @@ function ProposalForm({ onSent }: { onSent: (market: Market) => void }) {
   return (
     <form class="panel" noValidate onSubmit={submit}>
       <p>
-        An operator reads each proposal. You are told by mail how it was decided; an approved one is open for trading at
-        once. {MAX_PENDING_PROPOSALS} may wait at a time.
+        An operator reviews each proposal, and we email you the decision. Approved markets open for trading immediately.
+        You can have {MAX_PENDING_PROPOSALS} pending proposals.
       </p>
       {!mayPropose && (
         <Notice kind="warn">
-          Verify your e-mail address and phone first: <a href={href("/account")}>go to your account</a>.
+          Verify your email and phone first. <a href={href("/account")}>Go to account</a>
         </Notice>
       )}
       <MarketFields draft={draft} problems={isChecked ? problems : null} onChange={setDraft} />
       <ErrorNotice error={error} />
-      {sent !== null && <Notice kind="good">Sent: “{sent.question}” waits for an operator's decision.</Notice>}
+      {submitted !== null && <Notice kind="good">Submitted: “{submitted.question}” is pending review.</Notice>}
       <button type="submit" class="primary" disabled={isBusy || !mayPropose}>
-        {isBusy ? "Sending…" : "Propose this market"}
+        {isBusy ? "Submitting…" : "Propose market"}
       </button>
     </form>
   );
 }
 
 function OwnProposal({ proposal: { market, decision } }: { proposal: Proposal }) {
-  const isWaiting = market.status === "proposed";
-  const isRefused = market.status === "rejected";
+  const isPending = market.status === "proposed";
+  const isRejected = market.status === "rejected";
   return (
     <li>
       <h3>
-        {isWaiting || isRefused ? market.question : <a href={href(`/markets/${market.slug}`)}>{market.question}</a>}
+        {isPending || isRejected ? market.question : <a href={href(`/markets/${market.slug}`)}>{market.question}</a>}
       </h3>
       <p class="row">
         <Badge
-          text={isWaiting ? "waits for a decision" : isRefused ? "refused" : `approved, ${market.status}`}
-          tone={isWaiting ? "warn" : isRefused ? "bad" : "good"}
+          text={isPending ? "pending review" : isRejected ? "rejected" : `approved, ${market.status}`}
+          tone={isPending ? "warn" : isRejected ? "bad" : "good"}
         />
         <span class="faint">proposed {dateTime(market.created_at)}</span>
         {decision !== null && <span class="faint">decided {dateTime(decision.decided_at)}</span>}

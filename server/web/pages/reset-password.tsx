@@ -1,4 +1,4 @@
-/** Where the mailed link leads: sets a password. */
+/** The target of a password reset link: sets a new password. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
@@ -20,44 +20,47 @@ export default function ResetPassword() {
   const { run, isBusy, error, clear } = useAction(async () => {
     await call("POST", "/auth/reset-password", { body: { token, password } });
     setDone(true);
-    // It is used: nothing to find in the browser's history.
+    // Keep the token out of the browser's history.
     setSearch({ token: null });
   });
   if (isDone) return <Done />;
-  const isOver = error instanceof ApiError && error.message.startsWith("token:");
-  if (token === "" || isOver) return <NoLink />;
-  const told = fieldErrorMessage(error, "password");
+  const isInvalid = error instanceof ApiError && error.message.startsWith("token:");
+  if (token === "" || isInvalid) return <InvalidLink />;
+  const serverProblem = fieldErrorMessage(error, "password");
   return (
     <section class="narrow">
-      <h1>Set a new password</h1>
-      <p>It ends every session, access token and connected app of your account: bots need new tokens.</p>
+      <h1>Set new password</h1>
+      <p>This ends all sessions, access tokens and connected apps of your account. Bots will need new tokens.</p>
       <form ref={form} noValidate onSubmit={submit(() => void run())}>
         <NewPasswordField
           label="New password"
           value={password}
-          problem={shown.password ?? told}
+          problem={shown.password ?? serverProblem}
           onInput={(text) => {
             setPassword(text);
             clear();
           }}
         />
-        {told === null && <ErrorNotice error={error} />}
+        {serverProblem === null && <ErrorNotice error={error} />}
         <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Setting it…" : "Set the password"}
+          {isBusy ? "Saving…" : "Set password"}
         </button>
       </form>
     </section>
   );
 }
 
-function NoLink() {
+function InvalidLink() {
   return (
     <section class="narrow">
-      <h1>This link doesn't work</h1>
-      <p>It was used already, is older than an hour, or isn't whole. A newer link ends the ones before it once used.</p>
+      <h1>Invalid link</h1>
+      <p>
+        The link was already used, has expired after one hour, or is incomplete. Using a newer link invalidates older
+        ones.
+      </p>
       <p>
         <a class="button primary" href={href("/forgot-password")}>
-          Ask for a new link
+          Request a new link
         </a>
       </p>
     </section>
@@ -70,9 +73,9 @@ function Done() {
   return (
     <section class="narrow">
       <h1 ref={heading} tabIndex={-1}>
-        Your password is set
+        Password set
       </h1>
-      <p>Sign in with it. All earlier sessions, access tokens and connected apps have ended.</p>
+      <p>Sign in with your new password. All earlier sessions, access tokens and connected apps have ended.</p>
       <p>
         <a class="button primary" href={href("/sign-in")}>
           Sign in

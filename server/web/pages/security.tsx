@@ -14,7 +14,7 @@ import { FactorsPanel } from "./security/factor-list.tsx";
 import { ProofDialog } from "./security/proof-dialog.tsx";
 import { CodesDialog, CodesPanel } from "./security/recovery-codes.tsx";
 
-/** What is asked about, or shown. */
+/** The open dialog. */
 type Opened =
   | { readonly kind: "totp" | "passkey" | "renew" }
   | { readonly kind: "remove"; readonly factor: SecondFactor }
@@ -23,19 +23,21 @@ type Opened =
 export default function Security() {
   const { data, error, reload } = useFetch<SecondFactors>((signal) => request("GET", PATH, { signal }), "");
   const [opened, setOpened] = useState<Opened | null>(null);
-  /** What goes on once the owner has proven itself. */
-  const [waiting, setWaiting] = useState<{ readonly proof: readonly string[]; readonly next: Opened } | null>(null);
+  /** The dialog to open once the user has proven their identity. */
+  const [pendingProof, setPendingProof] = useState<{ readonly proof: readonly string[]; readonly next: Opened } | null>(
+    null,
+  );
   const open = (next: Opened): void => setOpened(next);
   const close = (): void => setOpened(null);
-  /** Opens it; where the exchange wants to know first that it is the owner, after that. */
-  const openProven = async (next: Opened): Promise<void> => {
+  /** Opens a dialog, after a proof of identity if the server requires one. */
+  const openAfterProof = async (next: Opened): Promise<void> => {
     const { proof } = await request<SecondFactors>("GET", PATH);
     if (proof === null) open(next);
-    else setWaiting({ proof: proof.map(String), next });
+    else setPendingProof({ proof: proof.map(String), next });
   };
   const added = ({ recovery_codes, factor }: ConfirmedFactor): void => {
     reload();
-    toast(`"${factor.name}" is added.`);
+    toast(`"${factor.name}" added.`);
     if (recovery_codes === null) {
       close();
       focusHeading("factors");
@@ -45,7 +47,7 @@ export default function Security() {
     await request("DELETE", `${PATH}/${id}`);
     close();
     reload();
-    toast(`"${name}" is removed.`);
+    toast(`"${name}" removed.`);
     focusHeading("factors");
   };
   const renew = async (): Promise<void> => {
@@ -56,8 +58,8 @@ export default function Security() {
   return (
     <AccountLayout path="/account/security">
       <p class="lead">
-        A second factor keeps others out who know your password: a sign-in takes a code of an app on your phone, or a
-        passkey of your device, as well.
+        A second factor protects your account even if someone knows your password: signing in also requires a code from
+        an app on your phone, or a passkey on your device.
       </p>
       <ErrorNotice error={error} retry={reload} />
       {data === null && error === null && <Loading />}
@@ -67,23 +69,23 @@ export default function Security() {
           <div class="account">
             <FactorsPanel
               factors={data}
-              onAdd={(kind) => openProven({ kind })}
-              onRemove={(factor) => openProven({ kind: "remove", factor })}
+              onAdd={(kind) => openAfterProof({ kind })}
+              onRemove={(factor) => openAfterProof({ kind: "remove", factor })}
             />
             {data.items.length > 0 && (
-              <CodesPanel left={data.recovery_codes_left} onRenew={() => openProven({ kind: "renew" })} />
+              <CodesPanel left={data.recovery_codes_left} onRenew={() => openAfterProof({ kind: "renew" })} />
             )}
           </div>
         </>
       )}
-      {waiting !== null && (
+      {pendingProof !== null && (
         <ProofDialog
-          methods={waiting.proof}
+          methods={pendingProof.proof}
           onProven={() => {
-            setWaiting(null);
-            open(waiting.next);
+            setPendingProof(null);
+            open(pendingProof.next);
           }}
-          onClose={() => setWaiting(null)}
+          onClose={() => setPendingProof(null)}
         />
       )}
       {opened?.kind === "totp" && <AppDialog onAdded={added} onClose={close} />}
@@ -91,18 +93,18 @@ export default function Security() {
       {opened?.kind === "remove" && (
         <ConfirmDialog
           title={`Remove "${opened.factor.name}"?`}
-          act="Remove it"
+          act="Remove"
           onAct={() => remove(opened.factor)}
           onClose={close}
         >
           {data?.items.length === 1
-            ? "It is your last one: from then on your password alone opens your account, and your recovery codes are void."
-            : "It opens your account no more. Your other second factors stay."}
+            ? "This is your last second factor: afterwards, your password alone signs you in, and your recovery codes become invalid."
+            : "You can no longer sign in with it. Your other second factors stay active."}
         </ConfirmDialog>
       )}
       {opened?.kind === "renew" && (
-        <ConfirmDialog title="Make new recovery codes?" act="Make new codes" onAct={renew} onClose={close}>
-          The codes that you have now are void then.
+        <ConfirmDialog title="Generate new recovery codes?" act="Generate codes" onAct={renew} onClose={close}>
+          Your current codes become invalid.
         </ConfirmDialog>
       )}
       {opened?.kind === "codes" && (
@@ -120,10 +122,6 @@ export default function Security() {
 
 function OperatorNotice({ factors: { required, session } }: { factors: SecondFactors }) {
   if (!isOperator.value || !required) return null;
-  if (session) return <Notice kind="good">You are signed in with a second factor: the desk is open to you.</Notice>;
-  return (
-    <Notice kind="warn">
-      Operators of this exchange need a second factor. Add one here; until then the desk stays shut.
-    </Notice>
-  );
+  if (session) return <Notice kind="good">You're signed in with a second factor and can use the operator desk.</Notice>;
+  return <Notice kind="warn">Operators need a second factor. Add one to use the operator desk.</Notice>;
 }

@@ -1,4 +1,4 @@
-/** Where one is signed in, and the way to end that. */
+/** The user's sessions, and how to end them. */
 import { useState } from "preact/hooks";
 import { dateTime } from "../format.ts";
 import { navigate } from "../router.ts";
@@ -17,8 +17,8 @@ const PATH = "/me/sessions";
 
 export default function Sessions() {
   const sessions = usePages<Session>(PATH);
-  /** What is asked about. */
-  const [asked, setAsked] = useState<Session | "others" | null>(null);
+  /** What the open dialog would end. */
+  const [ending, setEnding] = useState<Session | "others" | null>(null);
   const end = async (session: Session): Promise<void> => {
     if (session.current) {
       await signOut();
@@ -27,15 +27,15 @@ export default function Sessions() {
     }
     await request("DELETE", `${PATH}/${session.id}`);
     sessions.set((items) => items.filter(({ id }) => id !== session.id));
-    over("The session has ended.");
+    done("Session ended.");
   };
   const endOthers = async (): Promise<void> => {
     await request("DELETE", PATH);
     sessions.set((items) => items.filter(({ current }) => current));
-    over("You are signed in here only.");
+    done("Signed out everywhere else.");
   };
-  const over = (text: string): void => {
-    setAsked(null);
+  const done = (text: string): void => {
+    setEnding(null);
     toast(text);
     focusHeading("own-sessions");
   };
@@ -46,46 +46,46 @@ export default function Sessions() {
       <section class="panel" aria-labelledby="own-sessions">
         <div class="row between">
           <h2 id="own-sessions" tabIndex={-1}>
-            Where you are signed in
+            Active sessions
           </h2>
           {hasOthers && (
-            <button type="button" class="danger" onClick={() => setAsked("others")}>
+            <button type="button" class="danger" onClick={() => setEnding("others")}>
               Sign out everywhere else
             </button>
           )}
         </div>
-        <p class="faint">Something you don't know? End it, and change your password.</p>
+        <p class="faint">If you don't recognize a session, end it and change your password.</p>
         <ErrorNotice error={error} retry={reload} />
         {items === null && error === null && <Loading />}
         {items !== null && (
           <ul class="entries">
             {items.map((session) => (
-              <Entry key={session.id} session={session} onEnd={() => setAsked(session)} />
+              <Entry key={session.id} session={session} onEnd={() => setEnding(session)} />
             ))}
           </ul>
         )}
         <LoadMore more={more} />
       </section>
-      {asked === "others" && (
+      {ending === "others" && (
         <ConfirmDialog
           title="Sign out everywhere else?"
           act="Sign out everywhere else"
           onAct={endOthers}
-          onClose={() => setAsked(null)}
+          onClose={() => setEnding(null)}
         >
-          All sessions but this one end at once. Access tokens and connected apps go on.
+          All other sessions end immediately. Access tokens and connected apps stay active.
         </ConfirmDialog>
       )}
-      {asked !== null && asked !== "others" && (
+      {ending !== null && ending !== "others" && (
         <ConfirmDialog
-          title={asked.current ? "Sign out here?" : "End this session?"}
-          act={asked.current ? "Sign out" : "End the session"}
-          onAct={() => end(asked)}
-          onClose={() => setAsked(null)}
+          title={ending.current ? "Sign out?" : "End this session?"}
+          act={ending.current ? "Sign out" : "End session"}
+          onAct={() => end(ending)}
+          onClose={() => setEnding(null)}
         >
-          {asked.current
-            ? "This is the session that you are using now."
-            : `${deviceOf(asked.user_agent)} is signed out at once. Orders that were placed there stay.`}
+          {ending.current
+            ? "This is your current session."
+            : `${deviceOf(ending.user_agent)} is signed out immediately. Orders placed there stay open.`}
         </ConfirmDialog>
       )}
     </AccountLayout>
@@ -99,12 +99,14 @@ function Entry({ session, onEnd }: { session: Session; onEnd: () => void }) {
     <li>
       <div class="row between">
         <h3 title={user_agent ?? undefined}>
-          {device} {current && <Badge text="This one" tone="good" />}
+          {device} {current && <Badge text="Current" tone="good" />}
         </h3>
         <button
           type="button"
           class="danger small"
-          aria-label={current ? "Sign out here" : `End the session of ${device} from ${address ?? "nowhere"}`}
+          aria-label={
+            current ? "Sign out of this session" : `End session of ${device} from ${address ?? "unknown address"}`
+          }
           onClick={onEnd}
         >
           {current ? "Sign out" : "End"}
@@ -113,14 +115,14 @@ function Entry({ session, onEnd }: { session: Session; onEnd: () => void }) {
       <dl class="facts">
         <dt>Last used</dt>
         <dd>{current ? "Now" : dateTime(last_used_at)}</dd>
-        <dt>Network address</dt>
+        <dt>IP address</dt>
         <dd class="break">{address ?? "Unknown"}</dd>
         <dt>Signed in</dt>
         <dd>
           {dateTime(created_at)} {methodOf(method)}
-          {second_factor && ", and a second factor"}
+          {second_factor && " and a second factor"}
         </dd>
-        <dt>Ends unused</dt>
+        <dt>Expires if unused</dt>
         <dd>{dateTime(expires_at)}</dd>
       </dl>
     </li>
@@ -128,7 +130,7 @@ function Entry({ session, onEnd }: { session: Session; onEnd: () => void }) {
 }
 
 const methodOf = (method: string): string =>
-  method === "password" ? "with your password" : `through ${method.replace(/^social:/, "")}`;
+  method === "password" ? "with your password" : `with ${method.replace(/^social:/, "")}`;
 
 const BROWSERS = [
   [/\bEdg\//, "Edge"],
@@ -149,9 +151,9 @@ const SYSTEMS = [
   [/Linux/, "Linux"],
 ] as const;
 
-/** "Firefox on Windows": what a browser says of itself, in words. */
+/** Turns a user agent into a name such as "Firefox on Windows". */
 function deviceOf(userAgent: string | null): string {
-  if (userAgent === null) return "A program without a name";
+  if (userAgent === null) return "Unknown client";
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1];
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];
   if (browser === undefined) return userAgent.slice(0, 40);

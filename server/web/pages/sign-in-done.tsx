@@ -1,4 +1,4 @@
-/** Where a sign-in at an identity provider comes back to: the session is in the cookie, and is taken up. */
+/** The return address of a sign-in at an identity provider: picks up the session from the cookie. */
 import { useEffect, useState } from "preact/hooks";
 import { href, navigate, search } from "../router.ts";
 import { completeProviderSignIn } from "../session.ts";
@@ -23,13 +23,11 @@ export default function SignInDone() {
     void run();
   }, []);
   if (error !== null) return <ErrorNotice error={error} retry={() => void run()} />;
-  if (!isMissing) return <Loading what="Signing you in" />;
+  if (!isMissing) return <Loading what="Signing in" />;
   return (
     <section class="narrow">
-      <h1>You are not signed in</h1>
-      <p role="alert">
-        Your browser kept no session for this page. Cookies must be allowed for this site; then try again.
-      </p>
+      <h1>Sign-in failed</h1>
+      <p role="alert">Your browser didn't store the session. Allow cookies for this site and try again.</p>
       <p>
         <a class="button primary" href={href("/sign-in")}>
           Sign in

@@ -1,4 +1,4 @@
-/** Signs in, with a password or through an identity provider, and leads back to where one came from. */
+/** Signs in with a password or at an identity provider, then returns to the page the user came from. */
 import { useEffect, useState } from "preact/hooks";
 import { MAX_RETURN_TO_LENGTH } from "../../accounts/limits.ts";
 import { API, ApiError, call, withQuery } from "../api.ts";
@@ -18,7 +18,7 @@ import { pathAfterSignIn, returnPath, storedReturnPath, storeReturnPath, withRet
 import "./account.css";
 
 export default function SignIn() {
-  // Who comes back from a provider without success still wants to go there.
+  // After a failed sign-in at a provider, the return path is in the tab's storage.
   const to = returnPath(search.value.get("to") ?? (search.value.has("error") ? storedReturnPath() : null));
   const state = sessionState.value;
   const [challenge, setChallenge] = useState(challengeInAddress);
@@ -28,7 +28,7 @@ export default function SignIn() {
   useEffect(() => {
     if (state === "in") navigate(pathAfterSignIn(user.peek()!, to), true);
   }, [state]);
-  if (state === "in") return <Loading what="You are signed in" />;
+  if (state === "in") return <Loading what="Signed in" />;
   if (challenge !== null) return <SecondFactorStep challenge={challenge} onRestart={() => setChallenge(null)} />;
   return (
     <section class="narrow">
@@ -37,15 +37,15 @@ export default function SignIn() {
       <PasswordForm onChallenge={setChallenge} />
       <Providers to={to} />
       <p>
-        New here? <a href={href(withReturnPath("/sign-up", to))}>Create an account</a>.
+        New here? <a href={href(withReturnPath("/sign-up", to))}>Create account</a>
       </p>
     </section>
   );
 }
 
 /**
- * What a sign-in at a provider, of an account with a second factor, comes back with: behind the #, which goes to no server.
- * It is taken out of the address, and so out of the browser's history.
+ * Reads the second-factor challenge that a sign-in at a provider returns in the fragment, which browsers send to no server.
+ * Removes it from the address, and so from the browser's history.
  */
 function challengeInAddress(): SignInChallenge | null {
   const { hash, pathname, search: query } = window.location;
@@ -88,27 +88,24 @@ function SignInError({ error }: { error: unknown }) {
   if (!(error instanceof ApiError) || error.status !== 401) return <ErrorNotice error={error} />;
   return (
     <div class="notice bad" role="alert">
-      E-mail and password don't belong together. Upper and lower case count in the password.
+      Wrong email or password. Passwords are case-sensitive.
     </div>
   );
 }
 
-/** What the exchange says of a sign-in at a provider that failed, never the words of the address itself. */
+/** Messages for a failed sign-in at a provider. Texts from the address are never shown: anyone can craft a link. */
 const PROVIDER_ERRORS: readonly (readonly [pattern: RegExp, text: string])[] = [
-  [/suspended/, "This account is suspended. Ask the operator of the exchange."],
-  [
-    /vouch/,
-    "The provider doesn't say that your e-mail address is verified. Verify it there, or sign up with a password.",
-  ],
-  [/no such sign-in has/, "That sign-in was begun in another browser, or more than ten minutes ago. Try again."],
-  [/not offered|no such sign-in provider/, "This provider isn't offered where you are."],
-  [/needs a jurisdiction/, "Choose where you live first: this provider isn't offered everywhere."],
-  [/cannot be reached/, "The provider can't be reached at the moment. Try again, or sign in with your password."],
+  [/suspended/, "This account is suspended. Contact support."],
+  [/vouch|verified/, "The provider hasn't verified your email. Verify it there, or sign up with a password."],
+  [/ten minutes/, "The sign-in was started in another browser, or more than ten minutes ago. Try again."],
+  [/not offered|not available|no such sign-in provider/, "This provider isn't available in your country."],
+  [/(needs|requires) a jurisdiction/, "Select your country first: this provider isn't available everywhere."],
+  [/can(no|')t be reached|unreachable/, "Can't reach the provider. Try again, or sign in with your password."],
 ];
 const PROVIDER_ERROR_CODES: Readonly<Record<string, string>> = {
-  "40100": "The provider didn't sign you in: it was canceled there, or something went wrong. Try again.",
-  "42900": "That was too often from your network. Wait a minute and try again.",
-  "50300": "The exchange is busy or starting. Try again in a moment.",
+  "40100": "The provider rejected or canceled the sign-in. Try again.",
+  "42900": "Too many sign-ins from your network. Try again in a minute.",
+  "50300": "The exchange is busy or starting up. Try again in a moment.",
 };
 
 function ProviderError() {
@@ -121,16 +118,16 @@ function ProviderError() {
     <div class="notice bad" role="alert">
       {found ??
         PROVIDER_ERROR_CODES[code] ??
-        "The sign-in through the provider failed. Try again, or sign in with your password."}
+        "The sign-in at the provider failed. Try again, or sign in with your password."}
     </div>
   );
 }
 
 const REMEMBERED = "jurisdiction";
-const ELSEWHERE = "";
+const OTHER = "";
 
 function Providers({ to }: { to: string }) {
-  const [chosen, setChosen] = useState(() => localStorage.getItem(REMEMBERED) ?? ELSEWHERE);
+  const [chosen, setChosen] = useState(() => localStorage.getItem(REMEMBERED) ?? OTHER);
   const { data, error, reload } = useFetch(
     (signal) => call<SocialProviders>("GET", "/auth/social", { query: { jurisdiction: chosen }, signal }),
     chosen,
@@ -139,8 +136,8 @@ function Providers({ to }: { to: string }) {
   useEffect(() => {
     if (data === null) return;
     setJurisdictions(data.jurisdictions);
-    // What was remembered may be offered no more.
-    if (chosen !== ELSEWHERE && !data.jurisdictions.includes(chosen)) choose(ELSEWHERE);
+    // The remembered country may no longer be configured.
+    if (chosen !== OTHER && !data.jurisdictions.includes(chosen)) choose(OTHER);
   }, [data]);
   const choose = (code: string): void => {
     setChosen(code);
@@ -149,26 +146,26 @@ function Providers({ to }: { to: string }) {
   if (error !== null) {
     return (
       <div class="notice" role="status">
-        <span>Other ways to sign in couldn't be loaded. {errorMessage(error)}</span>
+        <span>Couldn't load other sign-in methods. {errorMessage(error)}</span>
         <button type="button" onClick={reload}>
-          Try again
+          Retry
         </button>
       </div>
     );
   }
   const offered = data?.providers ?? [];
   if (offered.length === 0 && jurisdictions.length === 0) return null;
-  // One that is too long to go along is kept here alone.
+  // A return path that is too long for the request stays in the tab's storage only.
   const query = { jurisdiction: chosen, return_to: to.length > MAX_RETURN_TO_LENGTH ? "/" : to };
-  const named = jurisdictions.map((code) => [code, countryName(code)] as const);
+  const options = jurisdictions.map((code) => [code, countryName(code)] as const);
   return (
     <div class="stack social">
-      <h2>Or with an account elsewhere</h2>
-      {named.length > 0 && (
+      <h2>Or continue with</h2>
+      {options.length > 0 && (
         <Select
-          label="Where you live"
+          label="Country"
           value={chosen}
-          options={[[ELSEWHERE, "Elsewhere"], ...named.sort(([, a], [, b]) => a.localeCompare(b))]}
+          options={[[OTHER, "Other"], ...options.sort(([, a], [, b]) => a.localeCompare(b))]}
           onChange={choose}
         />
       )}
@@ -182,7 +179,7 @@ function Providers({ to }: { to: string }) {
           Continue with {capitalized(name)}
         </a>
       ))}
-      {data !== null && offered.length === 0 && <p class="faint">None is offered there.</p>}
+      {data !== null && offered.length === 0 && <p class="faint">No providers available there.</p>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-/** Makes an account: address and password, then the link that is mailed. */
+/** Creates an account: email and password, then a verification link by email. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
@@ -18,31 +18,31 @@ const TAKEN = 40900;
 export default function SignUp() {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
-  const [isMade, setMade] = useState(false);
+  const [isCreated, setCreated] = useState(false);
   const { form, shown, submit } = useForm({ email: emailProblem(email), password: newPasswordProblem(password) });
   useEffect(() => {
     document.title = "Sign up · Prediction Exchange";
   }, []);
   const { run, isBusy, error, clear } = useAction(async () => {
     await call("POST", "/auth/register", { body: { email: email.trim(), password } });
-    setMade(true);
+    setCreated(true);
   });
-  if (isMade) return <CheckEmail email={email.trim()} />;
+  if (isCreated) return <CheckEmail email={email.trim()} />;
   const isTaken = error instanceof ApiError && error.code === TAKEN;
-  const told = {
-    email: isTaken ? "This address has an account." : null,
+  const serverProblems = {
+    email: isTaken ? "This email already has an account." : null,
     password: fieldErrorMessage(error, "password"),
   };
   const signIn = href(withReturnPath("/sign-in", returnPath(search.value.get("to"))));
   return (
     <section class="narrow">
-      <h1>Create an account</h1>
-      {sessionState.value === "in" && <Notice>You are signed in already. This makes another account.</Notice>}
+      <h1>Create account</h1>
+      {sessionState.value === "in" && <Notice>You're already signed in. This creates another account.</Notice>}
       <form ref={form} noValidate onSubmit={submit(() => void run())}>
         <EmailField
-          hint="We send a link there to see that it is yours."
+          hint="We'll send you a verification link."
           value={email}
-          problem={shown.email ?? told.email}
+          problem={shown.email ?? serverProblems.email}
           onInput={(text) => {
             setEmail(text);
             clear();
@@ -51,7 +51,7 @@ export default function SignUp() {
         <NewPasswordField
           label="Password"
           value={password}
-          problem={shown.password ?? told.password}
+          problem={shown.password ?? serverProblems.password}
           onInput={(text) => {
             setPassword(text);
             clear();
@@ -59,16 +59,16 @@ export default function SignUp() {
         />
         {isTaken && (
           <Notice kind="warn">
-            Is it yours? <a href={signIn}>Sign in</a>, or <a href={href("/forgot-password")}>set a new password</a>.
+            Your account? <a href={signIn}>Sign in</a> or <a href={href("/forgot-password")}>reset your password</a>
           </Notice>
         )}
-        {!isTaken && told.password === null && <ErrorNotice error={error} />}
+        {!isTaken && serverProblems.password === null && <ErrorNotice error={error} />}
         <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Making your account…" : "Sign up"}
+          {isBusy ? "Creating account…" : "Sign up"}
         </button>
       </form>
       <p>
-        You have an account? <a href={signIn}>Sign in</a>.
+        Already have an account? <a href={signIn}>Sign in</a>
       </p>
     </section>
   );
@@ -80,14 +80,14 @@ function CheckEmail({ email }: { email: string }) {
   return (
     <section class="narrow">
       <h1 ref={heading} tabIndex={-1}>
-        Look into your mail
+        Check your email
       </h1>
       <p>
-        We sent a link to <strong>{email}</strong>. Open it within 24 hours to confirm that the address is yours; then
-        sign in and verify your phone number, and you can trade.
+        We sent a link to <strong>{email}</strong>. Open it within 24 hours to verify your email. Then sign in and
+        verify your phone number to start trading.
       </p>
-      <p>Nothing there after a few minutes? Look among the unwanted mails too.</p>
-      <ResendEmail path="/auth/resend-verification" email={email} label="Send the link again" />
+      <p>No email after a few minutes? Check your spam folder.</p>
+      <ResendEmail path="/auth/resend-verification" email={email} label="Resend link" />
       <p>
         <a href={href(withReturnPath("/sign-in", returnPath(search.value.get("to"))))}>Sign in</a>
       </p>

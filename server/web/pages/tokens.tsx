@@ -1,4 +1,4 @@
-/** Personal access tokens: what bots and scripts show in place of a password. */
+/** Personal access tokens, with which bots and scripts authenticate. */
 import { useState } from "preact/hooks";
 import { API } from "../api.ts";
 import { date, dateTime } from "../format.ts";
@@ -17,29 +17,29 @@ import { NewToken, PATH } from "./tokens/new-token.tsx";
 
 export default function Tokens() {
   const pats = usePages<Pat>(PATH);
-  const [made, setMade] = useState<CreatedPat | null>(null);
+  const [created, setCreated] = useState<CreatedPat | null>(null);
   const [isShown, setShown] = useState(false);
   const [revoking, setRevoking] = useState<Pat | null>(null);
   const revoke = async ({ id, name }: Pat): Promise<void> => {
     await request("DELETE", `${PATH}/${id}`);
     pats.set((items) => items.filter((each) => each.id !== id));
     setRevoking(null);
-    toast(`The token "${name}" is revoked.`);
+    toast(`Token "${name}" revoked.`);
     focusHeading("own-tokens");
   };
   return (
     <AccountLayout path="/account/tokens">
       <p class="lead">
-        A token lets a bot or a script use the API as you, within its scopes, without your password. Resting orders that
-        it places have a higher rebate. No token can withdraw, change your account or make other tokens.
+        A token lets a bot or script use the API on your behalf, within its scopes, without your password. Orders placed
+        with a token earn a higher maker rebate. Tokens can't withdraw, change your account, or create tokens.
       </p>
-      {made !== null && !isShown && (
+      {created !== null && !isShown && (
         <div class="notice warn" role="status">
           <span>
-            You haven't said that you stored the token "{made.name}". It can't be shown again once you leave this page.
+            You haven't confirmed that you stored "{created.name}". It can't be shown again after you leave this page.
           </span>
           <button type="button" onClick={() => setShown(true)}>
-            Show it again
+            Show again
           </button>
         </div>
       )}
@@ -57,41 +57,41 @@ export default function Tokens() {
               ))}
             </ul>
           )}
-          {pats.items?.length === 0 && <p class="empty">You have no tokens yet.</p>}
+          {pats.items?.length === 0 && <p class="empty">No tokens yet.</p>}
           <LoadMore more={pats.more} />
         </section>
         <NewToken
-          onMade={(created) => {
+          onCreated={(created) => {
             const { token: _, ...pat } = created;
             pats.set((items) => [pat, ...items]);
-            setMade(created);
+            setCreated(created);
             setShown(true);
           }}
         />
       </div>
-      {made !== null && isShown && (
+      {created !== null && isShown && (
         <SecretDialog
-          title={`Token "${made.name}"`}
-          secrets={[["Token", made.token]]}
-          example={`curl ${new URL(`${API}/me`, window.location.href)} -H "Authorization: Bearer ${made.token}"`}
+          title={`Token "${created.name}"`}
+          secrets={[["Token", created.token]]}
+          example={`curl ${new URL(`${API}/me`, window.location.href)} -H "Authorization: Bearer ${created.token}"`}
           onStored={() => {
-            setMade(null);
+            setCreated(null);
             setShown(false);
             focusHeading("own-tokens");
           }}
           onClose={() => setShown(false)}
         >
-          Whoever has this token can use the API as you, within its scopes, until you revoke it.
+          Anyone with this token can use the API on your behalf, within its scopes, until you revoke it.
         </SecretDialog>
       )}
       {revoking !== null && (
         <ConfirmDialog
           title={`Revoke "${revoking.name}"?`}
-          act="Revoke the token"
+          act="Revoke token"
           onAct={() => revoke(revoking)}
           onClose={() => setRevoking(null)}
         >
-          It stops working at once, and its connections are closed. Orders that it placed stay. This can't be undone.
+          The token stops working immediately, and its connections are closed. Orders it placed stay open.
         </ConfirmDialog>
       )}
     </AccountLayout>
@@ -100,7 +100,7 @@ export default function Tokens() {
 
 function Token({ pat, onRevoke }: { pat: Pat; onRevoke: () => void }) {
   const { name, prefix, scopes, allowed_ips, created_at, last_used_at, expires_at } = pat;
-  const isOver = expires_at !== null && expires_at <= Date.now();
+  const isExpired = expires_at !== null && expires_at <= Date.now();
   return (
     <li>
       <div class="row between">
@@ -110,23 +110,23 @@ function Token({ pat, onRevoke }: { pat: Pat; onRevoke: () => void }) {
         </button>
       </div>
       <p class="row">
-        {isOver && <Badge text="Expired" tone="bad" />}
+        {isExpired && <Badge text="Expired" tone="bad" />}
         {scopes.map((scope) => (
           <Badge key={scope} text={String(scope)} />
         ))}
       </p>
       <dl class="facts">
-        <dt>Begins with</dt>
+        <dt>Prefix</dt>
         <dd>
           <code>{prefix}…</code>
         </dd>
         <dt>Last used</dt>
         <dd>{last_used_at === null ? "Never" : dateTime(last_used_at)}</dd>
-        <dt>{isOver ? "Expired" : "Expires"}</dt>
+        <dt>{isExpired ? "Expired" : "Expires"}</dt>
         <dd>{expires_at === null ? "Never" : dateTime(expires_at)}</dd>
-        <dt>May be used from</dt>
-        <dd class="break">{allowed_ips === null ? "Anywhere" : allowed_ips.join(", ")}</dd>
-        <dt>Made</dt>
+        <dt>Allowed IPs</dt>
+        <dd class="break">{allowed_ips === null ? "Any" : allowed_ips.join(", ")}</dd>
+        <dt>Created</dt>
         <dd>{date(created_at)}</dd>
       </dl>
     </li>

@@ -1,6 +1,6 @@
 /**
- * Where the mailed link leads: shows the exchange its token, once, and leads on. The link shows that the address is the
- * visitor's; the password, or the session that is there, shows that the account is.
+ * The target of a verification link: redeems its token once. The link proves ownership of the address; the password, or an
+ * existing session, proves ownership of the account.
  */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
@@ -18,33 +18,33 @@ const PATH = "/auth/verify-email";
 
 export default function VerifyEmail() {
   const [token] = useState(() => search.peek().get("token") ?? "");
-  /** Whose address it was. */
+  /** The user whose email was verified. */
   const [verified, setVerified] = useState<User | null>(null);
-  const [isOver, setOver] = useState(false);
-  /** By the password where nobody is signed in here, or somebody with another account; null until that is known. */
-  const [way, setWay] = useState<"session" | "password" | null>(null);
+  const [isInvalid, setInvalid] = useState(false);
+  /** How to prove ownership of the account: by password if nobody or another user is signed in. Null until known. */
+  const [proof, setProof] = useState<"session" | "password" | null>(null);
   const done = (owner: User): void => {
     setVerified(owner);
-    // It is used: a reload must not try it again.
+    // The token is spent: a reload must not send it again.
     setSearch({ token: null });
   };
   useEffect(() => {
-    document.title = "Confirm your e-mail · Prediction Exchange";
+    document.title = "Verify your email · Prediction Exchange";
   }, []);
   const state = sessionState.value;
   useEffect(() => {
-    if (way === null && state !== "unknown") setWay(state === "in" ? "session" : "password");
+    if (proof === null && state !== "unknown") setProof(state === "in" ? "session" : "password");
   }, [state]);
   if (verified !== null) return <Verified owner={verified} />;
   if (token === "" && user.value?.email_verified === true) return <Verified owner={user.value} />;
-  if (token === "" || isOver) return <AnotherLink isOver={isOver} />;
-  const rest = { token, onDone: done, onOver: () => setOver(true) };
+  if (token === "" || isInvalid) return <RequestLink isInvalid={isInvalid} />;
+  const rest = { token, onDone: done, onInvalid: () => setInvalid(true) };
   return (
     <section class="narrow">
-      <h1>{way === "password" ? "Confirm your e-mail" : "Confirming your e-mail"}</h1>
-      {way === null && <Loading what="One moment" />}
-      {way === "session" && <BySession {...rest} onOther={() => setWay("password")} />}
-      {way === "password" && <ByPassword {...rest} />}
+      <h1>{proof === "password" ? "Verify your email" : "Verifying your email"}</h1>
+      {proof === null && <Loading what="One moment" />}
+      {proof === "session" && <BySession {...rest} onOther={() => setProof("password")} />}
+      {proof === "password" && <ByPassword {...rest} />}
     </section>
   );
 }
@@ -52,64 +52,64 @@ export default function VerifyEmail() {
 interface StepProps {
   token: string;
   onDone: (owner: User) => void;
-  onOver: () => void;
+  onInvalid: () => void;
 }
 
 const isOfToken = (error: unknown): boolean => error instanceof ApiError && error.message.startsWith("token:");
 const isOfPassword = (error: unknown): boolean => error instanceof ApiError && error.message.startsWith("password:");
 
-/** Whoever is signed in need not give the password again. */
-function BySession({ token, onDone, onOver, onOther }: StepProps & { onOther: () => void }) {
+/** A signed-in user doesn't need to enter the password again. */
+function BySession({ token, onDone, onInvalid, onOther }: StepProps & { onOther: () => void }) {
   const { run, error } = useAction(async () => {
     try {
       onDone(await request<User>("POST", PATH, { body: { token } }));
       await loadUser().catch(() => {});
-    } catch (refusal) {
-      if (isOfToken(refusal)) onOver();
-      else if (isOfPassword(refusal)) onOther();
-      else throw refusal;
+    } catch (rejection) {
+      if (isOfToken(rejection)) onInvalid();
+      else if (isOfPassword(rejection)) onOther();
+      else throw rejection;
     }
   });
   useEffect(() => void run(), []);
   return error === null ? <Loading what="One moment" /> : <ErrorNotice error={error} retry={() => void run()} />;
 }
 
-function ByPassword({ token, onDone, onOver }: StepProps) {
+function ByPassword({ token, onDone, onInvalid }: StepProps) {
   const [password, setPassword] = useState("");
   const { form, shown, submit } = useForm({ password: password === "" ? "Enter your password." : null });
   const { run, isBusy, error, clear } = useAction(async () => {
     try {
       const owner = await call<User>("POST", PATH, { body: { token, password } });
-      // Where that fails there is a link to the sign-in.
+      // If the sign-in fails, the next page links to it.
       if (sessionState.peek() === "out") await signIn(owner.email, password).catch(() => {});
       onDone(owner);
-    } catch (refusal) {
-      if (isOfToken(refusal)) onOver();
-      else throw refusal;
+    } catch (rejection) {
+      if (isOfToken(rejection)) onInvalid();
+      else throw rejection;
     }
   });
-  const told = isOfPassword(error) ? "Wrong password. Upper and lower case count." : null;
+  const serverProblem = isOfPassword(error) ? "Wrong password. Passwords are case-sensitive." : null;
   return (
     <>
-      <p>Enter the password that you chose when you signed up.</p>
+      <p>Enter the password you chose when you signed up.</p>
       <form ref={form} noValidate onSubmit={submit(() => void run())}>
         <PasswordField
           label="Password"
           value={password}
-          problem={shown.password ?? told}
+          problem={shown.password ?? serverProblem}
           onInput={(text) => {
             setPassword(text);
             clear();
           }}
         />
-        {told === null && <ErrorNotice error={error} />}
+        {serverProblem === null && <ErrorNotice error={error} />}
         <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Confirming…" : "Confirm"}
+          {isBusy ? "Verifying…" : "Verify"}
         </button>
       </form>
       <Notice>
-        Forgot it, or you did not sign up? <a href={href("/forgot-password")}>Set a new password</a>. That ends whatever
-        anybody else has set up with your address.
+        Forgot it, or didn't sign up? <a href={href("/forgot-password")}>Reset the password</a>. This removes anything
+        that someone else has set up with your email.
       </Notice>
     </>
   );
@@ -117,23 +117,23 @@ function ByPassword({ token, onDone, onOver }: StepProps) {
 
 function Verified({ owner }: { owner: User }) {
   const isOther = user.value !== null && user.value.id !== owner.id;
-  const isIn = user.value !== null && !isOther;
-  const rest = owner.phone_verified ? "You can trade." : "Your phone number is left: then you can trade.";
+  const isSignedIn = user.value !== null && !isOther;
+  const rest = owner.phone_verified ? "You can trade now." : "Verify your phone number next to start trading.";
   return (
     <section class="narrow">
-      <h1>Your e-mail address is confirmed</h1>
+      <h1>Email verified</h1>
       <p role="status">
-        <strong class="break">{owner.email}</strong> is yours. {isIn ? rest : "Sign in next."}
+        <strong class="break">{owner.email}</strong> is verified. {isSignedIn ? rest : "Sign in to continue."}
       </p>
       {isOther && (
         <Notice kind="warn">
-          Here you are signed in as {user.value!.email}, another account. Sign out first to use the confirmed one.
+          You're signed in as {user.value!.email}, another account. Sign out first to use the verified one.
         </Notice>
       )}
       {!isOther && (
         <p>
-          <a class="button primary" href={href(isIn ? "/welcome" : "/sign-in")}>
-            {isIn ? "Go on" : "Sign in"}
+          <a class="button primary" href={href(isSignedIn ? "/welcome" : "/sign-in")}>
+            {isSignedIn ? "Continue" : "Sign in"}
           </a>
         </p>
       )}
@@ -141,22 +141,20 @@ function Verified({ owner }: { owner: User }) {
   );
 }
 
-function AnotherLink({ isOver }: { isOver: boolean }) {
+function RequestLink({ isInvalid }: { isInvalid: boolean }) {
   const [sentTo, setSentTo] = useState<string | null>(null);
   return (
     <section class="narrow">
-      <h1>{isOver ? "This link doesn't work" : "Confirm your e-mail address"}</h1>
-      {isOver && (
+      <h1>{isInvalid ? "Invalid link" : "Verify your email"}</h1>
+      {isInvalid && (
         <p>
-          It was used already, or is older than 24 hours. If it was used, your address is confirmed:{" "}
-          <a href={href("/sign-in")}>sign in</a>.
+          The link was already used or has expired after 24 hours. If it was used, your email is verified:{" "}
+          <a href={href("/sign-in")}>sign in</a>
         </p>
       )}
-      <p>We can mail you another link.</p>
+      <p>We can send you a new link.</p>
       <EmailLinkForm path="/auth/resend-verification" given={user.value?.email ?? ""} onSent={setSentTo} />
-      {sentTo !== null && (
-        <Notice kind="good">If {sentTo} has an account that waits for it, a link is on its way there.</Notice>
-      )}
+      {sentTo !== null && <Notice kind="good">If {sentTo} has an unverified account, we've sent a link.</Notice>}
     </section>
   );
 }

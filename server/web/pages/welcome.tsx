@@ -1,4 +1,4 @@
-/** What is left to do before one may trade, step by step: the mailed link, then the phone. */
+/** The remaining steps before a user can trade: email, then phone. */
 import { useEffect, useRef } from "preact/hooks";
 import { money } from "../format.ts";
 import { href, search } from "../router.ts";
@@ -24,18 +24,20 @@ export default function Welcome() {
   return (
     <section class="narrow wide">
       <h1 ref={heading} tabIndex={-1}>
-        {isReady ? "You may trade" : `${email_verified || phone_verified ? "One step" : "Two steps"} before you trade`}
+        {isReady
+          ? "You can trade now"
+          : `${email_verified || phone_verified ? "One step" : "Two steps"} before you can trade`}
       </h1>
       <ol class="steps">
-        <Step title="Confirm your e-mail address" isDone={email_verified}>
+        <Step title="Verify your email" isDone={email_verified}>
           {email_verified ? (
             <p class="faint">{email}</p>
           ) : (
             <>
               <p>
-                Open the link that we sent to <strong>{email}</strong>. On any device: this page notices.
+                Open the link we sent to <strong>{email}</strong>, on any device. This page updates by itself.
               </p>
-              <ResendEmail path="/auth/resend-verification" email={email} label="Send the link again" />
+              <ResendEmail path="/auth/resend-verification" email={email} label="Resend link" />
             </>
           )}
         </Step>
@@ -49,18 +51,18 @@ export default function Welcome() {
         <Step title="Trade" isDone={isReady}>
           {isReady ? (
             <p>
-              Your account has tier {kyc_tier}: up to {money(daily_activity.limit)} USDC of purchases a day.
+              Your account has tier {kyc_tier}: up to {money(daily_activity.limit)} USDC of buys a day.
             </p>
           ) : (
-            <p class="faint">Comes by itself with the other two.</p>
+            <p class="faint">Available once the other steps are done.</p>
           )}
         </Step>
       </ol>
       <p class="row">
         <a class={isReady ? "button primary" : "button"} href={href(to)}>
-          {isReady ? (to === "/" ? "Go to the markets" : "Go on") : "Later: look around first"}
+          {isReady ? (to === "/" ? "Browse markets" : "Continue") : "Skip for now"}
         </a>
-        {isReady && kyc_tier < 2 && <a href={href("/account")}>Verify your identity for more</a>}
+        {isReady && kyc_tier < 2 && <a href={href("/account")}>Verify your identity to raise your limits</a>}
       </p>
       <h2>What each tier allows</h2>
       <Tiers tier={kyc_tier} />

@@ -18,36 +18,36 @@ import { CLIENTS, NewClient } from "./new-client.tsx";
 
 export function Clients() {
   const clients = usePages<OAuthClient>(CLIENTS);
-  const [made, setMade] = useState<CreatedOAuthClient | null>(null);
+  const [created, setCreated] = useState<CreatedOAuthClient | null>(null);
   const [isShown, setShown] = useState(false);
   const [removing, setRemoving] = useState<OAuthClient | null>(null);
   const remove = async ({ id, name }: OAuthClient): Promise<void> => {
     await request("DELETE", `${CLIENTS}/${id}`);
     clients.set((items) => items.filter((each) => each.id !== id));
     setRemoving(null);
-    toast(`${name} is removed.`);
+    toast(`${name} deleted.`);
     focusHeading("clients");
   };
   const { items, error, reload, more } = clients;
   return (
     <>
-      {made !== null && !isShown && (
+      {created !== null && !isShown && (
         <div class="notice warn" role="status">
           <span>
-            You haven't said that you stored the secret of "{made.name}". It can't be shown again once you leave this
-            page.
+            You haven't confirmed that you stored the secret of "{created.name}". It can't be shown again after you
+            leave this page.
           </span>
           <button type="button" onClick={() => setShown(true)}>
-            Show it again
+            Show again
           </button>
         </div>
       )}
       <div class="account">
         <section class="panel" aria-labelledby="clients">
           <h2 id="clients" tabIndex={-1}>
-            Your own apps
+            Your apps
           </h2>
-          <p>Programs of yours that ask other users for access, by OAuth 2.0 with PKCE.</p>
+          <p>Your applications that request access to other users' accounts with OAuth 2.0 and PKCE.</p>
           <ErrorNotice error={error} retry={reload} />
           {items === null && error === null && <Loading />}
           {items !== null && (
@@ -57,49 +57,49 @@ export function Clients() {
               ))}
             </ul>
           )}
-          {items?.length === 0 && <p class="empty">You have registered none.</p>}
+          {items?.length === 0 && <p class="empty">No apps registered.</p>}
           <LoadMore more={more} />
           <Endpoints />
         </section>
         <NewClient
-          onMade={(created) => {
+          onCreated={(created) => {
             const { client_secret, ...client } = created;
             clients.set((before) => [client, ...before]);
             if (client_secret === null) {
-              toast(`${client.name} is registered.`);
+              toast(`${client.name} registered.`);
               focusHeading("clients");
               return;
             }
-            setMade(created);
+            setCreated(created);
             setShown(true);
           }}
         />
       </div>
-      {made !== null && isShown && (
+      {created !== null && isShown && (
         <SecretDialog
-          title={`Secret of "${made.name}"`}
+          title={`Secret of "${created.name}"`}
           secrets={[
-            ["Client id", made.client_id],
-            ["Client secret", made.client_secret!],
+            ["Client ID", created.client_id],
+            ["Client secret", created.client_secret!],
           ]}
           onStored={() => {
-            setMade(null);
+            setCreated(null);
             setShown(false);
             focusHeading("clients");
           }}
           onClose={() => setShown(false)}
         >
-          Whoever has the secret can pass for your app.
+          Anyone with the secret can impersonate your app.
         </SecretDialog>
       )}
       {removing !== null && (
         <ConfirmDialog
-          title={`Remove ${removing.name}?`}
-          act="Remove the app"
+          title={`Delete ${removing.name}?`}
+          act="Delete app"
           onAct={() => remove(removing)}
           onClose={() => setRemoving(null)}
         >
-          All access that users gave it ends at once, and its client id is never given again. This can't be undone.
+          All access that users granted ends immediately, and the client ID is never reused. This can't be undone.
         </ConfirmDialog>
       )}
     </>
@@ -112,14 +112,14 @@ function Client({ client, onRemove }: { client: OAuthClient; onRemove: () => voi
     <li>
       <div class="row between">
         <h3 class="break">
-          {name} <Badge text={confidential ? "With a secret" : "Public"} />
+          {name} <Badge text={confidential ? "Confidential" : "Public"} />
         </h3>
-        <button type="button" class="danger small" aria-label={`Remove ${name}`} onClick={onRemove}>
-          Remove
+        <button type="button" class="danger small" aria-label={`Delete ${name}`} onClick={onRemove}>
+          Delete
         </button>
       </div>
       <dl class="facts">
-        <dt>Client id</dt>
+        <dt>Client ID</dt>
         <dd>
           <code class="break">{client_id}</code>
         </dd>

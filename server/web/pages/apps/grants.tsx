@@ -20,14 +20,14 @@ export function Grants() {
     await request("DELETE", `${GRANTS}/${id}`);
     grants.set((items) => items.filter((each) => each.id !== id));
     setRevoking(null);
-    toast(`${client_name} has no access any more.`);
+    toast(`Access of ${client_name} revoked.`);
     focusHeading("grants");
   };
   const { items, error, reload, more } = grants;
   return (
     <section class="panel" aria-labelledby="grants">
       <h2 id="grants" tabIndex={-1}>
-        Apps that may use your account
+        Apps with access to your account
       </h2>
       <ErrorNotice error={error} retry={reload} />
       {items === null && error === null && <Loading />}
@@ -46,9 +46,9 @@ export function Grants() {
                   Revoke
                 </button>
               </div>
-              <p>May: {grant.scopes.map((scope) => scopeText(String(scope))?.title ?? String(scope)).join("; ")}</p>
+              <p>Access: {grant.scopes.map((scope) => scopeText(String(scope))?.title ?? String(scope)).join("; ")}</p>
               <dl class="facts">
-                <dt>Allowed</dt>
+                <dt>Authorized</dt>
                 <dd>{date(grant.created_at)}</dd>
                 <dt>Last used</dt>
                 <dd>{grant.last_used_at === null ? "Never" : dateTime(grant.last_used_at)}</dd>
@@ -57,7 +57,7 @@ export function Grants() {
           ))}
         </ul>
       )}
-      {items?.length === 0 && <p class="empty">You let no app use your account.</p>}
+      {items?.length === 0 && <p class="empty">No apps have access to your account.</p>}
       <LoadMore more={more} />
       {revoking !== null && (
         <ConfirmDialog
@@ -66,8 +66,8 @@ export function Grants() {
           onAct={() => revoke(revoking)}
           onClose={() => setRevoking(null)}
         >
-          The app can do nothing in your account from now on, and its connections are closed. Orders that it placed
-          stay. It can ask you again.
+          The app loses access to your account, and its connections are closed. Orders it placed stay open. It can
+          request access again.
         </ConfirmDialog>
       )}
     </section>

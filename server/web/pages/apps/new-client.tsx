@@ -13,14 +13,14 @@ export const CLIENTS = "/me/oauth-clients";
 
 const MAX_REDIRECT_URIS = 10;
 
-/** Roughly what the exchange takes, which looks closely. */
+/** A rough check; the server validates exactly. */
 function uriProblem(text: string): string | null {
   const found = parseLines(text);
-  if (found.length === 0) return "Enter at least one.";
-  if (found.length > MAX_REDIRECT_URIS) return `At most ${MAX_REDIRECT_URIS}.`;
+  if (found.length === 0) return "Enter at least one URI.";
+  if (found.length > MAX_REDIRECT_URIS) return `At most ${MAX_REDIRECT_URIS} URIs.`;
   const wrong = found.find((uri) => !isRedirectUri(uri));
   if (wrong === undefined) return null;
-  return `"${wrong}" is none of: an https address, http on localhost, an app's own scheme with a dot; without # and *.`;
+  return `"${wrong}" isn't allowed: use https, http on localhost, or a custom scheme with a dot, without # and *.`;
 }
 
 function isRedirectUri(uri: string): boolean {
@@ -31,22 +31,22 @@ function isRedirectUri(uri: string): boolean {
   return protocol.includes(".");
 }
 
-export function NewClient({ onMade }: { onMade: (made: CreatedOAuthClient) => void }) {
+export function NewClient({ onCreated }: { onCreated: (created: CreatedOAuthClient) => void }) {
   const [name, setName] = useState("");
   const [uris, setUris] = useState("");
   const [isConfidential, setConfidential] = useState(true);
   const { form, shown, submit, restart } = useForm({
-    name: name.trim() === "" ? "Users see this name when they are asked." : null,
+    name: name.trim() === "" ? "Enter a name: users see it when they grant access." : null,
     uris: uriProblem(uris),
   });
   const { run, isBusy, error, clear } = useAction(async () => {
     const body = { name: name.trim(), redirect_uris: parseLines(uris), confidential: isConfidential };
-    onMade(await request<CreatedOAuthClient>("POST", CLIENTS, { body }));
+    onCreated(await request<CreatedOAuthClient>("POST", CLIENTS, { body }));
     setName("");
     setUris("");
     restart();
   });
-  const told = { name: fieldErrorMessage(error, "name"), uris: fieldErrorMessage(error, "redirect_uris") };
+  const serverProblems = { name: fieldErrorMessage(error, "name"), uris: fieldErrorMessage(error, "redirect_uris") };
   return (
     <section class="panel" aria-labelledby="new-client">
       <h2 id="new-client">Register an app</h2>
@@ -55,9 +55,9 @@ export function NewClient({ onMade }: { onMade: (made: CreatedOAuthClient) => vo
           label="Name"
           maxLength={100}
           autoComplete="off"
-          hint="Users see it when they are asked for access."
+          hint="Users see it when they grant access."
           value={name}
-          problem={shown.name ?? told.name}
+          problem={shown.name ?? serverProblems.name}
           onInput={(text) => {
             setName(text);
             clear();
@@ -66,23 +66,23 @@ export function NewClient({ onMade }: { onMade: (made: CreatedOAuthClient) => vo
         <TextArea
           label="Redirect URIs"
           placeholder="https://app.example.com/callback"
-          hint="Where users come back to, one a line. Requests must name one of them exactly."
+          hint="One per line. Authorization requests must match one exactly."
           value={uris}
-          problem={shown.uris ?? told.uris}
+          problem={shown.uris ?? serverProblems.uris}
           onInput={(text) => {
             setUris(text);
             clear();
           }}
         />
         <Checkbox
-          label="It can keep a secret"
-          hint="A server can; a web page, a mobile or a desktop app can't."
+          label="Confidential client"
+          hint="It can keep a secret: servers can; web pages, mobile and desktop apps can't."
           checked={isConfidential}
           onChange={setConfidential}
         />
-        {told.name === null && told.uris === null && <ErrorNotice error={error} />}
+        {serverProblems.name === null && serverProblems.uris === null && <ErrorNotice error={error} />}
         <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Registering…" : "Register the app"}
+          {isBusy ? "Registering…" : "Register app"}
         </button>
       </form>
     </section>

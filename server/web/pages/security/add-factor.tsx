@@ -29,28 +29,28 @@ export function AppDialog({ onAdded, onClose }: AddProps) {
   const started = useAction(async () => setEnrolment(await begin("totp", name)));
   const [code, setCode] = useState("");
   const { form, shown, submit } = useForm({
-    code: /^\s*(\d\s*){6}$/.test(code) ? null : "Enter the six digits of the app.",
+    code: /^\s*(\d\s*){6}$/.test(code) ? null : "Enter the six-digit code.",
   });
   const { run, isBusy, error, clear } = useAction(async () => onAdded(await confirm(enrolment!, { code })));
-  const told = fieldErrorMessage(error, "code");
+  const serverProblem = fieldErrorMessage(error, "code");
   if (enrolment === null) {
     return (
       <NameDialog
-        title="Add an authenticator app"
+        title="Add authenticator app"
         placeholder="Phone"
         name={name}
         onName={setName}
         action={started}
         onClose={onClose}
       >
-        Any app that makes six-digit codes will do, such as the one of your password manager.
+        Use any app that generates six-digit codes, such as your password manager.
       </NameDialog>
     );
   }
   return (
-    <Dialog title="Add an authenticator app" onClose={onClose}>
+    <Dialog title="Add authenticator app" onClose={onClose}>
       <form ref={form} class="stack" noValidate onSubmit={submit(() => void run())}>
-        <p>Scan this with the app, or type the secret into it; then enter the code that it shows.</p>
+        <p>Scan the QR code with the app, or enter the secret. Then enter the code that the app shows.</p>
         {QrCode !== null && <QrCode text={enrolment.uri!} label="QR code with the secret" />}
         <Copyable label="Secret" text={enrolment.secret!} />
         <Field
@@ -59,16 +59,16 @@ export function AppDialog({ onAdded, onClose }: AddProps) {
           autoComplete="one-time-code"
           maxLength={12}
           value={code}
-          problem={shown.code ?? told}
+          problem={shown.code ?? serverProblem}
           onInput={(text) => {
             setCode(text);
             clear();
           }}
         />
-        {told === null && <ErrorNotice error={error} />}
+        {serverProblem === null && <ErrorNotice error={error} />}
         <div>
           <button type="submit" class="primary" disabled={isBusy}>
-            {isBusy ? "One moment…" : "Add the app"}
+            {isBusy ? "One moment…" : "Add app"}
           </button>
         </div>
       </form>
@@ -91,7 +91,7 @@ export function PasskeyDialog({ onAdded, onClose }: AddProps) {
   });
   return (
     <NameDialog
-      title="Add a passkey"
+      title="Add passkey"
       placeholder="Laptop"
       name={name}
       onName={setName}
@@ -99,7 +99,7 @@ export function PasskeyDialog({ onAdded, onClose }: AddProps) {
       problem={problem}
       onClose={onClose}
     >
-      Your device asks for your PIN, your finger or your face, and keeps a key that no site but this one can use.
+      Your device asks for your PIN, fingerprint or face, and stores a key that only this site can use.
     </NameDialog>
   );
 }
@@ -117,7 +117,7 @@ interface NameProps {
 
 function NameDialog({ title, placeholder, name, onName, action, problem = null, children, onClose }: NameProps) {
   const { run, isBusy, error } = action;
-  const told = fieldErrorMessage(error, "name");
+  const serverProblem = fieldErrorMessage(error, "name");
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -134,9 +134,9 @@ function NameDialog({ title, placeholder, name, onName, action, problem = null, 
           placeholder={placeholder}
           autoComplete="off"
           maxLength={100}
-          hint="So that you can tell it from others."
+          hint="Helps you tell your second factors apart."
           value={name}
-          problem={told}
+          problem={serverProblem}
           onInput={onName}
         />
         {problem !== null && (
@@ -144,7 +144,7 @@ function NameDialog({ title, placeholder, name, onName, action, problem = null, 
             {problem}
           </div>
         )}
-        {told === null && <ErrorNotice error={error} />}
+        {serverProblem === null && <ErrorNotice error={error} />}
         <div>
           <button type="submit" class="primary" disabled={isBusy}>
             {isBusy ? "One moment…" : "Continue"}

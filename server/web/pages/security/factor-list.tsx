@@ -21,7 +21,7 @@ export function FactorsPanel({ factors: { items, passkeys, required }, onAdd, on
         </h2>
         <Badge text={items.length > 0 ? "On" : "Off"} tone={items.length > 0 ? "good" : "warn"} />
       </div>
-      {items.length === 0 && <p class="empty">You have none yet.</p>}
+      {items.length === 0 && <p class="empty">No second factors.</p>}
       <ul class="entries">
         {items.map((factor) => (
           <li key={factor.id}>
@@ -38,7 +38,7 @@ export function FactorsPanel({ factors: { items, passkeys, required }, onAdd, on
               </button>
             </div>
             <dl class="facts">
-              <dt>What it is</dt>
+              <dt>Type</dt>
               <dd>{KINDS[String(factor.kind)]}</dd>
               <dt>Last used</dt>
               <dd>{factor.last_used_at === null ? "Never" : dateTime(factor.last_used_at)}</dd>
@@ -48,16 +48,18 @@ export function FactorsPanel({ factors: { items, passkeys, required }, onAdd, on
           </li>
         ))}
       </ul>
-      {isLastOfOperator && <p class="faint">Operators must have one: add another before you remove it.</p>}
+      {isLastOfOperator && (
+        <p class="faint">Operators must have a second factor: add another before you remove this one.</p>
+      )}
       <div class="row">
         <button type="button" class="primary" onClick={() => onAdd("totp")}>
-          Add an authenticator app
+          Add authenticator app
         </button>
         <button type="button" disabled={passkeys !== null} onClick={() => onAdd("passkey")}>
-          Add a passkey
+          Add passkey
         </button>
       </div>
-      {passkeys !== null && <p class="faint">No passkeys here: {passkeys}.</p>}
+      {passkeys !== null && <p class="faint">Passkeys unavailable: {passkeys}.</p>}
     </section>
   );
 }

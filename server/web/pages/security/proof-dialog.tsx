@@ -14,7 +14,7 @@ import { PATH } from "./enrolment.ts";
 const FORBIDDEN = 403;
 
 interface ProofProps {
-  /** "password", "code"; none where only another sign-in proves it. */
+  /** "password", "code"; empty if only a new sign-in is accepted. */
   methods: readonly string[];
   onProven: () => void;
   onClose: () => void;
@@ -30,29 +30,28 @@ export function ProofDialog({ methods, onProven, onClose }: ProofProps) {
     onProven();
   });
   const isWrong = error instanceof ApiError && error.status === FORBIDDEN && /is wrong/.test(error.message);
-  const problem =
-    shown.text ?? (isWrong ? `That isn't your ${isByCode ? "code, or it was used before" : "password"}.` : null);
+  const problem = shown.text ?? (isWrong ? (isByCode ? "Wrong or used code." : "Wrong password.") : null);
   const change = (next: string): void => {
     setText(next);
     clear();
   };
   if (methods.length === 0) {
     return (
-      <Dialog title="Is it you?" onClose={onClose}>
-        <p>Your sign-in was a while ago. Sign out and in again, and do this within five minutes.</p>
+      <Dialog title="Confirm it's you" onClose={onClose}>
+        <p>Your sign-in is too old. Sign out and in again, then retry within five minutes.</p>
       </Dialog>
     );
   }
   return (
-    <Dialog title="Is it you?" onClose={onClose}>
+    <Dialog title="Confirm it's you" onClose={onClose}>
       <form ref={form} class="stack" noValidate onSubmit={submit(() => void run())}>
-        <p>Second factors are changed by the owner alone.</p>
+        <p>Only you can change your second factors.</p>
         {isByCode ? (
           <Field
             label="Code"
             autoComplete="one-time-code"
             maxLength={64}
-            hint="Of your authenticator app, or a recovery code. Each code counts once."
+            hint="From your authenticator app, or a recovery code. Each code works once."
             value={text}
             problem={problem}
             onInput={change}
@@ -73,7 +72,7 @@ export function ProofDialog({ methods, onProven, onClose }: ProofProps) {
                 change("");
               }}
             >
-              {isByCode ? "Use the password" : "Use a code"}
+              {isByCode ? "Use password" : "Use code"}
             </button>
           )}
         </div>

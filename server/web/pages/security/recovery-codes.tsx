@@ -12,13 +12,15 @@ export function CodesPanel({ left, onRenew }: { left: number; onRenew: () => voi
         <h2 id="recovery">Recovery codes</h2>
         <Badge text={`${left} left`} tone={left > 3 ? "good" : "warn"} />
       </div>
-      <p>Each stands in for your second factor once, where you have lost it.</p>
+      <p>Each code replaces a lost second factor once.</p>
       {left === 0 && (
-        <Notice kind="warn">You have none left: if you lose your second factor, only operators can help.</Notice>
+        <Notice kind="warn">
+          You have none left. If you lose your second factor, only an operator can restore access.
+        </Notice>
       )}
       <div>
         <button type="button" onClick={onRenew}>
-          Make new codes
+          Generate new codes
         </button>
       </div>
     </section>
@@ -33,8 +35,8 @@ export function CodesDialog({ codes, onClose }: { codes: readonly string[]; onCl
       <div class="stack">
         <div class="notice warn">
           <div>
-            <strong>Store them now: they are shown this once.</strong> Each signs you in once in place of your second
-            factor. Keep them where your phone isn't.
+            <strong>Store them now: they won't be shown again.</strong> Each code replaces your second factor once. Keep
+            them apart from your phone.
           </div>
         </div>
         <ul class="recovery-codes" aria-label="Recovery codes">
@@ -44,14 +46,13 @@ export function CodesDialog({ codes, onClose }: { codes: readonly string[]; onCl
             </li>
           ))}
         </ul>
-        <Copyable label="All of them" text={codes.join(" ")} />
+        <Copyable label="All codes" text={codes.join(" ")} />
         <p class="faint">
-          The exchange keeps no copy. <a href={href("/account/sessions")}>Your sessions</a> show where you are signed
-          in.
+          We don't keep a copy. <a href={href("/account/sessions")}>Your sessions</a> show where you're signed in.
         </p>
         <div>
           <button type="button" class="primary" onClick={onClose}>
-            I have stored them
+            I've stored them
           </button>
         </div>
       </div>

@@ -17,14 +17,14 @@ const DAY_MS = 86_400_000;
 const LIFETIMES = [
   ["30", "30 days"],
   ["90", "90 days"],
-  ["365", "A year"],
-  ["never", "Without end"],
-  ["own", "A date of your own"],
+  ["365", "1 year"],
+  ["never", "No expiry"],
+  ["own", "Custom"],
 ] as const;
 
 type Lifetime = (typeof LIFETIMES)[number][0];
 
-/** Roughly an address or a range: the exchange looks closely. */
+/** A rough check for an address or range; the server validates exactly. */
 const ADDRESS = /^([0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)(\/\d{1,3})?$/;
 
 const MAX_ADDRESSES = 20;
@@ -36,7 +36,7 @@ function addressProblem(text: string): string | null {
   return wrong === undefined ? null : `"${wrong}" is neither an IP address nor a range such as 203.0.113.0/24.`;
 }
 
-/** ms since the epoch, null without an end. */
+/** ms since the epoch; null: the token doesn't expire. */
 function expiryOf(lifetime: Lifetime, own: string): number | null {
   if (lifetime === "never") return null;
   return lifetime === "own" ? new Date(own).getTime() : Date.now() + Number(lifetime) * DAY_MS;
@@ -45,19 +45,19 @@ function expiryOf(lifetime: Lifetime, own: string): number | null {
 function expiryProblem(lifetime: Lifetime, own: string): string | null {
   if (lifetime !== "own") return null;
   const at = new Date(own).getTime();
-  if (Number.isNaN(at)) return "Choose day and time.";
-  return at > Date.now() ? null : "This is in the past.";
+  if (Number.isNaN(at)) return "Enter a date and time.";
+  return at > Date.now() ? null : "Must be in the future.";
 }
 
-export function NewToken({ onMade }: { onMade: (made: CreatedPat) => void }) {
+export function NewToken({ onCreated }: { onCreated: (created: CreatedPat) => void }) {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<ReadonlySet<string>>(new Set(["portfolio:read"]));
   const [lifetime, setLifetime] = useState<Lifetime>("90");
   const [own, setOwn] = useState("");
   const [addresses, setAddresses] = useState("");
   const { form, shown, submit, restart } = useForm({
-    name: name.trim() === "" ? "Give it a name that says what it is for." : null,
-    scopes: scopes.size === 0 ? "Choose at least one." : null,
+    name: name.trim() === "" ? "Enter a name." : null,
+    scopes: scopes.size === 0 ? "Select at least one scope." : null,
     expiry: expiryProblem(lifetime, own),
     addresses: addressProblem(addresses),
   });
@@ -69,18 +69,18 @@ export function NewToken({ onMade }: { onMade: (made: CreatedPat) => void }) {
       expires_at: expiryOf(lifetime, own),
       allowed_ips: found.length === 0 ? null : found,
     };
-    onMade(await request<CreatedPat>("POST", PATH, { body }));
+    onCreated(await request<CreatedPat>("POST", PATH, { body }));
     setName("");
     setAddresses("");
     restart();
   });
-  const change = (scope: string, isChosen: boolean): void => {
+  const change = (scope: string, isChecked: boolean): void => {
     const next = new Set(scopes);
-    if (isChosen) next.add(scope);
+    if (isChecked) next.add(scope);
     else next.delete(scope);
     setScopes(next);
   };
-  const told = { name: fieldErrorMessage(error, "name"), addresses: fieldErrorMessage(error, "allowed_ips") };
+  const serverProblems = { name: fieldErrorMessage(error, "name"), addresses: fieldErrorMessage(error, "allowed_ips") };
   return (
     <section class="panel" aria-labelledby="new-token">
       <h2 id="new-token">New token</h2>
@@ -91,14 +91,14 @@ export function NewToken({ onMade }: { onMade: (made: CreatedPat) => void }) {
           placeholder="Quoting bot"
           autoComplete="off"
           value={name}
-          problem={shown.name ?? told.name}
+          problem={shown.name ?? serverProblems.name}
           onInput={(text) => {
             setName(text);
             clear();
           }}
         />
         <fieldset class="group" aria-describedby="scopes-problem">
-          <legend>What it may do</legend>
+          <legend>Scopes</legend>
           {SCOPES.map(({ scope, title, description }) => (
             <Checkbox
               key={scope}
@@ -109,38 +109,38 @@ export function NewToken({ onMade }: { onMade: (made: CreatedPat) => void }) {
               }
               hint={description}
               checked={scopes.has(scope)}
-              onChange={(isChosen) => change(scope, isChosen)}
+              onChange={(isChecked) => change(scope, isChecked)}
             />
           ))}
           <div id="scopes-problem" class="hint bad" role="alert">
             {shown.scopes}
           </div>
         </fieldset>
-        <Select label="Good for" value={lifetime} options={LIFETIMES} onChange={setLifetime} />
+        <Select label="Expires in" value={lifetime} options={LIFETIMES} onChange={setLifetime} />
         {lifetime === "own" && (
           <Field
-            label="Until"
+            label="Expires at"
             type="datetime-local"
-            hint="In your own time zone."
+            hint="In your time zone."
             value={own}
             problem={shown.expiry}
             onInput={setOwn}
           />
         )}
         <TextArea
-          label="May be used from (optional)"
+          label="Allowed IPs (optional)"
           placeholder={"203.0.113.7\n2001:db8::/32"}
-          hint="IP addresses and ranges, one a line. Empty: from anywhere. A stolen token is of no use elsewhere."
+          hint="IP addresses and ranges, one per line. Empty: any. Limits the use of a stolen token."
           value={addresses}
-          problem={shown.addresses ?? told.addresses}
+          problem={shown.addresses ?? serverProblems.addresses}
           onInput={(text) => {
             setAddresses(text);
             clear();
           }}
         />
-        {told.name === null && told.addresses === null && <ErrorNotice error={error} />}
+        {serverProblems.name === null && serverProblems.addresses === null && <ErrorNotice error={error} />}
         <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? "Making it…" : "Make the token"}
+          {isBusy ? "Creating…" : "Create token"}
         </button>
       </form>
     </section>
