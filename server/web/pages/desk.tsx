@@ -1,4 +1,4 @@
-/** The operators' desk: what waits for them, and all that they decide. Each section is a module of desk/. */
+/** The operator desk: pending work, and every operator decision. Each section is a module in desk/. */
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { href } from "../router.ts";
@@ -21,11 +21,11 @@ import { Withdrawals } from "./desk/withdrawals.tsx";
 import "./desk.css";
 
 interface Section {
-  /** Of the path below /desk, "" of the first. */
+  /** Path below /desk, "" for the first section. */
   readonly name: string;
   readonly title: string;
   readonly Content: ComponentType;
-  /** Of what waits there. */
+  /** Pending work of the section. */
   readonly count?: keyof PendingCounts;
 }
 
@@ -41,7 +41,7 @@ const SECTIONS: readonly Section[] = [
   { name: "users", title: "Users", Content: Users },
   { name: "audit", title: "Audit log", Content: AuditLog },
 ];
-/** Pixels before the present tab, so that one sees that there are others. */
+/** Pixels left of the current tab, so that other tabs stay visible. */
 const TAB_MARGIN = 48;
 const COUNT_INTERVAL_MS = 60_000;
 const addressOf = (name: string): string => href(name === "" ? "/desk" : `/desk/${name}`);
@@ -49,12 +49,12 @@ const addressOf = (name: string): string => href(name === "" ? "/desk" : `/desk/
 export default function Page({ param }: { param: string }) {
   const section = SECTIONS.find(({ name }) => name === param);
   useEffect(() => {
-    document.title = `${section?.title ?? "Nothing here"} – Desk – Prediction Exchange`;
+    document.title = `${section?.title ?? "Page not found"} – Desk – Prediction Exchange`;
   }, [section]);
   return isOperator.value ? <Guarded section={section ?? null} /> : <OperatorsOnly />;
 }
 
-/** The desk, unless the exchange would refuse all of it for want of a second factor. */
+/** Shows the desk, unless the server would reject every request for lack of a second factor. */
 function Guarded({ section }: { section: Section | null }) {
   const { data, error } = useFetch<SecondFactors>((signal) => request("GET", "/me/second-factors", { signal }), "");
   if (data === null && error === null) return <Loading />;
@@ -64,19 +64,19 @@ function Guarded({ section }: { section: Section | null }) {
 function SecondFactorRequired({ factors: { items } }: { factors: SecondFactors }) {
   return (
     <section class="narrow">
-      <h1>The operators' desk</h1>
+      <h1>Operator desk</h1>
       <p>
-        Operators of this exchange must sign in with a second factor, and this session was made without one. Until then
-        the exchange refuses all that the desk asks for.
+        Operators must sign in with a second factor. This session has none, so the exchange rejects all requests of the
+        desk.
       </p>
       <p>
         {items.length === 0
-          ? "Add an authenticator app or a passkey to your account: it takes a minute."
-          : "Sign out and in again, with the second factor that your account has."}
+          ? "Add an authenticator app or a passkey to your account."
+          : "Sign out, then sign in with your second factor."}
       </p>
       <p>
         <a class="button primary" href={href("/account/security")}>
-          Open your account's security
+          Open security settings
         </a>
       </p>
     </section>
@@ -86,14 +86,11 @@ function SecondFactorRequired({ factors: { items } }: { factors: SecondFactors }
 function OperatorsOnly() {
   return (
     <section class="narrow">
-      <h1>The operators' desk</h1>
-      <p>
-        This part is for the people who run the exchange. Your account isn't an operator's, so there is nothing here for
-        you, and the exchange would refuse what is asked for from here.
-      </p>
+      <h1>Operator desk</h1>
+      <p>The desk is for operators of the exchange only. Your account isn't an operator account.</p>
       <p>
         <a class="button" href={href("/")}>
-          Go to the markets
+          Browse markets
         </a>
       </p>
     </section>
@@ -110,23 +107,23 @@ function Desk({ section }: { section: Section | null }) {
     return () => clearInterval(timer);
   }, []);
   const frame = useRef<HTMLDivElement>(null);
-  // On a phone the tabs don't fit beside each other.
+  // On a phone, the tabs don't fit side by side.
   useEffect(() => {
     const tab = frame.current!.querySelector<HTMLElement>(".tabs [aria-current]");
     if (tab !== null) tab.parentElement!.scrollLeft = tab.offsetLeft - tab.parentElement!.offsetLeft - TAB_MARGIN;
   }, [section]);
   const counts = pendingCounts.value;
   const tabs = SECTIONS.map(({ name, title, count }): [string, string] => {
-    const waits = count === undefined || counts === null ? null : counts[count];
-    return [addressOf(name), waits === null || waits.count === 0 ? title : `${title} (${countText(waits)})`];
+    const pending = count === undefined || counts === null ? null : counts[count];
+    return [addressOf(name), pending === null || pending.count === 0 ? title : `${title} (${countText(pending)})`];
   });
   return (
     <div class="desk" ref={frame}>
       <Tabs label="Sections of the desk" tabs={tabs} current={addressOf(section?.name ?? "none")} />
       {section === null ? (
         <>
-          <h1>Nothing here</h1>
-          <Empty>The desk has no such section.</Empty>
+          <h1>Page not found</h1>
+          <Empty>The desk has no section at this address.</Empty>
         </>
       ) : (
         <section.Content key={section.name} />

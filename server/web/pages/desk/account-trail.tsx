@@ -1,6 +1,6 @@
 /**
- * What the second operator looks at: who credited an account's money, who set its terms and decided on its identity, and
- * who approved of that. Read when it is shown.
+ * An account's audit trail for the second operator: who credited its deposits, set its terms and decided on its identity,
+ * and who approved. Loaded when shown.
  */
 import { dateTime } from "../../format.ts";
 import { request } from "../../session.ts";
@@ -22,7 +22,7 @@ function by(actor: string | null, at: number, { approved_by, approved_at }: Firs
       {actor ?? "unknown"}, {dateTime(at)}
       {approved_by !== null && approved_at !== null && (
         <small class="note">
-          approved first by {approved_by}, {dateTime(approved_at)}
+          first approval by {approved_by}, {dateTime(approved_at)}
         </small>
       )}
     </span>
@@ -35,18 +35,14 @@ export function AccountTrail({ userId }: { userId: number }) {
     String(userId),
   );
   if (data === null)
-    return error === null ? (
-      <Loading what="Loading the account's trail" />
-    ) : (
-      <ErrorNotice error={error} retry={reload} />
-    );
+    return error === null ? <Loading what="Loading the audit trail" /> : <ErrorNotice error={error} retry={reload} />;
   return (
     <>
       <Table
-        caption="Deposits to the account"
+        caption="Deposits"
         rows={data.deposits}
         keyOf={({ id }) => id}
-        empty="Nothing was ever credited to it."
+        empty="No deposits."
         columns={[
           { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
           { title: "Reference", show: ({ reference }) => <span class="mono wide">{reference}</span> },
@@ -54,26 +50,26 @@ export function AccountTrail({ userId }: { userId: number }) {
         ]}
       />
       <Table
-        caption="Terms of the account"
+        caption="Terms"
         rows={data.terms}
         keyOf={({ set_at }) => set_at}
-        empty="It has everybody's."
+        empty="Default terms."
         columns={[
           { title: "Terms", show: ({ changes }) => termsText(changes) },
           { title: "Set by", show: (row) => by(row.set_by, row.set_at, row) },
         ]}
       />
       <Table
-        caption="Decisions on the identity"
+        caption="Identity decisions"
         rows={data.identity}
         keyOf={({ decided_at }) => decided_at}
-        empty="No application was decided."
+        empty="No identity decisions."
         columns={[
           { title: "Decision", show: ({ status, note }) => (note === null ? status : `${status}: ${note}`) },
           { title: "By", show: ({ decided_by, decided_at }) => `${decided_by}, ${dateTime(decided_at)}` },
         ]}
       />
-      {data.has_more && <Notice>There are older ones: the audit log has them all.</Notice>}
+      {data.has_more && <Notice>Older entries are in the audit log.</Notice>}
     </>
   );
 }

@@ -1,10 +1,10 @@
-/** What a first approval's details say, in words. */
+/** Formats the details of a first approval. */
 import { humanize, money, percent } from "../../format.ts";
 
-/** One of the details. */
+/** Formats one detail. */
 export function detailText(name: string, value: unknown): string {
   if (name === "daily_limit" && typeof value === "number") return `${money(value)} USDC a day`;
-  if (value === null) return name.endsWith("note") || name.endsWith("reference") ? "none" : "as for everybody";
+  if (value === null) return name.endsWith("note") || name.endsWith("reference") ? "none" : "default";
   if (name === "amount" && typeof value === "number") return `${money(value)} USDC`;
   if (/_(fee|rebate)$/.test(name) && typeof value === "number") return percent(value);
   if (name === "payouts" && Array.isArray(value)) return value.map((bps) => percent(Number(bps))).join(", ");

@@ -4,20 +4,22 @@ import type { Approval } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { DecisionDialog } from "./decision-dialog.tsx";
 
-/** True of one's own: another operator must ask for the same. */
+/** True if this operator gave the first approval: the second must come from another. */
 export const isOwnApproval = ({ approved_by }: Approval): boolean => approved_by === `operator ${user.value?.id}`;
 
-/** The second approval is given elsewhere: says who gave the first one, and when. */
+/** Shows who gave the first approval. */
 export function ApprovalBadge({ approval }: { approval: Approval }) {
   return (
     <Badge
       tone="warn"
-      text={isOwnApproval(approval) ? "approved by you, waits for another" : `approved by ${approval.approved_by}`}
+      text={
+        isOwnApproval(approval) ? "approved by you, second approval pending" : `approved by ${approval.approved_by}`
+      }
     />
   );
 }
 
-/** Takes a first approval back, whoever's it is. */
+/** Revokes a first approval, whoever gave it. */
 export function RevokeApprovalDialog({
   approval,
   onClose,
@@ -29,21 +31,20 @@ export function RevokeApprovalDialog({
 }) {
   return (
     <DecisionDialog
-      title="Take the approval back"
-      confirm="Take it back"
+      title="Revoke approval"
+      confirm="Revoke"
       isDangerous
       noteHint={null}
       act={async () => {
         await request("DELETE", `/admin/approvals/${approval.id}`);
-        return "The approval is taken back. Nothing was done.";
+        return "Approval revoked. Nothing was executed.";
       }}
       onClose={onClose}
       onDone={onDone}
     >
       <p>
-        {isOwnApproval(approval) ? "Your" : `The`} first approval
-        {isOwnApproval(approval) ? "" : ` of ${approval.approved_by}`} ends, and nothing is done. It takes two new ones
-        then.
+        This revokes {isOwnApproval(approval) ? "your first approval" : `the first approval by ${approval.approved_by}`}
+        . Nothing is executed; the action then needs two new approvals.
       </p>
     </DecisionDialog>
   );

@@ -1,4 +1,4 @@
-/** First approvals under the two-person rule, whose second is awaited. */
+/** First approvals under the two-person rule that await a second one. */
 import { useState } from "preact/hooks";
 import { dateTime, humanize, money } from "../../format.ts";
 import { href } from "../../router.ts";
@@ -23,33 +23,33 @@ const TITLES: Readonly<Record<string, string>> = {
   [DEPOSIT_TO_HOUSE]: "Fund the house",
   [SET_TERMS]: "Set a user's terms",
   "withdrawal.pay": "Pay a withdrawal",
-  "market.resolve": "End a market",
-  "house.withdraw": "Take money out of the house",
-  "second_factor.reset": "Reset a lost second factor",
+  "market.resolve": "Resolve a market",
+  "house.withdraw": "Withdraw from the house",
+  "second_factor.reset": "Reset second factors",
 };
 
 export function Approvals() {
   const pages = usePages<Approval>("/admin/approvals");
-  const [opened, setOpened] = useState<{ kind: "approve" | "take back"; approval: Approval } | null>(null);
+  const [opened, setOpened] = useState<{ kind: "approve" | "revoke"; approval: Approval } | null>(null);
   const dialog = { onClose: () => setOpened(null), onDone: pages.reload };
   return (
     <>
       <Heading>Approvals</Heading>
       <p>
-        Under the two-person rule another operator must ask for exactly the same. Deposits and terms are approved here;
-        for the others open what it is about, and give the second approval there.
+        Under the two-person rule, another operator must repeat the same action. Approve deposits and terms here; for
+        other actions, follow the link and give the second approval there.
       </p>
       <PagedList pages={pages}>
         {(items) => (
           <Table
-            caption="First approvals"
+            caption="Pending approvals"
             rows={items}
             keyOf={({ id }) => id}
-            empty="No second approval is awaited."
+            empty="No approvals pending."
             columns={[
-              { title: "What", show: ({ action }) => TITLES[action] ?? action },
-              { title: "Of", show: subjectOf },
-              { title: "With", show: detailsOf },
+              { title: "Action", show: ({ action }) => TITLES[action] ?? action },
+              { title: "Subject", show: subjectOf },
+              { title: "Details", show: detailsOf },
               { title: "First approval", show: (approval) => <ApprovalBadge approval={approval} /> },
               { title: "Since", show: ({ created_at }) => dateTime(created_at) },
               {
@@ -60,19 +60,19 @@ export function Approvals() {
                       <button
                         type="button"
                         class="small"
-                        aria-label={`Approve too: approval ${approval.id}`}
+                        aria-label={`Approve: approval ${approval.id}`}
                         onClick={() => setOpened({ kind: "approve", approval })}
                       >
-                        Approve too
+                        Approve
                       </button>
                     )}
                     <button
                       type="button"
                       class="small danger"
-                      aria-label={`Take back approval ${approval.id}`}
-                      onClick={() => setOpened({ kind: "take back", approval })}
+                      aria-label={`Revoke approval ${approval.id}`}
+                      onClick={() => setOpened({ kind: "revoke", approval })}
                     >
-                      Take back
+                      Revoke
                     </button>
                   </span>
                 ),
@@ -81,33 +81,35 @@ export function Approvals() {
           />
         )}
       </PagedList>
-      {opened?.kind === "take back" && <RevokeApprovalDialog approval={opened.approval} {...dialog} />}
+      {opened?.kind === "revoke" && <RevokeApprovalDialog approval={opened.approval} {...dialog} />}
       {opened?.kind === "approve" && <ApproveDialog approval={opened.approval} {...dialog} />}
     </>
   );
 }
 
-/** Deposits and terms, unless the first approval is one's own, or the account is. */
+/** Operators approve deposits and terms here, except their own approvals and their own account. */
 function mayApprove(approval: Approval): boolean {
   const { action, subject } = approval;
   if (isOwnApproval(approval)) return false;
   return action === DEPOSIT_TO_HOUSE || ((action === DEPOSIT || action === SET_TERMS) && subject !== user.value?.id);
 }
 
-/** The first approval was taken back meanwhile. */
-const KEPT = "Nothing waited any more: yours is kept as the first approval.";
+/** The first approval was revoked in the meantime. */
+const RECORDED_AS_FIRST = "The first approval was revoked: yours is recorded as the first approval.";
 
-/** Asks for the same as the first operator. */
+/** Repeats the first operator's action. */
 async function approve({ action, subject, details }: Approval): Promise<string> {
   if (action === SET_TERMS) {
     const changed = await request<OperatorUser>("PATCH", `/admin/users/${subject}/terms`, { body: details });
-    return changed.terms_approval === null ? "The terms are set." : KEPT;
+    return changed.terms_approval === null ? "Terms set." : RECORDED_AS_FIRST;
   }
   const isHouse = action === DEPOSIT_TO_HOUSE;
   const body = isHouse ? details : { user_id: subject, ...details };
-  const made = await request<NewDepositAnswer>("POST", isHouse ? "/admin/house/deposits" : "/admin/deposits", { body });
-  if (made.id === null) return KEPT;
-  return `${money(made.amount)} USDC with the reference ${made.reference} are credited.`;
+  const deposit = await request<NewDepositAnswer>("POST", isHouse ? "/admin/house/deposits" : "/admin/deposits", {
+    body,
+  });
+  if (deposit.id === null) return RECORDED_AS_FIRST;
+  return `Credited ${money(deposit.amount)} USDC with reference ${deposit.reference}.`;
 }
 
 function ApproveDialog({ approval, onClose, onDone }: { approval: Approval; onClose: () => void; onDone: () => void }) {
@@ -115,7 +117,7 @@ function ApproveDialog({ approval, onClose, onDone }: { approval: Approval; onCl
   return (
     <DecisionDialog
       title={`Second approval: ${TITLES[action]?.toLowerCase()}`}
-      confirm="Approve and do it"
+      confirm="Approve and execute"
       noteHint={null}
       act={() => approve(approval)}
       onClose={onClose}
@@ -124,7 +126,7 @@ function ApproveDialog({ approval, onClose, onDone }: { approval: Approval; onCl
       <p>{subjectOf(approval)}</p>
       {detailsOf(approval)}
       <Notice kind="warn">
-        {approved_by} has asked for this, {dateTime(created_at)}. Yours is the second approval.
+        First approval by {approved_by}, {dateTime(created_at)}. Yours is the second approval.
       </Notice>
       {action !== DEPOSIT_TO_HOUSE && <AccountTrail userId={subject} />}
     </DecisionDialog>
@@ -140,7 +142,7 @@ function subjectOf({ action, subject }: Approval): Children {
   return subject;
 }
 
-/** All that the second must ask for too. */
+/** The details that the second operator must repeat. */
 function detailsOf({ details }: Approval): Children {
   return (
     <ul class="details">

@@ -1,4 +1,4 @@
-/** Who changed what of money or access, and by which request. */
+/** The audit log: who changed money or access, when, and by which request. */
 import { useState } from "preact/hooks";
 import { dateTime, parseLocalTime, toLocalTime } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
@@ -18,25 +18,25 @@ const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", dateStyle:
 
 export function AuditLog() {
   const query = search.value;
-  const asked = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? ""])) as Filters;
-  const pages = usePages<AuditLine>("/admin/audit-log", asked);
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? ""])) as Filters;
+  const pages = usePages<AuditLine>("/admin/audit-log", filters);
   return (
     <>
       <Heading>Audit log</Heading>
-      <FilterForm key={JSON.stringify(asked)} asked={asked} />
+      <FilterForm key={JSON.stringify(filters)} filters={filters} />
       <PagedList pages={pages}>
         {(items) => (
           <Table
             caption="Audit log, newest first"
             rows={items}
             keyOf={({ id }) => id}
-            empty={pages.more === null ? "Nothing fits." : "Nothing among the newest lines fits. Look further."}
+            empty={pages.more === null ? "No results" : "No results among the newest entries. Show more."}
             columns={[
-              { title: "When", show: ({ at }) => <span title={dateTime(at)}>{CLOCK.format(at)}</span> },
-              { title: "What", show: ({ action }) => <span class="mono">{action}</span> },
+              { title: "Time", show: ({ at }) => <span title={dateTime(at)}>{CLOCK.format(at)}</span> },
+              { title: "Action", show: ({ action }) => <span class="mono">{action}</span> },
               { title: "By", show: ({ actor }) => actor },
               { title: "User", show: ({ user_id }) => (user_id === null ? "–" : <UserLink id={user_id} />) },
-              { title: "Of", isNumber: true, show: ({ subject }) => subject ?? "–" },
+              { title: "Subject", isNumber: true, show: ({ subject }) => subject ?? "–" },
               { title: "Details", show: (line) => <Details line={line} /> },
             ]}
           />
@@ -52,7 +52,7 @@ function Details({ line: { id, details, request_id, address } }: { line: AuditLi
       <summary>{summaryOf(details)}</summary>
       {details !== null && <pre>{JSON.stringify(details, null, 2)}</pre>}
       <p class="faint">
-        Line {id}
+        Entry {id}
         {address !== null && `, from ${address}`}
         {request_id !== null && `, request ${request_id}`}
       </p>
@@ -62,7 +62,7 @@ function Details({ line: { id, details, request_id, address } }: { line: AuditLi
 
 const MAX_SUMMARY = 48;
 
-/** The beginning of it in one line. */
+/** Summarizes the details in one line. */
 function summaryOf(details: AuditLine["details"]): string {
   if (details === null) return "–";
   const text = Object.entries(details)
@@ -73,11 +73,11 @@ function summaryOf(details: AuditLine["details"]): string {
   return text.length > MAX_SUMMARY ? `${text.slice(0, MAX_SUMMARY)}…` : text;
 }
 
-function FilterForm({ asked }: { asked: Filters }) {
+function FilterForm({ filters }: { filters: Filters }) {
   const [typed, setTyped] = useState({
-    ...asked,
-    from: toLocalTime(asked.from === "" ? null : Number(asked.from)),
-    to: toLocalTime(asked.to === "" ? null : Number(asked.to)),
+    ...filters,
+    from: toLocalTime(filters.from === "" ? null : Number(filters.from)),
+    to: toLocalTime(filters.to === "" ? null : Number(filters.to)),
   });
   const [isChecked, setChecked] = useState(false);
   const problems = problemsOf(typed);
@@ -104,26 +104,26 @@ function FilterForm({ asked }: { asked: Filters }) {
       <form class="panel" noValidate onSubmit={submit}>
         <div class="audit-filters">
           <Field
-            label="User's number"
+            label="User ID"
             inputMode="numeric"
             value={typed.user_id}
             onInput={set("user_id")}
             problem={shown.user_id ?? null}
-            hint="Whose account was changed"
+            hint="The account that was changed"
           />
           <Field
             label="By"
             value={typed.actor}
             onInput={set("actor")}
             problem={shown.actor ?? null}
-            hint="Such as user 12, operator 3, admin"
+            hint="For example user 12, operator 3, admin"
           />
           <Field
             label="Action"
             value={typed.action}
             onInput={set("action")}
             problem={shown.action ?? null}
-            hint="Such as user.suspend; market. for all of markets"
+            hint="For example user.suspend, or market. for all market actions"
           />
           <Field
             label="From"
@@ -136,9 +136,9 @@ function FilterForm({ asked }: { asked: Filters }) {
         </div>
         <div class="row">
           <button type="submit" class="primary">
-            Search the log
+            Search
           </button>
-          {FILTERS.some((name) => asked[name] !== "") && (
+          {FILTERS.some((name) => filters[name] !== "") && (
             <button type="button" onClick={clear}>
               Clear
             </button>
@@ -153,10 +153,12 @@ function problemsOf(typed: Filters): Record<keyof Filters, string | null> {
   const from = parseLocalTime(typed.from);
   const to = parseLocalTime(typed.to);
   return {
-    user_id: /^([1-9]\d{0,14})?$/.test(typed.user_id.trim()) ? null : "A number.",
+    user_id: /^([1-9]\d{0,14})?$/.test(typed.user_id.trim()) ? null : "Must be a number.",
     actor: typed.actor.trim().length > 100 ? "At most 100 characters." : null,
-    action: /^([a-z_]+(\.[a-z_]+)*\.?)?$/.test(typed.action.trim()) ? null : "Small letters, with a dot between them.",
+    action: /^([a-z_]+(\.[a-z_]+)*\.?)?$/.test(typed.action.trim()) ? null : "Use lowercase words separated by dots.",
     from: timeProblem(typed.from),
-    to: timeProblem(typed.to) ?? (from !== null && to !== null && to < from ? "It lies before the beginning." : null),
+    to:
+      timeProblem(typed.to) ??
+      (from !== null && to !== null && to < from ? "Must not be before the start time." : null),
   };
 }

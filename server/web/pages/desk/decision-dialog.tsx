@@ -11,8 +11,8 @@ import { focusHeading } from "./heading.tsx";
 import { refreshPendingCounts } from "./pending-counts.ts";
 
 /**
- * Says what will happen and asks once more. What was typed stays until it is done. Where the exchange says that things
- * are no longer so, what is behind the dialog is read anew.
+ * Explains an action and asks for confirmation. Keeps the input until the action succeeds. If the server reports a
+ * conflict, refreshes the page behind the dialog.
  */
 export function DecisionDialog({
   title,
@@ -26,30 +26,30 @@ export function DecisionDialog({
   children,
 }: {
   title: string;
-  /** On the button that does it. */
+  /** Label of the confirming button. */
   confirm: string;
   isDangerous?: boolean;
-  /** Who will read the note; null where there is none. */
+  /** Says who will read the note; null: no note. */
   noteHint: string | null;
-  /** False, and problems beside its fields, where something is wrong with them. */
+  /** Validates the dialog's own fields: shows their problems and returns false if any. */
   check?: () => boolean;
-  /** @returns what has happened, in words */
+  /** @returns a message about what has happened */
   act: (note: string | null) => Promise<string>;
   onClose: () => void;
-  /** Reads what the decision has changed. */
+  /** Reloads what the action has changed. */
   onDone: () => void;
   children: Children;
 }) {
   const [note, setNote] = useState("");
   const problem = noteProblem(note);
-  const [isOther, setOther] = useState(false);
+  const [hasConflict, setConflict] = useState(false);
   const { run, isBusy, error } = useAction(async () => {
-    setOther(false);
+    setConflict(false);
     try {
       toast(await act(trimmedOrNull(note)));
     } catch (thrown) {
       const hasChanged = thrown instanceof ApiError && (thrown.status === 409 || thrown.status === 404);
-      setOther(hasChanged);
+      setConflict(hasChanged);
       if (hasChanged) onDone();
       throw thrown;
     } finally {
@@ -61,14 +61,14 @@ export function DecisionDialog({
   });
   const close = (): void => {
     onClose();
-    // What it was opened from may be gone.
-    if (isOther) focusHeading();
+    // The button that opened the dialog may be gone.
+    if (hasConflict) focusHeading();
   };
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    // Both are looked at, so that both say what is wrong.
-    const isGood = check();
-    if (isGood && problem === null) void run();
+    // Evaluate both, so that both show their problems.
+    const isValid = check();
+    if (isValid && problem === null) void run();
     else focusFirstProblem(event.currentTarget as HTMLElement);
   };
   return (
@@ -79,7 +79,7 @@ export function DecisionDialog({
           <TextArea label="Note (optional)" value={note} onInput={setNote} problem={problem} hint={noteHint} />
         )}
         <ErrorNotice error={error} />
-        {isOther && <Notice kind="warn">What is behind this dialog has been read anew.</Notice>}
+        {hasConflict && <Notice kind="warn">The data behind this dialog has been refreshed.</Notice>}
         <div class="row ends">
           <button type="button" onClick={close}>
             Cancel

@@ -1,4 +1,4 @@
-/** What came in for users: credited once for each reference. */
+/** Deposits: credits a user once per reference, and lists all credits. */
 import { useState } from "preact/hooks";
 import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
@@ -24,7 +24,7 @@ export function Deposits() {
       <Heading>Deposits</Heading>
       <Credit onDone={pages.reload} />
       <section class="stack" aria-labelledby="desk-deposits">
-        <h2 id="desk-deposits">What was credited</h2>
+        <h2 id="desk-deposits">Credited deposits</h2>
         <UserFilter userId={userId} onChange={(value) => setSearch({ user_id: value })} />
         <PagedList pages={pages}>
           {(items) => (
@@ -32,10 +32,10 @@ export function Deposits() {
               caption="Deposits"
               rows={items}
               keyOf={({ id }) => id}
-              empty="Nothing was credited yet."
+              empty="No deposits yet."
               columns={[
-                { title: "No.", show: ({ id }) => id },
-                { title: "To", show: ({ user_id }) => (user_id === null ? "the house" : <UserLink id={user_id} />) },
+                { title: "ID", show: ({ id }) => id },
+                { title: "User", show: ({ user_id }) => (user_id === null ? "house" : <UserLink id={user_id} />) },
                 { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
                 { title: "Reference", show: ({ reference }) => <span class="mono wide">{reference}</span> },
                 { title: "Credited", show: ({ created_at }) => dateTime(created_at) },
@@ -50,52 +50,52 @@ export function Deposits() {
 
 function Credit({ onDone }: { onDone: () => void }) {
   const [found, setFound] = useState<OperatorUser | null>(null);
-  const [asked, setAsked] = useState<Payment | null>(null);
+  const [payment, setPayment] = useState<Payment | null>(null);
   return (
     <section class="panel" aria-labelledby="desk-credit">
       <h2 id="desk-credit">Credit a user</h2>
       {found === null || found.id === self.value?.id ? (
         <>
-          {found !== null && <Notice kind="warn">This is you: another operator must credit your account.</Notice>}
+          {found !== null && <Notice kind="warn">This is your account: another operator must credit it.</Notice>}
           <UserSearch label="User" onFound={setFound} />
         </>
       ) : (
         <PaymentForm
           act="Credit…"
-          hint="What the payment is known by elsewhere. The same reference counts once, whoever sends it again."
+          hint="The payment's reference in your records. Each reference is credited only once."
           other={
             <button type="button" onClick={() => setFound(null)}>
-              Another user
+              Change user
             </button>
           }
-          onAsk={setAsked}
+          onAsk={setPayment}
         >
           <Facts
             facts={[
               ["User", <UserLink key="user" id={found.id} email={found.email} />],
               ["Balance", `${money(found.balance.total)} USDC`],
-              ...(found.suspended_at === null ? [] : [["State", "suspended"] as const]),
+              ...(found.suspended_at === null ? [] : [["Status", "suspended"] as const]),
             ]}
           />
         </PaymentForm>
       )}
-      {asked !== null && found !== null && (
+      {payment !== null && found !== null && (
         <DecisionDialog
-          title="Credit the user"
-          confirm={`Credit ${money(asked.amount)} USDC`}
+          title="Credit user"
+          confirm={`Credit ${money(payment.amount)} USDC`}
           noteHint={null}
           act={async () => {
-            const text = await credit(found, asked);
+            const text = await credit(found, payment);
             setFound(null);
             return text;
           }}
-          onClose={() => setAsked(null)}
+          onClose={() => setPayment(null)}
           onDone={onDone}
         >
-          <Facts facts={[["User", found.email], ...paymentFacts(asked)]} />
+          <Facts facts={[["User", found.email], ...paymentFacts(payment)]} />
           <p>
-            The user can trade with it at once. A deposit can't be taken back here. Where two operators must agree, this
-            is the first approval, or the second.
+            The user can trade with it immediately. A deposit can't be reversed here. Under the two-person rule, this
+            counts as the first or second approval.
           </p>
         </DecisionDialog>
       )}
@@ -103,13 +103,13 @@ function Credit({ onDone }: { onDone: () => void }) {
   );
 }
 
-/** @returns what happened, in words: the reference may have been credited before */
+/** Credits a deposit. @returns a message about the result: the reference may have been credited before */
 async function credit({ id, email }: OperatorUser, { amount, reference }: Payment): Promise<string> {
   const before = await request<Page<OperatorDeposit>>("GET", "/admin/deposits", { query: { limit: 1 } });
   const body = { user_id: id, amount, reference };
-  const made = await request<NewDepositAnswer>("POST", "/admin/deposits", { body });
-  if (made.id === null) return "Your approval is kept: another operator must ask for the same.";
-  const isOld = made.id <= (before.items[0]?.id ?? 0);
-  if (isOld) return `This reference was credited before, ${dateTime(made.created_at)}: nothing was added.`;
-  return `${money(made.amount)} USDC are credited to ${email}.`;
+  const deposit = await request<NewDepositAnswer>("POST", "/admin/deposits", { body });
+  if (deposit.id === null) return "Approval recorded: another operator must repeat the action.";
+  const isOld = deposit.id <= (before.items[0]?.id ?? 0);
+  if (isOld) return `This reference was already credited, ${dateTime(deposit.created_at)}: nothing was added.`;
+  return `Credited ${money(deposit.amount)} USDC to ${email}.`;
 }

@@ -2,7 +2,7 @@
 import { Fragment } from "preact";
 import type { Children } from "../../ui/use-data.ts";
 
-/** Names and values, beside each other. */
+/** Renders names beside values. */
 export function Facts({ facts }: { facts: readonly (readonly [string, Children])[] }) {
   return (
     <dl class="facts">

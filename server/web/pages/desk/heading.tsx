@@ -3,7 +3,7 @@ import type { Children } from "../../ui/use-data.ts";
 
 const HEADING = "desk-heading";
 
-/** A section's title: where the focus goes when what it was on is gone. */
+/** A section's title. */
 export function Heading({ children }: { children: Children }) {
   return (
     <h1 id={HEADING} tabIndex={-1}>

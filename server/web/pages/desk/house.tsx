@@ -1,4 +1,4 @@
-/** The house account: what fees leave, what rebates and rounding take; funded and emptied by operators. */
+/** The house account, which earns fees and pays rebates: its balance, deposits and withdrawals by operators. */
 import { useState } from "preact/hooks";
 import { fetchAll } from "../../account-state.ts";
 import { call } from "../../api.ts";
@@ -24,15 +24,15 @@ export function House() {
   const solvency = useFetch((signal) => call<Solvency>("GET", "/solvency", { signal }), "house");
   const limits = useFetch<Limits>((signal) => request("GET", "/me/limits", { signal }), "limits");
   const approvals = useFetch(() => fetchAll<Approval>("/admin/approvals"), "approvals");
-  const [asked, setAsked] = useState<HousePayment | null>(null);
-  const [taken, setTaken] = useState<Approval | null>(null);
-  /** Another form after each payment that was made. */
-  const [turn, setTurn] = useState(0);
+  const [payment, setPayment] = useState<HousePayment | null>(null);
+  const [revoking, setRevoking] = useState<Approval | null>(null);
+  /** Key of the form: clears it after each payment. */
+  const [formKey, setFormKey] = useState(0);
   const reload = (): void => {
     solvency.reload();
     approvals.reload();
   };
-  const first = approvals.data?.find(({ action }) => action === "house.withdraw") ?? null;
+  const firstApproval = approvals.data?.find(({ action }) => action === "house.withdraw") ?? null;
   return (
     <>
       <Heading>House</Heading>
@@ -41,7 +41,7 @@ export function House() {
       {solvency.data !== null && (
         <section class="panel">
           <p>
-            The house has{" "}
+            House balance:{" "}
             <strong>
               <Money micro={solvency.data.house} /> USDC
             </strong>
@@ -49,66 +49,70 @@ export function House() {
           </p>
           {solvency.data.house < 0 && (
             <Notice kind="bad">
-              <strong>The house is below zero:</strong> the books aren't balanced until it is funded. Nothing but an
-              operator's withdrawal lowers it, so this came from before rebates were bounded, or is a mistake: run the
-              verification.
+              <strong>The house balance is negative:</strong> the exchange isn't solvent until you fund it. Only
+              operator withdrawals lower the balance, so this dates from before rebates were bounded, or is an error:
+              run the verification.
             </Notice>
           )}
           <p class="faint">
-            It earns the trading fees, of which each match pays its own rebates, what minters pay beyond 1 USDC, and the
-            merge fee. Only what operators take out lowers it.
+            The house earns trading fees less the rebates of the same match, the surplus that minters pay over 1 USDC,
+            and merge fees. Only operator withdrawals lower it.
           </p>
           <p class="faint">{mergeFeeText(limits.data?.fees.merge_fee ?? null)}</p>
         </section>
       )}
-      {first !== null && <FirstApproval approval={first} repeat={setAsked} takeBack={() => setTaken(first)} />}
-      <HouseForm key={turn} onAsk={setAsked} />
-      {asked !== null && (
+      {firstApproval !== null && (
+        <FirstApproval approval={firstApproval} repeat={setPayment} revoke={() => setRevoking(firstApproval)} />
+      )}
+      <HouseForm key={formKey} onAsk={setPayment} />
+      {payment !== null && (
         <PaymentDialog
-          payment={asked}
-          onClose={() => setAsked(null)}
+          payment={payment}
+          onClose={() => setPayment(null)}
           onDone={reload}
-          onPaid={() => setTurn((before) => before + 1)}
+          onPaid={() => setFormKey((before) => before + 1)}
         />
       )}
-      {taken !== null && <RevokeApprovalDialog approval={taken} onClose={() => setTaken(null)} onDone={reload} />}
+      {revoking !== null && (
+        <RevokeApprovalDialog approval={revoking} onClose={() => setRevoking(null)} onDone={reload} />
+      )}
     </>
   );
 }
 
-/** Buying the other outcomes and merging comes to selling. @param bps what everybody pays; null: not known yet */
+/** Buying the other outcomes and merging is equivalent to selling. @param bps default merge fee; null: not loaded yet */
 function mergeFeeText(bps: number | null): string {
   if (bps === null) return "";
   if (bps === 0) {
-    return "There is no merge fee: who buys the other outcomes and merges leaves a position without the trading fee. MERGE_FEE closes that way.";
+    return "There is no merge fee: a trader can buy the other outcomes and merge to exit a position without the trading fee. Set MERGE_FEE to prevent this.";
   }
-  return `Merging costs ${percent(bps)} of each set, so that buying the other outcomes and merging doesn't go around the trading fee.`;
+  return `Merging costs ${percent(bps)} of each set, so that buying the other outcomes and merging doesn't bypass the trading fee.`;
 }
 
 function FirstApproval({
   approval,
   repeat,
-  takeBack,
+  revoke,
 }: {
   approval: Approval;
   repeat: (payment: HousePayment) => void;
-  takeBack: () => void;
+  revoke: () => void;
 }) {
   const { amount, reference } = approval.details as { amount: number; reference: string };
   return (
     <Notice kind="warn">
       <p>
-        {isOwnApproval(approval) ? "You have" : `${approval.approved_by} has`} approved {dateTime(approval.created_at)}{" "}
-        of taking out {money(amount)} USDC with the reference {reference}. Another operator must ask for the same.
+        First approval by {isOwnApproval(approval) ? "you" : approval.approved_by}, {dateTime(approval.created_at)}:
+        withdraw {money(amount)} USDC with reference {reference}. Another operator must repeat the action.
       </p>
       <div class="row">
         {!isOwnApproval(approval) && (
           <button type="button" onClick={() => repeat({ direction: "out", amount, reference })}>
-            Approve too
+            Approve
           </button>
         )}
-        <button type="button" onClick={takeBack}>
-          Take back
+        <button type="button" onClick={revoke}>
+          Revoke
         </button>
       </div>
     </Notice>
@@ -119,18 +123,18 @@ function HouseForm({ onAsk }: { onAsk: (payment: HousePayment) => void }) {
   const [direction, setDirection] = useState<Direction>("in");
   return (
     <section class="panel" aria-labelledby="desk-house">
-      <h2 id="desk-house">Fund it, or take out</h2>
+      <h2 id="desk-house">Fund or withdraw</h2>
       <PaymentForm
-        act={direction === "in" ? "Fund…" : "Take out…"}
-        hint="What the payment is known by elsewhere. The same reference counts once."
+        act={direction === "in" ? "Fund…" : "Withdraw…"}
+        hint="The payment's reference in your records. Each reference counts only once."
         onAsk={(payment) => onAsk({ ...payment, direction })}
       >
         <SegmentedControl
-          label="What to do"
+          label="Direction"
           value={direction}
           options={[
             ["in", "Fund the house"],
-            ["out", "Take out"],
+            ["out", "Withdraw"],
           ]}
           onChange={setDirection}
         />
@@ -155,21 +159,21 @@ function PaymentDialog({
   const act = async (): Promise<string> => {
     const body = { amount, reference };
     if (!isOut) {
-      const made = await request<NewDepositAnswer>("POST", "/admin/house/deposits", { body });
+      const deposit = await request<NewDepositAnswer>("POST", "/admin/house/deposits", { body });
       onPaid();
-      if (made.id === null) return "Your approval is kept: another operator must ask for the same.";
-      return `${money(made.amount)} USDC with the reference ${reference} are in the house.`;
+      if (deposit.id === null) return "Approval recorded: another operator must repeat the action.";
+      return `House funded with ${money(deposit.amount)} USDC, reference ${reference}.`;
     }
     const { approval } = await request<HouseWithdrawal>("POST", "/admin/house/withdrawals", { body });
     onPaid();
     return approval === null
-      ? `${money(amount)} USDC with the reference ${reference} are taken out of the house.`
-      : "Your approval is kept: another operator must ask for the same.";
+      ? `Withdrew ${money(amount)} USDC from the house, reference ${reference}.`
+      : "Approval recorded: another operator must repeat the action.";
   };
   return (
     <DecisionDialog
-      title={isOut ? "Take money out of the house" : "Fund the house"}
-      confirm={`${isOut ? "Take out" : "Put in"} ${money(amount)} USDC`}
+      title={isOut ? "Withdraw from the house" : "Fund the house"}
+      confirm={`${isOut ? "Withdraw" : "Deposit"} ${money(amount)} USDC`}
       isDangerous={isOut}
       noteHint={null}
       act={act}
@@ -179,8 +183,8 @@ function PaymentDialog({
       <Facts facts={paymentFacts(payment)} />
       <p>
         {isOut
-          ? "The house has so much less from then on. Where two operators must agree, this is the first approval or the second."
-          : "The house has so much more from then on, for rebates; it can be taken out again."}
+          ? "This lowers the house balance. Under the two-person rule, this counts as the first or second approval."
+          : "This raises the house balance. You can withdraw it later."}
       </p>
     </DecisionDialog>
   );

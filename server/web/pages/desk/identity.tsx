@@ -1,4 +1,4 @@
-/** Applications for KYC tier 2, with the documents that they name. */
+/** Applications for KYC tier 2: review, approve, reject. */
 import { useState } from "preact/hooks";
 import { dateTime, humanize } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
@@ -15,9 +15,9 @@ import { PagedList } from "./paged-list.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 
 const STATUSES = [
-  ["pending", "Waiting"],
+  ["pending", "Pending"],
   ["approved", "Approved"],
-  ["refused", "Refused"],
+  ["refused", "Rejected"],
 ] as const;
 
 interface Decision {
@@ -38,7 +38,7 @@ export function Identity() {
       <Heading>Identity applications</Heading>
       <div class="filters">
         <Select
-          label="State"
+          label="Status"
           value={status}
           options={STATUSES}
           onChange={(value) => setSearch({ status: value === "pending" ? null : value })}
@@ -51,14 +51,14 @@ export function Identity() {
             caption="Applications"
             rows={items}
             keyOf={({ id }) => id}
-            empty={status === "pending" ? "No application waits." : "There is none in this state."}
+            empty={status === "pending" ? "No applications pending." : "No results"}
             columns={[
               { title: "User", show: ({ user_id, email: of }) => <UserLink id={user_id} email={of} /> },
               { title: "Document", show: documentOf },
               { title: "Number", show: ({ document_number }) => <span class="mono">{document_number}</span> },
               { title: "Country", show: ({ country }) => `${COUNTRIES.of(country) ?? country} (${country})` },
               { title: "Applied", show: ({ created_at }) => dateTime(created_at) },
-              { title: "State", show: (each) => <State application={each} /> },
+              { title: "Status", show: (each) => <State application={each} /> },
               {
                 title: "Decision",
                 show: (application) => (
@@ -88,13 +88,7 @@ function EmailFilter({ email }: { email: string }) {
   return (
     <search>
       <form class="user-search" noValidate onSubmit={submit}>
-        <Field
-          label="E-mail address"
-          type="search"
-          value={text}
-          onInput={setText}
-          hint="The whole address; empty for all"
-        />
+        <Field label="Email" type="search" value={text} onInput={setText} hint="Exact address. Empty: all" />
         <button type="submit">Find</button>
       </form>
     </search>
@@ -119,14 +113,14 @@ function Actions({
   decide: (isApproval: boolean) => void;
 }) {
   if (status !== "pending") return <span class="faint">–</span>;
-  if (user_id === user.value?.id) return <span class="faint">Your own: another operator decides</span>;
+  if (user_id === user.value?.id) return <span class="faint">Your own: another operator must decide</span>;
   return (
     <span class="row">
       <button type="button" class="small" aria-label={`Approve ${email}`} onClick={() => decide(true)}>
         Approve
       </button>
-      <button type="button" class="small danger" aria-label={`Refuse ${email}`} onClick={() => decide(false)}>
-        Refuse
+      <button type="button" class="small danger" aria-label={`Reject ${email}`} onClick={() => decide(false)}>
+        Reject
       </button>
     </span>
   );
@@ -144,15 +138,15 @@ function ApplicationDialog({
   const { id, email, document_number, country } = application;
   return (
     <DecisionDialog
-      title={isApproval ? "Approve the application" : "Refuse the application"}
-      confirm={isApproval ? "Give KYC tier 2" : "Refuse it"}
+      title={isApproval ? "Approve application" : "Reject application"}
+      confirm={isApproval ? "Grant KYC tier 2" : "Reject"}
       isDangerous={!isApproval}
-      noteHint="The user can read it beside the application."
+      noteHint="Visible to the user."
       act={async (note) => {
         await request("POST", `/admin/identity-applications/${id}/${isApproval ? "approve" : "refuse"}`, {
           body: { note },
         });
-        return isApproval ? `${email} has KYC tier 2 now.` : `Refused. ${email} is mailed.`;
+        return isApproval ? `${email} now has KYC tier 2.` : `Rejected. ${email} is notified by email.`;
       }}
       onClose={onClose}
       onDone={onDone}
@@ -172,8 +166,8 @@ function ApplicationDialog({
       />
       <p>
         {isApproval
-          ? "The user gets KYC tier 2: up to 10,000 USDC of activity a day, and withdrawals. A mail says so."
-          : "The user keeps KYC tier 1 and may apply again. A mail says so."}
+          ? "The user gets KYC tier 2: up to 10,000 USDC of activity a day, and withdrawals. The user is notified by email."
+          : "The user keeps KYC tier 1 and can apply again. The user is notified by email."}
       </p>
     </DecisionDialog>
   );

@@ -41,7 +41,7 @@ export function Steps({ market, open }: { market: MarketRecord; open: (opened: O
             type="button"
             class="primary"
             onClick={() =>
-              open({ kind: "end", ending: { status: "resolved", payouts: null, note: null, first: null } })
+              open({ kind: "end", resolution: { status: "resolved", payouts: null, note: null, first: null } })
             }
           >
             Resolve…
@@ -49,7 +49,7 @@ export function Steps({ market, open }: { market: MarketRecord; open: (opened: O
           <button
             type="button"
             class="danger"
-            onClick={() => open({ kind: "end", ending: { status: "voided", payouts: null, note: null, first: null } })}
+            onClick={() => open({ kind: "end", resolution: { status: "voided", payouts: null, note: null, first: null } })}
           >
             Void…
           </button>

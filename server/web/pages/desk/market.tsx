@@ -20,7 +20,7 @@ import { StatusBadge } from "./status-badge.tsx";
 export type Opened =
   | { readonly kind: "step"; readonly step: Step }
   | { readonly kind: "edit" }
-  | { readonly kind: "end"; readonly ending: ResolutionRequest }
+  | { readonly kind: "end"; readonly resolution: ResolutionRequest }
   | { readonly kind: "take back"; readonly approval: Approval };
 
 export function MarketDesk({ id }: { id: string }) {
@@ -46,7 +46,7 @@ export function MarketDesk({ id }: { id: string }) {
       {data !== null && <Record market={data} open={setOpened} />}
       {data !== null && opened?.kind === "step" && <StepDialog market={data} step={opened.step} {...dialog} />}
       {data !== null && opened?.kind === "edit" && <EditDialog market={data} {...dialog} />}
-      {data !== null && opened?.kind === "end" && <ResolveDialog market={data} ending={opened.ending} {...dialog} />}
+      {data !== null && opened?.kind === "end" && <ResolveDialog market={data} resolution={opened.resolution} {...dialog} />}
       {opened?.kind === "take back" && <RevokeApprovalDialog approval={opened.approval} {...dialog} />}
     </>
   );
@@ -152,7 +152,7 @@ function FirstApproval({
         {!isOwnApproval(approval) && (
           <button
             type="button"
-            onClick={() => open({ kind: "end", ending: { status, payouts, note, first: approval } })}
+            onClick={() => open({ kind: "end", resolution: { status, payouts, note, first: approval } })}
           >
             Look at it and approve too…
           </button>

@@ -3,7 +3,7 @@ import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { LoadMore } from "../../ui/table.tsx";
 import type { Children, Pages } from "../../ui/use-data.ts";
 
-/** What a list says before, beside and behind its rows. */
+/** Renders the loaded items with the states around them. */
 export function PagedList<T>({ pages, children }: { pages: Pages<T>; children: (items: readonly T[]) => Children }) {
   const { items, error, more, reload } = pages;
   return (

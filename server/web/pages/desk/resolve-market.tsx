@@ -1,4 +1,4 @@
-/** The end of a closed market: what each outcome pays, looked at once more before everybody is paid. */
+/** Resolves or voids a closed market: choose the payouts, review them, then pay all holders. */
 import { useState } from "preact/hooks";
 import { FULL_PRICE_BPS, MICRO_PER_BPS } from "../../../../engine/limits.ts";
 import { equalPart } from "../../../../engine/money.ts";
@@ -12,32 +12,32 @@ import { DecisionDialog } from "./decision-dialog.tsx";
 
 export interface ResolutionRequest {
   readonly status: "resolved" | "voided";
-  /** BPS of each outcome; null: to be chosen. */
+  /** BPS by outcome; null: still to be chosen. */
   readonly payouts: readonly number[] | null;
-  /** Of the first approval. */
+  /** Note of the first approval. */
   readonly note: string | null;
-  /** Another operator's approval of the same. */
+  /** Another operator's first approval of this resolution. */
   readonly first: Approval | null;
 }
 
 interface Props {
   readonly market: MarketRecord;
-  readonly ending: ResolutionRequest;
+  readonly resolution: ResolutionRequest;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
-/** Payouts are chosen first, and shown with what they come to then. */
+/** Asks for the payouts first, then for confirmation of the amounts. */
 export function ResolveDialog(props: Props) {
-  const { market, ending } = props;
+  const { market, resolution } = props;
   const count = market.outcomes.length;
   const equal = market.outcomes.map((_, index) => equalPart(FULL_PRICE_BPS, index, count));
-  const [payouts, setPayouts] = useState(ending.status === "voided" ? equal : ending.payouts);
+  const [payouts, setPayouts] = useState(resolution.status === "voided" ? equal : resolution.payouts);
   if (payouts === null) return <PayoutsDialog {...props} onChosen={setPayouts} />;
   return <ReviewDialog {...props} payouts={payouts} />;
 }
 
-// ---------------------------------------------------------------- what each outcome pays
+// ---------------------------------------------------------------- payouts
 
 function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payouts: readonly number[]) => void }) {
   const [kind, setKind] = useState<"winner" | "split">("winner");
@@ -45,7 +45,7 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
   const [texts, setTexts] = useState<readonly string[]>(market.outcomes.map(() => ""));
   const [isChecked, setChecked] = useState(false);
   const parts = texts.map(readShare);
-  const problem = kind === "winner" ? (winner === "" ? "Choose the outcome that came true." : null) : sumProblem(parts);
+  const problem = kind === "winner" ? (winner === "" ? "Select the winning outcome." : null) : sumProblem(parts);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     setChecked(true);
@@ -54,23 +54,23 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
     onChosen(kind === "winner" ? whole : parts.map((bps) => bps ?? 0));
   };
   return (
-    <Dialog title="Resolve the market" onClose={onClose}>
+    <Dialog title="Resolve market" onClose={onClose}>
       <form noValidate onSubmit={submit}>
         <p>
           <strong>{market.question}</strong>
         </p>
         <SegmentedControl
-          label="How it ended"
+          label="Result"
           value={kind}
           options={[
-            ["winner", "One came true"],
-            ["split", "Split the payout"],
+            ["winner", "Single winner"],
+            ["split", "Split payout"],
           ]}
           onChange={setKind}
         />
         {kind === "winner" ? (
           <fieldset class="radios">
-            <legend class="hidden">The outcome that came true</legend>
+            <legend class="hidden">Winning outcome</legend>
             {market.outcomes.map(({ id, name }) => (
               <label key={id}>
                 <input
@@ -92,13 +92,13 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
               inputMode="decimal"
               value={texts[i]!}
               onInput={(text) => setTexts(texts.map((each, at) => (at === i ? text : each)))}
-              problem={isChecked && parts[i] === null ? "0 to 100, with two decimals at most." : null}
+              problem={isChecked && parts[i] === null ? "Must be 0 to 100, with at most two decimals." : null}
             />
           ))
         )}
         {kind === "split" && (
           <p class="faint" aria-live="polite">
-            In all {percent(sumOf(parts))} of 100 %.
+            Total: {percent(sumOf(parts))} of 100%.
           </p>
         )}
         {isChecked && problem !== null && (
@@ -111,7 +111,7 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
             Cancel
           </button>
           <button type="submit" class="primary">
-            Look at what is paid…
+            Review payouts…
           </button>
         </div>
       </form>
@@ -119,7 +119,7 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
   );
 }
 
-/** A part of the payout in percent, as typed, in BPS; nothing is 0, null where it is none. */
+/** Parses a payout in percent to BPS. Empty text is 0; null if invalid. */
 function readShare(text: string): number | null {
   if (text.trim() === "") return 0;
   const match = /^(\d{1,3})(?:\.(\d{0,2}))?$/.exec(text.trim());
@@ -131,36 +131,36 @@ function readShare(text: string): number | null {
 const sumOf = (parts: readonly (number | null)[]): number => parts.reduce<number>((sum, bps) => sum + (bps ?? 0), 0);
 
 function sumProblem(parts: readonly (number | null)[]): string | null {
-  if (parts.includes(null)) return "Some of these aren't percentages.";
+  if (parts.includes(null)) return "Enter valid percentages.";
   const left = FULL_PRICE_BPS - sumOf(parts);
   if (left === 0) return null;
-  return left > 0 ? `${percent(left)} are still to be given out.` : `These are ${percent(-left)} too many.`;
+  return left > 0 ? `${percent(left)} not allocated yet.` : `${percent(-left)} over 100%.`;
 }
 
-// ---------------------------------------------------------------- what that comes to
+// ---------------------------------------------------------------- review
 
-function ReviewDialog({ market, ending, payouts, onClose, onDone }: Props & { payouts: readonly number[] }) {
-  const [isSure, setSure] = useState(false);
+function ReviewDialog({ market, resolution, payouts, onClose, onDone }: Props & { payouts: readonly number[] }) {
+  const [isConfirmed, setConfirmed] = useState(false);
   const [isChecked, setChecked] = useState(false);
-  const isVoid = ending.status === "voided";
+  const isVoid = resolution.status === "voided";
   const sets = market.open_interest;
   const act = async (given: string | null): Promise<string> => {
-    const note = ending.first === null ? given : ending.note;
+    const note = resolution.first === null ? given : resolution.note;
     const body = isVoid ? { note } : { payouts, note };
     const path = `/admin/markets/${market.id}/${isVoid ? "void" : "resolve"}`;
     const { approval } = await request<MarketSettlement>("POST", path, { body });
-    if (approval !== null) return "Your approval is kept: another operator must ask for the same.";
-    return isVoid ? "The market is voided, and everybody is paid." : "The market is resolved, and everybody is paid.";
+    if (approval !== null) return "Approval recorded: another operator must repeat the action.";
+    return isVoid ? "Market voided. All holders are paid." : "Market resolved. All holders are paid.";
   };
   return (
     <DecisionDialog
-      title={isVoid ? "Void the market" : "Resolve the market"}
-      confirm={isVoid ? "Void it and pay" : "Resolve it and pay"}
+      title={isVoid ? "Void market" : "Resolve market"}
+      confirm={isVoid ? "Void and pay" : "Resolve and pay"}
       isDangerous
-      noteHint={ending.first === null ? "Everybody reads it beside the result: name the source that decided." : null}
+      noteHint={resolution.first === null ? "Public, shown with the result: name the source." : null}
       check={() => {
         setChecked(true);
-        return isSure;
+        return isConfirmed;
       }}
       act={act}
       onClose={onClose}
@@ -170,12 +170,12 @@ function ReviewDialog({ market, ending, payouts, onClose, onDone }: Props & { pa
         <strong>{market.question}</strong>
       </p>
       <table class="payouts">
-        <caption class="hidden">What each outcome pays</caption>
+        <caption class="hidden">Payout by outcome</caption>
         <thead>
           <tr>
             <th scope="col">Outcome</th>
             <th scope="col" class="right">
-              A share pays, USDC
+              Per share, USDC
             </th>
             <th scope="col" class="right">
               {shares(sets)} shares, USDC
@@ -192,21 +192,21 @@ function ReviewDialog({ market, ending, payouts, onClose, onDone }: Props & { pa
           ))}
         </tbody>
       </table>
-      <p>The whole collateral of {money(sets * SHARE_MICRO)} USDC goes to the holders. All are paid at once.</p>
-      {ending.first !== null && (
+      <p>The entire collateral of {money(sets * SHARE_MICRO)} USDC is paid to the holders immediately.</p>
+      {resolution.first !== null && (
         <Notice kind="warn">
-          {ending.first.approved_by} has asked for exactly this, with the note: {ending.note ?? "none"}. Yours is the
-          second approval.
+          First approval by {resolution.first.approved_by}, with note: {resolution.note ?? "none"}. Yours is the second
+          approval.
         </Notice>
       )}
       <Notice kind="bad">
-        <strong>This can't be undone:</strong> what is paid is the holders' own.
+        <strong>This can't be undone:</strong> payouts belong to the holders.
       </Notice>
       <Checkbox
-        label="I have compared this with the source of the result."
-        checked={isSure}
-        onChange={setSure}
-        {...(isChecked && !isSure ? { hint: "Do that first." } : {})}
+        label="I have checked this against the source of the result."
+        checked={isConfirmed}
+        onChange={setConfirmed}
+        {...(isChecked && !isConfirmed ? { hint: "Required." } : {})}
       />
     </DecisionDialog>
   );
