@@ -75,5 +75,8 @@ export function parseLocalTime(text: string): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
-/** Turns a machine-readable name such as "partially_filled" into words. */
+/** Turns a machine-readable name such as "max_live_orders" into words. */
 export const humanize = (name: string): string => name.replaceAll("_", " ");
+
+/** A status in words. The API calls rejected withdrawals and applications "refused". */
+export const statusText = (status: string): string => (status === "refused" ? "rejected" : humanize(status));

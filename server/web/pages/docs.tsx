@@ -1,4 +1,4 @@
-/** The API reference, drawn from the documents that this exchange serves of itself. */
+/** The API reference, rendered from the exchange's own OpenAPI and AsyncAPI documents. */
 import { useEffect } from "preact/hooks";
 import { href } from "../router.ts";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
@@ -24,26 +24,26 @@ export default function Page({ param }: { param: string }) {
     found === undefined ? null : (signal) => fetchDocument(file, signal),
     file,
   );
-  const title = found === undefined ? "Nothing here" : param === "" ? "Overview" : null;
-  // The others say themselves what of it they show.
+  const title = found === undefined ? "Page not found" : param === "" ? "Overview" : null;
+  // The other pages set their own titles.
   useEffect(() => {
     if (title !== null) document.title = `${title} – API reference – Prediction Exchange`;
   }, [title]);
   return (
     <div class="docs">
       <Tabs
-        label="Parts of the reference"
+        label="API reference sections"
         tabs={PAGES.map(([name, title]): [string, string] => [addressOf(name), title])}
         current={addressOf(found?.[0] ?? "none")}
       />
       {found === undefined && (
         <>
-          <h1>Nothing here</h1>
-          <Empty>The reference has no such part.</Empty>
+          <h1>Page not found</h1>
+          <Empty>The API reference has no section at this address.</Empty>
         </>
       )}
       <ErrorNotice error={error} retry={reload} />
-      {found !== undefined && data === null && error === null && <Loading what="Reading the document" />}
+      {found !== undefined && data === null && error === null && <Loading what="Loading the API reference" />}
       {data !== null && param === "" && <Overview document={data as RestDocument} />}
       {data !== null && param === "rest" && <Rest document={data as RestDocument} />}
       {data !== null && param === "websocket" && <WebSocketReference document={data as SocketDocument} />}

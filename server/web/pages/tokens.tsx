@@ -91,7 +91,8 @@ export default function Tokens() {
           onAct={() => revoke(revoking)}
           onClose={() => setRevoking(null)}
         >
-          The token stops working immediately, and its connections are closed. Orders it placed stay open.
+          The token stops working immediately, and its connections are closed. Orders it placed stay open. This can't be
+          undone.
         </ConfirmDialog>
       )}
     </AccountLayout>

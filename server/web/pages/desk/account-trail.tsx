@@ -2,7 +2,7 @@
  * An account's audit trail for the second operator: who credited its deposits, set its terms and decided on its identity,
  * and who approved. Loaded when shown.
  */
-import { dateTime } from "../../format.ts";
+import { dateTime, statusText } from "../../format.ts";
 import { request } from "../../session.ts";
 import type { Trail as TrailData } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
@@ -65,7 +65,10 @@ export function AccountTrail({ userId }: { userId: number }) {
         keyOf={({ decided_at }) => decided_at}
         empty="No identity decisions."
         columns={[
-          { title: "Decision", show: ({ status, note }) => (note === null ? status : `${status}: ${note}`) },
+          {
+            title: "Decision",
+            show: ({ status, note }) => (note === null ? statusText(status) : `${statusText(status)}: ${note}`),
+          },
           { title: "By", show: ({ decided_by, decided_at }) => `${decided_by}, ${dateTime(decided_at)}` },
         ]}
       />

@@ -68,7 +68,7 @@ function Credit({ onDone }: { onDone: () => void }) {
               Change user
             </button>
           }
-          onAsk={setPayment}
+          onSubmit={setPayment}
         >
           <Facts
             facts={[

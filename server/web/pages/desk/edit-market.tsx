@@ -15,7 +15,7 @@ export interface DialogProps {
 }
 
 export function EditDialog({ market: current, onClose, onDone }: DialogProps) {
-  /** As it was opened: what another operator changes meanwhile, and this one doesn't touch, stays. */
+  /** The market when the dialog opened: fields that this operator leaves alone keep another operator's changes. */
   const [market] = useState(current);
   const [description, setDescription] = useState(market.description ?? "");
   const [category, setCategory] = useState(market.category ?? "");
@@ -30,7 +30,7 @@ export function EditDialog({ market: current, onClose, onDone }: DialogProps) {
   const isPast = changes.closes_at != null && changes.closes_at <= Date.now();
   return (
     <DecisionDialog
-      title="Edit the market"
+      title="Edit market"
       confirm="Save"
       isDangerous={isPast}
       noteHint={null}
@@ -39,9 +39,9 @@ export function EditDialog({ market: current, onClose, onDone }: DialogProps) {
         return Object.values(problems).every((problem) => problem === null);
       }}
       act={async () => {
-        if (Object.keys(changes).length === 0) return "Nothing was changed.";
+        if (Object.keys(changes).length === 0) return "No changes.";
         await request<Market>("PATCH", `/admin/markets/${market.id}`, { body: changes });
-        return "Saved: everybody sees it at once.";
+        return "Market updated.";
       }}
       onClose={onClose}
       onDone={onDone}
@@ -52,7 +52,7 @@ export function EditDialog({ market: current, onClose, onDone }: DialogProps) {
         value={description}
         onInput={setDescription}
         problem={isChecked ? problems.description : null}
-        hint="People trade on what it says: change nothing that decides who is paid."
+        hint="Traders rely on the description: don't change the resolution rules."
       />
       <Field
         label="Category"
@@ -62,19 +62,19 @@ export function EditDialog({ market: current, onClose, onDone }: DialogProps) {
         hint="Empty for none."
       />
       <Field
-        label="Trading ends"
+        label="Closes at"
         type="datetime-local"
         value={closesAt}
         onInput={setClosesAt}
         problem={isChecked ? problems.closesAt : null}
-        hint="In your time zone. Empty: when an operator closes it."
+        hint="In your time zone. Empty: closed by an operator."
       />
-      {isPast && <Notice kind="warn">This time is past: the market closes at once, for good.</Notice>}
+      {isPast && <Notice kind="warn">This time is in the past: the market closes immediately and permanently.</Notice>}
     </DecisionDialog>
   );
 }
 
-/** What differs from the market as it is. */
+/** The fields that differ from the market. */
 function changesOf(
   market: MarketRecord,
   typed: { description: string; category: string; closesAt: string },
@@ -84,7 +84,7 @@ function changesOf(
   return {
     ...(description === market.description ? {} : { description }),
     ...(category === market.category ? {} : { category }),
-    // The field shows minutes: what wasn't touched stays as exact as it was.
+    // The field shows minutes only: an untouched time keeps its seconds.
     ...(typed.closesAt === toLocalTime(market.closes_at) ? {} : { closes_at: parseLocalTime(typed.closesAt) }),
   };
 }

@@ -64,7 +64,7 @@ export function House() {
       {firstApproval !== null && (
         <FirstApproval approval={firstApproval} repeat={setPayment} revoke={() => setRevoking(firstApproval)} />
       )}
-      <HouseForm key={formKey} onAsk={setPayment} />
+      <HouseForm key={formKey} onSubmit={setPayment} />
       {payment !== null && (
         <PaymentDialog
           payment={payment}
@@ -127,7 +127,7 @@ function HouseForm({ onAsk }: { onAsk: (payment: HousePayment) => void }) {
       <PaymentForm
         act={direction === "in" ? "Fund…" : "Withdraw…"}
         hint="The payment's reference in your records. Each reference counts only once."
-        onAsk={(payment) => onAsk({ ...payment, direction })}
+        onSubmit={(payment) => onAsk({ ...payment, direction })}
       >
         <SegmentedControl
           label="Direction"

@@ -41,7 +41,7 @@ export function Steps({ market, open }: { market: MarketRecord; open: (opened: O
             type="button"
             class="primary"
             onClick={() =>
-              open({ kind: "end", resolution: { status: "resolved", payouts: null, note: null, first: null } })
+              open({ kind: "resolve", resolution: { status: "resolved", payouts: null, note: null, first: null } })
             }
           >
             Resolve…
@@ -49,7 +49,9 @@ export function Steps({ market, open }: { market: MarketRecord; open: (opened: O
           <button
             type="button"
             class="danger"
-            onClick={() => open({ kind: "end", resolution: { status: "voided", payouts: null, note: null, first: null } })}
+            onClick={() =>
+              open({ kind: "resolve", resolution: { status: "voided", payouts: null, note: null, first: null } })
+            }
           >
             Void…
           </button>
@@ -62,41 +64,43 @@ export function Steps({ market, open }: { market: MarketRecord; open: (opened: O
   );
 }
 
-const STEPS: Readonly<Record<Step, { title: string; confirm: string; says: string; done: string }>> = {
+const STEPS: Readonly<Record<Step, { title: string; confirm: string; effect: string; done: string }>> = {
   open: {
-    title: "Open the market",
-    confirm: "Approve and open it",
-    says: "The proposal is approved: everybody sees the market and trades in it at once, and the proposer is mailed.",
-    done: "The market is open.",
+    title: "Open market",
+    confirm: "Approve and open",
+    effect:
+      "Approves the proposal: the market becomes public and opens for trading immediately. The proposer is notified by email.",
+    done: "Market open.",
   },
   halt: {
-    title: "Halt the market",
-    confirm: "Halt it",
-    says: "Nothing is matched and no order is taken until it is resumed. Orders rest on, and can be canceled.",
-    done: "The market is halted.",
+    title: "Halt market",
+    confirm: "Halt",
+    effect:
+      "Matching stops, and new orders are rejected until the market resumes. Open orders stay in the book and can be canceled.",
+    done: "Market halted.",
   },
   resume: {
-    title: "Resume the market",
-    confirm: "Resume it",
-    says: "Trading goes on at once, with the orders that rest.",
-    done: "The market is open again.",
+    title: "Resume market",
+    confirm: "Resume",
+    effect: "Trading resumes immediately with the resting orders.",
+    done: "Market resumed.",
   },
   close: {
-    title: "Close the market",
-    confirm: "Close it for good",
-    says: "Trading ends for good and all orders are canceled. It can't be opened again: what is left is to resolve or to void it.",
-    done: "The market is closed.",
+    title: "Close market",
+    confirm: "Close permanently",
+    effect: "Trading ends permanently, and all orders are canceled. The market can't reopen; resolve or void it next.",
+    done: "Market closed.",
   },
 };
 
 export function StepDialog({ market, step, onClose, onDone }: DialogProps & { step: Step }) {
-  const { title, confirm, says, done } = STEPS[step];
+  const { title, confirm, effect, done } = STEPS[step];
   return (
     <DecisionDialog
       title={title}
       confirm={confirm}
       isDangerous={step === "halt" || step === "close"}
-      noteHint={step === "open" ? "Mailed to the proposer." : "Kept in the audit log."}
+      noteHint={step === "open" ? "Emailed to the proposer." : "Recorded in the audit log."}
       act={async (note) => {
         await request<Market>("POST", `/admin/markets/${market.id}/${step}`, { body: { note } });
         return done;
@@ -107,7 +111,7 @@ export function StepDialog({ market, step, onClose, onDone }: DialogProps & { st
       <p>
         <strong>{market.question}</strong>
       </p>
-      <p>{says}</p>
+      <p>{effect}</p>
     </DecisionDialog>
   );
 }

@@ -1,4 +1,4 @@
-/** One market as operators see it: its texts, its state and what may be done in it, its end. */
+/** A market at the desk: description, status, trading controls, resolution. */
 import { useEffect, useState } from "preact/hooks";
 import { cents, dateTime, money, percent, SHARE_MICRO, shares } from "../../format.ts";
 import { href } from "../../router.ts";
@@ -20,8 +20,8 @@ import { StatusBadge } from "./status-badge.tsx";
 export type Opened =
   | { readonly kind: "step"; readonly step: Step }
   | { readonly kind: "edit" }
-  | { readonly kind: "end"; readonly resolution: ResolutionRequest }
-  | { readonly kind: "take back"; readonly approval: Approval };
+  | { readonly kind: "resolve"; readonly resolution: ResolutionRequest }
+  | { readonly kind: "revoke"; readonly approval: Approval };
 
 export function MarketDesk({ id }: { id: string }) {
   const { data, error, reload } = useFetch(
@@ -46,8 +46,10 @@ export function MarketDesk({ id }: { id: string }) {
       {data !== null && <Record market={data} open={setOpened} />}
       {data !== null && opened?.kind === "step" && <StepDialog market={data} step={opened.step} {...dialog} />}
       {data !== null && opened?.kind === "edit" && <EditDialog market={data} {...dialog} />}
-      {data !== null && opened?.kind === "end" && <ResolveDialog market={data} resolution={opened.resolution} {...dialog} />}
-      {opened?.kind === "take back" && <RevokeApprovalDialog approval={opened.approval} {...dialog} />}
+      {data !== null && opened?.kind === "resolve" && (
+        <ResolveDialog market={data} resolution={opened.resolution} {...dialog} />
+      )}
+      {opened?.kind === "revoke" && <RevokeApprovalDialog approval={opened.approval} {...dialog} />}
     </>
   );
 }
@@ -60,27 +62,27 @@ export function Record({ market, open }: { market: MarketRecord; open: (opened: 
       <p class="row">
         <StatusBadge status={status} />
         <span class="faint">market {id}</span>
-        {status !== "proposed" && status !== "rejected" && <a href={href(`/markets/${slug}`)}>As traders see it</a>}
+        {status !== "proposed" && status !== "rejected" && <a href={href(`/markets/${slug}`)}>Public page</a>}
       </p>
       {market.approval !== null && <FirstApproval market={market} approval={market.approval} open={open} />}
       <Steps market={market} open={open} />
       <div class="two-panels">
         <section class="panel" aria-labelledby="desk-market-texts">
-          <h2 id="desk-market-texts">What it says</h2>
-          {description === null ? <p class="faint">It has no description.</p> : <p class="prose">{description}</p>}
+          <h2 id="desk-market-texts">Details</h2>
+          {description === null ? <p class="faint">No description.</p> : <p class="prose">{description}</p>}
           <Facts
             facts={[
-              ["Trading ends", closes_at === null ? "when an operator closes it" : dateTime(closes_at)],
+              ["Closes at", closes_at === null ? "closed by an operator" : dateTime(closes_at)],
               ["Category", category ?? "none"],
               ["Event", event_id === null ? "none" : <a href={href(`/events/${event_id}`)}>event {event_id}</a>],
               [
-                "Address",
+                "Slug",
                 <span key="slug" class="mono wide">
                   {slug}
                 </span>,
               ],
-              ["Made", dateTime(market.created_at)],
-              ["Proposed by", proposed_by === null ? "an operator made it" : <UserLink id={proposed_by} />],
+              ["Created", dateTime(market.created_at)],
+              ["Proposed by", proposed_by === null ? "created by an operator" : <UserLink id={proposed_by} />],
               ...(decision === null ? [] : [["Decided", dateTime(decision.decided_at)] as const]),
               ...(decision?.note == null ? [] : [["Note", decision.note] as const]),
             ]}
@@ -102,8 +104,8 @@ export function Record({ market, open }: { market: MarketRecord; open: (opened: 
             ]}
           />
           <p class="faint">
-            {shares(market.open_interest)} complete sets are out: {money(market.open_interest * SHARE_MICRO)} USDC of
-            collateral. {shares(market.volume)} shares traded.
+            Open interest: {shares(market.open_interest)} complete sets, {money(market.open_interest * SHARE_MICRO)}{" "}
+            USDC of collateral. Volume: {shares(market.volume)} shares.
           </p>
           {market.resolution !== null && (
             <p>
@@ -123,7 +125,7 @@ const paidColumn = (payouts: readonly number[]): Column<Market["outcomes"][numbe
   show: ({ index }) => percent(payouts[index] ?? null),
 });
 
-/** As approvals of a market's end keep it. */
+/** Details of an approval of a resolution. */
 interface Details {
   readonly status: ResolutionRequest["status"];
   readonly payouts: readonly number[];
@@ -140,25 +142,24 @@ function FirstApproval({
   open: (opened: Opened) => void;
 }) {
   const { status, payouts, note } = approval.details as unknown as Details;
-  const pays = market.outcomes.map(({ name, index }) => `${name} ${percent(payouts[index] ?? null)}`).join(", ");
+  const payoutText = market.outcomes.map(({ name, index }) => `${name} ${percent(payouts[index] ?? null)}`).join(", ");
   return (
     <Notice kind="warn">
       <p>
-        {isOwnApproval(approval) ? "You have" : `${approval.approved_by} has`} asked {dateTime(approval.created_at)}{" "}
-        that it be {status}: {pays}, {note === null ? "without a note" : `with the note “${note}”`}. Another operator
-        must ask for the same.
+        First approval by {isOwnApproval(approval) ? "you" : approval.approved_by}, {dateTime(approval.created_at)}:{" "}
+        {status}, {payoutText}, {note === null ? "no note" : `note “${note}”`}. Another operator must repeat the action.
       </p>
       <div class="row">
         {!isOwnApproval(approval) && (
           <button
             type="button"
-            onClick={() => open({ kind: "end", resolution: { status, payouts, note, first: approval } })}
+            onClick={() => open({ kind: "resolve", resolution: { status, payouts, note, first: approval } })}
           >
-            Look at it and approve too…
+            Review and approve…
           </button>
         )}
-        <button type="button" onClick={() => open({ kind: "take back", approval })}>
-          Take back
+        <button type="button" onClick={() => open({ kind: "revoke", approval })}>
+          Revoke
         </button>
       </div>
     </Notice>

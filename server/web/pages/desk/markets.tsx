@@ -1,4 +1,4 @@
-/** All markets by their state, with search; one of them where the address names it; new ones. */
+/** Markets by status, with search; a single market or a creation form if the address names it. */
 import { useEffect, useState } from "preact/hooks";
 import { compact, dateTime } from "../../format.ts";
 import { href, search, setSearch } from "../../router.ts";
@@ -18,24 +18,24 @@ import { StatusBadge } from "./status-badge.tsx";
 const STATUSES = [
   ["open", "Open"],
   ["halted", "Halted"],
-  ["closed", "Closed, to be resolved"],
+  ["closed", "Closed, to resolve"],
   ["resolved", "Resolved"],
   ["voided", "Voided"],
 ] as const;
 const SORTS = [
-  ["created_at", "Newest first"],
-  ["closes_at", "Soonest to end first"],
-  ["volume", "Most traded first"],
+  ["created_at", "Newest"],
+  ["closes_at", "Closing soonest"],
+  ["volume", "Highest volume"],
 ] as const;
 const TYPING_MS = 250;
 
 export function Markets() {
   const query = search.value;
   const market = query.get("market");
-  const make = query.get("new");
+  const create = query.get("new");
   if (market !== null) return <MarketDesk key={market} id={market} />;
-  if (make === "market") return <NewMarketForm />;
-  if (make === "event") return <NewEventForm />;
+  if (create === "market") return <NewMarketForm />;
+  if (create === "event") return <NewEventForm />;
   return <MarketList />;
 }
 
@@ -75,13 +75,13 @@ function MarketList() {
       </div>
       <div class="filters">
         <Select
-          label="State"
+          label="Status"
           value={status}
           options={STATUSES}
           onChange={(value) => setSearch({ status: value === "open" ? null : value })}
         />
         <Select
-          label="Order"
+          label="Sort by"
           value={sort}
           options={SORTS}
           onChange={(value) => setSearch({ sort: value === "created_at" ? null : value })}
@@ -94,14 +94,14 @@ function MarketList() {
             caption="Markets"
             rows={items}
             keyOf={({ id }) => id}
-            empty={q === "" ? "There is none in this state." : "Nothing fits. Try other words."}
+            empty={q === "" ? "No markets" : "No results"}
             columns={[
-              { title: "No.", show: ({ id }) => id },
+              { title: "ID", show: ({ id }) => id },
               { title: "Question", show: ({ id, question }) => <MarketLink id={id} text={question} /> },
-              { title: "State", show: (each) => <StatusBadge status={each.status} /> },
-              { title: "Trading ends", show: ({ closes_at }) => dateTime(closes_at) },
-              { title: "Traded", isNumber: true, show: ({ volume }) => compact(volume) },
-              { title: "Sets out", isNumber: true, show: ({ open_interest }) => compact(open_interest) },
+              { title: "Status", show: (each) => <StatusBadge status={each.status} /> },
+              { title: "Closes at", show: ({ closes_at }) => dateTime(closes_at) },
+              { title: "Volume", isNumber: true, show: ({ volume }) => compact(volume) },
+              { title: "Open interest", isNumber: true, show: ({ open_interest }) => compact(open_interest) },
             ]}
           />
         )}
@@ -120,7 +120,7 @@ function SearchField({ value }: { value: string }) {
   }, [text, value]);
   return (
     <search class="field">
-      <label for="desk-market-search">Words</label>
+      <label for="desk-market-search">Search</label>
       <input
         id="desk-market-search"
         type="search"

@@ -11,7 +11,7 @@ import { categoryProblem, focusFirstProblem, futureProblem, lineProblem, trimmed
 import { DecisionDialog } from "./decision-dialog.tsx";
 import { Heading } from "./heading.tsx";
 
-/** Of the title's words, as the exchange makes those of markets. */
+/** Derives a slug from a title, as the server does for markets. */
 function slugOf(title: string): string {
   const ascii = title
     .normalize("NFKD")
@@ -26,11 +26,11 @@ export function NewEventForm() {
   const [category, setCategory] = useState("");
   const [closesAt, setClosesAt] = useState("");
   const [isChecked, setChecked] = useState(false);
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const slug = typedSlug ?? slugOf(title);
   const problems = {
     title: lineProblem(title.trim(), MIN_QUESTION_LENGTH, MAX_QUESTION_LENGTH),
-    slug: slug === "" ? "This is needed." : slugProblem(slug),
+    slug: slug === "" ? "Required." : slugProblem(slug),
     category: categoryProblem(category),
     closesAt: futureProblem(closesAt),
   };
@@ -40,7 +40,7 @@ export function NewEventForm() {
     setChecked(true);
     if (Object.values(problems).some((problem) => problem !== null))
       focusFirstProblem(event.currentTarget as HTMLElement);
-    else setAsking(true);
+    else setConfirming(true);
   };
   const body: NewEvent = {
     slug,
@@ -55,40 +55,40 @@ export function NewEventForm() {
       </p>
       <Heading>New event</Heading>
       <form class="panel form" noValidate onSubmit={submit}>
-        <p>Groups markets that belong together. Make the event first, then the markets in it.</p>
+        <p>An event groups related markets. Create the event first, then its markets.</p>
         <Field label="Title" value={title} onInput={setTitle} problem={shown.title} />
-        <Field label="Slug" value={slug} onInput={setSlug} problem={shown.slug} hint="Its name in addresses." />
+        <Field label="Slug" value={slug} onInput={setSlug} problem={shown.slug} hint="Part of the event's URL." />
         <Field label="Category (optional)" value={category} onInput={setCategory} problem={shown.category} />
         <Field
-          label="Ends (optional)"
+          label="Closes at (optional)"
           type="datetime-local"
           value={closesAt}
           onInput={setClosesAt}
           problem={shown.closesAt}
-          hint="In your time zone; shown beside the event. Its markets have their own."
+          hint="In your time zone. For display only: each market has its own closing time."
         />
         <button type="submit" class="primary">
-          Make it…
+          Create…
         </button>
       </form>
-      {isAsking && (
+      {isConfirming && (
         <DecisionDialog
-          title="Make the event"
-          confirm="Make it"
+          title="Create event"
+          confirm="Create"
           noteHint={null}
           act={async () => {
             await request<MarketEvent>("POST", "/admin/events", { body });
             navigate("/desk/markets?new=market");
-            return `The event “${body.title}” is there: make markets in it.`;
+            return `Event “${body.title}” created. Add markets to it next.`;
           }}
-          onClose={() => setAsking(false)}
+          onClose={() => setConfirming(false)}
           onDone={() => {}}
         >
           <p>
             <strong>{body.title}</strong>
           </p>
           <p>
-            Its title and slug can't be changed afterwards, and it can't be removed. It is shown once it has a market.
+            You can't change its title or slug later, and you can't delete it. It becomes public with its first market.
           </p>
         </DecisionDialog>
       )}

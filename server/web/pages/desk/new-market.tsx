@@ -1,4 +1,4 @@
-/** Markets and events that operators make. */
+/** Creates a market. */
 import { useState } from "preact/hooks";
 import { dateTime } from "../../format.ts";
 import { href, navigate } from "../../router.ts";
@@ -12,18 +12,18 @@ import { DecisionDialog } from "./decision-dialog.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
 
-const SLUG_HINT = "Its name in addresses. Empty: made of the question.";
+const SLUG_HINT = "Part of the market's URL. Empty: derived from the question.";
 
 export function NewMarketForm() {
   const [draft, setDraft] = useState(emptyDraft);
   const [isChecked, setChecked] = useState(false);
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const problems = problemsOf(draft);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     setChecked(true);
     if (hasProblems(problems)) focusFirstProblem(event.currentTarget as HTMLElement);
-    else setAsking(true);
+    else setConfirming(true);
   };
   const market = newMarketOf(draft);
   return (
@@ -43,20 +43,20 @@ export function NewMarketForm() {
           />
         </MarketFields>
         <button type="submit" class="primary">
-          Make it…
+          Create…
         </button>
       </form>
-      {isAsking && (
+      {isConfirming && (
         <DecisionDialog
-          title="Make the market"
-          confirm="Make and open it"
+          title="Create market"
+          confirm="Create and open"
           noteHint={null}
           act={async () => {
-            const made = await request<Market>("POST", "/admin/markets", { body: market });
-            navigate(`/desk/markets?market=${made.id}`);
-            return "The market is open for trading.";
+            const created = await request<Market>("POST", "/admin/markets", { body: market });
+            navigate(`/desk/markets?market=${created.id}`);
+            return "Market open for trading.";
           }}
-          onClose={() => setAsking(false)}
+          onClose={() => setConfirming(false)}
           onDone={() => {}}
         >
           <p>
@@ -65,12 +65,12 @@ export function NewMarketForm() {
           <Facts
             facts={[
               ["Outcomes", market.outcomes.join(" · ")],
-              ["Trading ends", market.closes_at == null ? "when an operator closes it" : dateTime(market.closes_at)],
+              ["Closes at", market.closes_at == null ? "closed by an operator" : dateTime(market.closes_at)],
             ]}
           />
           <p>
-            It is open for trading at once. Its question and outcomes can't be changed afterwards, and it can't be
-            removed: only closed and voided.
+            The market opens for trading immediately. You can't change its question or outcomes later, and you can't
+            delete it, only close and void it.
           </p>
         </DecisionDialog>
       )}

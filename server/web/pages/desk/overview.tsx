@@ -1,4 +1,4 @@
-/** What waits, whether the books are balanced, whether the exchange trades. */
+/** Pending work, solvency and health of the exchange. */
 import { call } from "../../api.ts";
 import { dateTime } from "../../format.ts";
 import { base, href } from "../../router.ts";
@@ -18,7 +18,7 @@ import {
 } from "./pending-counts.ts";
 
 const CARDS: readonly (readonly [keyof PendingCounts, string, string])[] = [
-  ["proposals", "Proposals to decide", "/desk/proposals"],
+  ["proposals", "Proposals to review", "/desk/proposals"],
   ["applications", "Identity applications", "/desk/identity"],
   ["withdrawals", "Withdrawals to pay", "/desk/withdrawals"],
   ["approvals", "Second approvals", "/desk/approvals"],
@@ -38,12 +38,12 @@ export function Overview() {
       <div class="row spread">
         <Heading>Overview</Heading>
         <button type="button" onClick={reload}>
-          Read anew
+          Refresh
         </button>
       </div>
-      <section aria-labelledby="desk-waiting" class="stack">
-        <h2 id="desk-waiting">Waiting for an operator</h2>
-        <WaitingCards />
+      <section aria-labelledby="desk-pending" class="stack">
+        <h2 id="desk-pending">Pending</h2>
+        <PendingCards />
       </section>
       <div class="two-panels">
         <section class="panel" aria-labelledby="desk-solvency">
@@ -52,14 +52,14 @@ export function Overview() {
           {solvency.data === null ? solvency.error === null && <Loading /> : <Sums solvency={solvency.data} />}
         </section>
         <section class="panel" aria-labelledby="desk-health">
-          <h2 id="desk-health">The exchange itself</h2>
+          <h2 id="desk-health">Health</h2>
           <ErrorNotice error={health.error} retry={health.reload} />
           {health.data === null ? health.error === null && <Loading /> : <Health status={health.data} />}
           <p>
             <a href={`${base}metrics`} target="_blank" rel="noreferrer">
-              Its metrics
+              Metrics
             </a>{" "}
-            <span class="faint">in Prometheus' text format</span>
+            <span class="faint">in Prometheus format</span>
           </p>
         </section>
       </div>
@@ -67,7 +67,7 @@ export function Overview() {
   );
 }
 
-function WaitingCards() {
+function PendingCards() {
   const counts = pendingCounts.value;
   if (counts === null) {
     const error = pendingCountsError.value;
@@ -93,14 +93,14 @@ function Sums({ solvency }: { solvency: Solvency }) {
     <>
       <p>
         {balanced ? (
-          <Badge text="balanced to the micro-USDC" tone="good" />
+          <Badge text="balanced" tone="good" />
         ) : (
-          <Badge text="NOT balanced: stop trading and run the verification" tone="bad" />
+          <Badge text="NOT balanced: halt trading and run the verification" tone="bad" />
         )}
         {house < 0 && (
           <>
             {" "}
-            <Badge text="the house is below zero" tone="bad" />
+            <Badge text="house balance negative" tone="bad" />
           </>
         )}
       </p>
@@ -108,8 +108,8 @@ function Sums({ solvency }: { solvency: Solvency }) {
         facts={[
           ["Deposits", <Money key="d" micro={deposits} />],
           ["− Withdrawals", <Money key="w" micro={withdrawals} />],
-          ["= Balances of users", <Money key="u" micro={users_total} />],
-          ["+ Collateral of markets", <Money key="c" micro={collateral} />],
+          ["= User balances", <Money key="u" micro={users_total} />],
+          ["+ Market collateral", <Money key="c" micro={collateral} />],
           ["+ House", <Money key="h" micro={house} />],
         ]}
       />
@@ -120,7 +120,7 @@ function Sums({ solvency }: { solvency: Solvency }) {
   );
 }
 
-/** What GET /readyz says: "ok", or why the exchange doesn't trade. It stands beside the API, outside its envelope. */
+/** Reads GET /readyz, which is outside the API and its envelope: "ok", or the reason why the exchange doesn't trade. */
 async function readHealth(signal: AbortSignal): Promise<string> {
   const response = await fetch(`${base}readyz`, { signal });
   return ((await response.json()) as { status: string }).status;
@@ -129,11 +129,7 @@ async function readHealth(signal: AbortSignal): Promise<string> {
 function Health({ status }: { status: string }) {
   return (
     <p class="row">
-      {status === "ok" ? (
-        <Badge text="ready: it trades" tone="good" />
-      ) : (
-        <Badge text={`not ready: ${status}`} tone="bad" />
-      )}
+      {status === "ok" ? <Badge text="Operational" tone="good" /> : <Badge text={`Not ready: ${status}`} tone="bad" />}
     </p>
   );
 }

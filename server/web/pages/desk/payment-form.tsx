@@ -7,18 +7,18 @@ import { Field } from "../../ui/fields.tsx";
 import type { Children } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
 
-/** @param text that was typed */
+/** @param text as typed */
 function amountProblem(text: string): string | null {
   const micro = parseMoney(text);
-  if (micro === null || micro === 0) return "An amount such as 250 or 99.50, with six decimals at most.";
-  return micro > MAX_PAYMENT_MICRO ? `At most ${money(MAX_PAYMENT_MICRO)} at a time.` : null;
+  if (micro === null || micro === 0) return "Enter an amount such as 250 or 99.50, with at most six decimals.";
+  return micro > MAX_PAYMENT_MICRO ? `At most ${money(MAX_PAYMENT_MICRO)} USDC per payment.` : null;
 }
 
-/** @param text without blanks around it */
+/** @param text trimmed */
 export function referenceProblem(text: string): string | null {
   if (text.length > MAX_REFERENCE_LENGTH) return `At most ${MAX_REFERENCE_LENGTH} characters.`;
-  if (!/^[!-~]+(?: [!-~]+)*$/.test(text)) return "Letters without accents, digits and signs, with single spaces.";
-  return text.startsWith(SEED_REFERENCE) ? `It must not begin with ${SEED_REFERENCE}` : null;
+  if (!/^[!-~]+(?: [!-~]+)*$/.test(text)) return "Use ASCII letters, digits and punctuation, with single spaces.";
+  return text.startsWith(SEED_REFERENCE) ? `Must not start with ${SEED_REFERENCE}` : null;
 }
 
 export interface Payment {
@@ -27,29 +27,29 @@ export interface Payment {
   readonly reference: string;
 }
 
-/** Amount and reference of a payment that is to be booked, which is asked about next. */
+/** Collects the amount and reference of a payment, for confirmation in a dialog. */
 export function PaymentForm({
   act,
   hint,
   other,
-  onAsk,
+  onSubmit,
   children,
 }: {
-  /** On the button. */
+  /** Label of the button. */
   act: string;
-  /** Below the reference. */
+  /** Hint below the reference. */
   hint: string;
-  /** Beside the button. */
+  /** Shown beside the button. */
   other?: Children;
-  onAsk: (payment: Payment) => void;
-  /** Before the fields. */
+  onSubmit: (payment: Payment) => void;
+  /** Shown above the fields. */
   children: Children;
 }) {
   const [amount, setAmount] = useState("");
   const [reference, setReference] = useState("");
   const problems = { amount: amountProblem(amount), reference: referenceProblem(reference.trim()) };
   const { form, shown, submit } = useForm(problems);
-  const ask = (): void => onAsk({ amount: parseMoney(amount)!, reference: reference.trim() });
+  const ask = (): void => onSubmit({ amount: parseMoney(amount)!, reference: reference.trim() });
   return (
     <form ref={form} noValidate onSubmit={submit(ask)}>
       {children}
@@ -65,7 +65,7 @@ export function PaymentForm({
   );
 }
 
-/** What is about to be booked, for a dialog. */
+/** The payment as facts for a confirmation dialog. */
 export const paymentFacts = ({ amount, reference }: Payment): readonly (readonly [string, Children])[] => [
   ["Amount", `${money(amount)} USDC`],
   [

@@ -1,20 +1,20 @@
-/** How much waits for operators: read when the desk opens, each minute, and after each decision. */
+/** Counts of pending operator work, loaded when the desk opens, every minute, and after each decision. */
 import { signal } from "@preact/signals";
 import { request } from "../../session.ts";
 import type { Page } from "../../types.ts";
 
 interface Count {
   readonly count: number;
-  /** There are more than one page has. */
+  /** There are more than fit on one page. */
   readonly isMore: boolean;
 }
 export type PendingCounts = Readonly<
   Record<"proposals" | "applications" | "withdrawals" | "approvals" | "resolutions", Count>
 >;
 
-/** Null until it is read. */
+/** Null until loaded. */
 export const pendingCounts = signal<PendingCounts | null>(null);
-/** Why it couldn't be read; null where it could. */
+/** Error of the last load; null after a success. */
 export const pendingCountsError = signal<unknown>(null);
 
 const PAGE = 200;
@@ -41,4 +41,4 @@ async function count(path: string, status: string | null): Promise<Count> {
 }
 
 /** "12", "200+". */
-export const countText = ({ count: waits, isMore }: Count): string => (isMore ? `${waits}+` : String(waits));
+export const countText = ({ count: shown, isMore }: Count): string => (isMore ? `${shown}+` : String(shown));

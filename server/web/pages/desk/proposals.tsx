@@ -1,4 +1,4 @@
-/** Markets that users would have opened: approved or refused, with a note that the proposer is mailed. */
+/** Market proposals by users: review, approve, reject. The note is emailed to the proposer. */
 import { useState } from "preact/hooks";
 import { dateTime } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
@@ -15,8 +15,8 @@ import { PagedList } from "./paged-list.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 
 const STATUSES = [
-  ["proposed", "Waiting"],
-  ["rejected", "Refused"],
+  ["proposed", "Pending"],
+  ["rejected", "Rejected"],
   ["open", "Approved, open"],
   ["halted", "Approved, halted"],
   ["closed", "Approved, closed"],
@@ -38,7 +38,7 @@ export function Proposals() {
       <Heading>Proposals</Heading>
       <div class="filters">
         <Select
-          label="State"
+          label="Status"
           value={status}
           options={STATUSES}
           onChange={(value) => setSearch({ status: value === "proposed" ? null : value })}
@@ -47,7 +47,7 @@ export function Proposals() {
       <PagedList pages={pages}>
         {(items) =>
           items.length === 0 ? (
-            <Empty>{status === "proposed" ? "No proposal waits." : "There is none in this state."}</Empty>
+            <Empty>{status === "proposed" ? "No proposals pending." : "No results"}</Empty>
           ) : (
             <ul class="stack">
               {items.map((market) => (
@@ -82,7 +82,7 @@ function Proposal({ market, decide }: { market: MarketRecord; decide: (isApprova
       <Facts
         facts={[
           ["Outcomes", outcomes.map(({ name }) => name).join(" · ")],
-          ["Trading ends", closes_at === null ? "when an operator closes it" : dateTime(closes_at)],
+          ["Closes at", closes_at === null ? "closed by an operator" : dateTime(closes_at)],
           ["Category", category ?? "none"],
           ["Event", event_id === null ? "none" : `event ${event_id}`],
           ["Market", <MarketLink key="market" id={id} />],
@@ -95,8 +95,8 @@ function Proposal({ market, decide }: { market: MarketRecord; decide: (isApprova
           <button type="button" class="primary" aria-label={`Approve: ${question}`} onClick={() => decide(true)}>
             Approve
           </button>
-          <button type="button" class="danger" aria-label={`Refuse: ${question}`} onClick={() => decide(false)}>
-            Refuse
+          <button type="button" class="danger" aria-label={`Reject: ${question}`} onClick={() => decide(false)}>
+            Reject
           </button>
         </div>
       )}
@@ -116,14 +116,14 @@ function ProposalDialog({
   const isLate = market.closes_at !== null && market.closes_at <= Date.now();
   return (
     <DecisionDialog
-      title={isApproval ? "Approve the proposal" : "Refuse the proposal"}
-      confirm={isApproval ? "Approve and open it" : "Refuse it"}
+      title={isApproval ? "Approve proposal" : "Reject proposal"}
+      confirm={isApproval ? "Approve and open" : "Reject"}
       isDangerous={!isApproval}
-      noteHint="Mailed to the proposer, and shown beside the proposal."
+      noteHint="Emailed to the proposer, and shown with the proposal."
       act={async (note) => {
         const path = `/admin/proposals/${market.id}/${isApproval ? "approve" : "refuse"}`;
         await request<Market>("POST", path, { body: { note } });
-        return isApproval ? "Approved: the market is open for trading." : "Refused. The proposer is mailed.";
+        return isApproval ? "Approved. Market open for trading." : "Rejected. The proposer is notified by email.";
       }}
       onClose={onClose}
       onDone={onDone}
@@ -133,13 +133,12 @@ function ProposalDialog({
       </p>
       <p>
         {isApproval
-          ? "The market is open for trading at once, everybody can see it, and the proposer is mailed."
-          : "It will never be opened: that can't be changed later. The proposer is mailed."}
+          ? "The market becomes public and opens for trading immediately. The proposer is notified by email."
+          : "The market will never open. This can't be undone. The proposer is notified by email."}
       </p>
       {isApproval && isLate && (
         <Notice kind="warn">
-          Its trading would have ended {dateTime(market.closes_at)}: change that first, on <MarketLink id={market.id} />
-          .
+          Its closing time, {dateTime(market.closes_at)}, is in the past. Change it first: <MarketLink id={market.id} />
         </Notice>
       )}
     </DecisionDialog>

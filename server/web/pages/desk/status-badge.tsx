@@ -1,5 +1,5 @@
 /** The status of a market, withdrawal or application as a badge. */
-import { humanize } from "../../format.ts";
+import { statusText } from "../../format.ts";
 import { Badge } from "../../ui/badge.tsx";
 
 const TONES: Readonly<Record<string, "good" | "bad" | "warn">> = {
@@ -16,7 +16,7 @@ const TONES: Readonly<Record<string, "good" | "bad" | "warn">> = {
 };
 
 export function StatusBadge({ status }: { status: string }) {
-  return <Badge text={humanize(status)} tone={TONES[status] ?? ""} />;
+  return <Badge text={statusText(status)} tone={TONES[status] ?? ""} />;
 }
 
 // ---------------------------------------------------------------- users

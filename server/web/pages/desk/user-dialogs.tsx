@@ -12,13 +12,13 @@ export interface DialogProps {
 export function SuspendDialog({ user: { id, email }, onClose, onDone }: DialogProps) {
   return (
     <DecisionDialog
-      title="Suspend the account"
-      confirm="Suspend it"
+      title="Suspend account"
+      confirm="Suspend"
       isDangerous
-      noteHint="The reason, kept in the audit log."
+      noteHint="Reason, recorded in the audit log."
       act={async (note) => {
         await request("POST", `/admin/users/${id}/suspend`, { body: { note } });
-        return `${email} is suspended.`;
+        return `${email} suspended.`;
       }}
       onClose={onClose}
       onDone={onDone}
@@ -27,8 +27,8 @@ export function SuspendDialog({ user: { id, email }, onClose, onDone }: DialogPr
         <strong>{email}</strong>
       </p>
       <p>
-        All its orders are canceled, its connections end, and its tokens and sign-ins are refused until the suspension
-        is ended. Balance and positions stay; withdrawals aren't paid meanwhile.
+        This cancels all orders of the account, closes its connections, and rejects its tokens and sign-ins until you
+        restore it. Balance and positions stay; withdrawals aren't paid in the meantime.
       </p>
     </DecisionDialog>
   );
@@ -37,9 +37,9 @@ export function SuspendDialog({ user: { id, email }, onClose, onDone }: DialogPr
 export function RestoreDialog({ user: { id, email }, onClose, onDone }: DialogProps) {
   return (
     <DecisionDialog
-      title="End the suspension"
-      confirm="End it"
-      noteHint="The reason, kept in the audit log."
+      title="Restore account"
+      confirm="Restore"
+      noteHint="Reason, recorded in the audit log."
       act={async (note) => {
         await request("POST", `/admin/users/${id}/restore`, { body: { note } });
         return `${email} can sign in and trade again.`;
@@ -50,7 +50,7 @@ export function RestoreDialog({ user: { id, email }, onClose, onDone }: DialogPr
       <p>
         <strong>{email}</strong>
       </p>
-      <p>It can sign in and trade again, its tokens work again. Orders that were canceled stay so.</p>
+      <p>The user can sign in and trade again, and tokens work again. Canceled orders stay canceled.</p>
     </DecisionDialog>
   );
 }
@@ -60,14 +60,16 @@ export function RestoreDialog({ user: { id, email }, onClose, onDone }: DialogPr
 export function ResetFactorsDialog({ user: { id, email }, onClose, onDone }: DialogProps) {
   return (
     <DecisionDialog
-      title="Reset the second factor"
-      confirm="Reset it"
+      title="Reset second factor"
+      confirm="Reset"
       isDangerous
-      noteHint="How you know that it is the owner who asks, kept in the audit log."
+      noteHint="How you verified the owner's identity, recorded in the audit log."
       act={async (note) => {
         const path = `/admin/users/${id}/second-factors/reset`;
         const { done } = await request<FactorReset>("POST", path, { body: { note } });
-        return done ? `${email} signs in with the password alone now.` : "Another operator must ask for the same.";
+        return done
+          ? `${email} now signs in with the password alone.`
+          : "Approval recorded: another operator must repeat the action.";
       }}
       onClose={onClose}
       onDone={onDone}
@@ -76,8 +78,8 @@ export function ResetFactorsDialog({ user: { id, email }, onClose, onDone }: Dia
         <strong>{email}</strong>
       </p>
       <p>
-        It takes two operators, always. Then all second factors and recovery codes of the account are removed and its
-        sessions end; the owner is mailed. Be sure who asks: this is what a thief of the password would ask for.
+        A reset always takes two operators. It removes all second factors and recovery codes of the account and ends its
+        sessions; the owner is notified by email. Verify who asks: a thief with the password would ask for this.
       </p>
     </DecisionDialog>
   );

@@ -8,7 +8,7 @@ import { ErrorNotice } from "../../ui/notices.tsx";
 import { useAction } from "../../ui/use-data.ts";
 import { UserLink } from "./links.tsx";
 
-/** By e-mail address, or by number. @throws ApiError */
+/** Finds a user by email or id. @throws ApiError */
 async function findUser(text: string): Promise<OperatorUser | null> {
   if (/^\d+$/.test(text)) {
     try {
@@ -22,13 +22,13 @@ async function findUser(text: string): Promise<OperatorUser | null> {
   return items[0] ?? null;
 }
 
-/** Finds a user by what is typed. */
+/** A search field that reports the user it finds. */
 export function UserSearch({ label, onFound }: { label: string; onFound: (user: OperatorUser) => void }) {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const { run, isBusy, error } = useAction(async () => {
     const found = await findUser(text.trim());
-    if (found === null) setProblem("No user has this address or number.");
+    if (found === null) setProblem("No user found.");
     else {
       setText("");
       onFound(found);
@@ -38,13 +38,13 @@ export function UserSearch({ label, onFound }: { label: string; onFound: (user: 
     event.preventDefault();
     event.stopPropagation();
     const isEmpty = text.trim() === "";
-    setProblem(isEmpty ? "An e-mail address, or a user's number." : null);
+    setProblem(isEmpty ? "Enter an email or user ID." : null);
     if (!isEmpty) void run();
   };
   return (
     <search>
       <form class="user-search" noValidate onSubmit={submit}>
-        <Field label={label} value={text} onInput={setText} problem={problem} hint="E-mail address or number" />
+        <Field label={label} value={text} onInput={setText} problem={problem} hint="Email or user ID" />
         <button type="submit" disabled={isBusy}>
           Find
         </button>
@@ -54,16 +54,16 @@ export function UserSearch({ label, onFound }: { label: string; onFound: (user: 
   );
 }
 
-/** Of a list: of one user alone, or of all. */
+/** Filters a list by user. */
 export function UserFilter({ userId, onChange }: { userId: string; onChange: (userId: string | null) => void }) {
-  if (userId === "") return <UserSearch label="Of one user" onFound={({ id }) => onChange(String(id))} />;
+  if (userId === "") return <UserSearch label="Filter by user" onFound={({ id }) => onChange(String(id))} />;
   return (
     <p class="row">
       <span>
-        Of <UserLink id={Number(userId)} /> alone.
+        Filtered by <UserLink id={Number(userId)} />.
       </span>
       <button type="button" class="small" onClick={() => onChange(null)}>
-        Show all users'
+        Clear filter
       </button>
     </p>
   );

@@ -8,7 +8,7 @@ export function UserState({ user: { role, suspended_at, email_verified } }: { us
       {suspended_at !== null && <Badge text="suspended" tone="bad" />}
       {role === "operator" && <Badge text="operator" tone="warn" />}
       {suspended_at === null && role !== "operator" && (
-        <Badge text={email_verified ? "active" : "e-mail not verified"} tone={email_verified ? "good" : ""} />
+        <Badge text={email_verified ? "active" : "email not verified"} tone={email_verified ? "good" : ""} />
       )}
     </span>
   );

@@ -26,30 +26,30 @@ interface Term {
   readonly unit: string;
   readonly max: number;
   readonly min: number;
-  /** What everybody has. */
-  readonly usual: (user: OperatorUser) => string;
+  /** The default, as text. */
+  readonly defaultText: (user: OperatorUser) => string;
   readonly show: (value: number | null) => string;
-  /** Text of the field, and back: null where it is no such value. */
-  readonly write: (value: number) => string;
-  readonly read: (text: string) => number | null;
+  /** Formats the field's text, and parses it: null if invalid. */
+  readonly format: (value: number) => string;
+  readonly parse: (text: string) => number | null;
 }
 
 const defaultLimit = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier] ?? 0)} USDC a day`;
 
-const whole = (text: string): number | null => (/^\d{1,9}$/.test(text.trim()) ? Number(text.trim()) : null);
+const parseInteger = (text: string): number | null => (/^\d{1,9}$/.test(text.trim()) ? Number(text.trim()) : null);
 
 const ofNotional = (bps: number | null): string => `${percent(bps)} of the notional`;
 
-const rateTerm = (name: keyof Terms, title: string, usualBps: number, max: number): Term => ({
+const rateTerm = (name: keyof Terms, title: string, defaultBps: number, max: number): Term => ({
   name,
   title,
   unit: "BPS",
   min: 0,
   max,
-  usual: () => ofNotional(usualBps),
+  defaultText: () => ofNotional(defaultBps),
   show: ofNotional,
-  write: String,
-  read: whole,
+  format: String,
+  parse: parseInteger,
 });
 
 export const TERMS: readonly Term[] = [
@@ -59,10 +59,10 @@ export const TERMS: readonly Term[] = [
     unit: "USDC",
     min: 0,
     max: MAX_MONEY_MICRO,
-    usual: ({ kyc_tier }) => defaultLimit(kyc_tier),
+    defaultText: ({ kyc_tier }) => defaultLimit(kyc_tier),
     show: (value) => `${money(value ?? 0)} USDC a day`,
-    write: (value) => money(value).replaceAll(",", ""),
-    read: parseMoney,
+    format: (value) => money(value).replaceAll(",", ""),
+    parse: parseMoney,
   },
   rateTerm("trading_fee", "Trading fee of sellers", TRADING_FEE_BPS, MAX_OWN_RATE_BPS),
   rateTerm("maker_rebate", "Maker rebate", MAKER_REBATE_BPS, MAX_OWN_REBATE_BPS),
@@ -73,71 +73,71 @@ export const TERMS: readonly Term[] = [
     unit: "BPS",
     min: 0,
     max: MAX_MERGE_FEE_BPS,
-    usual: () => "the exchange's merge fee",
+    defaultText: () => "the exchange's merge fee",
     show: (value) => `${percent(value)} of each set`,
-    write: String,
-    read: whole,
+    format: String,
+    parse: parseInteger,
   },
   {
     name: "rate_limit_factor",
-    title: "Rate limits, times",
+    title: "Rate limit factor",
     unit: "×",
     min: 1,
     max: MAX_RATE_LIMIT_FACTOR,
-    usual: () => "1 ×",
+    defaultText: () => "1 ×",
     show: (value) => `${value} ×`,
-    write: String,
-    read: whole,
+    format: String,
+    parse: parseInteger,
   },
   {
     name: "max_live_orders",
-    title: "Live orders at most",
+    title: "Max. open orders",
     unit: "orders",
     min: 1,
     max: MAX_OWN_LIVE_ORDERS,
-    usual: () => "by KYC tier",
+    defaultText: () => "by KYC tier",
     show: String,
-    write: String,
-    read: whole,
+    format: String,
+    parse: parseInteger,
   },
 ];
 
-/** @param text empty: as for everybody */
-function termProblem({ read, min, max, unit, write }: Term, text: string): string | null {
+/** @param text empty: the default applies */
+function termProblem({ parse, min, max, unit, format }: Term, text: string): string | null {
   if (text.trim() === "") return null;
-  const value = read(text);
-  return value === null || value < min || value > max ? `${write(min)} to ${write(max)} ${unit}.` : null;
+  const value = parse(text);
+  return value === null || value < min || value > max ? `Must be ${format(min)} to ${format(max)} ${unit}.` : null;
 }
 
 export function TermsDialog({ user, onClose, onDone }: DialogProps) {
   const [texts, setTexts] = useState<Readonly<Record<keyof Terms, string>>>(() => {
-    const entries = TERMS.map(({ name, write }) => {
+    const entries = TERMS.map(({ name, format }) => {
       const value = user.terms[name];
-      return [name, value === null ? "" : write(value)] as const;
+      return [name, value === null ? "" : format(value)] as const;
     });
     return Object.fromEntries(entries) as Record<keyof Terms, string>;
   });
   const [isChecked, setChecked] = useState(false);
   const changes: TermsChange = {};
-  for (const { name, read } of TERMS) {
-    const value = texts[name].trim() === "" ? null : read(texts[name]);
+  for (const { name, parse } of TERMS) {
+    const value = texts[name].trim() === "" ? null : parse(texts[name]);
     if (value !== user.terms[name]) changes[name] = value;
   }
   return (
     <DecisionDialog
-      title="Change the terms"
-      confirm="Save the terms"
+      title="Edit terms"
+      confirm="Save"
       noteHint={null}
       check={() => {
         setChecked(true);
         return TERMS.every((term) => termProblem(term, texts[term.name]) === null);
       }}
       act={async () => {
-        if (Object.keys(changes).length === 0) return "Nothing was changed.";
+        if (Object.keys(changes).length === 0) return "No changes.";
         const changed = await request<OperatorUser>("PATCH", `/admin/users/${user.id}/terms`, { body: changes });
         return changed.terms_approval === null
-          ? `The terms of ${user.email} are changed.`
-          : "Your approval is kept: another operator must ask for the same.";
+          ? `Terms of ${user.email} updated.`
+          : "Approval recorded: another operator must repeat the action.";
       }}
       onClose={onClose}
       onDone={onDone}
@@ -145,7 +145,7 @@ export function TermsDialog({ user, onClose, onDone }: DialogProps) {
       <p>
         <strong>{user.email}</strong>
       </p>
-      <p>They hold from the next order on. An empty field: as for everybody.</p>
+      <p>Changes apply from the next order on. Leave a field empty for the default.</p>
       {TERMS.map((term) => (
         <Field
           key={term.name}
@@ -155,11 +155,11 @@ export function TermsDialog({ user, onClose, onDone }: DialogProps) {
           value={texts[term.name]}
           onInput={(text) => setTexts({ ...texts, [term.name]: text })}
           problem={isChecked ? termProblem(term, texts[term.name]) : null}
-          hint={`As usual: ${term.usual(user)}`}
+          hint={`Default: ${term.defaultText(user)}`}
         />
       ))}
       {changes.trading_fee === 0 && (
-        <Notice kind="warn">Without a fee, the orders that these sales meet have no rebate.</Notice>
+        <Notice kind="warn">Without a fee, the makers of these sales earn no rebate.</Notice>
       )}
     </DecisionDialog>
   );

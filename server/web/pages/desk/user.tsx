@@ -1,4 +1,4 @@
-/** One user as operators see it: balance, verification, own terms, suspension. */
+/** A user at the desk: balance, verification, terms, audit trail, and the actions on the account. */
 import { useState } from "preact/hooks";
 import { dateTime, money } from "../../format.ts";
 import { href } from "../../router.ts";
@@ -49,7 +49,7 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
       <div class="row">
         <UserState user={user} />
         <span class="faint">
-          user {id}, since {dateTime(user.created_at)}
+          user {id}, created {dateTime(user.created_at)}
         </span>
       </div>
       <div class="row">
@@ -59,18 +59,18 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
           </button>
         ) : (
           <button type="button" class="primary" onClick={() => open("restore")}>
-            End the suspension
+            Restore
           </button>
         )}
         <button type="button" disabled={isSelf} onClick={() => open("terms")}>
-          Change the terms
+          Edit terms
         </button>
         {user.second_factors > 0 && (
           <button type="button" disabled={isSelf} onClick={() => open("factors")}>
-            Reset the second factor
+            Reset second factor
           </button>
         )}
-        {isSelf && <span class="faint">This is you: another operator must do that.</span>}
+        {isSelf && <span class="faint">This is your account: another operator must make changes.</span>}
       </div>
       <div class="two-panels">
         <section class="panel" aria-labelledby="desk-user-account">
@@ -78,11 +78,11 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
           <Facts
             facts={[
               ["Available", `${money(balance.available)} USDC`],
-              ["Held", `${money(balance.held)} USDC`],
-              ["In all", `${money(balance.total)} USDC`],
-              ["Today", `${money(daily_activity.used)} of ${money(daily_activity.limit)} USDC of activity`],
+              ["On hold", `${money(balance.held)} USDC`],
+              ["Total", `${money(balance.total)} USDC`],
+              ["Daily activity", `${money(daily_activity.used)} of ${money(daily_activity.limit)} USDC`],
               ["KYC tier", user.kyc_tier],
-              ["E-mail", user.email_verified ? "verified" : "not verified"],
+              ["Email", user.email_verified ? "verified" : "not verified"],
               ["Phone", user.phone === null ? "none" : `${user.phone}${user.phone_verified ? "" : ", not verified"}`],
               ["Second factors", user.second_factors === 0 ? "none" : user.second_factors],
               ["Suspended", suspended_at === null ? "no" : `since ${dateTime(suspended_at)}`],
@@ -93,24 +93,24 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
           <h2 id="desk-user-terms">Terms</h2>
           {user.terms_approval !== null && (
             <Notice kind="warn">
-              {isOwnApproval(user.terms_approval) ? "You have" : `${user.terms_approval.approved_by} has`} asked for{" "}
-              {termsText(user.terms_approval.details)}. Another operator must approve:{" "}
-              <a href={href("/desk/approvals")}>approvals</a>.
+              First approval by {isOwnApproval(user.terms_approval) ? "you" : user.terms_approval.approved_by}:{" "}
+              {termsText(user.terms_approval.details)}. Another operator must approve it under{" "}
+              <a href={href("/desk/approvals")}>Approvals</a>.
             </Notice>
           )}
           <Facts
-            facts={TERMS.map(({ name, title, show, usual }) => [
+            facts={TERMS.map(({ name, title, show, defaultText }) => [
               title,
-              terms[name] === null ? `${usual(user)}, as usual` : `${show(terms[name])}, its own`,
+              terms[name] === null ? `${defaultText(user)} (default)` : `${show(terms[name])} (custom)`,
             ])}
           />
         </section>
       </div>
       <section class="panel stack" aria-labelledby="desk-user-trail">
-        <h2 id="desk-user-trail">Who credited, set and approved</h2>
+        <h2 id="desk-user-trail">Audit trail</h2>
         <AccountTrail userId={id} />
       </section>
-      <nav class="row" aria-label="Of this user">
+      <nav class="row" aria-label="More about this user">
         <a href={href(`/desk/withdrawals?status=all&user_id=${id}`)}>Withdrawals</a>
         <a href={href(`/desk/deposits?user_id=${id}`)}>Deposits</a>
         <a href={href(`/desk/identity?email=${encodeURIComponent(user.email)}`)}>Identity</a>

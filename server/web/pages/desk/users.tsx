@@ -1,4 +1,4 @@
-/** Users: found by address, tier, role and suspension; one of them where the address names it. */
+/** Users by email, tier, role and suspension; a single user if the address names one. */
 import { date } from "../../format.ts";
 import { href, navigate, search, setSearch } from "../../router.ts";
 import type { OperatorUser } from "../../types.ts";
@@ -39,27 +39,27 @@ export function Users() {
 
 function UserList() {
   const query = search.value;
-  const asked = {
+  const filters = {
     kyc_tier: query.get("kyc_tier") ?? "",
     role: query.get("role") ?? "",
     suspended: query.get("suspended") ?? "",
   };
-  const pages = usePages<OperatorUser>("/admin/users", asked);
+  const pages = usePages<OperatorUser>("/admin/users", filters);
   return (
     <>
       <Heading>Users</Heading>
       <div class="filters">
-        <UserSearch label="One user" onFound={({ id }) => navigate(`/desk/users?user=${id}`)} />
+        <UserSearch label="Find user" onFound={({ id }) => navigate(`/desk/users?user=${id}`)} />
         <Select
           label="KYC tier"
-          value={asked.kyc_tier}
+          value={filters.kyc_tier}
           options={TIERS}
           onChange={(value) => setSearch({ kyc_tier: value })}
         />
-        <Select label="Role" value={asked.role} options={ROLES} onChange={(value) => setSearch({ role: value })} />
+        <Select label="Role" value={filters.role} options={ROLES} onChange={(value) => setSearch({ role: value })} />
         <Select
           label="Suspended"
-          value={asked.suspended}
+          value={filters.suspended}
           options={SUSPENDED}
           onChange={(value) => setSearch({ suspended: value })}
         />
@@ -70,14 +70,14 @@ function UserList() {
             caption="Users"
             rows={items}
             keyOf={({ id }) => id}
-            empty={pages.more === null ? "Nobody fits." : "Nobody among the newest users fits. Look further."}
+            empty={pages.more === null ? "No results" : "No results among the newest users. Show more."}
             columns={[
-              { title: "No.", show: ({ id }) => id },
-              { title: "E-mail", show: ({ id, email }) => <UserLink id={id} email={email} /> },
+              { title: "ID", show: ({ id }) => id },
+              { title: "Email", show: ({ id, email }) => <UserLink id={id} email={email} /> },
               { title: "Tier", isNumber: true, show: ({ kyc_tier }) => kyc_tier },
-              { title: "State", show: (each) => <UserState user={each} /> },
+              { title: "Status", show: (each) => <UserState user={each} /> },
               { title: "Balance, USDC", isNumber: true, show: ({ balance }) => <Money micro={balance.total} /> },
-              { title: "Since", show: ({ created_at }) => date(created_at) },
+              { title: "Created", show: ({ created_at }) => date(created_at) },
               {
                 title: "Log",
                 show: ({ id, email }) => (

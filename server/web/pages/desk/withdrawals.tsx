@@ -1,4 +1,4 @@
-/** Withdrawals: paid with what the payment is known by, or refused; with the first of two approvals where that is the rule. */
+/** Withdrawals: mark as paid or reject, with two approvals under the two-person rule. */
 import { useState } from "preact/hooks";
 import { fetchAll } from "../../account-state.ts";
 import { dateTime, money } from "../../format.ts";
@@ -24,15 +24,15 @@ import { UserFilter } from "./user-search.tsx";
 
 const PAY = "withdrawal.pay";
 const STATUSES = [
-  ["pending", "Waiting"],
+  ["pending", "Pending"],
   ["paid", "Paid"],
-  ["refused", "Refused"],
-  ["canceled", "Canceled by the user"],
+  ["refused", "Rejected"],
+  ["canceled", "Canceled by user"],
   ["all", "All"],
 ] as const;
 
 interface Opened {
-  readonly kind: "pay" | "refuse" | "take back";
+  readonly kind: "pay" | "reject" | "revoke";
   readonly withdrawal: OperatorWithdrawal;
   readonly approval: Approval | null;
 }
@@ -60,7 +60,7 @@ export function Withdrawals() {
       <Heading>Withdrawals</Heading>
       <div class="filters">
         <Select
-          label="State"
+          label="Status"
           value={status}
           options={STATUSES}
           onChange={(value) => setSearch({ status: value === "pending" ? null : value })}
@@ -74,14 +74,14 @@ export function Withdrawals() {
             caption="Withdrawals"
             rows={items}
             keyOf={({ id }) => id}
-            empty={status === "pending" ? "No withdrawal waits." : "There is none in this state."}
+            empty={status === "pending" ? "No withdrawals pending." : "No results"}
             columns={[
-              { title: "No.", show: ({ id }) => id },
+              { title: "ID", show: ({ id }) => id },
               { title: "User", show: ({ user_id, email }) => <UserLink id={user_id} email={email} /> },
               { title: "Amount, USDC", isNumber: true, show: ({ amount }) => <Money micro={amount} /> },
               { title: "To", show: ({ address }) => <span class="mono wide">{address}</span> },
-              { title: "Asked for", show: ({ created_at }) => dateTime(created_at) },
-              { title: "State", show: (each) => <State withdrawal={each} approval={approvalOf(each)} /> },
+              { title: "Requested", show: ({ created_at }) => dateTime(created_at) },
+              { title: "Status", show: (each) => <State withdrawal={each} approval={approvalOf(each)} /> },
               {
                 title: "Decision",
                 show: (withdrawal) => (
@@ -97,8 +97,8 @@ export function Withdrawals() {
         )}
       </PagedList>
       {opened?.kind === "pay" && <PayDialog {...opened} {...dialog} />}
-      {opened?.kind === "refuse" && <RefuseDialog {...opened} {...dialog} />}
-      {opened?.kind === "take back" && opened.approval !== null && (
+      {opened?.kind === "reject" && <RejectDialog {...opened} {...dialog} />}
+      {opened?.kind === "revoke" && opened.approval !== null && (
         <RevokeApprovalDialog approval={opened.approval} {...dialog} />
       )}
     </>
@@ -127,31 +127,31 @@ function Actions({
   open: (kind: Opened["kind"]) => void;
 }) {
   if (status !== "pending") return <span class="faint">–</span>;
-  if (user_id === user.value?.id) return <span class="faint">Yours: another operator must decide.</span>;
+  if (user_id === user.value?.id) return <span class="faint">Your own: another operator must decide</span>;
   return (
     <span class="row">
       {(approval === null || !isOwnApproval(approval)) && (
         <button
           type="button"
           class="small"
-          aria-label={`${approval === null ? "Pay" : "Approve too"}: withdrawal ${id}`}
+          aria-label={`${approval === null ? "Pay" : "Approve"}: withdrawal ${id}`}
           onClick={() => open("pay")}
         >
-          {approval === null ? "Pay" : "Approve too"}
+          {approval === null ? "Pay" : "Approve"}
         </button>
       )}
       {approval !== null && (
         <button
           type="button"
           class="small"
-          aria-label={`Take back the approval of withdrawal ${id}`}
-          onClick={() => open("take back")}
+          aria-label={`Revoke approval of withdrawal ${id}`}
+          onClick={() => open("revoke")}
         >
-          Take back
+          Revoke
         </button>
       )}
-      <button type="button" class="small danger" aria-label={`Refuse withdrawal ${id}`} onClick={() => open("refuse")}>
-        Refuse
+      <button type="button" class="small danger" aria-label={`Reject withdrawal ${id}`} onClick={() => open("reject")}>
+        Reject
       </button>
     </span>
   );
@@ -180,7 +180,7 @@ function WithdrawalFacts({ withdrawal: { id, email, amount, address } }: { withd
   );
 }
 
-/** What the first of two has given. */
+/** Details of the first approval. */
 interface Payout {
   readonly reference: string | null;
   readonly note: string | null;
@@ -197,14 +197,14 @@ function PayDialog({ withdrawal, approval, onClose, onDone }: DialogProps) {
       body: { reference: body.reference, note: body.note },
     });
     return answer.approval === null
-      ? `Withdrawal ${withdrawal.id} is paid. The user is mailed.`
-      : "Your approval is kept: another operator must ask for the same.";
+      ? `Withdrawal ${withdrawal.id} marked as paid. The user is notified by email.`
+      : "Approval recorded: another operator must repeat the action.";
   };
   return (
     <DecisionDialog
-      title={first === undefined ? "Pay the withdrawal" : "Second approval of the payment"}
+      title={first === undefined ? "Pay withdrawal" : "Second approval: pay withdrawal"}
       confirm={`Mark ${money(withdrawal.amount)} USDC as paid`}
-      noteHint={first === undefined ? "The user can read it beside the withdrawal." : null}
+      noteHint={first === undefined ? "Visible to the user." : null}
       check={() => {
         setChecked(true);
         return problem === null;
@@ -214,51 +214,55 @@ function PayDialog({ withdrawal, approval, onClose, onDone }: DialogProps) {
       onDone={onDone}
     >
       <WithdrawalFacts withdrawal={withdrawal} />
-      <h3>Where the account's money and terms come from</h3>
+      <h3>Audit trail of the account</h3>
       <AccountTrail userId={withdrawal.user_id} />
       {first === undefined ? (
         <>
           <p>
-            Send the money first: this only says that it was sent. The amount leaves the user's balance for good, and
-            the user is mailed. Where two operators must agree, this is the first approval, and nothing is paid yet.
+            Send the money first: this only records the payment. The amount leaves the user's balance permanently, and
+            the user is notified by email. Under the two-person rule, this is the first approval, and nothing is
+            recorded as paid yet.
           </p>
           <Field
-            label="Reference of the payment (optional)"
+            label="Payment reference (optional)"
             value={reference}
             onInput={setReference}
             problem={isChecked ? problem : null}
-            hint="What it is known by elsewhere, such as a transaction's hash. With it a repeated click pays once."
+            hint="For example, a transaction hash. Prevents recording the same payment twice."
           />
         </>
       ) : (
         <>
           <Notice kind="warn">
-            {approval!.approved_by} has approved of this {dateTime(approval!.created_at)}, with the reference{" "}
-            {first.reference ?? "none"} and the note {first.note ?? "none"}. Yours is the second approval.
+            First approval by {approval!.approved_by}, {dateTime(approval!.created_at)}, with reference{" "}
+            {first.reference ?? "none"} and note {first.note ?? "none"}. Yours is the second approval.
           </Notice>
-          <p>The amount leaves the user's balance for good, and the user is mailed.</p>
+          <p>The amount leaves the user's balance permanently, and the user is notified by email.</p>
         </>
       )}
     </DecisionDialog>
   );
 }
 
-function RefuseDialog({ withdrawal, onClose, onDone }: DialogProps) {
+function RejectDialog({ withdrawal, onClose, onDone }: DialogProps) {
   return (
     <DecisionDialog
-      title="Refuse the withdrawal"
-      confirm="Refuse it"
+      title="Reject withdrawal"
+      confirm="Reject"
       isDangerous
-      noteHint="The user can read it beside the withdrawal."
+      noteHint="Visible to the user."
       act={async (note) => {
         await request("POST", `/admin/withdrawals/${withdrawal.id}/refuse`, { body: { note } });
-        return `Withdrawal ${withdrawal.id} is refused. The user is mailed.`;
+        return `Withdrawal ${withdrawal.id} rejected. The user is notified by email.`;
       }}
       onClose={onClose}
       onDone={onDone}
     >
       <WithdrawalFacts withdrawal={withdrawal} />
-      <p>Its amount is available to the user again at once, and the user is mailed. Nothing must have been sent.</p>
+      <p>
+        The amount becomes available to the user again, and the user is notified by email. Don't reject a withdrawal
+        that you have already sent.
+      </p>
     </DecisionDialog>
   );
 }

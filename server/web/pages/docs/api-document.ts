@@ -1,6 +1,6 @@
 /**
- * The API's documents as the page reads them: OpenAPI 3.1 and AsyncAPI 3.0, as far as they are shown. Everything may be
- * missing: what isn't there isn't shown.
+ * Types and accessors for the OpenAPI 3.1 and AsyncAPI 3.0 documents, as far as the reference shows them. Every field is
+ * optional: the reference omits what is missing.
  */
 import { ApiError } from "../../api.ts";
 import { base } from "../../router.ts";
@@ -99,7 +99,7 @@ export interface Message extends Reference {
 }
 
 interface SocketOperation {
-  /** Of the server: what it receives is what a client sends. */
+  /** From the server's view: it receives what clients send. */
   readonly action?: "send" | "receive";
   readonly title?: string;
   readonly summary?: string;
@@ -115,15 +115,15 @@ export interface SocketDocument extends Document {
   readonly operations?: Readonly<Record<string, SocketOperation>>;
 }
 
-/** An operation with what its place says of it. */
+/** An operation with its path, method, tag and server. */
 export interface RestOperation {
-  /** In addresses. */
+  /** Identifies the operation in links. */
   readonly id: string;
   readonly method: string;
   readonly path: string;
   readonly tag: string;
   readonly object: OperationObject;
-  /** Where it is reached. */
+  /** Base URL of the operation. */
   readonly server: string;
 }
 
@@ -133,16 +133,16 @@ const METHODS = ["get", "post", "put", "patch", "delete"];
 export async function fetchDocument<T extends Document>(name: string, signal: AbortSignal): Promise<T> {
   const response = await fetch(base + name, { signal }).catch((error: unknown) => {
     if ((error as Error).name === "AbortError") throw error;
-    throw new ApiError(0, 0, "no answer", null, null);
+    throw new ApiError(0, 0, "no response", null, null);
   });
-  if (!response.ok) throw new ApiError(response.status, 0, "This exchange doesn't serve its documents", null, null);
+  if (!response.ok) throw new ApiError(response.status, 0, "This exchange doesn't serve its API documents", null, null);
   return (await response.json()) as T;
 }
 
-/** What a reference points at, or the thing itself; nothing where it points at nothing. */
+/** Resolves a $ref; returns the object itself if it has none, and an empty object for a dangling one. */
 export function resolveRef<T extends Reference>(document: Document, given: T): T {
   let found: T = given;
-  // No document of ours has longer ways, and a circle must not hang the page.
+  // Our documents have no longer chains, and a cycle must not hang the page.
   for (let step = 0; step < 8 && found.$ref !== undefined; step++) {
     let at: unknown = document;
     for (const part of found.$ref.replace(/^#\//, "").split("/")) {
@@ -157,7 +157,7 @@ export function resolveRef<T extends Reference>(document: Document, given: T): T
 
 const SCHEMAS = "#/components/schemas/";
 
-/** The name of what a schema refers to; null where it has none. */
+/** The name of the schema that a $ref points to; null without one. */
 export function nameOf({ $ref }: Schema): string | null {
   return $ref?.startsWith(SCHEMAS) ? $ref.slice(SCHEMAS.length) : null;
 }
@@ -172,7 +172,7 @@ export function operationsOf(document: RestDocument): RestOperation[] {
         id: object.operationId ?? `${method} ${path}`,
         method: method.toUpperCase(),
         path,
-        tag: object.tags?.[0] ?? "Others",
+        tag: object.tags?.[0] ?? "Other",
         object,
         server: own ?? server,
       };
@@ -180,13 +180,13 @@ export function operationsOf(document: RestDocument): RestOperation[] {
   );
 }
 
-/** The content that is shown: JSON, or the first that there is. */
+/** Selects the content to show: JSON, else the first type. */
 export function mediaOf(content: Content | undefined): { type: string; media: Media } | null {
   const type = content?.["application/json"] === undefined ? Object.keys(content ?? {})[0] : "application/json";
   return type === undefined ? null : { type, media: content![type]! };
 }
 
-/** Undefined where there is none. */
+/** The first example; undefined without one. */
 export function exampleOf({ example, examples }: Media): Json | undefined {
   return example ?? Object.values(examples ?? {})[0]?.value;
 }

@@ -1,10 +1,10 @@
-/** Text to take along: shown as it is, copied by a button; and the same thing in several languages. */
+/** Code with a copy button, and request samples in several languages. */
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { SegmentedControl } from "../../ui/fields.tsx";
 import { LANGUAGES, type Language, type Sample } from "./samples.ts";
 
-/** The one that was chosen last, for all examples. */
+/** The language chosen last, for all samples. */
 const language = signal<Language>("curl");
 const COPIED_MS = 2_000;
 
@@ -14,7 +14,7 @@ export function Code({ label, text }: { label: string; text: string }) {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      // Without HTTPS browsers have no clipboard for pages, save this old way.
+      // Browsers offer the clipboard API over HTTPS only; this older call works everywhere.
       const field = document.createElement("textarea");
       field.value = text;
       document.body.append(field);
@@ -27,7 +27,7 @@ export function Code({ label, text }: { label: string; text: string }) {
   };
   return (
     <figure class="code-block">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines are scrolled to, by keyboard too */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll long lines */}
       <section class="code" tabIndex={0} aria-label={label}>
         <pre>{text}</pre>
       </section>
@@ -41,12 +41,7 @@ export function Code({ label, text }: { label: string; text: string }) {
 export function SampleTabs({ sample }: { sample: Sample }) {
   return (
     <div class="stack">
-      <SegmentedControl
-        label="Language of the example"
-        value={language.value}
-        options={LANGUAGES}
-        onChange={setLanguage}
-      />
+      <SegmentedControl label="Language" value={language.value} options={LANGUAGES} onChange={setLanguage} />
       <Code label="Example request" text={sample[language.value]} />
     </div>
   );

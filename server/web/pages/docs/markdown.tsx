@@ -1,11 +1,11 @@
-/** As much of Markdown as descriptions of the API have: paragraphs, headings, lists, tables, code, bold, links. */
+/** Renders the Markdown subset of the API descriptions: paragraphs, headings, lists, tables, code, bold, links. */
 import type { Children } from "../../ui/use-data.ts";
 
 export function Markdown({ text }: { text: string }) {
   return <div class="markdown">{blocksOf(text).map(showBlock)}</div>;
 }
 
-/** Paragraphs, and what begins a block of its own. */
+/** Splits text into blocks of lines. */
 function blocksOf(text: string): string[][] {
   const blocks: string[][] = [];
   let isCode = false;
@@ -94,7 +94,7 @@ function MarkdownTable({ lines }: { lines: string[] }) {
 
 const INLINE = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)/g;
 
-/** Nothing but these; an address that is no web page's stays text. */
+/** Renders code, bold and links; a link with another scheme stays text. */
 export function inline(text: string): Children {
   const parts: Children[] = [];
   let from = 0;

@@ -1,4 +1,4 @@
-/** Where one begins: what holds everywhere, the documents to take along, a client made of them. */
+/** The start page of the reference: first calls, the documents to download, generated clients, conventions. */
 import { base, href } from "../../router.ts";
 import type { RestDocument } from "./api-document.ts";
 import { Code } from "./code-block.tsx";
@@ -11,26 +11,23 @@ export function Overview({ document }: { document: RestDocument }) {
     <>
       <h1>API reference</h1>
       <p>
-        Everything that this page does goes through the API. <a href={href("/docs/rest")}>REST</a> asks and decides,{" "}
-        <a href={href("/docs/websocket")}>the WebSocket</a> tells what happens and takes orders too.
+        This site uses the same API. Use <a href={href("/docs/rest")}>REST</a> for requests, and the{" "}
+        <a href={href("/docs/websocket")}>WebSocket</a> for live events and order entry.
       </p>
       <div class="two-panels">
         <section class="panel">
-          <h2>Begin</h2>
+          <h2>Get started</h2>
           <p>
-            Market data needs no token. For a bot make a <a href={href("/account/tokens")}>personal access token</a>: it
-            stays until it is revoked, and its orders get the higher rebate.
+            Market data needs no token. For a bot, create a <a href={href("/account/tokens")}>personal access token</a>:
+            it works until you revoke it, and its orders earn the higher rebate.
           </p>
-          <Code label="A first call" text={`curl '${server}/markets?limit=1'`} />
-          <Code
-            label="A call with a token"
-            text={`curl '${server}/wallet/balance' -H "Authorization: Bearer $TOKEN"`}
-          />
+          <Code label="First call" text={`curl '${server}/markets?limit=1'`} />
+          <Code label="Call with a token" text={`curl '${server}/wallet/balance' -H "Authorization: Bearer $TOKEN"`} />
         </section>
         <section class="panel">
-          <h2>Make a client of it</h2>
+          <h2>Generate a client</h2>
           <p>
-            The documents describe every operation, with types and bounds:{" "}
+            These documents describe every operation, with types and bounds:{" "}
             <a href={`${base}openapi.json`} download="openapi.json">
               openapi.json
             </a>{" "}
@@ -41,15 +38,15 @@ export function Overview({ document }: { document: RestDocument }) {
             (AsyncAPI 3.0). For TypeScript:
           </p>
           <Code
-            label="Types of the API"
+            label="API types"
             text={`npx openapi-typescript ${file} -o exchange-api.ts\nnpm install openapi-fetch`}
           />
-          <Code label="A typed call" text={clientText(server)} />
+          <Code label="Typed call" text={clientText(server)} />
         </section>
       </div>
       {document.info?.description !== undefined && (
         <section class="panel">
-          <h2>What holds everywhere</h2>
+          <h2>Conventions</h2>
           <Markdown text={document.info.description} />
         </section>
       )}

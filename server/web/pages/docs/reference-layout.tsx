@@ -1,4 +1,4 @@
-/** What both references have in common: the list of what there is beside what is shown, and schemas by themselves. */
+/** The layout of both references: operations with a filter beside the content; and pages for single schemas. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { href, navigate, search } from "../../router.ts";
 import { Empty } from "../../ui/notices.tsx";
@@ -8,10 +8,10 @@ import { SchemaView } from "./schema.tsx";
 
 export interface Entry {
   readonly id: string;
-  /** Before its title, such as GET. */
+  /** HTTP method, shown before the title. */
   readonly method: string | null;
   readonly title: string;
-  /** Also found by. */
+  /** Further text that the filter matches. */
   readonly words: string;
 }
 
@@ -21,10 +21,10 @@ export interface Group {
   readonly entries: readonly Entry[];
 }
 
-/** Pixels above the present entry. */
+/** Pixels above the current entry. */
 const LIST_MARGIN = 80;
 
-/** @param page below /docs @param current id of what is shown, "" of none */
+/** @param page path below /docs @param current id of the entry shown, "" for none */
 export function ReferenceLayout({
   page,
   groups,
@@ -41,7 +41,7 @@ export function ReferenceLayout({
   const shown = `${search.value.get("schema")} ${current}`;
   const before = useRef(shown);
   const list = useRef<HTMLElement>(null);
-  // Who came by a link sees where in the list it stands.
+  // After following a link, scroll the list to the current entry.
   useEffect(() => {
     const link = list.current!.querySelector<HTMLElement>("[aria-current]");
     if (link !== null) list.current!.scrollTop = link.offsetTop - LIST_MARGIN;
@@ -50,13 +50,13 @@ export function ReferenceLayout({
     if (before.current === shown) return;
     before.current = shown;
     window.scrollTo(0, 0);
-    // Who goes through the choices by keyboard stays there.
+    // Keep the focus on the drop-down for keyboard users.
     if (document.activeElement?.tagName !== "SELECT")
       frame.current!.querySelector("h1")?.focus({ preventScroll: true });
   }, [shown]);
-  const wanted = text.trim().toLowerCase().split(/\s+/);
+  const searchWords = text.trim().toLowerCase().split(/\s+/);
   const found = groups
-    .map((group) => ({ ...group, entries: group.entries.filter((entry) => matches(entry, wanted)) }))
+    .map((group) => ({ ...group, entries: group.entries.filter((entry) => matches(entry, searchWords)) }))
     .filter(({ entries }) => entries.length > 0);
   return (
     <div class="reference">
@@ -64,14 +64,14 @@ export function ReferenceLayout({
         <search>
           <input
             type="search"
-            aria-label="Filter the operations"
+            aria-label="Filter operations"
             placeholder="Filter"
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
           />
         </search>
         <nav class="operations" aria-label="Operations" ref={list}>
-          {found.length === 0 && <Empty>Nothing fits.</Empty>}
+          {found.length === 0 && <Empty>No results</Empty>}
           {found.map(({ name, entries }) => (
             <section key={name}>
               <h2>{name}</h2>
@@ -113,9 +113,9 @@ export function ReferenceLayout({
 const addressOf = (page: string, id: string): string =>
   id === "" ? `/docs/${page}` : `/docs/${page}?operation=${encodeURIComponent(id)}`;
 
-function matches({ method, title, words }: Entry, wanted: readonly string[]): boolean {
+function matches({ method, title, words }: Entry, searchWords: readonly string[]): boolean {
   const text = `${method ?? ""} ${title} ${words}`.toLowerCase();
-  return wanted.every((word) => text.includes(word));
+  return searchWords.every((word) => text.includes(word));
 }
 
 function EntryLink({ page, entry, isCurrent }: { page: string; entry: Entry; isCurrent: boolean }) {
@@ -132,8 +132,7 @@ export function Method({ method }: { method: string }) {
   return <span class={`method ${method.toLowerCase()}`}>{method}</span>;
 }
 
-/** What is shown now, on the browser's tab too; takes the focus when that changes. */
-/** Entries of a part of a document, by name. */
+/** A linked list of entries. */
 export function EntryList({ page, entries }: { page: string; entries: readonly Entry[] }) {
   return (
     <ul class="index">
@@ -153,7 +152,7 @@ export function Title({ children }: { children: string }) {
   return <h1 tabIndex={-1}>{children}</h1>;
 }
 
-/** A schema of the document by its name. */
+/** Shows a named schema of the document. */
 export function SchemaPage({ name, document, page }: { name: string; document: Document; page: string }) {
   const isKnown = document.components?.schemas?.[name] !== undefined;
   return (
@@ -164,7 +163,7 @@ export function SchemaPage({ name, document, page }: { name: string; document: D
           <SchemaView schema={{ $ref: `#/components/schemas/${name}` }} document={document} page={page} />
         </section>
       ) : (
-        <Empty>The document has no schema of this name.</Empty>
+        <Empty>No schema has this name.</Empty>
       )}
     </>
   );

@@ -51,12 +51,12 @@ function entryOf({ id, method, path, object: { summary = "" } }: RestOperation):
   return { id, method, title: path, words: `${summary} ${id}` };
 }
 
-/** All there is. */
+/** Lists all operations. */
 function Index({ groups, isUnknown }: { groups: readonly Group[]; isUnknown: boolean }) {
   return (
     <>
       <Title>REST</Title>
-      {isUnknown && <p class="notice warn">There is no such operation. These are all that there are.</p>}
+      {isUnknown && <p class="notice warn">Operation not found. These are all operations.</p>}
       {groups.map(({ name, description, entries }) => (
         <section key={name} class="panel">
           <h2>{name}</h2>
@@ -78,14 +78,14 @@ function OperationView({ operation, document }: { operation: RestOperation; docu
       <Title>{summary ?? path}</Title>
       <p class="path">
         <Method method={method} /> <code>{path}</code>
-        {deprecated === true && <Badge text="will go" tone="warn" />}
+        {deprecated === true && <Badge text="deprecated" tone="warn" />}
       </p>
       <Access operation={operation} />
       {description !== undefined && <Markdown text={description} />}
       <Parameters operation={operation} document={document} />
       {body?.media.schema !== undefined && (
         <section class="panel">
-          <h2>Body</h2>
+          <h2>Request body</h2>
           <p class="faint">{Object.keys(resolveRef(document, requestBody!).content ?? {}).join(", ")}</p>
           <SchemaView schema={body.media.schema} document={document} page={PAGE} />
         </section>
@@ -98,14 +98,14 @@ function OperationView({ operation, document }: { operation: RestOperation; docu
       {statuses
         .filter((status) => /^[123]/.test(status))
         .map((status) => (
-          <Answer key={status} status={status} operation={operation} document={document} />
+          <ResponseView key={status} status={status} operation={operation} document={document} />
         ))}
       <Errors operation={operation} document={document} />
     </>
   );
 }
 
-/** Who may ask, with which tokens. */
+/** Access requirements: token kinds, scope, KYC tier. */
 function Access({ operation: { object } }: { operation: RestOperation }) {
   const kinds = object["x-token-kinds"] ?? [];
   const scope = object["x-scope"] ?? null;
@@ -114,8 +114,8 @@ function Access({ operation: { object } }: { operation: RestOperation }) {
   const isPublic = access === "public" || (access === undefined && (object.security ?? []).length === 0);
   return (
     <p class="row">
-      {isPublic ? <Badge text="public: no token needed" tone="good" /> : <Badge text="needs a token" />}
-      {access === "operator" && <Badge text="for operators" tone="warn" />}
+      {isPublic ? <Badge text="public" tone="good" /> : <Badge text="token required" />}
+      {access === "operator" && <Badge text="operators only" tone="warn" />}
       {!isPublic && kinds.map((kind) => <Badge key={kind} text={TOKEN_KINDS[kind] ?? kind} />)}
       {scope !== null && <Badge text={`scope ${scope}`} />}
       {tier > 0 && <Badge text={`KYC tier ${tier} or more`} />}
@@ -146,7 +146,7 @@ function Parameters({ operation, document }: { operation: RestOperation; documen
               document={document}
               page={PAGE}
             />
-            {example !== undefined && <p class="bound">such as {String(example)}</p>}
+            {example !== undefined && <p class="bound">for example {String(example)}</p>}
           </li>
         ))}
       </ul>
@@ -154,19 +154,27 @@ function Parameters({ operation, document }: { operation: RestOperation; documen
   );
 }
 
-function Answer({ status, operation, document }: { status: string; operation: RestOperation; document: Document }) {
-  const answer = resolveRef(document, operation.object.responses![status]!);
-  const found = mediaOf(answer.content);
+function ResponseView({
+  status,
+  operation,
+  document,
+}: {
+  status: string;
+  operation: RestOperation;
+  document: Document;
+}) {
+  const response = resolveRef(document, operation.object.responses![status]!);
+  const found = mediaOf(response.content);
   const example = found === null ? undefined : exampleOf(found.media);
   return (
     <section class="panel">
-      <h2>Answer {status}</h2>
-      {answer.description !== undefined && <p class="faint">{inline(answer.description)}</p>}
-      {found !== null && <p class="faint">{Object.keys(answer.content ?? {}).join(", ")}</p>}
+      <h2>Response {status}</h2>
+      {response.description !== undefined && <p class="faint">{inline(response.description)}</p>}
+      {found !== null && <p class="faint">{Object.keys(response.content ?? {}).join(", ")}</p>}
       {found?.media.schema !== undefined && <SchemaView schema={found.media.schema} document={document} page={PAGE} />}
       {example !== undefined && (
         <Code
-          label={`Example of answer ${status}`}
+          label={`Example response ${status}`}
           text={typeof example === "string" ? example : JSON.stringify(example, null, 2)}
         />
       )}

@@ -1,4 +1,4 @@
-/** An operation's example as a request in several languages, with nothing but what each comes with. */
+/** Request samples in several languages, using only each language's standard library. */
 import {
   type Document,
   exampleOf,
@@ -23,7 +23,7 @@ interface Parts {
   readonly method: string;
   readonly url: string;
   readonly needsToken: boolean;
-  /** Null: no body. */
+  /** Null without a body. */
   readonly body: Json | null;
   readonly bodyType: string;
   readonly isJson: boolean;
@@ -33,7 +33,7 @@ export function parametersOf({ object }: RestOperation, document: Document): Par
   return (object.parameters ?? []).map((parameter) => resolveRef(document, parameter));
 }
 
-/** Path and query of the example. */
+/** Path and query of the example request. */
 export function exampleTarget(operation: RestOperation, document: Document): string {
   const parameters = parametersOf(operation, document);
   const path = operation.path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => {
@@ -45,7 +45,7 @@ export function exampleTarget(operation: RestOperation, document: Document): str
   return `${path}?${new URLSearchParams(query.map(({ name, example }) => [name!, String(example)]))}`;
 }
 
-/** True where no call goes without one. */
+/** True if every call requires a token. */
 function needsToken({ object: { security = [] } }: RestOperation): boolean {
   return security.length > 0 && security.every((each) => Object.keys(each).length > 0);
 }
@@ -53,14 +53,14 @@ function needsToken({ object: { security = [] } }: RestOperation): boolean {
 export function sampleOf(operation: RestOperation, document: Document): Sample {
   const { object, server, method } = operation;
   const media = object.requestBody === undefined ? null : mediaOf(resolveRef(document, object.requestBody).content);
-  const answer = Object.entries(object.responses ?? {}).find(([status]) => status.startsWith("2"))?.[1];
+  const response = Object.entries(object.responses ?? {}).find(([status]) => status.startsWith("2"))?.[1];
   const parts: Parts = {
     method,
     url: server + exampleTarget(operation, document),
     needsToken: needsToken(operation),
     body: media === null ? null : (exampleOf(media.media) ?? {}),
     bodyType: media?.type ?? "",
-    isJson: answer === undefined || mediaOf(resolveRef(document, answer).content)?.type === "application/json",
+    isJson: response === undefined || mediaOf(resolveRef(document, response).content)?.type === "application/json",
   };
   return { curl: curl(parts), node: node(parts), python: python(parts) };
 }
@@ -70,14 +70,14 @@ const formText = (body: Json): string =>
     Object.entries(body as Record<string, Json>).map(([name, value]) => [name, String(value)]),
   ).toString();
 
-/** For a shell, whatever is in it. */
+/** Quotes a text for the shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-function curl({ method, url, needsToken: isOwn, body, bodyType }: Parts): string {
+function curl({ method, url, needsToken: isAuthenticated, body, bodyType }: Parts): string {
   const lines = [
     `curl ${method === "GET" || (method === "POST" && body !== null) ? "" : `-X ${method} `}${quoted(url)}`,
   ];
-  if (isOwn) lines.push(`-H "Authorization: Bearer $TOKEN"`);
+  if (isAuthenticated) lines.push(`-H "Authorization: Bearer $TOKEN"`);
   if (body !== null && bodyType === FORM) lines.push(`-d ${quoted(formText(body))}`);
   else if (body !== null) lines.push(`-H ${quoted(`Content-Type: ${bodyType}`)}`, `-d ${quoted(JSON.stringify(body))}`);
   return lines.join(" \\\n  ");
@@ -85,9 +85,9 @@ function curl({ method, url, needsToken: isOwn, body, bodyType }: Parts): string
 
 const indented = (text: string, by: number): string => text.replaceAll("\n", `\n${" ".repeat(by)}`);
 
-function node({ method, url, needsToken: isOwn, body, bodyType, isJson }: Parts): string {
+function node({ method, url, needsToken: isAuthenticated, body, bodyType, isJson }: Parts): string {
   const headers: string[] = [];
-  if (isOwn) headers.push(`Authorization: "Bearer " + process.env.TOKEN`);
+  if (isAuthenticated) headers.push(`Authorization: "Bearer " + process.env.TOKEN`);
   if (body !== null && bodyType !== FORM) headers.push(`"Content-Type": ${JSON.stringify(bodyType)}`);
   const options: string[] = [];
   if (method !== "GET") options.push(`method: ${JSON.stringify(method)}`);
@@ -101,13 +101,13 @@ function node({ method, url, needsToken: isOwn, body, bodyType, isJson }: Parts)
 console.log(response.status, await response.${isJson ? "json" : "text"}());`;
 }
 
-function python({ method, url, needsToken: isOwn, body, bodyType, isJson }: Parts): string {
+function python({ method, url, needsToken: isAuthenticated, body, bodyType, isJson }: Parts): string {
   const headers: string[] = [];
-  if (isOwn) headers.push(`"Authorization": "Bearer " + os.environ["TOKEN"]`);
+  if (isAuthenticated) headers.push(`"Authorization": "Bearer " + os.environ["TOKEN"]`);
   if (body !== null && bodyType !== FORM) headers.push(`"Content-Type": ${JSON.stringify(bodyType)}`);
   const modules = [
     isJson || body !== null ? "json" : "",
-    isOwn ? "os" : "",
+    isAuthenticated ? "os" : "",
     bodyType === FORM ? "urllib.parse" : "",
     "urllib.request",
   ];
@@ -129,7 +129,7 @@ with urllib.request.urlopen(request) as response:
     print(response.status, ${isJson ? "json.load(response)" : "response.read().decode()"})`;
 }
 
-/** As Python writes it. */
+/** Formats JSON as a Python literal. */
 function pythonText(value: Json, depth: number): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";

@@ -1,14 +1,14 @@
-/** A schema as a list of its fields, each with its type and bounds; what is nested opens on demand. */
+/** Renders a schema as a list of fields with types and bounds; nested schemas open on demand. */
 import { useState } from "preact/hooks";
 import { href } from "../../router.ts";
 import type { Children } from "../../ui/use-data.ts";
 import { type Document, type Json, nameOf, resolveRef, type Schema } from "./api-document.ts";
 import { inline } from "./markdown.tsx";
 
-/** What one came for in an answer's envelope. */
+/** The field of the response envelope that opens by default. */
 const DATA = "data";
 
-/** @param page of the document, below /docs */
+/** @param page path below /docs */
 export function SchemaView({ schema, document, page }: { schema: Schema; document: Document; page: string }) {
   const whole = resolveRef(document, schema);
   const name = nameOf(schema);
@@ -56,7 +56,7 @@ function Fields({ schema, document, page }: { schema: Schema; document: Document
   return <Line name="" schema={schema} isRequired={null} document={document} page={page} />;
 }
 
-/** One field, or one parameter. */
+/** A field or parameter. */
 export function Line({
   name,
   schema,
@@ -67,9 +67,9 @@ export function Line({
 }: {
   name: string;
   schema: Schema;
-  /** Null where that says nothing. */
+  /** Null if not applicable. */
   isRequired: boolean | null;
-  /** Such as query, of a parameter. */
+  /** Location of a parameter, such as query. */
   place?: string;
   document: Document;
   page: string;
@@ -105,7 +105,7 @@ export function Line({
   );
 }
 
-/** Drawn when it is opened: schemas may contain themselves. */
+/** Rendered when opened: schemas can be recursive. */
 function Nested({ label, isOpenFirst, children }: { label: string; isOpenFirst: boolean; children: () => Children }) {
   const [isOpen, setOpen] = useState(isOpenFirst);
   return (
@@ -127,7 +127,7 @@ function Values({ schema }: { schema: Schema }) {
   );
 }
 
-/** The parts of a union that aren't null. */
+/** The non-null members of a union. */
 function partsOf({ anyOf, oneOf }: Schema): readonly Schema[] {
   return (anyOf ?? oneOf ?? []).filter(({ type }) => type !== "null");
 }
@@ -138,13 +138,13 @@ function isNullable({ anyOf, oneOf, type }: Schema): boolean {
   );
 }
 
-/** What a field is where it is there. */
+/** The schema of a field without null. */
 function coreOf(schema: Schema): Schema {
   const parts = partsOf(schema);
   return parts.length === 1 ? parts[0]! : schema;
 }
 
-/** What opens below it; null where there is nothing more to say. */
+/** The schema to open below the field; null if there is no further detail. */
 function nestedOf(schema: Schema, document: Document): Schema | null {
   const core = resolveRef(document, coreOf(schema));
   if (core.properties !== undefined || partsOf(core).length > 1) return core;
@@ -189,7 +189,7 @@ function TypeText({ schema, page }: { schema: Schema; page: string }) {
 const typeOfValues = (values: readonly Json[]): string =>
   values.every((value) => typeof value === "number") ? "integer" : "string";
 
-/** Bounds in words. */
+/** The bounds of a schema as text. */
 function boundsOf(schema: Schema): string[] {
   const core = coreOf(schema);
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern } = core;
@@ -205,7 +205,7 @@ function boundsOf(schema: Schema): string[] {
 
 function between(from: number | undefined, to: number | undefined, unit: string): string | null {
   if (from === undefined && to === undefined) return null;
-  if (to === undefined) return `${from}${unit} or more`;
-  if (from === undefined) return `${to}${unit} at most`;
+  if (to === undefined) return `at least ${from}${unit}`;
+  if (from === undefined) return `at most ${to}${unit}`;
   return from === to ? `${from}${unit}` : `${from} to ${to}${unit}`;
 }

@@ -9,18 +9,18 @@ import { type Document, type RestOperation, resolveRef } from "./api-document.ts
 import { Code } from "./code-block.tsx";
 import { exampleTarget } from "./samples.ts";
 
-/** Sends the example, or what it was changed to, as whoever is signed in. */
+/** Sends the example request, as edited by the user, with the session's token. */
 export function TryIt({ operation, document }: { operation: RestOperation; document: Document }) {
   const [target, setTarget] = useState(() => exampleTarget(operation, document));
-  const [answer, setAnswer] = useState<string | null>(null);
+  const [shownResponse, setShownResponse] = useState<string | null>(null);
   const { run, isBusy, error } = useAction(async () => {
     const response = await send("GET", target, { token: await accessToken() });
     const text = await response.text();
-    setAnswer(`${response.status} ${response.statusText}\n\n${pretty(text)}`);
+    setShownResponse(`${response.status} ${response.statusText}\n\n${pretty(text)}`);
   });
   const status = Object.keys(operation.object.responses ?? {}).find((each) => each.startsWith("2")) ?? "";
   const content = resolveRef(document, operation.object.responses?.[status] ?? {}).content ?? {};
-  // What a browser is to be sent to, and what stands beside the API, is no call of a page's.
+  // Redirects and endpoints outside the API can't be called from here.
   if (content["application/json"] === undefined || !operation.server.endsWith("/api/v1")) return null;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -28,17 +28,12 @@ export function TryIt({ operation, document }: { operation: RestOperation; docum
   };
   return (
     <form class="try" noValidate onSubmit={submit}>
-      <Field
-        label="Try it"
-        value={target}
-        onInput={setTarget}
-        hint="Sent to this exchange, as whoever is signed in here."
-      />
+      <Field label="Try it" value={target} onInput={setTarget} hint="Sent to this exchange with your session." />
       <button type="submit" disabled={isBusy || !target.startsWith("/")}>
         Send
       </button>
       <ErrorNotice error={error} />
-      <div aria-live="polite">{answer !== null && <Code label="What the exchange answered" text={answer} />}</div>
+      <div aria-live="polite">{shownResponse !== null && <Code label="Response" text={shownResponse} />}</div>
     </form>
   );
 }

@@ -1,4 +1,4 @@
-/** The WebSocket: what one sends, what is answered, and the events that one hears. */
+/** The WebSocket reference: operations that clients send with their replies, and events they receive. */
 import { search } from "../../router.ts";
 import { type Message, resolveRef, type SocketDocument } from "./api-document.ts";
 import { Code } from "./code-block.tsx";
@@ -15,14 +15,14 @@ interface Operation {
   readonly summary: string;
   readonly description: string | undefined;
   readonly messages: readonly Message[];
-  readonly answers: readonly Message[];
+  readonly replies: readonly Message[];
 }
 
 export function WebSocketReference({ document }: { document: SocketDocument }) {
   const operations = operationsOf(document);
   const groups: Group[] = [
-    { name: "What you send", entries: operations.filter(({ isSent }) => isSent).map(entryOf) },
-    { name: "Events that you hear", entries: operations.filter(({ isSent }) => !isSent).map(entryOf) },
+    { name: "Operations", entries: operations.filter(({ isSent }) => isSent).map(entryOf) },
+    { name: "Events", entries: operations.filter(({ isSent }) => !isSent).map(entryOf) },
   ];
   const schema = search.value.get("schema");
   const id = search.value.get("operation") ?? "";
@@ -50,7 +50,7 @@ function operationsOf(document: SocketDocument): Operation[] {
       summary: operation.summary ?? messages[0]?.summary ?? id,
       description: operation.description,
       messages,
-      answers: (operation.reply?.messages ?? []).map((message) => resolveRef(document, message)),
+      replies: (operation.reply?.messages ?? []).map((message) => resolveRef(document, message)),
     };
   });
 }
@@ -79,11 +79,11 @@ function Introduction({
   return (
     <>
       <Title>WebSocket</Title>
-      {isUnknown && <p class="notice warn">There is no such operation. These are all that there are.</p>}
-      <Code label="Address" text={`${protocol}://${host}${pathname}/ws?token=TOKEN`} />
+      {isUnknown && <p class="notice warn">Operation not found. These are all operations.</p>}
+      <Code label="URL" text={`${protocol}://${host}${pathname}/ws?token=TOKEN`} />
       {document.info?.description !== undefined && (
         <section class="panel">
-          <h2>What holds everywhere</h2>
+          <h2>Conventions</h2>
           <Markdown text={document.info.description} />
         </section>
       )}
@@ -98,7 +98,7 @@ function Introduction({
 }
 
 function OperationView({ operation, document }: { operation: Operation; document: SocketDocument }) {
-  const { name, summary, description, isSent, messages, answers } = operation;
+  const { name, summary, description, isSent, messages, replies } = operation;
   return (
     <>
       <Title>{name}</Title>
@@ -107,13 +107,13 @@ function OperationView({ operation, document }: { operation: Operation; document
       {messages.map((message, i) => (
         <MessageView
           key={message.name ?? i}
-          title={isSent ? "You send" : "You hear"}
+          title={isSent ? "Request" : "Event"}
           message={message}
           document={document}
         />
       ))}
-      {answers.map((message, i) => (
-        <MessageView key={message.name ?? i} title="It is answered" message={message} document={document} />
+      {replies.map((message, i) => (
+        <MessageView key={message.name ?? i} title="Reply" message={message} document={document} />
       ))}
     </>
   );

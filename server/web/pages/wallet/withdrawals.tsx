@@ -1,6 +1,6 @@
 /** The user's withdrawals: requests, statuses, cancellation. */
 import { errorMessage } from "../../error-messages.ts";
-import { dateTime, humanize, money } from "../../format.ts";
+import { dateTime, money, statusText } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
 import type { Withdrawal } from "../../types.ts";
@@ -50,7 +50,7 @@ function WithdrawalList({ list }: { list: Pages<Withdrawal> }) {
       title: "Status",
       show: ({ status, decided_at, reference, note }) => (
         <span>
-          <Badge text={humanize(status as string)} tone={STATUS_TONES[status as string] ?? ""} />
+          <Badge text={statusText(status as string)} tone={STATUS_TONES[status as string] ?? ""} />
           {decided_at !== null && <small class="below faint">{dateTime(decided_at)}</small>}
           {reference !== null && <small class="below faint long">{reference}</small>}
           {note !== null && <small class="below">{note}</small>}
