@@ -117,7 +117,7 @@ function clearSession(why: string | null = null): void {
   for (const listener of listeners) listener(null);
 }
 
-/** Renews the token. Returns true if there is a valid token and its user is known. @throws ApiError if it can't be told */
+/** Renews the token. Returns true if there is a valid token and its user is known. @throws ApiError if the server gave no verdict */
 export function renew(): Promise<boolean> {
   renewing ??= renewUnderLock()
     .catch((error) => {
@@ -217,9 +217,9 @@ type SignedIn = Tokens & { readonly user: User };
 
 /** Signs in. @returns the second-factor challenge, null if signed in @throws ApiError */
 export async function signIn(email: string, password: string): Promise<SignInChallenge | null> {
-  const answer = await postSignIn("/auth/login", { email, password });
-  if ("challenge" in answer) return answer;
-  completeSignIn(answer);
+  const response = await postSignIn("/auth/login", { email, password });
+  if ("challenge" in response) return response;
+  completeSignIn(response);
   return null;
 }
 
@@ -234,10 +234,10 @@ async function postSignIn(path: string, body: object): Promise<SignedIn | SignIn
   return withRenewalLock(() => call<SignedIn | SignInChallenge>("POST", path, options));
 }
 
-function completeSignIn(answer: SignedIn): void {
-  storeToken(answer.access_token);
-  setUser(answer.user);
-  broadcast({ signedIn: answer.user.id });
+function completeSignIn(response: SignedIn): void {
+  storeToken(response.access_token);
+  setUser(response.user);
+  broadcast({ signedIn: response.user.id });
 }
 
 /** Picks up the cookie that an identity provider's sign-in has set. @returns null without a session @throws ApiError */

@@ -86,7 +86,7 @@ export type Trail = Static<typeof W.Trail>;
 
 export type OperatorDeposit = Static<typeof W.Deposit>;
 
-export type NewDepositAnswer = Static<typeof W.NewDepositAnswer>;
+export type DepositResponse = Static<typeof W.NewDepositAnswer>;
 
 export type HouseWithdrawal = Static<typeof W.HouseWithdrawal>;
 

@@ -1,6 +1,6 @@
 /**
- * What a trader's day brings: hands on the keyboard alone, a reload, a second tab, a server that falls over. Each looks at
- * the page of one market, whose book must be right whatever happened.
+ * A trader's day: keyboard only, a reload, a second tab, a server crash. Each test watches the page of a market, whose book
+ * must be correct afterwards.
  */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
@@ -14,7 +14,7 @@ import { type TestMarket, World } from "../support/world.ts";
 import { describeInBrowser, type OpenPage } from "./support/page.ts";
 import { expectLoaded, levelsOf, PATIENTLY, signInTo, ticketOf } from "./support/person.ts";
 
-/** More than there is to go through on the page. */
+/** More tab stops than the page has. */
 const MAX_TABS = 100;
 
 describeInBrowser("a trader's page", (openPage) => {
@@ -23,7 +23,7 @@ describeInBrowser("a trader's page", (openPage) => {
   let market: TestMarket;
 
   beforeAll(async () => {
-    // Named, so that it can be had again: the system keeps one of its own choice back after a kill.
+    // A fixed port, so that the restarted server can bind it: the system doesn't reassign an ephemeral one after a kill.
     const env = { PORT: String(await freePort()) };
     world = await World.start({ users: 1, named: { trader: { password: PASSWORD } }, env });
     [maker, market] = [world.user(), world.market()];
@@ -33,21 +33,21 @@ describeInBrowser("a trader's page", (openPage) => {
   });
   afterAll(() => expectEndsWell(world));
 
-  async function openMarket(troubles: Parameters<OpenPage>[0] = {}): Promise<Page> {
-    const page = await openPage({ baseURL: world.server.root, ...troubles });
+  async function openMarket(options: Parameters<OpenPage>[0] = {}): Promise<Page> {
+    const page = await openPage({ baseURL: world.server.root, ...options });
     await signInTo(page, `/markets/${market.slug}`, "trader@example.com");
     await expectLoaded(page);
     return page;
   }
-  /** As the page shows it, of what the API says. */
+  /** Expects the page to show the book as the API returns it. */
   async function expectBook(page: Page): Promise<void> {
     const shown = async () => ({ bids: await levelsOf(page, "buy"), asks: await levelsOf(page, "sell") });
-    const textOf = ([price, quantity]: readonly number[]): string => `${(price! / 100).toFixed(2)} % ${quantity}`;
+    const textOf = ([price, quantity]: readonly number[]): string => `${(price! / 100).toFixed(2)}% ${quantity}`;
     const { bids, asks } = await maker.book(market.id, market.outcomes[0]!);
     await expect.poll(shown, PATIENTLY).toEqual({ bids: bids.map(textOf), asks: asks.map(textOf) });
   }
 
-  test("is used without a mouse", async () => {
+  test("works without a mouse", async () => {
     const page = await openMarket();
     await page.reload();
     await expectLoaded(page);
@@ -62,37 +62,37 @@ describeInBrowser("a trader's page", (openPage) => {
     await tabTo(page, ticket.getByLabel("Shares"));
     await page.keyboard.type("0");
     await page.keyboard.press("Enter");
-    await ticket.getByText(/^A whole number of shares/).waitFor();
+    await ticket.getByText(/^Quantity must be a whole number/).waitFor();
     await expectFocused(ticket.getByLabel("Shares"));
     await page.keyboard.press("Backspace");
     await page.keyboard.type("7");
     await page.keyboard.press("Enter");
     const orders = page.getByRole("region", { name: "Your open orders" });
-    await orders.getByRole("row", { name: /Buy Outcome 0 45.5 % 0 of 7/ }).waitFor();
+    await orders.getByRole("row", { name: /Buy Outcome 0 45.5% 0 of 7/ }).waitFor();
     expect(await maker.book(market.id, market.outcomes[0]!)).toMatchObject({
       bids: expect.arrayContaining([[4_550, 7]]),
     });
-    // Whoever sent it is still at the ticket.
+    // The focus stays in the ticket.
     await page.keyboard.press("Shift+Tab");
     expect(await ticket.locator(":focus").count()).toBe(1);
     await tabTo(page, orders.getByRole("button", { name: /^Cancel order/ }), "Shift+Tab");
     await page.keyboard.press("Enter");
-    await orders.getByText("You have no open orders here.").waitFor();
+    await orders.getByText("No open orders.").waitFor();
     await expectFocused(orders.getByRole("heading"));
     await expectBook(page);
   });
 
-  test("is still its trader's after a reload, until one of the tabs signs out", async () => {
-    // The stream may close before the sign-out is answered, and asks why.
+  test("stays signed in after a reload, until one of the tabs signs out", async () => {
+    // The stream may close before the banner-out completes, and then tries to renew the token.
     const page = await openMarket({ possible: [/ 40[01] .*auth\/refresh/] });
     await page.reload();
     await ticketOf(page).getByRole("button", { name: "Buy Outcome 0" }).waitFor();
     const other = await page.context().newPage();
     await other.goto(`${world.server.root}/portfolio`);
     await other.getByRole("heading", { level: 1, name: "Portfolio" }).waitFor();
-    await page.getByLabel("Your account").click();
+    await page.getByLabel("Account menu").click();
     await page.getByRole("button", { name: "Sign out" }).click();
-    await other.getByRole("heading", { name: "Sign in first" }).waitFor();
+    await other.getByRole("heading", { name: "Sign in to continue" }).waitFor();
     for (const each of [page, other]) {
       await each.getByRole("banner").getByRole("link", { name: "Sign in" }).waitFor();
       await each.reload();
@@ -100,18 +100,18 @@ describeInBrowser("a trader's page", (openPage) => {
     }
   });
 
-  test("says that it isn't live while the server is gone, and is right again afterwards", async () => {
+  test("shows that the connection is lost while the server is down, and recovers", async () => {
     const page = await openMarket({ possible: [/WebSocket|ERR_CONNECTION_REFUSED/] });
     await page.getByLabel("Include mint and merge").uncheck();
     const own = await maker.place(terms(market, 0, BUY, 4_600, 30));
     await expectBook(page);
-    const sign = page.getByRole("alert").filter({ hasText: "Not live" });
+    const banner = page.getByRole("alert").filter({ hasText: "Connection lost" });
     await world.server.kill();
-    await sign.waitFor();
+    await banner.waitFor();
     world.server = await world.server.restart();
     await maker.cancel(own.id);
     await maker.place(terms(market, 0, SELL, 4_900, 45));
-    await sign.waitFor({ state: "detached" });
+    await banner.waitFor({ state: "detached" });
     await expectBook(page);
     await maker.place(terms(market, 0, BUY, 4_750, 60));
     await expectBook(page);
@@ -142,11 +142,11 @@ async function expectFocused(element: Locator): Promise<void> {
   await expect.poll(() => isFocused(element), PATIENTLY).toBe(true);
 }
 
-/** Goes on by keyboard until the element has the focus. */
+/** Presses Tab until the element has the focus. */
 async function tabTo(page: Page, element: Locator, key = "Tab"): Promise<void> {
   for (let presses = 0; presses < MAX_TABS; presses++) {
     await page.keyboard.press(key);
     if (await isFocused(element)) return;
   }
-  throw new Error(`the keyboard doesn't lead to ${element}`);
+  throw new Error(`can't reach ${element} by keyboard`);
 }

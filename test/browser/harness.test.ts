@@ -1,4 +1,4 @@
-/** The browser that other tests use: that it runs, and that nothing goes wrong in a page unseen. */
+/** The browser harness of the other tests: it runs, and it reports every error in a page. */
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-test("the browser is that of CHROMIUM_PATH where it exists", () => {
+test("CHROMIUM_PATH selects the browser if it exists", () => {
   vi.stubEnv("CHROMIUM_PATH", process.execPath);
   expect(findBrowser()).toBe(process.execPath);
   vi.stubEnv("CHROMIUM_PATH", "");
@@ -23,54 +23,50 @@ test("the browser is that of CHROMIUM_PATH where it exists", () => {
   expect(findBrowser()).toBe(usual);
 });
 
-describeInBrowser("a page that a test opens", (openPage) => {
+describeInBrowser("a page opened by a test", (openPage) => {
   let world: World;
   beforeAll(async () => {
     world = await World.start({ users: 0, markets: [] });
   });
   afterAll(() => expectEndsWell(world));
 
-  test("shows what the server answers", async () => {
+  test("shows the server's response", async () => {
     const page = await openPage({ baseURL: world.server.root });
-    const answer = await page.goto("/livez");
-    expect(answer!.status()).toBe(200);
+    const response = await page.goto("/livez");
+    expect(response!.status()).toBe(200);
     expect(await page.textContent("body")).toContain("ok");
   });
 
-  const troubles: readonly (readonly [what: string, body: string, troubles: readonly RegExp[], head?: string])[] = [
+  const errors: readonly (readonly [what: string, body: string, errors: readonly RegExp[], head?: string])[] = [
     ["an error in the console", "<script>console.error('oh dear')</script>", [/^console: oh dear/]],
     [
       "an uncaught error",
       "<script>setTimeout(() => { throw new Error('oh dear') })</script>",
       [/^uncaught: .*oh dear/],
     ],
+    ["an unhandled rejection", "<script>Promise.reject(new Error('oh dear'))</script>", [/^uncaught: .*oh dear/]],
     [
-      "a promise that nobody waits for",
-      "<script>Promise.reject(new Error('oh dear'))</script>",
-      [/^uncaught: .*oh dear/],
-    ],
-    [
-      "what its policy forbids",
+      "a policy violation",
       "<p style='color: red'>t</p>",
       [/^policy: style-src-attr inline/, /^console: .*Content Security Policy/],
       `<meta http-equiv="Content-Security-Policy" content="style-src 'none'">`,
     ],
   ];
-  test.for(troubles)("is watched: %s", async ([, body, expected, head = ""]) => {
+  test.for(errors)("is watched: %s", async ([, body, expected, head = ""]) => {
     const page = await openPage({ expected });
     await page.goto(html(body, head));
     await page.waitForLoadState("load");
   });
-  test.fails.for(troubles)("fails its test otherwise: %s", async ([, body, , head = ""]) => {
+  test.fails.for(errors)("fails the test if unexpected: %s", async ([, body, , head = ""]) => {
     const page = await openPage();
     await page.goto(html(body, head));
     await page.waitForLoadState("load");
   });
-  test.fails("fails its test where a trouble that it waits for doesn't come", async () => {
+  test.fails("fails the test if an expected error doesn't occur", async () => {
     await openPage({ expected: [/^console: oh dear/] });
   });
 
-  test("is looked at for barriers", async () => {
+  test("is checked for accessibility", async () => {
     const page = await openPage();
     await page.goto(html("<p>Good.</p>", `<meta http-equiv="Content-Security-Policy" content="default-src 'none'">`));
     await expectAccessible(page);
@@ -80,7 +76,7 @@ describeInBrowser("a page that a test opens", (openPage) => {
     expect(failure).toMatch(/button-name .*#bare/);
   });
 
-  test("has its picture taken as on a phone", async () => {
+  test("is captured at phone size", async () => {
     const page = await openPage();
     await page.goto(html("<p>Wide?</p>"));
     const bytes = readFileSync(await screenshotOnPhone(page, "harness"));

@@ -1,6 +1,6 @@
 /**
- * Money in and out on the page: a withdrawal and a split whose answers are lost are asked for again and done once, an
- * address is checked as it is typed, and at the desk the second operator sees where the money comes from.
+ * Money on the page: a withdrawal and a split whose responses are lost are retried and take effect once, an address is
+ * validated as typed, and at the desk the second operator sees the account's audit trail.
  */
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -28,8 +28,8 @@ describeInBrowser("money on the page", (openPage) => {
   afterAll(() => expectEndsWell(world));
 
   const lost = { expected: [/ERR_FAILED/] };
-  /** The exchange does what it is asked for, and the page never hears of it: the first time. */
-  async function loseFirstAnswer(page: Page, path: string): Promise<string[]> {
+  /** Lets the exchange process each request, and drops the response to the first. */
+  async function loseFirstResponse(page: Page, path: string): Promise<string[]> {
     const keys: string[] = [];
     await page.route(`**${path}`, async (route: Route) => {
       if (route.request().method() !== "POST") return route.continue();
@@ -41,10 +41,10 @@ describeInBrowser("money on the page", (openPage) => {
     return keys;
   }
 
-  test("a withdrawal whose answer is lost is asked for again, and is one", async () => {
+  test("a withdrawal whose response is lost is retried, and takes effect once", async () => {
     const page = await openPage({ baseURL: world.server.root, ...lost });
     await signInTo(page, "/wallet?show=withdrawals", "trader@example.com");
-    const keys = await loseFirstAnswer(page, "/wallet/withdrawals");
+    const keys = await loseFirstResponse(page, "/wallet/withdrawals");
     const form = page.getByRole("region", { name: "Withdraw", exact: true });
     await form.getByLabel("Amount").fill("12.5");
     await form.getByLabel("Address").fill(ADDRESS.replace("5aAe", "5aae"));
@@ -55,11 +55,11 @@ describeInBrowser("money on the page", (openPage) => {
     await dialog.getByRole("button", { name: "Withdraw" }).click();
     await dialog.getByRole("alert").waitFor();
     await dialog.getByRole("button", { name: "Withdraw" }).click();
-    await page.getByText("A withdrawal of 12.50 USDC was asked for.").waitFor();
+    await page.getByText("Withdrawal of 12.50 USDC requested.").waitFor();
     expect(keys).toHaveLength(2);
     expect([keys[0], keys[0]!.length]).toEqual([keys[1], 32]);
     expect((await trader.balance()).held).toBe(12.5 * USDC);
-    // The same again is another one.
+    // Submitting the same values again is a new withdrawal.
     await form.getByLabel("Amount").fill("12.5");
     await form.getByRole("button", { name: "Withdraw" }).click();
     await dialog.getByRole("button", { name: "Withdraw" }).click();
@@ -69,7 +69,7 @@ describeInBrowser("money on the page", (openPage) => {
   test("so is a split", async () => {
     const page = await openPage({ baseURL: world.server.root, ...lost });
     await signInTo(page, "/portfolio?show=sets", "trader@example.com");
-    const keys = await loseFirstAnswer(page, "/wallet/split");
+    const keys = await loseFirstResponse(page, "/wallet/split");
     const sets = page.getByRole("region", { name: "Split and merge complete sets" });
     await sets.getByLabel("Market").selectOption({ index: 1 });
     await sets.getByLabel("Number of sets").fill("3");
@@ -81,7 +81,7 @@ describeInBrowser("money on the page", (openPage) => {
     expect((await trader.position(world.markets[0]!.outcomes[0]!))!.quantity).toBe(3);
   });
 
-  test("the second operator approves of a deposit and of terms, and sees the account's trail", async () => {
+  test("the second operator approves a deposit and terms, and sees the account's audit trail", async () => {
     const first = await operatorOf(world.server);
     const { id } = await userNamed(first, "trader");
     await first.data("POST", "/admin/deposits", { user_id: id, amount: 30 * USDC, reference: "wire 2" });
@@ -90,21 +90,21 @@ describeInBrowser("money on the page", (openPage) => {
     await signInTo(page, "/desk/approvals", "second@example.com");
     const row = (name: RegExp) => page.getByRole("row", { name });
     await row(/Credit a user/)
-      .getByRole("button", { name: /^Approve too/ })
+      .getByRole("button", { name: /^Approve/ })
       .click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("row", { name: /seed:trader@example\.com seed,/ }).waitFor();
-    await dialog.getByRole("button", { name: "Approve and do it" }).click();
-    await page.getByText("30.00 USDC with the reference wire 2 are credited.").waitFor();
+    await dialog.getByRole("button", { name: "Approve and execute" }).click();
+    await page.getByText("Credited 30.00 USDC with reference wire 2.").waitFor();
     await row(/Set a user's terms.*0\.2\s?%/)
-      .getByRole("button", { name: /^Approve too/ })
+      .getByRole("button", { name: /^Approve/ })
       .click();
-    await dialog.getByRole("row", { name: /wire 2 operator \d+.*approved first by operator \d+/ }).waitFor();
-    await dialog.getByRole("button", { name: "Approve and do it" }).click();
-    await page.getByText("The terms are set.").waitFor();
-    await page.getByText("No second approval is awaited.").waitFor();
+    await dialog.getByRole("row", { name: /wire 2 operator \d+.*first approval by operator \d+/ }).waitFor();
+    await dialog.getByRole("button", { name: "Approve and execute" }).click();
+    await page.getByText("Terms set.").waitFor();
+    await page.getByText("No approvals pending.").waitFor();
     const user = await userNamed(first, "trader");
-    // Three of them are in sets.
+    // 3 USDC are in complete sets.
     expect([user.terms.maker_rebate, user.balance.total]).toEqual([20, (100 + 30 - 3) * USDC]);
     first.close();
   });

@@ -1,4 +1,4 @@
-/** Every page, as a stranger, a trader and an operator see it: on a desk and on a phone, in light and in dark. */
+/** Every page, as a visitor, a trader and an operator see it: on desktop and phone, in light and dark mode. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PAGE_PATHS, type PagePath } from "../../server/web/paths.ts";
@@ -8,14 +8,14 @@ import { describeInBrowser, screenshotOnPhone } from "./support/page.ts";
 import { expectLoaded, signInTo } from "./support/person.ts";
 import { EVENT, type Scene, setScene } from "./support/scene.ts";
 
-/** For a test that looks at so many. */
+/** For tests that visit many pages. */
 const LONG = { timeout: 240_000 };
-/** The narrowest phones that are still about. */
+/** The narrowest phones still in use. */
 const NARROW = { width: 360, height: 740 };
 
 type Addresses = Partial<Record<PagePath, readonly string[]>>;
 
-const OF_STRANGERS: Addresses = {
+const VISITOR_PAGES: Addresses = {
   "/": ["/"],
   "/markets/:market": ["/markets/market-0", "/markets/market-1"],
   "/sign-in": ["/sign-in"],
@@ -27,12 +27,12 @@ const OF_STRANGERS: Addresses = {
   "/docs": ["/docs"],
   "/docs/:document": ["/docs/rest", "/docs/websocket"],
 };
-const SHOWN_OF_PORTFOLIO = ["orders", "history", "fills", "settlements", "sets"];
+const PORTFOLIO_SECTIONS = ["orders", "history", "fills", "settlements", "sets"];
 
-const ofTraders = ({ app }: Scene): Addresses => ({
+const traderPages = ({ app }: Scene): Addresses => ({
   "/markets/:market": ["/markets/market-0?side=sell", "/markets/market-2"],
   "/events/:event": [`/events/${EVENT}`],
-  "/portfolio": ["/portfolio", ...SHOWN_OF_PORTFOLIO.map((name) => `/portfolio?show=${name}`)],
+  "/portfolio": ["/portfolio", ...PORTFOLIO_SECTIONS.map((name) => `/portfolio?show=${name}`)],
   "/wallet": ["/wallet", "/wallet?show=deposits", "/wallet?show=withdrawals"],
   "/propose": ["/propose"],
   "/welcome": ["/welcome"],
@@ -56,7 +56,7 @@ const SECTIONS = [
   "users",
   "audit",
 ];
-const OF_OPERATORS: Addresses = {
+const OPERATOR_PAGES: Addresses = {
   "/desk": ["/desk"],
   "/desk/:section": SECTIONS.map((name) => `/desk/${name}`),
 };
@@ -68,37 +68,37 @@ describeInBrowser("every page", (openPage) => {
   });
   afterAll(() => expectEndsWell(scene.world));
 
-  test("is among these", () => {
-    const shown = [OF_STRANGERS, ofTraders(scene), OF_OPERATORS].flatMap((each) => Object.keys(each));
+  test("is covered by this file", () => {
+    const shown = [VISITOR_PAGES, traderPages(scene), OPERATOR_PAGES].flatMap((each) => Object.keys(each));
     expect([...new Set(shown)].sort()).toEqual([...PAGE_PATHS].sort());
   });
 
-  test("has a heading and a title, no barriers, and needs no sideways scrolling: a stranger's", LONG, async () => {
+  test("has a heading and a title, is accessible, and needs no horizontal scrolling: for a visitor", LONG, async () => {
     const expected = [/ 400 .*auth\/refresh/];
-    await lookAtAll(await openPage({ baseURL: scene.world.server.root, expected }), "stranger", OF_STRANGERS);
+    await checkAll(await openPage({ baseURL: scene.world.server.root, expected }), "visitor", VISITOR_PAGES);
   });
 
-  test("and a trader's", LONG, async () => {
-    // Who never asked for tier 2 has no application.
+  test("for a trader", LONG, async () => {
+    // A user who never applied for tier 2 has no application.
     const page = await openPage({ baseURL: scene.world.server.root, expected: [/ 404 .*me\/identity/] });
     await signInTo(page, "/portfolio", "trader@example.com");
-    await lookAtAll(page, "trader", ofTraders(scene));
+    await checkAll(page, "trader", traderPages(scene));
   });
 
-  test("and an operator's", LONG, async () => {
+  test("for an operator", LONG, async () => {
     const page = await openPage({ baseURL: scene.world.server.root });
     await signInTo(page, "/desk", "operator@example.com");
-    await lookAtAll(page, "operator", OF_OPERATORS);
+    await checkAll(page, "operator", OPERATOR_PAGES);
   });
 });
 
-async function lookAtAll(page: Page, who: string, addresses: Addresses): Promise<void> {
+async function checkAll(page: Page, who: string, addresses: Addresses): Promise<void> {
   const faults: string[] = [];
   for (const [first, ...others] of Object.values(addresses)) {
     for (const address of [first!, ...others]) {
       await page.goto(address);
       await expectLoaded(page);
-      // Parts of one page have the same colours.
+      // Sections of a page share their colors: check dark mode once.
       const found = await faultsOf(page, address === first);
       faults.push(...found.map((fault) => `${who} ${address}: ${fault}`));
       await screenshotOnPhone(page, `${who}${address.replaceAll(/\W+/g, "-").slice(0, 40)}`);
@@ -107,13 +107,13 @@ async function lookAtAll(page: Page, who: string, addresses: Addresses): Promise
   expect(faults).toEqual([]);
 }
 
-async function faultsOf(page: Page, isLookedAtInDark: boolean): Promise<string[]> {
+async function faultsOf(page: Page, isCheckedInDark: boolean): Promise<string[]> {
   const faults: string[] = [];
-  if ((await page.locator("h1").count()) !== 1) faults.push("there isn't one heading of the first rank");
+  if ((await page.locator("h1").count()) !== 1) faults.push("it doesn't have exactly one h1");
   if ((await page.title()) === "") faults.push("it has no title");
   const before = page.viewportSize()!;
   await expectAccessible(page).catch((error: Error) => faults.push(error.message));
-  if (isLookedAtInDark) {
+  if (isCheckedInDark) {
     await page.emulateMedia({ colorScheme: "dark" });
     await expectAccessible(page, ["color-contrast"]).catch((error: Error) => faults.push(`dark: ${error.message}`));
     await page.emulateMedia({ colorScheme: "light" });

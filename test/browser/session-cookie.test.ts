@@ -1,7 +1,7 @@
 /**
- * What a real browser makes of the session's cookie: scripts don't see it, reloads and tabs share it, other sites can't use
- * it, and a sign-in at an identity provider of another site leaves it here. The pages are stubs, of a proxy before the
- * server; what the server makes of cookies is test/accounts/cookie-sessions.test.ts.
+ * The session cookie in a real browser: scripts can't read it, reloads and tabs share it, other sites can't use it, and a
+ * sign-in at another site's identity provider sets it. The pages are stubs served by a proxy in front of the server;
+ * test/accounts/cookie-sessions.test.ts covers the server side.
  */
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,7 +16,7 @@ import { describeInBrowser } from "./support/page.ts";
 
 const STUB = "<!doctype html><title>stub</title>";
 
-/** Status and body of a request of the page's own script. */
+/** Sends a request from the page's script; returns status and body. */
 function ask(page: Page, path: string, body: object): Promise<{ status: number; data: { refresh_token: unknown } }> {
   const init = `{ method: "POST", headers: { "Content-Type": "application/json" }, body: ${JSON.stringify(JSON.stringify(body))} }`;
   return page.evaluate(
@@ -24,11 +24,11 @@ function ask(page: Page, path: string, body: object): Promise<{ status: number; 
   );
 }
 
-/** What went through the proxy: with which cookies, and how it was answered. */
-type Passed = readonly [path: string, cookies: string | undefined, status: number];
+/** A proxied request: its path, cookies and response status. */
+type Proxied = readonly [path: string, cookies: string | undefined, status: number];
 
-/** Answers the API from the server, and all else with a stub. */
-function proxyTo(serverPort: () => number, passed: Passed[]): Server {
+/** Proxies API requests to the server, and serves a stub for all others. */
+function proxyTo(serverPort: () => number, proxied: Proxied[]): Server {
   return createServer((asked, answer) => {
     const { method, url = "", headers } = asked;
     if (!url.startsWith(API_BASE)) {
@@ -36,7 +36,7 @@ function proxyTo(serverPort: () => number, passed: Passed[]): Server {
       return;
     }
     const passing = request({ host: "127.0.0.1", port: serverPort(), path: url, method, headers }, (given) => {
-      passed.push([url, headers.cookie, given.statusCode!]);
+      proxied.push([url, headers.cookie, given.statusCode!]);
       answer.writeHead(given.statusCode!, given.headers);
       given.pipe(answer);
     });
@@ -46,20 +46,20 @@ function proxyTo(serverPort: () => number, passed: Passed[]): Server {
 }
 
 describeInBrowser("the session's cookie in a browser", (openPage) => {
-  const people: Record<string, TestAccount> = {
+  const testAccounts: Record<string, TestAccount> = {
     ada: { sub: "ada", email: "ada@example.com", email_verified: true },
   };
   let provider: TestProvider;
   let world: World;
-  const passed: Passed[] = [];
-  const proxy = proxyTo(() => world.server.port, passed);
-  /** Another site than the provider's, and than 127.0.0.1. */
+  const proxied: Proxied[] = [];
+  const proxy = proxyTo(() => world.server.port, proxied);
+  /** A different site from the provider's and from 127.0.0.1. */
   let own: string;
 
   beforeAll(async () => {
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
     own = `http://localhost:${(proxy.address() as AddressInfo).port}`;
-    provider = await TestProvider.start([`${own}${API_BASE}/auth/social/one/callback`], 0, people);
+    provider = await TestProvider.start([`${own}${API_BASE}/auth/social/one/callback`], 0, testAccounts);
     const { issuer, clientId, clientSecret } = provider;
     const providers = { one: { issuer, client_id: clientId, client_secret: clientSecret } };
     const env = { PUBLIC_URL: own, SOCIAL_PROVIDERS: JSON.stringify(providers) };
@@ -83,7 +83,7 @@ describeInBrowser("the session's cookie in a browser", (openPage) => {
     expect([answer.status, answer.data.refresh_token]).toEqual([200, null]);
   }
 
-  test("outlives reloads and serves two tabs at once, and no script sees it", async () => {
+  test("survives reloads, serves two tabs concurrently, and is hidden from scripts", async () => {
     const page = await openStub();
     await signIn(page);
     expect(await page.evaluate("document.cookie")).toBe("");
@@ -95,19 +95,19 @@ describeInBrowser("the session's cookie in a browser", (openPage) => {
       const asked = [page, tab, page, tab].map((each) => ask(each, "/auth/refresh", {}));
       expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     }
-    // Away before the answer is there.
+    // Leave the page before the response arrives.
     await page.evaluate(`void fetch("${API_BASE}/auth/refresh", { method: "POST", body: "{}", headers: { "Content-Type": "application/json" } }).catch(() => {})`); // biome-ignore format: one line
     await page.reload();
     expect((await ask(page, "/auth/refresh", {})).status).toBe(200);
   });
 
-  test("is of no use to a page of another site", async () => {
+  test("can't be used by a page of another site", async () => {
     const page = await openStub([/NotSameOrigin .*auth\/refresh/, / 403 .*auth\/refresh/]);
     await signIn(page);
     const [before] = await page.context().cookies();
     const foreign = await page.context().newPage();
     await foreign.goto(`http://127.0.0.1:${new URL(own).port}/`);
-    passed.length = 0;
+    proxied.length = 0;
     const url = `${own}${API_BASE}/auth/refresh`;
     for (const type of ["text/plain", ""]) {
       const body = `new Blob(["{}"], { type: "${type}" })`;
@@ -117,12 +117,12 @@ describeInBrowser("the session's cookie in a browser", (openPage) => {
     const form = `<form method=post enctype=text/plain action="${url}"><input name="{}" value=""></form>`;
     await foreign.evaluate(`document.body.innerHTML = ${JSON.stringify(form)}`);
     await Promise.all([foreign.waitForURL(url), foreign.evaluate("document.forms[0].submit()")]);
-    expect(passed).toEqual(Array(3).fill([`${API_BASE}/auth/refresh`, undefined, 403]));
+    expect(proxied).toEqual(Array(3).fill([`${API_BASE}/auth/refresh`, undefined, 403]));
     expect((await page.context().cookies())[0]).toEqual(before);
     expect((await ask(page, "/auth/refresh", {})).status).toBe(200);
   });
 
-  test("is there after a sign-in at another site, with no token in the address", async () => {
+  test("is set by a sign-in at another site, with no token in the URL", async () => {
     const page = await openStub();
     await page.setExtraHTTPHeaders({ "x-test-account": "ada" });
     await page.goto(`${API_BASE}/auth/social/one?return_to=${encodeURIComponent("/markets?q=1")}`);

@@ -1,6 +1,6 @@
 /**
- * Two people in two windows, from the sign-up to a fill, and an operator at the desk: all by the page alone, but for what
- * is mailed and sent to phones. What the ticket says before an order is sent is held to integer arithmetic.
+ * Two users in two windows from sign-up to a fill, and an operator at the desk, all through the page except for emails and
+ * text messages. Checks the ticket's order summary against integer arithmetic.
  */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -9,19 +9,27 @@ import { freshEmail, messagesTo, PASSWORD, phoneCode, register, verificationToke
 import { OPERATOR } from "../support/operator.ts";
 import { World } from "../support/world.ts";
 import { describeInBrowser, type OpenPage } from "./support/page.ts";
-import { fillInSignIn, fillInTicket, levelsOf, outlookOf, PATIENTLY, signInTo, ticketOf } from "./support/person.ts";
+import {
+  fillInSignIn,
+  fillInTicket,
+  levelsOf,
+  orderSummaryOf,
+  PATIENTLY,
+  signInTo,
+  ticketOf,
+} from "./support/person.ts";
 
-/** Set in a page's window: gone where the page was loaded anew. */
+/** Set in the page's window; a reload would clear it. */
 const MARK = "untouched";
 
-describeInBrowser("two people", (openPage) => {
+describeInBrowser("two users", (openPage) => {
   let world: World;
   beforeAll(async () => {
     world = await World.start({ users: 0, named: { operator: OPERATOR }, markets: [2] });
   });
   afterAll(() => expectEndsWell(world));
 
-  test("sign up, are credited and trade with each other, and both see it live", async () => {
+  test("sign up, receive deposits, trade with each other, and see it live", async () => {
     const [ada, bert] = await Promise.all([
       newTrader(openPage, world, "+14155552301"),
       newTrader(openPage, world, "+14155552302"),
@@ -38,7 +46,7 @@ describeInBrowser("two people", (openPage) => {
     await expectBalanced(world.anonymous());
   });
 
-  test("confirm an address without the password where its account is signed in, and with it elsewhere", async () => {
+  test("verify an email without the password if its account is signed in, and with it otherwise", async () => {
     const { server } = world;
     const [ada, bert] = [freshEmail("ada"), freshEmail("bert")];
     for (const email of [ada, bert]) expect((await register(server, email)).code).toBe(0);
@@ -47,46 +55,46 @@ describeInBrowser("two people", (openPage) => {
     await page.goto("/sign-in");
     await fillInSignIn(page, ada);
     await page.waitForURL(({ pathname }) => pathname === "/welcome");
-    await main.getByText("Confirm your e-mail address first.").waitFor();
-    const confirmed = page.getByRole("heading", { name: "Your e-mail address is confirmed" });
+    await main.getByText("Verify your email first.").waitFor();
+    const confirmed = page.getByRole("heading", { name: "Email verified" });
     await page.goto(`/verify-email?token=${await verificationToken(server, bert)}`);
     await main.getByLabel("Password", { exact: true }).fill(PASSWORD);
-    await main.getByRole("button", { name: "Confirm" }).click();
+    await main.getByRole("button", { name: "Verify" }).click();
     await confirmed.waitFor();
-    await main.getByText(`Here you are signed in as ${ada}, another account.`).waitFor();
+    await main.getByText(`You're signed in as ${ada}, another account.`).waitFor();
     await page.goto(`/verify-email?token=${await verificationToken(server, ada)}`);
     await confirmed.waitFor();
-    await main.getByRole("link", { name: "Go on" }).waitFor();
+    await main.getByRole("link", { name: "Continue" }).waitFor();
   });
 });
 
-/** From the sign-up to tier 1, at the page of the market. */
+/** Signs up a user, verifies email and phone, and opens the market's page. */
 async function newTrader(openPage: OpenPage, { server }: World, phone: string): Promise<{ page: Page; email: string }> {
   const page = await openPage({ baseURL: server.root, expected: [/ 401 .*auth\/verify-email/] });
   const main = page.getByRole("main");
   const email = freshEmail("trader");
   await page.goto("/");
   await page.getByRole("link", { name: "Sign up" }).click();
-  await main.getByLabel("E-mail").fill(email);
+  await main.getByLabel("Email").fill(email);
   await main.getByLabel("Password", { exact: true }).fill(PASSWORD);
   await main.getByRole("button", { name: "Sign up" }).click();
-  await page.getByRole("heading", { name: "Look into your mail" }).waitFor();
+  await page.getByRole("heading", { name: "Check your email" }).waitFor();
   await page.goto(`/verify-email?token=${await verificationToken(server, email)}`);
   await main.getByLabel("Password", { exact: true }).fill(PASSWORD.toUpperCase());
-  await main.getByRole("button", { name: "Confirm" }).click();
+  await main.getByRole("button", { name: "Verify" }).click();
   await main.getByText("Wrong password.").waitFor();
   await main.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await main.getByRole("button", { name: "Confirm" }).click();
-  await page.getByRole("heading", { name: "Your e-mail address is confirmed" }).waitFor();
-  await main.getByRole("link", { name: "Go on" }).click();
-  await page.getByRole("heading", { name: "One step before you trade" }).waitFor();
+  await main.getByRole("button", { name: "Verify" }).click();
+  await page.getByRole("heading", { name: "Email verified" }).waitFor();
+  await main.getByRole("link", { name: "Continue" }).click();
+  await page.getByRole("heading", { name: "One step before you can trade" }).waitFor();
   await main.getByLabel("Phone number").fill(phone);
-  await main.getByRole("button", { name: "Send me a code" }).click();
+  await main.getByRole("button", { name: "Send code" }).click();
   await main.getByLabel("Code").fill(await phoneCode(server, phone));
   await main.getByRole("button", { name: "Verify" }).click();
-  await page.getByRole("heading", { name: "You may trade" }).waitFor();
+  await page.getByRole("heading", { name: "You can trade now" }).waitFor();
   expect(messagesTo(server, phone)).toHaveLength(1);
-  await main.getByRole("link", { name: "Go to the markets" }).click();
+  await main.getByRole("link", { name: "Browse markets" }).click();
   await main.getByRole("link", { name: "Question 0?" }).click();
   await page.getByRole("heading", { level: 1, name: "Question 0?" }).waitFor();
   await page.evaluate(`${MARK} = true`);
@@ -100,7 +108,7 @@ async function credit(desk: Page, email: string, amount: string): Promise<void> 
   await form.getByLabel("Amount").fill(amount);
   await form.getByLabel("Reference").fill(`wire of ${email}`);
   await form.getByRole("button", { name: "Credit…" }).click();
-  const dialog = desk.getByRole("dialog", { name: "Credit the user" });
+  const dialog = desk.getByRole("dialog", { name: "Credit user" });
   await dialog.getByRole("button", { name: `Credit ${amount}` }).click();
   await desk
     .getByRole("row")
@@ -108,7 +116,7 @@ async function credit(desk: Page, email: string, amount: string): Promise<void> 
     .waitFor();
 }
 
-/** What is available, in the page's head. */
+/** Expects the available balance in the page header. */
 async function expectBalance(page: Page, text: string): Promise<void> {
   const shown = page.getByRole("banner").getByTitle("Available balance, USDC");
   await expect.poll(() => shown.textContent(), PATIENTLY).toBe(`${text} USDC`);
@@ -118,35 +126,35 @@ const ownOrders = (page: Page) => page.getByRole("region", { name: "Your open or
 const ownShares = (page: Page) => page.getByRole("region", { name: "Your position" });
 const toasts = (page: Page) => page.locator(".toasts");
 
-/** Ada's bid for one outcome and Bert's for the other come to more than a set costs: she made the price, he gets better. */
+/** Bids on both outcomes sum to over 1 USDC and mint: Ada's order makes the price, Bert's gets price improvement. */
 async function tradeSets(ada: Page, bert: Page): Promise<void> {
   await fillInTicket(ada, { side: "Buy", outcome: "Outcome 0", price: "42", shares: "123" });
   await expect
-    .poll(() => outlookOf(ada))
+    .poll(() => orderSummaryOf(ada))
     .toEqual({
-      "Waits in the book": "all",
+      Rests: "all",
       Cost: "51.66 USDC",
       "Trading fee": "none for buyers",
-      "Pays if Outcome 0": "123.00 USDC",
-      "Profit then": "+71.34 USDC",
+      "Payout if Outcome 0": "123.00 USDC",
+      "Profit if Outcome 0": "+71.34 USDC",
     });
   await ticketOf(ada).getByRole("button", { name: "Buy 123 Outcome 0" }).click();
   await ownOrders(ada).getByRole("row").filter({ hasText: "0 of 123" }).waitFor();
   await expectBalance(ada, "448.59");
-  for (const page of [ada, bert]) await expect.poll(() => levelsOf(page, "buy"), PATIENTLY).toEqual(["42.00 % 123"]);
+  for (const page of [ada, bert]) await expect.poll(() => levelsOf(page, "buy"), PATIENTLY).toEqual(["42.00% 123"]);
 
   await fillInTicket(bert, { side: "Buy", outcome: "Outcome 1", price: "60", shares: "123" });
-  // The price of what Ada's order leaves of a set, and the rest of what he would pay set aside until then.
+  // Bert pays what Ada's order leaves of 1 USDC; the rest of his limit price is on hold until the fill.
   await expect
-    .poll(() => outlookOf(bert), PATIENTLY)
+    .poll(() => orderSummaryOf(bert), PATIENTLY)
     .toEqual({
-      "Trades at once": "all, about 58 % each",
+      "Fills now": "all at about 58%",
       Cost: "71.34 USDC",
       "Trading fee": "none for buyers",
-      "Set aside meanwhile": "73.80 USDC",
-      "Pays if Outcome 1": "123.00 USDC",
-      "Profit then": "+51.66 USDC",
-      "Part of it comes from orders for the other outcomes, by minting sets.": "",
+      "On hold": "73.80 USDC",
+      "Payout if Outcome 1": "123.00 USDC",
+      "Profit if Outcome 1": "+51.66 USDC",
+      "Partly filled by minting complete sets with orders on other outcomes.": "",
     });
   await ticketOf(bert).getByRole("button", { name: "Buy 123 Outcome 1" }).click();
   await ticketOf(bert)
@@ -155,33 +163,33 @@ async function tradeSets(ada: Page, bert: Page): Promise<void> {
   await toasts(ada)
     .getByText(/123 of 123 shares filled/)
     .waitFor();
-  await ownOrders(ada).getByText("You have no open orders here.").waitFor();
+  await ownOrders(ada).getByText("No open orders.").waitFor();
   await ownShares(ada)
-    .getByRole("row", { name: /^Outcome 0 123 42 %/ })
+    .getByRole("row", { name: /^Outcome 0 123 42%/ })
     .waitFor();
   await ownShares(bert)
-    .getByRole("row", { name: /^Outcome 1 123 58 %/ })
+    .getByRole("row", { name: /^Outcome 1 123 58%/ })
     .waitFor();
-  // A mint has no fee, so that nothing comes back to hers, which was there first.
+  // A mint has no fee and therefore pays no rebate to Ada, the maker.
   await expectBalance(ada, "448.59");
   await expectBalance(bert, "428.66");
   for (const page of [ada, bert]) {
-    await page.getByRole("region", { name: "Recent trades" }).getByRole("row", { name: /Buy Outcome 1.* 58\.00 % 123$/ }).waitFor(); // biome-ignore format: one line
-    await page.getByText("Nobody offers anything yet").waitFor();
+    await page.getByRole("region", { name: "Recent trades" }).getByRole("row", { name: /Buy Outcome 1.* 58\.00% 123$/ }).waitFor(); // biome-ignore format: one line
+    await page.getByText("The book is empty").waitFor();
   }
 }
 
-/** Ada offers shares, changes her mind twice, and Bert takes some of them in between. */
+/** Ada places, amends and cancels a sell order; Bert buys some of it in between. */
 async function amendFillCancel(ada: Page, bert: Page): Promise<void> {
   await fillInTicket(ada, { side: "Sell", outcome: "Outcome 0", price: "50", shares: "23" });
   await expect
-    .poll(() => outlookOf(ada))
+    .poll(() => orderSummaryOf(ada))
     .toEqual({
-      "Waits in the book": "all",
+      Rests: "all",
       Proceeds: "11.50 USDC",
       "Trading fee": "−0.1725 USDC",
       "You receive": "11.3275 USDC",
-      "Profit against what you paid": "+1.6675 USDC",
+      "Realized P&L": "+1.6675 USDC",
     });
   await ticketOf(ada).getByRole("button", { name: "Sell 23 Outcome 0" }).click();
   await ownOrders(ada)
@@ -189,36 +197,31 @@ async function amendFillCancel(ada: Page, bert: Page): Promise<void> {
     .click();
   const dialog = ada.getByRole("dialog", { name: /^Amend order/ });
   await dialog.getByLabel("Price").fill("45");
-  await dialog.getByLabel("Quantity in all").fill("20");
-  await dialog.getByText(/loses its place/).waitFor();
+  await dialog.getByLabel("Total quantity").fill("20");
+  await dialog.getByText(/loses its queue priority/).waitFor();
   await dialog.getByRole("button", { name: "Amend" }).click();
   await ownOrders(ada)
-    .getByRole("row", { name: /Sell Outcome 0 45 % 0 of 20/ })
+    .getByRole("row", { name: /Sell Outcome 0 45% 0 of 20/ })
     .waitFor();
 
   await bert.getByRole("button", { name: "Outcome 0", exact: true }).click();
-  await expect.poll(() => levelsOf(bert, "sell"), PATIENTLY).toEqual(["45.00 % 20"]);
-  await bert
-    .getByRole("list", { name: /^Offers to sell/ })
-    .getByRole("button")
-    .click();
+  await expect.poll(() => levelsOf(bert, "sell"), PATIENTLY).toEqual(["45.00% 20"]);
+  await bert.getByRole("list", { name: /^Asks/ }).getByRole("button").click();
   await ticketOf(bert).getByLabel("Shares").fill("5");
-  await expect
-    .poll(() => outlookOf(bert))
-    .toMatchObject({ "Trades at once": "all, about 45 % each", Cost: "2.25 USDC" });
+  await expect.poll(() => orderSummaryOf(bert)).toMatchObject({ "Fills now": "all at about 45%", Cost: "2.25 USDC" });
   await ticketOf(bert).getByRole("button", { name: "Buy 5 Outcome 0" }).click();
   await expectBalance(bert, "426.41");
   await ownOrders(ada)
     .getByRole("row", { name: /5 of 20/ })
     .waitFor();
-  // 2.25 USDC less 1.5 % of it, and 5 BPS of it.
+  // 2.25 USDC less the 1.5% fee, plus a rebate of 5 BPS.
   await expectBalance(ada, "450.807375");
 
   await ownOrders(ada)
     .getByRole("button", { name: /^Cancel order/ })
     .click();
-  await ownOrders(ada).getByText("You have no open orders here.").waitFor();
-  await bert.getByText("Nobody offers anything yet").waitFor();
+  await ownOrders(ada).getByText("No open orders.").waitFor();
+  await bert.getByText("The book is empty").waitFor();
   await ownShares(ada)
     .getByRole("row", { name: /^Outcome 0 118/ })
     .waitFor();

@@ -1,4 +1,4 @@
-/** How much the page's first load takes, and how long it is until one can trade: measured in a browser without a cache. */
+/** Bytes transferredBytes by the first load, and the time until a user can trade, in a browser without a cache. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
@@ -10,9 +10,9 @@ import { expectLoaded, signInTo } from "./support/person.ts";
 
 const MAX_BYTES = 250_000;
 const MAX_READY_MS = 1_000;
-/** The best counts: others may be at work on the machine. */
+/** The fastest load counts: the machine may be busy. */
 const LOADS = 3;
-/** Of the page's own window: when its order ticket could be sent and its book was shown, ms since the navigation began. */
+/** Window property: when ticket and book were ready, ms since the start of the navigation. */
 const READY_AT = "readyAt";
 const WATCH = `(() => {
   const look = () => {
@@ -41,20 +41,20 @@ describeInBrowser("the page's speed", (openPage) => {
   test.for([
     ["/", "main .feed li"],
     ["/markets/market-0", "main canvas"],
-  ] as const)("a first load transfers little: %s", async ([path, last]) => {
+  ] as const)("the first load stays within its byte budget: %s", async ([path, last]) => {
     const page = await openPage({ baseURL: world.server.root });
-    const transferred = await countBytes(page);
+    const transferredBytes = await countBytes(page);
     await page.goto(path);
     await expectLoaded(page);
     await page.locator(last).first().waitFor();
     await page.waitForLoadState("networkidle");
-    const bytes = transferred();
+    const bytes = transferredBytes();
     console.log(`first load of ${path}: ${(bytes / 1_000).toFixed(1)} KB`);
     expect(bytes).toBeGreaterThan(10_000);
     expect(bytes).toBeLessThan(MAX_BYTES);
   });
 
-  test("whoever is signed in can trade at once", async () => {
+  test("a signed-in user can trade within a second", async () => {
     const page = await openPage({ baseURL: world.server.root });
     await signInTo(page, "/portfolio", "trader@example.com");
     await page.addInitScript(WATCH);
@@ -66,12 +66,12 @@ describeInBrowser("the page's speed", (openPage) => {
       await expect.poll(() => page.evaluate(`typeof ${READY_AT}`), { timeout: 20_000 }).toBe("number");
       times.push(await page.evaluate<number>(READY_AT));
     }
-    console.log(`the market's page can be traded on after ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+    console.log(`time until a user can trade: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
     expect(Math.min(...times)).toBeLessThan(MAX_READY_MS);
   });
 });
 
-/** Counts what comes over the wire from now on, heads and all; asked, it tells. */
+/** Counts transferredBytes bytes from now on, headers included. Returns a function that reads the count. */
 async function countBytes(page: Page): Promise<() => number> {
   let bytes = 0;
   const session = await page.context().newCDPSession(page);

@@ -1,6 +1,6 @@
 /**
- * A token's life on the page: made, shown once, used by a program of its own process, revoked. What tokens may do is
- * test/accounts/pats.test.ts.
+ * The life of a token on the page: created, shown once, used by a separate process, revoked. test/accounts/pats.test.ts
+ * covers what tokens can do.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -13,7 +13,7 @@ import { World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
 import { expectLoaded, levelsOf, PATIENTLY, signInTo } from "./support/person.ts";
 
-/** Places an order as README.md shows it; writes the answer's status and code. */
+/** Places an order as README.md shows it; prints the status and code of the response. */
 const SCRIPT = `
 const { BASE, TOKEN, ORDER } = process.env;
 const headers = { Authorization: "Bearer " + TOKEN, "Content-Type": "application/json" };
@@ -21,7 +21,7 @@ const answer = await fetch(BASE + "/orders", { method: "POST", headers, body: OR
 console.log(answer.status, (await answer.json()).code);
 `;
 
-describeInBrowser("a token of the page", (openPage) => {
+describeInBrowser("a token created on the page", (openPage) => {
   let world: World;
   beforeAll(async () => {
     world = await World.start({ users: 0, named: { trader: { password: PASSWORD, scopes: [] } } });
@@ -36,18 +36,18 @@ describeInBrowser("a token of the page", (openPage) => {
     return stdout.trim();
   }
 
-  test("is shown once, trades for its owner, and ends at once", async () => {
+  test("is shown once, trades for its owner, and stops working when revoked", async () => {
     const page = await openPage({ baseURL: world.server.root });
     await signInTo(page, "/account/tokens", "trader@example.com");
-    const token = await makeToken(page);
+    const token = await createToken(page);
 
     const market = await page.context().newPage();
     await market.goto(`/markets/${world.markets[0]!.slug}`);
     const orders = market.getByRole("region", { name: "Your open orders" });
-    await orders.getByText("You have no open orders here.").waitFor();
+    await orders.getByText("No open orders.").waitFor();
     expect(await runScript(token, 4_200)).toBe("202 0");
-    await orders.getByRole("row", { name: /Buy Outcome 0 42 % 0 of 100/ }).waitFor();
-    await expect.poll(() => levelsOf(market, "buy"), PATIENTLY).toEqual(["42.00 % 100"]);
+    await orders.getByRole("row", { name: /Buy Outcome 0 42% 0 of 100/ }).waitFor();
+    await expect.poll(() => levelsOf(market, "buy"), PATIENTLY).toEqual(["42.00% 100"]);
 
     expect(await page.content()).not.toContain(token);
     await page.reload();
@@ -59,31 +59,31 @@ describeInBrowser("a token of the page", (openPage) => {
 
     await own.getByRole("button", { name: "Revoke Quoting bot" }).click();
     const dialog = page.getByRole("dialog", { name: 'Revoke "Quoting bot"?' });
-    await dialog.getByRole("button", { name: "Revoke the token" }).click();
-    await own.getByText("You have no tokens yet.").waitFor();
+    await dialog.getByRole("button", { name: "Revoke token" }).click();
+    await own.getByText("No tokens yet.").waitFor();
     expect(await runScript(token, 4_100)).toBe("401 40100");
-    // What it placed stays, as the dialog said.
-    expect(await levelsOf(market, "buy")).toEqual(["42.00 % 100"]);
+    // Its orders stay open, as the dialog said.
+    expect(await levelsOf(market, "buy")).toEqual(["42.00% 100"]);
   });
 });
 
-/** With the right to trade; its text, read from the dialog and put away. */
-async function makeToken(page: Page): Promise<string> {
+/** Creates a token that can trade, reads it from the dialog and confirms having stored it. */
+async function createToken(page: Page): Promise<string> {
   const form = page.getByRole("form", { name: "New token" });
-  await form.getByRole("button", { name: "Make the token" }).click();
-  await form.getByText("Give it a name that says what it is for.").waitFor();
+  await form.getByRole("button", { name: "Create token" }).click();
+  await form.getByText("Enter a name.").waitFor();
   await form.getByLabel("Name").fill("Quoting bot");
-  await form.getByLabel("Trade for you").check();
-  await form.getByRole("button", { name: "Make the token" }).click();
+  await form.getByLabel("Trade on your behalf").check();
+  await form.getByRole("button", { name: "Create token" }).click();
   const dialog = page.getByRole("dialog", { name: 'Token "Quoting bot"' });
   const field = dialog.getByLabel("Token", { exact: true });
   const token = await field.inputValue();
   expect(token).toMatch(/^pm_pat_[\w-]{43}$/);
-  // Closed by mistake it isn't lost yet.
+  // Closing the dialog by mistake doesn't lose the token.
   await dialog.getByRole("button", { name: "Close" }).click();
-  await page.getByRole("button", { name: "Show it again" }).click();
+  await page.getByRole("button", { name: "Show again" }).click();
   expect(await field.inputValue()).toBe(token);
-  await dialog.getByRole("button", { name: "I have stored it" }).click();
+  await dialog.getByRole("button", { name: "I've stored it" }).click();
   await dialog.waitFor({ state: "detached" });
   return token;
 }

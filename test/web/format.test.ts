@@ -1,4 +1,4 @@
-/** Amounts as people type them: what is read is what they meant, or nothing. */
+/** Amounts as users type them: parsed as meant, or rejected. */
 import { expect, test } from "vitest";
 import { MAX_MONEY_MICRO } from "../../engine/limits.ts";
 import { money, parseMoney } from "../../server/web/format.ts";

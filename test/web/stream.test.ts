@@ -1,6 +1,6 @@
 /**
- * The page's stream against a real server: what a break of the connection must not lose. A browser is only what the
- * modules take of it: its address, its storage, and sockets that can be cut and held up.
+ * The page's stream against a real server: what a lost connection must not lose. Stubs the parts of a browser that the
+ * modules use: location, storage, and sockets that the test can cut and delay.
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
@@ -10,12 +10,12 @@ import { type TestMarket, World } from "../support/world.ts";
 
 const PASSWORD = "a-long-enough-password";
 const sockets: HoldingSocket[] = [];
-/** Sent texts that have it wait until they are let go. */
+/** Outgoing messages that contain this text are held until released. */
 let heldText = "";
 let held: (() => void)[] = [];
 
 class HoldingSocket extends WebSocket {
-  /** What came. */
+  /** Received messages. */
   readonly texts: string[] = [];
 
   constructor(url: string) {
@@ -32,21 +32,21 @@ class HoldingSocket extends WebSocket {
   }
 }
 
-function letGo(): void {
+function release(): void {
   heldText = "";
   for (const send of held) send();
   held = [];
 }
 
-/** What comes of the next orders: a refusal on the way to the exchange, or nothing of its answer. */
-const insteadOfAnswers: Response[] = [];
+/** Replaces the responses to the next orders: a rejection before they reach the exchange, or a lost response. */
+const replacedResponses: Response[] = [];
 const LOST = Response.error();
-let positionsMayCome = Promise.resolve();
+let positionsReleased = Promise.resolve();
 
 let world: World;
 let client: Client;
 let market: TestMarket;
-/** What is used of the page's modules, which are compiled for a browser. */
+/** The parts of the page's modules that the tests use. */
 let sending: {
   newOrder(body: object): { client_order_id: string };
   sendOrder(body: object): Promise<OrderJson | null>;
@@ -79,14 +79,14 @@ beforeAll(async () => {
   vi.stubGlobal("fetch", async (path: string, options: RequestInit) => {
     if (options.method !== "POST" || !path.endsWith("/orders")) {
       const read = await fetch(new URL(path, address), options);
-      if (path.includes("/me/positions")) await positionsMayCome;
+      if (path.includes("/me/positions")) await positionsReleased;
       return read;
     }
-    const instead = insteadOfAnswers.shift();
-    if (instead?.status === 429) return instead;
-    const answer = await fetch(new URL(path, address), options);
-    if (instead !== undefined) throw new TypeError("the connection broke");
-    return answer;
+    const replacement = replacedResponses.shift();
+    if (replacement?.status === 429) return replacement;
+    const response = await fetch(new URL(path, address), options);
+    if (replacement !== undefined) throw new TypeError("the connection broke");
+    return response;
   });
   const load = (name: string) => import(new URL(`../../server/web/${name}.ts`, import.meta.url).href);
   session = await load("session");
@@ -107,67 +107,67 @@ const bid = () => ({ market_id: market.id, outcome_id: market.outcomes[0]!, side
 const place = async (by: Client): Promise<number> => (await post(by, bid())).data.id;
 const openIds = (): number[] | undefined => account.openOrders.peek()?.map(({ id }) => id);
 
-test("orders that come and go while all is read are shown as they are", async () => {
+test("orders placed and canceled during the initial load are shown correctly", async () => {
   const initial = await place(client);
-  let come = (): void => {};
-  positionsMayCome = new Promise((resolve) => {
-    come = resolve;
+  let releasePositions = (): void => {};
+  positionsReleased = new Promise((resolve) => {
+    releasePositions = resolve;
   });
-  const told: number[] = [];
-  const end = account.onOrder(({ id }) => told.push(id));
+  const received: number[] = [];
+  const end = account.onOrder(({ id }) => received.push(id));
   await session.signIn("ann@example.com", PASSWORD);
   await vi.waitFor(() => expect(sockets.at(-1)!.texts.some((text) => text.includes('"user_id"'))).toBe(true));
   await client.data("DELETE", `/orders/${initial}`);
   const first = await place(client);
-  await vi.waitFor(() => expect(told).toContain(first));
+  await vi.waitFor(() => expect(received).toContain(first));
   end();
   expect(openIds()).toBeUndefined();
-  come();
+  releasePositions();
   await vi.waitFor(() => expect(openIds()).toEqual([first]));
 });
 
-test("what happened while the connection was away is told before what happens after", async () => {
+test("missed order updates are delivered before later ones after a reconnect", async () => {
   const first = openIds()![0]!;
-  const heard: number[] = [];
-  const stop = account.onOrder(({ id }) => heard.push(id));
+  const received: number[] = [];
+  const stop = account.onOrder(({ id }) => received.push(id));
   heldText = '"resume"';
   sockets.at(-1)!.terminate();
   const missed = await place(client);
   await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
-  // It comes by the new connection, ahead of what was missed.
+  // It arrives on the new connection before the missed updates.
   const later = await place(client);
   const isLater = (text: string): boolean => text.includes('"order.updated"') && text.includes(`"id":${later},`);
   await vi.waitFor(() => expect(sockets.at(-1)!.texts.some(isLater)).toBe(true));
-  letGo();
+  release();
   await vi.waitFor(() => expect(openIds()).toEqual([later, missed, first]));
-  expect([...new Set(heard)]).toEqual([missed, later]);
+  expect([...new Set(received)]).toEqual([missed, later]);
   stop();
 });
 
-test("an order whose answer is lost is asked for again, whatever stops that, and stands once", async () => {
+test("an order whose response is lost is retried despite rate limits, and placed once", async () => {
   const before = openIds()!;
-  // Nobody tells of it meanwhile.
+  // No order update arrives in the meantime.
   heldText = '"auth"';
   sockets.at(-1)!.terminate();
   await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
   const refused = (): Response => new Response(JSON.stringify({ code: 42900, msg: "too often" }), { status: 429 });
-  insteadOfAnswers.push(LOST, refused(), refused());
+  replacedResponses.push(LOST, refused(), refused());
   const body = sending.newOrder(bid());
   expect(await sending.sendOrder(body)).toBeNull();
   expect(sending.pendingOrders.peek().get(market.id)).toMatchObject({ isBusy: false, body });
   const order = await sending.sendOrder(body);
   expect(sending.pendingOrders.peek().size).toBe(0);
-  letGo();
+  release();
   await vi.waitFor(() => expect(openIds()).toEqual([order!.id, ...before]));
 });
 
-test("a connection hears one user alone, also where the first one leaves before the exchange knew", async () => {
+test("a connection serves a single user, even if the first signs out before authentication completes", async () => {
   heldText = '"auth"';
   sockets.at(-1)!.terminate();
   await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
   const old = sockets.at(-1)!;
   await session.signOut();
-  letGo();
+  release();
   await session.signIn("ben@example.com", PASSWORD);
   const ben = world.client("ben");
   await vi.waitFor(() => expect(openIds()).toEqual([]));

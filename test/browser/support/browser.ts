@@ -1,16 +1,16 @@
-/** The browser of the tests: Chromium as the system has it. Downloads nothing. */
+/** Finds and launches the system's Chromium. Downloads nothing. */
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const PATHS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** The browser's program: that of CHROMIUM_PATH where it exists, else the first that the system has; null for none. */
+/** Path of the browser: CHROMIUM_PATH if it exists, else the first one installed; null without any. */
 export function findBrowser(): string | null {
   const { CHROMIUM_PATH = "" } = process.env;
-  return [CHROMIUM_PATH, ...PLACES].find((path) => path !== "" && existsSync(path)) ?? null;
+  return [CHROMIUM_PATH, ...PATHS].find((path) => path !== "" && existsSync(path)) ?? null;
 }
 
-/** A browser without a window; close it. @throws Error where there is none, or it doesn't start */
+/** Launches a headless browser; the caller closes it. @throws Error if there is none, or it doesn't start */
 export async function launch(): Promise<Browser> {
   const executablePath = findBrowser();
   if (executablePath === null) throw new Error("there is no Chromium: install one, or set CHROMIUM_PATH");

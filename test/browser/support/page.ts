@@ -1,6 +1,6 @@
 /**
- * Pages as a test opens them: each in a fresh profile, and watched. What a page shouts into the console, leaves uncaught or
- * does against its own Content-Security-Policy fails the test, whatever else it looks at.
+ * Opens pages for tests, each in a fresh profile. Console errors, uncaught exceptions and violations of the
+ * Content-Security-Policy fail the test, whatever else it checks.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -9,36 +9,36 @@ import { afterAll, beforeAll, describe, expect, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../support/server.ts";
 import { findBrowser, launch } from "./browser.ts";
 
-/** In CSS pixels, as wide as most phones are. */
+/** A common phone size, CSS pixels. */
 export const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1_280, height: 800 };
-/** What the page calls, before any script of its own runs. */
+/** The function that reports policy violations, installed before any script of the page runs. */
 const REPORT = "reportViolation";
 const LISTEN = `document.addEventListener("securitypolicyviolation", (event) => {
   ${REPORT}(event.effectiveDirective + " " + event.blockedURI + " at " + event.sourceFile + ":" + event.lineNumber);
 });`;
 
 interface PageOptions {
-  /** What paths are resolved against. */
+  /** Base URL for relative paths. */
   readonly baseURL?: string;
-  /** As large as a phone's screen, and touched. */
+  /** Phone-sized screen with touch. */
   readonly phone?: boolean;
   /**
-   * Troubles that belong to the test, such as the line that Chromium writes for an answer of 401. One that doesn't come
-   * fails the test too.
+   * Errors that the test expects, such as the line that Chromium logs for a 401 response. The test fails if one doesn't
+   * occur.
    */
   readonly expected?: readonly RegExp[];
-  /** As those, of which it is a matter of time whether they come. */
+  /** Errors that may or may not occur, depending on timing. */
   readonly possible?: readonly RegExp[];
 }
 
-/** Opens a page for the test that runs; closed when that is over. */
+/** Opens a page for the running test, and closes it after the test. */
 export type OpenPage = (options?: PageOptions) => Promise<Page>;
 
-/** As `describe`, with a browser; where there is none it is skipped, with one line that says so. */
+/** As `describe`, with a browser. Without one, skips the tests and logs a line. */
 export function describeInBrowser(name: string, tests: (openPage: OpenPage) => void): void {
   const isMissing = findBrowser() === null;
-  if (isMissing) console.log(`skipped, for want of Chromium: ${name}`);
+  if (isMissing) console.log(`skipped without Chromium: ${name}`);
   describe.skipIf(isMissing)(name, () => {
     let browser: Browser;
     beforeAll(async () => {
@@ -58,43 +58,43 @@ async function open(
     ...(baseURL === undefined ? {} : { baseURL }),
     ...{ viewport, isMobile: phone, hasTouch: phone, reducedMotion: "reduce" },
   });
-  const troubles = await watch(context);
+  const errors = await watch(context);
   const page = await context.newPage();
   onTestFinished(async () => {
-    // What the page has said before comes before its answer; one that crashed gives none.
+    // A round trip flushes earlier events. A crashed page doesn't respond.
     await page.evaluate("0").catch(() => {});
     await context.close();
-    const isMeant = (trouble: string): boolean => [...expected, ...possible].some((pattern) => pattern.test(trouble));
-    expect(troubles.filter((trouble) => !isMeant(trouble))).toEqual([]);
-    const missing = expected.filter((pattern) => !troubles.some((trouble) => pattern.test(trouble)));
-    expect(missing, "troubles that were expected").toEqual([]);
+    const isExpected = (error: string): boolean => [...expected, ...possible].some((pattern) => pattern.test(error));
+    expect(errors.filter((error) => !isExpected(error))).toEqual([]);
+    const missing = expected.filter((pattern) => !errors.some((error) => pattern.test(error)));
+    expect(missing, "expected errors").toEqual([]);
   });
   return page;
 }
 
 /**
- * What goes wrong in any tab of the context, in words, from now on; of a violation of its policy Chromium tells as well.
+ * Collects errors in any tab of the context from now on. Chromium also logs policy violations to the console.
  */
 async function watch(context: BrowserContext): Promise<readonly string[]> {
-  const troubles: string[] = [];
+  const errors: string[] = [];
   context.on("console", (message) => {
-    if (message.type() === "error") troubles.push(`console: ${message.text()} (${message.location().url})`);
+    if (message.type() === "error") errors.push(`console: ${message.text()} (${message.location().url})`);
   });
   context.on("weberror", (event) => {
     const error = event.error();
-    troubles.push(`uncaught: ${error.stack ?? error.message}`);
+    errors.push(`uncaught: ${error.stack ?? error.message}`);
   });
-  context.on("page", (page) => page.on("crash", () => troubles.push("a page crashed")));
-  await context.exposeFunction(REPORT, (violation: string) => void troubles.push(`policy: ${violation}`));
+  context.on("page", (page) => page.on("crash", () => errors.push("a page crashed")));
+  await context.exposeFunction(REPORT, (violation: string) => void errors.push(`policy: ${violation}`));
   await context.addInitScript(LISTEN);
-  return troubles;
+  return errors;
 }
 
 let screenshots: string | null = null;
 
 /**
- * What the whole page looks like on a phone, as a PNG; its path. In the folder of BROWSER_SCREENSHOTS, else in one that goes
- * with the test. @param name of the file, without its ending
+ * Captures the full page at phone size as a PNG, in BROWSER_SCREENSHOTS or in a temporary folder. Returns its path.
+ * @param name of the file, without extension
  */
 export async function screenshotOnPhone(page: Page, name: string): Promise<string> {
   screenshots ??= process.env["BROWSER_SCREENSHOTS"] ?? temporaryFolder();

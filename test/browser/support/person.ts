@@ -1,36 +1,36 @@
-/** What a person does on the page, by the words on it: signs in, waits until all is there, reads and sends the ticket. */
+/** A user's actions on the page, by its visible texts: sign in, wait for a page, fill in and read the ticket. */
 import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 import { PASSWORD } from "../../support/identity.ts";
 
-/** For what a loaded machine may take its time for. */
+/** Timeout for steps that are slow on a busy machine. */
 export const PATIENTLY = { timeout: 20_000 };
 
-/** Fills in the form of /sign-in, which is shown. */
+/** Fills in and submits the sign-in form, which must be visible. */
 export async function fillInSignIn(page: Page, email: string, password = PASSWORD): Promise<void> {
   const main = page.getByRole("main");
-  await main.getByLabel("E-mail").fill(email);
+  await main.getByLabel("Email").fill(email);
   await main.getByLabel("Password", { exact: true }).fill(password);
   await main.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** Signs in, and is led to a path of the page. */
+/** Signs in and waits for the return path. */
 export async function signInTo(page: Page, path: string, email: string): Promise<void> {
   await page.goto(`/sign-in?to=${encodeURIComponent(path)}`);
   await fillInSignIn(page, email);
   await page.waitForURL((url) => url.pathname + url.search === path);
 }
 
-/** The page has its heading, and nothing on it is still being loaded. */
+/** Waits until the page has its heading and nothing is loading. */
 export async function expectLoaded(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
   await expect.poll(() => page.locator("main .loading:visible").allTextContents(), PATIENTLY).toEqual([]);
 }
 
-/** Beside the market, where the window is wide. */
+/** The ticket beside the market, on wide screens. */
 export const ticketOf = (page: Page): Locator => page.getByRole("complementary", { name: "Order ticket" });
 
-export interface Wish {
+export interface TicketInput {
   readonly side: "Buy" | "Sell";
   readonly outcome: string;
   /** Percent. */
@@ -38,27 +38,27 @@ export interface Wish {
   readonly shares: string;
 }
 
-export async function fillInTicket(page: Page, { side, outcome, price, shares }: Wish): Promise<void> {
+export async function fillInTicket(page: Page, { side, outcome, price, shares }: TicketInput): Promise<void> {
   const ticket = ticketOf(page);
-  // The button itself is hidden below its words.
+  // The radio button itself is visually hidden: click its label.
   await ticket.getByText(side, { exact: true }).click();
   await ticket.getByLabel("Outcome").selectOption({ label: outcome });
   await ticket.getByLabel("Price").fill(price);
   await ticket.getByLabel("Shares").fill(shares);
 }
 
-/** What the ticket says that the order comes to, line by line, before it is sent. */
-export async function outlookOf(page: Page): Promise<Record<string, string>> {
-  const lines = ticketOf(page).locator("dl.outlook");
+/** Reads the ticket's order summary, line by line. */
+export async function orderSummaryOf(page: Page): Promise<Record<string, string>> {
+  const lines = ticketOf(page).locator("dl.order-summary");
   const [names, values] = [await lines.locator("dt").allTextContents(), await lines.locator("dd").allTextContents()];
   return Object.fromEntries(names.map((name, i) => [name, values[i] ?? ""]));
 }
 
-const QUANTITY = /([\d,]+) shares, sum $/;
+const QUANTITY = /([\d,]+) shares, total $/;
 
-/** Levels of the book that is shown, the best first, such as "42.00 % 100". */
+/** Reads the levels of the visible book, best first, such as "42.00% 100". */
 export async function levelsOf(page: Page, side: "buy" | "sell"): Promise<string[]> {
-  const list = page.getByRole("list", { name: side === "buy" ? /^Offers to buy/ : /^Offers to sell/ });
+  const list = page.getByRole("list", { name: side === "buy" ? /^Bids/ : /^Asks/ });
   const [prices, quantities] = [
     await list.locator(".level > span:nth-of-type(1)").allTextContents(),
     await list.locator(".level > span:nth-of-type(2)").allTextContents(),

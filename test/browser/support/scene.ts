@@ -1,4 +1,4 @@
-/** An exchange in which something has happened, so that every page has something to show: to a trader, and at the desk. */
+/** An exchange with enough activity that every page has content, for a trader and at the desk. */
 import { Guests, PASSWORD, signUp } from "../../support/identity.ts";
 import { newMarket, OPERATORS, settle } from "../../support/markets.ts";
 import { pay, withdraw } from "../../support/money.ts";
@@ -13,11 +13,11 @@ const UNTIL_MS = 30 * 86_400_000;
 
 export interface Scene {
   readonly world: World;
-  /** That asks the trader for access. */
+  /** The app that requests access to the trader's account. */
   readonly app: ThirdParty;
 }
 
-/** The trader has a password and a token, shares in two markets, orders, fills, a settlement and payments. */
+/** Starts the exchange. The trader has a password, a token, positions in two markets, orders, fills, a settlement and payments. */
 export async function setScene(): Promise<Scene> {
   const world = await World.start({
     users: 1,
@@ -44,7 +44,7 @@ export async function setScene(): Promise<Scene> {
   await world.split(trader, many, 25);
   await maker.place(terms(over, 1, SELL, 4_000, 50));
   await trader.place(terms(over, 1, BUY, 4_000, 50));
-  await settle(operator, over, { payouts: [0, 10_000], note: "As the papers had it." });
+  await settle(operator, over, { payouts: [0, 10_000], note: "As reported by the press." });
 
   const paid = await withdraw(session, 25 * USDC);
   await withdraw(session, 75 * USDC, "0x52908400098527886E0F7030069857D2E4169EE7");
@@ -57,7 +57,7 @@ export async function setScene(): Promise<Scene> {
     title: "The race",
   });
   await operator.data("POST", "/admin/markets", newMarket({ event_id: eventId, category: "sports" }));
-  await trader.data("POST", "/markets/proposals", newMarket({ description: "So that something waits at the desk." }));
+  await trader.data("POST", "/markets/proposals", newMarket({ description: "Pending proposal for the desk." }));
   const applicant = guests.keep(await signUp(world.server, "applicant@people.example", 1));
   await applicant.client.data("POST", "/me/identity", DOCUMENT);
   const app = await ThirdParty.register(world, session);

@@ -19,7 +19,7 @@ export function ApprovalBadge({ approval }: { approval: Approval }) {
   );
 }
 
-/** Revokes a first approval, whoever gave it. */
+/** Revokes a first approval; any operator can. */
 export function RevokeApprovalDialog({
   approval,
   onClose,

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { dateTime, humanize, money } from "../../format.ts";
 import { href } from "../../router.ts";
 import { request, user } from "../../session.ts";
-import type { Approval, NewDepositAnswer, OperatorUser } from "../../types.ts";
+import type { Approval, DepositResponse, OperatorUser } from "../../types.ts";
 import { Notice } from "../../ui/notices.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Children, usePages } from "../../ui/use-data.ts";
@@ -105,7 +105,7 @@ async function approve({ action, subject, details }: Approval): Promise<string> 
   }
   const isHouse = action === DEPOSIT_TO_HOUSE;
   const body = isHouse ? details : { user_id: subject, ...details };
-  const deposit = await request<NewDepositAnswer>("POST", isHouse ? "/admin/house/deposits" : "/admin/deposits", {
+  const deposit = await request<DepositResponse>("POST", isHouse ? "/admin/house/deposits" : "/admin/deposits", {
     body,
   });
   if (deposit.id === null) return RECORDED_AS_FIRST;

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { dateTime, money } from "../../format.ts";
 import { search, setSearch } from "../../router.ts";
 import { request, user as self } from "../../session.ts";
-import type { NewDepositAnswer, OperatorDeposit, OperatorUser, Page } from "../../types.ts";
+import type { DepositResponse, OperatorDeposit, OperatorUser, Page } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
 import { Notice } from "../../ui/notices.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -107,7 +107,7 @@ function Credit({ onDone }: { onDone: () => void }) {
 async function credit({ id, email }: OperatorUser, { amount, reference }: Payment): Promise<string> {
   const before = await request<Page<OperatorDeposit>>("GET", "/admin/deposits", { query: { limit: 1 } });
   const body = { user_id: id, amount, reference };
-  const deposit = await request<NewDepositAnswer>("POST", "/admin/deposits", { body });
+  const deposit = await request<DepositResponse>("POST", "/admin/deposits", { body });
   if (deposit.id === null) return "Approval recorded: another operator must repeat the action.";
   const isOld = deposit.id <= (before.items[0]?.id ?? 0);
   if (isOld) return `This reference was already credited, ${dateTime(deposit.created_at)}: nothing was added.`;

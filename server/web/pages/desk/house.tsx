@@ -4,7 +4,7 @@ import { fetchAll } from "../../account-state.ts";
 import { call } from "../../api.ts";
 import { dateTime, money, percent } from "../../format.ts";
 import { request } from "../../session.ts";
-import type { Approval, HouseWithdrawal, Limits, NewDepositAnswer, Solvency } from "../../types.ts";
+import type { Approval, DepositResponse, HouseWithdrawal, Limits, Solvency } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
 import { SegmentedControl } from "../../ui/fields.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
@@ -119,7 +119,7 @@ function FirstApproval({
   );
 }
 
-function HouseForm({ onAsk }: { onAsk: (payment: HousePayment) => void }) {
+function HouseForm({ onSubmit }: { onSubmit: (payment: HousePayment) => void }) {
   const [direction, setDirection] = useState<Direction>("in");
   return (
     <section class="panel" aria-labelledby="desk-house">
@@ -127,7 +127,7 @@ function HouseForm({ onAsk }: { onAsk: (payment: HousePayment) => void }) {
       <PaymentForm
         act={direction === "in" ? "Fund…" : "Withdraw…"}
         hint="The payment's reference in your records. Each reference counts only once."
-        onSubmit={(payment) => onAsk({ ...payment, direction })}
+        onSubmit={(payment) => onSubmit({ ...payment, direction })}
       >
         <SegmentedControl
           label="Direction"
@@ -159,7 +159,7 @@ function PaymentDialog({
   const act = async (): Promise<string> => {
     const body = { amount, reference };
     if (!isOut) {
-      const deposit = await request<NewDepositAnswer>("POST", "/admin/house/deposits", { body });
+      const deposit = await request<DepositResponse>("POST", "/admin/house/deposits", { body });
       onPaid();
       if (deposit.id === null) return "Approval recorded: another operator must repeat the action.";
       return `House funded with ${money(deposit.amount)} USDC, reference ${reference}.`;

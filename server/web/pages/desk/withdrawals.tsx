@@ -193,10 +193,10 @@ function PayDialog({ withdrawal, approval, onClose, onDone }: DialogProps) {
   const problem = reference.trim() === "" ? null : referenceProblem(reference.trim());
   const act = async (note: string | null): Promise<string> => {
     const body = first === undefined ? { reference: trimmedOrNull(reference), note } : first;
-    const answer = await request<WithdrawalDecision>("POST", `/admin/withdrawals/${withdrawal.id}/pay`, {
+    const response = await request<WithdrawalDecision>("POST", `/admin/withdrawals/${withdrawal.id}/pay`, {
       body: { reference: body.reference, note: body.note },
     });
-    return answer.approval === null
+    return response.approval === null
       ? `Withdrawal ${withdrawal.id} marked as paid. The user is notified by email.`
       : "Approval recorded: another operator must repeat the action.";
   };
