@@ -80,7 +80,8 @@ function publishSoon(): void {
 function publish(): void {
   isPublishPending = false;
   publishedAt = performance.now();
-  for (const [id, { status }] of account?.orders ?? []) if (FINAL_STATUSES.has(status)) account!.orders.delete(id);
+  const liveOrders = account?.orders ?? new Map<number, Order>();
+  for (const [id, { status }] of liveOrders) if (FINAL_STATUSES.has(status)) liveOrders.delete(id);
   batch(() => {
     balance.value = account?.balance ?? null;
     positions.value = account === null ? null : new Map(account.positions);

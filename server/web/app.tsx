@@ -68,7 +68,7 @@ export function App() {
 
 function skip(event: Event): void {
   event.preventDefault();
-  document.getElementById("main")!.focus();
+  document.getElementById("main")?.focus();
 }
 
 function CurrentPage() {

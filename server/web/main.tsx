@@ -3,12 +3,13 @@ import { render } from "preact";
 import "./styles.css";
 import { startAccountState } from "./account-state.ts";
 import { App } from "./app.tsx";
+import { required } from "./required.ts";
 import { startRouter } from "./router.ts";
 import { startSession } from "./session.ts";
 import { startStream } from "./stream.ts";
 
 startRouter();
-render(<App />, document.getElementById("page")!);
+render(<App />, required(document.getElementById("page"), "the page's root element"));
 startAccountState();
 startStream();
 void startSession();

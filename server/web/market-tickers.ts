@@ -70,10 +70,10 @@ export function useInView<T extends Element>(): { ref: RefObject<T | null>; isIn
   const ref = useRef<T>(null);
   const [isInView, setInView] = useState(false);
   useEffect(() => {
-    const observer = new IntersectionObserver((entries) => setInView(entries.at(-1)!.isIntersecting), {
+    const observer = new IntersectionObserver((entries) => setInView(entries.at(-1)?.isIntersecting ?? false), {
       rootMargin: MARGIN,
     });
-    observer.observe(ref.current!);
+    if (ref.current !== null) observer.observe(ref.current);
     return () => observer.disconnect();
   }, []);
   return { ref, isInView };

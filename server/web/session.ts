@@ -5,12 +5,15 @@
  */
 import { computed, signal } from "@preact/signals";
 import { ApiError, type CallOptions, call, errorOf, send } from "./api.ts";
+import { required } from "./required.ts";
 import type { SignInChallenge, User } from "./types.ts";
 import { toast } from "./ui/toast.tsx";
 
 /** "unknown" until the session is restored or known to be gone. */
 export const sessionState = signal<"unknown" | "in" | "out">("unknown");
 export const user = signal<User | null>(null);
+/** The signed-in user, for pages and steps that require one. */
+export const signedInUser = (): User => required(user.value, "a signed-in user");
 export const isOperator = computed(() => user.value?.role === "operator");
 /** Why restoring the session takes longer, for the user; null otherwise. */
 export const sessionNotice = signal<string | null>(null);
@@ -79,7 +82,8 @@ function storeToken(text: string): void {
   const [, payload = ""] = text.split(".");
   const { sub, iat, exp } = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as Claims;
   // Another user signed in in another tab: nothing shown here is theirs.
-  if (user.peek() !== null && user.peek()!.id !== Number(sub)) clearSession(OTHER_USER_TEXT);
+  const known = user.peek();
+  if (known !== null && known.id !== Number(sub)) clearSession(OTHER_USER_TEXT);
   token = text;
   // Relative to this machine's clock, which may be wrong.
   const lifeMs = (exp - iat) * 1_000;
@@ -243,7 +247,7 @@ function completeSignIn(response: SignedIn): void {
 /** Picks up the cookie that an identity provider's sign-in has set. @returns null without a session @throws ApiError */
 export async function completeProviderSignIn(): Promise<User | null> {
   if (!(await renew())) return null;
-  const found = user.peek()!;
+  const found = signedInUser();
   broadcast({ signedIn: found.id });
   return found;
 }

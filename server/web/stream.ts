@@ -278,7 +278,7 @@ function receiveTopic(event: StreamEvent): void {
       continue;
     }
     topic.sequence = event.sequence;
-    if (channel === "ticker") topic.tickers.set(outcomeId!, event);
+    if (channel === "ticker" && outcomeId !== null) topic.tickers.set(outcomeId, event);
     for (const { onEvent } of topic.subscribers) onEvent(event);
   }
 }

@@ -1,7 +1,8 @@
 /** The account page: email, phone, identity verification, limits and password. */
+
 import { useState } from "preact/hooks";
 import { dateTime } from "../format.ts";
-import { user } from "../session.ts";
+import { signedInUser } from "../session.ts";
 import { AccountLayout, focusHeading } from "../ui/account-layout.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { PhoneVerification } from "../ui/phone-verification.tsx";
@@ -37,7 +38,7 @@ const verified = (isVerified: boolean) => (
 );
 
 function EmailPanel() {
-  const { email, email_verified, created_at, id } = user.value!;
+  const { email, email_verified, created_at, id } = signedInUser();
   return (
     <Panel id="email" title="Email" badge={verified(email_verified)}>
       <p class="break">{email}</p>
@@ -55,7 +56,7 @@ function EmailPanel() {
 }
 
 function PhonePanel() {
-  const { phone, phone_verified } = user.value!;
+  const { phone, phone_verified } = signedInUser();
   const [isChanging, setChanging] = useState(false);
   const isVerifying = !phone_verified || isChanging;
   return (

@@ -8,7 +8,7 @@ import { errorMessage } from "../error-messages.ts";
 import { date } from "../format.ts";
 import { search } from "../router.ts";
 import { scopeText } from "../scopes.ts";
-import { request, signOut, user } from "../session.ts";
+import { request, signedInUser, signOut } from "../session.ts";
 import type { AskingClient } from "../types.ts";
 import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
 import { type Children, useAction, useFetch } from "../ui/use-data.ts";
@@ -40,7 +40,8 @@ export default function Consent() {
   }
   if (error !== null) return <ErrorNotice error={error} retry={reload} />;
   if (data === null) return <Loading />;
-  if (!data.redirect_uris.includes(redirectUri) || destinationOf(redirectUri) === null) {
+  const destination = destinationOf(redirectUri);
+  if (!data.redirect_uris.includes(redirectUri) || destination === null) {
     return (
       <InvalidRequest>
         The request claims to come from "<bdi class="break">{data.name}</bdi>" but redirects to an address that this app
@@ -48,7 +49,7 @@ export default function Consent() {
       </InvalidRequest>
     );
   }
-  return <Decision client={data} />;
+  return <Decision client={data} destination={destination} />;
 }
 
 function InvalidRequest({ children }: { children: Children }) {
@@ -70,11 +71,11 @@ function destinationOf(address: string): string | null {
   return protocol.includes(".") ? `the app ${protocol.slice(0, -1)} on this device` : null;
 }
 
-function Decision({ client }: { client: AskingClient }) {
+function Decision({ client, destination }: { client: AskingClient; destination: string }) {
   const query = search.value;
-  const destination = destinationOf(query.get("redirect_uri")!)!;
-  const scopes = (query.get("scope") ?? "").split(" ").filter((scope) => scope !== "");
-  const isKnown = scopes.length > 0 && scopes.every((scope) => scopeText(scope) !== null);
+  const names = new Set((query.get("scope") ?? "").split(" ").filter((scope) => scope !== ""));
+  const scopes = [...names].map(scopeText).filter((scope) => scope !== null);
+  const isKnown = scopes.length > 0 && scopes.length === names.size;
   const [redirectedTo, setRedirectedTo] = useState<string | null>(null);
   const { run, isBusy, error } = useAction(async (decision: "approve" | "deny") => {
     const given = PARAMETERS.flatMap((name) => (query.has(name) ? [[name, query.get(name)]] : []));
@@ -91,16 +92,16 @@ function Decision({ client }: { client: AskingClient }) {
         Allow "<bdi>{client.name}</bdi>" to access your account?
       </h1>
       <p>
-        Signed in as <strong class="break">{user.value!.email}</strong>. <OtherUser />
+        Signed in as <strong class="break">{signedInUser().email}</strong>. <OtherUser />
       </p>
       <div class="panel">
         <h2>Requested access</h2>
         {isKnown ? (
           <ul class="requested-scopes">
-            {[...new Set(scopes)].map((scope) => (
+            {scopes.map(({ scope, title, description }) => (
               <li key={scope}>
-                <strong>{scopeText(scope)!.title}</strong>
-                <span class="faint">{scopeText(scope)!.description}</span>
+                <strong>{title}</strong>
+                <span class="faint">{description}</span>
               </li>
             ))}
           </ul>

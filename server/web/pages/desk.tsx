@@ -109,8 +109,9 @@ function Desk({ section }: { section: Section | null }) {
   const frame = useRef<HTMLDivElement>(null);
   // On a phone, the tabs don't fit side by side.
   useEffect(() => {
-    const tab = frame.current!.querySelector<HTMLElement>(".tabs [aria-current]");
-    if (tab !== null) tab.parentElement!.scrollLeft = tab.offsetLeft - tab.parentElement!.offsetLeft - TAB_MARGIN;
+    const tab = frame.current?.querySelector<HTMLElement>(".tabs [aria-current]");
+    const tabs = tab?.parentElement;
+    if (tab && tabs) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - TAB_MARGIN;
   }, [section]);
   const counts = pendingCounts.value;
   const tabs = SECTIONS.map(({ name, title, count }): [string, string] => {

@@ -171,9 +171,7 @@ function EventMarket({ market: given, isShown }: { market: Market; isShown: bool
   return (
     <li>
       <a href={href(`/markets/${market.slug}`)}>{market.question}</a>
-      <span class="number">
-        {best!.name} {percent(chance(best!))}
-      </span>
+      <span class="number">{best !== undefined && `${best.name} ${percent(chance(best))}`}</span>
     </li>
   );
 }

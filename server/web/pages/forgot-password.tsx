@@ -1,8 +1,10 @@
 /** Requests a password reset link. The response doesn't reveal whether the address has an account. */
-import { useEffect, useRef, useState } from "preact/hooks";
+
+import { useEffect, useState } from "preact/hooks";
 import { href, search } from "../router.ts";
 import { EmailLinkForm } from "../ui/email-form.tsx";
 import { ResendEmail } from "../ui/resend-email.tsx";
+import { useFocusOnMount } from "../ui/use-focus-on-mount.ts";
 import "./account.css";
 
 const PATH = "/auth/forgot-password";
@@ -31,8 +33,7 @@ export default function ForgotPassword() {
 }
 
 function Sent({ email, onOther }: { email: string; onOther: () => void }) {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current!.focus(), []);
+  const heading = useFocusOnMount<HTMLHeadingElement>();
   return (
     <section class="narrow">
       <h1 ref={heading} tabIndex={-1}>

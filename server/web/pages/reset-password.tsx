@@ -1,11 +1,13 @@
 /** The target of a password reset link: sets a new password. */
-import { useEffect, useRef, useState } from "preact/hooks";
+
+import { useEffect, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
 import { href, search, setSearch } from "../router.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { NewPasswordField, newPasswordProblem } from "../ui/password-field.tsx";
 import { useAction } from "../ui/use-data.ts";
+import { useFocusOnMount } from "../ui/use-focus-on-mount.ts";
 import { useForm } from "../ui/use-form.ts";
 import "./account.css";
 
@@ -68,8 +70,7 @@ function InvalidLink() {
 }
 
 function Done() {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current!.focus(), []);
+  const heading = useFocusOnMount<HTMLHeadingElement>();
   return (
     <section class="narrow">
       <h1 ref={heading} tabIndex={-1}>

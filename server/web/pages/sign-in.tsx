@@ -5,7 +5,7 @@ import { API, ApiError, call, withQuery } from "../api.ts";
 import { countryName } from "../countries.ts";
 import { errorMessage } from "../error-messages.ts";
 import { href, navigate, search } from "../router.ts";
-import { sessionState, signIn, user } from "../session.ts";
+import { sessionState, signedInUser, signIn } from "../session.ts";
 import type { SignInChallenge, SocialProviders } from "../types.ts";
 import { EmailField } from "../ui/email-form.tsx";
 import { Select } from "../ui/fields.tsx";
@@ -26,7 +26,7 @@ export default function SignIn() {
     document.title = "Sign in · Prediction Exchange";
   }, []);
   useEffect(() => {
-    if (state === "in") navigate(pathAfterSignIn(user.peek()!, to), true);
+    if (state === "in") navigate(pathAfterSignIn(signedInUser(), to), true);
   }, [state]);
   if (state === "in") return <Loading what="Signed in" />;
   if (challenge !== null) return <SecondFactorStep challenge={challenge} onRestart={() => setChallenge(null)} />;

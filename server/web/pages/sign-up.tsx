@@ -1,5 +1,6 @@
 /** Creates an account: email and password, then a verification link by email. */
-import { useEffect, useRef, useState } from "preact/hooks";
+
+import { useEffect, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
 import { href, search } from "../router.ts";
@@ -9,6 +10,7 @@ import { ErrorNotice, Notice } from "../ui/notices.tsx";
 import { NewPasswordField, newPasswordProblem } from "../ui/password-field.tsx";
 import { ResendEmail } from "../ui/resend-email.tsx";
 import { useAction } from "../ui/use-data.ts";
+import { useFocusOnMount } from "../ui/use-focus-on-mount.ts";
 import { emailProblem, useForm } from "../ui/use-form.ts";
 import { returnPath, withReturnPath } from "./return-path.ts";
 import "./account.css";
@@ -75,8 +77,7 @@ export default function SignUp() {
 }
 
 function CheckEmail({ email }: { email: string }) {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current!.focus(), []);
+  const heading = useFocusOnMount<HTMLHeadingElement>();
   return (
     <section class="narrow">
       <h1 ref={heading} tabIndex={-1}>

@@ -5,7 +5,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
 import { href, search, setSearch } from "../router.ts";
-import { loadUser, request, sessionState, signIn, user } from "../session.ts";
+import { loadUser, request, sessionState, signedInUser, signIn, user } from "../session.ts";
 import type { User } from "../types.ts";
 import { EmailLinkForm } from "../ui/email-form.tsx";
 import { ErrorNotice, Loading, Notice } from "../ui/notices.tsx";
@@ -127,7 +127,7 @@ function Verified({ owner }: { owner: User }) {
       </p>
       {isOther && (
         <Notice kind="warn">
-          You're signed in as {user.value!.email}, another account. Sign out first to use the verified one.
+          You're signed in as {signedInUser().email}, another account. Sign out first to use the verified one.
         </Notice>
       )}
       {!isOther && (

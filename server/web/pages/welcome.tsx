@@ -1,8 +1,9 @@
 /** The remaining steps before a user can trade: email, then phone. */
+
 import { useEffect, useRef } from "preact/hooks";
 import { money } from "../format.ts";
 import { href, search } from "../router.ts";
-import { user } from "../session.ts";
+import { signedInUser } from "../session.ts";
 import { Badge } from "../ui/badge.tsx";
 import { PhoneVerification } from "../ui/phone-verification.tsx";
 import { ResendEmail } from "../ui/resend-email.tsx";
@@ -18,7 +19,7 @@ export default function Welcome() {
   useEffect(() => {
     document.title = "Welcome · Prediction Exchange";
   }, []);
-  const { email, email_verified, phone, phone_verified, kyc_tier, daily_activity } = user.value!;
+  const { email, email_verified, phone, phone_verified, kyc_tier, daily_activity } = signedInUser();
   const to = returnPath(search.value.get("to"));
   const isReady = kyc_tier > 0;
   return (
@@ -45,7 +46,7 @@ export default function Welcome() {
           {phone_verified ? (
             <p class="faint number">{phone}</p>
           ) : (
-            <PhoneVerification onVerified={() => heading.current!.focus()} />
+            <PhoneVerification onVerified={() => heading.current?.focus()} />
           )}
         </Step>
         <Step title="Trade" isDone={isReady}>

@@ -21,7 +21,10 @@ export function useBooks({ id, outcomes }: Market): ReadonlyMap<number, Ladder> 
     changed.current.clear();
     setLadders((before) => {
       const next = new Map(before);
-      for (const each of ids) next.set(each, ladderOf(books.current.get(each)!));
+      for (const each of ids) {
+        const book = books.current.get(each);
+        if (book !== undefined) next.set(each, ladderOf(book));
+      }
       return next;
     });
   });

@@ -42,7 +42,7 @@ export function ChartCanvas({
   }, []);
   useEffect(() => {
     if (drawn === null) return;
-    if (shown.current.length === 0 || shown.current[0]![0] !== candles[0]![0]) {
+    if (shown.current.length === 0 || shown.current[0]?.[0] !== candles[0]?.[0]) {
       drawn.prices.setData(candles.map((candle) => priceOf(candle, shape)) as never[]);
       drawn.volumes.setData(candles.map(volumeOf));
       if (shown.current.length === 0) drawn.chart.timeScale().fitContent();

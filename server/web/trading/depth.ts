@@ -22,33 +22,44 @@ export interface DepthLevel {
 
 export const EMPTY_LADDER: Ladder = { bids: [], asks: [] };
 
+/** A position in one outcome's levels. */
+interface Cursor {
+  readonly levels: readonly Level[];
+  index: number;
+  price: number;
+  /** Quantity left at this level. */
+  left: number;
+}
+
 /**
  * The levels that mint (asks) or merge (bids) implies on an outcome. Each step matches the best level of every other
  * outcome's book, bids to mint and asks to merge, with the smallest quantity among them.
  * @param others the books of the market's other outcomes
  */
 function impliedLevels(others: readonly Ladder[], side: "bids" | "asks"): Level[] {
-  const opposite = others.map((ladder) => (side === "asks" ? ladder.bids : ladder.asks));
-  const at = opposite.map(() => 0);
-  const left = opposite.map((levels) => levels[0]?.[1] ?? 0);
-  const levels: [number, number][] = [];
-  if (left.includes(0)) return levels;
+  const cursors: Cursor[] = [];
+  for (const ladder of others) {
+    const levels = side === "asks" ? ladder.bids : ladder.asks;
+    const [best] = levels;
+    if (best === undefined) return [];
+    cursors.push({ levels, index: 0, price: best[0], left: best[1] });
+  }
+  const implied: [number, number][] = [];
   for (;;) {
-    const sum = opposite.reduce((total, each, i) => total + each[at[i]!]![0], 0);
-    const rest = FULL_PRICE_BPS - sum;
+    const rest = FULL_PRICE_BPS - cursors.reduce((sum, cursor) => sum + cursor.price, 0);
     // Bids of three or more outcomes can sum to over 10000: an ask is at least 1 then, but there is no bid below 1.
-    if (rest < MIN_PRICE_BPS && side === "bids") return levels;
+    if (rest < MIN_PRICE_BPS && side === "bids") return implied;
     const price = Math.max(rest, MIN_PRICE_BPS);
-    const quantity = Math.min(...left);
-    const last = levels.at(-1);
+    const quantity = Math.min(...cursors.map(({ left }) => left));
+    const last = implied.at(-1);
     if (last?.[0] === price) last[1] += quantity;
-    else levels.push([price, quantity]);
-    for (const [i, each] of opposite.entries()) {
-      left[i]! -= quantity;
-      if (left[i] !== 0) continue;
-      const next = each[++at[i]!];
-      if (next === undefined) return levels;
-      left[i] = next[1];
+    else implied.push([price, quantity]);
+    for (const cursor of cursors) {
+      cursor.left -= quantity;
+      if (cursor.left !== 0) continue;
+      const next = cursor.levels[++cursor.index];
+      if (next === undefined) return implied;
+      [cursor.price, cursor.left] = next;
     }
   }
 }

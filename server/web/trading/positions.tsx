@@ -20,9 +20,13 @@ export interface ValuedPosition extends Position {
 function markPrice({ outcomes }: Market, outcomeId: number): number | null {
   const own = outcomes.find(({ id }) => id === outcomeId)?.last_price ?? null;
   if (own !== null) return own;
-  const others = outcomes.filter(({ id }) => id !== outcomeId).map(({ last_price }) => last_price);
-  if (others.includes(null)) return null;
-  return Math.max(0, FULL_PRICE_BPS - others.reduce<number>((sum, price) => sum + price!, 0));
+  let rest = FULL_PRICE_BPS;
+  for (const { id, last_price } of outcomes) {
+    if (id === outcomeId) continue;
+    if (last_price === null) return null;
+    rest -= last_price;
+  }
+  return Math.max(0, rest);
 }
 
 /** Values a position at its mark price. @param market undefined: not loaded yet, keep the server's valuation */

@@ -1,6 +1,8 @@
 /** An outcome's price chart, live, with a text summary and a table for screen readers. */
+
 import { useState } from "preact/hooks";
 import { date, percent, shares } from "../format.ts";
+import { required } from "../required.ts";
 import type { Market, Outcome } from "../types.ts";
 import { SegmentedControl } from "../ui/fields.tsx";
 import { Empty, ErrorNotice, Loading } from "../ui/notices.tsx";
@@ -68,7 +70,7 @@ export function PriceChart({ market, outcome }: { market: Market; outcome: Outco
 }
 
 function PriceTable({ candles, isDaily }: { candles: readonly Candle[]; isDaily: boolean }) {
-  const [first, last] = [candles[0]!, candles.at(-1)!];
+  const [first, last] = [required(candles[0], "a candle"), required(candles.at(-1), "a candle")];
   const high = Math.max(...candles.map((candle) => candle[2]));
   const low = Math.min(...candles.map((candle) => candle[3]));
   const rows = candles.filter((candle) => candle[5] > 0).slice(-TABLE_ROWS);

@@ -77,8 +77,9 @@ export async function sendOrder(body: PlaceOrder): Promise<Order | null> {
       if (update === null) addOrder(order);
       return update ?? order;
     } catch (error) {
-      if (mine() === undefined) return null;
-      const update = mine()!.update;
+      const pending = mine();
+      if (pending === undefined) return null;
+      const { update } = pending;
       if (update !== null) {
         setPending(marketId, null);
         return update;

@@ -18,7 +18,7 @@ interface LayoutProps {
 }
 
 export function AccountLayout({ path, children }: LayoutProps) {
-  const title = TABS.find(([each]) => each === path)![1];
+  const [, title = ""] = TABS.find(([each]) => each === path) ?? [];
   useEffect(() => {
     document.title = `${title} · Prediction Exchange`;
   }, []);

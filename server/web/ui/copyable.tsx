@@ -7,7 +7,7 @@ export function Copyable({ label, text }: { label: string; text: string }) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
   const copy = async (): Promise<void> => {
-    field.current!.select();
+    field.current?.select();
     try {
       await navigator.clipboard.writeText(text);
     } catch {

@@ -8,7 +8,7 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   const id = useId();
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    ref.current!.showModal();
+    ref.current?.showModal();
     return () => {
       // Unless the closing handler has already moved the focus.
       if (document.activeElement === document.body) before?.focus?.();

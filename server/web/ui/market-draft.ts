@@ -55,7 +55,7 @@ export function problemsOf(draft: MarketDraft): Problems {
     slug: draft.slug === "" ? null : slugProblem(draft.slug),
     outcomes: draft.outcomes.map(({ name }, i) => {
       const problem = lineProblem(name.trim(), 1, MAX_OUTCOME_NAME_LENGTH);
-      return problem ?? (names.indexOf(names[i]!) < i ? "Another outcome already has this name." : null);
+      return problem ?? (names.indexOf(folded(name)) < i ? "Another outcome already has this name." : null);
     }),
   };
 }

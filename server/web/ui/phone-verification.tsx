@@ -1,8 +1,10 @@
 /** Verifies a phone number in two steps: the number, then the code sent to it by text message. */
+
 import { useEffect, useRef, useState } from "preact/hooks";
 import { MAX_WRONG_CODES, PHONE_CODE_MS } from "../../accounts/limits.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
-import { request, user } from "../session.ts";
+import { required } from "../required.ts";
+import { request, signedInUser, user } from "../session.ts";
 import type { User } from "../types.ts";
 import { Field } from "./fields.tsx";
 import { ErrorNotice } from "./notices.tsx";
@@ -28,7 +30,7 @@ function numberProblem(text: string): string | null {
 
 /** Requires a verified email. @param onVerified called once the phone number is verified */
 export function PhoneVerification({ onVerified }: { onVerified: () => void }) {
-  if (!user.value!.email_verified) return <p class="faint">Verify your email first.</p>;
+  if (!signedInUser().email_verified) return <p class="faint">Verify your email first.</p>;
   return <NumberStep onVerified={onVerified} />;
 }
 
@@ -39,7 +41,7 @@ function NumberStep({ onVerified }: { onVerified: () => void }) {
   const [sentTo, setSentTo] = useState<string | null>(null);
   const { form, shown, submit } = useForm({ number: numberProblem(number) });
   const start = useAction(async () => {
-    const phone = parsePhoneNumber(number)!;
+    const phone = required(parsePhoneNumber(number), "a valid phone number");
     await request("POST", "/me/phone", { body: { phone } });
     setSentTo(phone);
   });

@@ -1,13 +1,16 @@
 /** The second step of a sign-in: a code or a passkey. */
-import { useEffect, useRef, useState } from "preact/hooks";
+
+import { useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import { fieldErrorMessage } from "../error-messages.ts";
+import { required } from "../required.ts";
 import { finishSignIn } from "../session.ts";
 import type { SignInChallenge } from "../types.ts";
 import { Field } from "./fields.tsx";
 import { ErrorNotice } from "./notices.tsx";
 import { PasskeyProblem, usePasskey } from "./passkey.ts";
 import { useAction } from "./use-data.ts";
+import { useFocusOnMount } from "./use-focus-on-mount.ts";
 import { useForm } from "./use-form.ts";
 
 interface SecondFactorStepProps {
@@ -19,13 +22,12 @@ interface SecondFactorStepProps {
 const UNAUTHENTICATED = 401;
 
 export function SecondFactorStep({ challenge: { challenge, methods, passkey }, onRestart }: SecondFactorStepProps) {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current!.focus(), []);
+  const heading = useFocusOnMount<HTMLHeadingElement>();
   const [passkeyProblem, setPasskeyProblem] = useState<string | null>(null);
   const { run, isBusy, error } = useAction(async () => {
     setPasskeyProblem(null);
     try {
-      await finishSignIn(challenge, { passkey: await usePasskey(passkey!) });
+      await finishSignIn(challenge, { passkey: await usePasskey(required(passkey, "passkey options")) });
     } catch (thrown) {
       if (!(thrown instanceof PasskeyProblem)) throw thrown;
       setPasskeyProblem(thrown.message);

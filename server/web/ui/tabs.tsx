@@ -1,5 +1,7 @@
 /** Links between the sections of a page. */
+
 import { useEffect, useRef } from "preact/hooks";
+import { required } from "../required.ts";
 import { href, search } from "../router.ts";
 import type { Children } from "./use-data.ts";
 
@@ -12,7 +14,7 @@ export function useTabs<T extends string>(
   label: string,
   sections: readonly (readonly [name: T, text: string])[],
 ): { section: T; tabs: Children } {
-  const [first] = sections[0]!;
+  const [first] = required(sections[0], "a section");
   const addressOf = (name: T): string => href(name === first ? path : `${path}?show=${name}`);
   const asked = search.value.get("show");
   const section = sections.find(([name]) => name === asked)?.[0] ?? first;
@@ -33,7 +35,7 @@ export function Tabs({
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
     // Not all tabs fit on a phone.
-    nav.current!.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [current]);
   return (
     <nav class="tabs" aria-label={label} ref={nav}>

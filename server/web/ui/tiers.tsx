@@ -3,7 +3,7 @@ import { DAILY_ACTIVITY_LIMIT_MICRO } from "../../../engine/limits.ts";
 import { money } from "../format.ts";
 import { Badge } from "./badge.tsx";
 
-const aDay = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier]!)} USDC of buys a day`;
+const aDay = (tier: number): string => `${money(DAILY_ACTIVITY_LIMIT_MICRO[tier] ?? 0)} USDC of buys a day`;
 
 const TIERS = [
   { name: "Tier 0", requires: "An account", allows: "View markets" },

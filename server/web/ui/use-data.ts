@@ -1,7 +1,9 @@
 /** Hooks that fetch data, page through lists, and run actions. They render nothing. */
+
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, type Query } from "../api.ts";
+import { required } from "../required.ts";
 import { request } from "../session.ts";
 import type { Page } from "../types.ts";
 
@@ -24,7 +26,7 @@ export function useFetch<T>(read: ((signal: AbortSignal) => Promise<T>) | null, 
   useEffect(() => {
     if (isIdle) return;
     const abort = new AbortController();
-    latest.current!(abort.signal).then(
+    latest.current?.(abort.signal).then(
       (data) => !abort.signal.aborted && setState({ key, data, error: null }),
       (error) =>
         !abort.signal.aborted && setState((before) => ({ key, data: before.key === key ? before.data : null, error })),
@@ -58,7 +60,8 @@ const MAX_PAGE_ITEMS = 200;
 export function usePages<T>(path: string | null, query: Query = {}): Pages<T> {
   const key = JSON.stringify([path, query]);
   const shown = useRef(0);
-  const read = (options: { query: Query; signal?: AbortSignal }): Promise<Page<T>> => request("GET", path!, options);
+  const read = (options: { query: Query; signal?: AbortSignal }): Promise<Page<T>> =>
+    request("GET", required(path, "the list's path"), options);
   const readFirst = (signal: AbortSignal): Promise<Page<T>> => {
     const limit = shown.current > PAGE_ITEMS ? { limit: Math.min(shown.current, MAX_PAGE_ITEMS) } : {};
     return read({ query: { ...limit, ...query }, signal });
@@ -78,7 +81,7 @@ export function usePages<T>(path: string | null, query: Query = {}): Pages<T> {
     reading.current = from;
     setFailed(null);
     try {
-      const next = await read({ query: { ...query, cursor: data!.next_cursor } });
+      const next = await read({ query: { ...query, cursor: data?.next_cursor ?? null } });
       if (wanted.current !== from) return;
       first.set((before) => ({ items: [...before.items, ...next.items], next_cursor: next.next_cursor }));
     } catch (error) {

@@ -22,7 +22,7 @@ export function useForm<P extends Readonly<Record<string, string | null>>>(probl
     event.preventDefault();
     setSubmitted(true);
     if (Object.values(problems).every((problem) => problem === null)) send();
-    else focusFirstProblem(form.current!);
+    else if (form.current !== null) focusFirstProblem(form.current);
   };
   return { form, shown: isSubmitted ? problems : none, submit, restart: () => setSubmitted(false) };
 }

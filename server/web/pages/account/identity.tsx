@@ -2,7 +2,7 @@
 import { ApiError } from "../../api.ts";
 import { countryName } from "../../countries.ts";
 import { dateTime } from "../../format.ts";
-import { request, user } from "../../session.ts";
+import { request, signedInUser } from "../../session.ts";
 import type { IdentityApplication } from "../../types.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
@@ -14,7 +14,7 @@ import { Panel } from "./panel.tsx";
 const NOT_FOUND = 404;
 
 export function IdentityPanel() {
-  const { kyc_tier } = user.value!;
+  const { kyc_tier } = signedInUser();
   const loaded = useFetch<{ application: IdentityApplication | null }>(async (signal) => {
     try {
       return { application: await request<IdentityApplication>("GET", "/me/identity", { signal }) };
@@ -41,7 +41,7 @@ function IdentityState({ loaded }: { loaded: Fetched<{ application: IdentityAppl
   if (error !== null) return <ErrorNotice error={error} retry={reload} />;
   if (data === null) return <Loading />;
   const { application } = data;
-  const isTier2 = user.value!.kyc_tier >= 2;
+  const isTier2 = signedInUser().kyc_tier >= 2;
   const isRejected = application?.status === "refused";
   return (
     <>

@@ -1,7 +1,7 @@
 /** The user's daily limit, fees and API rate limits. */
 import { useState } from "preact/hooks";
 import { money, percent } from "../../format.ts";
-import { request, user } from "../../session.ts";
+import { request, signedInUser } from "../../session.ts";
 import type { Limits } from "../../types.ts";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -14,7 +14,7 @@ type RateLimit = Limits["rate_limits"][number];
 export function LimitsPanel() {
   const { data, error, reload } = useFetch<Limits>(
     (signal) => request("GET", "/me/limits", { signal }),
-    String(user.value!.kyc_tier),
+    String(signedInUser().kyc_tier),
   );
   return (
     <Panel id="limits" title="Limits and fees">

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { ApiError, withQuery } from "../../api.ts";
 import { fieldErrorMessage } from "../../error-messages.ts";
 import { href } from "../../router.ts";
-import { request, user } from "../../session.ts";
+import { request, signedInUser } from "../../session.ts";
 import { focusHeading } from "../../ui/account-layout.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 import { NewPasswordField, newPasswordProblem, PasswordField } from "../../ui/password-field.tsx";
@@ -14,7 +14,7 @@ import { useForm } from "../../ui/use-form.ts";
 import { Panel } from "./panel.tsx";
 
 export function PasswordPanel() {
-  const { email } = user.value!;
+  const { email } = signedInUser();
   const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
   const { form, shown, submit, restart } = useForm({

@@ -80,7 +80,7 @@ export function Clients() {
           title={`Secret of "${created.name}"`}
           secrets={[
             ["Client ID", created.client_id],
-            ["Client secret", created.client_secret!],
+            ["Client secret", created.client_secret ?? ""],
           ]}
           onStored={() => {
             setCreated(null);

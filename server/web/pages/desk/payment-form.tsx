@@ -1,8 +1,10 @@
 /** Amount and reference of a payment that an operator books. */
+
 import { useState } from "preact/hooks";
 import { SEED_REFERENCE } from "../../../../engine/limits.ts";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../../../wallet/limits.ts";
 import { money, parseMoney } from "../../format.ts";
+import { required } from "../../required.ts";
 import { Field } from "../../ui/fields.tsx";
 import type { Children } from "../../ui/use-data.ts";
 import { useForm } from "../../ui/use-form.ts";
@@ -49,7 +51,8 @@ export function PaymentForm({
   const [reference, setReference] = useState("");
   const problems = { amount: amountProblem(amount), reference: referenceProblem(reference.trim()) };
   const { form, shown, submit } = useForm(problems);
-  const ask = (): void => onSubmit({ amount: parseMoney(amount)!, reference: reference.trim() });
+  const ask = (): void =>
+    onSubmit({ amount: required(parseMoney(amount), "a valid amount"), reference: reference.trim() });
   return (
     <form ref={form} noValidate onSubmit={submit(ask)}>
       {children}

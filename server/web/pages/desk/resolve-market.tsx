@@ -90,7 +90,7 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
               label={name}
               unit="%"
               inputMode="decimal"
-              value={texts[i]!}
+              value={texts[i] ?? ""}
               onInput={(text) => setTexts(texts.map((each, at) => (at === i ? text : each)))}
               problem={isChecked && parts[i] === null ? "Must be 0 to 100, with at most two decimals." : null}
             />
@@ -127,6 +127,9 @@ function readShare(text: string): number | null {
   const bps = Number(match[1]) * 100 + Number((match[2] ?? "").padEnd(2, "0"));
   return bps <= FULL_PRICE_BPS ? bps : null;
 }
+
+/** Payout of a share, micro-USDC. */
+const payoutMicro = (payouts: readonly number[], index: number): number => (payouts[index] ?? 0) * MICRO_PER_BPS;
 
 const sumOf = (parts: readonly (number | null)[]): number => parts.reduce<number>((sum, bps) => sum + (bps ?? 0), 0);
 
@@ -186,8 +189,8 @@ function ReviewDialog({ market, resolution, payouts, onClose, onDone }: Props & 
           {market.outcomes.map(({ id, name, index }) => (
             <tr key={id}>
               <th scope="row">{name}</th>
-              <td class="right number">{money(payouts[index]! * MICRO_PER_BPS)}</td>
-              <td class="right number">{money(payouts[index]! * MICRO_PER_BPS * sets)}</td>
+              <td class="right number">{money(payoutMicro(payouts, index))}</td>
+              <td class="right number">{money(payoutMicro(payouts, index) * sets)}</td>
             </tr>
           ))}
         </tbody>

@@ -234,7 +234,7 @@ function PayDialog({ withdrawal, approval, onClose, onDone }: DialogProps) {
       ) : (
         <>
           <Notice kind="warn">
-            First approval by {approval!.approved_by}, {dateTime(approval!.created_at)}, with reference{" "}
+            First approval by {approval?.approved_by}, {dateTime(approval?.created_at ?? null)}, with reference{" "}
             {first.reference ?? "none"} and note {first.note ?? "none"}. Yours is the second approval.
           </Notice>
           <p>The amount leaves the user's balance permanently, and the user is notified by email.</p>

@@ -165,10 +165,11 @@ export function nameOf({ $ref }: Schema): string | null {
 export function operationsOf(document: RestDocument): RestOperation[] {
   const server = document.servers?.[0]?.url ?? "";
   return Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
-    METHODS.filter((method) => item[method] !== undefined).map((method) => {
-      const object = item[method]!;
+    METHODS.flatMap((method) => {
+      const object = item[method];
+      if (object === undefined) return [];
       const own = (item as { servers?: readonly { url?: string }[] }).servers?.[0]?.url;
-      return {
+      const operation = {
         id: object.operationId ?? `${method} ${path}`,
         method: method.toUpperCase(),
         path,
@@ -176,14 +177,16 @@ export function operationsOf(document: RestDocument): RestOperation[] {
         object,
         server: own ?? server,
       };
+      return [operation];
     }),
   );
 }
 
 /** Selects the content to show: JSON, else the first type. */
 export function mediaOf(content: Content | undefined): { type: string; media: Media } | null {
-  const type = content?.["application/json"] === undefined ? Object.keys(content ?? {})[0] : "application/json";
-  return type === undefined ? null : { type, media: content![type]! };
+  const entries = Object.entries(content ?? {});
+  const [type, media] = entries.find(([each]) => each === "application/json") ?? entries[0] ?? [];
+  return type === undefined || media === undefined ? null : { type, media };
 }
 
 /** The first example; undefined without one. */

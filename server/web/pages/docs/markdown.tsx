@@ -18,9 +18,9 @@ function blocksOf(text: string): string[][] {
     }
     const begins = !isCode && (isNew || isFence || /^(#{1,4} |[-*] )/.test(line));
     const last = blocks.at(-1);
-    const isSameList = !isNew && last !== undefined && isItem(line) && isItem(last[0]!);
-    if (begins && !isSameList) blocks.push([line]);
-    else last!.push(line);
+    const isSameList = !isNew && last !== undefined && isItem(line) && isItem(last[0] ?? "");
+    if (last === undefined || (begins && !isSameList)) blocks.push([line]);
+    else last.push(line);
     if (isFence) isCode = !isCode;
     isNew = isFence && !isCode;
   }
@@ -30,7 +30,7 @@ function blocksOf(text: string): string[][] {
 const isItem = (line: string): boolean => /^[-*] /.test(line);
 
 function showBlock(lines: string[], key: number): Children {
-  const first = lines[0]!;
+  const [first = ""] = lines;
   if (first.startsWith("```")) {
     return (
       <div key={key} class="code">
@@ -39,7 +39,7 @@ function showBlock(lines: string[], key: number): Children {
     );
   }
   const heading = /^(#{1,4}) (.*)$/.exec(first);
-  if (heading !== null) return <h3 key={key}>{inline(heading[2]!)}</h3>;
+  if (heading !== null) return <h3 key={key}>{inline(heading[2] ?? "")}</h3>;
   if (isItem(first)) {
     const items: string[] = [];
     for (const line of lines) {
@@ -103,7 +103,7 @@ export function inline(text: string): Children {
     parts.push(text.slice(from, match.index));
     if (code !== undefined) parts.push(<code key={match.index}>{code}</code>);
     else if (bold !== undefined) parts.push(<strong key={match.index}>{bold}</strong>);
-    else if (/^(https?:\/\/|\/)/.test(address!)) {
+    else if (/^(https?:\/\/|\/)/.test(address ?? "")) {
       parts.push(
         <a key={match.index} href={address}>
           {title}

@@ -43,8 +43,8 @@ export function ReferenceLayout({
   const list = useRef<HTMLElement>(null);
   // After following a link, scroll the list to the current entry.
   useEffect(() => {
-    const link = list.current!.querySelector<HTMLElement>("[aria-current]");
-    if (link !== null) list.current!.scrollTop = link.offsetTop - LIST_MARGIN;
+    const link = list.current?.querySelector<HTMLElement>("[aria-current]");
+    if (list.current && link) list.current.scrollTop = link.offsetTop - LIST_MARGIN;
   }, []);
   useEffect(() => {
     if (before.current === shown) return;
@@ -52,7 +52,7 @@ export function ReferenceLayout({
     window.scrollTo(0, 0);
     // Keep the focus on the drop-down for keyboard users.
     if (document.activeElement?.tagName !== "SELECT")
-      frame.current!.querySelector("h1")?.focus({ preventScroll: true });
+      frame.current?.querySelector("h1")?.focus({ preventScroll: true });
   }, [shown]);
   const searchWords = text.trim().toLowerCase().split(/\s+/);
   const found = groups

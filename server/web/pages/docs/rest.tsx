@@ -72,7 +72,8 @@ function OperationView({ operation, document }: { operation: RestOperation; docu
   const { method, path, object } = operation;
   const { summary, description, deprecated, requestBody, responses = {} } = object;
   const statuses = Object.keys(responses);
-  const body = requestBody === undefined ? null : mediaOf(resolveRef(document, requestBody).content);
+  const content = requestBody === undefined ? {} : (resolveRef(document, requestBody).content ?? {});
+  const body = mediaOf(content);
   return (
     <>
       <Title>{summary ?? path}</Title>
@@ -86,7 +87,7 @@ function OperationView({ operation, document }: { operation: RestOperation; docu
       {body?.media.schema !== undefined && (
         <section class="panel">
           <h2>Request body</h2>
-          <p class="faint">{Object.keys(resolveRef(document, requestBody!).content ?? {}).join(", ")}</p>
+          <p class="faint">{Object.keys(content).join(", ")}</p>
           <SchemaView schema={body.media.schema} document={document} page={PAGE} />
         </section>
       )}
@@ -163,7 +164,7 @@ function ResponseView({
   operation: RestOperation;
   document: Document;
 }) {
-  const response = resolveRef(document, operation.object.responses![status]!);
+  const response = resolveRef(document, operation.object.responses?.[status] ?? {});
   const found = mediaOf(response.content);
   const example = found === null ? undefined : exampleOf(found.media);
   return (

@@ -42,7 +42,7 @@ export function exampleTarget(operation: RestOperation, document: Document): str
   });
   const query = parameters.filter((each) => each.in === "query" && each.example !== undefined);
   if (query.length === 0) return path;
-  return `${path}?${new URLSearchParams(query.map(({ name, example }) => [name!, String(example)]))}`;
+  return `${path}?${new URLSearchParams(query.map(({ name, example }) => [name ?? "", String(example)]))}`;
 }
 
 /** True if every call requires a token. */

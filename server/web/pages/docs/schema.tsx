@@ -140,8 +140,8 @@ function isNullable({ anyOf, oneOf, type }: Schema): boolean {
 
 /** The schema of a field without null. */
 function coreOf(schema: Schema): Schema {
-  const parts = partsOf(schema);
-  return parts.length === 1 ? parts[0]! : schema;
+  const [part, ...others] = partsOf(schema);
+  return part !== undefined && others.length === 0 ? part : schema;
 }
 
 /** The schema to open below the field; null if there is no further detail. */

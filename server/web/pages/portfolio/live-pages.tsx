@@ -27,7 +27,7 @@ export function useLivePages<T extends { readonly id: number }>(
     pages.set((before) => {
       const byId = new Map(before.map((item) => [item.id, item]));
       // Items older than the last one shown belong to a later page.
-      const oldest = pages.more === null ? 0 : before.at(-1)!.id;
+      const oldest = pages.more === null ? 0 : (before.at(-1)?.id ?? 0);
       for (const item of orders.flatMap(itemsOf)) {
         if (item.id < oldest) continue;
         if (!byId.has(item.id) && added.current++ >= MAX_ADDED) setNewer(true);
