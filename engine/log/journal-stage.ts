@@ -10,7 +10,8 @@ import { RingGate, type RingMemory } from "../ring/ring.ts";
 import type { Waker } from "../ring/waker.ts";
 import { Histogram, type HistogramMemory } from "../util/histogram.ts";
 import { createMicroClock } from "../util/micro-clock.ts";
-import { Journal, type JournalMessage, type JournalReply, type WriteRequest } from "./journal.ts";
+import { Journal } from "./journal.ts";
+import type { JournalMessage, JournalReply, WriteRequest } from "./journal-messages.ts";
 import { CommittedTotals } from "./totals.ts";
 
 const POSTED = 0;

@@ -1,10 +1,10 @@
 /**
- * Integrations by their builder code: gives each a number at its first order and sums what came through it. What a pass
- * adds is written once a builder, in the transaction of the orders and fills themselves.
+ * Integrations by their builder code: assigns each a number at its first order and sums its orders and fills. A pass
+ * writes each builder's row once, in the transaction of the orders and fills themselves.
  */
 import type Database from "better-sqlite3";
 
-/** Codes whose numbers are kept in memory; the others are looked up by the table's own index. */
+/** Codes cached in memory; others are looked up in the table's index. */
 const MAX_CACHED_CODES = 10_000;
 
 interface Sums {
@@ -17,8 +17,8 @@ interface Sums {
 
 export class Builders {
   private readonly ids = new Map<string, number>();
-  /** By builder: what this pass adds. */
-  private readonly added = new Map<number, Sums>();
+  /** By builder: the sums of this pass. */
+  private readonly pending = new Map<number, Sums>();
   private readonly find: Database.Statement;
   private readonly insert: Database.Statement;
   private readonly add: Database.Statement;
@@ -32,7 +32,7 @@ export class Builders {
     );
   }
 
-  /** The builder's number, from 1, new where the code is. Inside a transaction. @param at ms */
+  /** The builder's number, from 1; assigns one to a new code. Inside a transaction. @param at ms */
   idOf(code: string, at: number): number {
     const known = this.ids.get(code);
     if (known !== undefined) return known;
@@ -55,20 +55,20 @@ export class Builders {
     sums.fees += fee;
   }
 
-  /** Writes what this pass added. Inside the transaction. */
+  /** Writes the sums of this pass. Inside the transaction. */
   flush(): void {
-    if (this.added.size === 0) return;
-    for (const [id, { orders, fills, volume, notional, fees }] of this.added) {
+    if (this.pending.size === 0) return;
+    for (const [id, { orders, fills, volume, notional, fees }] of this.pending) {
       this.add.run(orders, fills, volume, notional, fees, id);
     }
-    this.added.clear();
+    this.pending.clear();
   }
 
   private sums(id: number): Sums {
-    let sums = this.added.get(id);
+    let sums = this.pending.get(id);
     if (sums === undefined) {
       sums = { orders: 0, fills: 0, volume: 0, notional: 0, fees: 0 };
-      this.added.set(id, sums);
+      this.pending.set(id, sums);
     }
     return sums;
   }

@@ -1,11 +1,12 @@
 /**
- * Candles: what an outcome traded at, by minute, five minutes, hour and day. A trade counts for the taker's outcome at the
- * taker's price, in the candle of its own time wherever the clock stood before; open and close go by the order of fills.
+ * Candles: the prices and volumes of an outcome's trades by minute, five minutes, hour and day. A trade counts for the
+ * taker's outcome at the taker's price, in the candle of its own time even after a clock step; open and close follow the
+ * order of fills.
  *
- * The database hears of them in arrears. Trades are gathered by outcome and minute; once there are enough, what was
- * gathered is set aside and added to the rows over as many commits as keep each of them short. A row says up to which
- * trade it counts, `meta` up to which fill all rows are complete: whoever reads adds the trades beyond both. What was
- * gathered of one outcome is written in the order in which it began, so no row counts a trade and lacks one before it.
+ * Rows are written behind. Trades are collected by outcome and minute. Once there are enough, a batch is closed and added
+ * to the rows over several commits, so that each commit stays short. A row says which trade it includes last, and `meta`
+ * says up to which fill all rows are complete; readers add the trades beyond both. The minutes of one outcome are written
+ * in the order in which they began, so no row includes a trade and lacks an earlier one.
  */
 import type Database from "better-sqlite3";
 import { CANDLE_MINUTES } from "../constants.ts";
@@ -13,26 +14,26 @@ import { withIndex } from "../util/typed-arrays.ts";
 import { RowInserter } from "./row-inserter.ts";
 
 /**
- * Fills beyond what `meta` says, before what was gathered is set aside; within as many again it is written. What a row costs is
- * its page in the WAL, so it should count many trades; what readers scan beyond is some milliseconds.
+ * Fills beyond `meta`'s before a batch is closed; the batch is written within as many fills again. A row costs its page in
+ * the WAL, so it should count many trades. Readers scan the rest in a few milliseconds.
  */
-const MAX_UNWRITTEN = 32_768;
-/** Minutes of outcomes written at a time at least. */
+const MAX_PENDING = 32_768;
+/** A commit writes at least this many minutes of outcomes. */
 const SLICE = 64;
 
-/** More minutes of outcomes than are ever gathered. */
-const MAX_GATHERED = 2 ** 30;
+/** An upper bound on the minutes in a batch. */
+const MAX_BATCH_MINUTES = 2 ** 30;
 
 const MINUTE_MS = 60_000;
 const MINUTES = Object.values(CANDLE_MINUTES);
 const COLUMNS = 9;
-/** `open` stays: what is added comes after what is there. */
+/** `open` stays, because the added trades are later than the row's. */
 const ADD_TO_ROW = `ON CONFLICT (outcome_id, interval, open_time) DO UPDATE SET high = max(high, excluded.high),
   low = min(low, excluded.low), close = excluded.close, volume = volume + excluded.volume,
   last_fill_id = excluded.last_fill_id`;
 
-/** What trades came to, by outcome and minute, in the order in which each began. Emptied and filled again and again. */
-class Gathered {
+/** Sums of trades by outcome and minute, in the order in which the minutes began. Reused from batch to batch. */
+class MinuteBatch {
   count = 0;
   outcomes = new Int32Array(256);
   openTimes = new Float64Array(256);
@@ -43,7 +44,7 @@ class Gathered {
   volumes = new Float64Array(256);
   lastFills = new Float64Array(256);
 
-  /** Begins a minute of an outcome; answers its index. @param at ms */
+  /** Begins a minute of an outcome; returns its index. @param at ms */
   begin(outcome: number, price: number, at: number): number {
     const i = this.count++;
     if (i === this.outcomes.length) this.grow();
@@ -70,31 +71,31 @@ class Gathered {
 }
 
 export class Candles {
-  private gathering = new Gathered();
-  /** By outcome: where in `gathering` its latest minute is, counted from 1; 0 where it has none. */
+  private collecting = new MinuteBatch();
+  /** By outcome: the index of its latest minute in `collecting`, counted from 1; 0 for none. */
   private latest = new Int32Array(1024);
-  /** Set aside when the fill counter stood at `target`, and how much of it is written. */
-  private writing = new Gathered();
+  /** The closed batch, which includes fills up to `target`, and how many of its minutes are written. */
+  private writing = new MinuteBatch();
   private written = 0;
   private target: number;
-  /** The order in which it is written: by outcome, so that rows share pages, and of one as it began; both in one number. */
+  /** The writing order: by outcome, so that rows share pages, then by index; both packed in one number. */
   private inOrder = new Float64Array(256);
-  /** Up to which fill all rows are complete. */
+  /** All rows are complete up to this fill. */
   private complete: number;
   private readonly rows: RowInserter;
   private readonly writeMeta: Database.Statement;
 
-  private readonly maxUnwritten: number;
+  private readonly maxPending: number;
 
-  /** Gathers what the rows lack. */
-  constructor(db: Database.Database, maxUnwritten = MAX_UNWRITTEN) {
-    this.maxUnwritten = maxUnwritten;
+  /** Collects the trades that the rows lack. */
+  constructor(db: Database.Database, maxPending = MAX_PENDING) {
+    this.maxPending = maxPending;
     const columns = new Array<string>(COLUMNS).fill("?");
     this.rows = new RowInserter(db, "candles", columns, "FAIL", ADD_TO_ROW);
     this.writeMeta = db.prepare("UPDATE meta SET value = ? WHERE key = 'candles_fill'");
     this.complete = Number(db.prepare("SELECT value FROM meta WHERE key = 'candles_fill'").pluck().get());
     this.target = this.complete;
-    // The rows of all lengths are written together: the minute's speaks for them.
+    // The rows of all lengths are written together, so the minute's row stands for them.
     const trades = db
       .prepare(
         `SELECT fills.outcome_id, price, quantity, created_at, id FROM fills
@@ -103,46 +104,44 @@ export class Candles {
          WHERE id > ? AND role = 1 AND id > coalesce(candles.last_fill_id, 0) ORDER BY id`,
       )
       .raw();
-    for (const [outcome, price, quantity, at, id] of trades.iterate(this.complete) as Iterable<number[]>) {
-      this.add(outcome!, price!, quantity!, at!, id!);
-    }
+    for (const row of trades.iterate(this.complete)) this.add(...(row as [number, number, number, number, number]));
   }
 
-  /** Takes in a trade: the taker's fill. @param at ms */
+  /** Adds a trade, by its taker's fill. @param at ms */
   add(outcome: number, price: number, quantity: number, at: number, fill: number): void {
-    const { gathering } = this;
+    const { collecting } = this;
     this.latest = withIndex(this.latest, outcome);
     let i = this.latest[outcome]! - 1;
-    if (i < 0 || at < gathering.openTimes[i]! || at >= gathering.openTimes[i]! + MINUTE_MS) {
-      i = gathering.begin(outcome, price, at);
+    if (i < 0 || at < collecting.openTimes[i]! || at >= collecting.openTimes[i]! + MINUTE_MS) {
+      i = collecting.begin(outcome, price, at);
       this.latest[outcome] = i + 1;
     }
-    if (price > gathering.highs[i]!) gathering.highs[i] = price;
-    if (price < gathering.lows[i]!) gathering.lows[i] = price;
-    gathering.closes[i] = price;
-    gathering.volumes[i]! += quantity;
-    gathering.lastFills[i] = fill;
+    if (price > collecting.highs[i]!) collecting.highs[i] = price;
+    if (price < collecting.lows[i]!) collecting.lows[i] = price;
+    collecting.closes[i] = price;
+    collecting.volumes[i]! += quantity;
+    collecting.lastFills[i] = fill;
   }
 
-  /** True when the rows are behind. */
-  hasUnwritten(): boolean {
-    return this.gathering.count > 0 || this.isWriting();
+  /** True if the rows are behind. */
+  hasPending(): boolean {
+    return this.collecting.count > 0 || this.isWriting();
   }
 
   /**
-   * Inside a transaction: writes some of what was gathered where readers would have to scan too much, or `always`.
-   * @param fill the last number given, counting this transaction
+   * Writes some minutes if readers would have to scan too many fills, or `always`. Inside a transaction.
+   * @param fill the last fill's number, counting this transaction
    */
   write(fill: number, always: boolean): void {
     if (!this.isWriting()) {
-      if (this.gathering.count === 0 || (!always && fill - this.complete <= this.maxUnwritten)) return;
-      this.setAside(fill);
+      if (this.collecting.count === 0 || (!always && fill - this.complete <= this.maxPending)) return;
+      this.closeBatch(fill);
     }
     const { count } = this.writing;
-    // However many fills each commit brings, all is written before there is enough to set aside again.
-    const due = Math.ceil((count * (fill - this.target)) / this.maxUnwritten);
+    // However many fills a commit brings, the batch is written before the next one can be closed.
+    const due = Math.ceil((count * (fill - this.target)) / this.maxPending);
     const end = Math.min(count, Math.max(due, this.written + SLICE));
-    while (this.written < end) this.writeMinute(this.inOrder[this.written++]! % MAX_GATHERED);
+    while (this.written < end) this.writeMinute(this.inOrder[this.written++]! % MAX_BATCH_MINUTES);
     this.rows.flush();
     if (this.isWriting()) return;
     this.complete = this.target;
@@ -153,18 +152,18 @@ export class Candles {
     return this.written < this.writing.count;
   }
 
-  private setAside(fill: number): void {
-    const { gathering } = this;
-    this.inOrder = withIndex(this.inOrder, gathering.count);
-    for (let i = 0; i < gathering.count; i++) {
-      const outcome = gathering.outcomes[i]!;
+  private closeBatch(fill: number): void {
+    const { collecting } = this;
+    this.inOrder = withIndex(this.inOrder, collecting.count);
+    for (let i = 0; i < collecting.count; i++) {
+      const outcome = collecting.outcomes[i]!;
       this.latest[outcome] = 0;
-      this.inOrder[i] = outcome * MAX_GATHERED + i;
+      this.inOrder[i] = outcome * MAX_BATCH_MINUTES + i;
     }
-    this.inOrder.subarray(0, gathering.count).sort();
-    this.gathering = this.writing;
-    this.gathering.count = 0;
-    this.writing = gathering;
+    this.inOrder.subarray(0, collecting.count).sort();
+    this.collecting = this.writing;
+    this.collecting.count = 0;
+    this.writing = collecting;
     this.written = 0;
     this.target = fill;
   }

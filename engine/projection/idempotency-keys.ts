@@ -1,22 +1,22 @@
 /**
- * Rows of Idempotency-Keys: each enters in the transaction of the effect that it stands for, so that no crash leaves one
- * without the other. Owned by the journal. Which request may act, and what a repeat is answered, is the gateway's business
+ * Rows of Idempotency-Keys. Each is inserted in the transaction of its effect, so that no crash leaves one without the
+ * other. Owned by the journal. The gateway decides which request may act and how it responds to a repeat
  * (server/http/idempotency.ts).
  */
 import type Database from "better-sqlite3";
 import { IDEMPOTENCY_KEY_MS, MAX_KEYS_PRUNED } from "../limits.ts";
 
-/** A request with an Idempotency-Key whose effect is on its way. */
+/** A request with an Idempotency-Key whose effect isn't durable yet. */
 export interface KeptRequest {
   readonly userId: number;
   readonly key: string;
-  /** What was asked for: method, path and body. Another request with the key says something else. */
+  /** Method, path and body, which tell a repeat from another request with the same key. */
   readonly request: string;
   /** ms since the epoch. */
   readonly at: number;
   /**
-   * The reference of the command whose event is the effect (a split, a merge); null where the writes that come with it
-   * are, and the first of them makes its subject.
+   * The reference of the command whose event is the effect (a split, a merge). Null if the accompanying writes are the
+   * effect; the first write's row is the subject.
    */
   readonly reference: number | null;
 }
@@ -24,11 +24,11 @@ export interface KeptRequest {
 export class IdempotencyKeys {
   private readonly insert: Database.Statement;
   private readonly prune: Database.Statement;
-  /** Commands on their way, by their reference. */
+  /** Requests whose command's event hasn't arrived, by reference. */
   private readonly awaited = new Map<number, KeptRequest>();
 
   constructor(db: Database.Database) {
-    // Replaces a row that is too old to count.
+    // Replaces an expired row.
     this.insert = db.prepare(
       "INSERT OR REPLACE INTO idempotency_keys (user_id, key, request, subject, fee, created_at) VALUES (?, ?, ?, ?, ?, ?)",
     );
@@ -38,12 +38,12 @@ export class IdempotencyKeys {
     );
   }
 
-  /** The command's event will come: no earlier than this, because the gateway posts it before the command. */
-  await(request: KeptRequest): void {
-    this.awaited.set(request.reference!, request);
+  /** Expects the event of the command `reference`. The gateway posts the request before the command, so the event can't be first. */
+  await(reference: number, request: KeptRequest): void {
+    this.awaited.set(reference, request);
   }
 
-  /** A command's event is here. @param subject the entry that it made @param fee micro-USDC that it cost */
+  /** A command's event has arrived. @param subject the resulting entry @param fee micro-USDC charged */
   arrived(reference: number, subject: number, fee: number): void {
     const request = this.awaited.get(reference);
     if (request === undefined) return;
@@ -51,7 +51,7 @@ export class IdempotencyKeys {
     this.keep(request, subject, fee);
   }
 
-  /** Inside the effect's transaction. Takes some old rows away, more than it adds. @param subject what the request made */
+  /** Inserts a row inside the effect's transaction, and prunes more old rows than it adds. @param subject the created row */
   keep({ userId, key, request, at }: KeptRequest, subject: number, fee: number): void {
     this.prune.run(at - IDEMPOTENCY_KEY_MS);
     this.insert.run(userId, key, request, subject, fee, at);

@@ -1,9 +1,10 @@
 /**
- * The rows of `order_updates`: what each order.updated told, so that it can be told again. Appended in the transaction of
- * what they tell of, chained to their user's update before them (row-links.ts), and taken away some days later, oldest first.
+ * The rows of `order_updates`: the content of each order.updated event, for replay. Each row is appended in the transaction
+ * of the change that it reports, linked to its user's previous update (row-links.ts), and pruned some days later, oldest
+ * first.
  *
- * A client asks for what came after a number of its sequence: every so many numbers of a user a mark says which row that
- * is, so that the chain is entered near the place instead of at its newest end.
+ * A client asks for all updates after a sequence number. A mark at every 64th number of a user names its row, so that a
+ * reader enters the list near the number instead of at its newest end.
  */
 import type Database from "better-sqlite3";
 import { assert } from "../util/assert.ts";
@@ -12,32 +13,32 @@ import type { RowLinks } from "./row-links.ts";
 
 const TABLE = `order_updates (id, user_id, sequence, order_id, price, quantity, remaining, status, reason, fills,
   last_fill_id, previous_of_user, created_at, expires_at)`;
-/** SQLite gives the ids, one above the highest: it needn't look then whether they are there, a fifth of the time. */
+/** SQLite assigns the ids, one above the highest: it then skips the uniqueness check, a fifth of the time. */
 const VALUES = ["NULL", ...new Array<string>(13).fill("?")];
-/** A user's updates between two marks. */
+/** Updates of a user per mark. */
 const MARK_INTERVAL = 64;
-/** Rows that are taken away at a time, and updates that are added for each such time under load: fewer. */
+/** Rows pruned at a time, and updates added per slice under load: fewer, so that pruning keeps up. */
 const PRUNE_SLICE = 512;
 const ADDED_PER_SLICE = 256;
 
 export class OrderUpdates {
-  private readonly chains: RowLinks;
+  private readonly links: RowLinks;
   private readonly keepMs: number;
   private readonly rows: RowInserter;
   private readonly statements: ReturnType<typeof prepareStatements>;
-  /** The last number given, over all users. */
+  /** The last id assigned, over all users. */
   private last: number;
-  /** The last number whose row is written. */
+  /** The last id whose row is written. */
   private flushed: number;
-  /** No row has a lower number. */
+  /** No row has a lower id. */
   private oldest: number;
   private prunedAt: number;
-  /** There is no row yet that the next id would follow. */
+  /** The table is empty, so SQLite can't derive the next id. */
   private isEmpty: boolean;
 
-  /** @param last the last number given so far @param keepMs how long updates are kept */
-  constructor(db: Database.Database, chains: RowLinks, last: number, keepMs: number) {
-    this.chains = chains;
+  /** @param last the last id assigned so far @param keepMs how long updates are kept */
+  constructor(db: Database.Database, links: RowLinks, last: number, keepMs: number) {
+    this.links = links;
     this.keepMs = keepMs;
     this.rows = new RowInserter(db, TABLE, VALUES);
     this.statements = prepareStatements(db);
@@ -49,12 +50,15 @@ export class OrderUpdates {
     this.prunedAt = last;
   }
 
-  /** How many updates there were, over all users. */
+  /** The number of updates so far, over all users. */
   get count(): number {
     return this.last;
   }
 
-  /** Adds one, inside a transaction; answers its number in its user's sequence. @param state status | reason << 4 @param expiresAt ms, 0: never */
+  /**
+   * Adds an update inside a transaction; returns its number in its user's sequence.
+   * @param state status | reason << 4 @param expiresAt ms, 0 for never
+   */
   add(
     user: number,
     order: number,
@@ -68,8 +72,8 @@ export class OrderUpdates {
     expiresAt: number,
   ): number {
     const id = ++this.last;
-    const previous = this.chains.addUpdate(user, id);
-    const sequence = this.chains.updateSequence(user);
+    const previous = this.links.addUpdate(user, id);
+    const sequence = this.links.updateSequence(user);
     const row = this.rows.next();
     const { params } = this.rows;
     params[row] = user;
@@ -90,14 +94,14 @@ export class OrderUpdates {
     return sequence;
   }
 
-  /** Writes the rows that are pending. */
+  /** Writes pending rows. */
   flush(): void {
     this.rows.flush();
     assert(this.isEmpty || this.last === this.flushed || this.rows.lastId === this.last, "order updates have no gap");
     this.flushed = this.last;
   }
 
-  /** The one row that is pending is the table's first. */
+  /** Writes the only pending row as the table's first. */
   private writeFirst(id: number): void {
     this.rows.flush();
     this.statements.setId.run(id, this.rows.lastId);
@@ -105,34 +109,34 @@ export class OrderUpdates {
     this.isEmpty = false;
   }
 
-  /** True when enough were added since the last slice that the next one is due although it isn't quiet. */
+  /** True if enough updates were added since the last slice that the next one is due under load. */
   get isPruningDue(): boolean {
     return this.last - this.prunedAt >= ADDED_PER_SLICE;
   }
 
   /**
-   * True when the oldest row is older than it need be. A row goes only after the tables of newest rows tell of it: they
-   * alone keep the number that its user's next update goes on from; and after its order's row tells of it. The last one
-   * stays. @param now ms @param told up to which update the rows of orders tell
+   * True if the oldest row can be pruned. A row stays until the tables of newest rows include it, because they alone keep
+   * the sequence number that its user's next update continues, and until its order's row includes it. The last row stays.
+   * @param now ms @param flushedUpdate the last update that the rows of orders include
    */
-  hasOutdated(now: number, told: number): boolean {
-    if (this.oldest >= this.last || this.oldest > Math.min(told, this.chains.writtenUpdate)) return false;
+  hasOutdated(now: number, flushedUpdate: number): boolean {
+    if (this.oldest >= this.last || this.oldest > Math.min(flushedUpdate, this.links.writtenUpdate)) return false;
     const at = this.statements.createdAt.get(this.oldest);
     return at === undefined || Number(at) < now - this.keepMs;
   }
 
-  /** Takes a slice of outdated rows away, inside a transaction. @param now ms @param told as above */
-  prune(now: number, told: number): void {
-    if (!this.hasOutdated(now, told)) {
+  /** Deletes a slice of outdated rows, inside a transaction. @param now ms @param flushedUpdate as in `hasOutdated` */
+  prune(now: number, flushedUpdate: number): void {
+    if (!this.hasOutdated(now, flushedUpdate)) {
       this.prunedAt = this.last;
       return;
     }
     this.prunedAt = Math.min(this.last, this.prunedAt + ADDED_PER_SLICE);
     const { statements } = this;
     const slice = [this.oldest, this.oldest + PRUNE_SLICE - 1, now - this.keepMs] as const;
-    // Times rise with ids but for steps of the clock: what stands behind a younger row waits for it.
+    // Times rise with ids except for clock steps: an old row behind a younger one waits for it.
     const young = Number(statements.firstYoung.get(...slice) ?? this.oldest + PRUNE_SLICE);
-    const end = Math.min(young, Math.min(told, this.chains.writtenUpdate) + 1, this.last);
+    const end = Math.min(young, Math.min(flushedUpdate, this.links.writtenUpdate) + 1, this.last);
     for (const mark of statements.marksBetween.all(this.oldest, end)) {
       statements.unmark.run(...(mark as [number, number]));
     }

@@ -1,43 +1,43 @@
 /**
- * Which outcome ids are taken. Outcomes of one market have ids that follow each other; a refused proposal returns its
- * own, and they go to the next market that fits. Its outcomes keep ids of another range, so that an id names one outcome
- * at most. Owned by the journal; knows no database.
+ * Allocates outcome ids. The outcomes of a market have consecutive ids. A refused proposal frees its ids for the next
+ * market that fits and moves its outcomes to ids of another range, so that an id names at most one outcome. Owned by the
+ * journal; never reads the database.
  */
 
 import { MAX_OUTCOMES } from "../limits.ts";
 import { assert } from "../util/assert.ts";
 
-/** From here on ids are of refused proposals: no array is indexed by them. */
+/** Ids from here on belong to refused proposals; no array is indexed by them. */
 const FIRST_REFUSED_ID = 2 ** 30;
 
-/** The id of a refused proposal's first outcome; the others follow. */
+/** The id of a refused proposal's first outcome; the others follow consecutively. */
 export function refusedOutcomeId(marketId: number): number {
   return FIRST_REFUSED_ID + marketId * MAX_OUTCOMES;
 }
 
 export class OutcomeIds {
-  /** By id: 1 where it is taken. */
-  private readonly taken: Uint8Array;
-  /** No id below is free. */
+  /** By id: 1 if it is in use. */
+  private readonly used: Uint8Array;
+  /** No lower id is free. */
   private lowest = 1;
 
   /** @param last the largest id that any market can have */
   constructor(last: number) {
-    this.taken = new Uint8Array(last + 1);
+    this.used = new Uint8Array(last + 1);
   }
 
-  /** Takes the ids of a market that is there; those of a refused proposal are none of these. */
+  /** Marks the ids of an existing market as used, unless they belong to a refused proposal. */
   add(first: number, count: number): void {
-    if (first < FIRST_REFUSED_ID) this.taken.fill(1, first, first + count);
+    if (first < FIRST_REFUSED_ID) this.used.fill(1, first, first + count);
   }
 
-  /** The first of `count` free ids that follow each other, up to `last`; null where there are none. Takes them. */
+  /** Allocates `count` consecutive ids up to `last`; returns the first, or null if there are none. */
   allocate(count: number, last: number): number | null {
-    const { taken } = this;
-    while (this.lowest < taken.length && taken[this.lowest] === 1) this.lowest++;
+    const { used } = this;
+    while (this.lowest < used.length && used[this.lowest] === 1) this.lowest++;
     let found = 0;
-    for (let id = this.lowest; id <= last && id < taken.length; id++) {
-      found = taken[id] === 1 ? 0 : found + 1;
+    for (let id = this.lowest; id <= last && id < used.length; id++) {
+      found = used[id] === 1 ? 0 : found + 1;
       if (found < count) continue;
       this.add(id - count + 1, count);
       return id - count + 1;
@@ -45,10 +45,10 @@ export class OutcomeIds {
     return null;
   }
 
-  /** Gives a market's ids back. */
+  /** Frees a market's ids. */
   free(first: number, count: number): void {
-    assert(this.taken[first] === 1, "ids that are given back were taken");
-    this.taken.fill(0, first, first + count);
+    assert(this.used[first] === 1, "only used ids are freed");
+    this.used.fill(0, first, first + count);
     this.lowest = Math.min(this.lowest, first);
   }
 }

@@ -1,29 +1,30 @@
 /**
- * Writes rows of one table, up to 32 to a statement: half of an insert's cost is the call. Values go over as
- * arguments: better-sqlite3 takes longer to read them out of an array (16 orders of 19 values: 28 µs an insert against 19).
- * OR FAIL, because ABORT would make SQLite keep a statement journal for multi-row inserts; a failure ends the
- * transaction (and the process) either way. REPLACE overwrites a row of the same key in one search, an upsert takes two.
+ * Inserts rows of one table, up to 32 per statement: half of an insert's cost is the call. Passes values as arguments:
+ * better-sqlite3 takes longer to read them from an array (28 µs per insert of 16 orders with 19 values, against 19 µs).
+ * OR FAIL, because ABORT makes SQLite keep a statement journal for multi-row inserts; a failure ends the transaction (and
+ * the process) either way. REPLACE overwrites a row with the same key in one search, an upsert needs two.
  */
 import type Database from "better-sqlite3";
 
-/** Rows of a statement, most first; the largest is what is gathered. */
+/** Rows per statement, largest first. The largest is also the number of rows that can be pending. */
 const CHUNKS = [32, 16, 4, 1] as const;
 const MAX_ROWS = CHUNKS[0];
 
 export type SqlValue = number | string | null;
 
 export class RowInserter {
-  /** The values of pending rows; `next()` says where one starts. */
+  /** The values of pending rows; `next()` returns where a row starts. */
   readonly params: SqlValue[];
   private readonly statements: readonly Database.Statement[];
   private readonly columns: number;
   private rows = 0;
-  /** The id of the row that was written last. */
+  /** The id of the last inserted row. */
   lastId: number | bigint = 0;
 
   /**
-   * @param table with its columns in the order of `values` @param values of a row: "?" where `params` has it
-   * @param upsert an ON CONFLICT clause: what becomes of a row whose key is there
+   * @param table the table with its columns in the order of `values`
+   * @param values one SQL expression per column; "?" for a value in `params`
+   * @param upsert an ON CONFLICT clause for a row whose key exists
    */
   constructor(
     db: Database.Database,
@@ -41,13 +42,13 @@ export class RowInserter {
     this.params = new Array<SqlValue>(this.columns * MAX_ROWS).fill(null);
   }
 
-  /** Makes room for a row and answers the index of its first value in `params`. All its values must be set. */
+  /** Reserves a row and returns the index of its first value in `params`. The caller sets all its values. */
   next(): number {
     if (this.rows === MAX_ROWS) this.flush();
     return this.rows++ * this.columns;
   }
 
-  /** Writes what is pending. */
+  /** Writes pending rows. */
   flush(): void {
     const { params, columns, rows } = this;
     for (let done = 0, chunk = 0; done < rows; ) {

@@ -1,21 +1,21 @@
 /**
- * Who owns which orders, fills and order updates, as chains instead of indexes: each row of `orders` and `order_updates`
- * names its owner's row before it, each row of `fills` the fill before it of its owner, its order and (for takers) its
- * market. Written with the row, a link costs some bytes; an index entry would dirty a page per user and commit.
+ * Row links: linked lists instead of secondary indexes. Each row of `orders` and `order_updates` names its owner's previous
+ * row; each row of `fills` names the previous fill of its owner, its order and (for takers) its market. A link costs a few
+ * bytes in the row, whereas an index entry would dirty a page per user and commit.
  *
- * A chain is read from its newest end. This class knows the newest of each; the database hears of them in arrears, some
- * hundred rows at a time, and `meta` says up to which order, fill and update its tables of newest rows are complete:
- * whoever reads takes what is newer from the few thousand rows beyond.
+ * Readers start at the newest row of a list. This class knows the newest rows and writes them behind, a few hundred at a
+ * time. `meta` says up to which order, fill and update the tables of newest rows are complete; readers scan the few
+ * thousand rows beyond.
  */
 import type Database from "better-sqlite3";
 import { IdSet } from "../util/id-set.ts";
 import { withIndex } from "../util/typed-arrays.ts";
 
-/** Rows beyond what `meta` says, before the tables of newest rows are brought forward; and rows written at a time. */
-const MAX_UNWRITTEN = 4_096;
+/** Rows that the tables of newest rows may lag behind, and rows written at a time. */
+const MAX_PENDING = 4_096;
 const SLICE = 256;
 
-/** The last numbers that were given. */
+/** The last numbers assigned. */
 export interface LastNumbers {
   readonly order: number;
   readonly fill: number;
@@ -23,23 +23,23 @@ export interface LastNumbers {
 }
 
 export class RowLinks {
-  /** By user, and by market: the newest of each, 0 where there is none. */
+  /** The newest row by user, and by market; 0 for none. */
   private ordersOfUsers = new Float64Array(1024);
   private fillsOfUsers = new Float64Array(1024);
   private updatesOfUsers = new Float64Array(1024);
-  /** By user: the last number of its order updates. */
+  /** By user: the sequence number of its last order update. */
   private sequencesOfUsers = new Float64Array(1024);
   private tradesOfMarkets = new Float64Array(1024);
   private readonly changedUsers = new IdSet();
   private readonly changedMarkets = new IdSet();
-  /** Being written: users and markets that had changed when the counters stood at `target`. */
+  /** Being written: the users and markets that changed up to the numbers in `target`. */
   private users: number[] = [];
   private markets: number[] = [];
   private target: LastNumbers;
   private written: LastNumbers;
   private readonly statements: ReturnType<typeof prepareStatements>;
 
-  /** Reads where all chains end. */
+  /** Loads the newest rows. */
   constructor(db: Database.Database) {
     this.statements = prepareStatements(db);
     const value = (key: string): number => Number(this.statements.readMeta.get(key));
@@ -78,18 +78,18 @@ export class RowLinks {
     return this.ordersOfUsers[user] ?? 0;
   }
 
-  /** Makes `order` the user's newest; answers the one before it. */
+  /** Makes `order` the user's newest; returns the previous one. */
   addOrder(user: number, order: number): number {
     this.ordersOfUsers = withIndex(this.ordersOfUsers, user);
     const before = this.ordersOfUsers[user]!;
     this.ordersOfUsers[user] = order;
     this.changedUsers.add(user);
-    // With several engine threads an order can come after those that were given higher ids.
+    // With several engine threads an order can arrive after orders with higher ids.
     if (order <= this.target.order) this.writeUser(user);
     return before;
   }
 
-  /** Puts an order that came late between two that are in the table; answers the one before it. */
+  /** Links an order that arrived late in between two rows of the table; returns the previous one. */
   insertOrder(user: number, order: number): number {
     for (let after = this.newestOrder(user); ; ) {
       const before = Number(this.statements.readPrevious.get(after));
@@ -109,7 +109,7 @@ export class RowLinks {
     return before;
   }
 
-  /** Makes `update` the user's newest, with the next number of the user's sequence; answers the one before it. */
+  /** Makes `update` the user's newest, with the user's next sequence number; returns the previous one. */
   addUpdate(user: number, update: number): number {
     const before = this.updatesOfUsers[user] ?? 0;
     this.setUpdate(user, update, this.updateSequence(user) + 1);
@@ -117,7 +117,7 @@ export class RowLinks {
     return before;
   }
 
-  /** The last number of the user's order updates. */
+  /** The sequence number of the user's last order update. */
   updateSequence(user: number): number {
     return this.sequencesOfUsers[user] ?? 0;
   }
@@ -129,7 +129,7 @@ export class RowLinks {
     this.sequencesOfUsers[user] = sequence;
   }
 
-  /** Up to which update the tables of newest rows are complete, this transaction included. */
+  /** The tables of newest rows are complete up to this update, counting this transaction. */
   get writtenUpdate(): number {
     return this.written.update;
   }
@@ -146,20 +146,20 @@ export class RowLinks {
     return before;
   }
 
-  /** True when the tables of newest rows are behind. */
-  hasUnwritten(): boolean {
+  /** True if the tables of newest rows are behind. */
+  hasPending(): boolean {
     return this.changedUsers.size > 0 || this.changedMarkets.size > 0 || this.isWriting();
   }
 
   /**
-   * Inside a transaction: writes some of the newest rows where readers would have to scan too much, or `always`.
-   * @param last the last numbers given, counting this transaction
+   * Writes some of the newest rows if readers would have to scan too many, or `always`. Inside a transaction.
+   * @param last the last numbers assigned, counting this transaction
    */
   write(last: LastNumbers, always: boolean): void {
     const { written, statements } = this;
     if (!this.isWriting()) {
       const behind = last.order - written.order + last.fill - written.fill + last.update - written.update;
-      if (!always && behind <= MAX_UNWRITTEN) return;
+      if (!always && behind <= MAX_PENDING) return;
       this.users = [...this.changedUsers.list().sort()];
       this.markets = [...this.changedMarkets.list().sort()];
       this.changedUsers.clear();

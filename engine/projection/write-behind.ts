@@ -1,11 +1,11 @@
 /**
- * Writes what orders have come to into their rows, in arrears. An order's cancel or fill is durable by its order update;
- * its row lies anywhere among the last tens of thousands, and written at once such rows were half of a commit's pages.
- * So changes gather here and are written in the order of ids, many to a page, a slice a commit.
+ * Write-behind of changes to orders' rows. An order's cancel or fill is durable through its order update. The row itself
+ * lies anywhere among the last tens of thousands, and written immediately such rows were half of a commit's pages. So
+ * changes are collected here and written by id, many to a page, one slice per commit.
  *
- * `meta` says up to which update the rows tell (`orders_told`): the view `current_orders` takes what came later from the
- * updates, and a start brings the rows forward before anybody loads them. What no update tells (a priority that an amend
- * lost, an order in the middle of its matching) the journal writes into the row itself.
+ * `orders_told` in `meta` is the last update that the rows include. The view `current_orders` takes later changes from the
+ * updates, and a start brings the rows forward before anything loads them. The journal writes directly what no update
+ * reports: a priority that an amend lost, an order in the middle of its matching.
  */
 import type Database from "better-sqlite3";
 import { isFinal, OrderStatus } from "../constants.ts";
@@ -14,23 +14,23 @@ import { NumberMap } from "../util/number-map.ts";
 import { withIndex } from "../util/typed-arrays.ts";
 
 /**
- * Updates that the rows need not tell of under load, and for how long. Readers look through them, 50 ns each: a longer time
- * would cost reads more, a shorter one the journal (0.12 pages an order with 65,536 updates, 0.29 with none).
+ * How far the rows may lag behind under load, in updates and in time. Readers scan the pending updates, 50 ns each: a
+ * larger bound slows reads, a smaller one the journal (0.12 pages per order with 65,536 updates, 0.29 with none).
  */
-const MAX_UNTOLD = 65_536;
-const MAX_UNTOLD_MS = 1_000;
-/** Orders that changed meanwhile, about: what the tables are made for. */
-const EXPECTED = MAX_UNTOLD / 4;
-/** Rows that a commit writes at least, beside one for each update that came: there are fewer changes than updates. */
+const MAX_PENDING_UPDATES = 65_536;
+const MAX_PENDING_MS = 1_000;
+/** The approximate number of orders that change in that time: the initial size of the tables. */
+const EXPECTED = MAX_PENDING_UPDATES / 4;
+/** A commit writes at least this many rows, plus one for each new update: there are fewer changes than updates. */
 const SLICE = 128;
 
-/** The last numbers that were given. */
+/** The last numbers assigned. */
 interface Numbers {
   readonly order: number;
   readonly update: number;
 }
 
-/** The last change of each order that changed. */
+/** The latest state of each changed order. */
 class Changes {
   private index = new NumberMap(EXPECTED);
   private count = 0;
@@ -39,10 +39,10 @@ class Changes {
   private states = new Int32Array(1024);
   private times = new Float64Array(1024);
   private fills = new Float64Array(1024);
-  private taken = 0;
+  private drained = 0;
 
   get size(): number {
-    return this.count - this.taken;
+    return this.count - this.drained;
   }
 
   add(id: number, remaining: number, state: number, at: number, fill: number): void {
@@ -68,101 +68,110 @@ class Changes {
     this.fills = withIndex(this.fills, place);
   }
 
-  /** Brings the ids into their order; from then on changes are taken, not added. */
+  /** Sorts the changes by id. From then on they are drained, and none is added. */
   sort(): void {
     this.ids.subarray(0, this.count).sort();
   }
 
-  /** Gives `write` up to `rows` changes. */
-  take(rows: number, write: (id: number, remaining: number, state: number, at: number, fill: number) => void): void {
-    const end = Math.min(this.count, this.taken + rows);
-    for (; this.taken < end; this.taken++) {
-      const id = this.ids[this.taken]!;
+  /** Passes up to `rows` changes to `write`. */
+  drain(rows: number, write: (id: number, remaining: number, state: number, at: number, fill: number) => void): void {
+    const end = Math.min(this.count, this.drained + rows);
+    for (; this.drained < end; this.drained++) {
+      const id = this.ids[this.drained]!;
       const place = this.index.get(id) - 1;
       write(id, this.remaining[place]!, this.states[place]!, this.times[place]!, this.fills[place]!);
     }
-    if (this.taken < this.count || this.count === 0) return;
+    if (this.drained < this.count || this.count === 0) return;
     this.index = new NumberMap(EXPECTED);
     this.count = 0;
-    this.taken = 0;
+    this.drained = 0;
   }
 }
 
 export class WriteBehind {
   private readonly statements: ReturnType<typeof prepareStatements>;
   private readonly onEnded: (orderId: number) => void;
-  private readonly maxUntold: number;
-  private gathered = new Changes();
-  /** Being written: what had changed when the numbers stood at `target`. */
+  private readonly maxPendingUpdates: number;
+  private collected = new Changes();
+  /** Being written: the changes up to the numbers in `target`. */
   private writing = new Changes();
   private target: Numbers;
-  private written: Numbers;
-  /** The last update when a slice was written. */
+  private flushed: Numbers;
+  /** The last update at the last slice. */
   private slicedAt = 0;
+  /** When the last round began, ms. */
   private begunAt = 0;
 
-  /** @param last of which the rows tell @param onEnded is told of each order whose row was written with its end */
-  constructor(db: Database.Database, last: Numbers, onEnded: (orderId: number) => void, maxUntold = MAX_UNTOLD) {
-    this.maxUntold = maxUntold;
+  /** @param last the numbers that the rows include @param onEnded called for each order whose row was written as final */
+  constructor(
+    db: Database.Database,
+    last: Numbers,
+    onEnded: (orderId: number) => void,
+    maxPendingUpdates = MAX_PENDING_UPDATES,
+  ) {
+    this.maxPendingUpdates = maxPendingUpdates;
     this.statements = prepareStatements(db);
-    const told = Number(db.prepare("SELECT value FROM meta WHERE key = 'orders_told'").pluck().get());
-    assert(told === last.update, "the rows of orders were brought forward before they were loaded");
+    const flushed = Number(db.prepare("SELECT value FROM meta WHERE key = 'orders_told'").pluck().get());
+    assert(flushed === last.update, "a start brings the rows of orders forward before it loads them");
     this.onEnded = onEnded;
     this.target = last;
-    this.written = last;
+    this.flushed = last;
   }
 
-  /** An update has told of it. @param state status | reason << 4 @param fill the newest; 0: the row has it */
+  /** Adds a state that an update reports. @param state status | reason << 4 @param fill the newest; 0 if the row has it */
   add(id: number, remaining: number, state: number, at: number, fill: number): void {
-    this.gathered.add(id, remaining, state, at, fill);
+    this.collected.add(id, remaining, state, at, fill);
   }
 
-  /** Up to which update the rows tell, this transaction included. */
-  get told(): number {
-    return this.written.update;
+  /** The last update that the rows include, counting this transaction. */
+  get flushedUpdate(): number {
+    return this.flushed.update;
   }
 
-  /** Orders up to this one have rows that tell what they came to not long ago: whatever ended since is told by `onEnded`. */
-  get listable(): number {
-    return this.written.order;
+  /** The rows of orders up to this one show a recent state; `onEnded` reports each one that ended since. */
+  get flushedOrder(): number {
+    return this.flushed.order;
   }
 
-  /** True when there are changes that no row tells of. @param last counting this transaction */
+  /** True if changes are pending. @param last the numbers counting this transaction */
   isBehind(last: Numbers): boolean {
-    return last.update > this.written.update || last.order > this.written.order;
+    return last.update > this.flushed.update || last.order > this.flushed.order;
   }
 
-  /** Inside a transaction: writes a slice where much waits, or for long, or `always`. @param last counting this transaction */
+  /**
+   * Writes a slice if many changes are pending, or for long, or `always`. Inside a transaction.
+   * @param last the numbers counting this transaction @param now ms
+   */
   write(last: Numbers, now: number, always: boolean): void {
     if (this.writing.size === 0) {
-      const isDue = last.update - this.written.update > this.maxUntold || now > this.begunAt + MAX_UNTOLD_MS;
+      const isDue = last.update - this.flushed.update > this.maxPendingUpdates || now > this.begunAt + MAX_PENDING_MS;
       if (!isDue && !always) return;
       this.begunAt = now;
       this.slicedAt = last.update;
       this.begin(last);
     }
-    this.writing.take(SLICE + last.update - this.slicedAt, this.writeRow);
+    this.writing.drain(SLICE + last.update - this.slicedAt, this.writeRow);
     this.slicedAt = last.update;
     if (this.writing.size === 0) this.end();
   }
 
-  /** The same with all there is: then the rows tell of every update. */
+  /** Writes all changes, so that the rows include every update. */
   writeAll(last: Numbers): void {
-    this.writing.take(Number.POSITIVE_INFINITY, this.writeRow);
+    this.writing.drain(Number.POSITIVE_INFINITY, this.writeRow);
     this.begin(last);
-    this.writing.take(Number.POSITIVE_INFINITY, this.writeRow);
+    this.writing.drain(Number.POSITIVE_INFINITY, this.writeRow);
     this.end();
   }
 
   private begin(last: Numbers): void {
-    [this.gathered, this.writing] = [this.writing, this.gathered];
+    [this.collected, this.writing] = [this.writing, this.collected];
     this.writing.sort();
     this.target = last;
   }
 
   private end(): void {
-    if (this.target.update > this.written.update) this.statements.writeTold.run(this.target.update);
-    this.written = this.target;
+    if (this.target.update > this.flushed.update) this.statements.writeFlushed.run(this.target.update);
+    this.flushed = this.target;
   }
 
   private readonly writeRow = (id: number, remaining: number, state: number, at: number, fill: number): void => {
@@ -180,12 +189,12 @@ function prepareStatements(db: Database.Database) {
     writeFilled: db.prepare(
       "UPDATE orders SET remaining = ?, status = ?, reason = ?, updated_at = ?, last_fill_id = ? WHERE id = ?",
     ),
-    writeTold: db.prepare("UPDATE meta SET value = ? WHERE key = 'orders_told'"),
+    writeFlushed: db.prepare("UPDATE meta SET value = ? WHERE key = 'orders_told'"),
   };
 }
 
 /**
- * Brings the rows of all orders forward to what the updates tell, and the list of resting ones: before anything is loaded.
+ * Brings the rows of all orders and the list of resting ones forward to the last update, before anything loads them.
  * Not inside a transaction.
  */
 export function bringOrdersForward(db: Database.Database): void {

@@ -4,7 +4,7 @@
  * Owned by the gateway thread; the journal owns the other end of the port.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import type { JournalMessage, JournalReply } from "../../engine/log/journal.ts";
+import type { JournalMessage, JournalReply } from "../../engine/log/journal-messages.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { type AccountWrite, HOUSE, type WriteResult } from "../../engine/projection/writes/account-write.ts";

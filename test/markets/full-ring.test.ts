@@ -5,7 +5,7 @@ import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
 import { Ledger } from "../../engine/ledger.ts";
-import type { WriteReply, WriteRequest } from "../../engine/log/journal.ts";
+import type { WriteReply, WriteRequest } from "../../engine/log/journal-messages.ts";
 import { UNDECIDED } from "../../engine/projection/load/markets.ts";
 import * as R from "../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";

@@ -81,7 +81,7 @@ class Store {
 
   /** A slice in a quiet moment; false where there is nothing to write. */
   idle(): boolean {
-    if (!this.candles.hasUnwritten()) return false;
+    if (!this.candles.hasPending()) return false;
     this.db.transaction(() => this.candles.write(this.lastFill, true)).immediate();
     return true;
   }
@@ -179,6 +179,6 @@ test("of trades from before there were candles the migration makes the same", ()
   migrate(older);
   expect(candles(older).length).toBeGreaterThan(100);
   expect(candles(older)).toEqual(candles(store.db));
-  expect(new Candles(older).hasUnwritten()).toBe(false);
+  expect(new Candles(older).hasPending()).toBe(false);
   older.close();
 });

@@ -5,7 +5,7 @@
  */
 import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side, TimeInForce } from "../../engine/constants.ts";
 import type { LedgerTotals } from "../../engine/ledger.ts";
-import type { WriteReply, WriteRequest } from "../../engine/log/journal.ts";
+import type { WriteReply, WriteRequest } from "../../engine/log/journal-messages.ts";
 import type { UserTerms } from "../../engine/projection/user-terms.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import * as R from "../../engine/ring/records.ts";

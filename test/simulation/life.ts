@@ -9,13 +9,8 @@
 import type Database from "better-sqlite3";
 import { MarketStatus } from "../../engine/constants.ts";
 import { EngineStage } from "../../engine/engine-stage.ts";
-import {
-  Journal,
-  type JournalMessage,
-  type JournalReply,
-  type WriteReply,
-  type WriteRequest,
-} from "../../engine/log/journal.ts";
+import { Journal } from "../../engine/log/journal.ts";
+import type { JournalMessage, JournalReply, WriteReply, WriteRequest } from "../../engine/log/journal-messages.ts";
 import { CommittedTotals } from "../../engine/log/totals.ts";
 import { emptyWal, openDatabase } from "../../engine/projection/database.ts";
 import { loadAccounts } from "../../engine/projection/load/accounts.ts";
@@ -61,7 +56,7 @@ export interface Shape {
   readonly activeBooks: number;
   readonly keepUpdatesMs: number;
   /** Order updates that the rows of orders need not tell of. */
-  readonly maxUntold: number;
+  readonly maxPendingUpdates: number;
   readonly clientOrderIds?: ClientOrderIdBounds;
 }
 
@@ -232,7 +227,7 @@ export class Life {
       onCommit: () => {},
       requestCheckpoint: () => void this.mailbox.replies.push("checkpoint"),
       keepUpdatesMs: shape.keepUpdatesMs,
-      maxUntold: shape.maxUntold,
+      maxPendingUpdates: shape.maxPendingUpdates,
       capacity: shape.capacity,
       largestId: shape.largestId,
     });

@@ -20,7 +20,7 @@ const SHAPE: Shape = {
   largestId: 10,
   activeBooks: 8,
   keepUpdatesMs: 86_400_000,
-  maxUntold: 1_000,
+  maxPendingUpdates: 1_000,
 };
 const UNHEARD = { data(): void {}, error(): void {} };
 const USUAL = {

@@ -131,7 +131,7 @@ export class World {
       largestId: MAX_MARKETS * 4 + 4,
       activeBooks: 32,
       keepUpdatesMs: random.pick([60_000, 8 * 86_400_000]),
-      maxUntold: random.pick([0, 20, 1_000]),
+      maxPendingUpdates: random.pick([0, 20, 1_000]),
     };
   }
 

@@ -11,7 +11,7 @@ import { verifyDatabase } from "../../../engine/projection/verify.ts";
 /** What readers may have to scan beyond where chains end and the list of resting orders reaches, while it is written. */
 const MAX_TAIL = 4_096 + 4 * MAX_BATCH_COMMANDS;
 /** And updates that the rows of orders don't tell of. */
-const MAX_UNTOLD = 2 * 65_536 + 4 * MAX_BATCH_COMMANDS;
+const MAX_PENDING_UPDATES = 2 * 65_536 + 4 * MAX_BATCH_COMMANDS;
 
 let folder = "";
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -35,8 +35,8 @@ test("what is written in arrears never falls far behind under full batches, and 
     rig.runBatch(MAX_BATCH_COMMANDS);
     const { unchained, untold, unlisted } = tailsOf(rig);
     expect(unchained).toBeLessThanOrEqual(MAX_TAIL);
-    expect(untold).toBeLessThanOrEqual(MAX_UNTOLD);
-    expect(unlisted).toBeLessThanOrEqual(MAX_UNTOLD / 2);
+    expect(untold).toBeLessThanOrEqual(MAX_PENDING_UPDATES);
+    expect(unlisted).toBeLessThanOrEqual(MAX_PENDING_UPDATES / 2);
   }
   while (rig.journal.idle());
   const ends = "SELECT value FROM meta WHERE key = 'newest_";

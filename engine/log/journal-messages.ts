@@ -1,0 +1,24 @@
+/** The messages between the gateway and the journal: account writes with their replies, and checkpoint requests. */
+import type { KeptRequest } from "../projection/idempotency-keys.ts";
+import type { AccountWrite, WriteResult } from "../projection/writes/account-write.ts";
+import type { AuditEntry } from "../projection/writes/audit-log.ts";
+
+/** Account writes that are applied together or not at all. */
+export interface WriteRequest {
+  id: number;
+  /** When the gateway posted the request, ms. Whatever is numbered after it has no earlier time. */
+  at: number;
+  writes: readonly AccountWrite[];
+  /** The audit log's lines about the writes. */
+  audits: readonly AuditEntry[];
+  /** Set for a request with an Idempotency-Key. */
+  kept?: KeptRequest | null;
+}
+
+/** Everything that the gateway posts to the journal. */
+export type JournalMessage = WriteRequest | "checkpointed";
+
+export type WriteReply = { id: number } & ({ results: WriteResult[] } | { refused: string });
+
+/** Everything that the journal posts to the gateway. */
+export type JournalReply = WriteReply | "checkpoint";
