@@ -1,7 +1,7 @@
 /**
- * The books of one engine as a stage: takes a batch of commands off the ring, whole chains only, runs them and publishes
- * their events. Whoever owns it decides when, and waits for room in the event ring. Never sleeps, never answers anyone,
- * knows no journal and no thread.
+ * The books of one engine as a stage: reads a batch of commands from the ring, whole chains only, executes them and
+ * publishes their events. The owner decides when, and waits for room in the event ring. The stage never sleeps, never
+ * responds to a client, and knows neither the journal nor its thread.
  */
 
 import { createMatcher, type Matcher, type MatcherOptions } from "./book/matcher.ts";
@@ -17,11 +17,11 @@ export interface EngineStageOptions extends Pick<MatcherOptions, "capacity" | "a
   readonly commands: RingMemory;
   readonly events: RingMemory;
   readonly clock: MicroClock;
-  /** Commands in each batch; the stage observes. */
+  /** Commands per batch; the stage observes. */
   readonly batchCommands: HistogramMemory;
-  /** Commands that a chain may have, whose events must find room in an empty ring. */
+  /** The maximum number of commands in a chain; their events must fit into an empty ring. */
   readonly longestChain?: number;
-  /** The event ring is full in the middle of a command: commits and waits until `hasRoom` holds. */
+  /** Called if the event ring is full in the middle of a command: must commit and wait until `hasRoom` holds. */
   readonly waitForRoom: (hasRoom: () => boolean) => void;
 }
 
@@ -54,37 +54,37 @@ export class EngineStage {
     });
   }
 
-  /** It was told that nothing follows. */
+  /** True once a stop command has arrived: no command follows it. */
   get stopped(): boolean {
     return this.hasStopped;
   }
 
-  /** True when `run` would take a command. */
+  /** True if `run` would execute a command. */
   hasWork(): boolean {
-    return this.commands.available() > 0 && this.matcher.hasRoom(this.countNext());
+    return this.commands.available() > 0 && this.matcher.hasRoom(this.nextLength());
   }
 
-  /** How many commands start with the next one: the longest chain where it begins one. */
-  private countNext(): number {
+  /** The number of commands that must fit from the next one on: the longest chain if it begins one. */
+  private nextLength(): number {
     const { commands } = this;
     const packed = commands.words[(commands.tail & commands.mask) * RECORD_WORDS]!;
     return (packed & FLAG_MORE) === 0 ? 1 : this.longestChain;
   }
 
   /**
-   * Runs a batch; answers how many commands it had.
-   * @param most a chain that begins before it is run to its end
+   * Executes a batch; returns its number of commands.
+   * @param most the batch's bound; a chain that begins within it is executed to its end
    */
   run(most: number = MAX_BATCH_COMMANDS): number {
     const { commands, matcher } = this;
     const { words, doubles, mask } = commands;
     const available = commands.available();
     let done = 0;
-    // Commands that may still come without another look at the batch's bounds: the rest of a chain.
+    // Commands of the current chain that need no further check of the batch's bounds.
     let granted = 0;
     while (done < available) {
       if (granted === 0) {
-        granted = this.countNext();
+        granted = this.nextLength();
         if (done >= most || done + granted > MAX_BATCH_COMMANDS || !matcher.hasRoom(granted)) {
           granted = 0;
           break;
@@ -93,7 +93,7 @@ export class EngineStage {
       }
       const base = (commands.tail & mask) * RECORD_WORDS;
       const packed = words[base]!;
-      if (granted > 1 || (packed & FLAG_MORE) !== 0) checkChained(packed, granted);
+      if (granted > 1 || (packed & FLAG_MORE) !== 0) assertChained(packed, granted);
       if (kindOf(packed) === CommandKind.stop) this.hasStopped = true;
       matcher.execute(words, doubles, base);
       commands.tail = (commands.tail + 1) | 0;
@@ -109,11 +109,11 @@ export class EngineStage {
   }
 }
 
-/** A chain's commands have one event each, so that its room is known. It may have `left` commands from here. */
-function checkChained(packed: number, left: number): void {
+/** Each command of a chain emits one event, so that its room is known. @param left the commands the chain may still have */
+function assertChained(packed: number, left: number): void {
   const kind = kindOf(packed);
   const postOnly = kind === CommandKind.placeOrder && (packed & FLAG_POST_ONLY) !== 0;
   const extend = kind === CommandKind.amendOrder && (packed & FLAG_EXTENDS) !== 0;
-  assert(kind === CommandKind.cancelOrder || postOnly || extend, "a chain is made of what causes one event each");
-  assert(left > 1 || (packed & FLAG_MORE) === 0, "a chain is no longer than it may be");
+  assert(kind === CommandKind.cancelOrder || postOnly || extend, "each command of a chain emits one event");
+  assert(left > 1 || (packed & FLAG_MORE) === 0, "a chain stays within its maximum length");
 }

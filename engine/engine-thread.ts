@@ -1,9 +1,9 @@
 /**
- * One engine thread: its books (engine-stage.ts) and, where the journal is its last stage, the commits of what they say.
- * It never answers anyone: the gateway reads the committed events.
+ * One engine thread: its books (engine-stage.ts) and, if the journal is its last stage, the commits. It never responds to
+ * a client: the gateway reads the committed events.
  *
  * One turn: 1. a batch of commands, whole chains only  2. publish events  3. commit (or wake the journal)
- * 4. idle work, or sleep.
+ * 4. background work, or sleep.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { warmUp } from "./book/warm-up.ts";
@@ -39,7 +39,7 @@ function run(): void {
   const hasWork = (): boolean => engine.hasWork() || journal?.hasWork() === true;
 
   parentPort!.postMessage({ kind: "ready" } satisfies ThreadMessage);
-  let otherWork = journal !== null;
+  let hasBackgroundWork = journal !== null;
   for (;;) {
     const done = engine.run();
     if (journal === null) {
@@ -47,11 +47,12 @@ function run(): void {
     } else {
       const committed = journal.run();
       if (journal.stopped) break;
-      if (committed) otherWork = true;
+      if (committed) hasBackgroundWork = true;
     }
     if (engine.stopped && journal === null) break;
     if (done > 0) continue;
-    if (!waitForWork(waker, hasWork, setup.spinTurns, otherWork)) otherWork = journal?.idle() === true;
+    if (waitForWork(waker, hasWork, setup.spinTurns, hasBackgroundWork)) continue;
+    hasBackgroundWork = journal?.idle() === true;
   }
   journal?.close();
 }

@@ -1,19 +1,19 @@
 /**
- * Where everything of a book lies in the matcher's typed arrays, in 32-bit words. All records have a power of two of
- * words and start at a multiple of it, so a word is reached by `base | offset`, which cannot overflow: V8 checks
- * additions, not these. Constants in a file of their own are inlined by the build.
+ * The layout of a book in the matcher's typed arrays, in 32-bit words. The size of each record is a power of two words, and
+ * each record starts at a multiple of its size. So `base | offset` addresses a word: V8 checks additions for overflow, but
+ * not this. The build inlines constants of a separate file.
  *
  * A resting order (slot, 8 words; the gateway chooses the slot, 0 is none):
  *   word   0      1      2         3        4           5      6..7
  *          next   prev   outcome   packed   remaining   user   order id (double 3), 0 = free
- *   remaining stays when the order goes: an order that replaces it reads there what the old one left
+ *   remaining stays after the order's end: an order that replaces it reads the quantity that was left
  *   packed: price 0..13 | side 14..15 | self-trade prevention 20..23 | post-only 24 | pat 25, the latter as in commands
  *
- * A price level (4 words), in pages of 32 that come with the first order and go with the last:
+ * A price level (4 words), in pages of 32 that exist from their first order to their last:
  *   word   0      1      2..3
  *          head   tail   quantity (double 1)
  *
- * A page's header (4 words); a book is the headers of prices 0..9999 in a row:
+ * A page's header (4 words); a book consists of the consecutive headers of prices 0..9999:
  *   word   0               1                      2            3
  *          occupied bits   first word of levels   dirty bits   outcome << 9 | page
  *                          (0: no page)
@@ -24,8 +24,8 @@
  *                               market's only other           (0: no book)
  *                               outcome (0: several)
  *
- * A page's occupied bits and the outcome's bits of pages find the best price and the next one. They serve both sides:
- * all at or below the best bid is bid.
+ * A page's occupied bits and the outcome's page bits find the best price and the next one. They serve both sides: every
+ * level at or below the best bid is a bid.
  */
 import { FULL_PRICE_BPS, LEVEL_PAGE_BITS, LEVELS_PER_PAGE } from "../limits.ts";
 import { FLAG_PAT, FLAG_POST_ONLY } from "../ring/records.ts";
@@ -42,7 +42,7 @@ export const S_ID = 3;
 
 export const P_PRICE_MASK = 0x3fff;
 export const P_SIDE_SHIFT = 14;
-/** Self-trade prevention and the flags stand where the command has them. */
+/** Self-trade prevention and the flags keep the command's bits. */
 export const P_COMMAND_BITS = (0xf << 20) | FLAG_POST_ONLY | FLAG_PAT;
 
 export const LEVEL_SHIFT = 2;
@@ -50,7 +50,7 @@ export const L_HEAD = 0;
 export const L_TAIL = 1;
 /** In doubles. */
 export const L_QUANTITY = 1;
-/** The bits of a price that choose the level within its page. */
+/** The bits of a price that select the level within its page. */
 export const IN_PAGE_MASK = LEVELS_PER_PAGE - 1;
 export const PAGE_SHIFT = LEVEL_PAGE_BITS + LEVEL_SHIFT;
 
@@ -62,7 +62,7 @@ export const H_PLACE = 3;
 export const PLACE_SHIFT = 9;
 export const PLACE_PAGE_MASK = (1 << PLACE_SHIFT) - 1;
 export const BOOK_PAGES = Math.ceil(FULL_PRICE_BPS / LEVELS_PER_PAGE);
-/** An odd number of cache lines, so that the same price of many books doesn't fall on the same cache sets. */
+/** An odd number of cache lines, so that the same price of many books doesn't map to the same cache sets. */
 export const BOOK_WORDS = 79 * 16;
 
 export const OUTCOME_SHIFT = 4;

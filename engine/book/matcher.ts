@@ -1,10 +1,10 @@
 /**
- * The books of one engine thread and the matching over them: commands in, engine events out.
+ * The books of one engine thread and their matching: commands in, engine events out.
  *
- * Owns price levels, resting orders and the state of each market it was told of. Never reads a clock, allocates, or
- * does I/O: time and ids come with the command, so the same commands give the same events, byte for byte. Everything
- * lies in flat typed arrays (layout.ts) captured by one closure, made once per thread; the arrays reserve address
- * space for the bounds of limits.ts, and the operating system backs only the pages that are touched.
+ * Owns price levels, resting orders and the state of each opened market. Never reads a clock, allocates, or does I/O: time
+ * and ids come with the command, so the same commands produce the same events, byte for byte. All state is in flat typed
+ * arrays (layout.ts) captured by one closure, created once per thread. The arrays reserve address space for the bounds of
+ * limits.ts; the operating system backs only the pages that are touched.
  */
 
 import * as C from "../constants.ts";
@@ -63,7 +63,7 @@ import {
   SLOT_SHIFT,
 } from "./layout.ts";
 
-// V8 folds a module's own constants into its code; another module's exports it loads and checks at each use.
+// V8 inlines a module's own constants, but loads and checks another module's exports at each use.
 const { MarketStatus, MatchType, OrderStatus, OrderType, Reason, Role, SelfTradePrevention, Side, TimeInForce } = C;
 const {
   CommandKind,
@@ -82,40 +82,40 @@ const {
 export interface MatcherOptions {
   /** Slots that commands may name, 1..capacity. */
   readonly capacity: number;
-  /** Books with orders at one time. */
+  /** The maximum number of books with orders at one time. */
   readonly activeBooks?: number;
-  /** Of markets and outcomes. */
+  /** The largest id of a market or outcome. */
   readonly largestId?: number;
   /**
-   * Called in the middle of a command when the event ring is full: everything before is published. It must commit and
-   * wait until the last consumer made room. What is published then stands at a match boundary.
+   * Called in the middle of a command if the event ring is full, after everything so far is published. Must commit and
+   * wait until the last consumer has made room. The published events end at a match boundary.
    */
   readonly onRingFull: () => void;
-  /** Called before each publish, within a command or at a batch's end. */
+  /** Called before each publish, within a command or at the end of a batch. */
   readonly beforePublish?: () => void;
 }
 
 export interface Matcher {
-  /** Runs one command record that starts at word `base` of a ring (or any arrays of that layout). */
+  /** Executes the command record that starts at word `base` of a ring (or any arrays of that layout). */
   execute(words: Int32Array, doubles: Float64Array, base: number): void;
   /** Emits the changed levels and publishes the events. Called once per batch. */
   endBatch(): void;
-  /** Forgets the batch's events and changed levels instead: nobody hears of what its commands did. For the warm-up. */
+  /** Discards the batch's events and changed levels instead of publishing them. For the warm-up. */
   dropBatch(): void;
-  /** True when a chain of so many commands can run without waiting; any single command in most cases. */
+  /** True if a chain of `commands` can execute without waiting; in most cases true for any single command. */
   hasRoom(commands: number): boolean;
-  /** Best resting price, 0 (bid) or 10000 (ask) where there is none. For tests and tools. */
+  /** The best resting price; 0 (bid) or 10000 (ask) if there is none. For tests and tools. */
   bestBid(outcome: number): number;
   bestAsk(outcome: number): number;
   /** Total quantity at a price. For tests and tools. */
   levelQuantity(outcome: number, price: number): number;
-  /** What rests at a price in time order, as [slot, remaining]. Allocates; for tests. */
+  /** The orders at a price in time order, as [slot, remaining]. Allocates; for tests. */
   ordersAt(outcome: number, price: number): [number, number][];
 }
 
 /**
- * Makes the books of a thread. The ring's producer end belongs to the matcher from here on; between its commands, and at
- * the end of `onRingFull`, its owner may write records of its own.
+ * Creates the books of a thread. The matcher owns the ring's producer end from here on; its caller may write records of its
+ * own between commands and at the end of `onRingFull`.
  */
 export function createMatcher(events: RingProducer, options: MatcherOptions): Matcher {
   const capacity = options.capacity;
@@ -126,7 +126,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   const slotMemory = new ArrayBuffer(4 * ((capacity + 1) << SLOT_SHIFT));
   const slots = new Int32Array(slotMemory);
   const slotIds = new Float64Array(slotMemory);
-  /** Each order's quantity as placed or amended; apart, because only amends and decrements read it. */
+  /** Each order's quantity as placed or amended; separate, because only amends and decrements read it. */
   const totals = new Int32Array(capacity + 1);
 
   const outcomes = new Int32Array((largestId + 1) << OUTCOME_SHIFT);
@@ -147,19 +147,19 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   let freePageCount = 0;
   let usedPages = 0;
 
-  /** Headers with dirty levels of this batch. A dirty level has its place in the ring reserved: no more than that. */
+  /** Headers with dirty levels of this batch. Each dirty level has a reserved record in the ring, which bounds them. */
   const dirtyHeaders = new Int32Array(events.mask + 1);
   let dirtyHeaderCount = 0;
   let dirtyLevelCount = 0;
 
-  /** The command's time. In an array, because a double in a variable or an argument may be boxed on the heap. */
+  /** The command's time. In an array, because V8 may box a double in a variable or argument on the heap. */
   const clock = new Float64Array(new ArrayBuffer(8));
 
   const eventWords = events.words;
   const eventDoubles = events.doubles;
   const eventMask = events.mask;
 
-  // The step at hand: the resting order of each leg, and the taker's last fill record (-1: none yet this update).
+  // The current step: the resting order of each leg, and the taker's last fill record (-1: none yet in this update).
   const legSlots = new Int32Array(MAX_OUTCOMES);
   let legCount = 0;
   let lastTakerFill = -1;
@@ -169,7 +169,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
 
   // ---------------------------------------------------------------- occupancy and levels
 
-  function takeBook(outcome: number): number {
+  function allocateBook(outcome: number): number {
     let book: number;
     if (freeBookCount > 0) book = freeBooks[--freeBookCount]!;
     else {
@@ -180,8 +180,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return book;
   }
 
-  /** Gives the header of a price without one its levels. */
-  function takePage(header: number, outcome: number, price: number): number {
+  /** Allocates a page of levels for the header of a price. */
+  function allocatePage(header: number, outcome: number, price: number): number {
     const page = price >> LEVEL_PAGE_BITS;
     const first = freePageCount > 0 ? freePages[--freePageCount]! : ++usedPages << PAGE_SHIFT;
     headers[header | H_LEVELS] = first;
@@ -262,14 +262,14 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return (page << LEVEL_PAGE_BITS) | lowest(bits);
   }
 
-  /** Puts a slot, whose words but the links are set, at the back of its level. */
+  /** Appends an order to its level. All words of its slot are set except the links. */
   function enqueue(slot: number, outcome: number, side: number, price: number, remaining: number): void {
     const outcomeBase = outcome << OUTCOME_SHIFT;
     let book = outcomes[outcomeBase | O_BOOK]!;
-    if (book === 0) book = takeBook(outcome);
+    if (book === 0) book = allocateBook(outcome);
     const header = book + ((price >> LEVEL_PAGE_BITS) << HEADER_SHIFT);
     let level = headers[header | H_LEVELS]!;
-    if (level === 0) level = takePage(header, outcome, price);
+    if (level === 0) level = allocatePage(header, outcome, price);
     level |= (price & IN_PAGE_MASK) << LEVEL_SHIFT;
     const tail = levels[level | L_TAIL]!;
     const base = slot << SLOT_SHIFT;
@@ -289,7 +289,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     } else if (price < outcomes[outcomeBase | O_ASK]!) outcomes[outcomeBase | O_ASK] = price;
   }
 
-  /** Takes a resting order out of its level; the slot's words stay readable, its id is cleared by the caller. */
+  /** Removes a resting order from its level. The slot's words stay readable; the caller clears its id. */
   function dequeue(slot: number): void {
     const base = slot << SLOT_SHIFT;
     const outcome = slots[base | S_OUTCOME]!;
@@ -305,11 +305,11 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     else levels[level | L_TAIL] = prev;
     if (prev !== 0) slots[(prev << SLOT_SHIFT) | S_NEXT] = next;
     else levels[level | L_HEAD] = next;
-    if ((next | prev) === 0) vacate(header, outcome, (packed >> P_SIDE_SHIFT) & 3, price);
+    if ((next | prev) === 0) vacateLevel(header, outcome, (packed >> P_SIDE_SHIFT) & 3, price);
   }
 
-  /** The last order of a price is gone. */
-  function vacate(header: number, outcome: number, side: number, price: number): void {
+  /** Updates the bitmaps and best prices after a level's last order left. */
+  function vacateLevel(header: number, outcome: number, side: number, price: number): void {
     const base = outcome << OUTCOME_SHIFT;
     const bits = headers[header | H_OCCUPIED]! & ~(1 << (price & IN_PAGE_MASK));
     headers[header | H_OCCUPIED] = bits;
@@ -319,11 +319,11 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     } else if (price === outcomes[base | O_ASK]) outcomes[base | O_ASK] = nextAbove(outcome, price);
   }
 
-  /** Takes `quantity` from a resting order, whose slot is free again where nothing is left. */
-  function take(slot: number, quantity: number): void {
+  /** Reduces a resting order by `quantity`; frees its slot if nothing remains. */
+  function reduceResting(slot: number, quantity: number): void {
     const base = slot << SLOT_SHIFT;
     const remaining = slots[base | S_REMAINING]! - quantity;
-    assert(remaining >= 0, "a fill takes no more than rests");
+    assert(remaining >= 0, "a fill stays within the resting quantity");
     if (remaining === 0) {
       dequeue(slot);
       slots[base | S_REMAINING] = 0;
@@ -343,14 +343,14 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
 
   // ---------------------------------------------------------------- events
 
-  /** The first word of the next event; its writer fills all of it. */
+  /** Claims the next event record and returns its first word; the caller writes all its fields. */
   function nextRecord(): number {
     const head = events.head;
     events.head = (head + 1) | 0;
     return (head & eventMask) * R.RECORD_WORDS;
   }
 
-  /** An event of the order in `slot`, whose id, user and outcome it carries; answers the record's first word. */
+  /** Emits an event with the id, user and outcome of the order in `slot`; returns the record's first word. */
   function emitOrder(
     packed: number,
     slot: number,
@@ -376,7 +376,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return e;
   }
 
-  /** An event that is not of an order in a slot: of a market, or of a command that named no such order. */
+  /** Emits an event without an order in a slot: of a market, or of a command that named no live order. */
   function emitPlain(
     packed: number,
     slot: number,
@@ -402,7 +402,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return e;
   }
 
-  /** Ends a resting order: out of the book, with its event. */
+  /** Removes a resting order from the book and emits its end. */
   function cancelResting(slot: number, status: number, reason: number, reference: number): void {
     const base = slot << SLOT_SHIFT;
     dequeue(slot);
@@ -419,8 +419,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   /**
-   * Emits the dirty levels of one page. Not inside the loop of its caller: what V8 compiles while a loop runs (OSR) knows
-   * none of the closure's constants.
+   * Emits the dirty levels of one page. Not inlined in the caller's loop: code that V8 compiles while a loop runs (OSR)
+   * doesn't know the closure's constants.
    */
   function emitLevelsOf(header: number): void {
     const place = headers[header | H_PLACE]!;
@@ -446,7 +446,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       eventWords[e + R.W_REFERENCE] = 0;
       eventDoubles[f + R.D_ORDER_ID] = 0;
       eventDoubles[f + R.D_AT] = 0;
-      // The page is gone where its last order is.
+      // A page without orders has no levels.
       const level = first | (bit << LEVEL_SHIFT);
       eventDoubles[f + R.D_DETAIL] = first === 0 ? 0 : quantities[(level >> 1) | L_QUANTITY]!;
       eventDoubles[f + R.D_USER_SEQUENCE] = 0;
@@ -458,7 +458,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     lastTakerFill = -1;
   }
 
-  /** Makes sure that a step's events and all pending level changes fit; in a full ring, publishes and waits. */
+  /** Ensures that a step's events and all pending level changes fit into the ring; publishes and waits if they don't. */
   function reserve(): void {
     if (events.hasRoom(MAX_EVENTS_PER_STEP + dirtyLevelCount + MAX_EVENTS_PER_STEP)) return;
     endUpdate();
@@ -472,7 +472,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
 
   // ---------------------------------------------------------------- matching
 
-  /** What a buy of an outcome costs by minting: 10000 less the other outcomes' best bids; 10000 where one has none. */
+  /** The price of buying an outcome by minting: 10000 less the other outcomes' best bids; 10000 if one has no bid. */
   function mintPrice(base: number): number {
     const other = outcomes[base | O_OTHER]!;
     return other === 0 ? mintPriceOfMany(base) : FULL_PRICE_BPS - outcomes[other | O_BID]!;
@@ -492,7 +492,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return sum >= FULL_PRICE_BPS ? MIN_PRICE_BPS : FULL_PRICE_BPS - sum;
   }
 
-  /** What a sale of an outcome brings by merging: 10000 less the other outcomes' best asks; 0 or less is none. */
+  /** The price of selling an outcome by merging: 10000 less the other outcomes' best asks; 0 or less if one has no ask. */
   function mergePrice(base: number): number {
     const other = outcomes[base | O_OTHER]!;
     return other === 0 ? mergePriceOfMany(base) : FULL_PRICE_BPS - outcomes[other | O_ASK]!;
@@ -514,7 +514,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return outcomes[base | O_BID]! >= price || mergePrice(base) >= price;
   }
 
-  /** Collects the first order at the best price of each leg that a mint (buys) or merge (sells) takes. */
+  /** Collects the legs of a mint (for buys) or merge (for sells): the first order at each other outcome's best price. */
   function collectSet(outcome: number, side: number): void {
     const market = outcomes[(outcome << OUTCOME_SHIFT) | O_MARKET]!;
     const first = marketFirst[market]!;
@@ -526,12 +526,12 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     }
   }
 
-  function takesOwn(user: number): boolean {
+  function hasOwnLeg(user: number): boolean {
     for (let i = 0; i < legCount; i++) if (slots[(legSlots[i]! << SLOT_SHIFT) | S_USER] === user) return true;
     return false;
   }
 
-  /** Cancels the user's own orders among the legs at hand. */
+  /** Cancels the user's own orders among the current legs. */
   function cancelOwnLegs(user: number): void {
     for (let i = 0; i < legCount; i++) {
       const slot = legSlots[i]!;
@@ -540,9 +540,9 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   /**
-   * Self-trade `decrement`: the taker and its own resting orders of the step give up the smallest quantity among them.
-   * What would fall to nothing is canceled as it stands, the rest is reduced. Answers the taker's new remaining
-   * quantity, or -1 where the taker is the one to cancel.
+   * Self-trade prevention `decrement`: reduces the taker and its own resting orders of the step by the smallest quantity
+   * among them. An order that would reach zero is canceled unreduced. Returns the taker's new remaining quantity, or -1 if
+   * the taker itself must be canceled.
    */
   function decrementOwnLegs(taker: number, user: number, remaining: number): number {
     let common = remaining;
@@ -558,7 +558,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
         cancelResting(slot, OrderStatus.canceled, Reason.selfTrade, 0);
         continue;
       }
-      take(slot, common);
+      reduceResting(slot, common);
       totals[slot]! -= common;
       emitReduced(slot, slots[base | S_REMAINING]!, Role.maker);
     }
@@ -579,8 +579,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   /**
-   * Matches the order in `slot` (its words are set, it is in no level) against all that its price reaches.
-   * Answers what remains, or -1 - remaining where self-trade prevention ends it.
+   * Matches the order in `slot` (its words are set, it is in no level) against everything within its price. Returns its
+   * remaining quantity, or -1 - remaining if self-trade prevention ends it.
    */
   function match(slot: number, bound: number, start: number): number {
     const base = slot << SLOT_SHIFT;
@@ -603,7 +603,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
         legCount = 1;
       } else collectSet(outcome, side);
       reserve();
-      if (takesOwn(user)) {
+      if (hasOwnLeg(user)) {
         const prevention = selfTradePreventionOf(packed);
         if (prevention === SelfTradePrevention.cancelMaker) {
           cancelOwnLegs(user);
@@ -642,10 +642,10 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     const flags = packed & R.FLAG_PAT;
     const event = packFill((packed >> P_SIDE_SHIFT) & 3, status, matchType, Role.maker, flags);
     emitOrder(event, slot, packed & P_PRICE_MASK, quantity, remaining, leg);
-    take(slot, quantity);
+    reduceResting(slot, quantity);
   }
 
-  // The legs of a fill-or-kill's rehearsal: the order each stands at and what the rehearsal left of it.
+  // The legs of a fill-or-kill's rehearsal: each leg's current order and the quantity that the rehearsal left of it.
   const probeSlots = new Int32Array(MAX_OUTCOMES);
   const probeLeft = new Int32Array(MAX_OUTCOMES);
 
@@ -673,7 +673,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return slots[(probeSlots[leg]! << SLOT_SHIFT) | S_PACKED]! & P_PRICE_MASK;
   }
 
-  /** The implied price of the rehearsal's legs, or `none`. Leg `own` is the direct one. */
+  /** The implied price of the rehearsal's legs; NO_ASK or NO_BID if a leg is empty. Leg `own` is the direct one. */
   function probeImplied(own: number, count: number, buy: boolean): number {
     let sum = 0;
     for (let leg = 0; leg < count; leg++) {
@@ -684,8 +684,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return buy ? Math.max(MIN_PRICE_BPS, FULL_PRICE_BPS - sum) : FULL_PRICE_BPS - sum;
   }
 
-  /** Rehearses the match of a fill-or-kill without touching a book: true when all of it would fill. */
-  function fillable(
+  /** Rehearses the match of a fill-or-kill without changing a book; returns true if all of it would fill. */
+  function isFillable(
     outcome: number,
     side: number,
     bound: number,
@@ -735,7 +735,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
 
   // ---------------------------------------------------------------- commands
 
-  /** An order's word 3 from its command's first word. */
+  /** The order's slot word 3, from its command's first word. */
   function packSlot(packed: number, price: number): number {
     return price | (sideOf(packed) << P_SIDE_SHIFT) | (packed & P_COMMAND_BITS);
   }
@@ -749,40 +749,43 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   /**
-   * How much of the order that this placement replaces went without the gateway's knowing: what it expected to remain,
-   * less what did remain when the order left the book. The old slot still says so: this chain or a command before it
-   * took the order out, and the gateway gives a slot away only once it has read of that. Never less than 0, which an
-   * amend on its way would give.
+   * The quantity that the replaced order lost unknown to the gateway: its expected remaining quantity less its actual one
+   * when it left the book. The old slot still has the latter: this chain or an earlier command removed the order, and the
+   * gateway reuses a slot only after it reads of the removal. At least 0: an amend in flight would make it negative.
    */
-  function missingOf(w: Int32Array, d: Float64Array, base: number): number {
-    const replaced = w[base | R.W_REFERENCE]!;
+  function missingOf(words: Int32Array, doubles: Float64Array, base: number): number {
+    const replaced = words[base | R.W_REFERENCE]!;
     const terms = R.FLAG_POST_ONLY | (0xf << 12);
-    assert((w[base]! & terms) === R.FLAG_POST_ONLY, "a replacing order is post-only and limit");
-    assert(timeInForceOf(w[base]!) <= TimeInForce.gtd, "a replacing order rests");
-    assert(isFree(replaced) && replaced !== w[base | R.W_SLOT], "a replaced order is out of the book, its slot unused");
-    assert(slots[(replaced << SLOT_SHIFT) | S_USER] === w[base | R.W_USER], "a replaced order is the same user's");
-    // An integer to V8 as well, so that the quantities of all placements stay such.
-    const expected = d[(base >> 1) | R.D_EXPECTED]! | 0;
+    assert((words[base]! & terms) === R.FLAG_POST_ONLY, "a replacing order is post-only and limit");
+    assert(timeInForceOf(words[base]!) <= TimeInForce.gtd, "a replacing order rests");
+    assert(
+      isFree(replaced) && replaced !== words[base | R.W_SLOT],
+      "a replaced order is out of the book, its slot unused",
+    );
+    assert(slots[(replaced << SLOT_SHIFT) | S_USER] === words[base | R.W_USER], "a replaced order is the same user's");
+    // `| 0` keeps the quantities of all placements small integers for V8.
+    const expected = doubles[(base >> 1) | R.D_EXPECTED]! | 0;
     return Math.max(0, expected - slots[(replaced << SLOT_SHIFT) | S_REMAINING]!);
   }
 
-  /** Why a placement of which `left` may rest cannot enter the book: the reason, or none. */
-  function refusal(w: Int32Array, d: Float64Array, base: number, crosses: boolean, left: number): number {
-    const outcome = w[base | R.W_OUTCOME]!;
+  /** The reason why a placement with `left` to rest can't enter the book, or none. */
+  function refusalOf(words: Int32Array, doubles: Float64Array, base: number, crosses: boolean, left: number): number {
+    const outcome = words[base | R.W_OUTCOME]!;
     const status = outcomes[(outcome << OUTCOME_SHIFT) | O_STATUS]!;
     if (status !== MarketStatus.open) return status === MarketStatus.halted ? Reason.marketHalted : Reason.marketClosed;
-    const packed = w[base]!;
+    const packed = words[base]!;
     const tif = timeInForceOf(packed);
     const double = base >> 1;
-    const validUntil = (packed & R.FLAG_REPLACES) !== 0 ? 0 : d[double | R.D_VALID_UNTIL]!;
+    const validUntil = (packed & R.FLAG_REPLACES) !== 0 ? 0 : doubles[double | R.D_VALID_UNTIL]!;
     if (validUntil !== 0 && clock[0]! > validUntil) return Reason.tooLate;
-    if (tif === TimeInForce.gtd && d[double | R.D_EXPIRES_AT]! <= clock[0]!) return Reason.expired;
+    if (tif === TimeInForce.gtd && doubles[double | R.D_EXPIRES_AT]! <= clock[0]!) return Reason.expired;
     if (crosses && (packed & R.FLAG_POST_ONLY) !== 0) return Reason.postOnlyWouldCross;
     if (tif === TimeInForce.fok) {
       const stp = selfTradePreventionOf(packed);
-      const price = w[base | R.W_PRICE]!;
-      const quantity = w[base | R.W_QUANTITY]!;
-      if (!fillable(outcome, sideOf(packed), price, quantity, w[base | R.W_USER]!, stp)) return Reason.fokUnfillable;
+      const price = words[base | R.W_PRICE]!;
+      const quantity = words[base | R.W_QUANTITY]!;
+      if (!isFillable(outcome, sideOf(packed), price, quantity, words[base | R.W_USER]!, stp))
+        return Reason.fokUnfillable;
     }
     return left > 0 ? Reason.none : Reason.tooLate;
   }
@@ -792,30 +795,30 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     return reason === Reason.expired ? OrderStatus.expired : OrderStatus.rejected;
   }
 
-  function placeOrder(w: Int32Array, d: Float64Array, base: number): void {
-    const packed = w[base]!;
-    const slot = w[base | R.W_SLOT]!;
-    const user = w[base | R.W_USER]!;
-    const outcome = w[base | R.W_OUTCOME]!;
-    const price = w[base | R.W_PRICE]!;
-    const quantity = w[base | R.W_QUANTITY]!;
-    const orderId = d[(base >> 1) | R.D_ORDER_ID]!;
+  function placeOrder(words: Int32Array, doubles: Float64Array, base: number): void {
+    const packed = words[base]!;
+    const slot = words[base | R.W_SLOT]!;
+    const user = words[base | R.W_USER]!;
+    const outcome = words[base | R.W_OUTCOME]!;
+    const price = words[base | R.W_PRICE]!;
+    const quantity = words[base | R.W_QUANTITY]!;
+    const orderId = doubles[(base >> 1) | R.D_ORDER_ID]!;
     const side = sideOf(packed);
     const tif = timeInForceOf(packed);
     const slotBase = slot << SLOT_SHIFT;
     assert(isFree(slot), "a placement names a free slot");
     const replaces = (packed & R.FLAG_REPLACES) !== 0;
-    const left = replaces ? quantity - missingOf(w, d, base) : quantity;
+    const left = replaces ? quantity - missingOf(words, doubles, base) : quantity;
     const crosses = wouldCross(outcome << OUTCOME_SHIFT, side, price);
-    // Only an order with a condition pays for looking at it.
+    // Unconditional orders skip the checks of conditions.
     const unconditional = (tif === TimeInForce.gtc || tif === TimeInForce.ioc) && (packed & R.FLAG_POST_ONLY) === 0;
     const open = outcomes[(outcome << OUTCOME_SHIFT) | O_STATUS] === MarketStatus.open;
     const reason =
-      open && unconditional && d[(base >> 1) | R.D_VALID_UNTIL] === 0
+      open && unconditional && doubles[(base >> 1) | R.D_VALID_UNTIL] === 0
         ? Reason.none
-        : refusal(w, d, base, crosses, left);
+        : refusalOf(words, doubles, base, crosses, left);
     const mayRest = typeOf(packed) === OrderType.limit && tif <= TimeInForce.gtd;
-    // Most orders rest at once, and their one event says so.
+    // Most orders rest immediately and need only this event.
     const rests = mayRest && !crosses;
     const status = reason !== Reason.none ? statusForRefusal(reason) : rests ? OrderStatus.open : OrderStatus.queued;
     const shown = reason === Reason.none ? left : quantity;
@@ -831,9 +834,9 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     eventWords[e + R.W_REFERENCE] = packTerms(typeOf(packed), tif, selfTradePreventionOf(packed));
     eventDoubles[f + R.D_ORDER_ID] = orderId;
     eventDoubles[f + R.D_AT] = clock[0]!;
-    eventDoubles[f + R.D_DETAIL] = d[(base >> 1) | R.D_EXPIRES_AT]!;
+    eventDoubles[f + R.D_DETAIL] = doubles[(base >> 1) | R.D_EXPIRES_AT]!;
     eventDoubles[f + R.D_USER_SEQUENCE] = 0;
-    // Of a refused order too, even below 0: what replaces it before the gateway hears of the refusal lacks as much.
+    // For a refused order too, even below 0: a replacement sent before the gateway reads of the refusal lacks as much.
     totals[slot] = left;
     slots[slotBase | S_OUTCOME] = outcome;
     slots[slotBase | S_PACKED] = packSlot(packed, price);
@@ -857,8 +860,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
   }
 
   /**
-   * Ends a placement or an amend after its matching: it is filled, rests, or what remains is canceled. Where nothing
-   * filled, the state goes into the orderPlaced record itself, if that is still ours to write.
+   * Ends a placement or an amend after its matching: the order is filled, rests, or its remainder is canceled. If nothing
+   * filled, the state goes into the orderPlaced record itself, unless that is already published.
    */
   function finish(slot: number, outcomeOfMatch: number, mayRest: boolean): void {
     endUpdate();
@@ -892,7 +895,7 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     emitOrder(event, slot, price, totals[slot]!, remaining, 0);
   }
 
-  /** An order's state where no other event tells it: it rests after self-trade prevention or a full ring. */
+  /** Emits an order's state if no other event carries it: the order rests after self-trade prevention or a full ring. */
   function emitState(slot: number, packed: number, remaining: number): void {
     const total = totals[slot]!;
     const status = total === remaining ? OrderStatus.open : OrderStatus.partiallyFilled;
@@ -900,22 +903,22 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     emitOrder(event, slot, packed & P_PRICE_MASK, total, remaining, 0);
   }
 
-  function restoreOrder(w: Int32Array, d: Float64Array, base: number): void {
-    const slot = w[base | R.W_SLOT]!;
-    const outcome = w[base | R.W_OUTCOME]!;
-    const price = w[base | R.W_PRICE]!;
-    const remaining = w[base | R.W_QUANTITY]!;
+  function restoreOrder(words: Int32Array, doubles: Float64Array, base: number): void {
+    const slot = words[base | R.W_SLOT]!;
+    const outcome = words[base | R.W_OUTCOME]!;
+    const price = words[base | R.W_PRICE]!;
+    const remaining = words[base | R.W_QUANTITY]!;
     const slotBase = slot << SLOT_SHIFT;
     assert(isFree(slot), "a restored order has a free slot");
-    totals[slot] = w[base | R.W_REFERENCE]!;
+    totals[slot] = words[base | R.W_REFERENCE]!;
     slots[slotBase | S_OUTCOME] = outcome;
-    slots[slotBase | S_PACKED] = packSlot(w[base]!, price);
+    slots[slotBase | S_PACKED] = packSlot(words[base]!, price);
     slots[slotBase | S_REMAINING] = remaining;
-    slots[slotBase | S_USER] = w[base | R.W_USER]!;
-    slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = d[(base >> 1) | R.D_ORDER_ID]!;
-    const side = sideOf(w[base]!);
-    // It cannot rest among those that it would match: a bid above an ask would be taken for the other side's.
-    if ((w[base]! & R.FLAG_LAST) !== 0 && wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
+    slots[slotBase | S_USER] = words[base | R.W_USER]!;
+    slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = doubles[(base >> 1) | R.D_ORDER_ID]!;
+    const side = sideOf(words[base]!);
+    // It can't rest in a crossed book: the bitmaps would take a bid above an ask for the other side's.
+    if ((words[base]! & R.FLAG_LAST) !== 0 && wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
       emitTakerCanceled(slot, price, remaining, Reason.operator);
       slotIds[(slot << SLOT_DOUBLES_SHIFT) | S_ID] = 0;
       return;
@@ -923,82 +926,82 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     enqueue(slot, outcome, side, price, remaining);
   }
 
-  function refuse(kind: number, w: Int32Array, d: Float64Array, base: number, reason: number): void {
+  function refuse(kind: number, words: Int32Array, doubles: Float64Array, base: number, reason: number): void {
     const record = emitPlain(
       packEvent(kind, 0, 0, reason, 0),
-      w[base | R.W_SLOT]!,
-      w[base | R.W_USER]!,
-      w[base | R.W_OUTCOME]!,
+      words[base | R.W_SLOT]!,
+      words[base | R.W_USER]!,
+      words[base | R.W_OUTCOME]!,
       0,
-      w[base | R.W_REFERENCE]!,
+      words[base | R.W_REFERENCE]!,
     );
-    eventDoubles[(record >> 1) + R.D_ORDER_ID] = d[(base >> 1) | R.D_ORDER_ID]!;
+    eventDoubles[(record >> 1) + R.D_ORDER_ID] = doubles[(base >> 1) | R.D_ORDER_ID]!;
   }
 
-  function cancelOrder(w: Int32Array, d: Float64Array, base: number): void {
-    const slot = w[base | R.W_SLOT]!;
-    if (!isResting(slot, d[(base >> 1) | R.D_ORDER_ID]!)) {
-      refuse(EventKind.cancelRefused, w, d, base, Reason.none);
+  function cancelOrder(words: Int32Array, doubles: Float64Array, base: number): void {
+    const slot = words[base | R.W_SLOT]!;
+    if (!isResting(slot, doubles[(base >> 1) | R.D_ORDER_ID]!)) {
+      refuse(EventKind.cancelRefused, words, doubles, base, Reason.none);
       return;
     }
-    const reason = cancelReasonOf(w[base]!);
+    const reason = cancelReasonOf(words[base]!);
     const status = reason === Reason.expired ? OrderStatus.expired : OrderStatus.canceled;
-    cancelResting(slot, status, reason, w[base | R.W_REFERENCE]!);
+    cancelResting(slot, status, reason, words[base | R.W_REFERENCE]!);
   }
 
   /**
-   * Same price and smaller total: keeps its place. Anything else leaves the book and enters it again as a taker would.
-   * A new total that is filled already ends the order as filled, at the price that it had, as nothing rests at the new
-   * one. A post-only order that would cross stays as it was.
+   * The same price with a smaller total keeps the order's place. Any other amend removes the order and enters it again as a
+   * taker. A new total that is already filled ends the order as filled at its old price, because nothing rests at the new
+   * one. A post-only order that would cross stays unchanged.
    */
-  function amendOrder(w: Int32Array, d: Float64Array, base: number): void {
+  function amendOrder(words: Int32Array, doubles: Float64Array, base: number): void {
     const double = base >> 1;
-    const slot = w[base | R.W_SLOT]!;
-    const validUntil = d[double | R.D_VALID_UNTIL]!;
-    if (!isResting(slot, d[double | R.D_ORDER_ID]!)) {
-      return refuse(EventKind.amendRefused, w, d, base, Reason.none);
+    const slot = words[base | R.W_SLOT]!;
+    const validUntil = doubles[double | R.D_VALID_UNTIL]!;
+    if (!isResting(slot, doubles[double | R.D_ORDER_ID]!)) {
+      return refuse(EventKind.amendRefused, words, doubles, base, Reason.none);
     }
     if (validUntil !== 0 && clock[0]! > validUntil) {
-      return refuse(EventKind.amendRefused, w, d, base, Reason.tooLate);
+      return refuse(EventKind.amendRefused, words, doubles, base, Reason.tooLate);
     }
     const slotBase = slot << SLOT_SHIFT;
     const outcome = slots[slotBase | S_OUTCOME]!;
     const status = outcomes[(outcome << OUTCOME_SHIFT) | O_STATUS]!;
     const packed = slots[slotBase | S_PACKED]!;
     const side = (packed >> P_SIDE_SHIFT) & 3;
-    // What isn't given stays as it is by now, whatever the gateway knew of it.
-    const price = w[base | R.W_PRICE]! || packed & P_PRICE_MASK;
-    const total = w[base | R.W_QUANTITY]! || totals[slot]!;
+    // A field that isn't given keeps its current value, which the gateway may not know yet.
+    const price = words[base | R.W_PRICE]! || packed & P_PRICE_MASK;
+    const total = words[base | R.W_QUANTITY]! || totals[slot]!;
     const oldRemaining = slots[slotBase | S_REMAINING]!;
     const filled = totals[slot]! - oldRemaining;
     const keeps = price === (packed & P_PRICE_MASK) && total <= totals[slot]!;
     if (status !== MarketStatus.open && !keeps) {
       const reason = status === MarketStatus.halted ? Reason.marketHalted : Reason.marketClosed;
-      return refuse(EventKind.amendRefused, w, d, base, reason);
+      return refuse(EventKind.amendRefused, words, doubles, base, reason);
     }
     const remaining = Math.max(0, total - filled);
     const isPostOnly = (packed & R.FLAG_POST_ONLY) !== 0;
-    // Its own bid or ask plays no part in what it would meet, so that it need not leave the book to be asked.
+    // The order's own bid or ask doesn't affect the opposite side, so the check needs no removal.
     if (!keeps && remaining > 0 && isPostOnly && wouldCross(outcome << OUTCOME_SHIFT, side, price)) {
-      return refuse(EventKind.amendRefused, w, d, base, Reason.postOnlyWouldCross);
+      return refuse(EventKind.amendRefused, words, doubles, base, Reason.postOnlyWouldCross);
     }
     // From here it must succeed.
     const newTotal = filled + remaining;
     const newStatus =
       remaining === 0 ? OrderStatus.filled : filled === 0 ? OrderStatus.open : OrderStatus.partiallyFilled;
     totals[slot] = newTotal;
-    // What extends gives neither price nor total, and so keeps both.
-    const flags = (keeps || remaining === 0 ? 0 : R.FLAG_LOST_PRIORITY) | (w[base]! & R.FLAG_EXTENDS);
+    // An extending amend has neither price nor total, and so keeps both.
+    const flags = (keeps || remaining === 0 ? 0 : R.FLAG_LOST_PRIORITY) | (words[base]! & R.FLAG_EXTENDS);
     const event = packEvent(EventKind.orderAmended, side, newStatus, Reason.none, flags);
     const newPrice = remaining === 0 ? packed & P_PRICE_MASK : price;
-    const record = emitOrder(event, slot, newPrice, newTotal, remaining, w[base | R.W_REFERENCE]!);
-    eventDoubles[(record >> 1) + R.D_DETAIL] = d[double | R.D_PRIORITY]!;
-    if (remaining > 0 && !keeps) enterAgain(slot, outcome, side, price, remaining);
-    else if (remaining < oldRemaining) take(slot, oldRemaining - remaining);
+    const record = emitOrder(event, slot, newPrice, newTotal, remaining, words[base | R.W_REFERENCE]!);
+    eventDoubles[(record >> 1) + R.D_DETAIL] = doubles[double | R.D_PRIORITY]!;
+    if (remaining > 0 && !keeps) reenter(slot, outcome, side, price, remaining);
+    else if (remaining < oldRemaining) reduceResting(slot, oldRemaining - remaining);
   }
 
-  /** Moves an order that rests to a new price or the back of its own, through whatever it now crosses. */
-  function enterAgain(slot: number, outcome: number, side: number, price: number, remaining: number): void {
+  /** Moves a resting order to a new price or to the back of its own, matching whatever it now crosses. */
+  function reenter(slot: number, outcome: number, side: number, price: number, remaining: number): void {
     const base = slot << SLOT_SHIFT;
     dequeue(slot);
     const packed = (slots[base | S_PACKED]! & ~P_PRICE_MASK) | price;
@@ -1013,12 +1016,12 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     fills = 0;
     takerReduced = false;
     const left = match(slot, price, remaining);
-    // The amend's own event told that it rests; a fill, if any, tells the rest.
+    // The amend's own event already reports that the order rests; later fills report the rest.
     if (fills === 0) fills = 1;
     finish(slot, left, true);
   }
 
-  /** Cancels what rests in one book of a market that closes, by rising price. */
+  /** Cancels all orders in one book of a closing market, by rising price. */
   function cancelBook(outcome: number): void {
     for (let price = nextAbove(outcome, 0); price !== NO_ASK; price = nextAbove(outcome, price)) {
       let slot = headOf(outcome, price);
@@ -1057,8 +1060,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     for (let outcome = first; outcome < end; outcome++) outcomes[(outcome << OUTCOME_SHIFT) | O_STATUS] = status;
   }
 
-  function changeMarket(w: Int32Array, base: number, to: number): void {
-    const market = w[base | R.W_MARKET]!;
+  function changeMarket(words: Int32Array, base: number, to: number): void {
+    const market = words[base | R.W_MARKET]!;
     const from = marketStatus[market]!;
     const legal = from === MarketStatus.open || from === MarketStatus.halted;
     if (to === MarketStatus.closed && legal) {
@@ -1070,10 +1073,10 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     }
     if (legal) setStatus(market, to);
     const event = packEvent(EventKind.marketChanged, 0, marketStatus[market]!, 0, 0);
-    emitPlain(event, market, 0, 0, 0, w[base | R.W_REFERENCE]!);
+    emitPlain(event, market, 0, 0, 0, words[base | R.W_REFERENCE]!);
   }
 
-  /** Gives the books of a market whose orders are gone back. Its pending level changes go out first. */
+  /** Frees the books of a market without orders, after emitting its pending level changes. */
   function releaseBooks(first: number, count: number): void {
     emitLevels();
     for (let outcome = first; outcome < first + count; outcome++) {
@@ -1085,38 +1088,38 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
     }
   }
 
-  function passSets(kind: number, w: Int32Array, base: number): void {
+  function emitSets(kind: number, words: Int32Array, base: number): void {
     const event = packEvent(kind, 0, 0, 0, 0);
-    const [user, quantity] = [w[base | R.W_USER]!, w[base | R.W_QUANTITY]!];
-    const record = emitPlain(event, w[base | R.W_MARKET]!, user, 0, quantity, w[base | R.W_REFERENCE]!);
-    eventWords[record + R.W_PRICE] = w[base | R.W_PRICE]!;
+    const [user, quantity] = [words[base | R.W_USER]!, words[base | R.W_QUANTITY]!];
+    const record = emitPlain(event, words[base | R.W_MARKET]!, user, 0, quantity, words[base | R.W_REFERENCE]!);
+    eventWords[record + R.W_PRICE] = words[base | R.W_PRICE]!;
   }
 
-  function execute(w: Int32Array, d: Float64Array, base: number): void {
+  function execute(words: Int32Array, doubles: Float64Array, base: number): void {
     reserve();
-    clock[0] = d[(base >> 1) | R.D_AT]!;
-    const kind = kindOf(w[base]!);
+    clock[0] = doubles[(base >> 1) | R.D_AT]!;
+    const kind = kindOf(words[base]!);
     switch (kind) {
       case CommandKind.placeOrder:
-        return placeOrder(w, d, base);
+        return placeOrder(words, doubles, base);
       case CommandKind.cancelOrder:
-        return cancelOrder(w, d, base);
+        return cancelOrder(words, doubles, base);
       case CommandKind.amendOrder:
-        return amendOrder(w, d, base);
+        return amendOrder(words, doubles, base);
       case CommandKind.restoreOrder:
-        return restoreOrder(w, d, base);
+        return restoreOrder(words, doubles, base);
       case CommandKind.openMarket:
-        return openMarket(w[base | R.W_MARKET]!, w[base | R.W_OUTCOME]!, w[base | R.W_QUANTITY]!);
+        return openMarket(words[base | R.W_MARKET]!, words[base | R.W_OUTCOME]!, words[base | R.W_QUANTITY]!);
       case CommandKind.haltMarket:
-        return changeMarket(w, base, MarketStatus.halted);
+        return changeMarket(words, base, MarketStatus.halted);
       case CommandKind.resumeMarket:
-        return changeMarket(w, base, MarketStatus.open);
+        return changeMarket(words, base, MarketStatus.open);
       case CommandKind.closeMarket:
-        return changeMarket(w, base, MarketStatus.closed);
+        return changeMarket(words, base, MarketStatus.closed);
       case CommandKind.splitSets:
-        return passSets(EventKind.setsSplit, w, base);
+        return emitSets(EventKind.setsSplit, words, base);
       case CommandKind.mergeSets:
-        return passSets(EventKind.setsMerged, w, base);
+        return emitSets(EventKind.setsMerged, words, base);
       case CommandKind.stop:
         emitPlain(packEvent(EventKind.stopped, 0, 0, 0, 0), 0, 0, 0, 0, 0);
         return;
@@ -1141,8 +1144,8 @@ export function createMatcher(events: RingProducer, options: MatcherOptions): Ma
       dirtyLevelCount = 0;
       events.discard();
     },
-    // Each command of a chain emits one event and changes one level at most; a match may emit more. What is asked for
-    // beyond it leaves room for a record of the caller's too.
+    // Each command of a chain emits one event and changes at most one level; a match may emit more. The excess also leaves
+    // room for a record of the caller.
     hasRoom: (commands) => events.hasRoom(4 * MAX_EVENTS_PER_STEP + 2 * commands + dirtyLevelCount),
     bestBid: (outcome) => outcomes[(outcome << OUTCOME_SHIFT) | O_BID]!,
     bestAsk: (outcome) => outcomes[(outcome << OUTCOME_SHIFT) | O_ASK]!,

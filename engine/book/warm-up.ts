@@ -1,6 +1,6 @@
 /**
- * Runs an engine thread's books hot before the first order: V8 compiles what has run often enough, and the first few
- * thousand orders would otherwise pay for it. Works on a market whose ids no database gives out, and leaves nothing.
+ * Warms up an engine thread's books before the first order: V8 compiles code only after many runs, which would slow the
+ * first few thousand orders. Uses a market whose ids no database assigns, and leaves nothing behind.
  */
 import { Reason, Side, TimeInForce } from "../constants.ts";
 import { MAX_OUTCOME_ID } from "../limits.ts";
@@ -10,13 +10,13 @@ import type { Matcher } from "./matcher.ts";
 const MARKET = MAX_OUTCOME_ID;
 const FIRST_OUTCOME = MAX_OUTCOME_ID - 1;
 const ROUNDS = 200;
-/** Orders that rest at a time; half of them are taken, half canceled, and one in so many canceled ones replaced. */
+/** Orders resting at a time: half as many takers match them, the rest are canceled, and every fourth is replaced. */
 const RESTING = 256;
 const REPLACED = 4;
 const MIDDLE_BPS = 5_000;
 const SPREAD_BPS = 50;
 
-/** Nothing of it is published. The matcher must know no market yet. */
+/** Publishes nothing. The matcher must not have opened a market yet. */
 export function warmUp(matcher: Matcher): void {
   const words = new Int32Array(R.RECORD_WORDS);
   const doubles = new Float64Array(words.buffer);
@@ -39,7 +39,7 @@ export function warmUp(matcher: Matcher): void {
     doubles[R.D_ORDER_ID] = slot;
     run(R.packCancel(Reason.user));
   };
-  /** As a quote is: some would cross and are refused. */
+  /** Replaces an order as a quote does; some replacements would cross and are refused. */
   const replace = (slot: number, replaced: number): void => {
     words[R.W_REFERENCE] = replaced;
     doubles[R.D_EXPECTED] = 1 + (replaced % 7);

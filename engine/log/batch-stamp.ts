@@ -1,6 +1,6 @@
 /**
- * The record that stands before the events of each publish and says when they were made, so that who reads it knows the
- * time of all that follow. The engine thread writes it around the matcher, which knows no clock.
+ * The record before the events of each publish, with the time at which they were published. The engine thread writes it
+ * around the matcher, which never reads a clock.
  */
 
 import * as R from "../ring/records.ts";
@@ -11,7 +11,7 @@ import type { MicroClock } from "../util/micro-clock.ts";
 export class BatchStamp {
   private readonly events: RingProducer;
   private readonly clock: MicroClock;
-  /** The first word of the record that is to be filled in, or -1. */
+  /** The first word of the open record, or -1. */
   private record = -1;
 
   constructor(events: RingProducer, clock: MicroClock) {
@@ -19,10 +19,10 @@ export class BatchStamp {
     this.clock = clock;
   }
 
-  /** Takes the ring's next record, for which there must be room. Before the first event after a publish. */
+  /** Claims the ring's next record, which must have room. Before the first event after a publish. */
   open(): void {
     const { events } = this;
-    assert(this.record < 0, "one stamp a publish");
+    assert(this.record < 0, "a publish has one stamp");
     const w = (events.head & events.mask) * R.RECORD_WORDS;
     events.head = (events.head + 1) | 0;
     events.words.fill(0, w, w + R.RECORD_WORDS);
@@ -30,9 +30,9 @@ export class BatchStamp {
     this.record = w;
   }
 
-  /** Notes the time. Before the publish. */
+  /** Writes the time. Before the publish. */
   close(): void {
-    assert(this.record >= 0, "a publish has its stamp");
+    assert(this.record >= 0, "a publish has a stamp");
     this.events.doubles[(this.record >> 1) + R.D_MATCHED] = this.clock();
     this.record = -1;
   }

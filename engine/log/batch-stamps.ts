@@ -1,20 +1,20 @@
-/** The stamps among the events of one pass of the journal, which are all durable at one time. */
+/** The batch stamps among the events of one journal pass, which all become durable at the same time. */
 import * as R from "../ring/records.ts";
 
 export class BatchStamps {
-  // Kept and written over, pass by pass.
+  // Reused from pass to pass.
   private readonly rings: Float64Array[] = [];
   private readonly records: number[] = [];
   private count = 0;
 
-  /** Notes the stamp that starts at word `w`. */
+  /** Adds the stamp that starts at word `w`. */
   add(doubles: Float64Array, w: number): void {
     this.rings[this.count] = doubles;
     this.records[this.count] = w;
     this.count++;
   }
 
-  /** Tells all of them when they were durable. While the journal still owns the records. */
+  /** Writes into all stamps when they became durable, while the journal still owns the records. @param at µs */
   resolve(at: number): void {
     for (let i = 0; i < this.count; i++) this.rings[i]![(this.records[i]! >> 1) + R.D_DURABLE] = at;
     this.count = 0;

@@ -1,7 +1,6 @@
 /**
- * The journal as a stage of a thread: its mailbox of account writes, and what the thread needs to open it.
- * The thread calls `run` whenever it woke; the same code serves the engine thread that carries the journal as its last
- * stage and the journal thread of its own.
+ * The journal as a stage of a thread, with its mailbox of account writes. The thread calls `run` whenever it wakes: an
+ * engine thread whose last stage is the journal, or the journal's own thread.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { type Durability, emptyWal, openDatabase } from "../projection/database.ts";
@@ -16,7 +15,7 @@ import { CommittedTotals } from "./totals.ts";
 
 const POSTED = 0;
 
-/** Handed to the thread that runs the journal. */
+/** The setup for the thread that runs the journal. */
 export interface JournalSetup {
   readonly path: string;
   readonly durability: Durability;
@@ -24,11 +23,11 @@ export interface JournalSetup {
   readonly texts: SharedArrayBuffer;
   readonly totals: SharedArrayBuffer;
   readonly port: MessagePort;
-  /** Count of messages posted to `port`, so that the stage looks into the port only when there is something. */
+  /** The number of messages posted to `port`: the stage reads the port only after it changes. */
   readonly posted: SharedArrayBuffer;
-  /** Of the clock that all threads share: micro-clock.ts. */
+  /** The epoch of the clock that all threads share (micro-clock.ts). */
   readonly clockEpoch: number;
-  /** How long the transactions took, µs, and how many orders each touched; this stage observes. */
+  /** The duration of each transaction, µs, and its number of dirty orders; this stage observes. */
   readonly commitTimes: HistogramMemory;
   readonly commitOrders: HistogramMemory;
 }
@@ -56,22 +55,22 @@ export class JournalStage {
       totals: new CommittedTotals(setup.totals),
       now: Date.now,
       clock: createMicroClock(setup.clockEpoch),
-      onCommit: (took, orders) => {
-        commitTimes.observe(took);
+      onCommit: (durationMicros, orders) => {
+        commitTimes.observe(durationMicros);
         commitOrders.observe(orders);
       },
       requestCheckpoint: () => this.port.postMessage("checkpoint" satisfies JournalReply),
     });
   }
 
-  /** True when `run` would find something. */
+  /** True if `run` has work. */
   hasWork(): boolean {
     if (Atomics.load(this.posted, POSTED) !== this.received) return true;
     for (const gate of this.gates) if (gate.available() > 0) return true;
     return false;
   }
 
-  /** Commits all there is and lets the gateway see it; true when there was something. Throws when the database fails. */
+  /** Commits everything available and wakes the gateway; returns false if there was nothing. Throws if the database fails. */
   run(): boolean {
     const replies = this.journal.commit(() => this.receive());
     if (replies === null) return false;
@@ -80,7 +79,7 @@ export class JournalStage {
     return true;
   }
 
-  /** A slice of the work that can wait; true when there may be more. */
+  /** Does a slice of background work; returns true if there may be more. */
   idle(): boolean {
     return this.journal.idle();
   }

@@ -1,4 +1,4 @@
-/** The journal in a thread of its own, where several engine threads feed it. */
+/** The journal's own thread, for an exchange with several engine threads. */
 import { parentPort, workerData } from "node:worker_threads";
 import { Waker } from "../ring/waker.ts";
 import { type JournalThreadSetup, type ThreadMessage, waitForWork } from "../thread-setup.ts";
@@ -11,10 +11,10 @@ function run(): void {
   const journal = new JournalStage(setup.journal, new Waker(setup.gatewayWaker));
   const hasWork = (): boolean => journal.hasWork();
   parentPort!.postMessage({ kind: "ready" } satisfies ThreadMessage);
-  let otherWork = true;
+  let hasBackgroundWork = true;
   while (!journal.stopped) {
-    if (journal.run()) otherWork = true;
-    else if (!waitForWork(waker, hasWork, setup.spinTurns, otherWork)) otherWork = journal.idle();
+    if (journal.run()) hasBackgroundWork = true;
+    else if (!waitForWork(waker, hasWork, setup.spinTurns, hasBackgroundWork)) hasBackgroundWork = journal.idle();
   }
   journal.close();
 }

@@ -1,6 +1,6 @@
 /**
- * The exchange's sums as of the last committed transaction, in memory that journal and gateway share.
- * A sequence lock: the journal makes the version odd, writes, makes it even; a reader that saw it change reads again.
+ * The exchange's totals as of the last commit, in memory that the journal and the gateway share. A sequence lock: the
+ * journal makes the version odd, writes the values and makes it even; a reader that sees it change retries.
  */
 import type { LedgerTotals } from "../ledger.ts";
 
@@ -9,9 +9,9 @@ const VALUES_AT_BYTES = 128;
 const VALUES = 7;
 
 export interface TotalsSnapshot extends LedgerTotals {
-  /** Of the transaction, counted from 1 over the database's life. */
+  /** The number of the transaction, counted from 1 over the database's life. */
   sequence: number;
-  /** When it committed, ms. */
+  /** When the transaction committed, ms. */
   at: number;
 }
 
@@ -26,7 +26,7 @@ export class CommittedTotals {
     this.values = new Float64Array(buffer, VALUES_AT_BYTES, VALUES);
   }
 
-  /** Called by the journal alone, after its commit. */
+  /** Called only by the journal, after its commit. */
   publish(totals: LedgerTotals, sequence: number, at: number): void {
     Atomics.add(this.version, VERSION, 1);
     const values = this.values;

@@ -1,15 +1,16 @@
 /**
- * What orders say beside numbers, in memory that gateway and journal share: the client order id with the fingerprint of
- * the body that it came with, and the builder code. An order whose record lacks FLAG_TEXT has none.
- * The gateway writes a slot before it publishes the placement and reuses the slot only after it saw the order's last
- * event committed; the journal reads it while it holds the orderPlaced record. So each slot has one writer and is
- * handed over by the rings' own cursors. The operating system backs only what is touched.
+ * The texts of orders, in memory that the gateway and the journal share: the client order id with the fingerprint of its
+ * request body, and the builder code. An order whose record lacks FLAG_TEXT has none.
  *
- *   72 bytes a slot                    0..63                              64..71
+ * The gateway writes a slot before it publishes the placement, and reuses the slot only after the order's last event is
+ * committed. The journal reads it while it owns the orderPlaced record. So each slot has one writer, and the rings'
+ * cursors hand it over. The operating system backs only pages that are touched.
+ *
+ *   72 bytes per slot                  0..63                              64..71
  *                                      client order id, ASCII, ends at    fingerprint (double 8)
  *                                      a 0
- *   then, few of them ever touched,    0..31
- *   32 bytes a slot                    builder code, ASCII, ends at a 0
+ *   then, mostly untouched,            0..31
+ *   32 bytes per slot                  builder code, ASCII, ends at a 0
  */
 import { MAX_BUILDER_CODE_LENGTH, MAX_CLIENT_ORDER_ID_LENGTH } from "../limits.ts";
 
@@ -20,10 +21,10 @@ export class OrderTexts {
   readonly buffer: SharedArrayBuffer;
   private readonly bytes: Buffer;
   private readonly doubles: Float64Array;
-  /** Where the builder codes begin. */
+  /** The offset of the builder codes. */
   private readonly codesAt: number;
 
-  /** @param source the largest slot number, or the memory of another thread's */
+  /** @param source the largest slot, or another thread's memory */
   constructor(source: number | SharedArrayBuffer) {
     const bytes = SLOT_BYTES + MAX_BUILDER_CODE_LENGTH;
     this.buffer = typeof source === "number" ? new SharedArrayBuffer((source + 1) * bytes) : source;
@@ -37,7 +38,7 @@ export class OrderTexts {
     const base = slot * SLOT_BYTES;
     this.writeText(base, clientOrderId ?? "", MAX_CLIENT_ORDER_ID_LENGTH);
     const code = this.codesAt + slot * MAX_BUILDER_CODE_LENGTH;
-    // Reading costs no memory where nothing was ever written.
+    // Reading an untouched page costs no memory.
     if (builderCode !== null || this.bytes[code] !== 0)
       this.writeText(code, builderCode ?? "", MAX_BUILDER_CODE_LENGTH);
     this.doubles[(base + FINGERPRINT_AT) / 8] = fingerprint;

@@ -8,10 +8,11 @@
  *   double         4         5       6            7
  *                  order id  at, ms  expires at*  valid until*
  *   packed: kind 0..7 | side 8..11 | type 12..15 | time in force 16..19 | self-trade prevention 20..23 | flags 24..31
- *   flags:  post-only 24 | pat 25 | replaces (of restoreOrder: last, of amendOrder: extends) 26 | more 27 | tied 28
+ *   flags:  post-only 24 | pat 25 | replaces (restoreOrder: last, amendOrder: extends) 26 | more 27
+ *           | cancel on disconnect 28
  *           | text 29 | quote 30
- *   (*) of amendOrder: the order's new time priority, with flag extends its new expires at; of placeOrder with flag
- *       replaces, valid until: what remained of the old order.
+ *   (*) amendOrder: double 6 is the order's new time priority, or its new expires at with flag extends. placeOrder with
+ *       flag replaces: double 7 is the old order's remaining quantity as the gateway knew it.
  *
  * Engine event (engine -> journal -> gateway)
  *   word  0        1     2     3        4      5         6          7
@@ -19,49 +20,49 @@
  *   double         4         5       6                     7
  *                  order id  at, ms  fill id* | detail     user sequence* | detail
  *   packed: kind 0..7 | side 8..11 | status 12..15 | reason 16..19 | match type 20..21 | role 22 | flags 24..31
- *   flags:  post-only 24 | pat 25 | match end (orderAmended: extended) 26 | update end 27 | tied (orderPlaced), lost priority (orderAmended) 28
- *           | text 29 | quote 30
- *   (*) written by the journal into the record while it owns it; the engine leaves 0.
+ *   flags:  post-only 24 | pat 25 | match end (orderAmended: extended) 26 | update end 27
+ *           | cancel on disconnect (orderPlaced), lost priority (orderAmended) 28 | text 29 | quote 30
+ *   (*) the journal writes them while it owns the record; the engine leaves 0.
  *
- * Command kinds and what they read beside `packed`:
+ * Command kinds, and the fields that they read beside `packed`:
  *   placeOrder     slot user outcome price quantity market, order id, at, expires at (gtd), valid until (0 = none).
- *                  With flag replaces, of a post-only order that rests: reference = the slot of an order of the same
- *                  user that an earlier cancelOrder of the same chain named, double 7 = what the gateway last knew to
- *                  remain of it; it is valid at any time. What went of it since then is taken off the quantity (missingOf in matcher.ts)
- *   restoreOrder   the same with quantity = what remains, reference = the total: rests without matching. With flag last it
- *                  entered its market's books after all others; where it would match, a crash interrupted that, and it
- *                  ends instead: orderCanceled
- *   cancelOrder    slot, order id, at, reference (the caller's, echoed); reason in the time in force's place
- *   amendOrder     slot, order id, at, price, quantity (new total; 0 in either: as it is), valid until, reference; double 6
- *                  = the new time priority, echoed in orderAmended. With flag extends: nothing but slot, order id, at and
- *                  reference, and double 6 = the new expires at (0 = never): the order stays where it is
+ *                  With flag replaces, for a resting post-only order: reference = the slot of the same user's order that
+ *                  an earlier cancelOrder of the chain named, double 7 = its remaining quantity as the gateway last
+ *                  knew it; always valid. What that order lost since then reduces the quantity (missingOf in matcher.ts)
+ *   restoreOrder   the same with quantity = remaining, reference = total: rests without matching. Flag last marks the order
+ *                  that entered its market's books last; if it would match, a crash interrupted its matching, and it is
+ *                  canceled instead: orderCanceled
+ *   cancelOrder    slot, order id, at, reference (the caller's, echoed); reason in the bits of the time in force
+ *   amendOrder     slot, order id, at, price, quantity (new total; 0 keeps either), valid until, reference; double 6 = the
+ *                  new time priority, echoed in orderAmended. With flag extends: only slot, order id, at, reference and
+ *                  double 6 = the new expires at (0 = never); the order keeps its place
  *   openMarket     market, outcome = first outcome id, quantity = number of outcomes
  *   haltMarket, resumeMarket, closeMarket   market, at, reference
  *   splitSets, mergeSets                    user, market, quantity, at, reference: pass through to the ledger; price =
- *                  what merging costs, BPS of 1 USDC a set
+ *                  the merge fee, BPS of 1 USDC per set
  *
- * A chain is commands in a row that all but the last have flag more: published at once, executed with nothing between
- * them, committed in one transaction. It has at most MAX_CHAIN_COMMANDS, of cancelOrder, post-only placeOrder and extending
- * amendOrder only.
+ * A chain is a sequence of commands, all but the last with flag more: published together, executed without another command
+ * in between, committed in one transaction. It has at most MAX_CHAIN_COMMANDS, and only cancelOrder, post-only placeOrder
+ * and extending amendOrder.
  *
- * Event kinds and what they carry beside what the drawing names:
- *   orderPlaced     the command's order; status open (it rests untouched), a final one (nothing filled), or queued
+ * Event kinds, and their fields beyond the drawing:
+ *   orderPlaced     the command's order; status open (it rests unfilled), final (nothing filled) or queued
  *                   (fills follow); remaining; double 6 = expires at; word 7 = type | tif << 4 | stp << 8
- *   orderFilled     one order's side of one match; makers first, the taker's with flag matchEnd; flag updateEnd on the
- *                   last taker fill of a command: what one order.updated reports; word 7 = leg (fills of this match
- *                   that came before this one) | the user's own rates (*) << 5, see packRates; word 2 user; remaining
- *                   after it; flag pat = placed with a PAT
+ *   orderFilled     one order's side of one match; makers first, then the taker with flag matchEnd. Flag updateEnd is on the
+ *                   last taker fill of a command: one order.updated reports the taker's fills up to it. Word 7 = leg
+ *                   (the number of earlier fills of this match) | the user's individual rates (*) << 5, see packRates;
+ *                   remaining after the fill; flag pat = placed with a PAT
  *   orderCanceled   final; status canceled, expired or rejected; remaining
- *   orderReduced    self-trade decrement: quantity = the new total; of a taker (role) no order.updated by itself
+ *   orderReduced    self-trade decrement: quantity = the new total; causes no order.updated for a taker (role)
  *   orderAmended    price, quantity (new total), remaining; status; flag lostPriority, double 6 = new priority; or flag
  *                   extended, double 6 = new expires at
- *   cancelRefused   the order was final already; reference
- *   amendRefused    the order is as it was; reference; reason, none where it was final already
+ *   cancelRefused   the order was already final; reference
+ *   amendRefused    the order is unchanged; reference; reason, none if it was already final
  *   levelChanged    outcome, side, price, double 6 = the level's quantity now (0 = gone)
  *   marketChanged   word 1 = market, status = MarketStatus, reference
  *   setsSplit, setsMerged         user, word 1 = market, quantity, price, reference
- *   batchMatched    stands before all events that are published with it; double 4 = when they were, double 6 (*) = when
- *                   they were durable, both in µs since the epoch (micro-clock.ts)
+ *   batchMatched    precedes all events published with it; double 4 = when they were published, double 6 (*) = when they
+ *                   became durable, both in µs since the epoch (micro-clock.ts)
  */
 
 export const RECORD_BYTES = 64;
@@ -76,25 +77,25 @@ export const W_PRICE = 4;
 export const W_QUANTITY = 5;
 /** Commands: the market. */
 export const W_MARKET = 6;
-/** Events: what remains of the order. */
+/** Events: the order's remaining quantity. */
 export const W_REMAINING = 6;
 export const W_REFERENCE = 7;
 export const D_ORDER_ID = 4;
 export const D_AT = 5;
 export const D_EXPIRES_AT = 6;
-/** Of amendOrder. */
+/** amendOrder. */
 export const D_PRIORITY = 6;
 export const D_DETAIL = 6;
 export const D_FILL_ID = 6;
 export const D_VALID_UNTIL = 7;
-/** Of placeOrder with flag replaces. */
+/** placeOrder with flag replaces. */
 export const D_EXPECTED = 7;
 export const D_USER_SEQUENCE = 7;
-/** Of batchMatched. */
+/** batchMatched. */
 export const D_MATCHED = 4;
 export const D_DURABLE = 6;
 
-/** 5 was a kind once, and stays free. */
+/** 5 was once a kind and stays unused. */
 export const CommandKind = {
   placeOrder: 1,
   restoreOrder: 2,
@@ -106,7 +107,7 @@ export const CommandKind = {
   closeMarket: 9,
   splitSets: 10,
   mergeSets: 11,
-  /** Ends the engine thread once all before it is committed. */
+  /** Ends the engine thread once everything before it is committed. */
   stop: 12,
 } as const;
 
@@ -128,29 +129,29 @@ export const EventKind = {
 
 export const FLAG_POST_ONLY = 1 << 24;
 export const FLAG_PAT = 1 << 25;
-/** Of placeOrder: it takes the place of an order that its chain canceled. In events the bit is matchEnd. */
+/** placeOrder: the order replaces one that its chain canceled. In events the bit is matchEnd. */
 export const FLAG_REPLACES = 1 << 26;
 export const FLAG_MATCH_END = 1 << 26;
-/** Of restoreOrder: the order that entered its market's books last. */
+/** restoreOrder: the order that entered its market's books last. */
 export const FLAG_LAST = 1 << 26;
-/** Of amendOrder and orderAmended: nothing but the order's end in time is new. */
+/** amendOrder and orderAmended: only the order's expiry changes. */
 export const FLAG_EXTENDS = 1 << 26;
-/** Of any command: the next one in the ring belongs to the same chain. In events the bit is updateEnd. */
+/** Any command: the next one in the ring belongs to the same chain. In events the bit is updateEnd. */
 export const FLAG_MORE = 1 << 27;
 export const FLAG_UPDATE_END = 1 << 27;
-/** Of placements: the order goes when its connection does. Of orderAmended the bit is lostPriority. */
+/** Placements: the order is canceled when its connection closes. In orderAmended the bit is lostPriority. */
 export const FLAG_CANCEL_ON_DISCONNECT = 1 << 28;
 export const FLAG_LOST_PRIORITY = 1 << 28;
 /** The slot's text area holds a client order id, or a builder code. */
 export const FLAG_TEXT = 1 << 29;
 /** Placed by PUT /quotes. */
 export const FLAG_QUOTE = 1 << 30;
-/** What an order keeps from its command to its orderPlaced event. */
+/** The flags that orderPlaced copies from the command. */
 export const ORDER_FLAGS = FLAG_POST_ONLY | FLAG_PAT | FLAG_CANCEL_ON_DISCONNECT | FLAG_TEXT | FLAG_QUOTE;
 
-/** The same first word of another kind of command. */
+/** Replaces the kind in a command's first word. */
 export const withKind = (packed: number, kind: number): number => (packed & ~0xff) | kind;
-/** The same first word of a placement with another time in force. */
+/** Replaces the time in force in a placement's first word. */
 export const withTimeInForce = (packed: number, tif: number): number => (packed & ~(0xf << 16)) | (tif << 16);
 export const kindOf = (packed: number): number => packed & 0xff;
 export const sideOf = (packed: number): number => (packed >>> 8) & 0xf;
@@ -159,7 +160,7 @@ export const sideOf = (packed: number): number => (packed >>> 8) & 0xf;
 export const typeOf = (packed: number): number => (packed >>> 12) & 0xf;
 export const timeInForceOf = (packed: number): number => (packed >>> 16) & 0xf;
 export const selfTradePreventionOf = (packed: number): number => (packed >>> 20) & 0xf;
-/** Of cancelOrder: it stands where placements have the time in force. */
+/** cancelOrder: the reason is in the bits of a placement's time in force. */
 export function cancelReasonOf(packed: number): number {
   return (packed >>> 16) & 0xf;
 }
@@ -196,10 +197,10 @@ const LEG_BITS = 5;
 const RATE_BITS = 10;
 const RATE_MASK = (1 << RATE_BITS) - 1;
 export const legOf = (reference: number): number => reference & ((1 << LEG_BITS) - 1);
-/** What `packRates` made; 0 where the usual fee and rebate apply. */
+/** The rates that `packRates` packed; 0 if the default fee and rebate apply. */
 export const ratesOf = (reference: number): number => reference >>> LEG_BITS;
 export const withRates = (leg: number, rates: number): number => leg | (rates << LEG_BITS);
-/** A user's own fee and rebate in BPS, each up to 1023. Never 0. */
+/** Packs a user's individual fee and rebate in BPS, each up to 1023. Never 0. */
 export const packRates = (feeBps: number, rebateBps: number): number =>
   1 | (feeBps << 1) | (rebateBps << (1 + RATE_BITS));
 export const feeOf = (rates: number): number => (rates >>> 1) & RATE_MASK;

@@ -1,10 +1,10 @@
 /**
  * Single-producer, single-consumer rings of 64-byte records on SharedArrayBuffer. How a thread waits: waker.ts.
  *
- * A ring has one producer and up to two consumers in a row: a gating stage that reads what is published and moves the
- * limit (the journal's committed cursor), and the last consumer, which reads up to the limit and frees the records.
- * Cursors are int32 positions that wrap; only their differences mean something. Each stands 128 bytes from the next
- * and has one writer. Payload is written with plain stores and handed over by one atomic store of a cursor.
+ * A ring has one producer and up to two consumers in sequence: a gating stage, which reads published records and moves
+ * the limit (the journal's committed cursor), and the last consumer, which reads up to the limit and frees the records.
+ * Cursors are int32 positions that wrap; only their differences have a meaning. They are 128 bytes apart, and each has
+ * one writer. Payload is written with plain stores and handed over by one atomic store of a cursor.
  *
  *   word    0           32         64
  *           published   limit      consumed
@@ -20,7 +20,7 @@ const CURSOR_LIMIT = 32;
 const CURSOR_CONSUMED = 64;
 const HEADER_BYTES = 512;
 
-/** What is handed to a thread so that it can open its end of a ring. */
+/** The memory from which a thread opens its end of a ring. */
 export interface RingMemory {
   readonly buffer: SharedArrayBuffer;
   readonly records: number;
@@ -58,20 +58,20 @@ export class RingProducer extends RingEnd {
     this.consumed = Atomics.load(this.cursors, CURSOR_CONSUMED);
   }
 
-  /** True when `count` records can be written at `head`; looks at the consumer's cursor only when its copy says no. */
+  /** True if `count` records fit at `head`. Loads the consumer's cursor only if the cached copy says no. */
   hasRoom(count: number): boolean {
     if (this.mask + 1 - ((this.head - this.consumed) | 0) >= count) return true;
     this.consumed = Atomics.load(this.cursors, CURSOR_CONSUMED);
     return this.mask + 1 - ((this.head - this.consumed) | 0) >= count;
   }
 
-  /** Records that were written and not yet freed by the last consumer. */
+  /** The number of written records that the last consumer hasn't freed. */
   depth(): number {
     this.consumed = Atomics.load(this.cursors, CURSOR_CONSUMED);
     return (this.head - this.consumed) | 0;
   }
 
-  /** Takes back what was written and not published. */
+  /** Drops written records that aren't published. */
   discard(): void {
     this.head = Atomics.load(this.cursors, CURSOR_PUBLISHED);
   }
@@ -82,7 +82,7 @@ export class RingProducer extends RingEnd {
   }
 }
 
-/** The last consumer: reads up to `limit` (what is published, or what the gate let through) and frees records. */
+/** The last consumer: reads up to the gate's limit (or all published records without a gate) and frees records. */
 export class RingConsumer extends RingEnd {
   /** The next position to read. Its owner advances it and calls `release` once a batch. */
   tail: number;
@@ -94,28 +94,28 @@ export class RingConsumer extends RingEnd {
     this.tail = Atomics.load(this.cursors, CURSOR_CONSUMED);
   }
 
-  /** Records that may be read at `tail`. */
+  /** The number of records that may be read at `tail`. */
   available(): number {
     return (Atomics.load(this.cursors, this.limitCursor) - this.tail) | 0;
   }
 
-  /** The position up to which the producer has handed records over, let through or not. */
+  /** The position up to which the producer has published, whether or not the gate has passed it. */
   published(): number {
     return Atomics.load(this.cursors, CURSOR_PUBLISHED);
   }
 
-  /** Records that were handed over, let through or not, and not yet read. */
+  /** The number of published records that aren't read yet, whether or not the gate has passed them. */
   depth(): number {
     return (this.published() - this.tail) | 0;
   }
 
-  /** Gives all records before `tail` back to the producer. */
+  /** Frees all records before `tail` for the producer. */
   release(): void {
     Atomics.store(this.cursors, CURSOR_CONSUMED, this.tail);
   }
 }
 
-/** The gating stage: reads what is published, may write into the records, and moves the last consumer's limit. */
+/** The gating stage: reads published records, may write into them, and moves the last consumer's limit. */
 export class RingGate extends RingEnd {
   /** The next position to read. */
   tail: number;
