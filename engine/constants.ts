@@ -1,12 +1,12 @@
 /**
- * The vocabulary of orders, fills and events as small integers: what records, books and database rows hold.
- * The words beside them are what clients see. Never change a number: databases hold them.
+ * The vocabulary of orders, fills and events as small integers, for records, books and database rows, with the words that
+ * clients see. Never change a number: databases contain them.
  */
 
 export const Side = { buy: 1, sell: 2 } as const;
 export type Side = (typeof Side)[keyof typeof Side];
 
-/** A market order that came without a price has a code of its own: what bounds it is no price that its owner gave. */
+/** A market order without a price has its own code: its bound is not a price from its owner. */
 export const OrderType = { limit: 0, market: 1, unboundMarket: 2 } as const;
 export type OrderType = (typeof OrderType)[keyof typeof OrderType];
 export const ORDER_TYPES = ["limit", "market", "market"] as const;
@@ -14,7 +14,7 @@ export const ORDER_TYPES = ["limit", "market", "market"] as const;
 export const TimeInForce = { gtc: 0, gtd: 1, ioc: 2, fok: 3 } as const;
 export type TimeInForce = (typeof TimeInForce)[keyof typeof TimeInForce];
 export const TIMES_IN_FORCE = ["gtc", "gtd", "ioc", "fok"] as const;
-/** Of an order that rests until a time, or until it is canceled. @param expiresAt ms, 0 for none */
+/** The time in force of an order that rests until `expiresAt` (ms), or until it is canceled if that is 0. */
 export const restingTimeInForce = (expiresAt: number): TimeInForce =>
   expiresAt === 0 ? TimeInForce.gtc : TimeInForce.gtd;
 
@@ -22,7 +22,7 @@ export const SelfTradePrevention = { cancelTaker: 0, cancelMaker: 1, cancelBoth:
 export type SelfTradePrevention = (typeof SelfTradePrevention)[keyof typeof SelfTradePrevention];
 export const SELF_TRADE_PREVENTIONS = ["cancel_taker", "cancel_maker", "cancel_both", "decrement"] as const;
 
-/** From 2 on: SQLite keeps 0 and 1 in no byte, and a row that grows when its order ends has its page split. */
+/** From 2 on: SQLite stores 0 and 1 without a byte, and a row that grows when its order ends can split its page. */
 export const OrderStatus = {
   queued: 2,
   open: 3,
@@ -45,7 +45,7 @@ export const ORDER_STATUSES = [
   "rejected",
 ] as const;
 
-/** An order in one of these states changes no more. */
+/** True for a status that never changes again. */
 export function isFinal(status: number): boolean {
   return status >= OrderStatus.filled;
 }
@@ -102,5 +102,5 @@ export const MarketStatus = {
 export type MarketStatus = (typeof MarketStatus)[keyof typeof MarketStatus];
 export const MARKET_STATUSES = ["proposed", "open", "halted", "closed", "resolved", "voided", "rejected"] as const;
 
-/** The lengths of candles in minutes, by what clients call them. */
+/** The intervals of candles in minutes, by their names in the API. */
 export const CANDLE_MINUTES = { "1m": 1, "5m": 5, "1h": 60, "1d": 1_440 } as const;

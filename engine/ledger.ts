@@ -1,15 +1,15 @@
 /**
- * Who has what: balances, holds, positions, collateral, the house account and daily activity, in integers.
+ * The ledger: balances, holds, positions, collateral, the house account and daily activity, in integers.
  *
- * The gateway and the journal each own one. Both apply the same committed facts in the same order and so agree on
- * balances, positions and totals; only the gateway's knows holds and live activity, which derive from live orders.
- * The ledger asserts that nothing goes negative; whether a user may do something is asked before (`available`,
+ * The gateway and the journal each own one. Both apply the same committed events in the same order, and so agree on
+ * balances, positions and totals. Only the gateway's ledger knows holds and live activity, which derive from live orders.
+ * The ledger asserts that nothing goes negative; callers check beforehand what a user may do (`available`,
  * `availableShares`). It never does I/O and never reads a clock.
  *
- * The house is the counterparty of every fill: buyers pay it, it pays sellers, and at the end of a match it gives or
- * takes the collateral of the sets that were made or dissolved. What stays with it are fees and what minters paid
- * beyond 10000, less rebates, which come out of the fees of their own match. So nothing but an operator's withdrawal
- * lowers it, which is asserted after each match and in each batch.
+ * The house is the counterparty of every fill: buyers pay it, it pays sellers, and at the end of a match it pays or
+ * receives the collateral of the sets that the match minted or merged. It keeps fees and what minters paid beyond 10000,
+ * less rebates, which come out of the fees of their own match. So only an operator's withdrawal lowers it, which is
+ * asserted after each match and in each batch.
  */
 
 import { sellerFeeMicro } from "./book/match-fees.ts";
@@ -31,7 +31,7 @@ import { withIndex } from "./util/typed-arrays.ts";
 
 const OUTCOME_SPAN = 2 ** OUTCOME_ID_BITS;
 
-/** The exchange's sums, micro-USDC. deposits - withdrawals = usersTotal + collateral + house, always. */
+/** The exchange's totals, micro-USDC. deposits - withdrawals = usersTotal + collateral + house, always. */
 export interface LedgerTotals {
   deposits: number;
   withdrawals: number;
@@ -42,14 +42,14 @@ export interface LedgerTotals {
 
 export class Ledger {
   readonly totals: LedgerTotals = { deposits: 0, withdrawals: 0, usersTotal: 0, collateral: 0, house: 0 };
-  /** Of the last `fill`, micro-USDC. */
+  /** The fee and rebate of the last `fill`, micro-USDC. */
   lastFee = 0;
   lastRebate = 0;
 
-  /** Of the match at hand: what its rebates may still come to, and what the house had before it. */
+  /** The current match: the remaining bound of its rebates, and the house before it. */
   private rebatesLeft = 0;
   private houseBeforeMatch = 0;
-  /** What the house had at the end of the last batch, less what operators took out since. */
+  /** The house at the end of the last batch, less operators' withdrawals since. */
   private houseFloor = 0;
 
   // By user.
@@ -96,7 +96,7 @@ export class Ledger {
     this.activityUsed[user] = activityUsed;
   }
 
-  /** True when a deposit keeps the exchange's sum within its bound. */
+  /** True if a deposit keeps the exchange's deposits within their bound. */
   canDeposit(amount: number): boolean {
     return this.totals.deposits + amount <= MAX_MONEY_MICRO;
   }
@@ -108,13 +108,13 @@ export class Ledger {
     this.move(user, amount);
   }
 
-  /** Takes out what leaves the exchange. The hold on it, if any, is the caller's to release first. */
+  /** Debits money that leaves the exchange. The caller releases its hold first, if there is one. */
   withdraw(user: number, amount: number): void {
     this.totals.withdrawals += amount;
     this.move(user, -amount);
   }
 
-  /** The operator's own money comes to the house, or leaves it where negative; no users' money is behind either. */
+  /** Moves an operator's own money into the house, or out of it if negative. Users' money is never involved. */
   fundHouse(amount: number): void {
     if (amount > 0) this.totals.deposits += amount;
     else {
@@ -124,19 +124,19 @@ export class Ledger {
     this.totals.house += amount;
   }
 
-  /** Sets the sums at recovery. The house of a database from before rebates were bounded may be negative. */
+  /** Sets the totals at recovery. The house may be negative in a database from before rebates were bounded. */
   restoreTotals(totals: LedgerTotals): void {
     Object.assign(this.totals, totals);
     this.houseFloor = totals.house;
   }
 
-  /** Asserts that since the last call nothing but operators' withdrawals lowered the house. */
+  /** Asserts that only operators' withdrawals lowered the house since the last call. */
   endBatch(): void {
     assert(this.totals.house >= this.houseFloor, "only an operator's withdrawal lowers the house");
     this.houseFloor = this.totals.house;
   }
 
-  /** Sets USDC aside for a live order, a pending split or a withdrawal. */
+  /** Holds USDC for a live order, a split in flight or a pending withdrawal. */
   hold(user: number, amount: number): void {
     this.growUsers(user);
     this.holds[user]! += amount;
@@ -149,24 +149,24 @@ export class Ledger {
   }
 
   /**
-   * Daily activity, micro-USDC: notional of the buy fills of `day`, 1 USDC per set split on it, and what live buys and
-   * splits in flight may add. Exits (sells, merges) never count. Section "KYC and daily activity" of the contract.
+   * Daily activity, micro-USDC: the notional of buy fills on `day`, 1 USDC per set split on it, and what live buys and
+   * splits in flight can add. Exits (sells, merges) never count. Source: contract, section "KYC and daily activity".
    */
   activity(user: number, day: number): number {
     return this.entriesOfDay(user, day) + (this.activityLive[user] ?? 0);
   }
 
-  /** The part of `activity` that has happened: buy fills and splits. */
+  /** The executed part of `activity`: buy fills and splits. */
   entriesOfDay(user: number, day: number): number {
     return this.activityDay[user] === day ? this.activityUsed[user]! : 0;
   }
 
-  /** The day that `entriesOfDay` counts for this user, as days since the epoch. */
+  /** The day that `entriesOfDay` counts for this user, in days since the epoch. */
   activityDayOf(user: number): number {
     return this.activityDay[user] ?? 0;
   }
 
-  /** Adds the notional of a live buy or of a split in flight, or takes it back with a negative amount. */
+  /** Adds the notional of a live buy or of a split in flight; subtracts it with a negative amount. */
   changeLiveActivity(user: number, amount: number): void {
     this.growUsers(user);
     this.activityLive[user]! += amount;
@@ -175,7 +175,7 @@ export class Ledger {
 
   private countEntry(user: number, amount: number, atMs: number): void {
     const day = utcDay(atMs);
-    // One of another engine thread may be of the day before, and come later.
+    // An event of another engine thread may belong to the previous day and arrive later.
     if (day > this.activityDay[user]!) {
       this.activityDay[user] = day;
       this.activityUsed[user] = 0;
@@ -201,16 +201,17 @@ export class Ledger {
 
   // ---------------------------------------------------------------- positions
 
-  /** The position's index, or 0. */
+  /** The position's index; 0 if there is none. */
   findPosition(user: number, outcome: number): number {
     return this.positionOf.get(user * OUTCOME_SPAN + outcome);
   }
 
-  /** The user's first position, then `nextPosition`; 0 ends. Newest first. */
+  /** The user's newest position, to iterate with `nextPosition`; 0 if there is none. */
   firstPositionOf(user: number): number {
     return this.firstPosition[user] ?? 0;
   }
 
+  /** The user's next older position; 0 at the end. */
   nextPosition(position: number): number {
     return this.positionNext[position]!;
   }
@@ -232,12 +233,12 @@ export class Ledger {
     return this.heldQuantities[position]!;
   }
 
-  /** What the shares owned were bought for, micro-USDC, by average cost, fees and rebates apart. */
+  /** The average cost of the shares owned, in total, micro-USDC, without fees and rebates. */
   cost(position: number): number {
     return this.costs[position]!;
   }
 
-  /** Proceeds after fees, plus rebates, less the cost of what was sold; may be negative. */
+  /** Proceeds after fees, plus rebates, less the cost of the shares sold; may be negative. */
   realizedPnl(position: number): number {
     return this.realized[position]!;
   }
@@ -297,7 +298,7 @@ export class Ledger {
     this.costs[position]! += cost;
   }
 
-  /** Gives shares away for `proceeds`; answers nothing, moves the average cost of what left into the realized profit. */
+  /** Removes shares for `proceeds`, and moves the difference to their average cost into the realized profit. */
   private dispose(position: number, quantity: number, proceeds: number): void {
     const owned = this.quantities[position]!;
     assert(quantity <= owned, "sales are covered");
@@ -311,8 +312,8 @@ export class Ledger {
   // ---------------------------------------------------------------- fills and sets
 
   /**
-   * Begins a match: its fills follow, and no others in between.
-   * @param fees what its sellers pay together, micro-USDC (match-fees.ts): its rebates come to no more
+   * Begins a match: all its fills follow, without another's in between.
+   * @param fees the sum of its sellers' fees, micro-USDC (match-fees.ts), which bounds its rebates
    */
   beginMatch(fees: number): void {
     this.rebatesLeft = fees;
@@ -320,10 +321,10 @@ export class Ledger {
   }
 
   /**
-   * Settles one order's side of the match that `beginMatch` began. Holds are the caller's to release. Leaves fee and rebate in `lastFee` and
-   * `lastRebate`, and answers the position's index.
-   *
-   * @param endsMatch this is the taker's fill, the last of its match @param rates the user's own (records.ts), or 0
+   * Settles one order's side of the match that `beginMatch` began; the caller releases holds. Sets `lastFee` and
+   * `lastRebate`, and returns the position's index.
+   * @param endsMatch true for the taker's fill, the last of its match
+   * @param rates the user's individual rates (records.ts), or 0
    */
   fill(
     user: number,
@@ -375,7 +376,7 @@ export class Ledger {
     return position;
   }
 
-  /** Turns USDC into complete sets: one share of each outcome `first..first+count-1` for each 1 USDC. */
+  /** Converts USDC into complete sets: one share of each outcome `first..first+count-1` per 1 USDC. */
   split(user: number, market: number, first: number, count: number, quantity: number, atMs: number): void {
     const amount = quantity * MICRO_PER_SHARE;
     this.growUsers(user);
@@ -387,7 +388,7 @@ export class Ledger {
     }
   }
 
-  /** Turns complete sets into USDC, less the house's fee of `feeBps` of it: answers that, micro-USDC. */
+  /** Converts complete sets into USDC, less the house's fee of `feeBps`; returns the fee, micro-USDC. */
   merge(user: number, market: number, first: number, count: number, quantity: number, feeBps: number): number {
     const fee = mergeFeeMicro(quantity, feeBps);
     const amount = quantity * MICRO_PER_SHARE - fee;
@@ -402,7 +403,7 @@ export class Ledger {
 
   // ---------------------------------------------------------------- settlement
 
-  /** Positions with shares in one of the outcomes `first..first+count-1`, by user and outcome. A walk through all positions. */
+  /** Positions with shares of the outcomes `first..first+count-1`, by user and outcome. Scans all positions. */
   holders(first: number, count: number): Int32Array {
     const found: number[] = [];
     for (let position = 1; position <= this.positionCount; position++) {
@@ -415,9 +416,9 @@ export class Ledger {
     );
   }
 
-  /** Pays a position of a resolved market out; answers what its user gets, micro-USDC. The market's sets end apart from it. */
+  /** Pays out a position of a resolved market; returns the amount, micro-USDC. `endSets` ends the market's sets. */
   settle(position: number, payoutBps: number): number {
-    assert(this.heldQuantities[position] === 0, "no order is left in a market that is settled");
+    assert(this.heldQuantities[position] === 0, "a settled market has no live order");
     const quantity = this.quantities[position]!;
     const amount = notionalMicro(payoutBps, quantity);
     this.totals.house -= amount;
@@ -426,7 +427,7 @@ export class Ledger {
     return amount;
   }
 
-  /** Ends a market's sets, all of whose shares are settled: what they leave is the house's. Answers how many there were. */
+  /** Ends the sets of a market whose shares are all settled; the house keeps the remainder. Returns the number of sets. */
   endSets(market: number): number {
     const sets = this.outstandingSets(market);
     this.changeSets(market, -sets);
@@ -456,12 +457,12 @@ export class Ledger {
   }
 }
 
-/** True when the sums agree: nothing was made or lost. */
+/** True if the totals add up: no money was created or lost. */
 export function addsUp(totals: LedgerTotals): boolean {
   return totals.deposits - totals.withdrawals === totals.usersTotal + totals.collateral + totals.house;
 }
 
-/** True when the sums agree and the house owes nobody: users and markets have all that was paid in for them. */
+/** True if the totals add up and the house isn't negative: the money of users and markets is complete. */
 export function isBalanced(totals: LedgerTotals): boolean {
   return addsUp(totals) && totals.house >= 0;
 }

@@ -4,7 +4,7 @@
  */
 import { MAKER_REBATE_BPS, MICRO_PER_BPS, PAT_REBATE_BPS, TRADING_FEE_BPS } from "./limits.ts";
 
-/** What `quantity` shares cost at `priceBps`, micro-USDC. */
+/** The cost of `quantity` shares at `priceBps`, micro-USDC. */
 export function notionalMicro(priceBps: number, quantity: number): number {
   return priceBps * quantity * MICRO_PER_BPS;
 }
@@ -19,12 +19,12 @@ export function makerRebateMicro(priceBps: number, quantity: number, pat: boolea
   return Math.floor((priceBps * quantity) / (pat ? 10 : 20));
 }
 
-/** What a user pays of its sales: its own rate, or everybody's. */
+/** A user's trading fee on sales, BPS: individual, or the default. */
 export function tradingFeeBps({ tradingFee }: { readonly tradingFee: number | null }): number {
   return tradingFee ?? TRADING_FEE_BPS;
 }
 
-/** What a user's resting order gets: its own rate, or everybody's. @param pat it was placed with a PAT */
+/** The rebate of a user's resting order, BPS: individual, or the default. @param pat the order was placed with a PAT */
 export function makerRebateBps(
   { makerRebate, patRebate }: { readonly makerRebate: number | null; readonly patRebate: number | null },
   pat: boolean,
@@ -32,37 +32,37 @@ export function makerRebateBps(
   return pat ? (patRebate ?? PAT_REBATE_BPS) : (makerRebate ?? MAKER_REBATE_BPS);
 }
 
-/** What a user pays for merging, BPS of 1 USDC a set: its own rate, or everybody's. */
+/** A user's merge fee, BPS of 1 USDC per set: individual, or `usual`. */
 export function mergeFeeBps({ mergeFee }: { readonly mergeFee: number | null }, usual: number): number {
   return mergeFee ?? usual;
 }
 
-/** What merging `quantity` complete sets costs, micro-USDC: a set is 1 USDC, so that it is exact. */
+/** The fee for merging `quantity` complete sets, micro-USDC. Exact, because a set is 1 USDC. */
 export function mergeFeeMicro(quantity: number, feeBps: number): number {
   return quantity * feeBps * MICRO_PER_BPS;
 }
 
-/** ceil(n * fee / 10000), for a user whose fee is not the usual one. @param feeBps of the notional */
+/** ceil(n * fee / 10000), for a user with an individual fee. @param feeBps BPS of the notional */
 export function ownFeeMicro(priceBps: number, quantity: number, feeBps: number): number {
   const hundredfold = priceBps * quantity;
   const floor = mulDivFloor(hundredfold, feeBps, MICRO_PER_BPS);
-  // One more where the division left something.
+  // Round up if the division left a remainder.
   return ((hundredfold % MICRO_PER_BPS) * feeBps) % MICRO_PER_BPS === 0 ? floor : floor + 1;
 }
 
-/** floor(n * rebate / 10000), for a user whose rebate is not the usual one. @param rebateBps of the notional */
+/** floor(n * rebate / 10000), for a user with an individual rebate. @param rebateBps BPS of the notional */
 export function ownRebateMicro(priceBps: number, quantity: number, rebateBps: number): number {
   return mulDivFloor(priceBps * quantity, rebateBps, MICRO_PER_BPS);
 }
 
-/** floor(a * b / c) for non-negative integers, exact also where a * b passes 2^53. */
+/** floor(a * b / c) for non-negative integers, exact even if a * b exceeds 2^53. */
 export function mulDivFloor(a: number, b: number, c: number): number {
   const product = a * b;
   if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / c);
   return Number((BigInt(a) * BigInt(b)) / BigInt(c));
 }
 
-/** One of `count` equal parts of `amount`, the first ones taking what is left over. @param index from 0 */
+/** One of `count` equal parts of `amount`; the remainder goes to the first parts. @param index from 0 */
 export function equalPart(amount: number, index: number, count: number): number {
   const part = Math.floor(amount / count);
   return index < amount - part * count ? part + 1 : part;
@@ -70,7 +70,7 @@ export function equalPart(amount: number, index: number, count: number): number 
 
 export const MS_PER_DAY = 86_400_000;
 
-/** The UTC day that a moment lies in, as days since the epoch. */
+/** The UTC day of a time, in days since the epoch. */
 export function utcDay(atMs: number): number {
   return Math.floor(atMs / MS_PER_DAY);
 }

@@ -4,7 +4,7 @@
  * 1. configuration  2. the data folder is ours  3. open, migrate, check and load the database  4. threads
  * 5. listen (50300 until ready)  6. restore live orders, apply the seed  7. ready  8. on SIGTERM, the way back down
  */
-import { takeClockEpoch } from "../engine/util/micro-clock.ts";
+import { readClockEpoch } from "../engine/util/micro-clock.ts";
 import { PlatformError } from "../engine/util/node-support.ts";
 import { Accounts } from "./accounts/accounts.ts";
 import type { Credential } from "./accounts/types.ts";
@@ -61,7 +61,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   // 4. Threads, and the services on this side of their rings.
   const startedAt = Date.now();
   const store = new OrderStore();
-  const clockEpoch = takeClockEpoch();
+  const clockEpoch = readClockEpoch();
   const threads = startThreads(config, database.path, store.texts.buffer, clockEpoch);
   const base = { config, database, accounts, startedAt, onThreadLost, logger, publicUrl, lifecycle };
   const trading = createTradingServices({ ...base, loaded, threads, store, clockEpoch });

@@ -1,6 +1,6 @@
 /**
- * The exchange's invariants as queries over its database: each lists what breaks one. None reads a table once per row of
- * another. Numbers of states and kinds are those of constants.ts.
+ * The exchange's invariants as queries over its database: each query lists the violations of one. No query scans a table
+ * once per row of another. Codes of statuses and types are those of constants.ts.
  */
 import { CANDLE_MINUTES, MarketStatus, OrderStatus, REASONS } from "../constants.ts";
 import {
@@ -19,13 +19,13 @@ import { MS_PER_DAY } from "../money.ts";
 
 export interface Invariant {
   readonly name: string;
-  /** The tables whose rows it is about. */
+  /** The tables that it covers. */
   readonly of: readonly string[];
-  /** Its rows are exceptions. */
+  /** Returns the violations. */
   readonly sql: string;
 }
 
-/** Of a table, what is true of a row that cannot be. */
+/** By table: a condition that holds only for invalid rows. */
 const CODES: readonly (readonly [table: string, wrong: string])[] = [
   ["users", `role NOT IN ('user', 'operator') OR kyc_tier NOT BETWEEN 0 AND ${DAILY_ACTIVITY_LIMIT_MICRO.length - 1}`],
   ["markets", `status NOT BETWEEN ${MarketStatus.proposed} AND ${MarketStatus.rejected}`],
@@ -52,7 +52,7 @@ const CODES: readonly (readonly [table: string, wrong: string])[] = [
   ["identity_applications", "status NOT IN ('pending', 'approved', 'refused')"],
 ];
 
-/** Columns that hold ids of another table, or NULL (which is not in an empty table either). */
+/** Columns with ids of another table, or NULL (which `NOT IN` an empty table would report). */
 const LINKS: readonly (readonly [table: string, column: string, parent: string])[] = [
   ["accounts", "user_id", "users"],
   ["outcomes", "market_id", "markets"],
@@ -80,23 +80,23 @@ const LINKS: readonly (readonly [table: string, column: string, parent: string])
   ["social_identities", "user_id", "users"],
 ];
 
-/** Fills once for every length of candles, in this order: candles are looked up, not searched. And: candle `c` counts it. */
+/** Each fill once per candle interval, in this order, so that candles are looked up by key. OF_CANDLE: candle `c` includes it. */
 const LENGTHS = `(SELECT value AS minutes FROM json_each('${JSON.stringify(Object.values(CANDLE_MINUTES))}'))`;
 const TRADES_OF_LENGTHS = `${LENGTHS} CROSS JOIN fills`;
 const OF_CANDLE = `c.outcome_id = fills.outcome_id AND c.interval = minutes
   AND c.open_time = created_at - created_at % (minutes * 60000) AND c.last_fill_id >= fills.id`;
 
-/** The last fill or entry that was booked before rebates were bounded and voided sets paid 1 USDC. */
+/** The last fill or entry from before rebates were bounded and voided sets paid 1 USDC. */
 const OLD_REBATES = "(SELECT value FROM meta WHERE key = 'old_rebates')";
 
 export const INVARIANTS: readonly Invariant[] = [
   {
-    name: "every code, price and quantity is one that there can be",
+    name: "every code, price and quantity is valid",
     of: ["users", "markets", "orders", "fills", "entries", "withdrawals"],
     sql: `${CODES.map(([table, wrong]) => `SELECT '${table}' AS place, id FROM ${table} WHERE ${wrong}`).join(" UNION ALL ")}`,
   },
   {
-    name: "every row belongs to rows that are there",
+    name: "every row refers to existing rows",
     of: ["users", "outcomes", "orders", "fills", "entries", "positions"],
     sql: `${LINKS.map(([table, column, parent]) => {
       return `SELECT '${table}.${column}' AS place, ${column} AS id FROM ${table}
@@ -105,7 +105,7 @@ export const INVARIANTS: readonly Invariant[] = [
      UNION ALL SELECT 'users without an account', id FROM users WHERE id NOT IN (SELECT user_id FROM accounts)`,
   },
   {
-    name: "the outcomes of a market are numbered one after the other, 2 to 32 of them",
+    name: "the outcomes of a market are numbered consecutively, 2 to 32 of them",
     of: ["markets", "outcomes"],
     sql: `SELECT m.id, count(o.id) AS outcomes, min(position) AS first, max(position) AS last FROM markets m
      LEFT JOIN outcomes o ON o.market_id = m.id GROUP BY m.id
@@ -119,7 +119,7 @@ export const INVARIANTS: readonly Invariant[] = [
      LEFT JOIN positions p ON p.outcome_id = o.id WHERE m.status NOT IN (4, 5) GROUP BY o.id HAVING shares <> m.sets`,
   },
   {
-    name: "each position = its fills, splits and merges, less what was settled",
+    name: "each position = its fills, splits and merges, less its settlements",
     of: ["positions", "fills", "entries"],
     sql: `SELECT user_id, outcome_id, sum(shares) AS off FROM (
        SELECT user_id, outcome_id, CASE side WHEN 1 THEN quantity ELSE -quantity END AS shares FROM fills
@@ -139,7 +139,7 @@ export const INVARIANTS: readonly Invariant[] = [
      WHERE balance <> coalesce(filled, 0) + coalesce(entered, 0)`,
   },
   {
-    name: "each balance comes about row by row, and its account has the last",
+    name: "each balance follows from the previous row, and its account has the last one",
     of: ["accounts", "fills", "entries"],
     sql: `SELECT id, user_id, before, amount, balance_after, balance FROM (
        SELECT *, lag(balance_after, 1, 0) OVER own AS before, lead(id) OVER own AS next FROM (
@@ -150,7 +150,7 @@ export const INVARIANTS: readonly Invariant[] = [
      WHERE before + amount <> balance_after OR (next IS NULL AND balance IS NOT balance_after)`,
   },
   {
-    name: "the house has what fees, rebates, mints, merges and settlements left, and what operators put in and took out",
+    name: "the house = fees less rebates, the remainders of mints, merges and settlements, and operators' deposits less withdrawals",
     of: ["fills", "entries", "markets"],
     sql: `SELECT house FROM totals WHERE house <>
        (SELECT coalesce(sum(CASE side WHEN 1 THEN 1 ELSE -1 END * price * quantity * 100 + fee - rebate), 0) FROM fills)
@@ -161,7 +161,7 @@ export const INVARIANTS: readonly Invariant[] = [
        + (SELECT coalesce(sum(amount), 0) FROM entries WHERE user_id = 0)`,
   },
   {
-    name: "fees are sellers' and rebates resting orders', within their bounds",
+    name: "only sellers pay fees and only resting orders get rebates, within their bounds",
     of: ["fills"],
     sql: `SELECT id, fee, rebate FROM fills WHERE fee < 0 OR rebate < 0 OR (side = 1 AND fee <> 0) OR (role = 1 AND rebate <> 0)
        OR (fee - 1) * ${FULL_PRICE_BPS} >= price * quantity * 100 * ${MAX_OWN_RATE_BPS}
@@ -174,14 +174,14 @@ export const INVARIANTS: readonly Invariant[] = [
      WHERE id > ${OLD_REBATES} GROUP BY match_id HAVING rebates > fees`,
   },
   {
-    name: "each merge fee stands behind its merge, and is a part of it",
+    name: "each merge fee follows its merge, and is a part of it",
     of: ["entries"],
     sql: `SELECT f.id, f.amount FROM entries f LEFT JOIN entries m ON m.id = f.id - 1
      WHERE f.type = 'fee' AND ((m.type, m.user_id, m.market_id, m.created_at) IS NOT ('merge', f.user_id, f.market_id, f.created_at)
        OR -f.amount * ${FULL_PRICE_BPS} > m.amount * ${MAX_MERGE_FEE_BPS} OR f.amount * ${FULL_PRICE_BPS} % m.amount <> 0)`,
   },
   {
-    name: "each account's activity = the notional of its buys and what it split on its last day with either",
+    name: "each account's activity = the notional of its buys and splits on its last day with either",
     of: ["accounts", "fills", "entries"],
     sql: `SELECT a.user_id, activity_day, activity_used, day, entered FROM accounts a
      LEFT JOIN (SELECT user_id, max(day) AS day, entered FROM (
@@ -192,7 +192,7 @@ export const INVARIANTS: readonly Invariant[] = [
      WHERE activity_used <> coalesce(entered, 0) OR activity_day <> coalesce(day, 0)`,
   },
   {
-    name: "each market's sets, settled ones included, come from mints and splits less merges",
+    name: "each market's sets, settled ones included, = mints and splits less merges",
     of: ["markets", "fills", "entries"],
     sql: `SELECT m.id, sets, settled_sets, minted, split FROM markets m
      LEFT JOIN (SELECT market_id, sum(CASE match_type WHEN 1 THEN 1 WHEN 2 THEN -1 ELSE 0 END * quantity) AS minted
@@ -202,9 +202,9 @@ export const INVARIANTS: readonly Invariant[] = [
      WHERE (sets + settled_sets - coalesce(minted, 0)) * 1000000 <> coalesce(split, 0)`,
   },
   {
-    name: "a resolved market has no collateral, no share and no order left, and its payouts are whole or equal parts",
+    name: "a resolved market has no collateral, shares or live orders, and its payouts are whole or equal parts",
     of: ["markets", "outcomes", "positions", "orders"],
-    // What the parts leave goes to the first outcomes; markets that were voided before that rule have parts all alike.
+    // The remainder of equal parts goes to the first outcomes; markets voided before that rule have identical parts.
     sql: `SELECT m.id FROM markets m
        JOIN (SELECT market_id, max(parts) AS outcomes, count(payout) AS known, sum(payout) AS total, min(payout) AS least,
            sum(payout <> ${FULL_PRICE_BPS} / parts + (position < ${FULL_PRICE_BPS} % parts)) AS off,
@@ -223,7 +223,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE o.status < 5 AND market_id NOT IN (SELECT id FROM markets WHERE status IN (1, 2))`,
   },
   {
-    name: "each share of a resolved market was paid what its outcome pays, once",
+    name: "each share of a resolved market was paid its outcome's payout once",
     of: ["outcomes", "entries"],
     sql: `SELECT o.id, settled_sets, paid FROM outcomes o JOIN markets m ON m.id = o.market_id
      LEFT JOIN (SELECT outcome_id, sum(quantity) AS paid FROM entries WHERE type = 'settlement' GROUP BY outcome_id) e
@@ -234,7 +234,7 @@ export const INVARIANTS: readonly Invariant[] = [
        GROUP BY user_id, outcome_id HAVING count(*) > 1`,
   },
   {
-    name: "each withdrawal that was paid left its user's balance once, and no other did",
+    name: "each paid withdrawal left its user's balance once, and no other did",
     of: ["withdrawals", "entries"],
     sql: `SELECT user_id, amount, sum(times) AS off FROM (
        SELECT user_id, amount, 1 AS times FROM withdrawals WHERE status = 'paid'
@@ -242,7 +242,7 @@ export const INVARIANTS: readonly Invariant[] = [
      GROUP BY user_id, amount HAVING off <> 0`,
   },
   {
-    name: "a withdrawal is decided or pending, and only a paid one has a payment's reference",
+    name: "a withdrawal is decided or pending, and only a paid one has a reference",
     of: ["withdrawals"],
     sql: `SELECT id FROM withdrawals WHERE (status = 'pending') <> (decided_at IS NULL)
        OR (status <> 'paid' AND reference IS NOT NULL)`,
@@ -262,7 +262,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHEN 'house.' THEN subject = 0 AND (ended_at IS NOT NULL OR e.id IS NULL) ELSE 0 END`,
   },
   {
-    name: "each Idempotency-Key is of a withdrawal, or of an entry, that its user's request made",
+    name: "each Idempotency-Key names a withdrawal or an entry that its user's request created",
     of: ["idempotency_keys"],
     sql: `SELECT k.user_id, key, subject FROM idempotency_keys k
      LEFT JOIN withdrawals w ON w.id = subject AND w.user_id = k.user_id
@@ -270,13 +270,13 @@ export const INVARIANTS: readonly Invariant[] = [
      WHERE CASE WHEN request LIKE 'POST /wallet/withdrawals %' THEN w.id IS NULL ELSE e.id IS NULL END`,
   },
   {
-    name: "what an order filled = the sum of its fills",
+    name: "each order's filled quantity = the sum of its fills",
     of: ["orders", "fills"],
     sql: `SELECT o.id FROM current_orders o LEFT JOIN (SELECT order_id, sum(quantity) AS filled FROM fills GROUP BY order_id) f
      ON f.order_id = o.id WHERE o.quantity - o.remaining <> coalesce(f.filled, 0)`,
   },
   {
-    name: "an order's state fits what remains of it",
+    name: "an order's status matches its remaining quantity",
     of: ["orders"],
     sql: `SELECT id FROM current_orders WHERE (status = 5) <> (remaining = 0) OR (status = 3 AND remaining <> quantity)
      OR (status = 4 AND (remaining = quantity OR remaining = 0)) OR remaining > quantity`,
@@ -297,13 +297,13 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE p.user_id = o.user_id AND p.outcome_id = o.outcome_id), 0)`,
   },
   {
-    name: "each fill is of its order's owner, outcome, side and builder",
+    name: "each fill has its order's owner, outcome, side and builder",
     of: ["fills"],
     sql: `SELECT f.id FROM fills f LEFT JOIN orders o ON o.id = f.order_id
      WHERE (f.user_id, f.outcome_id, f.side, f.builder_id) IS NOT (o.user_id, o.outcome_id, o.side, o.builder_id)`,
   },
   {
-    name: "every match has one taker and the makers of its type, and their prices come to what it moves",
+    name: "every match has one taker and the makers of its type, and their prices add up",
     of: ["fills"],
     sql: `SELECT match_id FROM (
        SELECT match_id, count(*) AS legs, sum(role) AS takers, min(quantity) <> max(quantity) AS uneven,
@@ -329,34 +329,34 @@ export const INVARIANTS: readonly Invariant[] = [
      WHERE volume <> coalesce(traded, 0) OR last_price IS NOT (SELECT price FROM fills WHERE id = last)`,
   },
   {
-    name: "each order leads to its owner's order before it",
+    name: "each order links to its owner's previous order",
     of: ["orders"],
     sql: `SELECT id FROM (SELECT id, previous_of_user, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS before
      FROM orders) WHERE previous_of_user <> before`,
   },
   {
-    name: "each fill leads to the one before it of its owner and its order",
+    name: "each fill links to the previous fill of its owner and of its order",
     of: ["fills"],
     sql: `SELECT id FROM (SELECT id, previous_of_user, lag(id, 1, 0) OVER (PARTITION BY user_id ORDER BY id) AS of_user,
        previous_of_order, lag(id, 1, 0) OVER (PARTITION BY order_id ORDER BY id) AS of_order FROM fills)
      WHERE previous_of_user <> of_user OR previous_of_order <> of_order`,
   },
   {
-    name: "each trade leads to the one before it of its market",
+    name: "each trade links to its market's previous trade",
     of: ["fills"],
     sql: `SELECT id FROM (SELECT f.id, previous_of_market,
        lag(f.id, 1, 0) OVER (PARTITION BY o.market_id ORDER BY f.id) AS before
      FROM fills f JOIN outcomes o ON o.id = f.outcome_id WHERE role = 1) WHERE previous_of_market <> before`,
   },
   {
-    name: "each order leads to its last fill, and to no other's",
+    name: "each order links to its last fill, and to no other order's",
     of: ["orders", "fills"],
     sql: `SELECT o.id FROM current_orders o LEFT JOIN (SELECT order_id, max(id) AS newest FROM fills GROUP BY order_id) f
      ON f.order_id = o.id WHERE o.last_fill_id <> coalesce(f.newest, o.last_fill_id)
        OR (f.newest IS NULL AND EXISTS (SELECT 1 FROM fills x WHERE x.id = o.last_fill_id AND x.order_id = o.id))`,
   },
   {
-    name: "each entry leads to its user's last fill before it",
+    name: "each entry links to its user's previous fill",
     of: ["entries", "fills"],
     sql: `SELECT id, last_fill_id, newest FROM (
        SELECT id, last_fill_id, max(fill) OVER (PARTITION BY user_id ORDER BY id) AS newest FROM (
@@ -365,7 +365,7 @@ export const INVARIANTS: readonly Invariant[] = [
      WHERE last_fill_id <> newest`,
   },
   {
-    name: "what is written in arrears says how far it reaches, and no further than there is",
+    name: "each write-behind position is recorded, and within the numbers assigned",
     of: ["meta"],
     sql: `SELECT key, value FROM (
        SELECT 'orders_listed' AS key, last_order_id AS last FROM totals
@@ -388,7 +388,7 @@ export const INVARIANTS: readonly Invariant[] = [
          AND newest IS NOT (SELECT fill_id FROM newest_of_market n WHERE n.market_id = o.market_id)`,
   },
   {
-    name: "each user's order updates are numbered without a gap, and lead to the one before",
+    name: "each user's order updates are numbered without a gap, and link to the previous one",
     of: ["order_updates"],
     sql: `SELECT at FROM (SELECT id AS at, sequence, previous_of_user, lag(id) OVER own AS before, lag(sequence) OVER own AS last
        FROM order_updates WINDOW own AS (PARTITION BY user_id ORDER BY id))
@@ -409,13 +409,13 @@ export const INVARIANTS: readonly Invariant[] = [
          (SELECT update_id, update_sequence FROM newest_of_user n WHERE n.user_id = order_updates.user_id)`,
   },
   {
-    name: "each mark names the order update of its number",
+    name: "each mark names the order update with its number",
     of: ["update_marks"],
     sql: `SELECT m.user_id, m.sequence FROM update_marks m LEFT JOIN order_updates u ON u.id = update_id
      WHERE (m.user_id, m.sequence) IS NOT (u.user_id, u.sequence)`,
   },
   {
-    name: "an order is as its last update told",
+    name: "each order matches its last update",
     of: ["order_updates"],
     sql: `SELECT o.id FROM order_updates u JOIN current_orders o ON o.id = order_id
      WHERE u.id IN (SELECT max(id) FROM order_updates GROUP BY order_id)
@@ -423,9 +423,9 @@ export const INVARIANTS: readonly Invariant[] = [
          (o.user_id, o.price, o.quantity, o.remaining, o.status, o.reason)`,
   },
   {
-    name: "every fill of an order is told in one update",
+    name: "every fill of an order is reported by one update",
     of: ["orders", "order_updates"],
-    // Of an order whose first updates may have been taken away: what came after the first that is kept and tells of fills.
+    // The first updates of an order may be pruned: compare from the first kept update that reports fills.
     sql: `WITH kept AS (
        SELECT *, CASE (SELECT min(id) FROM order_updates) WHEN 1 THEN 0
          ELSE min(CASE WHEN fills > 0 THEN id END) OVER (PARTITION BY order_id) END AS first FROM order_updates),
@@ -462,7 +462,7 @@ export const INVARIANTS: readonly Invariant[] = [
        AND id <= (SELECT value FROM meta WHERE key = 'candles_fill') AND NOT EXISTS (SELECT 1 FROM candles c WHERE ${OF_CANDLE})`,
   },
   {
-    name: "each candle is what its trades up to its last come to",
+    name: "each candle = the sums of its trades up to its last one",
     of: ["candles", "fills"],
     sql: `SELECT outcome_id, interval, open_time FROM (
        SELECT c.*, min(id) AS first, max(id) AS last, sum(quantity) AS traded, max(price) AS highest,

@@ -1,4 +1,4 @@
-/** Checks the exchange's invariants on a database by SQL alone, in one read transaction. Knows nothing of the ledger. */
+/** Checks the exchange's invariants on a database with SQL only, in one read transaction. Never uses the ledger. */
 import type Database from "better-sqlite3";
 import { MICRO_PER_SHARE } from "../limits.ts";
 import { INVARIANTS, type Invariant } from "./invariants.ts";
@@ -10,12 +10,12 @@ export interface Finding {
   readonly figures: string;
 }
 
-/** Every invariant with its figures; all must be ok. @throws Error where the file isn't of this program's schema */
+/** All invariants with their figures; each must be ok. @throws Error if the file doesn't have this program's schema */
 export function verifyDatabase(db: Database.Database): Finding[] {
   const version = db.pragma("user_version", { simple: true });
   if (version !== MIGRATIONS.length) {
     throw new Error(
-      `the database is of schema ${version}, this program of ${MIGRATIONS.length}: start the exchange on it first`,
+      `the database has schema ${version}, this program schema ${MIGRATIONS.length}: start the exchange on it first`,
     );
   }
   return db.transaction(() => {
@@ -30,7 +30,7 @@ export function verifyDatabase(db: Database.Database): Finding[] {
   })();
 }
 
-/** The quick part, which needs no schema of this version: is the copy whole, and do its sums balance? */
+/** The quick checks of a copy, for any schema version: the file is intact and its totals balance. */
 export function verifyCopy(db: Database.Database): Finding[] {
   return db.transaction(() => [fileIsIntact(db, "quick_check"), sumsBalance(db), idsEndAsRecorded(db)])();
 }
@@ -43,7 +43,7 @@ function fileIsIntact(db: Database.Database, pragma: "integrity_check" | "quick_
 const SUMS = ["deposits", "withdrawals", "users_total", "collateral", "house"] as const;
 type Sums = Record<(typeof SUMS)[number], number | null>;
 
-/** The sums on record, which GET /solvency tells, are those of the rows, and balance. */
+/** The recorded totals, which GET /solvency returns, equal the sums of the rows and balance. */
 function sumsBalance(db: Database.Database): Finding {
   const recorded = db.prepare(`SELECT ${SUMS.join(", ")} FROM (SELECT 1) LEFT JOIN totals`).get() as Sums;
   const counted = db
@@ -63,7 +63,7 @@ function sumsBalance(db: Database.Database): Finding {
   return { name: "deposits - withdrawals = balances + collateral + house", ok, figures };
 }
 
-/** GET /solvency isn't balanced without it. A copy of a database with such a house is a good copy all the same. */
+/** GET /solvency reports an imbalance otherwise. `verifyCopy` accepts it: a copy of such a database is still a good copy. */
 function houseOwesNobody(db: Database.Database): Finding {
   const house = db.prepare("SELECT house FROM totals").pluck().get() as number | undefined;
   return { name: "the house is not below zero", ok: house !== undefined && house >= 0, figures: `house ${house}` };
@@ -81,7 +81,7 @@ function holds(db: Database.Database, { name, of, sql }: Invariant, counts: Read
   };
 }
 
-/** Rows of each table that an invariant is about. */
+/** The number of rows in each table that an invariant covers. */
 function countRows(db: Database.Database): Map<string, number> {
   const tables = new Set(INVARIANTS.flatMap(({ of }) => of));
   return new Map(
@@ -89,7 +89,7 @@ function countRows(db: Database.Database): Map<string, number> {
   );
 }
 
-/** Both tables take their ids from one sequence, and orders have one of their own. */
+/** Fills and entries share one sequence of ids; orders have their own. */
 function idsEndAsRecorded(db: Database.Database): Finding {
   const row = db
     .prepare(
@@ -103,7 +103,7 @@ function idsEndAsRecorded(db: Database.Database): Finding {
   const ok = row.rows === row.last && row.newest === row.last && row.twice === 0 && row.newestOrder === row.lastOrder;
   const figures = `${row.rows} of ${row.last}, ${row.twice} twice, the newest ${row.newest}; orders up to ${row.newestOrder} of ${row.lastOrder}`;
   return {
-    name: "fills and entries are numbered without a gap, and end, as orders do, where it is recorded",
+    name: "fills and entries are numbered without a gap, and end, as orders do, at the recorded numbers",
     ok,
     figures,
   };

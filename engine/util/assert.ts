@@ -1,7 +1,10 @@
-/** Assertions about our own mistakes: always on, cheap enough for the hot path, and the end of the process. */
+/** Assertions about our own mistakes: always on, cheap enough for the hot path. A failed one ends the process. */
 import { AssertionError } from "node:assert";
 
-/** Throws where `condition` is false. Never for what a user did. */
-export function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new AssertionError({ message });
+/**
+ * Throws unless `condition` holds. Never for user errors.
+ * @param invariant the sentence that `condition` makes true
+ */
+export function assert(condition: boolean, invariant: string): asserts condition {
+  if (!condition) throw new AssertionError({ message: invariant });
 }

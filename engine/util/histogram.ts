@@ -1,12 +1,12 @@
 /**
- * Counts values in buckets between fixed bounds. In memory that threads can share: one of them observes, any may read at
- * any time. An observation costs some ten nanoseconds and allocates nothing.
+ * Counts values in buckets between fixed bounds, in memory that threads can share: one thread observes, any thread may read
+ * at any time. An observation costs about ten nanoseconds and allocates nothing.
  */
 import { assert } from "./assert.ts";
 
-/** What is handed to a thread so that it can open a histogram. */
+/** The memory from which a thread opens a histogram. */
 export interface HistogramMemory {
-  /** Upper bounds of the buckets, rising; a value on a bound is below it. */
+  /** The buckets' upper bounds, rising and inclusive. */
   readonly bounds: readonly number[];
   readonly buffer: SharedArrayBuffer;
 }
@@ -15,11 +15,11 @@ const CELL_BYTES = 8;
 
 export function createHistogram(bounds: readonly number[]): HistogramMemory {
   assert(bounds.length > 0 && bounds.every((bound, i) => i === 0 || bound > bounds[i - 1]!), "bounds rise");
-  // A count for each bucket, one for what is above all bounds, and the sum.
+  // A count per bucket, a count of values above all bounds, and the sum.
   return { bounds, buffer: new SharedArrayBuffer((bounds.length + 2) * CELL_BYTES) };
 }
 
-/** Bounds from `first` to at least `last`, six to a factor of ten: each is 1.4 to 1.7 times the one before. */
+/** Bounds from `first` to at least `last`, six per factor of ten: each is 1.4 to 1.7 times the previous one. */
 export function logBounds(first: number, last: number): number[] {
   const bounds: number[] = [];
   for (let scale = first; ; scale *= 10) {
@@ -31,11 +31,11 @@ export function logBounds(first: number, last: number): number[] {
 }
 
 export class Histogram {
-  /** The bounds between two that nothing is beyond: bucket `i` has what is above edge `i` and not above the next. */
+  /** The bounds between -Infinity and Infinity: bucket `i` counts values above edge `i` and up to the next edge. */
   private readonly edges: Float64Array;
   private readonly cells: Float64Array;
   private readonly buckets: number;
-  /** Where the last value fell: those that follow each other are much alike, and this look costs a third of the search. */
+  /** The last value's bucket: consecutive values are similar, and this check costs a third of the search. */
   private last = 0;
 
   constructor(memory: HistogramMemory) {
@@ -67,7 +67,7 @@ export class Histogram {
     return low;
   }
 
-  /** For each bound how many values were not above it, and last, for infinity, how many there were in all. */
+  /** The number of values up to each bound; the last bound is infinity. */
   cumulated(): { readonly bound: number; readonly count: number }[] {
     let count = 0;
     return Array.from({ length: this.buckets }, (_, i) => {

@@ -1,8 +1,8 @@
 import { withIndex } from "./typed-arrays.ts";
 
 /**
- * A set of small integers that is filled and emptied again and again: a list and a mark by id. A Set leaves a table
- * behind at each emptying, and those keep one another alive until the next full collection.
+ * A set of small integers that is filled and cleared repeatedly: a list and a mark per id. A Set leaves a table behind at
+ * each `clear`, and those tables keep one another alive until the next full garbage collection.
  */
 export class IdSet {
   private marks = new Uint8Array(1024);
@@ -21,7 +21,7 @@ export class IdSet {
     this.ids[this.count++] = id;
   }
 
-  /** The ids in the order in which they came; holds until the next change. */
+  /** The ids in insertion order; valid until the next change. */
   list(): Int32Array {
     return this.ids.subarray(0, this.count);
   }

@@ -1,17 +1,17 @@
 /**
- * The clock that all threads share, for stamps that one thread takes and another compares: microseconds since the Unix
- * epoch, never falling. It counts with the system's monotonic clock from where the wall clock stood when the process
- * started, and so doesn't follow later steps of the wall clock. Reads a clock, and so is not for the matcher.
+ * The clock that all threads share, for timestamps that one thread takes and another compares: microseconds since the Unix
+ * epoch, never falling. It runs on the system's monotonic clock from the wall clock's time at the start of the process, and
+ * so ignores later steps of the wall clock. Never used by the matcher, which reads no clock.
  */
 
-/** Microseconds since the epoch, not rounded. A call costs what `performance.now()` does, about 50 ns. */
+/** Microseconds since the epoch, not rounded. A call costs as much as `performance.now()`, about 50 ns. */
 export type MicroClock = () => number;
 
 const SAMPLES = 1_000;
 
 /**
- * Microseconds from this thread's zero of `performance.now()` to the system's of `process.hrtime`. Each sample shuts it in
- * between two readings, and what all of them allow is a fraction of a microsecond wide, however often one was interrupted.
+ * Microseconds from this thread's zero of `performance.now()` to the system's zero of `process.hrtime`. Each sample bounds
+ * it by two readings; the intersection of all samples is a fraction of a microsecond wide, even if some were interrupted.
  */
 function ownZero(): number {
   let low = Number.NEGATIVE_INFINITY;
@@ -26,12 +26,12 @@ function ownZero(): number {
   return (low + high) / 2;
 }
 
-/** What the main thread hands to the others: the epoch's microsecond at which the system's monotonic clock stood at 0. */
-export function takeClockEpoch(): number {
+/** The epoch that the main thread passes to the others: µs since the Unix epoch at the monotonic clock's zero. */
+export function readClockEpoch(): number {
   return performance.timeOrigin * 1_000 - ownZero();
 }
 
-/** The calling thread's own reading of the common clock; two threads' differ by less than a microsecond. */
+/** The calling thread's view of the shared clock; two threads' views differ by less than a microsecond. */
 export function createMicroClock(epoch: number): MicroClock {
   const zero = epoch + ownZero();
   return () => zero + performance.now() * 1_000;

@@ -1,4 +1,4 @@
-/** A binary heap of what has a number `at` each: the one with the least comes first. */
+/** A binary heap of items with a number `at`: the smallest comes first. */
 export class MinHeap<T extends { readonly at: number }> {
   private heap: T[] = [];
 
@@ -6,13 +6,13 @@ export class MinHeap<T extends { readonly at: number }> {
     return this.heap.length;
   }
 
-  /** Drops what doesn't fit. */
+  /** Drops the items that don't satisfy `fits`. */
   keep(fits: (item: T) => boolean): void {
     // A sorted list is a heap.
     this.heap = this.heap.filter(fits).sort((a, b) => a.at - b.at);
   }
 
-  /** The first one, or undefined. */
+  /** The first item, or undefined. */
   peek(): T | undefined {
     return this.heap[0];
   }
@@ -29,7 +29,7 @@ export class MinHeap<T extends { readonly at: number }> {
     }
   }
 
-  /** Takes the first one out. There must be one. */
+  /** Removes and returns the first item. The heap must not be empty. */
   pop(): T {
     const { heap } = this;
     const first = heap[0]!;

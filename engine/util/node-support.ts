@@ -1,9 +1,9 @@
 /**
- * Which Node runs the exchange where: its native packages come as binaries that not every Node and libc can load.
- * docs/platforms.md records what was tried. Loads nothing itself: sqlite.ts and uws.ts do, and ask here what to say.
+ * The Node versions and platforms that can run the exchange: its native packages are binaries that not every Node and libc
+ * can load. docs/platforms.md records the tested combinations. This file words the errors; sqlite.ts and uws.ts load.
  */
 
-/** This Node can't run the exchange on this machine. The message is one line, and says which Node can. */
+/** This Node can't run the exchange on this machine. The one-line message says which Node can. */
 export class PlatformError extends Error {}
 
 export interface Platform {
@@ -12,19 +12,19 @@ export interface Platform {
   /** As in `process`. */
   readonly platform: string;
   readonly arch: string;
-  /** Undefined where the C library is another one. */
+  /** Undefined with another C library. */
   readonly glibc: string | undefined;
 }
 
-/** The first release of each line with seeded hashes of integer-like keys (CVE-2026-21717); lines after 25 began with them. */
+/** Each line's first release with seeded hashes of integer-like keys (CVE-2026-21717); later lines have had them from the start. */
 const SEEDED: Readonly<Record<string, string>> = { 20: "20.20.2", 22: "22.22.2", 24: "24.14.1", 25: "25.8.2" };
 const FIRST_LINE_SEEDED = 26;
 
-/** Lines with a uWebSockets.js in packages of their own, which want a newer libc; older ones share one package. */
+/** Lines with separate uWebSockets.js packages, which need a newer libc; older lines share one package. */
 const SEPARATE_UWS = [24, 26] as const;
 const SHARED_UWS = [20, 22] as const;
 const SEPARATE_UWS_GLIBC = "2.38";
-/** uWebSockets.js is the only package with binaries for glibc alone. */
+/** uWebSockets.js is the only package whose binaries all need glibc. */
 const SHARED_UWS_GLIBC = "2.27";
 
 export const majorOf = (node: string): number => Number.parseInt(node, 10);
@@ -44,7 +44,7 @@ function isOlder(version: string, than: string): boolean {
   return false;
 }
 
-/** @returns the line that warns of a Node whose `JSON.parse` a client can stall, null for any other */
+/** @returns a warning if a client can stall this Node's `JSON.parse`, otherwise null */
 export function hashFlaw(node: string): string | null {
   const major = majorOf(node);
   const seeded = SEEDED[major];
@@ -53,7 +53,7 @@ export function hashFlaw(node: string): string | null {
   return `Node ${node} lets a client stall JSON.parse with colliding keys (CVE-2026-21717): use ${fixed} or later`;
 }
 
-/** Whether there is a uWebSockets.js for it: what doesn't load nevertheless isn't installed. */
+/** True if a uWebSockets.js exists for the platform; if it still doesn't load, it isn't installed. */
 export function isSupported({ node, platform, arch, glibc }: Platform): boolean {
   const major = majorOf(node);
   if (platform === "linux" && glibc === undefined) return false;
@@ -63,7 +63,7 @@ export function isSupported({ node, platform, arch, glibc }: Platform): boolean 
   return platform === "linux" && arch === "x64" && !isOlder(glibc!, SEPARATE_UWS_GLIBC);
 }
 
-/** @returns the line that says why the package can't be loaded here and what to do about it */
+/** @returns one line that says why the package can't be loaded here and what to do about it */
 export function whyNot(name: string, on: Platform): string {
   const { node, platform, arch, glibc } = on;
   const libc = glibc === undefined ? "without glibc" : `with glibc ${glibc}`;

@@ -1,14 +1,14 @@
 /**
- * A map from positive integers below 2^53 to positive integers below 2^53, in one flat array: for the look-ups of every
- * order (ids, positions), where a Map of a million boxed numbers costs three times the time and memory.
- * A key and its value lie side by side, so that a look-up costs one cache line. Open addressing with linear probing and
- * backward-shift deletion. 0 is "not there" for keys and values.
+ * A map from positive integers below 2^53 to positive integers below 2^53, in one flat array: for the lookups of every
+ * order (ids, positions), where a Map of a million boxed numbers costs three times the time and memory. A key and its value
+ * are adjacent, so that a lookup costs one cache line. Open addressing with linear probing and backward-shift deletion. 0
+ * means absent, for keys and values.
  */
 
 const MIN_CAPACITY = 64;
 
 export class NumberMap {
-  /** Of cell `i` the key at 2i, its value behind it. */
+  /** Cell `i` has its key at 2i and its value at 2i + 1. */
   private cells: Float64Array;
   private mask: number;
   private used = 0;
@@ -24,7 +24,7 @@ export class NumberMap {
     return this.used;
   }
 
-  /** Answers 0 where the key is absent. */
+  /** The key's value; 0 if the key is absent. */
   get(key: number): number {
     const { cells, mask } = this;
     for (let i = this.home(key); ; i = (i + 1) & mask) {
@@ -54,7 +54,7 @@ export class NumberMap {
       hole = (hole + 1) & mask;
     }
     this.used--;
-    // Whatever follows in the same run and may stand nearer its home moves into the hole.
+    // A later cell of the same run moves into the hole if that is nearer to its home.
     for (let i = (hole + 1) & mask; cells[2 * i] !== 0; i = (i + 1) & mask) {
       const home = this.home(cells[2 * i]!);
       if (((i - home) & mask) < ((i - hole) & mask)) continue;

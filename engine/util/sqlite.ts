@@ -1,7 +1,7 @@
 /**
- * The one import of better-sqlite3, and what opens every database. Two versions are installed, each for the Nodes it is
- * best on. 12 writes a row a quarter to two fifths faster, and aborts on Node 24 since 24.19 (its finalizers run
- * outside of an environment: nodejs/node#65446). 13 is built on Node-API 10, which Node 20 lacks: there it crashes.
+ * The only import of better-sqlite3; opens every database. Two versions are installed, each for the Node versions that it
+ * suits best. Version 12 writes rows a quarter to two fifths faster, but aborts on Node 24 since 24.19 (its finalizers run
+ * outside an environment: nodejs/node#65446). Version 13 needs Node-API 10, which Node 20 lacks: there it crashes.
  */
 
 import { createRequire } from "node:module";
@@ -10,7 +10,7 @@ import { majorOf, PlatformError, thisPlatform, whyNot } from "./node-support.ts"
 
 export type Sqlite = typeof Database;
 
-/** In order of preference; npm installs those whose engines allow this Node. */
+/** In order of preference. npm installs those whose `engines` allow this Node. */
 const PACKAGES = ["better-sqlite3-12", "better-sqlite3"] as const;
 const FIRST_ON_NODE_API = 13;
 const NODE_API = 10;
@@ -18,7 +18,7 @@ const FIRST_NODE_TO_ABORT = 24;
 
 let loaded: { readonly Sqlite: Sqlite; readonly path: string } | null = null;
 
-/** A version that doesn't run here isn't loaded: it would end the process without a word. */
+/** A version that doesn't run here must not be loaded: it would end the process without a message. */
 function runsHere(version: string): boolean {
   if (Number.parseInt(version, 10) >= FIRST_ON_NODE_API) return Number(process.versions["napi"]) >= NODE_API;
   return majorOf(process.versions.node) < FIRST_NODE_TO_ABORT;
@@ -31,22 +31,22 @@ function load(): { readonly Sqlite: Sqlite; readonly path: string } {
       const { version } = require(`${name}/package.json`) as { version: string };
       if (!runsHere(version)) continue;
       const Sqlite = require(name) as Sqlite;
-      // The binary comes with the first database.
+      // The first database loads the binary.
       new Sqlite(":memory:").close();
       return { Sqlite, path: require.resolve(name) };
     } catch {
-      // Not installed, or compiled for another Node: the next one may be.
+      // Not installed, or compiled for another Node: try the next one.
     }
   }
   throw new PlatformError(whyNot("better-sqlite3", thisPlatform()));
 }
 
-/** @throws PlatformError where none can be loaded */
+/** @throws PlatformError if no version can be loaded */
 export function loadSqlite(): Sqlite {
   return (loaded ??= load()).Sqlite;
 }
 
-/** The file that `loadSqlite` takes it from, for a process of another program. @throws PlatformError */
+/** The file from which `loadSqlite` loads it, for a process of another program. @throws PlatformError */
 export function sqlitePath(): string {
   return (loaded ??= load()).path;
 }

@@ -1,8 +1,8 @@
-/** Flat arrays that grow with the ids that index them. */
+/** Typed arrays that grow with the ids that index them. */
 
 type Grown = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
 
-/** The array, or one at least twice as long with the same content and then `fill`, so that `index` is in it. */
+/** Returns the array if it contains `index`, else a copy at least twice as long, padded with `fill`. */
 export function withIndex<T extends Grown>(array: T, index: number, fill = 0): T {
   if (index < array.length) return array;
   const larger = new (array.constructor as new (length: number) => T)(Math.max(index + 1, array.length * 2));

@@ -10,7 +10,7 @@ import { UNDECIDED } from "../../engine/projection/load/markets.ts";
 import * as R from "../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import { Waker } from "../../engine/ring/waker.ts";
-import { createMicroClock, takeClockEpoch } from "../../engine/util/micro-clock.ts";
+import { createMicroClock, readClockEpoch } from "../../engine/util/micro-clock.ts";
 import { AccountWriter, PortMailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
@@ -47,7 +47,7 @@ function rig() {
     lastOrderId: 0,
     userSequences: [],
     counters: new Counters(),
-    times: new OrderTimes(createMicroClock(takeClockEpoch())),
+    times: new OrderTimes(createMicroClock(readClockEpoch())),
     timeline: new Timeline(NOW),
   });
   const { port1: port, port2: journal } = new MessageChannel();

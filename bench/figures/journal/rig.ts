@@ -14,7 +14,7 @@ import { OrderTexts } from "../../../engine/ring/order-texts.ts";
 import { RECORD_WORDS } from "../../../engine/ring/records.ts";
 import { createRing, RingConsumer, RingGate, RingProducer } from "../../../engine/ring/ring.ts";
 import { assert } from "../../../engine/util/assert.ts";
-import { createMicroClock, takeClockEpoch } from "../../../engine/util/micro-clock.ts";
+import { createMicroClock, readClockEpoch } from "../../../engine/util/micro-clock.ts";
 import { randomFrom } from "../../support/random.ts";
 import { MARKETS, SLOTS, START_MS, Traffic, USERS } from "./traffic.ts";
 
@@ -39,7 +39,7 @@ export function createRig(
   migrate(db);
   const ring = createRing(EVENT_RING_RECORDS);
   const producer = new RingProducer(ring);
-  const clock = createMicroClock(takeClockEpoch());
+  const clock = createMicroClock(readClockEpoch());
   const stamp = new BatchStamp(producer, clock);
   const matcher = createMatcher(producer, {
     capacity: SLOTS,

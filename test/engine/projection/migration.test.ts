@@ -40,7 +40,7 @@ test("schema 1, with look-up tables that lag behind", () => {
   db.exec(MIGRATIONS[0]!);
   db.exec(SCHEMA_1_ROWS);
   db.pragma("user_version = 1");
-  expect(() => verifyDatabase(db)).toThrow(`schema 1, this program of ${MIGRATIONS.length}`);
+  expect(() => verifyDatabase(db)).toThrow(`schema 1, this program schema ${MIGRATIONS.length}`);
   migrate(db);
   expect(db.pragma("user_version", { simple: true })).toBe(MIGRATIONS.length);
   expect(verifyDatabase(db).filter(({ ok }) => !ok)).toEqual([]);

@@ -415,7 +415,7 @@ test.for([
   ["live orders are listed", "DELETE FROM resting_orders"],
   ["the audit log", "DROP TRIGGER audit_log_keeps_rows; DELETE FROM audit_log WHERE id = 2"],
   ["the audit log", "DROP TRIGGER audit_log_keeps_rows; DELETE FROM audit_log WHERE id = 1"],
-  ["an order is as its last update told", "UPDATE order_updates SET remaining = remaining + 1"],
+  ["each order matches its last update", "UPDATE order_updates SET remaining = remaining + 1"],
   ["every fill of an order is told", "UPDATE order_updates SET fills = fills + 1 WHERE fills > 0"],
   ["order updates are numbered without a gap up", "UPDATE totals SET order_updates = order_updates + 1"],
   ["each user's order updates are numbered", "UPDATE order_updates SET sequence = sequence + 1 WHERE id = 1"],

@@ -1,7 +1,7 @@
 /** The clock that threads share: a reading handed from thread to thread and back never falls. */
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { createMicroClock, takeClockEpoch } from "../../../engine/util/micro-clock.ts";
+import { createMicroClock, readClockEpoch } from "../../../engine/util/micro-clock.ts";
 import type { ClockJob } from "./clock-worker.ts";
 
 const ROUNDS = 2_000;
@@ -9,7 +9,7 @@ const ROUNDS = 2_000;
 const SKEW = 1;
 
 test("it shows the wall clock's time and never falls", () => {
-  const clock = createMicroClock(takeClockEpoch());
+  const clock = createMicroClock(readClockEpoch());
   const before = Date.now();
   let last = clock();
   for (let i = 0; i < 100_000; i++) {
@@ -23,7 +23,7 @@ test("it shows the wall clock's time and never falls", () => {
 });
 
 test("threads that start one after the other read the same time", async () => {
-  const epoch = takeClockEpoch();
+  const epoch = readClockEpoch();
   const clock = createMicroClock(epoch);
   for (let thread = 0; thread < 3; thread++) {
     const shared = new SharedArrayBuffer(16);
