@@ -10,6 +10,7 @@ import { FairValues } from "./fair-values.ts";
 import { emailOf } from "./folder.ts";
 import { Maker, type MakerStyle } from "./maker.ts";
 import { Taker } from "./taker.ts";
+import type { TradedMarket } from "./types.ts";
 
 const MAKERS: readonly (readonly [name: string, style: MakerStyle])[] = [
   ["maker-1", "both"],
@@ -36,14 +37,6 @@ const MAX_BPS = 10_000;
 /** No balance, no shares, a market that isn't open: what happens to traders. */
 const USUAL = [0, 42201, 42202, 42203];
 
-/** A market as bots know it. */
-export interface Trading {
-  readonly id: number;
-  readonly outcomes: readonly number[];
-  readonly fair: FairValues;
-  readonly weight: number;
-}
-
 interface ListedMarket {
   readonly id: number;
   readonly slug: string;
@@ -66,8 +59,8 @@ export class Crowd {
   private readonly makers: readonly Maker[];
   private readonly takers: readonly Taker[];
   private readonly reader: Api;
-  private readonly known = new Map<number, Trading>();
-  private markets: readonly Trading[] = [];
+  private readonly known = new Map<number, TradedMarket>();
+  private markets: readonly TradedMarket[] = [];
   private readonly warned = new Set<string>();
   private running: Promise<unknown> = Promise.resolve();
 
@@ -196,12 +189,12 @@ export class Crowd {
     }
   }
 
-  private async quote(maker: Maker, market: Trading, always = false): Promise<void> {
+  private async quote(maker: Maker, market: TradedMarket, always = false): Promise<void> {
     const reply = await maker.quote(market, always);
     if (reply !== null) this.look(maker.api, "PUT /quotes", reply);
   }
 
-  private async trade(taker: Taker, market: Trading, mayRest: boolean): Promise<void> {
+  private async trade(taker: Taker, market: TradedMarket, mayRest: boolean): Promise<void> {
     this.look(taker.api, "POST /orders", await taker.trade(market, mayRest));
   }
 
@@ -223,7 +216,7 @@ export class Crowd {
 }
 
 /** Values begin at the last prices, so that a restart doesn't tear the charts, else where the catalog has them. */
-function tradingOf({ id, slug, outcomes }: ListedMarket, random: () => number): Trading {
+function tradingOf({ id, slug, outcomes }: ListedMarket, random: () => number): TradedMarket {
   const known = MARKETS.find((market) => market.slug === slug);
   const equal = MAX_BPS / outcomes.length;
   const chances = outcomes.map(({ name }) => known?.outcomes[name] ?? equal);
@@ -242,7 +235,7 @@ function pick<T>(items: readonly T[], random: () => number): T {
   return items[Math.floor(random() * items.length)]!;
 }
 
-function pickWeighted(markets: readonly Trading[], random: () => number): Trading | null {
+function pickWeighted(markets: readonly TradedMarket[], random: () => number): TradedMarket | null {
   let left = random() * markets.reduce((sum, { weight }) => sum + weight, 0);
   for (const market of markets) {
     left -= market.weight;

@@ -5,7 +5,7 @@
  * as they are when the value moves a little.
  */
 import type { Api, Reply } from "./api.ts";
-import type { Trading } from "./crowd.ts";
+import type { Position, TradedMarket } from "./types.ts";
 
 export type MakerStyle = "both" | "bids" | "asks";
 
@@ -14,13 +14,6 @@ interface Quote {
   readonly side: 1 | 2;
   readonly price: number;
   readonly quantity: number;
-}
-
-export interface Position {
-  readonly market_id: number;
-  readonly outcome_id: number;
-  readonly quantity: number;
-  readonly held: number;
 }
 
 const BUY = 1;
@@ -56,7 +49,7 @@ export class Maker {
   }
 
   /** Replaces its quotes in the market where they are to be others, or always. Answers null where nothing was sent. */
-  async quote(market: Trading, always: boolean): Promise<Reply<unknown> | null> {
+  async quote(market: TradedMarket, always: boolean): Promise<Reply<unknown> | null> {
     const quotes = this.quotes(market);
     const text = JSON.stringify(quotes);
     if (!always && text === this.sent.get(market.id) && this.random() > PUT_BACK_SHARE) return null;
@@ -67,7 +60,7 @@ export class Maker {
   }
 
   /** Brings the complete sets that it has of a market back to where they should be. */
-  async refill(market: Trading): Promise<void> {
+  async refill(market: TradedMarket): Promise<void> {
     if (this.style === "bids") return;
     const positions = (await this.api.all<Position>("/me/positions")).filter((held) => held.market_id === market.id);
     const least = (count: (position: Position) => number): number =>
@@ -86,7 +79,7 @@ export class Maker {
     else if (free > ceiling) await change("merge", free - target);
   }
 
-  private quotes({ id, outcomes, fair }: Trading): Quote[] {
+  private quotes({ id, outcomes, fair }: TradedMarket): Quote[] {
     const prices = fair.prices();
     const quotes: Quote[] = [];
     const distance = this.distance(id);

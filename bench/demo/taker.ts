@@ -4,8 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Api, Reply } from "./api.ts";
-import type { Trading } from "./crowd.ts";
-import type { Position } from "./maker.ts";
+import type { Position, TradedMarket } from "./types.ts";
 
 const BUY = 1;
 const SELL = 2;
@@ -33,7 +32,7 @@ export class Taker {
   }
 
   /** @param mayRest else what isn't filled at once goes */
-  async trade({ id, outcomes, fair }: Trading, mayRest: boolean): Promise<Reply<unknown>> {
+  async trade({ id, outcomes, fair }: TradedMarket, mayRest: boolean): Promise<Reply<unknown>> {
     if (this.orders++ % LOOK_EVERY === 0) await this.look();
     const { random } = this;
     const at = Math.floor(random() * outcomes.length);
