@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: each figure in a process of its own, one after the other, and at the end a table of what they had to
- * come to. Names pick some (`npm run bench -- book`), `--smoke` runs all of them in seconds, so that a test can tell that
- * none has rotted, `--record` keeps the results in docs/figures and draws the plots anew.
+ * `npm run bench`: runs each figure in its own process, one after the other, and ends with a table of the goals. Names
+ * select figures (`npm run bench -- book`), `--smoke` runs all of them in seconds so that a test can tell whether one
+ * is broken, `--record` stores the results in docs/figures and redraws the plots.
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,7 @@ import { drawPlots, keepResult } from "./support/figures.ts";
 import { type Goal, grouped } from "./support/report.ts";
 import { orUsage } from "./support/usage.ts";
 
-/** In the order of an order's way. */
+/** In the order in which an order passes them. */
 const BENCHES = [
   "book",
   "rings",
@@ -30,7 +30,7 @@ const BENCHES = [
 
 type Result = { readonly goals?: readonly Goal[] } & Record<string, unknown>;
 
-/** Runs one bench and passes on what it says; null where it failed. */
+/** Runs one figure and copies its output; null if it failed. */
 async function run(name: string, options: readonly string[]): Promise<Result | null> {
   const file = fileURLToPath(new URL(`./figures/${name}.js`, import.meta.url));
   const child = spawn(process.execPath, [file, ...options], { stdio: ["inherit", "pipe", "inherit"] });
@@ -84,7 +84,7 @@ for (const name of names.length > 0 ? names.filter((name) => name !== "plot") : 
   }
   console.log();
 }
-// What one bench prints alone ends with its line for machines.
+// The output of a single figure ends with its line for machines.
 if (goals.length > 0 && names.length !== 1) printGoals(goals);
 if (record || names.includes("plot")) drawPlots();
 process.exit(failed === 0 ? 0 : 1);

@@ -1,6 +1,7 @@
 /**
- * A thread that asks an exchange the same thing again and again over one connection and notes how long the answers took:
- * what keeps the gateway's thread busy, or the engine's, shows as a long one. Told to `take`, it reports and starts anew.
+ * A thread that repeats one request over one connection and records the response times: work that occupies the
+ * gateway's
+ * or engine's thread shows as a slow response. On the message `take`, it reports its figures and resets.
  */
 import { readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
@@ -16,7 +17,7 @@ let times: number[] = [];
 let longestBusyMs = 0;
 let refused = 0;
 let ended = false;
-/** Of the question that waits for its answer; 0 where none does. */
+/** When the pending request was sent; 0 if none is pending. */
 let askedAt = 0;
 
 /** Processor time of the exchange's first thread so far, ms. Linux only. */
@@ -48,7 +49,7 @@ parentPort!.on("message", (message: "take" | "end") => {
     ended = true;
     return;
   }
-  // One that is still waited for has taken so long already.
+  // A request still pending has already taken this long.
   const waiting = askedAt === 0 ? [] : [performance.now() - askedAt];
   const sorted = [...times, ...waiting].sort((a, b) => a - b);
   const report: ProbeReport = {

@@ -1,6 +1,6 @@
 /**
- * What the HTTP bench measures the exchange against, a process of its own: uWebSockets.js as bare as it gets that reads an
- * order's body, parses it and answers 202 with JSON of the size that it is told. It checks nothing and keeps nothing.
+ * The baseline of the HTTP bench, in its own process: minimal uWebSockets.js that reads an order's body, parses it and
+ * responds 202 with JSON of a given size. It checks nothing and stores nothing.
  */
 import { loadUws } from "../../server/http/uws.ts";
 

@@ -1,6 +1,6 @@
 /**
- * What the sockets bench measures the exchange's fan-out against, a process of its own: bare uWebSockets.js that publishes
- * recorded messages to everyone connected, one a turn of the event loop, as fast as they are taken.
+ * The baseline of the sockets bench's fan-out, in its own process: minimal uWebSockets.js that publishes recorded
+ * messages to all connections, one per turn of the event loop, as fast as the sockets accept them.
  */
 import type { WebSocket } from "uWebSockets.js";
 import { readFileSync } from "node:fs";

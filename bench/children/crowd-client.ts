@@ -1,6 +1,6 @@
 /**
- * Many WebSockets of the sockets bench in one thread: connects them, has each send one message, and counts the frames
- * that come, by their lengths alone. Reads all sockets into one piece of memory, so that a connection costs little here.
+ * Many WebSockets of the sockets bench in one thread: connects them, sends one message on each, and counts received
+ * frames by their lengths only. Reads all sockets into one buffer, so that a connection costs little here.
  */
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
@@ -25,7 +25,7 @@ class Member {
   private readonly socket: Socket;
   private readonly opened: () => void;
   private isUpgraded = false;
-  /** What of a frame has come, where it hasn't come whole. */
+  /** The received part of an incomplete frame. */
   private rest: Buffer = Buffer.alloc(0);
   private readonly records: boolean;
 

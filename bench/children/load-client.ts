@@ -1,4 +1,7 @@
-/** The HTTP bench's own client, a thread: stands in where wrk is missing. Each connection sends its next order when it has the last answer. */
+/**
+ * The HTTP bench's own client, in a thread, for machines without wrk. Each connection sends its next order after the
+ * last response.
+ */
 import { parentPort, workerData } from "node:worker_threads";
 import { build } from "hdr-histogram-js";
 import type { Loaded, LoadSetup } from "../figures/http/load.ts";

@@ -1,8 +1,8 @@
 /**
- * The latency bench's client, a thread: sends orders at a fixed rate over many connections, whether or not the exchange
- * keeps up. An order's latency counts from when it was to be sent, so that a wait for a free connection, and a client
- * that came late, are in it; how late the client came to its orders is told apart. Without a rate each connection sends
- * its next order when it has the last answer: that is how much the exchange and this client can do together.
+ * The latency bench's client, in a thread: sends orders at a fixed rate over many connections, whether or not the
+ * exchange keeps up. An order's latency counts from its scheduled time, so it includes waits for a free connection and
+ * the client's own delay, which is also reported separately. Without a rate, each connection sends its next order after
+ * the last response, which measures the capacity of exchange and client together.
  */
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { build, type Histogram } from "hdr-histogram-js";
@@ -37,7 +37,7 @@ const intendedAt = (order: number, now: number): number =>
   perSecond === null ? now : start + (order * 1_000) / perSecond;
 const micros = (ms: number): number => Math.max(1, Math.round(ms * 1_000));
 
-/** Notes what became due, and how late that was noticed. */
+/** Records the orders that became due, and the client's delay. */
 function look(now: number): void {
   const until = Math.min(now, end);
   const reached =

@@ -1,6 +1,6 @@
 /**
- * One user's REST calls, as a bot makes them: waits where the exchange says so, asks again where a connection broke, and
- * gives the answer's code back instead of throwing, since a demo goes on whatever an operator does to its users.
+ * One user's REST calls, as a bot makes them: waits when the exchange says so, retries after a broken connection, and
+ * returns the error code instead of throwing, because the demo continues whatever an operator does to its users.
  */
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -8,11 +8,11 @@ export interface Reply<T> {
   /** 0, or one of the table of errors. */
   readonly code: number;
   readonly msg: string;
-  /** Null where code isn't 0. */
+  /** Null unless code is 0. */
   readonly data: T | null;
 }
 
-/** "Rate limit" and "overloaded": nothing was done, the same may be asked again. */
+/** "Rate limit" and "overloaded": nothing was executed, so the request can be retried. */
 const WAIT_CODES = [42900, 50300];
 const MAX_TRIES = 5;
 const BROKEN: Reply<never> = { code: -1, msg: "the connection broke", data: null };
@@ -23,7 +23,7 @@ export class Api {
   private readonly headers: Readonly<Record<string, string>>;
   private readonly stop: AbortSignal;
 
-  /** @param root of the exchange, without a path @param stop ends what is waited for */
+  /** @param root the exchange's URL without a path @param stop ends all waits */
   constructor(name: string, root: string, token: string | null, stop: AbortSignal) {
     this.name = name;
     this.base = `${root}/api/v1`;
@@ -55,7 +55,7 @@ export class Api {
     return reply;
   }
 
-  /** Every item of a list that goes by cursor; what was had so far where an answer is none. */
+  /** All items of a paginated list; the items so far if a page fails. */
   async all<T>(path: string): Promise<T[]> {
     const items: T[] = [];
     for (let cursor: string | null = ""; cursor !== null; ) {
@@ -70,7 +70,7 @@ export class Api {
   }
 }
 
-/** Resolves after so long, or at once when it is to stop. */
+/** Resolves after `ms`, or immediately on `stop`. */
 export async function pause(ms: number, stop: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal: stop }).catch(() => {});
 }

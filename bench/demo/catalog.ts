@@ -1,6 +1,6 @@
 /**
- * The markets that the demo trades: what they ask, what each outcome's chance is around which its price moves, and how
- * much is traded in each. Times are relative to the first start, so that no market of a fresh demo is over.
+ * The demo's markets: their questions, each outcome's initial chance, around which its price moves, and their share of
+ * the trading. Times are relative to the first start, so that no market of a fresh demo has closed.
  */
 
 interface DemoEvent {
@@ -16,9 +16,9 @@ export interface DemoMarket {
   readonly category: string;
   readonly event?: string;
   readonly closesInDays: number;
-  /** By name, percent; they come to 100. */
+  /** By name, in percent; they add up to 100. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** How often takers pick it, beside the others. */
+  /** How often takers pick the market, relative to the others. */
   readonly weight: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * All the demo's bots in all open markets, those too that an operator opens meanwhile: sets them up, trades a first
- * history at once, then at the pace of people until it is told to stop. One random source decides, so that a seed
- * repeats the choices, though not the timing.
+ * All the demo's bots in all open markets, including those that an operator opens later: sets them up, trades an
+ * initial history quickly, then trades at a human pace until stopped. One random source decides, so that a seed repeats
+ * the choices, though not the timing.
  */
 import { setMaxListeners } from "node:events";
 import { Api, pause, type Reply } from "./api.ts";
@@ -21,20 +21,20 @@ const MAKERS: readonly (readonly [name: string, style: MakerStyle])[] = [
 const TAKERS = ["taker-1", "taker-2", "taker-3", "taker-4", "taker-5", "taker-6", "taker-7", "taker-8"];
 export const BOTS: readonly string[] = [...MAKERS.map(([name]) => name), ...TAKERS];
 
-/** What bots may do beyond what people may: micro-USDC a day, and requests a minute. */
+/** The bots' terms beyond those of people: micro-USDC per day, and a factor for rate limits. */
 const BOT_TERMS = { daily_limit: 1_000_000_000_000_000, rate_limit_factor: 1_000 };
-/** Rounds of the first history, in each of which every market is traded once, as if so many seconds lay between them. */
+/** Rounds of the initial history. Each trades every market once and counts as this many seconds. */
 const HISTORY_ROUNDS = 30;
 const HISTORY_STEP_S = 12;
 const VALUE_TICK_MS = 1_000;
-/** How often a maker looks at each market, and how long a taker waits on average. */
+/** How often a maker requotes each market, and a taker's mean waiting time. */
 const MAKER_ROUND_MS = 6_000;
 const TAKER_WAIT_MS = 5_000;
 const MARKETS_EVERY_MS = 15_000;
 const REFILL_EVERY_MS = 30_000;
 const MAX_BPS = 10_000;
 
-/** No balance, no shares, a market that isn't open: what happens to traders. */
+/** Expected refusals: no balance, no shares, a market that isn't open. */
 const USUAL = [0, 42201, 42202, 42203];
 
 interface ListedMarket {
@@ -49,7 +49,7 @@ export interface CrowdOptions {
   readonly tokens: Readonly<Record<string, string>>;
   readonly operator: { readonly email: string; readonly password: string };
   readonly random: () => number;
-  /** Gets a line about what the exchange refused that bots don't expect; each kind of refusal once. */
+  /** Called with a line for each unexpected kind of refusal, once per kind. */
   readonly warn: (line: string) => void;
 }
 
@@ -66,7 +66,7 @@ export class Crowd {
 
   constructor(options: CrowdOptions) {
     this.options = options;
-    // Each bot waits on it, in several places.
+    // Each bot listens to it, in several places.
     setMaxListeners(0, this.stopping.signal);
     const { tokens, random } = options;
     const api = (name: string): Api => new Api(name, options.root, tokens[name]!, this.stopping.signal);
@@ -75,7 +75,9 @@ export class Crowd {
     this.reader = this.takers[0]!.api;
   }
 
-  /** Where nothing was ever traded it trades a history first. @throws Error where the exchange refuses what bots need */
+  /**
+   * Trades the initial history if the exchange has no trade yet. @throws Error if the exchange refuses what bots need
+   */
   async prepare(): Promise<void> {
     await this.setTerms();
     const listed = await this.readMarkets();
@@ -84,7 +86,7 @@ export class Crowd {
     else await this.quoteAll();
   }
 
-  /** Trades until it is told to stop. */
+  /** Trades until `stop`. */
   start(): void {
     this.running = Promise.all([
       this.walk(),
@@ -94,13 +96,13 @@ export class Crowd {
     ]);
   }
 
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves once all bots are idle. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;
   }
 
-  /** Bots trade more than a KYC tier and the rate limits of people allow: an operator says so, as for any market maker. */
+  /** Raises the bots' KYC and rate limits as an operator would for any market maker. */
   private async setTerms(): Promise<void> {
     const { root, operator } = this.options;
     const { signal } = this.stopping;
@@ -139,7 +141,7 @@ export class Crowd {
         }),
       );
     }
-    // Quotes that met another's of a moment ago were refused; the second time there are none of those.
+    // Quotes that crossed another maker's recent ones were refused; the second pass has no such conflicts.
     await this.quoteAll();
     await this.quoteAll();
   }
@@ -148,7 +150,7 @@ export class Crowd {
     for (const maker of this.makers) await Promise.all(this.markets.map((market) => this.quote(maker, market, true)));
   }
 
-  /** The values move, and markets come and go. */
+  /** Moves the values and refreshes the markets. */
   private async walk(): Promise<void> {
     let lastLook = performance.now();
     for (let last = performance.now(); !this.isStopping; ) {
@@ -205,7 +207,7 @@ export class Crowd {
     this.options.warn(`${name}: ${what}: ${code} ${msg}`);
   }
 
-  /** So long, more or less. */
+  /** Pauses for `ms` on average. */
   private async rest(ms: number): Promise<void> {
     await pause(ms * (0.5 + this.options.random()), this.stopping.signal);
   }
@@ -215,7 +217,7 @@ export class Crowd {
   }
 }
 
-/** Values begin at the last prices, so that a restart doesn't tear the charts, else where the catalog has them. */
+/** Fair values start at the last prices, so that a restart doesn't break the charts, or at the catalog's chances. */
 function tradingOf({ id, slug, outcomes }: ListedMarket, random: () => number): TradedMarket {
   const known = MARKETS.find((market) => market.slug === slug);
   const equal = MAX_BPS / outcomes.length;

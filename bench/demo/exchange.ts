@@ -1,6 +1,6 @@
 /**
- * The real exchange as a child process, with this process's environment and what a demo needs beside it. It has a
- * channel to this process and stops by itself when that ends, however it ends; Ctrl-C of the terminal doesn't reach it.
+ * The real exchange as a child process, with this process's environment and the demo's settings. A channel to this
+ * process makes it stop when this process ends, however that happens. Ctrl-C in the terminal doesn't reach it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -10,17 +10,17 @@ import { ROOT } from "../support/root.ts";
 
 const START_DEADLINE_MS = 120_000;
 const STOP_DEADLINE_MS = 15_000;
-/** From this level on a line of the log tells of trouble. */
+/** Log lines from this level on are errors. */
 const ERROR_LEVEL = 50;
-/** Bots have factors of their own; what is counted by address is one address for all of them and the page. */
+/** Bots have individual factors; limits per address apply to one address for all bots and the page. */
 const RATE_LIMITS = JSON.stringify({ address: 2_000, order_address: 100_000 });
 const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
 export class DemoExchange {
-  /** Without a path. */
+  /** The URL without a path. */
   readonly url: string;
   private readonly child: ChildProcess;
-  /** Resolves when it has ended, in words that say how. */
+  /** Resolves with a description once the process has ended. */
   readonly ended: Promise<string>;
 
   private constructor(child: ChildProcess, ended: Promise<string>, url: string) {
@@ -29,7 +29,7 @@ export class DemoExchange {
     this.url = url;
   }
 
-  /** Resolves when it trades. @throws Error in one line that says why it doesn't */
+  /** Resolves once the exchange is operational. @throws Error with a one-line reason if it doesn't start */
   static async start(dataDir: string, seedFile: string): Promise<DemoExchange> {
     const { TLS_CERT: _cert, TLS_KEY: _key, ...rest } = process.env;
     const own = { DATA_DIR: dataDir, SEED_FILE: seedFile, LOG_LEVEL: "info", NETWORK: "on" };
@@ -54,7 +54,7 @@ export class DemoExchange {
     return new DemoExchange(child, ended, urlOf(false, WILDCARDS[host] ?? host, port));
   }
 
-  /** Asks it to end as an operator would; answers whether it did so well and in time. */
+  /** Stops the exchange as an operator would; returns whether it ended cleanly and in time. */
   async stop(): Promise<boolean> {
     this.child.kill("SIGTERM");
     const timer = setTimeout(() => this.child.kill("SIGKILL"), STOP_DEADLINE_MS);
@@ -64,7 +64,7 @@ export class DemoExchange {
   }
 }
 
-/** The port that its log tells when it is ready; what it tells of trouble, then and later, goes to stderr. */
+/** The port from the log's ready line. Copies error lines to stderr, then and later. */
 async function readyPort(child: ChildProcess, ended: Promise<string>): Promise<number> {
   let timer: NodeJS.Timeout | undefined;
   const ready = new Promise<number>((resolve, reject) => {

@@ -1,9 +1,9 @@
 /**
- * What each outcome is thought to be worth: chances that wander and are drawn back to where they began, one random walk
- * an outcome on the log scale, so that a market's chances always come to 1. Reads no clock.
+ * The fair value of each outcome: a mean-reverting random walk per outcome on the log scale, normalised so that a
+ * market's chances always add up to 1. Reads no clock.
  */
 
-/** Of the walk: how far it goes in a second, and how long it takes to be drawn back. */
+/** The walk's volatility per second, and the time scale of its mean reversion. */
 const STEP_PER_ROOT_SECOND = 0.012;
 const RETURN_SECONDS = 1_200;
 const FULL_PRICE_BPS = 10_000;
@@ -15,7 +15,7 @@ export class FairValues {
   private readonly logs: number[];
   private readonly random: () => number;
 
-  /** @param chances that it is drawn back to, any sum @param from where it begins */
+  /** @param chances the long-run means, with any sum @param from the starting values */
   constructor(chances: readonly number[], from: readonly number[], random: () => number) {
     this.homes = logsOf(chances);
     this.logs = logsOf(from);
@@ -30,7 +30,7 @@ export class FairValues {
     });
   }
 
-  /** Basis points of each outcome, not rounded; they come to 10,000. */
+  /** Basis points of each outcome, not rounded; they add up to 10,000. */
   prices(): number[] {
     const weights = this.logs.map(Math.exp);
     const sum = weights.reduce((total, weight) => total + weight, 0);

@@ -1,6 +1,6 @@
 /**
- * The demo's own data folder: makes it, keeps the tokens and passwords of its users in it so that a second run goes on
- * with the same ones, and writes the seed that the exchange starts with. Never touches a folder that isn't the demo's.
+ * The demo's own data folder: creates it, keeps its users' tokens and passwords there for the next run, and writes the
+ * seed that the exchange starts with. Never touches another exchange's folder.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,20 +9,20 @@ import { lockDataFolder } from "../../server/util/data-folder.ts";
 import { UNBOUNDED_TERMS } from "../support/terms.ts";
 import { EVENTS, MARKETS } from "./catalog.ts";
 
-/** What somebody tries the page with, and what decides at the desk. */
+/** The accounts for a visitor of the page, and for the operator's desk. */
 export const PERSON = "demo@example.com";
 export const OPERATOR = "operator@example.com";
 
 const SCOPES = ["markets:read", "markets:propose", "orders:write", "portfolio:read"];
 const DAY_MS = 86_400_000;
-/** micro-USDC. The person has what a KYC tier 2 may trade in a day. */
+/** micro-USDC. The person's deposit matches the daily limit of KYC tier 2. */
 const PERSON_DEPOSIT = 10_000_000_000;
 const BOT_DEPOSIT = 5_000_000_000_000;
 
 const ACCESS_FILE = "demo.json";
 const SEED_FILE = "demo-seed.json";
 const DATABASE = "exchange.db";
-/** What goes with a demo that is forgotten; the access file last, since the folder is the demo's as long as it is there. */
+/** The files that `--fresh` deletes. The access file comes last, because it marks the folder as the demo's. */
 const FORGOTTEN = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, "control.sock", "keys", "outbox", ACCESS_FILE];
 
 /** How the demo's users get in: passwords of people, tokens by the part of the e-mail before the @. */
@@ -38,9 +38,9 @@ export interface DemoFolder extends Access {
 }
 
 /**
- * @param fresh forgets what an earlier demo left there
- * @param bots names of the users that trade by themselves
- * @throws Error in one line where the folder can't be the demo's
+ * @param fresh deletes an earlier demo's files
+ * @param bots the names of the bot users
+ * @throws Error with a one-line reason if the folder can't be the demo's
  */
 export function openFolder(dataDir: string, fresh: boolean, bots: readonly string[]): DemoFolder {
   const path = resolve(dataDir);
@@ -49,7 +49,7 @@ export function openFolder(dataDir: string, fresh: boolean, bots: readonly strin
     throw new Error(`DATA_DIR: "${path}" holds another exchange; the demo takes a folder of its own`);
   }
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  // Nobody else's, from here to the end of this function; the exchange takes it next.
+  // This process holds the lock until the end of this function; then the exchange takes it.
   const lock = lockDataFolder(path);
   try {
     if (fresh && existsSync(accessFile)) for (const name of FORGOTTEN) remove(path, name);
@@ -91,7 +91,7 @@ function writePrivate(path: string, content: object): void {
   writeFileSync(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
 }
 
-/** As SEED_FILE takes it: once per e-mail and slug, so that a later start adds only what is new. */
+/** In the format of SEED_FILE, which applies each email and slug once, so that a later start adds only new ones. */
 function seedOf({ password, operatorPassword, tokens }: Access, bots: readonly string[], now: number): object {
   const pats = (name: string) => [{ name: "demo", scopes: SCOPES, token: tokens[name] }];
   return {

@@ -1,8 +1,8 @@
 /**
- * A market maker of the demo: keeps several levels of quotes around what an outcome is worth, replaced at once by
- * PUT /quotes, and complete sets in hand to sell from. One that only bids, on every outcome, offers to mint; one that
- * only asks offers to merge. Quotes lie on a grid and their sizes belong to their prices, so that most of them stay
- * as they are when the value moves a little.
+ * A market maker of the demo: keeps several levels of quotes around an outcome's fair value, replaced atomically by PUT
+ * /quotes, and an inventory of complete sets to sell from. A maker that only bids, on every outcome, offers to mint;
+ * one that only asks offers to merge. Quotes lie on a price grid and their sizes depend on their prices, so that most
+ * of them stay unchanged when the value moves a little.
  */
 import type { Api, Reply } from "./api.ts";
 import type { Position, TradedMarket } from "./types.ts";
@@ -24,12 +24,15 @@ const LEVELS = 5;
 const STEP = 50;
 const EDGE_STEP = 20;
 const EDGE = 1_000;
-/** From the value to the nearest quote, in steps; how often it thinks anew of that, and puts back what was filled. */
+/**
+ * The distance from the value to the nearest quote, in steps; how often a maker redraws it, and how often it refills
+ * filled quotes.
+ */
 const LEAST_DISTANCE = 0.8;
 const DISTANCE_RANGE = 1.4;
 const ANEW_SHARE = 0.08;
 const PUT_BACK_SHARE = 0.25;
-/** Complete sets that it keeps of a market: below the floor it splits, above the ceiling it merges. */
+/** The inventory of complete sets per market: below the floor a maker splits, above the ceiling it merges. */
 const SETS = { floor: 1_500, target: 3_000, ceiling: 6_000 };
 const SHARES_LACKING = 42202;
 
@@ -39,7 +42,7 @@ export class Maker {
   private readonly random: () => number;
   /** By market, steps. */
   private readonly distances = new Map<number, number>();
-  /** What was last sent of a market, as text. */
+  /** The quotes last sent by market, as text. */
   private readonly sent = new Map<number, string>();
 
   constructor(api: Api, style: MakerStyle, random: () => number) {
@@ -48,7 +51,7 @@ export class Maker {
     this.random = random;
   }
 
-  /** Replaces its quotes in the market where they are to be others, or always. Answers null where nothing was sent. */
+  /** Replaces the maker's quotes in the market if they change, or `always`. Returns null if nothing was sent. */
   async quote(market: TradedMarket, always: boolean): Promise<Reply<unknown> | null> {
     const quotes = this.quotes(market);
     const text = JSON.stringify(quotes);
@@ -59,7 +62,7 @@ export class Maker {
     return reply;
   }
 
-  /** Brings the complete sets that it has of a market back to where they should be. */
+  /** Splits or merges complete sets of the market towards the target. */
   async refill(market: TradedMarket): Promise<void> {
     if (this.style === "bids") return;
     const positions = (await this.api.all<Position>("/me/positions")).filter((held) => held.market_id === market.id);
@@ -106,7 +109,7 @@ export class Maker {
   }
 }
 
-/** Sizes look random and are those of the price: 30 to 199 shares. */
+/** A size from 30 to 199 shares that looks random but depends only on the quote's price, outcome and side. */
 function quoteAt(outcome_id: number, side: 1 | 2, price: number): Quote {
   const mixed = Math.imul(price * 31 + outcome_id * 7 + side, 0x9e3779b1) >>> 8;
   return { outcome_id, side, price, quantity: 30 + (mixed % 170) };

@@ -1,6 +1,6 @@
 /**
- * A trader of the demo: comes at random intervals, buys or sells some shares of an outcome at what is on offer, as far
- * as it isn't much worse than the value, and now and then leaves an order for a while. Sells what it holds.
+ * A trader of the demo: arrives at random intervals, buys or sells some shares at the available prices, within a bound
+ * around the fair value, sometimes rests an order for a while, and sells its shares again.
  */
 import { randomUUID } from "node:crypto";
 import type { Api, Reply } from "./api.ts";
@@ -12,12 +12,14 @@ const MAX_PRICE = 9_999;
 /** BPS that it pays beyond the value. */
 const SLIPPAGE = 350;
 const RESTING_SHARE = 0.15;
-/** Short, and far from the value: makers only add to a book, and cannot quote past an order that the value has left. */
+/**
+ * Short and far from the value: makers only add liquidity, and can't quote through an order that the value has passed.
+ */
 const REST_MS = { least: 8_000, range: 25_000 };
 const REST_DISTANCE = { least: 60, range: 120 };
-/** Shares of one outcome from which on it rather sells. */
+/** From this many shares of one outcome on, the taker prefers to sell. */
 const PLENTY = 800;
-/** Orders of its own after which it looks up what it holds. */
+/** The taker refreshes its positions after this many orders. */
 const LOOK_EVERY = 6;
 
 export class Taker {
@@ -31,7 +33,7 @@ export class Taker {
     this.random = random;
   }
 
-  /** @param mayRest else what isn't filled at once goes */
+  /** @param mayRest false: the order is always immediate-or-cancel */
   async trade({ id, outcomes, fair }: TradedMarket, mayRest: boolean): Promise<Reply<unknown>> {
     if (this.orders++ % LOOK_EVERY === 0) await this.look();
     const { random } = this;
@@ -42,7 +44,7 @@ export class Taker {
     const wanted = 5 + Math.floor(150 * random() ** 2);
     const isSale = held > 0 && random() < (held > PLENTY ? 0.9 : 0.45);
     const rests = mayRest && random() < RESTING_SHARE;
-    // One that rests is better than the value for its owner, the others cross.
+    // A resting order improves on the value for its owner; the others cross.
     const distance = rests ? -REST_DISTANCE.least - REST_DISTANCE.range * random() : SLIPPAGE;
     const price = Math.round(isSale ? value - distance : value + distance);
     const order = {
@@ -51,7 +53,7 @@ export class Taker {
       side: isSale ? SELL : BUY,
       price: Math.min(MAX_PRICE, Math.max(1, price)),
       quantity: isSale ? Math.min(held, wanted) : wanted,
-      // The same order is placed once, however often it has to be asked.
+      // Makes retries idempotent.
       client_order_id: randomUUID(),
       ...(rests
         ? { time_in_force: "gtd", expires_at: Date.now() + Math.round(REST_MS.least + REST_MS.range * random()) }

@@ -1,6 +1,6 @@
 /**
- * The few calls that a replay makes beside placing orders, over a fixed number of keep-alive connections. Anything but
- * the answer hoped for is an error in words.
+ * The few calls that a replay makes besides placing orders, over a fixed number of keep-alive connections. Any
+ * unexpected response becomes an error with a message.
  */
 import { HttpConnection, requestBytes } from "./http-connection.ts";
 
@@ -10,13 +10,13 @@ export interface Envelope<T> {
   readonly data: T;
 }
 
-/** What orders must name of a market. */
+/** The ids that orders of a market name. */
 export interface ListedMarket {
   readonly id: number;
   readonly outcomes: readonly { readonly id: number }[];
 }
 
-/** The exchange cannot be reached or doesn't answer as the API says. */
+/** The exchange can't be reached or violates the API. */
 export class ExchangeError extends Error {}
 
 export class Api {
@@ -25,27 +25,27 @@ export class Api {
   private readonly url: URL;
   private readonly connections: readonly HttpConnection[];
 
-  /** @param root of the server, with or without /api/v1 */
+  /** @param root the server's URL, with or without /api/v1 */
   constructor(root: string, connections: number) {
     this.base = `${root.replace(/\/+$/, "").replace(/\/api\/v1$/, "")}/api/v1`;
     this.url = new URL(this.base);
     this.connections = Array.from({ length: connections }, () => new HttpConnection(this.url));
   }
 
-  /** Makes every connection. @throws ExchangeError where the exchange cannot be reached */
+  /** Opens all connections. @throws ExchangeError if the exchange can't be reached */
   async open(): Promise<void> {
     await Promise.all(this.connections.map((connection) => connection.open().catch((error) => this.give(error))));
   }
 
-  /** The bytes of a request to `path` below the base, to be sent as they are. */
+  /** The bytes of a request to `path` below the base. */
   bytes(method: string, path: string, token: string | null, body?: object): Buffer {
     const text = body === undefined ? null : JSON.stringify(body);
     return requestBytes(this.url, method, this.url.pathname + path, token, text);
   }
 
   /**
-   * Does `work` for every index below `count`, in order: each connection takes the next one when it is free.
-   * @param work must wait for what it sends before it resolves
+   * Runs `work` for every index below `count`, in order; each connection takes the next index when it is free.
+   * @param work must await its responses before it resolves
    */
   async each(count: number, work: (index: number, send: Send) => Promise<void>): Promise<void> {
     let next = 0;
@@ -71,7 +71,7 @@ export class Api {
     return markets;
   }
 
-  /** Every item of a list that goes by cursor. */
+  /** All items of a paginated list. */
   async all<T>(send: Send, path: string, token: string, query: Record<string, string> = {}): Promise<T[]> {
     const items: T[] = [];
     for (let cursor: string | null = ""; cursor !== null; ) {
@@ -94,7 +94,7 @@ export class Api {
       const answer = JSON.parse(body.toString()) as Envelope<unknown>;
       if (typeof answer.code === "number") return answer;
     } catch {
-      // Falls through to the one error for all that isn't an envelope.
+      // Falls through to the error for any other body.
     }
     throw new ExchangeError(`${this.base}: HTTP ${status} with a body that is no answer of this API`);
   }
@@ -107,7 +107,7 @@ export class Api {
 /** Sends one request and resolves with its envelope, success or not. */
 export type Send = (request: Buffer) => Promise<Envelope<unknown>>;
 
-/** @throws ExchangeError where the answer is a refusal */
+/** @throws ExchangeError if the exchange refused */
 export function dataOf<T>(path: string, { code, msg, data }: Envelope<unknown>): T {
   if (code !== 0) throw new ExchangeError(`GET ${path}: ${code} ${msg}`);
   return data as T;

@@ -1,6 +1,6 @@
 /**
- * Starts another script of this program as a process of its own and sees that it ends with this one.
- * Ends only what it started, by its id.
+ * Starts another script of this program in its own process and ends it together with this one. Ends only processes that
+ * it started, by id.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { ROOT } from "./root.ts";
 
 const START_DEADLINE_MS = 120_000;
-/** What of this process's environment a child is started with. */
+/** The environment variables that a child inherits. */
 const PASSED_ON = ["PATH", "NODE_OPTIONS", "TMPDIR"];
 
 const running = new Set<ChildProcess>();
@@ -18,12 +18,12 @@ process.once("exit", () => {
 
 export class Child {
   readonly process: ChildProcess;
-  /** Resolves when it has ended, in words that say how. */
+  /** Resolves with a description once the process has ended. */
   readonly ended: Promise<string>;
   private readonly name: string;
   private errors = "";
 
-  /** @param script below dist/ @param nodeOptions of Node itself */
+  /** @param script a path below dist/ @param nodeOptions options of Node itself */
   constructor(
     name: string,
     script: string,
@@ -51,12 +51,12 @@ export class Child {
     return this.process.pid!;
   }
 
-  /** What `find` first makes of a line of its output. Rejects where the process ends before that. */
+  /** The first result of `find` for a line of output. Rejects if the process ends before that. */
   async line<T>(find: (line: string) => T | undefined): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const found = new Promise<T>((resolve, reject) => {
       timer = setTimeout(() => reject(new Error(`${this.name} is not ready after two minutes`)), START_DEADLINE_MS);
-      // Reading on keeps the pipe empty.
+      // Keep reading, so that the pipe doesn't fill up.
       createInterface({ input: this.process.stdout! }).on("line", (line) => {
         const result = find(line);
         if (result !== undefined) resolve(result);

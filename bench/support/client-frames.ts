@@ -1,6 +1,6 @@
 /**
- * A WebSocket client's text messages, framed and masked beforehand, one behind the other in one piece of memory: to send
- * some is to write a stretch of it. Knows nothing of what they say.
+ * A WebSocket client's text messages, framed and masked in advance, consecutive in one buffer: sending some of them
+ * means writing one slice of it. Never interprets the messages.
  *
  *   byte 0     0x80 last of its message | 0x01 text
  *   byte 1     0x80 masked | length, or 126 and the length in two bytes, or 127 and in eight
@@ -33,7 +33,7 @@ export class ClientFrames {
     this.ends.push(at + this.memory.write(text, at, "latin1"));
   }
 
-  /** The bytes of the messages from `from` up to, without, `to`. */
+  /** The bytes of the messages `from` to `to`, exclusive. */
   bytes(from: number, to: number): Buffer {
     return this.memory.subarray(this.endOf(from), this.endOf(to));
   }
@@ -49,14 +49,17 @@ export class ClientFrames {
   }
 }
 
-/** One frame of a client. */
+/** One masked frame. */
 export function clientFrame(first: number, payload: Buffer): Buffer {
   const frame = Buffer.alloc(MAX_HEADER_BYTES + payload.length);
   const at = writeHeader(frame, 0, first, payload.length);
   return frame.subarray(0, at + payload.copy(frame, at));
 }
 
-/** Answers where the text begins. The key is zeros, which leave the text as it is: a server's work is the same for any key. */
+/**
+ * Returns the offset of the text. The key is zero, which leaves the text unchanged: a server does the same work for any
+ * key.
+ */
 function writeHeader(memory: Buffer, start: number, first: number, length: number): number {
   memory[start] = first;
   let at = start + 2;

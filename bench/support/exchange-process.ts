@@ -1,4 +1,4 @@
-/** Runs the built exchange as a process of its own on a free port of 127.0.0.1, with a data folder that it is given. */
+/** Runs the built exchange in its own process, on a free port of 127.0.0.1, with a given data folder. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Child } from "./child.ts";
@@ -7,25 +7,25 @@ const STOP_DEADLINE_MS = 15_000;
 
 export interface ExchangeOptions {
   readonly dataDir: string;
-  /** As SEED_FILE holds it; without one the exchange takes its sample markets. */
+  /** In the format of SEED_FILE; without it the exchange creates its sample markets. */
   readonly seed?: object;
-  /** Of its environment, beside what this process has. */
+  /** Environment variables, besides those of this process. */
   readonly settings?: Readonly<Partial<Record<Setting, string>>>;
   /** Options of Node itself. */
   readonly nodeOptions?: readonly string[];
 }
 
-/** From this level on a line of the log tells of trouble. */
+/** Log lines from this level on are errors. */
 const ERROR_LEVEL = 50;
 
 const SETTINGS = ["ENGINE_THREADS", "DURABILITY"] as const;
 type Setting = (typeof SETTINGS)[number];
-/** How long it must be quiet; what `--smoke` measures doesn't count. */
+/** How long the process must be idle; shorter for `--smoke`, whose figures don't count. */
 const QUIET_MS = process.argv.includes("--smoke") ? 30 : 300;
-/** Clock ticks a second, as /proc counts them (USER_HZ). */
+/** Clock ticks per second in /proc (USER_HZ). */
 const TICKS_PER_SECOND = 100;
 
-/** The line of its log that says that it trades. */
+/** The log line that says that the exchange is operational. */
 interface Ready {
   readonly level: number;
   readonly msg: string;
@@ -35,11 +35,11 @@ interface Ready {
 
 export class ExchangeProcess {
   readonly url: string;
-  /** Live orders that it found in its data folder. */
+  /** Live orders restored from the data folder. */
   readonly restored: number;
-  /** From its start until it traded. */
+  /** Time from start to operational. */
   readonly readyMs: number;
-  /** Lines of its log that tell of errors. */
+  /** The log's error lines. */
   readonly trouble: readonly string[];
   private readonly child: Child;
 
@@ -52,8 +52,8 @@ export class ExchangeProcess {
   }
 
   /**
-   * Resolves when it trades. Rate limits are off; ENGINE_THREADS and DURABILITY are as the options or this process's
-   * environment have them, else FULL. @throws Error that says why it doesn't
+   * Resolves once the exchange is operational. Rate limits are off; ENGINE_THREADS and DURABILITY come from the options
+   * or this process's environment, FULL by default. @throws Error with the reason if it doesn't start
    */
   static async start({ dataDir, seed, settings = {}, nodeOptions = [] }: ExchangeOptions): Promise<ExchangeProcess> {
     const env: NodeJS.ProcessEnv = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, RATE_LIMITS: "off" };
@@ -77,7 +77,7 @@ export class ExchangeProcess {
     return new ExchangeProcess(child, ready, performance.now() - start, trouble);
   }
 
-  /** Resolves when the process has ended, in words that say how. */
+  /** Resolves with a description once the process has ended. */
   get ended(): Promise<string> {
     return this.child.ended;
   }
@@ -89,12 +89,12 @@ export class ExchangeProcess {
     return Number(line[1]) * 1024;
   }
 
-  /** Processor time, user and system, that the process has used so far: other processes disturb it less than a rate. */
+  /** Processor time of the process so far, user and system. Other processes disturb it less than a rate. */
   processorSeconds(): number {
     return this.processorTicks() / TICKS_PER_SECOND;
   }
 
-  /** The same of its main thread, which is the gateway, and of all others together. */
+  /** Processor time of the main thread, which is the gateway, and of all other threads together. */
   threadSeconds(): { main: number; others: number } {
     const { pid } = this.child;
     const main = readTicks(`/proc/${pid}/task/${pid}/stat`) / TICKS_PER_SECOND;
@@ -105,7 +105,10 @@ export class ExchangeProcess {
     return readTicks(`/proc/${this.child.pid}/stat`);
   }
 
-  /** Resolves when the exchange has nothing left to do (or after 10 s): what comes next is measured without it. */
+  /**
+   * Resolves once the exchange is idle (or after 10 s), so that its background work doesn't affect the next
+   * measurement.
+   */
   async quiet(): Promise<void> {
     for (let i = 0, before = this.processorTicks(); i < 33; i++) {
       await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
@@ -115,7 +118,7 @@ export class ExchangeProcess {
     }
   }
 
-  /** Asks it to end as an operator would. @throws Error where it doesn't end, or not with exit code 0 */
+  /** Stops the exchange as an operator would. @throws Error if it doesn't end with exit code 0 */
   async stop(): Promise<void> {
     const { process } = this.child;
     process.kill("SIGTERM");
@@ -125,14 +128,14 @@ export class ExchangeProcess {
     if (process.exitCode !== 0) throw new Error(how);
   }
 
-  /** Ends it as a crash would, with nothing finished. */
+  /** Kills it as a crash would. */
   async kill(): Promise<void> {
     this.child.process.kill("SIGKILL");
     await this.ended;
   }
 }
 
-/** User and system time that a stat file of /proc tells. */
+/** The user and system time in a stat file of /proc. */
 function readTicks(path: string): number {
   const fields = readFileSync(path, "utf8").split(") ")[1]!.split(" ");
   return Number(fields[11]) + Number(fields[12]);

@@ -1,4 +1,4 @@
-/** Keeps what benches measured in docs/figures, from where the plots are drawn: anyone can draw them again. */
+/** Stores results in docs/figures, the source of the plots, so that anyone can redraw them. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ function readResults(): Record<string, unknown> {
   }
 }
 
-/** Draws every plot whose figures are there. */
+/** Draws every plot whose results exist. */
 export function drawPlots(): void {
   const missing = missingPackages(PLOTS, true);
   if (missing !== null) fail(`plots: ${missing}`);

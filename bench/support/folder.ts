@@ -1,7 +1,7 @@
 /**
- * Folders that a bench makes and removes again: under data/ beside the program, which is on the disk that an exchange
- * would use (the system's temporary folder may be memory, where a commit costs nothing), or where that cannot be
- * written, in the system's temporary folder.
+ * Temporary folders of a bench: under data/ beside the program, which is on the disk that an exchange would use (the
+ * system's temporary folder may be in memory, where a commit costs nothing), or in the system's temporary folder if
+ * that isn't writable.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,10 +15,10 @@ const folders = new Set<string>();
 process.once("exit", () => {
   for (const folder of folders) remove(folder);
 });
-// A signal's default action would skip what is removed at exit.
+// A signal's default action would skip the removal at exit.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
 
-/** A new folder that goes with this process at the latest. */
+/** Creates a folder that is removed when this process ends, at the latest. */
 export function makeFolder(name: string): string {
   const folder = makeIn(DATA, name) ?? mkdtempSync(join(tmpdir(), `${name}-`));
   folders.add(folder);
@@ -34,7 +34,7 @@ function makeIn(parent: string, name: string): string | null {
   }
 }
 
-/** Tries again where a process that was just killed still made a file. */
+/** Retries, because a process that was just killed may still have created a file. */
 function remove(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }

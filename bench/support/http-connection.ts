@@ -1,7 +1,7 @@
 /**
- * One keep-alive HTTP/1.1 connection with one request under way, for load: it writes a request in one piece and reads an
- * answer that carries Content-Length. Beside it `node:http` costs four times the processor time, which the exchange
- * on the same machine would miss. Knows no pipelining and no chunked encoding.
+ * One keep-alive HTTP/1.1 connection with one request in flight, for load: writes a request in one piece and reads a
+ * response with Content-Length. `node:http` needs four times the processor time, which the exchange on the same machine
+ * would lack. Supports neither pipelining nor chunked encoding.
  */
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -43,12 +43,12 @@ export class HttpConnection {
     this.url = url;
   }
 
-  /** Connects, so that the first request finds the connection made. */
+  /** Connects in advance of the first request. */
   async open(): Promise<void> {
     this.socket ??= await this.connect();
   }
 
-  /** Sends a request and resolves with its answer; connects anew where the server had closed an idle connection. */
+  /** Sends a request and resolves with its response; reconnects if the server closed an idle connection. */
   async send(request: Buffer): Promise<HttpAnswer> {
     const socket = (this.socket ??= await this.connect());
     return new Promise((resolve, reject) => {

@@ -10,13 +10,13 @@ import { ROOT } from "./root.ts";
 
 const folderOf = (name: string): string => fileURLToPath(new URL(`bench/${name}`, ROOT));
 
-/** What the exchange is compared with. */
+/** The programs that the exchange is compared with. */
 export const RIVALS = folderOf("rivals");
-/** What draws the figures. */
+/** The packages that draw the plots. */
 export const PLOTS = folderOf("plots");
 const INSTALL_DEADLINE_MS = 120_000;
 
-/** Null where the folder's packages are there, else why they are not. @param mayInstall fetches them with npm ci */
+/** Null if the folder's packages are installed, otherwise the reason. @param mayInstall installs them with npm ci */
 export function missingPackages(folder: string, mayInstall: boolean): string | null {
   if (existsSync(join(folder, "node_modules"))) return null;
   if (!mayInstall) return "not installed";

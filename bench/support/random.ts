@@ -1,4 +1,4 @@
-/** A number in 0..1 at each call, the same ones for the same seed (mulberry32). */
+/** A random number in 0..1 per call, repeatable by seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;

@@ -1,6 +1,6 @@
 /**
- * What every bench prints alike: the line that says where a figure comes from, numbers in readable form, and the
- * last line of JSON for machines. Measures nothing itself.
+ * The output that all benches share: the line with the machine and commit, readable numbers, and the last line of JSON
+ * for machines. Measures nothing.
  */
 import { execFileSync } from "node:child_process";
 import { cpus } from "node:os";
@@ -40,18 +40,18 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** Names the bench and its workload, and says what it ran on. */
+/** Prints the bench's name, its workload and the machine. */
 export function printHead(name: string, workload: string): void {
   console.log(`${name}: ${workload}`);
   console.log(`  ${machineLine()}`);
 }
 
-/** What a figure has to come to, and what it came to. */
+/** A figure's goal and its measured value. */
 export interface Goal {
   readonly figure: string;
   readonly needed: number;
   readonly measured: number;
-  /** Measured may not be more than needed, instead of less. */
+  /** True if `needed` is an upper bound instead of a lower one. */
   readonly isBound: boolean;
   readonly reached: boolean;
 }
@@ -61,12 +61,12 @@ export function goal(figure: string, needed: number, measured: number, isBound =
   return { figure, needed, measured: rounded, isBound, reached: isBound ? measured <= needed : measured >= needed };
 }
 
-/** The last line that a bench prints. A list `goals` in it comes into the table that ends the run. */
+/** Prints a bench's last line. Its list `goals` goes into the table at the end of the run. */
 export function printResult(result: Record<string, unknown>): void {
   console.log(JSON.stringify(result));
 }
 
-/** Ends the process with one line on stderr: for what the caller did wrong. */
+/** Ends the process with one line on stderr, for the caller's mistakes. */
 export function fail(message: string): never {
   console.error(message);
   process.exit(1);

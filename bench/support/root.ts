@@ -1,4 +1,4 @@
-/** The project's folder, from wherever this module stands: in its source, in dist/bench, dist/chunks or deeper. */
+/** The project's folder, whether this module runs from its source, dist/bench, dist/chunks or deeper. */
 const at = import.meta.url.lastIndexOf("/dist/");
 export const ROOT = at < 0 ? new URL("../../", import.meta.url) : new URL(import.meta.url.slice(0, at + 1));
 

@@ -1,44 +1,46 @@
 /**
- * One WebSocket connection that sends prepared operations as fast as the exchange answers them, so many outstanding at a
- * time. It shares the machine with the exchange and must leave it what there is: it writes what is due in one piece, reads
- * into one piece of memory, and looks at the few bytes of a frame that tell an answer from an event and a success from a
- * refusal. Parses no JSON.
+ * One WebSocket connection that sends prepared operations as fast as the exchange responds, with a bounded number in
+ * flight. It shares the machine with the exchange and must leave it the processor: it writes everything due in one
+ * piece, reads into one buffer, and inspects only the bytes of a frame that tell a response from an event and a success
+ * from a refusal. Parses no JSON.
  */
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { assert } from "../../engine/util/assert.ts";
 import { CLOSE, ClientFrames, clientFrame, LENGTH_IN_2, LENGTH_IN_8, PING, PONG, TEXT } from "./client-frames.ts";
 
-/** What is received and not yet looked at; more than the longest frame. */
+/** The receive buffer; larger than the longest frame. */
 const MEMORY_BYTES = 1 << 20;
 const SILENCE_DEADLINE_MS = 30_000;
 const HEAD_END = "\r\n\r\n";
-/** Of how many answers one is timed. */
+/** One in this many responses is timed. */
 const TIMED_SHARE = 16;
 
-/** Where an answer says what it is of and whether it succeeded. Ids of so many digits keep the place where it is. */
+/** The offset of a response's code. Ids with a fixed number of digits keep it constant. */
 const ID_DIGITS = 8;
 const FIRST_ID = 10 ** (ID_DIGITS - 1);
 const CODE_AT = '{"id":'.length + ID_DIGITS + ',"code":'.length;
-/** `{"id":` of an answer or `{"event":` of an event, of which `{"event":"order.updated"` is one: the letter that tells. */
+/**
+ * The letter that tells `{"id":` (a response) from `{"event":` (an event), and in events the one of `order.updated`.
+ */
 const KIND_AT = 2;
 const EVENT_AT = '{"event":"'.length;
 const RESULT_SUCCEEDED = Buffer.from('{"code":0,');
 const [LETTER_I, LETTER_E, LETTER_O, DIGIT_0, COMMA] = Buffer.from("ieo0,") as unknown as number[];
 
-/** Operations that are to be sent, framed, each with the id that `operationId` gives it. */
+/** Framed operations, each with the id from `operationId`. */
 export interface Operations {
   readonly frames: ClientFrames;
-  /** Orders in each frame; more than one: each answer has a result for every order. */
+  /** Orders per frame. With more than one, each response has a result per order. */
   readonly ordersPerFrame: number;
 }
 
 export interface SocketLoaded {
-  /** From the first byte sent to the last answer received. */
+  /** From the first byte sent to the last response received. */
   readonly seconds: number;
   readonly accepted: number;
   readonly refused: number;
-  /** From when a frame was sent to its answer, over every sixteenth; answers come in the order of what they answer. */
+  /** The latency of every sixteenth frame; responses arrive in order. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
@@ -48,7 +50,7 @@ export function operationId(index: number): number {
   return FIRST_ID + index;
 }
 
-/** The first `count` of these placements, from the first again after the last, so many a frame. @param orders bodies, JSON */
+/** `count` placements, cycling through `orders`, `ordersPerFrame` to a frame. @param orders JSON bodies */
 export function batchesOf(orders: readonly string[], count: number, ordersPerFrame: number): Operations {
   const frames = new ClientFrames();
   const operations = orders.map((order) => `{"op":"place",${order.slice(1)}`);
@@ -63,7 +65,7 @@ export function batchesOf(orders: readonly string[], count: number, ordersPerFra
 interface Run extends Operations {
   readonly window: number;
   readonly start: number;
-  /** By frame, when it was sent. */
+  /** When each frame was sent. */
   readonly sentAt: Float64Array;
   readonly latencies: number[];
   sent: number;
@@ -89,7 +91,7 @@ export class SocketLoad {
     this.failed = new Promise((_, reject) => {
       this.fail = reject;
     });
-    // Whoever waits for something else than the failure hears of it then.
+    // A pending wait for something else reports the failure.
     this.failed.catch(() => {});
     this.socket = connect({
       host: url.hostname,
@@ -111,7 +113,7 @@ export class SocketLoad {
     this.socket.on("close", () => this.fail(new Error("the WebSocket was closed")));
   }
 
-  /** Connects and upgrades. @param root of the server @throws Error where it is refused */
+  /** Connects and upgrades. @param root the server's URL @throws Error if the upgrade is refused */
   static async open(root: string, token: string): Promise<SocketLoad> {
     const url = new URL(root);
     let upgraded: () => void = () => {};
@@ -129,9 +131,9 @@ export class SocketLoad {
   }
 
   /**
-   * Sends all, never more than `window` frames without answer; resolves when every order is answered and every accepted
-   * one has had an `order.updated`. For orders that are reported once: they rest, or fill at once.
-   * @throws Error where the connection ends before that
+   * Sends all frames, with at most `window` in flight. Resolves once every order has a response and every accepted one
+   * an `order.updated`. Only for orders with one update: they rest, or fill immediately.
+   * @throws Error if the connection ends before that
    */
   async send(operations: Operations, window: number): Promise<SocketLoaded> {
     const { frames, ordersPerFrame } = operations;
@@ -154,7 +156,7 @@ export class SocketLoad {
     this.socket.destroy();
   }
 
-  /** Sends as many as the window has room for. */
+  /** Fills the window. */
   private fill(run: Run, now: number): void {
     const from = run.sent;
     const to = Math.min(run.frames.count, run.answered + run.window);
@@ -193,7 +195,7 @@ export class SocketLoad {
     if (run.updates >= run.accepted) run.done();
   }
 
-  /** True when the upgrade's answer was all there, and was a yes. */
+  /** True once the upgrade's response is complete and successful. */
   private upgrade(): boolean {
     const head = this.memory.toString("latin1", 0, this.filled);
     const end = head.indexOf(HEAD_END);
@@ -233,7 +235,7 @@ export class SocketLoad {
   }
 }
 
-/** The results of a batch's answer that are successes. */
+/** The number of successes in a batch's response. */
 function countResults(answer: Buffer): number {
   let count = 0;
   for (let at = answer.indexOf(RESULT_SUCCEEDED); at >= 0; at = answer.indexOf(RESULT_SUCCEEDED, at + 1)) count++;

@@ -1,4 +1,4 @@
-/** The terms of seeded accounts in benchmarks: what a tier allows a person a day would end a load test in a second. */
+/** The terms of seeded accounts in benchmarks: the daily limit of a tier would end a load test within a second. */
 import { MAX_MONEY_MICRO } from "../../engine/limits.ts";
 import { MAX_OWN_LIVE_ORDERS } from "../../server/accounts/limits.ts";
 

@@ -1,4 +1,4 @@
-/** What `read` makes of the command's arguments; ends the process with 2 and one line where they make no sense. */
+/** The result of `read`; if it throws, ends the process with exit code 2 and one line of usage. */
 export function orUsage<T>(usage: string, read: () => T): T {
   try {
     return read();
@@ -8,7 +8,7 @@ export function orUsage<T>(usage: string, read: () => T): T {
   }
 }
 
-/** @param max both ends included @throws Error naming the option */
+/** @param min,max inclusive @throws Error naming the option */
 export function wholeNumber(option: string, text: string, min: number, max: number): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= min && value <= max) return value;
