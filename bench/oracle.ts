@@ -1,5 +1,5 @@
 /**
- * Command: replays a third party's order flow through the matcher and prints the hash of its answers, which must equal
+ * Command: replays a third party's order flow through the matcher and prints the hash of its reports, which must equal
  * the published one. `npm run -s oracle -- FILE.csv.gz [--reports PATH]`; the last line is JSON.
  */
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ function readArguments(): { path: string; reports: string } {
   return { path, reports: values.reports ?? join(tmpdir(), `${basename(path).split(".", 1)[0]}.reports.csv`) };
 }
 
-/** Answers what `work` answers, or ends with its reason in one line. */
+/** Returns the result of `work`, or ends the process with its error in one line. */
 function orFail<T>(work: () => T): T {
   try {
     return work();

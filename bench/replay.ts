@@ -1,11 +1,11 @@
 /**
- * Command: sends a folder's recorded orders through a running exchange over HTTP, hears every fill over WebSockets and
- * holds both against what the exchange has on record. `npm run -s replay -- DIR`; the last line is JSON. The exit code is
- * 1 where anything was lost, doesn't balance or couldn't be done, 2 where the arguments make no sense.
+ * Command: sends a folder's recorded orders through a running exchange over HTTP, receives every fill over WebSockets
+ * and compares both with the exchange's records. `npm run -s replay -- DIR`; the last line is JSON. Exit codes: 1 if
+ * anything was lost, doesn't balance or failed, 2 for wrong arguments.
  *
- * Over one connection orders arrive one after the other and every run makes the same fills (their SHA-256 is printed).
- * Over several the order of arrival, and with it who trades with whom, is chance. One thing is outside either way:
- * what a user may trade a UTC day, which a replay over midnight starts anew.
+ * Over one connection orders arrive one after the other, and every run makes the same fills (their SHA-256 is printed).
+ * Over several, the order of arrival is random, and so are the trades. One limit is outside the recording: a user's
+ * daily activity, which resets if a replay runs past midnight UTC.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -63,7 +63,7 @@ function readArguments(): Arguments {
   return { folder, connections, url, seedFile };
 }
 
-/** Runs the replay against an exchange of its own, on a fresh data folder that goes again; checks what it leaves. */
+/** Runs the replay against its own exchange, on a temporary data folder, and verifies the database afterwards. */
 async function runOnOwn(recording: Recording, plan: Plan, connections: number): Promise<[Outcome, string[]]> {
   const dataDir = makeFolder("replay");
   const exchange = await ExchangeProcess.start({ dataDir, seed: plan.seed });
@@ -142,7 +142,7 @@ try {
   const recording = readRecording(folder);
   const plan = planAccounts(recording);
   if (seedFile !== null) {
-    // Tokens stand in it.
+    // It contains tokens.
     writeFileSync(seedFile, JSON.stringify(plan.seed), { mode: 0o600 });
     console.log(`wrote ${seedFile}: ${plan.slugs.length} markets, ${plan.tokens.length} users`);
   } else {

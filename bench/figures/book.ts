@@ -1,8 +1,8 @@
 /**
- * Operations a second in one engine thread's books: in one market, and over 1,024. Each operation is a
- * command record that came through a ring and leaves its events in another; each batch publishes its changed levels
- * and events, and a consumer releases them. Timed is what an engine thread does with a batch: reading the records,
- * matching, writing and publishing events. Beside it, books from npm with the same operations.
+ * Operations per second in one engine thread's books: in one market, and over 1,024. Each operation is a command record
+ * from a ring and leaves its events in another ring; each batch publishes its changed levels and events, and a consumer
+ * releases them. The measured time is an engine thread's work on a batch: reading records, matching, writing and
+ * publishing events. For comparison, order books from npm run the same operations.
  */
 
 import { createMatcher } from "../../engine/book/matcher.ts";
@@ -26,7 +26,7 @@ const START_MS = Date.UTC(2024, 10, 5);
 /** The fastest books on npm, of one author. */
 const PACKAGES = ["nodejs-order-book", "hft-limit-order-book"];
 const NEEDED = { one: 20e6, many: 10e6, times: 100 };
-/** As much as a batch needs: what is not reused soon falls out of the cache. */
+/** Just large enough for a batch: memory that isn't reused soon falls out of the cache. */
 const COMMAND_RING_RECORDS = 2 * BATCH_COMMANDS;
 const EVENT_RING_RECORDS = 4 * BATCH_COMMANDS;
 
@@ -42,7 +42,7 @@ const matcher = createMatcher(new RingProducer(eventRing), {
 });
 let matches = 0;
 
-/** What an engine thread does with a batch. */
+/** An engine thread's work on a batch. */
 function runBatch(): void {
   const { words, doubles, mask } = commandsIn;
   let tail = commandsIn.tail;
@@ -55,7 +55,7 @@ function runBatch(): void {
   matcher.endBatch();
 }
 
-/** The consumer of the events: counts matches and gives the records back. */
+/** The consumer of the events: counts matches and frees the records. */
 function takeEvents(): void {
   const { words, mask } = eventsIn;
   let tail = eventsIn.tail;
@@ -68,7 +68,7 @@ function takeEvents(): void {
   eventsIn.release();
 }
 
-/** A command record; answers its first word. */
+/** Writes a command record; returns its first word. */
 function writeCommand(packed: number, market: number, outcome: number): number {
   const { words, mask } = commands;
   const base = (commands.head & mask) * R.RECORD_WORDS;
@@ -96,7 +96,7 @@ function writeBatch(workload: Workload, from: number, count: number): void {
   commands.publish();
 }
 
-/** Runs commands of the workload in batches; answers the engine's time in ms. */
+/** Executes commands of the workload in batches; returns the engine's time in ms. */
 function run(workload: Workload, from: number, count: number): number {
   let ms = 0;
   for (let next = from; next < from + count; next += BATCH_COMMANDS) {
@@ -119,7 +119,9 @@ function openMarkets(markets: number): void {
   }
 }
 
-/** Cancels what rests, book by book and by rising price, so that each round finds the memory in the same order. */
+/**
+ * Cancels all resting orders, book by book and by rising price, so that each round finds the memory in the same order.
+ */
 function emptyBooks({ packed, slots, orderIds, outcomes, prices }: Workload): void {
   const last = new Map<number, number>();
   packed.forEach((command, i) => {

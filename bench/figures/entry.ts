@@ -1,9 +1,9 @@
 /**
- * Orders a second that one exchange takes, durable at FULL, by way of entry: HTTP on 64 connections, one WebSocket with
- * 256 orders outstanding, the same with client order ids, and batches of 50 over one WebSocket; beside them, over HTTP on
- * 64 connections too, the bare handler and the plain service. All take turns in one run, the ratios are medians over the
- * turns, and all that rests is canceled after each: every way meets the same books. At the end the database must hold
- * each accepted order once, ended as its sender was told.
+ * Orders per second that one exchange accepts, durable at FULL, by entry path: HTTP on 64 connections, one WebSocket
+ * with 256 orders in flight, the same with client order ids, and batches of 50 over one WebSocket; for comparison, the
+ * bare handler and the plain service over HTTP on 64 connections. All alternate in one run, the ratios are medians over
+ * the turns, and each turn ends with a cancel of all resting orders, so that every path meets the same books. At the
+ * end the database must contain each accepted order once, with the final state that its sender received.
  */
 import { join } from "node:path";
 import type Database from "better-sqlite3";
@@ -24,11 +24,11 @@ const smoke = process.argv.includes("--smoke");
 const ROUNDS = smoke ? 1 : 5;
 const HTTP_CONNECTIONS = 64;
 const HTTP_SECONDS = smoke ? 1 : 4;
-/** Orders of one turn over a WebSocket: about what comes over HTTP in its turn. */
+/** Orders per turn over a WebSocket: about as many as HTTP sends in its turn. */
 const SOCKET_ORDERS = smoke ? 5_000 : 200_000;
 const WINDOW = 256;
 const BATCH_ORDERS = 50;
-/** Batches outstanding: half as many give a quarter fewer orders a second, more of them only wait longer. */
+/** Batches in flight: half as many give a quarter fewer orders per second, more of them only wait longer. */
 const BATCH_WINDOW = 16;
 const NEEDED_BATCHES = { perSecond: 300_000, timesBare: 3 };
 /** With more orders refused than this, something else was measured. */
@@ -39,7 +39,7 @@ const MAKERS = { plain: "maker-1", named: "maker-2", batched: "maker-3" } as con
 type SocketWay = keyof typeof MAKERS;
 type Way = "http" | SocketWay;
 type Rival = "bare" | "plain";
-/** Of the two that must come within a tenth of each other now one, now the other goes first. */
+/** The two paths that must be within a tenth of each other alternate in going first. */
 const TURNS: readonly (readonly Way[])[] = [
   ["http", "plain", "named", "batched"],
   ["http", "named", "plain", "batched"],
@@ -55,7 +55,7 @@ interface Turn {
   readonly clientMicroseconds: number | null;
 }
 
-/** A server that is measured beside the exchange; the plain service has orders that rest and are to be canceled. */
+/** A server for comparison; the plain service has resting orders to cancel. */
 interface Running {
   readonly name: Rival;
   readonly server: Beside;
@@ -64,7 +64,7 @@ interface Running {
 
 const SENDERS = Array.from({ length: HTTP_SENDERS }, (_, sender) => httpSender(sender));
 
-/** @throws Error where so many orders were refused that something else was measured */
+/** @throws Error if so many orders were refused that the measurement is invalid */
 function checkRefused(way: Way | Rival, { accepted, refused }: Turn): void {
   if (refused <= MAX_REFUSED_SHARE * (accepted + refused)) return;
   throw new Error(`${way}: ${refused} orders were refused, ${accepted} accepted`);
@@ -85,7 +85,7 @@ class Bench {
     named: new Tally(),
     batched: new Tally(),
   };
-  /** Of what is measured beside, the turns. */
+  /** The turns of each server for comparison. */
   readonly beside = new Map<Rival, Turn[]>();
   private readonly exchange: ExchangeProcess;
   private readonly workload: Workload;
@@ -100,7 +100,7 @@ class Bench {
     for (const { name } of rivals) this.beside.set(name, []);
   }
 
-  /** Every way once. @throws Error where orders are refused or lost */
+  /** Measures every path once. @throws Error if orders are refused or lost */
   async round(number: number, isMeasured: boolean): Promise<void> {
     for (const way of TURNS[number % TURNS.length]!) {
       const turn = way === "http" ? await this.overHttp() : await this.overSocket(way);
@@ -151,7 +151,7 @@ class Bench {
     return workload.single(SOCKET_ORDERS, way === "named");
   }
 
-  /** Cancels what rests and waits until that is over; answers how many orders that ended. */
+  /** Cancels all resting orders and waits for the cancels; returns their number. */
   private async cancelAll(way: Way, names: readonly string[]): Promise<number> {
     const canceled = await this.workload.cancelAll(names);
     this.tallies[way].canceled += canceled;
@@ -159,7 +159,7 @@ class Bench {
     return canceled;
   }
 
-  /** Every accepted order is in the database once and has ended as its sender was told. */
+  /** Asserts that every accepted order is in the database once, with the final state that its sender received. */
   verify(db: Database.Database): void {
     const broken = verifyDatabase(db).filter(({ ok }) => !ok);
     assert(broken.length === 0, `the database holds: ${JSON.stringify(broken)}`);
@@ -172,7 +172,7 @@ class Bench {
       const { turns, accepted, canceled } = this.tallies[way];
       const email = emailOf(way === "http" ? httpSender("%") : MAKERS[way]);
       const found = count.get(email) as { orders: number; filled: number; canceled: number };
-      // wrk doesn't wait for what is under way when its time is over.
+      // wrk doesn't wait for requests in flight when its time is over.
       const unheard = way === "http" ? turns * HTTP_CONNECTIONS : 0;
       const more = found.orders - accepted;
       assert(more >= 0 && more <= unheard, `${way}: ${found.orders} orders on record, ${accepted} were accepted`);
@@ -185,7 +185,7 @@ class Bench {
 interface Base {
   readonly name: string;
   readonly turns: readonly Turn[];
-  /** What the ratio to it must come to; null: it is only told. */
+  /** The required ratio to it; null if the ratio is only reported. */
   readonly needed: number | null;
 }
 

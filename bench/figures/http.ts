@@ -1,8 +1,8 @@
 /**
- * POST /orders, answered once the order is on the disk (FULL), beside a bare uWebSockets.js handler that parses the same
- * bodies and answers as many bytes, and beside the same trades through a plain Fastify and better-sqlite3 service: requests
- * a second of each and the ratios, at 64 and at 256 connections. They take turns in one run and a ratio is the median
- * over the turns: a machine that is now slow, now fast hits all of them.
+ * POST /orders with durable responses (FULL), beside a bare uWebSockets.js handler that parses the same bodies and
+ * returns as many bytes, and beside a plain Fastify and better-sqlite3 service that executes the same trades: requests
+ * per second of each and the ratios, at 64 and at 256 connections. The servers alternate in one run, and a ratio is the
+ * median over the turns: a machine of varying speed affects all of them alike.
  */
 
 import { ExchangeProcess } from "../support/exchange-process.ts";
@@ -26,7 +26,7 @@ const NEEDED: readonly (readonly [connections: number, ratio: number])[] = [
   [256, 0.8],
 ];
 const NEEDED_BESIDE_PLAIN = 5;
-/** With more answers than this that aren't 202, something else was measured. */
+/** With more responses other than 202, the measurement is invalid. */
 const MAX_FAILED_SHARE = 0.01;
 
 type Name = "exchange" | "bare" | "plain";
@@ -35,7 +35,7 @@ const TITLES: Record<Name, string> = { exchange: "durable orders", bare: "bare h
 /** Rounds of each server that took part. */
 type Rounds = ReadonlyMap<Name, Loaded[]>;
 
-/** A fresh exchange and fresh servers beside it, all warmed up and then measured in turn. */
+/** A fresh exchange and fresh servers for comparison, all warmed up and then measured in turn. */
 async function measure(
   connections: number,
   hasPlain: boolean,
@@ -58,7 +58,7 @@ async function measure(
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, { url }] of servers) {
       rounds.get(name)!.push(await client.run({ connections, seconds: SECONDS, url }));
-      // What it put off while it was busy must not slow the others down.
+      // Its deferred background work must not slow the others.
       await exchange.quiet();
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Orders a second that the journal makes durable (FULL): the real matcher fills an event ring, the real journal commits
- * it batch by batch, and the clock counts the two, as in the thread that runs both. Full batches are what comes while
- * everyone sends as fast as the exchange takes it; small ones show what a commit costs by itself.
+ * Orders per second that the journal makes durable (FULL): the real matcher fills an event ring, the real journal
+ * commits it batch by batch, and the measured time includes both, as in the thread that runs both. Full batches occur
+ * when all clients send as fast as the exchange accepts; small ones show the cost of a commit itself.
  */
 import { openSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ const ROUNDS = smoke ? 1 : 5;
 const ROUND_SECONDS = smoke ? 0.2 : 2;
 const WARM_UP_SECONDS = smoke ? 0.1 : 3;
 const NEEDED = 300_000;
-/** Commands a batch: what comes at full load, and what 256 and 64 connections give that wait for their answers. */
+/** Commands per batch: at full load, and with 256 and 64 connections that wait for their responses. */
 const BATCHES = [MAX_BATCH_COMMANDS, 256, 64];
 
 const folder = makeFolder("bench-journal");
@@ -56,7 +56,7 @@ interface Measured {
   readonly commitMs: number;
 }
 
-/** Batches for so many seconds of measured time. */
+/** Runs batches for `seconds` of measured time. */
 async function measure(batch: number, seconds: number): Promise<Measured> {
   let [matchMs, commitMs, batches] = [0, 0, 0];
   const [orders, matches] = [traffic.placements, traffic.matches];
@@ -73,7 +73,7 @@ async function measure(batch: number, seconds: number): Promise<Measured> {
     matchMs += took.matchMs;
     commitMs += took.commitMs;
     batches++;
-    // Lets the checkpoint's answer in.
+    // Lets the checkpoint's message in.
     if (checkpoint !== null) await new Promise((resolve) => setImmediate(resolve));
   }
   const perSecond = (count: number) => Math.round(count / ((matchMs + commitMs) / 1_000));
@@ -111,8 +111,8 @@ async function measureRounds(batch: number): Promise<Batches> {
 }
 
 /**
- * Microseconds that the row of one order update takes, in transactions as large as a full batch's, on a database of its
- * own that waits for no disk: to write it, and to write it while an old one is taken away, as goes on after eight days.
+ * The time per order update's row, µs, in transactions as large as a full batch's, on a separate database that never
+ * waits for a disk: to write it, and to write it while an old one is pruned, as happens after eight days.
  */
 function measureUpdates(updatesPerBatch: number): { written: number; pruned: number } {
   const db = openDatabase(join(folder, "updates.db"), "off");
@@ -130,7 +130,7 @@ function measureUpdates(updatesPerBatch: number): { written: number; pruned: num
         updates.add(user, i + 1, 5_000, 100, 100, OrderStatus.open, 0, 0, START_MS, 0);
       }
       updates.flush();
-      // None goes before the tables of newest rows tell of it.
+      // A row is pruned only after the tables of newest rows include it.
       chains.write({ order: 0, fill: 0, update: updates.count }, what === "pruned");
       while (what === "pruned" && updates.isPruningDue) {
         updates.prune(START_MS + 2 * KEEP_UPDATES_MS, updates.count);

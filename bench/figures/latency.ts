@@ -1,7 +1,8 @@
 /**
- * How long an order takes. 1. Alone: one connection, one order at a time, beside the least that it could take. 2. Under
- * load: orders at a fixed rate over many connections, from a tenth of what the exchange can do to more than that, latency
- * counted from when each was to be sent. Points at which the client was what came late are told and left out.
+ * The latency of an order. 1. Alone: one connection, one order at a time, beside the theoretical minimum. 2. Under
+ * load: orders at a fixed rate over many connections, from a tenth of the exchange's capacity to beyond it, with
+ * latency counted from each order's scheduled time. Points at which the client caused the delay are marked and
+ * excluded.
  */
 
 import { ExchangeProcess } from "../support/exchange-process.ts";
@@ -20,7 +21,7 @@ const CAPACITY_ROUNDS = smoke ? 1 : 3;
 /** Shares of the capacity. */
 const LOADS = smoke ? [0.5, 1.2] : [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2];
 const NEEDED_RATIO = 1.5;
-/** A client measures itself where it is busier than this, or so late that much of the latency is its own. */
+/** Above this load or delay, the client mostly measures itself. */
 const MAX_CLIENT_BUSY = 0.95;
 const MAX_LAG_MS = 2;
 const MAX_LAG_SHARE = 0.25;
@@ -54,7 +55,7 @@ function faultOf({ p99Ms, lagP99Ms, clientBusy }: OpenLoaded): string | null {
   return clientBusy > MAX_CLIENT_BUSY ? `the client was busy ${Math.round(clientBusy * 100)} % of the time` : null;
 }
 
-/** Loads of so many orders a second, each on empty books; null: as many as are answered. */
+/** Loads in orders per second, each on empty books; null for as many as get responses. */
 async function load(
   exchange: ExchangeProcess,
   workload: Workload,

@@ -1,6 +1,6 @@
 /**
- * How long a read of the public lists keeps the gateway's thread: 100,000 markets in 10,000 events, of which 32,000 are
- * open, as many as there may be. In memory and without a server. Processor time, so that what else runs doesn't count.
+ * How long a read of the public lists occupies the gateway's thread: 100,000 markets in 10,000 events, of which 32,000
+ * are open, the maximum. In memory and without a server. Measures processor time, so that other processes don't count.
  */
 
 import { MarketStatus, MatchType, Side } from "../../engine/constants.ts";

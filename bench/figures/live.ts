@@ -1,7 +1,7 @@
 /**
- * What a million live orders cost: resident memory over the same exchange with the same users, shares and markets but no
- * orders, and how long it takes to trade again after SIGTERM and after kill -9. Once without client order ids and once with
- * one for each order. After each start all of them must be there.
+ * The cost of a million live orders: resident memory above the same exchange with the same users, shares and markets
+ * but no orders, and the time to operational after SIGTERM and after kill -9. Once without client order ids and once
+ * with one per order. After each start all orders must be live.
  */
 import { join } from "node:path";
 import { Side } from "../../engine/constants.ts";
@@ -23,10 +23,12 @@ const ORDERS = USERS * ORDERS_EACH;
 const MARKETS = 20;
 /** By turns a market has two outcomes or five. */
 const OUTCOMES = [2, 5] as const;
-/** Bids rest at 1 to 99 BPS, asks at 9900 to 9999: no two of them match, nor do those of a market's outcomes together. */
+/**
+ * Bids rest at 1 to 99 BPS, asks at 9900 to 9999: no two of them match, nor do those of a market's outcomes combined.
+ */
 const PRICES = 99;
 const LOWEST_ASK = 9_900;
-/** Complete sets of a user in each market: more than its asks of one share in any outcome. */
+/** A user's complete sets per market: more than its asks of one share in any outcome. */
 const SETS = ORDERS_EACH / MARKETS / 2;
 const BATCH_ORDERS = 50;
 const WINDOW = 8;
@@ -55,7 +57,7 @@ const seed: object = {
   })),
 };
 
-/** Gives each user its shares; answers the markets. */
+/** Splits each user's shares; returns the markets. */
 async function prepare(url: string): Promise<ListedMarket[]> {
   const api = new Api(url, HELPERS);
   await api.open();
@@ -69,10 +71,10 @@ async function prepare(url: string): Promise<ListedMarket[]> {
   return markets;
 }
 
-/** Gives each order of a user its client order id; null: none has one. */
+/** Returns the client order id for each order of a user; null for none. */
 type Naming = ((user: number, order: number) => string) | null;
 
-/** One user's orders: of each market and outcome bids and asks by turns, over all prices. */
+/** One user's orders: bids and asks alternate per market and outcome, over all prices. */
 function ordersOf(user: number, markets: readonly ListedMarket[], naming: Naming): string[] {
   return indices(ORDERS_EACH).map((order) => {
     const side = order % 2 === 0 ? Side.buy : Side.sell;
@@ -87,7 +89,7 @@ function ordersOf(user: number, markets: readonly ListedMarket[], naming: Naming
   });
 }
 
-/** Places all orders of these users over one WebSocket each, one after the other; answers the orders a second. */
+/** Places all orders of these users over one WebSocket each, one after the other; returns orders per second. */
 async function place(
   url: string,
   users: readonly number[],
@@ -121,7 +123,10 @@ async function checkOrders(url: string, user: number): Promise<void> {
   api.close();
 }
 
-/** Cancels a user's orders and places them anew, so that a crash finds what isn't in the database's main file yet. */
+/**
+ * Cancels a user's orders and places them again, so that a crash finds changes that aren't in the database's main file
+ * yet.
+ */
 async function replace(url: string, user: number, markets: readonly ListedMarket[], naming: Naming): Promise<void> {
   const api = new Api(url, 1);
   await api.open();

@@ -1,8 +1,8 @@
 /**
- * What an order costs by how the exchange is set up and by how much it holds: durability, engine threads, markets, live
- * orders. Exchanges of one series run side by side and take turns with the same operations over one WebSocket; told are
- * operations a second and the server's processor time, which other work on the machine disturbs less. Over markets and over
- * live orders the cost must stay flat.
+ * The cost of an order by setup and by the exchange's size: durability, engine threads, markets, live orders. The
+ * exchanges of one series run side by side and alternate with the same operations over one WebSocket. The figures are
+ * operations per second and the server's processor time, which other processes disturb less. The cost must stay flat
+ * over markets and over live orders.
  */
 
 import { ExchangeProcess } from "../support/exchange-process.ts";
@@ -29,7 +29,7 @@ type ExchangeSettings = NonNullable<Parameters<typeof ExchangeProcess.start>[0][
 interface Series {
   readonly title: string;
   readonly points: readonly Point[];
-  /** Whether the cost has to be the same at every point. */
+  /** True if the cost must be the same at every point. */
   readonly isFlat: boolean;
 }
 
@@ -91,7 +91,7 @@ class Runner {
     return new Runner(exchange, workload, folder);
   }
 
-  /** What it puts off while it is busy counts, too. */
+  /** Deferred background work counts, too. */
   async turn(): Promise<void> {
     const operations = this.workload.operations(OPERATIONS);
     const before = this.exchange.processorSeconds();
@@ -152,7 +152,7 @@ console.log("  processor time of the whole server, user and system, with what it
 try {
   const results: Record<string, unknown> = {};
   const goals: Goal[] = [];
-  // What differs between series is their points alone.
+  // Series differ only in their points.
   for (const series of smoke ? SERIES.slice(3) : SERIES) {
     const measured = await measure(series);
     results[series.title.replace(" ", "_")] = measured.rows;

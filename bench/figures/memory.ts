@@ -1,7 +1,7 @@
 /**
- * What 10,000 idle binary markets cost: resident memory of an exchange that serves them less that of one with the
- * sample markets, as each first started (with what making the markets left behind) and restarted on its database. Each
- * is a process of its own, measured once it is quiet.
+ * The cost of 10,000 idle binary markets: resident memory of an exchange with them less that of one with the sample
+ * markets, after the first start (including the remains of creating the markets) and after a restart on the same
+ * database. Each runs in its own process, measured once it is idle.
  */
 import { assert } from "../../engine/util/assert.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";

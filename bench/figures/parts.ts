@@ -1,6 +1,6 @@
 /**
- * What the gateway does for one order, part by part, in nanoseconds: where the microseconds of a placement go that
- * sockets and commits don't take. Each sample runs a part a thousand times.
+ * The gateway's work for one order, part by part, in nanoseconds: the microseconds of a placement outside sockets and
+ * commits. Each sample runs a part a thousand times.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -110,7 +110,7 @@ function remember(i: number): number {
 }
 
 const json = orderJson(store, slot, OrderStatus.queued, Reason.none, 100, 1, "");
-// One text after another is what the encoder doesn't remember.
+// Alternating texts, so that the encoder's cache doesn't help.
 const jsons = [json, json.replace('"queued"', '"open"')];
 
 const bench = new Bench({ time: smoke ? 20 : 500, warmupTime: smoke ? 5 : 100 });
@@ -158,7 +158,7 @@ bench
   )
   .add(
     "the same with a client order id",
-    // Each order twice in a row: for its answer and for its first update.
+    // Each order twice in a row: for its response and for its first update.
     repeat((i) => orderJson(store, named[(i >> 1) % 2]!, OrderStatus.queued, Reason.none, 100, 1, "")),
   )
   .add(
@@ -171,7 +171,7 @@ bench
     repeat((i) => encodeJson(jsons[i % 2]!)),
   );
 await bench.run();
-/** One at a time: what the first use of a token after a restart takes. */
+/** Not batched: the first use of a token after a restart. */
 const verifying = new Bench({ time: smoke ? 20 : 500, warmupTime: smoke ? 5 : 100 });
 verifying.add("verify a session token that isn't known", () => authenticator.verify(signed, now));
 await verifying.run();

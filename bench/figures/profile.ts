@@ -1,7 +1,7 @@
 /**
- * Where an order's microseconds go: the server under `--cpu-prof`, loaded over HTTP and over a WebSocket; self time of
- * each thread by the part of an order's way that it belongs to, beside the processor time that /proc tells; and the four
- * timestamps of orders that one more connection sends meanwhile.
+ * Where an order's microseconds go: the server under `--cpu-prof`, loaded over HTTP and over a WebSocket; the self time
+ * of each thread by stage of an order, beside the processor time from /proc; and the four timestamps of orders that a
+ * separate connection sends meanwhile.
  */
 import { join } from "node:path";
 import { ExchangeProcess } from "../support/exchange-process.ts";
@@ -22,7 +22,7 @@ const SOCKET_ORDERS = smoke ? 3_000 : 300_000;
 const SAMPLE_MICROS = 250;
 const TIMED_ORDERS = smoke ? 20 : 300;
 const MAKER = "maker";
-/** Threads that did less than this share of the time are not told of. */
+/** Threads below this share of the time are omitted. */
 const MIN_BUSY_SHARE = 0.01;
 const NAMES: Readonly<Record<string, string>> = { main: "gateway", "engine-thread": "engine and journal" };
 
@@ -84,7 +84,7 @@ async function profile(load: Load): Promise<Profiled> {
   return { ...loaded, threads, processorMicros: { gateway: micros("main"), others: micros("others") } };
 }
 
-/** Self time in µs an order by group, most first; without what waits. */
+/** Self time in µs per order by group, largest first, without waiting. */
 function groupsOf({ places }: ThreadProfile, orders: number): [group: string, micros: number][] {
   const groups = new Map<string, number>();
   for (const place of places) {

@@ -1,7 +1,7 @@
 /**
- * The settlement of one market that a hundred thousand users hold, some of them listening: holders paid a second, how
- * long the answer takes and the transaction keeps orders of other markets waiting, and the longest that anybody else
- * waits for the gateway, beside what it is with nothing to settle. The database holds afterwards.
+ * The settlement of one market with a hundred thousand holders, some of them subscribed: holders paid per second, the
+ * response time, how long the transaction delays orders of other markets, and the longest wait of any other client for
+ * the gateway, compared with an idle exchange. The database must satisfy its invariants afterwards.
  */
 import { join } from "node:path";
 import { WebSocket } from "ws";
@@ -67,7 +67,7 @@ const signedIn = await ask<{ access_token: string }>("/auth/login", null, {
 });
 const operator = signedIn.access_token;
 
-/** Positions that holders were told of. */
+/** Positions reported to holders. */
 let told = 0;
 const sockets = await Promise.all(
   tokens.map(async (token) => {

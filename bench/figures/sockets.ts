@@ -1,7 +1,8 @@
 /**
- * What subscribers cost. 1. A thousand of one busy book: messages a second that reach them, beside a bare uWebSockets.js
- * that publishes the very same messages, by turns. 2. POST /orders with a thousand idle subscribers connected and without,
- * by turns. 3. Memory of twenty thousand idle sockets, or of as many as the limit of open files lets.
+ * The cost of subscribers. 1. A thousand subscribers of one busy book: messages per second that reach them, alternating
+ * with a bare uWebSockets.js that publishes the same messages. 2. POST /orders with a thousand idle subscribers
+ * connected and without, alternating. 3. Memory of twenty thousand idle sockets, or of as many as the limit of open
+ * files permits.
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -30,7 +31,7 @@ const WINDOW = 64;
 const SECONDS = smoke ? 1 : 4;
 const HTTP_CONNECTIONS = 64;
 const RECORDED = 2_000;
-/** Files that a process has open beside its sockets. */
+/** Open files of a process besides its sockets. */
 const OTHER_FILES = 150;
 const NEEDED_FAN_OUT = 0.5;
 const NEEDED_PLACEMENTS = 0.7;
@@ -150,7 +151,7 @@ async function idleMemory(): Promise<{ sockets: number; bytesEach: number }> {
   const exchange = await ExchangeProcess.start({ dataDir: folder, seed });
   const open = (count: number): Promise<Crowd> =>
     Crowd.open({ url: exchange.url, path: WS_PATH, count, message: subscribe(1, 1), recorded: 0 });
-  // What the first sockets bring into memory once is not theirs.
+  // The one-off allocations of the first sockets don't count.
   await (await open(100)).end();
   await exchange.quiet();
   const before = exchange.residentBytes();

@@ -16,14 +16,14 @@ export interface Messages {
   readonly sides: Uint8Array;
   readonly quantities: Int32Array;
   readonly prices: Int32Array;
-  /** 1 where a placement is immediate-or-cancel. */
+  /** 1 for an immediate-or-cancel placement. */
   readonly immediate: Uint8Array;
 }
 
 const LINE =
   /(?:(N),(\d{1,15}),([BS]),(\d{1,10}),(-?\d{1,10})(?:,([01]))?|(M),(\d{1,15}),([BS]),(\d{1,10}),(-?\d{1,10})|C,(\d{1,15}))\r?(?:\n|$)/y;
 
-/** Throws with the reason where the file can't be read, and with the line number where a line is no message. */
+/** @throws Error if the file can't be read, or with the line number of an invalid message */
 export function readMessages(path: string): Messages {
   const bytes = readFileSync(path);
   const zipped = bytes[0] === 0x1f && bytes[1] === 0x8b;

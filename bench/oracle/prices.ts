@@ -1,7 +1,7 @@
 /**
- * How a file's prices become the book's 1..9999. Where their range fits, by an offset. Where it doesn't, the file is
- * run in windows of consecutive messages, each with its own ranking of the prices in use: matching asks only which of
- * two prices is better, so ranks do as well as prices.
+ * Maps a file's prices to the book's 1..9999: by an offset if their range fits. Otherwise the file runs in windows of
+ * consecutive messages, each with its own ranking of the prices in use. Matching only compares prices, so ranks are
+ * equivalent.
  */
 
 import { MAX_PRICE_BPS } from "../../engine/limits.ts";
@@ -34,7 +34,7 @@ export class PriceWindow {
   }
 }
 
-/** Lowest and highest price of all messages that have one; both 0 where none has. */
+/** The lowest and highest price of all messages with one; both 0 if there is none. */
 export function priceRange(messages: Messages): [low: number, high: number] {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
@@ -47,7 +47,7 @@ export function priceRange(messages: Messages): [low: number, high: number] {
   return low > high ? [0, 0] : [low, high];
 }
 
-/** What to take from prices of that range, the documented offset if it will do; undefined where the range is too wide. */
+/** The offset for prices of that range, preferably the documented one; undefined if the range is too wide. */
 export function offsetFor(low: number, high: number): number | undefined {
   if (high - low >= MAX_PRICE_BPS) return undefined;
   if (low > DOCUMENTED_OFFSET && high <= DOCUMENTED_OFFSET + MAX_PRICE_BPS) return DOCUMENTED_OFFSET;
@@ -62,8 +62,8 @@ export function offsetWindow(offset: number, end: number): PriceWindow {
 }
 
 /**
- * The window for the messages from `from` on: the prices of what rests, and then messages until the book's prices are
- * used up. Throws where what rests leaves no price for the next message.
+ * The window for the messages from `from` on: the prices of resting orders, then those of messages until the book's
+ * prices are used up. @throws Error if resting orders leave no price for the next message
  */
 export function rankedWindow(messages: Messages, from: number, resting: Iterable<number>): PriceWindow {
   const used = new Set(resting);

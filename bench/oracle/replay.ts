@@ -1,9 +1,9 @@
 /**
  * Drives the matcher with an oracle's messages: command records in, event records out, both through rings, as between
- * threads but in one. Owns what a gateway would know: the slot of each id, and the market at hand.
+ * threads but in one. Owns the gateway's state: the slot of each id, and the current market.
  *
- * Orders of one outcome alone make a plain book: the market's other outcome stays empty, so nothing is minted or
- * merged. Each message has a user of its own, so no order meets its own user's.
+ * Orders of a single outcome make a plain book: the market's other outcome stays empty, so nothing is minted or merged.
+ * Each message has its own user, so no self-trade occurs.
  */
 
 import { createMatcher, type Matcher } from "../../engine/book/matcher.ts";
@@ -20,21 +20,21 @@ import { Reports } from "./reports.ts";
 const BATCH_MESSAGES = 1_000;
 /** A modify is two commands. */
 const COMMAND_RING_RECORDS = 2_048;
-/** What the warm-up needs. */
+/** The capacity that the warm-up needs. */
 const LEAST_CAPACITY = 1_024;
-/** Marks the cancel of a modify: where it is refused, the placement behind it falls away. */
+/** Marks the cancel of a modify: if it is refused, the following placement is dropped. */
 const MODIFY_REFERENCE = 1;
 
 export interface Replayed {
   readonly trades: number;
   readonly sha256: string;
-  /** Windows of prices that the run needed, 1 where the range of prices fits a book. */
+  /** The number of price windows; 1 if the price range fits a book. */
   readonly windows: number;
   /** Time in the matcher, over records. */
   readonly engineSeconds: number;
 }
 
-/** Runs all messages and writes their reports to a file. Throws where they need more than the engine's bounds. */
+/** Runs all messages and writes their reports to a file. @throws Error if they exceed the engine's bounds */
 export function replay(messages: Messages, reportPath: string): Replayed {
   return new Replay(messages, reportPath).run();
 }
@@ -54,7 +54,7 @@ class Replay {
   private usedSlots = 0;
   private market = 0;
   private window: PriceWindow | undefined;
-  /** What rests moves to another window: nobody asked for that, so nobody hears of it. */
+  /** Resting orders move to another window: no message caused that, so no report is written. */
   private moving = false;
 
   constructor(messages: Messages, reportPath: string) {
@@ -99,7 +99,7 @@ class Replay {
     return { trades: this.reports.trades, sha256: this.reports.end(), windows, engineSeconds: engineMs / 1_000 };
   }
 
-  /** What an engine thread does with a batch. */
+  /** An engine thread's work on a batch. */
   private runEngine(): void {
     const { matcher, events, commandsIn } = this;
     const { words, doubles, mask } = commandsIn;
@@ -118,7 +118,7 @@ class Replay {
     matcher.endBatch();
   }
 
-  /** Reports what was published and frees it. */
+  /** Writes reports of the published events and frees them. */
   private takeEvents(): void {
     const { eventsIn } = this;
     const { words, doubles, mask } = eventsIn;
@@ -171,7 +171,7 @@ class Replay {
     return base;
   }
 
-  /** A record with nothing but its kind, market and reference; answers its first word. */
+  /** Writes a record with only kind, market and reference; returns its first word. */
   private writeCommand(packed: number, reference: number): number {
     const { commands, market } = this;
     const base = (commands.head & commands.mask) * R.RECORD_WORDS;
@@ -200,7 +200,7 @@ class Replay {
     if (this.slotById.get(id) === slot) this.slotById.delete(id);
   }
 
-  /** Opens a market for the next window and moves what rests into it in order of priority. */
+  /** Opens a market for the next window and moves resting orders into it by priority. */
   private openWindow(next: (restingPrices: Iterable<number>) => PriceWindow): void {
     this.moving = true;
     const resting = this.window === undefined ? [] : this.takeResting(this.window);

@@ -1,14 +1,14 @@
 /**
- * The oracle's report stream, built from engine events: lines joined by line feeds without a last one, sorted by
+ * The oracle's report stream, built from engine events: lines joined by line feeds without a final one, sorted by
  * (sequence, type), written to a file and hashed.
  *
  *   0,sequence,side,id,price,quantity                  accepted; side 0 buy, 1 sell
  *   1,sequence,makerPrice,quantity,makerId,takerId     trade
- *   2,sequence,side,id,price                           cancel done, and what an immediate-or-cancel leaves
+ *   2,sequence,side,id,price                           cancel done, and the remainder of an immediate-or-cancel
  *   3,sequence,side,id,price,quantity                  modify done
  *   4,sequence,id and 5,sequence,id                    cancel refused, modify refused
  *
- * An event's time is its message's sequence, its order id the message's plus one (zero is no order's id).
+ * An event's time is its message's sequence; its order id is the message's plus one (zero is no order's id).
  */
 import { createHash, type Hash } from "node:crypto";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -28,7 +28,7 @@ export class Reports {
   private readonly hash: Hash = createHash("sha256");
   private text = "";
   private separator = "";
-  /** A modify's report stands behind its trades: it waits here for the next message's event. */
+  /** A modify's report follows its trades: it waits here for the next message's event. */
   private modified = "";
   private makerId = 0;
 
@@ -69,7 +69,7 @@ export class Reports {
         this.trades++;
         return this.line(`${ReportType.trade},${sequence},${price},${quantity},${this.makerId},${id}`, modify);
       case R.EventKind.orderCanceled:
-        // The first half of a modify: the order is placed again at once.
+        // The first half of a modify: the placement follows immediately.
         if (modify) return;
         this.line(`${ReportType.canceled},${sequence},${side},${id},${price}`);
         return this.onOrderEnd(slot, id);
@@ -80,14 +80,14 @@ export class Reports {
     }
   }
 
-  /** Writes out what there is. Called between messages or in the middle of one. */
+  /** Writes pending lines. Called between messages or in the middle of one. */
   flush(): void {
     this.hash.update(this.text, "latin1");
     writeSync(this.file, this.text, null, "latin1");
     this.text = "";
   }
 
-  /** Answers the SHA-256 of the whole stream. */
+  /** Returns the SHA-256 of the whole stream. */
   end(): string {
     this.endMessage();
     this.flush();

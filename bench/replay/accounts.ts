@@ -1,6 +1,6 @@
 /**
- * What a recording's users need to send their orders: an account each with its token and a deposit, and the complete
- * sets that its sells take. Derived from the recording alone, so that a seed file written earlier has the same.
+ * The accounts of a recording's users: a token, a deposit, and the complete sets for their sells. Derived only from the
+ * recording, so that a seed file written earlier has the same ones.
  */
 import { createHash } from "node:crypto";
 import { Side } from "../../engine/constants.ts";
@@ -28,7 +28,7 @@ export interface Plan {
   readonly seed: object;
 }
 
-/** @throws FolderError where the exchange could not hold the money */
+/** @throws FolderError if the money exceeds the exchange's bound */
 export function planAccounts(recording: Recording): Plan {
   const { name, users, markets } = recording;
   const sets = neededSets(recording);
@@ -37,7 +37,7 @@ export function planAccounts(recording: Recording): Plan {
   if (total > MAX_MONEY_MICRO) {
     throw new FolderError(`the orders need ${total} micro-USDC, an exchange holds ${MAX_MONEY_MICRO} at most`);
   }
-  // Anyone who has the folder can derive them: for exchanges that were started for a replay, with money that is none.
+  // Anyone with the folder can derive the tokens: use them only for exchanges started for a replay, with play money.
   const tokens = users.map((user) => {
     return `pm_pat_replay_${createHash("sha256").update(`${name}\n${user}`).digest("base64url")}`;
   });
@@ -56,7 +56,7 @@ export function planAccounts(recording: Recording): Plan {
   return { tokens, slugs, sets, seed };
 }
 
-/** True where the exchange can take the order, so that money or shares are needed for it. */
+/** True if the exchange can accept the order, so that it needs money or shares. */
 function isFit({ side, price, quantity }: RecordedOrder): boolean {
   const within = (value: number, max: number) => Number.isInteger(value) && value >= 1 && value <= max;
   return within(side, Side.sell) && within(price, MAX_PRICE_BPS) && within(quantity, MAX_QUANTITY);
@@ -85,7 +85,7 @@ function neededSets({ orders, markets }: Recording): Sets[] {
   return sets;
 }
 
-/** Enough for a user's sets and all of its buys at once. */
+/** Enough for a user's sets and all of its buys at the same time. */
 function neededDeposits({ orders, users }: Recording, sets: readonly Sets[]): number[] {
   const deposits = users.map(() => 0);
   for (const { user, quantity } of sets) deposits[user]! += quantity * MICRO_PER_SHARE;

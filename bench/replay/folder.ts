@@ -1,15 +1,15 @@
 /**
  * Reads a folder of recorded orders: markets.json (`{market, question, outcomes}`) and orders.jsonl.gz, or orders.jsonl
- * (`{market, outcome, side, price, quantity, user}`, a line each, in the order they are sent). What isn't of that
- * shape, or names what isn't there, ends the replay with a line that says where; which sides, prices and quantities
- * are fit is for the exchange to say.
+ * (`{market, outcome, side, price, quantity, user}`, one per line, in sending order). Another shape, or an unknown
+ * name, ends the replay with a line that names the place. The exchange decides which sides, prices and quantities are
+ * valid.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { MAX_OUTCOMES, MIN_OUTCOMES } from "../../engine/limits.ts";
 
-/** What is wrong with the folder, in words for whoever gave it. */
+/** An error in the folder, with a message for its owner. */
 export class FolderError extends Error {}
 
 interface RecordedMarket {

@@ -1,6 +1,6 @@
 /**
- * One WebSocket for each user: takes in every `order.updated` and remembers what it said of orders and fills. Notes gaps
- * in the users' sequences; judges nothing else.
+ * One WebSocket per user: collects every `order.updated` with its states and fills. Notes gaps in the users' sequences;
+ * judges nothing else.
  */
 import { WebSocket } from "ws";
 
@@ -50,7 +50,7 @@ export class Listener {
   private readonly sequences: number[] = [];
   private closing = false;
 
-  /** Opens one socket a token; rejects where one is refused. @param base without /ws */
+  /** Opens one socket per token; rejects if one is refused. @param base without /ws */
   async open(base: string, tokens: readonly string[]): Promise<void> {
     let next = 0;
     const worker = async (): Promise<void> => {

@@ -1,8 +1,8 @@
 /**
- * One replay against a running exchange: gives out the complete sets, sends every order, waits until each one's state and
- * every fill was told over WebSockets, and holds that against what REST says. Counts; prints nothing but progress.
+ * One replay against a running exchange: splits complete sets, sends every order, waits until WebSockets have reported
+ * the state and fills of each, and compares them with REST. Counts; prints only progress.
  *
- * 1. markets and tokens are there  2. sockets  3. sets  4. orders  5. states  6. fills  7. REST  8. sums
+ * 1. markets and tokens exist  2. sockets  3. sets  4. orders  5. states  6. fills  7. REST  8. sums
  */
 import { createHash } from "node:crypto";
 import { build, type Histogram } from "hdr-histogram-js";
@@ -12,9 +12,9 @@ import type { Plan } from "./accounts.ts";
 import type { Recording } from "./folder.ts";
 import { type Fill, type HeardFill, Listener, type OrderState } from "./listener.ts";
 
-/** Sets, and what is read back, go over so many connections whatever carries the orders. */
+/** Sets and reads go over this many connections, whatever the orders use. */
 const HELPERS = 16;
-/** How long nothing new may arrive before what is missing counts as lost. */
+/** How long updates may pause before missing ones count as lost. */
 const SILENCE_MS = 15_000;
 const POLL_MS = 20;
 
@@ -45,12 +45,12 @@ export interface Outcome {
   readonly states: ReadonlyMap<string, number>;
   readonly matches: ReadonlyMap<string, number>;
   readonly fills: ReadonlyMap<string, number>;
-  /** SHA-256 over the fills in their order, ids taken out. */
+  /** SHA-256 over the fills in order, without ids. */
   readonly fillsHash: string;
-  /** What is wrong, in words; nothing where all is well. */
+  /** Descriptions of all errors; empty if there is none. */
   readonly faults: readonly string[];
   readonly seconds: number;
-  /** Microseconds from the moment a connection was free for an order to its answer. */
+  /** Microseconds from when a connection was free for an order to its response. */
   readonly latency: Histogram;
   readonly solvency: Solvency;
 }
@@ -78,7 +78,7 @@ export class Session {
     this.helpers = new Api(root, HELPERS);
   }
 
-  /** @throws ExchangeError where the exchange cannot be reached or isn't prepared for this recording */
+  /** @throws ExchangeError if the exchange can't be reached or isn't prepared for this recording */
   async run(): Promise<Outcome> {
     try {
       await this.helpers.open();
@@ -160,7 +160,7 @@ export class Session {
 
   // ---------------------------------------------------------------- orders
 
-  /** Sends them all, in the order of the file; answers the seconds it took. */
+  /** Sends all orders in the order of the file; returns the seconds. */
   private async sendOrders(): Promise<number> {
     const { plan, api, listener } = this;
     const { orders } = this.recording;
@@ -185,9 +185,9 @@ export class Session {
     return (performance.now() - start) / 1_000;
   }
 
-  // ---------------------------------------------------------------- what the sockets must tell
+  // ---------------------------------------------------------------- checks of the sockets
 
-  /** Waits until `missing` answers 0, as long as something new arrives now and then. Answers what is missing still. */
+  /** Waits until `missing` returns 0, as long as updates keep arriving. Returns the number still missing. */
   private async await(label: string, missing: () => number): Promise<number> {
     const { listener } = this;
     let left = missing();
@@ -226,7 +226,7 @@ export class Session {
     if (this.listener.gaps > 0) this.faults.push(`${this.listener.gaps} numbers are missing in order.updated`);
   }
 
-  // ---------------------------------------------------------------- what REST says
+  // ---------------------------------------------------------------- checks of REST
 
   private async readFills(): Promise<Map<number, Fill>> {
     const { plan, helpers } = this;
@@ -243,7 +243,7 @@ export class Session {
     return written;
   }
 
-  /** The sockets told of every fill once, as REST shows it, and every match has all its fills. */
+  /** Compares fills: the sockets reported every fill of REST once, and every match has all its fills. */
   private checkFills(heard: readonly HeardFill[], written: ReadonlyMap<number, Fill>): void {
     const text = (fill: Fill) =>
       [fill.match_id, fill.order_id, fill.outcome_id, fill.side, fill.price, fill.quantity, fill.role].join();
@@ -262,7 +262,7 @@ export class Session {
     if (broken.length > 0) this.faults.push(`${broken.length} matches lack a fill`);
   }
 
-  /** GET /orders has each accepted order in the state that the sockets told of last. */
+  /** Compares orders: GET /orders has each accepted order in the state that the sockets reported last. */
   private async checkOrders(): Promise<void> {
     const { plan, helpers, listener } = this;
     const text = ({ status, reason, filled }: OrderState) => [status, reason, filled].join();
@@ -289,7 +289,7 @@ export class Session {
     );
   }
 
-  /** Of the fills in their order: what a second run with the same recording has too. */
+  /** The content of the fills in order, without ids: a second run of the same recording repeats it. */
   private hash(fills: readonly HeardFill[]): string {
     const { recording } = this;
     const outcomes = new Map<number, string>();
@@ -317,7 +317,7 @@ function count(refusals: Map<number, Refusals>, code: number, message: string): 
   else found.count++;
 }
 
-/** How many items have each key; those whose key is null don't count. Most frequent first. */
+/** The number of items per key, most frequent first; null keys don't count. */
 function countBy<T>(items: readonly T[], key: (item: T) => string | null): Map<string, number> {
   const counts = new Map<string, number>();
   for (const item of items) {

@@ -1,8 +1,8 @@
 /**
- * The order flow of the book bench, from a seed. Of each ten operations, in random order, five add within 50 ticks of
- * a market's mid, one is marketable (immediate-or-cancel: it takes the best order and a part of the next) and four
- * cancel an order that rests; so the number of resting orders stays. A plain model of the books knows what rests. No
- * engine code runs here: V8 compiles the matcher best where a process makes only one.
+ * The order flow of the book bench, from a seed. Of every ten operations, in random order, five add within 50 ticks of
+ * a market's mid, one is marketable (immediate-or-cancel: it takes the best order and part of the next) and four cancel
+ * a resting order, so that the number of resting orders stays constant. A plain model of the books tracks resting
+ * orders. No engine code runs here: V8 compiles the matcher best in a process that creates only one.
  */
 import { OrderType, Reason, Side, TimeInForce } from "../../../engine/constants.ts";
 import * as R from "../../../engine/ring/records.ts";
@@ -29,7 +29,9 @@ export interface Workload {
   readonly trades: number;
 }
 
-/** One price of the model: order indexes in time order, those before `head` and those without quantity are gone. */
+/**
+ * One price level of the model: order indexes in time order; those before `head` and those without quantity are gone.
+ */
 interface Level {
   orders: number[];
   head: number;
@@ -89,7 +91,7 @@ class Model {
     this.endedSlots.push(this.slots[order]!);
   }
 
-  /** What takes that side's best order whole and a part of the next. */
+  /** The quantity that takes the side's best order and part of the next. */
   bitOf(market: number, side: Side, random: () => number): number {
     let bit = 0;
     for (let distance = 1; distance <= SPREAD_TICKS; distance++) {
@@ -123,7 +125,7 @@ class Model {
     return this.levels[(market * 2 + (side - 1)) * SPREAD_TICKS + distance - 1]!;
   }
 
-  /** Moves the level's head past orders that are gone, and answers it. */
+  /** Moves the level's head past orders that are gone, and returns it. */
   private skipGone(level: Level): number {
     while (level.head < level.orders.length && this.remaining[level.orders[level.head]!] === 0) level.head++;
     if (level.head === level.orders.length) {
@@ -199,7 +201,7 @@ export function makeWorkload(markets: number, live: number, operations: number, 
   const pattern = [add, add, add, add, add, cross, cancel, cancel, cancel, cancel];
   for (let done = 0; done < operations; done++) {
     if (done % BATCH_COMMANDS === 0) model.endBatch();
-    // One of those of the ten that this round of ten has not had.
+    // Draw one of the operations that this round of ten hasn't used.
     const place = done % pattern.length;
     const chosen = place + upTo(pattern.length - place);
     const operation = pattern[chosen]!;

@@ -1,8 +1,8 @@
 /**
- * The orders of the entry bench, the same for every way of entry: of a hundred, 45 buys and 45 sells that rest, and 5 of
- * each that fill at once. They fill against one deep order a side and market of users who do nothing else, so that one
- * market maker alone can send them all without trading with itself. Notionals are small: a user's daily activity counts
- * what rests.
+ * The orders of the entry bench, the same for every path: of a hundred, 45 buys and 45 sells that rest, and 5 of each
+ * that fill immediately. They fill against one deep order per side and market of separate users, so that a single
+ * market maker can send all of them without a self-trade. Notionals are small, because a user's daily activity counts
+ * resting buys.
  */
 import { Side } from "../../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
@@ -18,7 +18,7 @@ export const MARKETS = 100;
 export const HTTP_SENDERS = 200;
 const TEMPLATES = 20_000;
 const MAX_QUANTITY = 10;
-/** Orders rest at 20 prices a side, behind the deep orders at the best ones, and fill at those. */
+/** Orders rest at 20 prices per side, behind the deep orders at the best ones, and fill at those. */
 const LEVELS = 20;
 const DEEP_BID = LEVELS + 1;
 const DEEP_ASK = DEEP_BID + 1;
@@ -33,7 +33,7 @@ const UUID_END_DIGITS = 12;
 
 interface Template {
   readonly rests: boolean;
-  /** Who sends it over HTTP. */
+  /** The sender over HTTP. */
   readonly sender: number;
   readonly body: Readonly<Record<string, number>>;
 }
@@ -43,12 +43,12 @@ type Post = readonly [name: string, body: object];
 export const tokenOf = (name: string): string => `pm_pat_entry-${name.padStart(36, "0")}`;
 export const emailOf = (name: string): string => `entry-${name}@example.com`;
 const slugOf = (market: number): string => `entry-${market}-market`;
-/** Its name; "%" stands for all of them in SQL. */
+/** The sender's name; "%" stands for all senders in SQL. */
 export const httpSender = (sender: number | "%"): string => `http-${sender}`;
 const ownerOf = (market: number): string => `owner-${market % OWNERS}`;
 const indices = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-/** @param makers names of the users who send over WebSockets */
+/** @param makers the names of the users who send over WebSockets */
 export function seedOf(makers: readonly string[]): object {
   const deposits = new Map<string, number>();
   for (const sender of indices(HTTP_SENDERS)) deposits.set(httpSender(sender), 2 * SETS * MICRO_PER_SHARE);
@@ -72,12 +72,12 @@ export function seedOf(makers: readonly string[]): object {
   };
 }
 
-/** What the bench's users send to an exchange that was started with the seed. */
+/** The requests of the bench's users to an exchange that was started with the seed. */
 export class Workload {
   private readonly api: Api;
   private readonly templates: readonly Template[];
   private namedSoFar = 0;
-  /** How long the answer to an order was. */
+  /** The length of the response to an order. */
   answerBytes = 0;
 
   private constructor(api: Api, markets: readonly ListedMarket[]) {
@@ -86,7 +86,7 @@ export class Workload {
     this.templates = indices(TEMPLATES).map((i) => makeTemplate(i, markets, random));
   }
 
-  /** Gives the senders their shares and places the deep orders. @throws ExchangeError where it doesn't work */
+  /** Splits the senders' shares and places the deep orders. @throws ExchangeError if a request fails */
   static async prepare(root: string, makers: readonly string[]): Promise<Workload> {
     const api = new Api(root, HELPERS);
     await api.open();
@@ -111,7 +111,7 @@ export class Workload {
     return workload;
   }
 
-  /** What is sent over HTTP, by turns. */
+  /** The orders over HTTP, in order. */
   get requests(): OrderRequest[] {
     return this.templates.map(({ sender, body }) => ({
       token: tokenOf(httpSender(sender)),
@@ -143,7 +143,7 @@ export class Workload {
     return batchesOf(this.bodies(), count, ordersPerFrame);
   }
 
-  /** Cancels all that these users have; answers how many orders that ended. */
+  /** Cancels all orders of these users; returns their number. */
   async cancelAll(names: readonly string[]): Promise<number> {
     let ended = 0;
     await this.api.each(names.length, async (i, send) => {

@@ -1,6 +1,6 @@
 /**
- * The servers that the exchange is measured beside, each a process of its own on a free port of 127.0.0.1: the bare handler,
- * and the plain service, which takes the same orders as the exchange in the way that one would write it in a day.
+ * The servers for comparison, each in its own process on a free port of 127.0.0.1: the bare handler, and the plain
+ * service, which accepts the same orders in the way that one would write it within a day.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export class Beside {
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  /** @param answerBytes how long its answers are */
+  /** @param answerBytes the length of its responses */
   static bareHandler(answerBytes: number): Promise<Beside> {
     return Beside.start(new Child("the bare handler", "bench/children/bare-handler.js", [String(answerBytes)], {}));
   }

@@ -1,6 +1,6 @@
 /**
- * Loads a server with orders for some seconds and tells what came back: with wrk where it is installed, else with a
- * client in a thread of this program, which takes much more of the machine than wrk and so hides differences.
+ * Loads a server with orders for some seconds and reports the responses: with wrk if it is installed, otherwise with a
+ * client in a thread of this program, which uses much more of the machine than wrk and so hides differences.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ interface Load {
 
 export interface Loaded {
   readonly requests: number;
-  /** Answers that were not a success, and requests without answer. */
+  /** Responses other than success, and requests without a response. */
   readonly failed: number;
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -31,7 +31,7 @@ export interface LoadClient {
   run(load: Load): Promise<Loaded>;
 }
 
-/** What the client thread is started with. */
+/** The client thread's setup. */
 export interface LoadSetup extends Load {
   readonly requests: readonly OrderRequest[];
   readonly path: string;
@@ -48,7 +48,7 @@ export function createLoadClient(requests: readonly OrderRequest[], folder: stri
   return { name: "wrk", run: (load) => runWrk(script, load) };
 }
 
-/** Requests are made once, before the first is sent; wrk counts what isn't 2xx or 3xx itself. */
+/** Requests are built once, before the first is sent; wrk itself counts responses other than 2xx and 3xx. */
 function wrkScript(file: string): string {
   return `local requests = {}
 function init()

@@ -1,6 +1,6 @@
 /**
- * Whether the plain service does the exchange's work: the same orders to both, one after the other, must leave the same
- * orders, fills, balances and positions in both databases. Compares by SQL what is on the disk, not what was answered.
+ * Checks that the plain service does the exchange's work: the same orders to both, one after the other, must leave the
+ * same orders, fills, balances and positions in both databases. Compares the databases with SQL, not the responses.
  */
 import { join } from "node:path";
 import { OrderStatus } from "../../../engine/constants.ts";
@@ -42,7 +42,10 @@ async function sendInTurn(root: string, requests: readonly OrderRequest[]): Prom
   api.close();
 }
 
-/** Sends the first `count` orders of the workload to both; answers how many fills that made. @throws Error where they differ */
+/**
+ * Sends the first `count` orders of the workload to both; returns the number of fills. @throws Error if the databases
+ * differ
+ */
 export async function checkSameTrades(count: number): Promise<number> {
   const folder = makeFolder("bench-same");
   const exchange = await ExchangeProcess.start({ dataDir: folder, seed });

@@ -13,7 +13,7 @@ import { UNBOUNDED_TERMS } from "../../support/terms.ts";
 export const USERS = 200;
 export const MARKETS = 100;
 const ORDERS = 20_000;
-/** A user sells in one market only, and has so many sets of it. */
+/** A user sells in one market only, and has this many sets of it. */
 const SETS = 200_000;
 const HELPERS = 16;
 
@@ -40,7 +40,7 @@ export interface OrderRequest {
   readonly body: string;
 }
 
-/** Gives every user its shares; answers the orders to send and how long the answer to one is. */
+/** Splits every user's shares; returns the orders to send and the length of the response to one. */
 export async function prepare(root: string): Promise<{ requests: OrderRequest[]; answerBytes: number }> {
   const api = new Api(root, HELPERS);
   await api.open();

@@ -1,6 +1,6 @@
 /**
- * The way of the journal bench's orders, in one thread: traffic, the real matcher, an event ring, the real journal on a
- * database of its own. Whoever runs a batch gets back how long its parts took.
+ * The path of the journal bench's orders, in one thread: traffic, the real matcher, an event ring, and the real journal
+ * on its own database. Each batch returns the duration of its parts.
  */
 import type Database from "better-sqlite3";
 import { createMatcher } from "../../../engine/book/matcher.ts";
@@ -24,11 +24,14 @@ export interface Rig {
   readonly db: Database.Database;
   readonly journal: Journal;
   readonly traffic: Traffic;
-  /** What an engine thread does with so many commands of the traffic's batch; milliseconds. */
+  /** An engine thread's work on `commands` of the traffic's batch; returns milliseconds. */
   runBatch(commands: number): { matchMs: number; commitMs: number };
 }
 
-/** Opens the markets, gives the users money and shares, and fills the books. @param more of the journal's options */
+/**
+ * Opens the markets, funds the users with money and shares, and fills the books. @param more further options of the
+ * journal
+ */
 export function createRig(
   path: string,
   durability: Durability,
@@ -52,7 +55,7 @@ export function createRig(
     gates: [new RingGate(ring)],
     texts: new OrderTexts(SLOTS),
     totals: new CommittedTotals(),
-    // Of the orders' time, in which none of their updates grows old.
+    // The orders' own time, at which none of their updates is outdated.
     now: () => START_MS,
     clock,
     onCommit: () => {},

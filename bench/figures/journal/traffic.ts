@@ -1,7 +1,7 @@
 /**
- * The orders of the journal bench, made as they go: of ten operations five place an order that rests within 50 BPS of
- * the mid, one takes what is best on the other side and four cancel an order that rests; some 10,000 rest at a time.
- * Learns from the engine's events which orders ended, as the gateway does. Times nothing.
+ * The orders of the journal bench, generated batch by batch: of ten operations five place an order that rests within 50
+ * BPS of the mid, one takes the best of the other side and four cancel a resting order; about 10,000 rest at a time.
+ * Learns from the engine's events which orders ended, as the gateway does. Measures no time.
  */
 
 import { isFinal, OrderType, Reason, Role, Side, TimeInForce } from "../../../engine/constants.ts";
@@ -22,7 +22,7 @@ const { rest, take, cancel } = { rest: 0, take: 1, cancel: 2 } as const;
 export const START_MS = Date.UTC(2024, 10, 5);
 
 export class Traffic {
-  /** Command records of the batch at hand. */
+  /** The command records of the current batch. */
   readonly words: Int32Array;
   readonly doubles: Float64Array;
   readonly capacity: number;
@@ -32,14 +32,14 @@ export class Traffic {
   operations = 0;
   private readonly random: () => number;
   private readonly freeSlots: number[] = [];
-  /** Slots of orders that rest, in no order; by slot where it stands there (or -1), its order's id and market. */
+  /** The slots of resting orders, unordered; and by slot its index there (or -1), its order's id and market. */
   private readonly resting: number[] = [];
   private readonly placeOf = new Int32Array(SLOTS).fill(-1);
   private readonly orderIds = new Float64Array(SLOTS);
   private readonly marketOf = new Int32Array(SLOTS);
   private readonly pattern = [rest, rest, rest, rest, rest, take, cancel, cancel, cancel, cancel];
 
-  /** @param capacity commands that a batch has at most @param random a number in 0..1 at each call */
+  /** @param capacity the maximum number of commands in a batch @param random returns a number in 0..1 */
   constructor(capacity: number, random: () => number) {
     const memory = new ArrayBuffer(capacity * R.RECORD_BYTES);
     this.words = new Int32Array(memory);
@@ -49,7 +49,7 @@ export class Traffic {
     for (let slot = SLOTS - 1; slot > 0; slot--) this.freeSlots.push(slot);
   }
 
-  /** Opens the markets and gives every user shares; answers how many commands that took. */
+  /** Opens the markets and splits shares for every user; returns the number of commands. */
   makeSetup(): number {
     this.count = 0;
     for (let market = 1; market <= MARKETS; market++) {
@@ -65,7 +65,7 @@ export class Traffic {
     return this.count;
   }
 
-  /** Orders that fill the books, a batch of them; answers how many, 0 once the books are full. */
+  /** A batch of orders that fill the books; returns their number, 0 once the books are full. */
   makeResting(): number {
     this.count = 0;
     while (this.count < this.capacity && this.resting.length < RESTING) this.placeOrder(true);
@@ -75,7 +75,7 @@ export class Traffic {
   makeBatch(commands: number): void {
     const { pattern } = this;
     for (this.count = 0; this.count < commands; ) {
-      // The next of the ten that this round of ten has not had.
+      // Draw one of the operations that this round of ten hasn't used.
       const at = this.operations++ % pattern.length;
       const chosen = at + this.upTo(pattern.length - at);
       const operation = pattern[chosen]!;
@@ -86,7 +86,7 @@ export class Traffic {
     }
   }
 
-  /** Reads what a batch led to: the slots of ended orders are free again. */
+  /** Reads a batch's events and frees the slots of ended orders. */
   read(events: RingConsumer): void {
     const { words, mask } = events;
     const end = events.tail + events.available();

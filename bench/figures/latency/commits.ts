@@ -1,6 +1,6 @@
 /**
- * What one commit at FULL takes by itself: plain SQLite, one transaction of the two rows that every order brings (its own
- * and that of its first update), with the very values of an exchange's rows, in a database on the same disk.
+ * The duration of one commit at FULL by itself: plain SQLite, one transaction with the two rows of an order (its own
+ * and that of its first update), with the values of an exchange's rows, in a database on the same disk.
  */
 import type Database from "better-sqlite3";
 import { openReadOnly } from "../../../engine/projection/database.ts";
@@ -36,7 +36,7 @@ export class Commits {
     });
   }
 
-  /** Milliseconds of each of so many commits. */
+  /** The duration of each commit, ms. */
   time(count: number): number[] {
     return Array.from({ length: count }, () => {
       const start = performance.now();

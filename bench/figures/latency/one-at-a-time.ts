@@ -1,7 +1,7 @@
 /**
- * One connection, one order at a time: how long the exchange takes for an answer that is durable at FULL, beside what
- * cannot be less: the bare handler's answer over the same connection and one commit of SQLite, all three by turns. Then
- * the same orders with `?timestamps=true`: what of that time goes by where.
+ * One connection, one order at a time: the exchange's response time, durable at FULL, beside the minimum: the bare
+ * handler's response over the same connection and one commit of SQLite, all three in turn. Then the same orders with
+ * `?timestamps=true`: the time spent in each stage.
  */
 import { join } from "node:path";
 import type { ExchangeProcess } from "../../support/exchange-process.ts";
@@ -57,7 +57,7 @@ export class Sender {
     this.bytes = requests.map(({ token, body }) => requestBytes(root, "POST", path, token, body));
   }
 
-  /** @param take gets each answer and the milliseconds it took */
+  /** @param observe receives each response and its time, ms */
   async send(count: number, take: (body: Buffer, ms: number) => void): Promise<void> {
     for (let i = 0; i < count; i++) {
       const request = this.bytes[this.next++ % this.bytes.length]!;
@@ -75,7 +75,7 @@ export class Sender {
     return times;
   }
 
-  /** Where the time of these orders goes; the path must ask for timestamps. */
+  /** The time of these orders by stage; the path must request timestamps. */
   async stages(count: number): Promise<OneAtATime["stages"]> {
     const stages = {
       matched: [] as number[],

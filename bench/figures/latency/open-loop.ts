@@ -9,24 +9,24 @@ export interface OpenLoad {
   readonly requests: readonly OrderRequest[];
   readonly connections: number;
   readonly seconds: number;
-  /** Orders that are to be sent a second; null: as many as are answered. */
+  /** The target rate, orders per second; null for as many as get responses. */
   readonly perSecond: number | null;
 }
 
 /** Latencies count from when an order was to be sent. */
 export interface OpenLoaded {
   readonly orders: number;
-  /** Answers that were not 202, and orders without one. */
+  /** Responses other than 202, and orders without a response. */
   readonly failed: number;
   readonly offeredPerSecond: number;
-  /** Answered before the time was over. */
+  /** Responses within the time. */
   readonly achievedPerSecond: number;
   readonly p50Ms: number;
   readonly p90Ms: number;
   readonly p99Ms: number;
   readonly p999Ms: number;
   readonly maxMs: number;
-  /** How late the client came to 99 % of the orders by its own fault. */
+  /** The client's own delay, 99th percentile. */
   readonly lagP99Ms: number;
   /** Share of the time in which its event loop did something. */
   readonly clientBusy: number;

@@ -1,8 +1,8 @@
 /**
- * The orders of the matrix bench, over any number of markets and in front of any number of orders that rest: of eleven
- * operations five place an order that rests, one takes from a deep order, and five cancel what was placed a while ago, so
- * that the number of live orders stays. One user sends all over one WebSocket. What it is told of its orders it needn't
- * read: where nobody else places orders, their ids are known beforehand.
+ * The orders of the matrix bench, over any number of markets and beside any number of resting orders: of eleven
+ * operations five place an order that rests, one takes from a deep order, and five cancel earlier orders, so that the
+ * number of live orders stays constant. One user sends all of them over one WebSocket and needn't read its order
+ * updates: because nobody else places orders, their ids are known in advance.
  */
 import { Side } from "../../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
@@ -13,19 +13,22 @@ import { randomFrom } from "../../support/random.ts";
 import { batchesOf, type Operations, operationId, SocketLoad } from "../../support/socket-load.ts";
 import { UNBOUNDED_TERMS } from "../../support/terms.ts";
 
-/** What a turn repeats: `+` rests, `x` takes, `-` cancels. */
+/** The pattern of a turn: `+` rests, `x` takes, `-` cancels. */
 const PATTERN = "+-+-+-+-+-x";
 export const PLACEMENTS_SHARE = 6 / PATTERN.length;
-/** An order is canceled so many placements later: more than are under way at one time. */
+/** An order is canceled this many placements later: more than are in flight at a time. */
 const KEPT = 512;
 /** Orders rest at 20 prices a side, behind the deep orders at the best ones. */
 const LEVELS = 20;
 const DEEP_BID = LEVELS + 1;
 const DEEP_ASK = DEEP_BID + 1;
 const MAX_QUANTITY = 10;
-/** Shares of the deep orders of a side and complete sets of the sender, over all markets: what a day's activity allows. */
+/**
+ * Shares of the deep orders per side, and the sender's complete sets, over all markets: within the daily activity
+ * limit.
+ */
 const ALL_SHARES = 1_000_000;
-/** Orders that rest from the start belong to users who have no more than this each. */
+/** The initial resting orders belong to users with at most this many each. */
 const ORDERS_OF_HOLDER = 10_000;
 const BATCH_ORDERS = 50;
 const BATCH_WINDOW = 8;
@@ -71,7 +74,7 @@ function bodyOf({ id, outcomes }: ListedMarket, side: number, price: number, qua
 
 async function placeAll(url: string, name: string, bodies: readonly object[]): Promise<void> {
   if (bodies.length === 0) return;
-  // Frames have the same number of orders each: what is over goes alone.
+  // All frames have the same number of orders; the rest goes in frames of one.
   const full = bodies.length - (bodies.length % BATCH_ORDERS);
   for (const [part, each] of [
     [bodies.slice(0, full), BATCH_ORDERS],
@@ -100,7 +103,7 @@ export class MatrixWorkload {
     this.lastOrderId = lastOrderId;
   }
 
-  /** Gives shares, and places the deep orders and those that rest. */
+  /** Splits shares, and places the deep orders and the initial resting ones. */
   static async prepare({ url }: ExchangeProcess, size: Size): Promise<MatrixWorkload> {
     const api = new Api(url, HELPERS);
     await api.open();
@@ -147,7 +150,7 @@ export class MatrixWorkload {
     return { frames, ordersPerFrame: 1 };
   }
 
-  /** Sends them with so many outstanding; answers the seconds that took. @throws Error where one is refused */
+  /** Sends the operations with `window` in flight; returns the seconds. @throws Error if one is refused */
   async send(operations: Operations, window = 64): Promise<number> {
     const socket = await SocketLoad.open(this.url, tokenOf(SENDER));
     const { seconds, refused } = await socket.send(operations, window);
@@ -176,7 +179,7 @@ export class MatrixWorkload {
     if (rests) this.resting.push(orderId);
     const buys = upTo(2) === 0;
     const behind = rests ? 1 + upTo(LEVELS) : 0;
-    // What takes goes to the other side's deep order.
+    // A taker trades with the other side's deep order.
     const price = buys === rests ? DEEP_BID - behind : DEEP_ASK + behind;
     return bodyOf(market, buys ? Side.buy : Side.sell, price, 1 + upTo(MAX_QUANTITY));
   }

@@ -1,6 +1,6 @@
 /**
- * Reads the files that `node --cpu-prof` leaves, a thread each: self time in a stretch of time by the function's place in
- * our sources, which bundles and their maps tell. Judges nothing.
+ * Reads the files that `node --cpu-prof` writes, one per thread: self time in an interval by the function's place in
+ * our sources, resolved through bundles and source maps.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { SourceMap } from "node:module";
@@ -27,8 +27,8 @@ interface CpuProfile {
 }
 
 /**
- * A function of ours or of a package, in whose time is what it called of Node and of native code; or what V8 says instead:
- * (idle), (program), (garbage collector), without a file.
+ * A function of ours or of a package, whose time includes the Node and native code that it called; or V8's own entry
+ * without a file: (idle), (program), (garbage collector).
  */
 export interface Place {
   readonly name: string;

@@ -10,7 +10,7 @@ interface Rule {
 /** Waiting for work; not counted. */
 export const IDLE = "idle";
 
-/** uWebSockets.js and SQLite count as what calls them. */
+/** uWebSockets.js and SQLite count as their callers. */
 const RULES: readonly Rule[] = [
   { group: IDLE, file: /^$/, name: /^\(idle\)$/ },
   { group: IDLE, file: /^engine\/ring\/ring\.ts$/, name: /^sleep$/ },
@@ -66,7 +66,7 @@ const RULES: readonly Rule[] = [
   { group: "journal's own state", file: /^engine\/log\// },
 ];
 
-/** What fits no rule. */
+/** For functions that match no rule. */
 const OTHER = "all else";
 
 export function groupOf({ name, file }: Place): string {

@@ -1,6 +1,6 @@
 /**
- * Writes users who hold complete sets of one market into the database of an exchange that isn't running, as if each had
- * deposited and split: a hundred thousand of them in a second, where the exchange's own way would take minutes.
+ * Writes users with complete sets of one market into the database of an exchange that isn't running, as if each had
+ * deposited and split: a hundred thousand within a second, where the exchange itself would take minutes.
  */
 import { createHash } from "node:crypto";
 import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
@@ -10,11 +10,11 @@ import { openDatabase } from "../../../engine/projection/database.ts";
 export interface HoldersOptions {
   readonly marketId: number;
   readonly holders: number;
-  /** So many of the first ones have a token, by index. */
+  /** The first users have a token, by index. */
   readonly tokens: readonly string[];
 }
 
-/** What the first holder's sets are, the second's, ..., the ninth's, and again from the first. */
+/** The number of sets of the first to the ninth holder, then repeated. */
 const MOST_SETS = 9;
 const DEPOSIT = 2 * MOST_SETS * MICRO_PER_SHARE;
 

@@ -1,4 +1,4 @@
-/** A thread that asks an exchange over and over (answer-probe.ts), as whoever measures sees it. */
+/** A thread that repeats a request (answer-probe.ts), from the measuring side. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
@@ -9,18 +9,20 @@ export interface ProbeSetup {
   readonly path: string;
   readonly token: string | null;
   readonly body: string | null;
-  /** The exchange's process, where its gateway's processor time is to be known; null: it isn't. */
+  /** The exchange's process, to read its gateway's processor time; null if that isn't needed. */
   readonly pid: number | null;
 }
 
 /** Since the last report. */
 export interface ProbeReport {
   readonly count: number;
-  /** Answers that were none of success, of all. */
+  /** Responses other than success, and all responses. */
   readonly refused: number;
   readonly medianMs: number;
   readonly longestMs: number;
-  /** The most processor time that the gateway's thread took between a question and its answer, however busy the machine. */
+  /**
+   * The largest processor time of the gateway's thread between a request and its response, however busy the machine.
+   */
   readonly longestBusyMs: number;
 }
 

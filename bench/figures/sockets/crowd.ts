@@ -8,7 +8,7 @@ export interface CrowdSetup {
   /** Of the WebSocket. */
   readonly path: string;
   readonly count: number;
-  /** What each sends once it is connected; null: nothing. */
+  /** The message that each socket sends once it is connected; null for none. */
   readonly message: string | null;
   /** How many of the texts that the first one counts are kept. */
   readonly recorded: number;
@@ -46,7 +46,7 @@ export class Crowd {
     return report;
   }
 
-  /** Messages a second that reach the crowd while `work` goes on. */
+  /** Messages per second that reach the crowd while `work` runs. */
   async during(
     work: () => Promise<unknown>,
   ): Promise<{ perSecond: number; bytesPerSecond: number; report: CrowdReport }> {
