@@ -78,7 +78,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const { hub } = gateway;
   const listening = await listen(config, uws, app);
   publicUrl.resolvePort(listening.port);
-  gateway.page.load();
+  gateway.site.load();
   identity.keys.setAudience(publicUrl.site(), publicUrl.api());
 
   // 6. Restore live orders, apply the seed, and do what fell due while the exchange was down.

@@ -64,12 +64,12 @@ export function createGateway(options: GatewayOptions) {
       usualMergeFeeBps: config.mergeFeeBps,
     }),
   );
-  const pace = new ResponseThrottle(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
-  const page = new StaticSite(fileURLToPath(new URL("./web", import.meta.url)), publicUrl.site);
+  const throttle = new ResponseThrottle(SIGN_IN_REFUSALS_PER_SECOND, MAX_WAITING_REFUSALS);
+  const site = new StaticSite(fileURLToPath(new URL("./web", import.meta.url)), publicUrl.site);
   const access = {
-    ...{ authenticator, logger, counters, limiter, pace, addressOf, page, reads: exchange.reads },
-    policy: new SecurityHeaders(publicUrl.site),
-    turn: new EventLoopGuard(),
+    ...{ authenticator, logger, counters, limiter, throttle, addressOf, site, reads: exchange.reads },
+    securityHeaders: new SecurityHeaders(publicUrl.site),
+    guard: new EventLoopGuard(),
     hasProxies: config.trustedProxies.length > 0,
     isKnown: (email: string, client: string, now: number): boolean => {
       const user = accounts.userByEmail(email);
@@ -82,7 +82,7 @@ export function createGateway(options: GatewayOptions) {
   exchange.listen(hub.outbox, hub.channels);
   hub.register();
   registerRoutes(app, routes, access);
-  return { hub, routes, page, pace };
+  return { hub, routes, site, throttle };
 }
 
 function createMetrics({ config, database, threads, trading, lifecycle }: GatewayOptions, sockets: Sockets): Metrics {

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, urlOf } from "../config.ts";
-import { API_BASE } from "../http/envelope.ts";
+import { API_BASE } from "../http/route.ts";
 
 export function printGreeting(config: Config, publicUrl: string, port: number): void {
   const base = urlOf(config.tls !== null, config.host, port) + API_BASE;

@@ -1,5 +1,5 @@
 /** Where clients find the server. With PORT=0 the port is part of it only once the server listens. */
-import { API_BASE } from "../http/envelope.ts";
+import { API_BASE } from "../http/route.ts";
 
 export class PublicUrl {
   private url: string;

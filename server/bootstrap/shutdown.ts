@@ -87,7 +87,7 @@ async function refuseNewWork({
   if (listenSocket !== null) uws.us_listen_socket_close(listenSocket);
   for (const timer of timers) clearInterval(timer);
   const controlClosed = control.close();
-  gateway.pace.close();
+  gateway.throttle.close();
   // A password that waits for its turn is rejected; one that is being hashed is finished.
   await identity.passwords.close();
   await controlClosed;

@@ -2,39 +2,63 @@
  * One way into every handler, whatever brings the request: HTTP and the WebSocket's operations share each route's
  * schemas, its access rules and its rate limits. Knows no sockets.
  */
+
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { OrderedReads, Origin } from "../trading/types.ts";
 import { deprecationHeaders, type Header } from "./deprecation.ts";
+import { MAX_BODY_BYTES, MAX_SIGN_IN_BODY_BYTES } from "./limits.ts";
 import type { RateLimiter, RateState } from "./rate-limiter.ts";
 import type { Responder, Route, RouteRequest } from "./route.ts";
+import { isForOwnPages } from "./security-headers.ts";
 import { type Check, compileQuery, compileSchema } from "./validate.ts";
 
+/** A route with what serving a request needs of it, derived once at startup. */
 export interface CompiledRoute {
   readonly route: Route;
   /** Names its rate buckets: method and path. */
   readonly template: string;
-  /** Of a query string. */
+  /** Parses and checks a query string. */
   readonly query: Check<unknown>;
-  /** Of the query's values, where they come as such. */
+  /** Checks the query's values where they arrive as JSON. */
   readonly values: Check<unknown>;
+  readonly hasParams: boolean;
   readonly body: Check<unknown> | null;
-  /** All of its body is optional: none at all will do. */
+  readonly maxBodyBytes: number;
+  /** Every field of its body is optional: an empty body stands for `{}`. */
   readonly takesNothing: boolean;
-  /** Headers of all its answers. */
+  /** The rate limits count what the body names. */
+  readonly countsBody: boolean;
+  /** Anyone may call it without a token, to get one. */
+  readonly signsIn: boolean;
+  /** Only pages of PUBLIC_URL may use it. */
+  readonly isOwn: boolean;
+  /** It needs the client's address even where nothing is limited. */
+  readonly needsAddress: boolean;
+  /** Headers of all its responses. */
   readonly headers: readonly Header[];
 }
 
 export function compileRoutes(routes: readonly Route[]): CompiledRoute[] {
   return routes.map((route) => {
+    const { method, path, rateClass, oauth } = route;
     const body = route.body === null ? null : compileSchema(route.body);
+    const signsIn = rateClass === "identifier" || rateClass === "mail" || rateClass === "refresh" || oauth;
+    // Without limits, trading and reading need it only for a token that is bound to addresses.
+    const needsAddress = (rateClass !== "order" && method !== "GET") || route.headers.length > 0;
     return {
       route,
-      template: `${route.method} ${route.path}`,
+      template: `${method} ${path}`,
       query: compileQuery(route.query),
       values: compileSchema(route.query),
+      hasParams: path.includes(":"),
       body,
-      takesNothing: route.method === "POST" && !route.oauth && body !== null && accepts(body, {}),
+      maxBodyBytes: signsIn ? MAX_SIGN_IN_BODY_BYTES : MAX_BODY_BYTES,
+      takesNothing: method === "POST" && !oauth && body !== null && accepts(body, {}),
+      countsBody: rateClass === "identifier" || rateClass === "mail",
+      signsIn,
+      isOwn: isForOwnPages(route),
+      needsAddress,
       headers: deprecationHeaders(route.deprecated),
     };
   });

@@ -3,7 +3,6 @@
  * so who sends without a pause keeps all others waiting. What is done about it is for those who are handed requests.
  * Keeps the answers that must wait for the turn's end, and their place among the messages that sockets are sent.
  */
-import { MAX_TURN_MS } from "./limits.ts";
 
 export class EventLoopGuard {
   /** Of this turn, among those in which anything came. */
@@ -35,3 +34,4 @@ export class EventLoopGuard {
     this.began = 0;
   };
 }
+import { MAX_TURN_MS } from "./limits.ts";

@@ -11,6 +11,9 @@ import type { Deprecation } from "./deprecation.ts";
 import type { RateClass } from "./rate-limiter.ts";
 import * as S from "./schemas.ts";
 
+/** The path of every route that isn't `unversioned`. */
+export const API_BASE = "/api/v1";
+
 /** The way back to whoever asked. Only the first call does anything. */
 export interface Responder extends Answer {
   readonly requestId: string;

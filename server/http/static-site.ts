@@ -96,7 +96,7 @@ export class StaticSite {
   }
 
   /** Null where the page has no such path and nobody asks for a page. */
-  answer({ path, accept, acceptEncoding, ifNoneMatch }: SiteRequest): SiteResponse | null {
+  respond({ path, accept, acceptEncoding, ifNoneMatch }: SiteRequest): SiteResponse | null {
     if (path.startsWith(API)) return null;
     const isPage = findPage(path) !== null;
     // A person who mistyped a path is shown a page, a program is told in JSON.

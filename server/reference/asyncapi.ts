@@ -3,8 +3,8 @@
  * them run, and of the examples beside it. Pure: a document for a public URL.
  */
 import type { TProperties, TSchema } from "typebox";
-import { API_BASE } from "../http/envelope.ts";
 import type { Route } from "../http/route.ts";
+import { API_BASE } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
 import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS, SOCKET_EVENTS } from "../websocket/schemas.ts";
 import { definitionsFor, documented, type Json, type JsonObject, withOperation } from "./components.ts";

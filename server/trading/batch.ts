@@ -5,7 +5,7 @@
  */
 
 import { ApiError, ErrorKind } from "../errors.ts";
-import { errorBody, successBody } from "../http/envelope.ts";
+import { errorBody, successBody } from "../http/reply.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { ANSWER_DEADLINE_MS } from "./limits.ts";

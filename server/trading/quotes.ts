@@ -8,7 +8,7 @@ import { notionalMicro } from "../../engine/money.ts";
 import * as R from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ApiError, asApiError, badRequest, notFound } from "../errors.ts";
-import { successBody } from "../http/envelope.ts";
+import { successBody } from "../http/reply.ts";
 import type { Market } from "../markets/types.ts";
 import { CompositeReply } from "./composite-reply.ts";
 import type { Exchange } from "./exchange.ts";

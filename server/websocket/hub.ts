@@ -11,18 +11,19 @@ import { type Authenticator, checkLive } from "../accounts/authenticator.ts";
 import type { Credential, Principal } from "../accounts/types.ts";
 import { cancelEither } from "../bootstrap/routes.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
+import { parseJson } from "../http/body.ts";
 import type { AddressReader, ClientAddress } from "../http/client-address.ts";
+import { clientAddress } from "../http/credentials.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "../http/dispatch.ts";
-import { API_BASE, errorFields, successFields } from "../http/envelope.ts";
 import type { EventLoopGuard } from "../http/event-loop-guard.ts";
 import { MAX_TURN_MS } from "../http/limits.ts";
 import { decodeMessage } from "../http/message-pack.ts";
-import { parseJson } from "../http/parse-json.ts";
 import { RateLimited, type RateLimiter, type RateState } from "../http/rate-limiter.ts";
-import type { Responder } from "../http/route.ts";
+import { errorFields, newRequestId } from "../http/reply.ts";
+import { API_BASE, type Responder } from "../http/route.ts";
 import * as S from "../http/schemas.ts";
 import type { SecurityHeaders } from "../http/security-headers.ts";
-import { clientAddress, newRequestId, replyWithoutRoute } from "../http/server.ts";
+import { replyWithoutRoute } from "../http/server.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
@@ -98,7 +99,7 @@ class OperationReply implements Responder {
   }
 
   data(json: string): void {
-    this.give(successFields(json));
+    this.give(`"code":0,"msg":"ok","data":${json}`);
   }
 
   plain(_status: number, json: string): void {
@@ -168,8 +169,8 @@ export interface SocketOptions {
   readonly startedAt: number;
   readonly logger: Logger;
   readonly counters: Counters;
-  readonly policy: SecurityHeaders;
-  readonly turn: EventLoopGuard;
+  readonly securityHeaders: SecurityHeaders;
+  readonly guard: EventLoopGuard;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly addressOf: AddressReader;
@@ -418,11 +419,11 @@ export class SocketHub implements UserSink<AccountUpdate> {
 
   /** Cuts a connection off that sends so much that all others wait: for a farewell one would have to go on reading. */
   private endIfFlooding(connection: SocketConnection, bytes: number): boolean {
-    const { turn } = this.options;
+    const { guard } = this.options;
     const isUser = connection.principal !== null;
-    const isLong = turn.isLong(Date.now(), isUser ? MAX_TURN_OF_USER_MS : MAX_TURN_MS);
+    const isLong = guard.isLong(Date.now(), isUser ? MAX_TURN_OF_USER_MS : MAX_TURN_MS);
     const most = isUser ? MAX_MESSAGES_OF_USER_PER_LONG_TURN : MAX_MESSAGES_PER_LONG_TURN;
-    if (connection.countIn(turn.number, bytes) <= most || !isLong) return false;
+    if (connection.countIn(guard.number, bytes) <= most || !isLong) return false;
     connection.socket?.close();
     return true;
   }
@@ -641,7 +642,7 @@ export class SocketHub implements UserSink<AccountUpdate> {
   /** Writes out what every connection was sent. */
   flush(): void {
     // Answers come before the messages about what they answer, and reads before the news of what came after them.
-    this.options.turn.release();
+    this.options.guard.release();
     for (const connection of this.waiting) connection.flush();
     this.waiting.clear();
   }

@@ -68,16 +68,16 @@ beforeAll(async () => {
     logger: createLogger("silent"),
     counters: new Counters(),
     limiter: new RateLimiter(limits),
-    policy: new SecurityHeaders(() => PUBLIC_URL),
+    securityHeaders: new SecurityHeaders(() => PUBLIC_URL),
     isKnown: () => false,
-    turn: new EventLoopGuard(),
-    pace: new ResponseThrottle(1_000, 1_000),
+    guard: new EventLoopGuard(),
+    throttle: new ResponseThrottle(1_000, 1_000),
     addressOf: createAddressReader([]),
     hasProxies: false,
     closed: () => closing,
     // Asked for by routes that read a user's own state, of which none is called.
     reads: null as unknown as OrderedReads,
-    page: new StaticSite("/nowhere", () => PUBLIC_URL),
+    site: new StaticSite("/nowhere", () => PUBLIC_URL),
   });
   socket = await new Promise((resolve) => app.listen("127.0.0.1", 0, (listening) => resolve(listening || fail())));
   base = `http://127.0.0.1:${uws.us_socket_local_port(socket)}${API_BASE}`;

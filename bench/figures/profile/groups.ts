@@ -18,23 +18,20 @@ const RULES: readonly Rule[] = [
   { group: "garbage collection", file: /^$/, name: /garbage/ },
   { group: "outside of JavaScript: event loop, receiving", file: /^$/, name: /^\(program\)$/ },
   {
-    group: "answer: status, headers, text into the socket",
-    file: /^server\/http\/server\.ts$/,
-    name: /^(write|writeHead|writeOut|finish|encode|give|flush|end)$/,
-  },
-  {
-    group: "answer: status, headers, text into the socket",
-    file: /^server\/(http\/security-headers|websocket\/(connection|frames|replay))\.ts$/,
-  },
-  {
     group: "answer: its text",
-    file: /^server\/(trading\/(order-json|pending-replies|composite-reply)|markets\/views|http\/envelope)\.ts$/,
+    file: /^server\/(trading\/(order-json|pending-replies|composite-reply)|markets\/views)\.ts$/,
   },
+  { group: "answer: its text", file: /^server\/http\/reply\.ts$/, name: /^(successBody|errorBody|errorFields)$/ },
+  {
+    group: "answer: status, headers, text into the socket",
+    file: /^server\/(http\/(reply|security-headers)|websocket\/(connection|replay))\.ts$/,
+  },
+  { group: "parse", file: /^server\/http\/body\.ts$/, name: /^parse/ },
+  { group: "parse", file: /^server\/http\/message-pack\.ts$/ },
   {
     group: "request: line, headers, body",
-    file: /^server\/(http\/(server|request-head|event-loop-guard|route|client-address|deprecation)|websocket\/hub)\.ts$/,
+    file: /^server\/(http\/(server|body|credentials|request-head|event-loop-guard|route|client-address|deprecation)|websocket\/(hub|operations|upgrade))\.ts$/,
   },
-  { group: "parse", file: /^server\/http\/(parse-json|message-pack)\.ts$/ },
   { group: "validate", file: /^server\/(http\/validate|[a-z]+\/schemas)\.ts$|typebox/ },
   { group: "validate", file: /^$/, name: /^RegExp/ },
   {

@@ -1,0 +1,180 @@
+/**
+ * Collects and parses the body of one request, within a bound. Where the rate limits count an identifier in the body,
+ * it counts the request too. It never runs a handler.
+ */
+
+import type { HttpResponse } from "uWebSockets.js";
+import { isAscii } from "node:buffer";
+import { ApiError, badRequest, ErrorKind } from "../errors.ts";
+import type { Counters } from "../util/counters.ts";
+import { type CompiledRoute, countRequest } from "./dispatch.ts";
+import { MAX_EMAIL_LENGTH } from "./limits.ts";
+import { decodeMessage } from "./message-pack.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import type { Reply } from "./reply.ts";
+import type { RequestHead } from "./request-head.ts";
+import type { Check } from "./validate.ts";
+
+interface BodyFormat {
+  readonly name: string;
+  /** @throws Error where the bytes are not of this format; an ApiError that says more than that */
+  readonly parse: (bytes: Buffer) => unknown;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** @throws Error on malformed UTF-8 or JSON */
+export function parseJson(bytes: Buffer): unknown {
+  // Most messages are ASCII, which needs neither a check for malformed UTF-8 nor a decoder.
+  return JSON.parse(isAscii(bytes) ? bytes.toString("latin1") : utf8.decode(bytes));
+}
+
+/** @throws ApiError 40000 for a parameter given twice (RFC 6749, section 3.2) */
+function parseForm(bytes: Buffer): Record<string, string> {
+  const found: Record<string, string> = Object.create(null);
+  for (const [name, value] of new URLSearchParams(bytes.toString())) {
+    if (name in found) throw badRequest(`${name.slice(0, 64)}: given twice`);
+    found[name] = value;
+  }
+  return { ...found };
+}
+
+const JSON_FORMAT: BodyFormat = { name: "JSON", parse: parseJson };
+const MESSAGE_PACK: BodyFormat = { name: "MessagePack", parse: decodeMessage };
+const FORM: BodyFormat = { name: "a form", parse: parseForm };
+
+/** @throws ApiError 40000 for any other content type */
+function formatOf(type: string, isForm: boolean): BodyFormat {
+  if (isForm) {
+    if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return FORM;
+    throw badRequest("Content-Type: must be application/x-www-form-urlencoded");
+  }
+  if (type === "application/json" || type === "" || /^application\/json\s*(;|$)/i.test(type)) return JSON_FORMAT;
+  if (/^application\/msgpack\s*(;|$)/i.test(type)) return MESSAGE_PACK;
+  throw badRequest("Content-Type: must be application/json or application/msgpack");
+}
+
+export interface BodyOptions {
+  readonly counters: Counters;
+  /** Null where nothing is limited. */
+  readonly limiter: RateLimiter | null;
+  /** Whether the account with the email, in lower case, lately signed in from this client address. */
+  readonly isKnown: (email: string, client: string, now: number) => boolean;
+}
+
+/** The body of one request. `head` is read in the constructor and in `collect` only. */
+export class BodyReader {
+  private readonly compiled: CompiledRoute;
+  private readonly check: Check<unknown>;
+  private readonly reply: Reply;
+  private readonly options: BodyOptions;
+  /** The client address that the rate limits count. */
+  private readonly client: string;
+  private readonly now: number;
+  private readonly announcedBytes: number;
+  private readonly format: BodyFormat;
+
+  /** @param check the route's schema @throws ApiError 40000 for a wrong content type, which counts the request */
+  constructor(
+    compiled: CompiledRoute,
+    check: Check<unknown>,
+    head: RequestHead,
+    reply: Reply,
+    options: BodyOptions,
+    client: string,
+    now: number,
+  ) {
+    this.compiled = compiled;
+    this.check = check;
+    this.reply = reply;
+    this.options = options;
+    this.client = client;
+    this.now = now;
+    this.announcedBytes = Number(head.contentLength);
+    try {
+      this.format = formatOf(head.contentType, compiled.route.oauth);
+    } catch (error) {
+      this.count("");
+      throw error;
+    }
+  }
+
+  /**
+   * Collects the body and counts its bytes as they arrive. uWebSockets.js detaches a chunk when the callback returns:
+   * the reader copies the chunks of a long body, and `done` may use its bytes during its call only.
+   * @throws ApiError 40000 with 413 where the announced length is too large
+   */
+  collect(res: HttpResponse, done: (bytes: Buffer) => void): void {
+    const { reply, announcedBytes } = this;
+    const { counters } = this.options;
+    const { maxBodyBytes } = this.compiled;
+    if (announcedBytes > maxBodyBytes) this.rejectSize();
+    let collected: Buffer | null = null;
+    let length = 0;
+    res.onData((chunk, isLast) => {
+      counters.http.receivedBytes += chunk.byteLength;
+      if (reply.done) return;
+      try {
+        if (isLast && collected === null) {
+          if (chunk.byteLength > maxBodyBytes) this.rejectSize();
+          done(Buffer.from(chunk));
+          return;
+        }
+        const end = length + chunk.byteLength;
+        if (end > maxBodyBytes) this.rejectSize();
+        // Room for the announced length, or twice what arrived: a body in chunks of one byte isn't copied for each.
+        if (collected === null || end > collected.length) {
+          const larger = Buffer.allocUnsafeSlow(Math.max(announcedBytes, Math.min(2 * end, maxBodyBytes)));
+          collected?.copy(larger, 0, 0, length);
+          collected = larger;
+        }
+        collected.set(new Uint8Array(chunk), length);
+        length = end;
+        if (isLast) done(collected.subarray(0, length));
+      } catch (error) {
+        reply.fail(error);
+      }
+    });
+  }
+
+  /** Parses the bytes and checks them against the route's schema. @throws ApiError */
+  read(bytes: Buffer): unknown {
+    const { compiled, format } = this;
+    let parsed: unknown;
+    try {
+      parsed = bytes.length === 0 && compiled.takesNothing ? {} : format.parse(bytes);
+    } catch (error) {
+      this.count("");
+      throw error instanceof ApiError ? error : badRequest(`the body is not valid ${format.name}`);
+    }
+    if (compiled.countsBody) this.count(identifierIn(parsed));
+    return this.check(parsed);
+  }
+
+  /** @throws ApiError 40000 with 413 */
+  private rejectSize(): never {
+    this.count("");
+    throw new ApiError(ErrorKind.tooLarge, `the body is larger than ${this.compiled.maxBodyBytes} bytes`);
+  }
+
+  /**
+   * Counts the request where the limits count what the body names.
+   * @param identifier "" where the body names nobody: the address is counted alone
+   * @throws RateLimited 42900
+   */
+  private count(identifier: string): void {
+    const { compiled, client, now, reply } = this;
+    const { limiter, isKnown } = this.options;
+    if (!compiled.countsBody) return;
+    const isOwner = compiled.route.rateClass === "identifier" && identifier !== "" && isKnown(identifier, client, now);
+    reply.rate = countRequest(limiter, compiled, null, client, now, identifier, isOwner);
+    // Without limits, anyone at a known address would get error responses without bound.
+    if (isOwner && limiter !== null) reply.skipThrottle();
+  }
+}
+
+/** The email in lower case; "" where the body has none. */
+function identifierIn(parsed: unknown): string {
+  const email = (parsed as { email?: unknown } | null)?.email;
+  return typeof email === "string" && email.length <= MAX_EMAIL_LENGTH ? email.toLowerCase() : "";
+}
