@@ -48,7 +48,7 @@ import { IN_FLIGHT, isNamed } from "../trading/order-store.ts";
 import type { Amendment, Answer, Origin, Placement } from "../trading/types.ts";
 import { createMoneyAdminRoutes, type MoneyAdminContext } from "../wallet/admin-routes.ts";
 import { createWalletRoutes } from "../wallet/routes.ts";
-import { orderFrame } from "../websocket/frames.ts";
+import { frame } from "../websocket/connection.ts";
 import { checkKept } from "../websocket/replay.ts";
 import type { SocketTickets } from "../websocket/tickets.ts";
 
@@ -333,7 +333,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
         if (from !== null && from > last) throw badRequest(`after: the last is ${last}`);
         const page = await history.updates({ userId, after: from, limit });
         checkKept(page, "after");
-        const items = page.items.map(({ sequence, at, json }) => orderFrame(sequence, at, json));
+        const items = page.items.map(({ sequence, at, json }) => frame("order.updated", sequence, at, json));
         const next = page.hasMore ? `"${listing.cursor(begun, page.items.at(-1)!.sequence)}"` : "null";
         return `{"items":[${items.join(",")}],"next_cursor":${next}}`;
       },

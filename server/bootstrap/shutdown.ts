@@ -99,7 +99,7 @@ async function finishTrading({ gateway, trading, identity, threads }: ShutdownOp
   while (exchange.pending.size + writer.pendingCount > 0) {
     await new Promise((resolve) => setTimeout(resolve, PENDING_POLL_MS));
   }
-  gateway.hub.untie();
+  gateway.hub.cancelOnDisconnect();
   await exchange.turn.cancelsWritten();
   const exited = Promise.all(
     threads.workers.map(({ worker }) => new Promise((resolve) => worker.once("exit", resolve))),

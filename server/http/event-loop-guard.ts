@@ -1,37 +1,40 @@
 /**
- * Notices that one turn of the event loop goes on and on: uWebSockets.js reads a connection for as long as there is more,
- * so who sends without a pause keeps all others waiting. What is done about it is for those who are handed requests.
- * Keeps the answers that must wait for the turn's end, and their place among the messages that sockets are sent.
+ * Detects a turn of the event loop that takes long: uWebSockets.js reads a connection for as long as it has data, so one
+ * client that sends without pause keeps all others waiting. What to do about it is up to the callers, who receive requests
+ * and messages. The guard holds the responses that wait for the end of the turn.
  */
 
 export class EventLoopGuard {
-  /** Of this turn, among those in which anything came. */
-  number = 0;
-  private began = 0;
-  private readonly held: (() => void)[] = [];
+  /** Numbers the turns in which anything arrived. */
+  turn = 0;
+  /** Responses to write with `release`, oldest first; others may only read its length. */
+  readonly held: (() => void)[] = [];
+  /** ms; 0 between turns */
+  private startedAt = 0;
 
-  /** To be asked with each thing that comes. @param now ms @param most ms that are not long */
-  isLong(now: number, most = MAX_TURN_MS): boolean {
-    if (this.began !== 0) return now - this.began > most;
-    this.began = now;
-    this.number++;
+  /** Call it for everything that arrives. @param now ms @param maxMs up to this a turn isn't long */
+  isLong(now: number, maxMs = MAX_TURN_MS): boolean {
+    if (this.startedAt !== 0) return now - this.startedAt > maxMs;
+    this.startedAt = now;
+    this.turn++;
     setImmediate(this.end);
     return false;
   }
 
-  /** Gives it when the turn ends, or with `release`. */
-  hold(give: () => void): void {
-    if (this.held.push(give) === 1) setImmediate(this.release);
+  /** Runs `write` at the end of the turn, or with `release`. */
+  hold(write: () => void): void {
+    if (this.held.push(write) === 1) setImmediate(this.release);
   }
 
-  /** Gives what is held: to be called before anybody is told what is newer. */
+  /** Writes the held responses: call it before sending news that is newer. */
   readonly release = (): void => {
     if (this.held.length === 0) return;
-    for (const give of this.held.splice(0)) give();
+    for (const write of this.held.splice(0)) write();
   };
 
   private readonly end = (): void => {
-    this.began = 0;
+    this.startedAt = 0;
   };
 }
+
 import { MAX_TURN_MS } from "./limits.ts";

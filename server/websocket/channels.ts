@@ -1,10 +1,11 @@
 /**
  * The public channels: book, trades, ticker, markets. A topic is one channel of one outcome or market, with a sequence
- * that rises by exactly 1 a message; it exists while somebody is subscribed to it.
+ * that rises by exactly 1 per message; it exists while it has a subscriber.
  *
- * A message is made once, whatever the number of subscribers: uWebSockets.js sends it to the topic, and where some speak
- * MessagePack a second time to the topic's twin.
+ * A message is encoded once, whatever the number of subscribers: uWebSockets.js sends it to the topic, and, where some
+ * subscribers speak MessagePack, once more to the topic's twin.
  */
+
 import type { TemplatedApp } from "uWebSockets.js";
 import type { Ledger } from "../../engine/ledger.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
@@ -18,13 +19,12 @@ import { TickerState } from "../markets/types.ts";
 import { isListed, marketView } from "../markets/views.ts";
 import type { Traffic } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
-import type { SocketConnection } from "./connection.ts";
-import { frame } from "./frames.ts";
+import { frame, type SocketConnection } from "./connection.ts";
 import { MAX_WS_SUBSCRIPTIONS } from "./limits.ts";
 import { ALL_MARKETS, Topic, type TopicKind, topicKey } from "./topic.ts";
 import type { Subscription } from "./types.ts";
 
-/** Numbers the messages of tickers and markets; trades and books are numbered where they are kept. */
+/** Numbers the messages of tickers and markets; those of trades and books have numbers already. */
 class Sequences {
   private readonly first: number;
   private readonly last = new Map<number, number>();
@@ -65,7 +65,7 @@ export class Channels {
   private readonly tickerSequences: Sequences;
   private readonly marketSequences: Sequences;
 
-  /** @param startedAt ms: what tickers and markets are numbered from, so that it never falls back over a restart */
+  /** @param startedAt ms: the first number of tickers and markets, so that numbers never fall over a restart */
   constructor(
     app: TemplatedApp,
     registry: MarketRegistry,
@@ -89,15 +89,15 @@ export class Channels {
   // ---------------------------------------------------------------- subscriptions
 
   /**
-   * Notes all that is named as the connection's own, or nothing; answers the subscriptions as a JSON text. What is told of
-   * a topic comes from when it is begun. @throws ApiError
+   * Adds all named topics to the connection's own, or none of them. Returns the topics, and their list as JSON text.
+   * Messages follow once `start` is called for a topic. @throws ApiError
    */
   subscribe(connection: SocketConnection, named: Subscription): { json: string; topics: readonly Topic[] } {
     const topics = this.find(named);
     const own = connection.topics ?? new Set();
     const added = topics.filter((topic) => !own.has(topic));
     if (own.size + added.length > MAX_WS_SUBSCRIPTIONS) throw tooMany();
-    connection.takeBeginnings(topics.length, Date.now());
+    connection.consumeSnapshots(topics.length, Date.now());
     // From here it must succeed.
     connection.topics = own;
     for (const topic of added) {
@@ -111,28 +111,33 @@ export class Channels {
     return { json: this.list(topics), topics };
   }
 
-  /** Lets the connection hear of a topic of its own from now on; answers the message that this begins with, if any. */
-  begin(connection: SocketConnection, topic: Topic): string | null {
-    if (connection.topics?.has(topic) !== true) return null;
-    // What others still lack of it is told before this one hears.
+  /**
+   * Subscribes the connection to one of its topics; returns the topic's snapshot, null where it has none or the
+   * connection has unsubscribed meanwhile.
+   */
+  start(connection: SocketConnection, topic: Topic): string | null {
+    const { socket } = connection;
+    if (socket === null || connection.topics?.has(topic) !== true) return null;
+    // Changes that other subscribers still lack are published before this one joins them.
     if (topic.kind === "implied") this.registry.implied.sequence(topic.market!, topic.outcome!);
-    connection.socket!.subscribe(connection.packed ? topic.packedName : topic.textName);
-    return this.beginning(topic, this.timeline.stamp(Date.now()));
+    socket.subscribe(connection.packed ? topic.packedName : topic.textName);
+    return this.snapshot(topic, this.timeline.stamp(Date.now()));
   }
 
-  /** Ends what is named, so far as there is any; answers what it ended as a JSON text. @throws ApiError */
+  /** Ends the named subscriptions that exist; returns their list as JSON text. @throws ApiError */
   unsubscribe(connection: SocketConnection, named: Subscription): string {
-    const ended = this.find(named).filter((topic) => connection.topics?.has(topic) === true);
+    const { socket, topics } = connection;
+    const ended = this.find(named).filter((topic) => topics?.has(topic) === true);
     const json = this.list(ended);
     for (const topic of ended) {
-      connection.topics!.delete(topic);
-      connection.socket!.unsubscribe(connection.packed ? topic.packedName : topic.textName);
+      topics?.delete(topic);
+      socket?.unsubscribe(connection.packed ? topic.packedName : topic.textName);
       this.leave(connection, topic);
     }
     return json;
   }
 
-  /** The connection is gone. */
+  /** Ends all subscriptions of a connection that closed. */
   closed(connection: SocketConnection): void {
     for (const topic of connection.topics ?? []) this.leave(connection, topic);
     connection.topics = null;
@@ -156,8 +161,8 @@ export class Channels {
     return `[${list}]`;
   }
 
-  /** What a new subscriber begins with; null of trades, and of all markets. @param now ms */
-  private beginning(topic: Topic, now: number): string | null {
+  /** The first message to a new subscriber; null for trades, and for all markets. @param now ms */
+  private snapshot(topic: Topic, now: number): string | null {
     const { kind, market, outcome } = topic;
     const sequence = this.sequenceOf(topic);
     if (kind === "book" || kind === "implied") {
@@ -165,7 +170,7 @@ export class Channels {
       return frame("book.snapshot", sequence, now, json);
     }
     if (kind === "ticker") {
-      // What the sequence stands for: what came since then is told to everyone alike.
+      // The ticker of this sequence number: later changes go to all subscribers alike.
       if (topic.lastTicker === "") topic.lastTicker = tickerJson(market!, outcome!);
       return frame("ticker.updated", sequence, now, topic.lastTicker);
     }
@@ -206,7 +211,7 @@ export class Channels {
     for (const id of new Set(ids)) {
       const market = this.registry.get(id);
       if (market === undefined) throw notFound("market");
-      // What a proposal's outcomes are called may be another market's once it is refused.
+      // Once a proposal is refused, another market may get its outcomes' ids.
       if (channel !== "markets" && !isListed(market))
         throw new ApiError(ErrorKind.marketNotOpen, "the market is only a proposal");
       if (channel === "trades" || channel === "markets") topics.push(this.topic(kind, market, null));
@@ -224,7 +229,7 @@ export class Channels {
     return this.topics[kind].get(topicKey(market, outcome)) ?? new Topic(kind, market, outcome);
   }
 
-  /** Has what the topic tells of gathered, or no longer. */
+  /** Starts or stops gathering the changes that the topic publishes. */
   private setWatched({ kind, market, outcome }: Topic, isWatched: boolean): void {
     if (kind === "book") outcome!.isWatched = isWatched;
     else if (kind === "implied") this.registry.implied.setFollowed(market!, outcome!, isWatched);
@@ -251,7 +256,7 @@ export class Channels {
     this.publish(this.topics.implied.get(outcome.id), "book.updated", sequence, market.booksAt, data);
   }
 
-  /** The market is new, or its state is. */
+  /** A market is new, or its state changed. */
   marketChanged(market: Market): void {
     const own = this.topics.markets.get(market.id);
     const all = this.topics.markets.get(ALL_MARKETS);
@@ -264,10 +269,10 @@ export class Channels {
   }
 
   /**
-   * Tells of each ticker that has changed since it was told; how often this is called bounds how often one is told.
+   * Publishes each ticker that changed since it was last sent; the rate of calls bounds the rate of each ticker.
    * @param now of the timeline, ms
    */
-  tellTickers(now: number): void {
+  publishTickers(now: number): void {
     for (const { id } of this.registry.takeChangedTickers()) {
       const topic = this.topics.ticker.get(id);
       if (topic === undefined) continue;

@@ -1,6 +1,7 @@
 /**
- * One user's or one anonymous client's socket, alive from open to close. Gathers what is sent to it alone, so that the
- * messages of one committed batch leave in one write; what goes to many comes from uWebSockets.js's topics.
+ * One client's socket, a user's or an anonymous one, alive from open to close, and the frame of the messages that it is
+ * sent. Gathers the messages to this socket alone, so that those of one committed batch leave in one write; messages to
+ * many sockets leave through uWebSockets.js's topics.
  */
 
 import type { WebSocket } from "uWebSockets.js";
@@ -10,7 +11,7 @@ import type { ClientAddress } from "../http/client-address.ts";
 import { encodeJson } from "../http/message-pack.ts";
 import type { Connection, Origin } from "../trading/types.ts";
 import type { Traffic } from "../util/counters.ts";
-import { BEGINNINGS_PER_SECOND, MAX_BEGINNINGS, MAX_WS_BACKPRESSURE_BYTES } from "./limits.ts";
+import { MAX_SNAPSHOTS, MAX_WS_BACKPRESSURE_BYTES, SNAPSHOTS_PER_SECOND } from "./limits.ts";
 import type { Topic } from "./topic.ts";
 import type { ActiveReplay } from "./types.ts";
 
@@ -19,91 +20,98 @@ export const CLOSE_TOO_BIG = 1009;
 export const CLOSE_INTERNAL_ERROR = 1011;
 export const CLOSE_UNAUTHENTICATED = 4401;
 const CLOSE_SLOW_CONSUMER = 4408;
-/** What uWebSockets.js says of a message that it dropped. */
+/** Returned by `send` of uWebSockets.js for a message that it dropped. */
 const SEND_DROPPED = 2;
 
-/** What uWebSockets.js keeps for a socket: it copies the fields, so the connection goes in as one of them. */
+/** A message that no operation asked for. @param ts ms @param dataJson JSON text */
+export function frame(event: string, sequence: number, ts: number, dataJson: string): string {
+  return `{"event":"${event}","sequence":${sequence},"ts":${ts},"data":${dataJson}}`;
+}
+
+/** What uWebSockets.js keeps for a socket: it copies the fields, so the connection is one of them. */
 export interface SocketData {
   readonly connection: SocketConnection;
 }
 
-/** Up to here a message counts as one in its turn of the event loop. */
+/** Up to this size a message counts as one in its turn of the event loop. */
 const USUAL_MESSAGE_BYTES = 1_024;
 
-/** Of those that have nothing to begin; never added to. */
+/** Of connections without pending subscriptions; never added to. */
 const NO_TOPICS: Topic[] = [];
 
 export class SocketConnection {
-  principal: Principal | null;
+  /** Null: anonymous. `setPrincipal` writes this and the next two. */
+  principal: Principal | null = null;
+  /** It is sent its user's order updates. */
+  receivesOrders = false;
+  /** It is sent its user's balance and positions. */
+  receivesAccount = false;
   readonly address: ClientAddress;
-  /** It speaks MessagePack. */
+  /** The client speaks MessagePack. */
   readonly packed: boolean;
-  /** What orders that it places know of it. */
+  /** The origin of the orders that it places. */
   readonly origin: Origin & { connection: Connection };
-  /** What it is subscribed to; null where it never was. */
+  socket: WebSocket<SocketData> | null = null;
+  /** Null before the first subscription. */
   topics: Set<Topic> | null = null;
-  /** Subscriptions that are still to begin. */
-  starting: Topic[] = NO_TOPICS;
-  /** Some of them begin with the next turn of the event loop. */
-  startsSoon = false;
-  private turn = 0;
-  private inTurn = 0;
-  private beginnings = MAX_BEGINNINGS;
-  private beginningsAt = 0;
-  /** The last order update that it was told. */
+  /** Subscriptions that wait for their snapshot. */
+  pendingSubscriptions: Topic[] = NO_TOPICS;
+  /** More snapshots leave with the next turn of the event loop. */
+  hasSnapshotsScheduled = false;
+  /** The number of the last order update that it was sent. */
   orderSequence = 0;
-  /** The `ts` of what it was told last of its user's orders and money, ms. */
-  toldAt = 0;
-  /** While it is told again what it missed. */
+  /** The `ts` of the last update that it was sent about its user's orders and money, ms. */
+  updatedAt = 0;
+  /** Set while it catches up on order updates that it missed. */
   replay: ActiveReplay | null = null;
   heartbeats = 0;
-  socket: WebSocket<SocketData> | null = null;
+  private turn = 0;
+  private messagesInTurn = 0;
+  private snapshotAllowance = MAX_SNAPSHOTS;
+  private allowanceAt = 0;
   private readonly outbox: string[] = [];
-
   private readonly traffic: Traffic;
 
   constructor(principal: Principal | null, address: ClientAddress, packed: boolean, number: number, traffic: Traffic) {
     this.traffic = traffic;
-    this.principal = principal;
     this.address = address;
     this.packed = packed;
     this.origin = { connection: { number, cancelOnDisconnect: false, ended: false }, builderCode: null };
+    if (principal !== null) this.setPrincipal(principal);
+  }
+
+  setPrincipal(principal: Principal): void {
+    const { scopes } = principal;
+    this.principal = principal;
+    this.receivesAccount = scopes.has("portfolio:read");
+    this.receivesOrders = this.receivesAccount || scopes.has("orders:write");
   }
 
   closed(): void {
     this.socket = null;
     this.replay = null;
-    this.starting = NO_TOPICS;
+    this.pendingSubscriptions = NO_TOPICS;
     this.outbox.length = 0;
   }
 
-  /** Counts a message, a long one as several: answers how many came in this turn of the event loop. */
-  countIn(turn: number, bytes: number): number {
-    if (turn !== this.turn) this.inTurn = 0;
+  /** Counts a message, a long one as several; returns how many arrived in this turn of the event loop. */
+  countMessage(turn: number, bytes: number): number {
+    if (turn !== this.turn) this.messagesInTurn = 0;
     this.turn = turn;
-    this.inTurn += 1 + Math.floor(bytes / USUAL_MESSAGE_BYTES);
-    return this.inTurn;
+    this.messagesInTurn += 1 + Math.floor(bytes / USUAL_MESSAGE_BYTES);
+    return this.messagesInTurn;
   }
 
-  /** Counts what it wants begun. @param now ms @throws ApiError 42900 where that is more than it may have by now */
-  takeBeginnings(count: number, now: number): void {
-    const earned = ((now - this.beginningsAt) * BEGINNINGS_PER_SECOND) / 1_000;
-    const left = Math.min(MAX_BEGINNINGS, this.beginnings + earned);
+  /** Counts subscriptions against its allowance. @param now ms @throws ApiError 42900 where the allowance is smaller */
+  consumeSnapshots(count: number, now: number): void {
+    const earned = ((now - this.allowanceAt) * SNAPSHOTS_PER_SECOND) / 1_000;
+    const left = Math.min(MAX_SNAPSHOTS, this.snapshotAllowance + earned);
     if (count > left) {
-      const text = `subscriptions: ${MAX_BEGINNINGS} begin at one time and ${BEGINNINGS_PER_SECOND} a second after that`;
-      throw new ApiError(ErrorKind.limitExceeded, text, Math.ceil((count - left) / BEGINNINGS_PER_SECOND));
+      const text = `subscriptions: at most ${MAX_SNAPSHOTS} at once, then ${SNAPSHOTS_PER_SECOND} a second`;
+      throw new ApiError(ErrorKind.limitExceeded, text, Math.ceil((count - left) / SNAPSHOTS_PER_SECOND));
     }
-    this.beginnings = left - count;
-    this.beginningsAt = now;
-  }
-
-  get hearsOrders(): boolean {
-    const scopes = this.principal?.scopes;
-    return scopes !== undefined && (scopes.has("portfolio:read") || scopes.has("orders:write"));
-  }
-
-  get hearsAccount(): boolean {
-    return this.principal?.scopes.has("portfolio:read") === true;
+    this.snapshotAllowance = left - count;
+    this.allowanceAt = now;
   }
 
   /** Bytes that its peer has not taken yet. */
@@ -111,38 +119,36 @@ export class SocketConnection {
     return this.socket?.getBufferedAmount() ?? 0;
   }
 
-  /** Gathers a message for the next `flush`; true when it is the first. */
+  /** Gathers a message for the next `flush`; returns true for the first one. */
   push(message: string): boolean {
     if (this.socket === null) return false;
     return this.outbox.push(message) === 1;
   }
 
   /**
-   * Sends what was gathered, unless what was sent before still piles up. What one commit brings at once may be more than
-   * the bound (the updates of a large cancel-all are megabytes): it counts when the next message comes.
+   * Sends the gathered messages, or closes the socket where earlier ones still pile up. The messages of one commit may
+   * exceed the bound (the updates of a large cancel-all are megabytes): they count when the next message is due.
    */
   flush(): void {
     const { socket } = this;
     if (socket === null || this.outbox.length === 0) return;
-    if (this.endIfSlow()) return;
-    let isWhole = true;
+    if (socket.getBufferedAmount() > MAX_WS_BACKPRESSURE_BYTES) return this.endSlow();
+    let isComplete = true;
     socket.cork(() => {
       for (const message of this.outbox) {
         const bytes = this.packed ? encodeJson(message) : message;
         this.traffic.sent(bytes);
         const sent = socket.send(bytes, this.packed);
-        if (sent === SEND_DROPPED) isWhole = false;
+        if (sent === SEND_DROPPED) isComplete = false;
       }
     });
     this.outbox.length = 0;
-    if (!isWhole) this.endSlow();
+    if (!isComplete) this.endSlow();
   }
 
-  /** Closes it where it lets too much pile up. */
-  endIfSlow(): boolean {
-    if (this.buffered <= MAX_WS_BACKPRESSURE_BYTES) return false;
-    this.endSlow();
-    return true;
+  /** Closes the socket where its peer lets too much pile up. */
+  endIfSlow(): void {
+    if (this.buffered > MAX_WS_BACKPRESSURE_BYTES) this.endSlow();
   }
 
   endSlow(): void {

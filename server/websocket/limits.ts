@@ -36,9 +36,9 @@ export const WS_IDLE_TIMEOUT_S = 20;
  * Snapshots and first states of new subscriptions: how many of them a connection gets at once, how many per second after
  * that, and the unread bytes above which the next ones wait.
  */
-export const MAX_BEGINNINGS = 2 * MAX_WS_SUBSCRIPTIONS;
-export const BEGINNINGS_PER_SECOND = 100;
-export const MAX_BEGINNING_AHEAD_BYTES = 256 * 1024;
+export const MAX_SNAPSHOTS = 2 * MAX_WS_SUBSCRIPTIONS;
+export const SNAPSHOTS_PER_SECOND = 100;
+export const MAX_SNAPSHOT_AHEAD_BYTES = 256 * 1024;
 
 /** Order updates that a replay reads at a time. */
 export const REPLAY_PAGE = 1_000;

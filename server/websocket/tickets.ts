@@ -1,6 +1,6 @@
 /**
- * Tickets for the WebSocket: what a client puts into the URL in place of its token, good for one connection within a
- * minute. Kept in memory alone: a restart ends connections and tickets alike.
+ * Tickets for the WebSocket: a client puts one into the URL instead of its token. A ticket is good for one connection
+ * within a minute and lives in memory only: a restart ends connections and tickets alike.
  */
 
 import { randomBytes } from "node:crypto";
@@ -15,7 +15,7 @@ export class SocketTickets {
   /** By the ticket's hash, oldest first. */
   private readonly open = new Map<string, { readonly principal: Principal; readonly expiresAt: number }>();
 
-  /** @param now ms @throws ApiError 50300 where too many wait to be used */
+  /** @param now ms @throws ApiError 50300 where too many tickets are unused */
   issue(principal: Principal, now: number): { ticket: string; expiresAt: number } {
     this.forgetExpired(now);
     if (this.open.size >= MAX_SOCKET_TICKETS) throw overloaded("too many tickets are open: try again");
@@ -25,7 +25,7 @@ export class SocketTickets {
     return { ticket, expiresAt };
   }
 
-  /** Whoever it was given to; null where it is unknown, used or too old. It is used up. */
+  /** Uses the ticket up and returns its holder; null where it is unknown, used or expired. */
   redeem(ticket: string, now: number): Principal | null {
     const key = hashToken(ticket);
     const found = this.open.get(key);

@@ -16,10 +16,10 @@ import { Timeline } from "../../server/util/timeline.ts";
 import { Channels } from "../../server/websocket/channels.ts";
 import { SocketConnection, type SocketData } from "../../server/websocket/connection.ts";
 import {
-  BEGINNINGS_PER_SECOND,
   HEARTBEAT_MS,
   MAX_SOCKET_TICKETS,
   MAX_WS_SUBSCRIPTIONS,
+  SNAPSHOTS_PER_SECOND,
   SOCKET_TICK_MS,
 } from "../../server/websocket/limits.ts";
 import { SocketTickets } from "../../server/websocket/tickets.ts";
@@ -263,7 +263,7 @@ describe("subscriptions", () => {
       expect(begun.map(({ data }) => data.outcome_id)).toEqual(outcomes);
     }
     const { code, msg } = await socket.ask(subscribe);
-    expect([code, msg]).toEqual([42900, expect.stringContaining(`${BEGINNINGS_PER_SECOND} a second`)]);
+    expect([code, msg]).toEqual([42900, expect.stringContaining(`${SNAPSHOTS_PER_SECOND} a second`)]);
     await socket.close();
   });
 
@@ -331,7 +331,7 @@ describe("a market's state", () => {
         const { connection } = socket.getUserData();
         connection.socket = socket;
         const { topics } = channels.subscribe(connection, { channel: "markets", ...wanted[connections.length] });
-        for (const topic of topics) channels.begin(connection, topic);
+        for (const topic of topics) channels.start(connection, topic);
         connections.push(connection);
       },
       close: (socket) => {

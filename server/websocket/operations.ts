@@ -1,0 +1,322 @@
+/**
+ * What a client asks over its socket: parses a message, runs the operation through its route or on the connection itself,
+ * and responds. It sends nothing that no operation asked for.
+ */
+import { assert } from "../../engine/util/assert.ts";
+import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
+import { cancelEither } from "../bootstrap/routes.ts";
+import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";
+import { parseJson } from "../http/body.ts";
+import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "../http/dispatch.ts";
+import { decodeMessage } from "../http/message-pack.ts";
+import { RateLimited, type RateLimiter, type RateState } from "../http/rate-limiter.ts";
+import { errorFields, newRequestId } from "../http/reply.ts";
+import type { Responder, RouteRequest } from "../http/route.ts";
+import * as S from "../http/schemas.ts";
+import { compileSchema } from "../http/validate.ts";
+import { type Logger, logInternal } from "../logger.ts";
+import type { OrderEntry } from "../trading/order-entry.ts";
+import type { OrderedReads } from "../trading/types.ts";
+import type { Counters } from "../util/counters.ts";
+import type { Channels } from "./channels.ts";
+import { CLOSE_INTERNAL_ERROR, type SocketConnection } from "./connection.ts";
+import { Replay, type ReplayContext } from "./replay.ts";
+import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS } from "./schemas.ts";
+import type { Subscription } from "./types.ts";
+
+export interface OperationOptions {
+  readonly routes: readonly CompiledRoute[];
+  readonly entry: OrderEntry;
+  readonly reads: OrderedReads;
+  readonly authenticator: TokenAuthenticator;
+  readonly logger: Logger;
+  readonly counters: Counters;
+  /** Null where nothing is limited. */
+  readonly limiter: RateLimiter | null;
+  /** Null while the exchange is open; else the error of every route. */
+  readonly closed: () => ApiError | null;
+}
+
+/** What operations need of the hub. */
+export interface OperationHost {
+  readonly channels: Channels;
+  readonly replays: ReplayContext;
+  /** Sends a response, at the latest when the current microtasks end. */
+  respond(connection: SocketConnection, message: string): void;
+  /** Sends the snapshots of pending subscriptions, unless that is under way. */
+  sendSnapshots(connection: SocketConnection): void;
+  /** Returns the holder of a token or ticket. @throws ApiError 40100, 2002, 40300, 42900 */
+  authenticate(connection: SocketConnection, token: string): Principal | Promise<Principal>;
+  /** Gives the connection a fresh token of its user, or its first token. */
+  setPrincipal(connection: SocketConnection, principal: Principal): void;
+}
+
+/** The response to one operation of a connection. */
+class OperationReply implements Responder {
+  /** As the client gave it. */
+  id: number | null = null;
+  /** The remaining allowance of the rate limits; null: nothing is limited; undefined: limits don't count the operation. */
+  rate: RateState | null | undefined;
+  private readonly connection: SocketConnection;
+  private readonly hub: OperationHost;
+  private readonly options: OperationOptions;
+  /** Seconds to wait before a retry, where a limit rejected it. */
+  private retryAfter: number | null = null;
+  private ownRequestId: string | null = null;
+  private isAnswered = false;
+
+  constructor(connection: SocketConnection, hub: OperationHost, options: OperationOptions) {
+    this.connection = connection;
+    this.hub = hub;
+    this.options = options;
+  }
+
+  get requestId(): string {
+    this.ownRequestId ??= newRequestId();
+    return this.ownRequestId;
+  }
+
+  data(json: string): void {
+    this.send(`"code":0,"msg":"ok","data":${json}`);
+  }
+
+  plain(_status: number, json: string): void {
+    this.data(json);
+  }
+
+  redirect(): void {
+    throw new Error("no operation redirects");
+  }
+
+  stream(): void {
+    throw new Error("no operation responds in chunks");
+  }
+
+  header(): void {}
+
+  error(error: ApiError): void {
+    if (error instanceof RateLimited) this.rate = error.rate;
+    this.retryAfter = error.retryAfter;
+    this.options.counters.refused(error);
+    logInternal(this.options.logger, error, this.requestId);
+    this.send(errorFields(error, this.requestId));
+  }
+
+  fail(thrown: unknown): void {
+    this.error(asApiError(thrown));
+  }
+
+  private send(fields: string): void {
+    if (this.isAnswered) return;
+    this.isAnswered = true;
+    const rate = this.rate === undefined ? "" : `,"rate_limit":${rateJson(this.rate)}`;
+    const retry = this.retryAfter === null ? "" : `,"retry_after":${this.retryAfter}`;
+    this.hub.respond(this.connection, `{"id":${this.id},${fields}${rate}${retry}}`);
+  }
+}
+
+function rateJson(rate: RateState | null): string {
+  if (rate === null) return "null";
+  return `{"limit":${rate.limit},"remaining":${rate.remaining},"reset":${rate.reset}}`;
+}
+
+/** The fields of an operation that runs a route. */
+interface RouteMessage {
+  data?: Record<string, unknown>;
+  builder_code?: string | null;
+  timestamps?: boolean;
+}
+
+const { subscribe, ping, cancel_on_disconnect, auth, resume } = CONNECTION_OPERATIONS;
+const checkSubscription = compileSchema(subscribe.request);
+const checkPing = compileSchema(ping.request);
+const checkCancelOnDisconnect = compileSchema(cancel_on_disconnect.request);
+const checkAuth = compileSchema(auth.request);
+const checkResume = compileSchema(resume.request);
+const checkRouteMessage = compileSchema(S.RouteOperation);
+const checkCancel = compileSchema(S.CancelOrder);
+const CONNECTION_OPERATION_NAMES = Object.keys(CONNECTION_OPERATIONS);
+const OPERATION_NAMES = [...CONNECTION_OPERATION_NAMES, ...ROUTE_OPERATIONS.keys()].join(", ");
+
+export class Operations {
+  private readonly options: OperationOptions;
+  private readonly hub: OperationHost;
+  /** By operation. */
+  private readonly routes = new Map<string, { compiled: CompiledRoute; param: string | null }>();
+  /** The route that `cancel_on_disconnect` needs access to. */
+  private readonly placeRoute: CompiledRoute;
+  /** The route that a replay reads from, and counts as. */
+  private readonly eventsRoute: CompiledRoute;
+
+  constructor(options: OperationOptions, hub: OperationHost) {
+    this.options = options;
+    this.hub = hub;
+    for (const [op, { template, param }] of ROUTE_OPERATIONS) {
+      this.routes.set(op, { compiled: routeNamed(options.routes, template), param });
+    }
+    this.placeRoute = routeNamed(options.routes, "POST /orders");
+    this.eventsRoute = routeNamed(options.routes, "GET /me/events");
+  }
+
+  /** Runs the operation of one message and responds, now or later. */
+  run(connection: SocketConnection, message: ArrayBuffer, isBinary: boolean): void {
+    const reply = new OperationReply(connection, this.hub, this.options);
+    try {
+      const parsed = parseMessage(message, isBinary, connection.packed) as { id?: unknown; op?: unknown } | null;
+      // An error echoes the id too, so that the client can tell which message failed.
+      const id = parsed?.id;
+      if (Number.isSafeInteger(id)) reply.id = id as number;
+      const op = typeof parsed?.op === "string" ? parsed.op : "";
+      const route = this.routes.get(op);
+      if (route !== undefined) this.runRoute(connection, route.compiled, route.param, parsed, reply);
+      else if (CONNECTION_OPERATION_NAMES.includes(op)) this.runOnConnection(connection, op, parsed, reply);
+      else throw badRequest(`op: must be one of ${OPERATION_NAMES}`);
+    } catch (error) {
+      reply.fail(error);
+    }
+  }
+
+  // ---------------------------------------------------------------- operations of routes
+
+  /** Runs an operation through its route: the same limits, access, schemas and handler as over HTTP. */
+  private runRoute(
+    connection: SocketConnection,
+    compiled: CompiledRoute,
+    param: string | null,
+    parsed: unknown,
+    reply: OperationReply,
+  ): void {
+    const { limiter, entry, reads, closed, authenticator } = this.options;
+    const now = Date.now();
+    reply.rate = null;
+    const refusal = closed();
+    if (refusal !== null) throw refusal;
+    const { route } = compiled;
+    const { principal, address, origin: own } = connection;
+    reply.rate = countRequest(limiter, compiled, principal, address.client, now, "");
+    if (principal === null) throw unauthenticated("trade");
+    authenticator.checkLive(principal, now);
+    authorize(route, principal);
+    const { data = {}, builder_code, timestamps } = checkRouteMessage(parsed) as RouteMessage;
+    const isCredited = builder_code !== undefined && builder_code !== null;
+    if (isCredited && !route.credited) throw badRequest("builder_code: not for this operation");
+    if (timestamps !== undefined && route.query !== S.PlaceQuery) throw badRequest("timestamps: only for order.place");
+    if (route.method === "DELETE" && param !== null) {
+      cancelEither(entry, principal.userId, checkCancel(data), now, reply);
+      return;
+    }
+    const { value, rest } = param === null ? { value: "", rest: data } : splitParam(param, data);
+    const { body } = compiled;
+    const request: RouteRequest = {
+      now,
+      principal,
+      address,
+      headers: {},
+      origin: isCredited ? creditedTo(own, builder_code, "builder_code") : own,
+      params: [value, ""],
+      query: body === null ? compiled.values(rest) : timestamps === undefined ? {} : { timestamps },
+      body: body === null ? null : body(rest),
+      reply,
+    };
+    execute(route, request, reply, reads);
+  }
+
+  // ---------------------------------------------------------------- operations of the connection
+
+  private runOnConnection(connection: SocketConnection, op: string, parsed: unknown, reply: OperationReply): void {
+    if (op === "ping") {
+      checkPing(parsed);
+      reply.data(`{"now":${Date.now()}}`);
+    } else if (op === "cancel_on_disconnect") {
+      this.setCancelOnDisconnect(connection, checkCancelOnDisconnect(parsed).enabled, reply);
+    } else if (op === "auth") this.presentToken(connection, checkAuth(parsed).token, reply);
+    else if (op === "resume") this.resume(connection, checkResume(parsed).sequence, reply);
+    else if (op === "unsubscribe") this.unsubscribe(connection, checkSubscription(parsed) as Subscription, reply);
+    else this.subscribe(connection, checkSubscription(parsed) as Subscription, reply);
+  }
+
+  private setCancelOnDisconnect(connection: SocketConnection, enabled: boolean, reply: OperationReply): void {
+    const { principal, origin } = connection;
+    if (principal === null) throw unauthenticated("trade");
+    authorize(this.placeRoute.route, principal);
+    origin.connection.cancelOnDisconnect = enabled;
+    reply.data(`{"enabled":${enabled}}`);
+  }
+
+  /** A fresh token of the same user replaces the connection's own; an anonymous connection signs in. */
+  private presentToken(connection: SocketConnection, token: string, reply: OperationReply): void {
+    const accept = (principal: Principal): void => {
+      const { principal: before, socket } = connection;
+      if (socket === null) return;
+      this.options.authenticator.checkLive(principal, Date.now());
+      if (before !== null && before.userId !== principal.userId) {
+        throw new ApiError(ErrorKind.forbidden, "the token is another user's: open another connection");
+      }
+      reply.data(`{"user_id":${principal.userId},"expires_at":${principal.expiresAt}}`);
+      this.hub.setPrincipal(connection, principal);
+    };
+    const found = this.hub.authenticate(connection, token);
+    if (found instanceof Promise) found.then(accept).catch((error) => reply.fail(error));
+    else accept(found);
+  }
+
+  private resume(connection: SocketConnection, sequence: number, reply: OperationReply): void {
+    const { limiter, logger } = this.options;
+    const { principal, address } = connection;
+    reply.rate = null;
+    reply.rate = countRequest(limiter, this.eventsRoute, principal, address.client, Date.now(), "");
+    if (principal === null) throw unauthenticated("resume");
+    authorize(this.eventsRoute.route, principal);
+    Replay.start(this.hub.replays, connection, principal.userId, sequence, {
+      started: (last) => reply.data(`{"after":${sequence},"last":${last}}`),
+      refused: (error) => reply.fail(error),
+      failed: (error) => {
+        logInternal(logger, asApiError(error), reply.requestId);
+        connection.end(CLOSE_INTERNAL_ERROR, "the replay failed: resume again");
+      },
+    });
+  }
+
+  private subscribe(connection: SocketConnection, named: Subscription, reply: OperationReply): void {
+    const { json, topics } = this.hub.channels.subscribe(connection, named);
+    reply.data(`{"subscriptions":${json}}`);
+    const isUnderWay = connection.pendingSubscriptions.length > 0;
+    connection.pendingSubscriptions = [...connection.pendingSubscriptions, ...topics];
+    if (!isUnderWay) this.hub.sendSnapshots(connection);
+  }
+
+  private unsubscribe(connection: SocketConnection, named: Subscription, reply: OperationReply): void {
+    reply.data(`{"subscriptions":${this.hub.channels.unsubscribe(connection, named)}}`);
+  }
+}
+
+function routeNamed(routes: readonly CompiledRoute[], template: string): CompiledRoute {
+  const found = routes.find((compiled) => compiled.template === template);
+  assert(found !== undefined, "the route of an operation exists");
+  return found;
+}
+
+const unauthenticated = (purpose: string): ApiError =>
+  new ApiError(ErrorKind.unauthenticated, `connect with a token to ${purpose}`);
+
+/** Separates the path parameter from an operation's data. @throws ApiError 40000 unless it is an id */
+function splitParam(
+  name: string,
+  data: Readonly<Record<string, unknown>>,
+): { value: string; rest: Readonly<Record<string, unknown>> } {
+  const { [name]: value, ...rest } = data;
+  if (!Number.isSafeInteger(value) || (value as number) < 1) {
+    throw badRequest(`data.${name}: required, a positive integer`);
+  }
+  return { value: String(value), rest };
+}
+
+/** @throws ApiError 40000 */
+function parseMessage(message: ArrayBuffer, isBinary: boolean, packed: boolean): unknown {
+  if (isBinary !== packed) throw badRequest(packed ? "send binary frames of MessagePack" : "send text frames of JSON");
+  try {
+    return packed ? decodeMessage(new Uint8Array(message)) : parseJson(Buffer.from(message));
+  } catch {
+    throw badRequest(`the message is not valid ${packed ? "MessagePack" : "JSON"}`);
+  }
+}
