@@ -2,6 +2,7 @@
  * The gateway's work for one order, part by part, in nanoseconds: the microseconds of a placement outside sockets and
  * commits. Each sample runs a part a thousand times.
  */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,12 +18,12 @@ import { SigningKeys } from "../../server/accounts/signing-keys.ts";
 import { hashToken } from "../../server/accounts/token-hash.ts";
 import { NO_ADDRESS } from "../../server/http/client-address.ts";
 import { encodeJson } from "../../server/http/message-pack.ts";
-import { PlaceOrder } from "../../server/http/schemas.ts";
 import { compileSchema } from "../../server/http/validate.ts";
 import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { CLIENT_ORDER_ID_MS } from "../../server/trading/limits.ts";
 import { orderJson } from "../../server/trading/order-json.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
+import { PlaceOrder } from "../../server/trading/schemas.ts";
 import { printHead, printResult } from "../support/report.ts";
 
 const TIMES = 1_000;

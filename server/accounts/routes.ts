@@ -1,12 +1,22 @@
 /** The routes of accounts: sign-up and sign-in, the caller's own record, tokens, sessions and clients. */
+
 import type { Static } from "typebox";
 import { utcDay } from "../../engine/money.ts";
 import { ApiError, asApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { cookieIn, setCookie } from "../http/cookies.ts";
 import { Listing } from "../http/paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { Nothing, PageQuery, pageOf } from "../http/schemas.ts";
 import type { OAuth } from "../oauth/oauth.ts";
+import {
+  AskingClient,
+  AuthorizeDecision,
+  CreatedOAuthClient,
+  NewOAuthClient,
+  OAuthClient as OAuthClientSchema,
+  OAuthGrant,
+  RedirectTo,
+} from "../oauth/schemas.ts";
 import type { Params } from "../oauth/types.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { Accounts } from "./accounts.ts";
@@ -17,6 +27,7 @@ import { REFRESH_LEEWAY_MS } from "./limits.ts";
 import type { Pats } from "./pats.ts";
 import { readPhoneNumber } from "./phone-numbers.ts";
 import { dailyLimitOf } from "./principal.ts";
+import * as S from "./schemas.ts";
 import { FirstStep } from "./second-factor-schemas.ts";
 import type { Challenge } from "./second-factor-sign-in.ts";
 import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
@@ -96,7 +107,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       summary: `${summary}; the answer is always the same`,
       rateClass: "mail",
       body: S.EmailOnly,
-      response: S.Nothing,
+      response: Nothing,
       status: 202,
       handler(request) {
         const { email } = request.body as Static<typeof S.EmailOnly>;
@@ -186,7 +197,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       unverified: true,
       summary: "End the session at once, with its sockets; takes the cookie away",
       headers: ["cookie"],
-      response: S.Nothing,
+      response: Nothing,
       async handler(request) {
         await auth.logout(request.principal!, contextOf(request));
         if (cookie.read(request.headers["cookie"]!) !== null) request.reply.header("Set-Cookie", cookie.remove());
@@ -203,7 +214,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       path: "/auth/reset-password",
       summary: "Set a password with the token of the mailed link; ends every session, personal access token and grant",
       body: S.PasswordReset,
-      response: S.Nothing,
+      response: Nothing,
       async handler(request) {
         const { token, password } = request.body as Static<typeof S.PasswordReset>;
         await auth.resetPassword(token, password, contextOf(request));
@@ -228,7 +239,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
         "Sign in through an identity provider: sends the browser there. With return_to, a path on the web page, the " +
         "sign-in ends at the page, with the refresh token in the cookie; without it with JSON",
       query: S.SocialStartQuery,
-      response: S.Nothing,
+      response: Nothing,
       status: 302,
       failurePage,
       async handler({ params, query, now, reply }) {
@@ -313,7 +324,7 @@ function ownRoutes({ auth, accounts, exchange, kyc }: AccountRouteContext): Rout
       path: "/me/password",
       summary: "Change the password; ends the other sessions",
       body: S.PasswordChange,
-      response: S.Nothing,
+      response: Nothing,
       async handler(request) {
         const body = request.body as Static<typeof S.PasswordChange>;
         await auth.changePassword(request.principal!, body.current, body.new, contextOf(request));
@@ -326,7 +337,7 @@ function ownRoutes({ auth, accounts, exchange, kyc }: AccountRouteContext): Rout
       path: "/me/phone",
       summary: "Send a code to a phone number",
       body: S.PhoneNumber,
-      response: S.Nothing,
+      response: Nothing,
       status: 202,
       async handler(request) {
         const { phone } = request.body as Static<typeof S.PhoneNumber>;
@@ -407,8 +418,8 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
       method: "GET",
       path: "/me/personal-access-tokens",
       summary: "The caller's personal access tokens, newest first",
-      query: S.PageQuery,
-      response: S.pageOf(S.Pat),
+      query: PageQuery,
+      response: pageOf(S.Pat),
       handler: ({ principal, query }) =>
         page(ownList("/me/personal-access-tokens", principal!), accounts.pats.of(principal!.userId), query, patView),
     }),
@@ -432,7 +443,7 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
       method: "DELETE",
       path: "/me/personal-access-tokens/:id",
       summary: "Revoke a personal access token at once, with its sockets",
-      response: S.Nothing,
+      response: Nothing,
       async handler(request) {
         await pats.revoke(request.principal!, pathId(request.params[0], "token"), contextOf(request));
         return "null";
@@ -443,8 +454,8 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
       method: "GET",
       path: "/me/sessions",
       summary: "The caller's sessions, newest first",
-      query: S.PageQuery,
-      response: S.pageOf(S.Session),
+      query: PageQuery,
+      response: pageOf(S.Session),
       handler({ principal, query }) {
         const own = accounts.sessions.of(principal!.userId).filter(({ grant }) => grant === null);
         return page(ownList("/me/sessions", principal!), own, query, (session) => sessionView(session, principal!));
@@ -455,7 +466,7 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
       method: "DELETE",
       path: "/me/sessions",
       summary: "End the caller's other sessions at once, with their sockets; what third parties were given stays",
-      response: S.Nothing,
+      response: Nothing,
       async handler(request) {
         await sessions.endOthers(request.principal!, "ended_by_user", contextOf(request));
         return "null";
@@ -466,7 +477,7 @@ function tokenRoutes({ accounts, pats, sessions }: AccountRouteContext): Route[]
       method: "DELETE",
       path: "/me/sessions/:id",
       summary: "End a session at once, with its sockets",
-      response: S.Nothing,
+      response: Nothing,
       async handler(request) {
         const { principal, params } = request;
         const session = accounts.sessions.get(pathId(params[0], "session"));
@@ -490,7 +501,7 @@ export function page<T extends { readonly id: number }>(
   query: unknown,
   view: (row: T) => object,
 ): string {
-  const { before, limit } = listing.page(query as Static<typeof S.PageQuery>);
+  const { before, limit } = listing.page(query as Static<typeof PageQuery>);
   const found = rows.filter(({ id }) => id < before).sort((a, b) => b.id - a.id);
   const shown = found.slice(0, limit);
   const next = found.length > limit ? shown.at(-1)!.id : null;
@@ -537,8 +548,8 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       method: "GET",
       path: "/me/oauth-grants",
       summary: "What the caller lets third parties do, newest first",
-      query: S.PageQuery,
-      response: S.pageOf(S.OAuthGrant),
+      query: PageQuery,
+      response: pageOf(OAuthGrant),
       handler({ principal, query }) {
         const rows = accounts.grants.of(principal!.userId).map((grant) => ({ id: grant.row.id, grant }));
         return page(ownList("/me/oauth-grants", principal!), rows, query, ({ grant }) => grantView(grant));
@@ -549,7 +560,7 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       method: "DELETE",
       path: "/me/oauth-grants/:id",
       summary: "Revoke all access of the third party at once",
-      response: S.Nothing,
+      response: Nothing,
       async handler(request) {
         await oauth.grants.revoke(request.principal!, pathId(request.params[0], "grant"), contextOf(request));
         return "null";
@@ -560,8 +571,8 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       method: "GET",
       path: "/me/oauth-clients",
       summary: "The caller's third-party clients, newest first",
-      query: S.PageQuery,
-      response: S.pageOf(S.OAuthClient),
+      query: PageQuery,
+      response: pageOf(OAuthClientSchema),
       handler({ principal, query }) {
         const rows = accounts.clients.of(principal!.userId).map((client) => ({ id: client.row.id, client }));
         return page(ownList("/me/oauth-clients", principal!), rows, query, ({ client }) => clientView(client));
@@ -572,7 +583,7 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       method: "GET",
       path: "/me/oauth-clients/:id",
       summary: "One of the caller's third-party clients",
-      response: S.OAuthClient,
+      response: OAuthClientSchema,
       handler({ principal, params }) {
         const client = accounts.clients.get(pathId(params[0], "client"));
         if (client === undefined || client.row.userId !== principal!.userId) throw notFound("client");
@@ -585,11 +596,11 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       path: "/me/oauth-clients",
       summary: "Register a third-party client; its secret is shown this once",
       rateClass: "registration",
-      body: S.NewOAuthClient,
-      response: S.CreatedOAuthClient,
+      body: NewOAuthClient,
+      response: CreatedOAuthClient,
       status: 201,
       async handler(request) {
-        const { name, redirect_uris, confidential } = request.body as Static<typeof S.NewOAuthClient>;
+        const { name, redirect_uris, confidential } = request.body as Static<typeof NewOAuthClient>;
         const wish = { name, redirectUris: redirect_uris, isConfidential: confidential };
         const { client, secret } = await oauth.clients.create(request.principal!, wish, contextOf(request));
         return JSON.stringify({ ...clientView(client), client_secret: secret });
@@ -600,7 +611,7 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       method: "DELETE",
       path: "/me/oauth-clients/:id",
       summary: "Remove a third-party client, and all access that it was given",
-      response: S.Nothing,
+      response: Nothing,
       async handler(request) {
         await oauth.clients.remove(request.principal!, pathId(request.params[0], "client"), contextOf(request));
         return "null";
@@ -611,7 +622,7 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       method: "GET",
       path: "/oauth/clients/:client_id",
       summary: "A third-party client as the consent page shows it to whoever is to decide",
-      response: S.AskingClient,
+      response: AskingClient,
       handler({ params }) {
         const client = accounts.clientByName(params[0]);
         if (client === undefined) throw notFound("client");
@@ -624,10 +635,10 @@ function clientRoutes({ accounts, oauth }: AccountRouteContext): Route[] {
       method: "POST",
       path: "/oauth/authorize",
       summary: "The user's decision on the consent page: answers where to send the browser",
-      body: S.AuthorizeDecision,
-      response: S.RedirectTo,
+      body: AuthorizeDecision,
+      response: RedirectTo,
       async handler(request) {
-        const { decision, ...params } = request.body as Static<typeof S.AuthorizeDecision>;
+        const { decision, ...params } = request.body as Static<typeof AuthorizeDecision>;
         const isApproved = decision === "approve";
         const location = await oauth.authorization.decide(
           params as Params,

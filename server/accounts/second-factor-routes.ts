@@ -1,9 +1,10 @@
 /** The routes of second factors: the second step of a sign-in, the owner's own, and the reset of lost ones by operators. */
+
 import type { Static } from "typebox";
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import { pathId, type Route, route } from "../http/route.ts";
-import { Nothing, SignIn } from "../http/schemas.ts";
+import { Nothing } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import type { Accounts } from "./accounts.ts";
 import { type Approvals, approvalView, withFirst } from "./approvals.ts";
@@ -14,6 +15,7 @@ import type { Notifier } from "./notifier.ts";
 import { noteOf, OPERATOR, operatorOf } from "./operator.ts";
 import type { Passkeys } from "./passkeys.ts";
 import { OWN_SESSION, type SignInContext, signedInJson } from "./routes.ts";
+import { SignIn } from "./schemas.ts";
 import * as F from "./second-factor-schemas.ts";
 import type { SecondFactorSettings } from "./second-factor-settings.ts";
 import type { SecondFactors } from "./second-factors.ts";

@@ -1,8 +1,9 @@
 /** The shapes of second factors: enrolment, what is shown, and lists of them. */
+
 import Type, { type TSchema } from "typebox";
-import { closed, Id, names, nullable, SignIn, Time } from "../http/schemas.ts";
-import { Approval } from "../wallet/schemas.ts";
+import { closed, Id, names, nullable, Time } from "../http/schemas.ts";
 import { RECOVERY_CODES } from "./limits.ts";
+import { Approval, SignIn } from "./schemas.ts";
 import { OWNER_PROOF_METHODS } from "./second-factor-settings.ts";
 import { FACTOR_KINDS, PROOF_METHODS } from "./types.ts";
 

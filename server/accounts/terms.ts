@@ -2,14 +2,16 @@
  * One account's terms where they differ from everybody's, as operators and seed files write them: their names in JSON,
  * their bounds, and the way to the names of engine/projection/load.ts. Knows no route and no user.
  */
+
 import Type, { type Static } from "typebox";
 import { MAX_MERGE_FEE_BPS, MAX_MONEY_MICRO, MAX_OWN_RATE_BPS } from "../../engine/limits.ts";
 import type { UserTerms } from "../../engine/projection/user-terms.ts";
-import * as S from "../http/schemas.ts";
+import { closed, nullable } from "../http/schemas.ts";
+
 import { MAX_OWN_LIVE_ORDERS, MAX_OWN_REBATE_BPS, MAX_RATE_LIMIT_FACTOR } from "./limits.ts";
 
 const integer = (minimum: number, maximum: number, description: string) =>
-  S.nullable(Type.Integer({ minimum, maximum, description }));
+  nullable(Type.Integer({ minimum, maximum, description }));
 const OF_NOTIONAL = "BPS of the notional";
 const terms = {
   daily_limit: integer(0, MAX_MONEY_MICRO, "of daily activity (entries into positions) a UTC day, micro-USDC"),
@@ -22,7 +24,7 @@ const terms = {
 };
 
 /** Null: as for everybody. */
-export const Terms = S.closed(terms);
+export const Terms = closed(terms);
 /** What is absent stays as it is; null: as for everybody again. */
 export const TermsChange = Type.Partial(Terms, { additionalProperties: false });
 export type TermsChange = Static<typeof TermsChange>;

@@ -26,7 +26,7 @@ import { DEFAULT_PAGE_LIMIT } from "../http/limits.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import type { RateLimiter } from "../http/rate-limiter.ts";
 import { pathId, type Route, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { pageOf, Text } from "../http/schemas.ts";
 import { compileSchema } from "../http/validate.ts";
 import { createMarketAdminRoutes, type MarketAdminRouteContext } from "../markets/admin-routes.ts";
 import { createProposalRoutes } from "../markets/proposal-routes.ts";
@@ -35,6 +35,7 @@ import { solvencyView } from "../markets/views.ts";
 import { createOAuthRoutes, type OAuthRouteContext } from "../oauth/routes.ts";
 import { METRICS_TYPE, type Metrics } from "../operators/metrics.ts";
 import { createOperatorRoutes, type OperatorRouteContext } from "../operators/routes.ts";
+import { Health } from "../operators/schemas.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import { createDocumentRoutes } from "../reference/routes.ts";
 import { type Operation, runBatch } from "../trading/batch.ts";
@@ -45,11 +46,35 @@ import type { OrderEntry } from "../trading/order-entry.ts";
 import { liveOrderJson } from "../trading/order-json.ts";
 import { activeOrders } from "../trading/order-queries.ts";
 import { IN_FLIGHT, isNamed } from "../trading/order-store.ts";
+import {
+  AmendOrder,
+  Batch,
+  BatchOperations,
+  BuilderStats,
+  CancelAfter,
+  Canceled,
+  CancelQuery,
+  CancelTimer,
+  CLIENT_ORDER_ID_PATTERN,
+  EventsQuery,
+  FillsQuery,
+  Limits,
+  Order,
+  OrderEvent,
+  OrdersQuery,
+  OwnFill,
+  PlaceOrder,
+  PlaceQuery,
+  Quotes,
+  Results,
+} from "../trading/schemas.ts";
 import type { Amendment, Answer, Origin, Placement } from "../trading/types.ts";
 import { createMoneyAdminRoutes, type MoneyAdminContext } from "../wallet/admin-routes.ts";
 import { createWalletRoutes } from "../wallet/routes.ts";
+import { Solvency } from "../wallet/schemas.ts";
 import { frame } from "../websocket/connection.ts";
 import { checkKept } from "../websocket/replay.ts";
+import { SocketTicket } from "../websocket/schemas.ts";
 import type { SocketTickets } from "../websocket/tickets.ts";
 
 export interface RouteContext
@@ -122,12 +147,12 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       path: "/orders",
       summary: "Place an order",
       credited: true,
-      query: S.PlaceQuery,
-      body: S.PlaceOrder,
-      response: S.Order,
+      query: PlaceQuery,
+      body: PlaceOrder,
+      response: Order,
       handler({ principal, origin, query, body, now, reply }) {
-        const { timestamps = false } = query as Static<typeof S.PlaceQuery>;
-        entry.place(principal!, origin, readPlacement(body as Static<typeof S.PlaceOrder>, timestamps), now, reply);
+        const { timestamps = false } = query as Static<typeof PlaceQuery>;
+        entry.place(principal!, origin, readPlacement(body as Static<typeof PlaceOrder>, timestamps), now, reply);
         return undefined;
       },
     }),
@@ -136,10 +161,10 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       path: "/orders",
       summary: "The caller's active orders, newest first; with status=all the finished ones too",
       scope: "portfolio:read",
-      query: S.OrdersQuery,
-      response: S.pageOf(S.Order),
+      query: OrdersQuery,
+      response: pageOf(Order),
       handler({ principal, query }) {
-        const given = query as Static<typeof S.OrdersQuery>;
+        const given = query as Static<typeof OrdersQuery>;
         const { store } = exchange;
         const { market_id, outcome_id, side, client_order_id, status = "active", from, to, ...rest } = given;
         checkSpan(given);
@@ -170,10 +195,10 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       method: "DELETE",
       path: "/orders",
       summary: "Cancel all of the caller's orders, or those that fit; answers with the ids of those that it ended",
-      query: S.CancelQuery,
-      response: S.Canceled,
+      query: CancelQuery,
+      response: Canceled,
       handler({ principal, query, now, reply }) {
-        const { market_id, outcome_id, side, client_order_id } = query as Static<typeof S.CancelQuery>;
+        const { market_id, outcome_id, side, client_order_id } = query as Static<typeof CancelQuery>;
         const filter = { marketId: market_id, outcomeId: outcome_id, side, clientOrderId: client_order_id };
         entry.cancelAll(principal!.userId, filter, now, reply);
         return undefined;
@@ -185,10 +210,10 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       path: "/orders/batch",
       summary: "Place, cancel and amend up to 50 times, taken in turn, with a result each",
       credited: true,
-      body: S.Batch,
-      response: S.Results,
+      body: Batch,
+      response: Results,
       handler({ principal, origin, body, now, reply }) {
-        const { operations } = body as Static<typeof S.Batch>;
+        const { operations } = body as Static<typeof Batch>;
         const started = operations.map((operation) => operationOf(principal!, origin, operation));
         runBatch(exchange, principal!.userId, started, now, reply, reply.requestId);
         return undefined;
@@ -200,10 +225,10 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       path: "/orders/cancel-after",
       summary: "Cancel all of the caller's orders unless it asks again in time",
       status: 200,
-      body: S.CancelAfter,
-      response: S.CancelTimer,
+      body: CancelAfter,
+      response: CancelTimer,
       async handler({ principal, body, now }) {
-        const { timeout_ms } = body as Static<typeof S.CancelAfter>;
+        const { timeout_ms } = body as Static<typeof CancelAfter>;
         if (timeout_ms > 0 && timeout_ms < MIN_CANCEL_AFTER_MS) {
           throw badRequest(`timeout_ms: must be 0, or ${MIN_CANCEL_AFTER_MS} to ${MAX_CANCEL_AFTER_MS}`);
         }
@@ -220,7 +245,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       path: "/orders/:id",
       summary: "One order of the caller, live or finished, with its trades",
       scope: "portfolio:read",
-      response: S.Order,
+      response: Order,
       handler: ({ principal, params }) => orderWithTrades(principal!.userId, pathId(params[0], "order")),
     }),
     route({
@@ -228,7 +253,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       path: "/orders/by-client-id/:client_order_id",
       summary: "The order that a client order id names, live or of the last 24 hours, with its trades",
       scope: "portfolio:read",
-      response: S.Order,
+      response: Order,
       handler({ principal, params, now, reply }) {
         const { userId } = principal!;
         const name = clientOrderIdIn(params[0]);
@@ -247,7 +272,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       method: "DELETE",
       path: "/orders/by-client-id/:client_order_id",
       summary: "Cancel the order that a client order id names, also while its placement is on its way",
-      response: S.Order,
+      response: Order,
       handler({ principal, params, now, reply }) {
         entry.cancelByClientId(principal!.userId, clientOrderIdIn(params[0]), now, reply);
         return undefined;
@@ -258,7 +283,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       method: "DELETE",
       path: "/orders/:id",
       summary: "Cancel an order; its end arrives as order.updated",
-      response: S.Order,
+      response: Order,
       handler({ principal, params, now, reply }) {
         entry.cancel(principal!.userId, pathId(params[0], "order"), now, reply);
         return undefined;
@@ -269,10 +294,10 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       method: "PATCH",
       path: "/orders/:id",
       summary: "Amend price, total quantity or both; the same price and no larger a quantity keep the time priority",
-      body: S.AmendOrder,
-      response: S.Order,
+      body: AmendOrder,
+      response: Order,
       handler({ principal, origin, params, body, now, reply }) {
-        const change = readAmendment(body as Static<typeof S.AmendOrder>);
+        const change = readAmendment(body as Static<typeof AmendOrder>);
         entry.amend(principal!, origin, pathId(params[0], "order"), change, now, reply);
         return undefined;
       },
@@ -283,10 +308,10 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       path: "/quotes/:market_id",
       summary: "Replace all of the caller's quotes in a market at once; quotes are post-only, unchanged ones stay",
       credited: true,
-      body: S.Quotes,
-      response: S.Results,
+      body: Quotes,
+      response: Results,
       handler({ principal, origin, params, body, now, reply }) {
-        const { expires_at = null, valid_until = null, ...given } = body as Static<typeof S.Quotes>;
+        const { expires_at = null, valid_until = null, ...given } = body as Static<typeof Quotes>;
         const quotes = given.quotes.map(({ outcome_id, side, price, quantity }) => {
           return { outcomeId: outcome_id, side, price, quantity };
         });
@@ -301,11 +326,11 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       path: "/me/fills",
       summary: "The caller's fills, newest first",
       scope: "portfolio:read",
-      query: S.FillsQuery,
-      response: S.pageOf(S.OwnFill),
+      query: FillsQuery,
+      response: pageOf(OwnFill),
       handler({ principal, query }) {
-        const { market_id, order_id, from, to, ...rest } = query as Static<typeof S.FillsQuery>;
-        checkSpan(query as Static<typeof S.FillsQuery>);
+        const { market_id, order_id, from, to, ...rest } = query as Static<typeof FillsQuery>;
+        checkSpan(query as Static<typeof FillsQuery>);
         const filters = { userId: principal!.userId, marketId: market_id, orderId: order_id, from, to };
         const listing = new Listing("/me/fills", filters);
         return historyPage(listing, history.fills({ ...filters, ...listing.page(rest) }));
@@ -318,11 +343,11 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
         "The caller's order updates again, as the WebSocket told them, oldest first; kept for seven days and more",
       scope: "portfolio:read",
       orScope: "orders:write",
-      query: S.EventsQuery,
-      response: S.pageOf(S.OrderEvent),
+      query: EventsQuery,
+      response: pageOf(OrderEvent),
       async handler({ principal, query }) {
         const { userId } = principal!;
-        const { after, cursor, limit = DEFAULT_PAGE_LIMIT } = query as Static<typeof S.EventsQuery>;
+        const { after, cursor, limit = DEFAULT_PAGE_LIMIT } = query as Static<typeof EventsQuery>;
         const listing = new Listing("/me/events", { userId });
         // Where the list began goes along: who repeats it beside the cursor must repeat just this.
         const [begun = after ?? NO_SEQUENCE, from = after ?? null] =
@@ -342,7 +367,7 @@ function orderRoutes({ exchange, entry, history, cancelTimers }: RouteContext): 
       method: "GET",
       path: "/builders/:code/stats",
       summary: "What came through an integration: orders, fills, volume and fees credited to its builder code",
-      response: S.BuilderStats,
+      response: BuilderStats,
       async handler({ params, address }) {
         const stats = await history.builder(address.client, params[0]);
         if (stats === null) throw notFound("builder");
@@ -366,14 +391,14 @@ function clientOrderIdIn(text: string): string {
   if (!CLIENT_ORDER_ID.test(name)) throw notFound("order");
   return name;
 }
-const CLIENT_ORDER_ID = new RegExp(S.CLIENT_ORDER_ID_PATTERN);
+const CLIENT_ORDER_ID = new RegExp(CLIENT_ORDER_ID_PATTERN);
 
 /** Makes operations of a batch out of what it says; what is wrong with one is told when its turn comes. */
 function createOperations(entry: OrderEntry): (principal: Principal, origin: Origin, operation: object) => Operation {
   const checks = {
-    place: compileSchema(S.BatchOperations.place),
-    cancel: compileSchema(S.BatchOperations.cancel),
-    amend: compileSchema(S.BatchOperations.amend),
+    place: compileSchema(BatchOperations.place),
+    cancel: compileSchema(BatchOperations.cancel),
+    amend: compileSchema(BatchOperations.amend),
   };
   return (principal, origin, operation) => (now, answer) => {
     const { op } = operation as { op?: unknown };
@@ -403,7 +428,7 @@ export function cancelEither(
   else throw badRequest("id: required, or else client_order_id");
 }
 
-function readAmendment(body: Static<typeof S.AmendOrder>): Amendment {
+function readAmendment(body: Static<typeof AmendOrder>): Amendment {
   return { price: body.price ?? null, quantity: body.quantity ?? null, validUntil: body.valid_until ?? null };
 }
 
@@ -417,7 +442,7 @@ function limitsRoute(
     path: "/me/limits",
     summary: "The caller's KYC tier, fees, daily activity, live orders and rate limits, with what is left of each",
     access: "user",
-    response: S.Limits,
+    response: Limits,
     handler({ principal, address, now }) {
       const { userId, kycTier, dailyLimit: limit, maxLiveOrders, rateLimitFactor, pat, credential } = principal!;
       const { client } = address;
@@ -446,7 +471,7 @@ function limitsRoute(
   });
 }
 
-function readPlacement(body: Static<typeof S.PlaceOrder>, timestamps: boolean): Placement {
+function readPlacement(body: Static<typeof PlaceOrder>, timestamps: boolean): Placement {
   const type = body.type === undefined ? OrderType.limit : ORDER_TYPES.indexOf(body.type as never);
   const usual = type === OrderType.market ? TimeInForce.ioc : TimeInForce.gtc;
   const { time_in_force, self_trade_prevention } = body;
@@ -479,7 +504,7 @@ function serviceRoutes({ totals, tickets, unready, metrics }: RouteContext): Rou
       summary: "A ticket that opens one WebSocket within a minute, so that no token stands in a URL",
       access: "user",
       status: 201,
-      response: S.SocketTicket,
+      response: SocketTicket,
       handler({ principal, now }) {
         const { ticket, expiresAt } = tickets.issue(principal!, now);
         return JSON.stringify({ ticket, expires_at: expiresAt });
@@ -489,7 +514,7 @@ function serviceRoutes({ totals, tickets, unready, metrics }: RouteContext): Rou
       method: "GET",
       path: "/solvency",
       summary: "The exchange's sums as of the last committed transaction",
-      response: S.Solvency,
+      response: Solvency,
       handler: () => JSON.stringify(solvencyView(totals.read())),
     }),
     route({
@@ -498,7 +523,7 @@ function serviceRoutes({ totals, tickets, unready, metrics }: RouteContext): Rou
       unversioned: true,
       summary: "The process answers",
       rateClass: "none",
-      response: S.Health,
+      response: Health,
       enveloped: false,
       handler: () => '{"status":"ok"}',
     }),
@@ -508,7 +533,7 @@ function serviceRoutes({ totals, tickets, unready, metrics }: RouteContext): Rou
       unversioned: true,
       summary: "The exchange trades",
       rateClass: "none",
-      response: S.Health,
+      response: Health,
       enveloped: false,
       handler({ reply }) {
         const why = unready();
@@ -522,7 +547,7 @@ function serviceRoutes({ totals, tickets, unready, metrics }: RouteContext): Rou
       unversioned: true,
       summary: "Figures of the exchange and its process, in Prometheus' text format",
       rateClass: "none",
-      response: S.Text,
+      response: Text,
       enveloped: false,
       contentType: METRICS_TYPE,
       handler: () => metrics.text(),

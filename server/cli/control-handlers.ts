@@ -11,6 +11,7 @@ import type { Accounts } from "../accounts/accounts.ts";
 import { audit, type Change, type RequestContext } from "../accounts/audit.ts";
 import { operatorOf } from "../accounts/operator.ts";
 import type { Passwords } from "../accounts/passwords.ts";
+import { EmailOnly } from "../accounts/schemas.ts";
 import type { SecondFactorSettings } from "../accounts/second-factor-settings.ts";
 import type { SecondFactors } from "../accounts/second-factors.ts";
 import type { SigningKeys } from "../accounts/signing-keys.ts";
@@ -23,7 +24,8 @@ import { type CompiledRoute, DIRECT, execute } from "../http/dispatch.ts";
 import { MAX_BODY_BYTES } from "../http/limits.ts";
 import { errorBody, newRequestId, successBody } from "../http/reply.ts";
 import type { Responder, RouteRequest } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { closed as closedSchema } from "../http/schemas.ts";
+
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import type { OrderedReads } from "../trading/types.ts";
@@ -43,7 +45,7 @@ export interface ControlOptions {
 }
 
 const checkRoute = compileSchema(
-  S.closed({
+  closedSchema({
     method: Type.String({ maxLength: 10 }),
     path: Type.String({ maxLength: 1_000 }),
     query: Type.Optional(Type.String()),
@@ -51,9 +53,9 @@ const checkRoute = compileSchema(
   }),
 );
 const checkCommand = compileSchema(
-  S.closed({ command: Type.String({ maxLength: 100 }), args: Type.Array(Type.String(), { maxItems: 10 }) }),
+  closedSchema({ command: Type.String({ maxLength: 100 }), args: Type.Array(Type.String(), { maxItems: 10 }) }),
 );
-const checkEmail = compileSchema(S.EmailOnly);
+const checkEmail = compileSchema(EmailOnly);
 
 /** 132 bits. */
 const PASSWORD_BYTES = 16;

@@ -2,6 +2,7 @@
  * What a route is: its path, schemas and access, and what a handler gets and answers. Handlers answer JSON text, now or
  * later, or keep the reply and answer it themselves once the journal has committed (then they return undefined).
  */
+
 import type { TSchema } from "typebox";
 import type { Principal, Scope, TokenKind } from "../accounts/types.ts";
 import { type ApiError, notFound } from "../errors.ts";
@@ -9,7 +10,7 @@ import type { Answer, Origin } from "../trading/types.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Deprecation } from "./deprecation.ts";
 import type { RateClass } from "./rate-limiter.ts";
-import * as S from "./schemas.ts";
+import { NoQuery } from "./schemas.ts";
 
 /** The path of every route that isn't `unversioned`. */
 export const API_BASE = "/api/v1";
@@ -136,7 +137,7 @@ export function route(input: RouteInput): Route {
     rateClass: "default",
     credited: false,
     headers: NO_HEADERS,
-    query: S.NoQuery,
+    query: NoQuery,
     body: null,
     oauth: false,
     status: 200,

@@ -1,4 +1,5 @@
 /** Texts that people write, as request bodies have them. */
+
 import Type from "typebox";
 import { MAX_NOTE_LENGTH } from "./limits.ts";
 import { closed, nullable } from "./schemas.ts";

@@ -1,4 +1,5 @@
 /** Operators' routes of markets and events: proposals, the life of a market, its resolution. */
+
 import type { Static } from "typebox";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { approvalView } from "../accounts/approvals.ts";
@@ -8,7 +9,7 @@ import { page } from "../accounts/routes.ts";
 import { notFound } from "../errors.ts";
 import { Listing } from "../http/paging.ts";
 import { type Route, type RouteRequest, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { pageOf } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { MarketCatalog } from "./catalog.ts";
@@ -16,7 +17,8 @@ import type { MarketChanges, MarketLife } from "./lifecycle.ts";
 import { readTexts } from "./proposal-routes.ts";
 import { marketStatusName } from "./registry.ts";
 import { marketNamed } from "./routes.ts";
-import * as MS from "./schemas.ts";
+import * as S from "./schemas.ts";
+
 import type { Market } from "./types.ts";
 import { decisionView, eventView, marketView } from "./views.ts";
 
@@ -71,10 +73,10 @@ function proposalRoutes(context: MarketAdminRouteContext): Route[] {
       method: "GET",
       path: "/admin/proposals",
       summary: "Users' proposals, those that wait for a decision by default, newest first",
-      query: MS.ProposalsQuery,
-      response: S.pageOf(MS.MarketRecord),
+      query: S.ProposalsQuery,
+      response: pageOf(S.MarketRecord),
       handler({ query, now }) {
-        const { status = "proposed", ...rest } = query as Static<typeof MS.ProposalsQuery>;
+        const { status = "proposed", ...rest } = query as Static<typeof S.ProposalsQuery>;
         const wanted = (market: Market): boolean => market.proposedBy !== null && marketStatusName(market) === status;
         const listing = new Listing("/admin/proposals", { status });
         return page(listing, registry.all().filter(wanted), rest, (market) => recordView(market, context, now));
@@ -96,11 +98,11 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       method: "POST",
       path: "/admin/events",
       summary: "Make an event, to group markets in",
-      body: MS.NewEvent,
+      body: S.NewEvent,
       response: S.EventSchema,
       status: 201,
       async handler(request) {
-        const { slug, title, category = null, closes_at = null } = request.body as Static<typeof MS.NewEvent>;
+        const { slug, title, category = null, closes_at = null } = request.body as Static<typeof S.NewEvent>;
         const texts = { slug, title, category, closesAt: closes_at };
         const id = await catalog.createEvent(operatorOf(request), texts, contextOf(request));
         return JSON.stringify(eventView(registry.event(id)!, registry, ledger, request.now));
@@ -111,7 +113,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       method: "POST",
       path: "/admin/markets",
       summary: "Make a market that is open at once",
-      body: MS.NewMarket,
+      body: S.NewMarket,
       response: S.MarketSchema,
       status: 201,
       async handler(request) {
@@ -125,7 +127,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       path: "/admin/markets/:id",
       summary:
         "A market by id or slug, with who proposed it, how that was decided, and the first of two approvals of its end",
-      response: MS.MarketRecord,
+      response: S.MarketRecord,
       handler: ({ params, now }) => JSON.stringify(recordView(marketNamed(registry, params[0]), context, now)),
     }),
     route({
@@ -133,11 +135,11 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       method: "PATCH",
       path: "/admin/markets/:id",
       summary: "Change the texts or the end of a market that is not resolved; null clears",
-      body: MS.MarketChanges,
+      body: S.MarketChanges,
       response: S.MarketSchema,
       async handler(request) {
         const market = marketNamed(registry, request.params[0]);
-        const { closes_at, ...texts } = request.body as Static<typeof MS.MarketChanges>;
+        const { closes_at, ...texts } = request.body as Static<typeof S.MarketChanges>;
         const changes: MarketChanges = closes_at === undefined ? texts : { ...texts, closesAt: closes_at };
         await life.describe(market, changes, operatorOf(request), contextOf(request));
         return marketJson(market, exchange);
@@ -193,7 +195,7 @@ function endRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
       path: `/admin/markets/:id/${name}`,
       summary: `${summary}; under the two-person rule another operator must ask for the same`,
       body,
-      response: MS.Settlement,
+      response: S.Settlement,
       async handler(request) {
         const market = marketNamed(exchange.registry, request.params[0]);
         const approval = await run(market, request, noteOf(request), operatorOf(request), contextOf(request));
@@ -201,8 +203,8 @@ function endRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
       },
     });
   return [
-    end("resolve", "Pay the holders of a closed market", MS.Resolution, (market, { body }, ...args) => {
-      const { payouts = null, outcome_id: outcomeId = null } = body as Static<typeof MS.Resolution>;
+    end("resolve", "Pay the holders of a closed market", S.Resolution, (market, { body }, ...args) => {
+      const { payouts = null, outcome_id: outcomeId = null } = body as Static<typeof S.Resolution>;
       return life.resolve(market, { payouts, outcomeId }, ...args);
     }),
     end("void", "Pay all outcomes of a closed market alike", NoteOnly, (market, _request, ...args) =>

@@ -2,14 +2,15 @@
  * The feed: open markets, and events that have one, in one list by the volume of the last 24 hours, in numbered pages.
  * Owns their order; what it shows of each is of now.
  */
+
 import type { Static } from "typebox";
 import { MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import type { EventRow } from "../../engine/projection/load/markets.ts";
-import type * as S from "../http/schemas.ts";
 import type { TimeSlicer } from "../util/time-slicer.ts";
 import { DEFAULT_FEED_SIZE, MAX_LISTED_EVENT_MARKETS } from "./limits.ts";
 import type { MarketRegistry, RegistryListener } from "./registry.ts";
+import type * as S from "./schemas.ts";
 import { Found, type MarketSearch } from "./search.ts";
 import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";
 import type { Market } from "./types.ts";

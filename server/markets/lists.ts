@@ -4,6 +4,7 @@
  * never falls, so that paging by it never shows a thing twice; what is traded meanwhile can rise past the page that is
  * being read, and is then found further in front.
  */
+
 import type { Static } from "typebox";
 import { MARKET_STATUSES } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
@@ -11,10 +12,10 @@ import type { EventRow } from "../../engine/projection/load/markets.ts";
 import { badRequest } from "../errors.ts";
 import { DEFAULT_PAGE_LIMIT } from "../http/limits.ts";
 import { Listing } from "../http/paging.ts";
-import type * as S from "../http/schemas.ts";
 import type { TimeSlicer } from "../util/time-slicer.ts";
 import { MAX_LISTED_EVENT_MARKETS, MAX_LISTED_IDS } from "./limits.ts";
 import type { MarketRegistry, RegistryListener } from "./registry.ts";
+import type * as S from "./schemas.ts";
 import { Found, type MarketSearch } from "./search.ts";
 import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";
 import type { Market } from "./types.ts";

@@ -1,12 +1,14 @@
 /** Users' routes of proposals: markets that they would have opened. */
+
 import type { Static } from "typebox";
 import { contextOf } from "../accounts/audit.ts";
 import { ownList, page } from "../accounts/routes.ts";
 import { type Route, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { PageQuery } from "../http/schemas.ts";
 import type { MarketAdminRouteContext } from "./admin-routes.ts";
 import type { MarketTexts } from "./catalog.ts";
-import * as MS from "./schemas.ts";
+import * as S from "./schemas.ts";
+
 import { decisionView, marketView } from "./views.ts";
 
 export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteContext): Route[] {
@@ -18,7 +20,7 @@ export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteCont
       summary: "Propose a market; an operator decides",
       scope: "markets:propose",
       minTier: 1,
-      body: MS.NewMarket,
+      body: S.NewMarket,
       response: S.MarketSchema,
       status: 201,
       async handler(request) {
@@ -31,8 +33,8 @@ export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteCont
       path: "/markets/proposals",
       summary: "The caller's proposals of every state, newest first, and how they were decided",
       scope: "markets:propose",
-      query: S.PageQuery,
-      response: MS.Proposals,
+      query: PageQuery,
+      response: S.Proposals,
       handler({ principal, query, now }) {
         const listing = ownList("/markets/proposals", principal!);
         return page(listing, registry.proposalsOf(principal!.userId), query, (market) => {
@@ -45,7 +47,7 @@ export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteCont
 
 /** @param body as MS.NewMarket has let it through */
 export function readTexts(body: unknown): MarketTexts {
-  const given = body as Static<typeof MS.NewMarket>;
+  const given = body as Static<typeof S.NewMarket>;
   const { question, outcomes, description = null, category = null, slug = null } = given;
   const { closes_at: closesAt = null, event_id: eventId = null } = given;
   return { question, outcomes, description, category, slug, closesAt, eventId };

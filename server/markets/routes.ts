@@ -1,10 +1,11 @@
 /** The public routes of market data: markets, events, trades, order books, the feed. */
+
 import type { Static } from "typebox";
 import { CANDLE_MINUTES } from "../../engine/constants.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { pathId, type Route, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { Now, pageOf } from "../http/schemas.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { type BookView, bookJson, marketBooksJson } from "./book-json.ts";
@@ -12,6 +13,7 @@ import type { MarketFeed } from "./feed.ts";
 import { DEFAULT_CANDLES, MAX_CANDLES } from "./limits.ts";
 import type { MarketLists } from "./lists.ts";
 import type { MarketRegistry } from "./registry.ts";
+import * as S from "./schemas.ts";
 import type { Market } from "./types.ts";
 import { eventView, marketView } from "./views.ts";
 
@@ -36,7 +38,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       path: "/markets",
       summary: "Markets, the open ones by default, newest first",
       query: S.MarketsQuery,
-      response: S.pageOf(S.MarketSchema),
+      response: pageOf(S.MarketSchema),
       handler({ query, now }) {
         return lists.markets(query as Static<typeof S.MarketsQuery>, now);
       },
@@ -53,7 +55,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       path: "/markets/:id/trades",
       summary: "A market's trades, newest first: one per match, from the taker's side",
       query: S.TradesQuery,
-      response: S.pageOf(S.Trade),
+      response: pageOf(S.Trade),
       handler({ params, query, address }) {
         const { outcome_id: outcomeId, from, to, ...page } = query as Static<typeof S.TradesQuery>;
         checkSpan(query as Static<typeof S.TradesQuery>);
@@ -107,7 +109,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       path: "/events",
       summary: "Events with their markets, newest first",
       query: S.MarketEventsQuery,
-      response: S.pageOf(S.EventSchema),
+      response: pageOf(S.EventSchema),
       handler({ query, now }) {
         return lists.events(query as Static<typeof S.MarketEventsQuery>, now);
       },
@@ -137,7 +139,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       method: "GET",
       path: "/time",
       summary: "The server's clock",
-      response: S.Now,
+      response: Now,
       rateClass: "default",
       handler: ({ now }) => `{"now":${now}}`,
     }),

@@ -6,9 +6,10 @@ import { SCOPES } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";
 import { prefers } from "../http/content-negotiation.ts";
 import { API_BASE, type Route, type RouteRequest, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { Nothing } from "../http/schemas.ts";
 import { AUTHORIZATION_CODE_MS } from "./limits.ts";
 import type { OAuth } from "./oauth.ts";
+import * as S from "./schemas.ts";
 import type { OAuthResponse, Params } from "./types.ts";
 
 export interface OAuthRouteContext {
@@ -42,7 +43,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       summary: "Authorization endpoint: sends the browser to sign-in and consent, or back to the client with an error",
       headers: ["user-agent", "accept"],
       query: S.AuthorizeQuery,
-      response: S.Nothing,
+      response: Nothing,
       status: 302,
       async handler(request) {
         const { query, headers, reply } = request;

@@ -1,4 +1,5 @@
 /** Operators' routes of users: their accounts, suspension, terms, identity applications; and the audit log. */
+
 import type { Static } from "typebox";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
@@ -15,13 +16,13 @@ import { changeTerms, checkRates } from "../accounts/users.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { pageOf } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import { balanceView } from "../markets/views.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { MAX_USERS_WALKED } from "./limits.ts";
-import * as O from "./schemas.ts";
+import * as S from "./schemas.ts";
 
 export interface OperatorRouteContext {
   readonly exchange: Exchange;
@@ -61,7 +62,7 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       path: `/admin/users/:id/${name}`,
       summary,
       body: NoteOnly,
-      response: O.OperatorUser,
+      response: S.OperatorUser,
       async handler(request) {
         const user = userIn(request);
         await suspensions[name](user, noteOf(request), operatorOf(request), contextOf(request));
@@ -74,12 +75,12 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       method: "GET",
       path: "/admin/users",
       summary: "Users, newest first",
-      query: O.UsersQuery,
-      response: O.Users,
+      query: S.UsersQuery,
+      response: S.Users,
       handler({ query, now }) {
-        const { limit: _limit, cursor: _cursor, ...filters } = query as Static<typeof O.UsersQuery>;
+        const { limit: _limit, cursor: _cursor, ...filters } = query as Static<typeof S.UsersQuery>;
         const listing = new Listing("/admin/users", filters);
-        const { users, next } = usersPage(accounts, listing, query as Static<typeof O.UsersQuery>);
+        const { users, next } = usersPage(accounts, listing, query as Static<typeof S.UsersQuery>);
         return listing.json(
           users.map((user) => json(user, now)),
           next,
@@ -91,7 +92,7 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       method: "GET",
       path: "/admin/users/:id",
       summary: "One user",
-      response: O.OperatorUser,
+      response: S.OperatorUser,
       handler: (request) => json(userIn(request), request.now),
     }),
     suspensionRoute("suspend", "Refuse the user's tokens and sign-ins, end its sockets and cancel its orders"),
@@ -103,7 +104,7 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       summary:
         "Set the user's own daily limit, fees and rate limits; null: as for everybody again. Two operators where the two-person rule covers terms",
       body: TermsChange,
-      response: O.OperatorUser,
+      response: S.OperatorUser,
       async handler(request) {
         const user = userIn(request);
         const operator = operatorOf(request);
@@ -140,7 +141,7 @@ function operatorUserView(user: User, { exchange, factors }: OperatorRouteContex
 function usersPage(
   accounts: Accounts,
   listing: Listing,
-  query: Static<typeof O.UsersQuery>,
+  query: Static<typeof S.UsersQuery>,
 ): { users: User[]; next: number | null } {
   const { email, role, kyc_tier, suspended, ...rest } = query;
   const { before, limit } = listing.page(rest);
@@ -171,7 +172,7 @@ function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Ro
       path: `/admin/identity-applications/:id/${name}`,
       summary,
       body: NoteOnly,
-      response: O.OperatorApplication,
+      response: S.OperatorApplication,
       async handler(request) {
         const id = pathId(request.params[0], "application");
         const found = await history.application(id);
@@ -188,10 +189,10 @@ function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Ro
       method: "GET",
       path: "/admin/identity-applications",
       summary: "Applications for KYC tier 2 in one state, newest first; those that wait unless another is named",
-      query: O.ApplicationsQuery,
-      response: S.pageOf(O.OperatorApplication),
+      query: S.ApplicationsQuery,
+      response: pageOf(S.OperatorApplication),
       handler({ query }) {
-        const { status = "pending", email, ...rest } = query as Static<typeof O.ApplicationsQuery>;
+        const { status = "pending", email, ...rest } = query as Static<typeof S.ApplicationsQuery>;
         const filters = { status: String(status), email: email?.toLowerCase() };
         const listing = new Listing("/admin/identity-applications", filters);
         return historyPage(listing, history.applications({ ...listing.page(rest), ...filters }));
@@ -210,11 +211,11 @@ function auditRoute({ history }: OperatorRouteContext): Route {
     method: "GET",
     path: "/admin/audit-log",
     summary: "Who changed what of money or access, newest first",
-    query: O.AuditQuery,
-    response: O.AuditLog,
+    query: S.AuditQuery,
+    response: S.AuditLog,
     handler({ query }) {
-      const { user_id, actor, action, from, to, ...rest } = query as Static<typeof O.AuditQuery>;
-      checkSpan(query as Static<typeof O.AuditQuery>);
+      const { user_id, actor, action, from, to, ...rest } = query as Static<typeof S.AuditQuery>;
+      checkSpan(query as Static<typeof S.AuditQuery>);
       const filters = { userId: user_id, actor, action, from, to };
       const listing = new Listing("/admin/audit-log", filters);
       return historyPage(listing, history.audits({ ...listing.page(rest), ...filters }));

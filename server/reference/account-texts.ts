@@ -1,12 +1,56 @@
 /** The documentation of accounts, sign-in, OAuth and the wallet. */
+
 import type { Static } from "typebox";
-import type * as S from "../http/schemas.ts";
-import type * as W from "../wallet/schemas.ts";
+import type {
+  CreatedPat,
+  Credentials,
+  EmailOnly,
+  EmailVerification,
+  IdentityDocument,
+  JurisdictionQuery,
+  NewPat,
+  PasswordChange,
+  PasswordReset,
+  PhoneCode,
+  PhoneNumber,
+  RefreshToken,
+  Registration,
+  SignIn,
+  SocialProviders,
+  Tokens,
+} from "../accounts/schemas.ts";
+import type { PageQuery } from "../http/schemas.ts";
+import type {
+  AskingClient,
+  AuthorizeDecision,
+  AuthorizeQuery,
+  CreatedOAuthClient,
+  Introspection,
+  Jwks,
+  NewOAuthClient,
+  RedirectTo,
+  ServerMetadata,
+  TokenAnswer,
+  TokenForm,
+  TokenOnlyForm,
+} from "../oauth/schemas.ts";
+import type { Limits } from "../trading/schemas.ts";
+import type {
+  ChangeSets,
+  NewWithdrawal,
+  PositionsQuery,
+  SetsChange,
+  SettlementsQuery,
+  TransactionsQuery,
+  WithdrawalsQuery,
+} from "../wallet/schemas.ts";
+import type { SocketTicket } from "../websocket/schemas.ts";
+
 import type { OperationText, OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 
 const EMAIL = example.user.email;
-const PAGE = { limit: 10 } satisfies Static<typeof S.PageQuery>;
+const PAGE = { limit: 10 } satisfies Static<typeof PageQuery>;
 /** RFC 7636, appendix B. */
 const VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const AUTHORIZATION = {
@@ -17,7 +61,7 @@ const AUTHORIZATION = {
   state: "af0ifjsldkj",
   code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
   code_challenge_method: "S256",
-} satisfies Static<typeof S.AuthorizeQuery>;
+} satisfies Static<typeof AuthorizeQuery>;
 const CREDENTIALS = { client_id: example.oauthClient.client_id, client_secret: example.CLIENT_SECRET };
 const AUTHENTICATION =
   "A confidential client shows its secret in the form or with HTTP Basic; a public one names itself by `client_id`.";
@@ -28,7 +72,7 @@ export const SIGN_IN_TEXTS: OperationTexts = {
     tag: "Sign-in",
     description: "The account has KYC tier 0 until e-mail and phone are verified.",
     errors: [409],
-    body: { email: EMAIL, password: example.PASSWORD } satisfies Static<typeof S.Registration>,
+    body: { email: EMAIL, password: example.PASSWORD } satisfies Static<typeof Registration>,
     response: example.newUser,
   },
   "POST /auth/verify-email": {
@@ -40,13 +84,13 @@ export const SIGN_IN_TEXTS: OperationTexts = {
       "leaves the link as it is: 40100, or 40300 with the account's own session. A token that isn't good, or of another " +
       "account, counts as none.",
     errors: [401, 403],
-    body: { token: example.MAILED_TOKEN, password: example.PASSWORD } satisfies Static<typeof S.EmailVerification>,
+    body: { token: example.MAILED_TOKEN, password: example.PASSWORD } satisfies Static<typeof EmailVerification>,
     response: { ...example.newUser, email_verified: true },
   },
   "POST /auth/resend-verification": {
     id: "resendVerification",
     tag: "Sign-in",
-    body: { email: EMAIL } satisfies Static<typeof S.EmailOnly>,
+    body: { email: EMAIL } satisfies Static<typeof EmailOnly>,
     response: null,
   },
   "POST /auth/login": {
@@ -56,28 +100,28 @@ export const SIGN_IN_TEXTS: OperationTexts = {
       "The access token is good for 15 minutes unless the exchange is set up otherwise. An account with a second factor is " +
       "answered with a challenge in place of tokens.",
     errors: [401],
-    body: { email: EMAIL, password: example.PASSWORD } satisfies Static<typeof S.Credentials>,
+    body: { email: EMAIL, password: example.PASSWORD } satisfies Static<typeof Credentials>,
     response: {
       access_token: example.ACCESS_TOKEN,
       refresh_token: example.REFRESH_TOKEN,
       user: example.user,
-    } satisfies Static<typeof S.SignIn>,
+    } satisfies Static<typeof SignIn>,
   },
   "POST /auth/refresh": {
     id: "refresh",
     tag: "Sign-in",
     description: "Called on 401 with code 2002. Keep the refresh token of the answer: the one that was sent is spent.",
     errors: [401],
-    body: { refresh_token: example.REFRESH_TOKEN } satisfies Static<typeof S.RefreshToken>,
+    body: { refresh_token: example.REFRESH_TOKEN } satisfies Static<typeof RefreshToken>,
     response: { access_token: example.ACCESS_TOKEN, refresh_token: "pm_ref_9Kq1examplexx" } satisfies Static<
-      typeof S.Tokens
+      typeof Tokens
     >,
   },
   "POST /auth/logout": { id: "logout", tag: "Sign-in", response: null },
   "POST /auth/forgot-password": {
     id: "forgotPassword",
     tag: "Sign-in",
-    body: { email: EMAIL } satisfies Static<typeof S.EmailOnly>,
+    body: { email: EMAIL } satisfies Static<typeof EmailOnly>,
     response: null,
   },
   "POST /auth/reset-password": {
@@ -86,21 +130,21 @@ export const SIGN_IN_TEXTS: OperationTexts = {
     description:
       "Of an account whose address was never verified it also ends phone, KYC tier and third-party clients: whoever " +
       "made it did not show that the address is theirs.",
-    body: { token: example.MAILED_TOKEN, password: example.NEW_PASSWORD } satisfies Static<typeof S.PasswordReset>,
+    body: { token: example.MAILED_TOKEN, password: example.NEW_PASSWORD } satisfies Static<typeof PasswordReset>,
     response: null,
   },
   "GET /auth/social": {
     id: "listProviders",
     tag: "Sign-in",
-    query: { jurisdiction: "DE" } satisfies Static<typeof S.JurisdictionQuery>,
-    response: { providers: ["example"], jurisdictions: ["DE"] } satisfies Static<typeof S.SocialProviders>,
+    query: { jurisdiction: "DE" } satisfies Static<typeof JurisdictionQuery>,
+    response: { providers: ["example"], jurisdictions: ["DE"] } satisfies Static<typeof SocialProviders>,
   },
   "GET /auth/social/:provider": {
     id: "startSocialSignIn",
     tag: "Sign-in",
     description: "For a browser to go to, not for a page to fetch.",
     params: { provider: "example" },
-    query: { jurisdiction: "DE" } satisfies Static<typeof S.JurisdictionQuery>,
+    query: { jurisdiction: "DE" } satisfies Static<typeof JurisdictionQuery>,
     response: null,
   },
   "GET /auth/social/:provider/callback": {
@@ -133,17 +177,17 @@ export const OAUTH_TEXTS: OperationTexts = {
       name: example.oauthClient.name,
       redirect_uris: example.oauthClient.redirect_uris,
       created_at: example.oauthClient.created_at,
-    } satisfies Static<typeof S.AskingClient>,
+    } satisfies Static<typeof AskingClient>,
   },
   "POST /oauth/authorize": {
     id: "decideAuthorization",
     tag: "OAuth",
     description: "What the consent page calls: approve or deny.",
     errors: [409],
-    body: { ...AUTHORIZATION, decision: "approve" } satisfies Static<typeof S.AuthorizeDecision>,
+    body: { ...AUTHORIZATION, decision: "approve" } satisfies Static<typeof AuthorizeDecision>,
     response: {
       redirect_to: "https://client.example/callback?code=SplxlOBeZQQYbYS6WxSbIA&state=af0ifjsldkj",
-    } satisfies Static<typeof S.RedirectTo>,
+    } satisfies Static<typeof RedirectTo>,
   },
   "POST /oauth/token": {
     id: "requestToken",
@@ -155,26 +199,26 @@ export const OAUTH_TEXTS: OperationTexts = {
       code: "SplxlOBeZQQYbYS6WxSbIA",
       redirect_uri: AUTHORIZATION.redirect_uri,
       code_verifier: VERIFIER,
-    } satisfies Static<typeof S.TokenForm>,
+    } satisfies Static<typeof TokenForm>,
     response: {
       access_token: example.ACCESS_TOKEN,
       token_type: "Bearer",
       expires_in: 900,
       refresh_token: example.REFRESH_TOKEN,
       scope: "portfolio:read",
-    } satisfies Static<typeof S.TokenAnswer>,
+    } satisfies Static<typeof TokenAnswer>,
   },
   "POST /oauth/revoke": {
     id: "revokeToken",
     tag: "OAuth",
     description: `${AUTHENTICATION} A token that is unknown is no error.`,
-    body: { ...CREDENTIALS, token: example.REFRESH_TOKEN } satisfies Static<typeof S.TokenOnlyForm>,
+    body: { ...CREDENTIALS, token: example.REFRESH_TOKEN } satisfies Static<typeof TokenOnlyForm>,
     response: {},
   },
   "POST /oauth/introspect": {
     id: "introspectToken",
     tag: "OAuth",
-    body: { ...CREDENTIALS, token: example.ACCESS_TOKEN } satisfies Static<typeof S.TokenOnlyForm>,
+    body: { ...CREDENTIALS, token: example.ACCESS_TOKEN } satisfies Static<typeof TokenOnlyForm>,
     response: {
       active: true,
       scope: "portfolio:read",
@@ -182,7 +226,7 @@ export const OAUTH_TEXTS: OperationTexts = {
       token_type: "Bearer",
       sub: "3",
       exp: 1_763_770_500,
-    } satisfies Static<typeof S.Introspection>,
+    } satisfies Static<typeof Introspection>,
   },
   "GET /.well-known/jwks.json": {
     id: "getKeys",
@@ -198,7 +242,7 @@ export const OAUTH_TEXTS: OperationTexts = {
           use: "sig",
         },
       ],
-    } satisfies Static<typeof S.Jwks>,
+    } satisfies Static<typeof Jwks>,
   },
   "GET /.well-known/oauth-authorization-server": {
     id: "getOAuthMetadata",
@@ -214,7 +258,7 @@ export const OAUTH_TEXTS: OperationTexts = {
       response_types_supported: ["code"],
       grant_types_supported: ["authorization_code", "refresh_token"],
       code_challenge_methods_supported: ["S256"],
-    } satisfies Static<typeof S.ServerMetadata>,
+    } satisfies Static<typeof ServerMetadata>,
   },
 };
 
@@ -224,21 +268,21 @@ export const ACCOUNT_TEXTS: OperationTexts = {
     id: "changePassword",
     tag: "Account",
     errors: [409],
-    body: { current: example.PASSWORD, new: example.NEW_PASSWORD } satisfies Static<typeof S.PasswordChange>,
+    body: { current: example.PASSWORD, new: example.NEW_PASSWORD } satisfies Static<typeof PasswordChange>,
     response: null,
   },
   "POST /me/phone": {
     id: "sendPhoneCode",
     tag: "Account",
     errors: [409],
-    body: { phone: "+14155552671" } satisfies Static<typeof S.PhoneNumber>,
+    body: { phone: "+14155552671" } satisfies Static<typeof PhoneNumber>,
     response: null,
   },
   "POST /me/phone/verify": {
     id: "verifyPhone",
     tag: "Account",
     errors: [409],
-    body: { code: "123456" } satisfies Static<typeof S.PhoneCode>,
+    body: { code: "123456" } satisfies Static<typeof PhoneCode>,
     response: example.user,
   },
   "POST /me/identity": {
@@ -246,7 +290,7 @@ export const ACCOUNT_TEXTS: OperationTexts = {
     tag: "Account",
     errors: [409],
     body: { document_type: "passport", document_number: "C01X00T47", country: "DE" } satisfies Static<
-      typeof S.IdentityDocument
+      typeof IdentityDocument
     >,
     response: example.identityApplication,
   },
@@ -275,9 +319,9 @@ export const ACCOUNT_TEXTS: OperationTexts = {
       scopes: ["orders:write", "portfolio:read"],
       expires_at: example.FAR_OFF,
       allowed_ips: ["203.0.113.7", "2001:db8::/32"],
-    } satisfies Static<typeof S.NewPat>,
+    } satisfies Static<typeof NewPat>,
     response: { ...example.pat, token: "pm_pat_Zm9vexampleexampleexampleexampleexample" } satisfies Static<
-      typeof S.CreatedPat
+      typeof CreatedPat
     >,
   },
   "DELETE /me/personal-access-tokens/:id": {
@@ -313,9 +357,9 @@ export const ACCOUNT_TEXTS: OperationTexts = {
       name: "Portfolio tracker",
       redirect_uris: ["https://client.example/callback"],
       confidential: true,
-    } satisfies Static<typeof S.NewOAuthClient>,
+    } satisfies Static<typeof NewOAuthClient>,
     response: { ...example.oauthClient, client_secret: example.CLIENT_SECRET } satisfies Static<
-      typeof S.CreatedOAuthClient
+      typeof CreatedOAuthClient
     >,
   },
   "DELETE /me/oauth-clients/:id": { id: "removeOAuthClient", tag: "Account", params: { id: 6 }, response: null },
@@ -328,12 +372,12 @@ export const ACCOUNT_TEXTS: OperationTexts = {
       live_orders: { used: 12, limit: 500 },
       fees: { trading_fee: 150, maker_rebate: 10, merge_fee: 0 },
       rate_limits: [{ route: "POST /orders", scope: "user", limit: 30, remaining: 29, reset: 60 }],
-    } satisfies Static<typeof S.Limits>,
+    } satisfies Static<typeof Limits>,
   },
   "POST /ws-tickets": {
     id: "createSocketTicket",
     tag: "Account",
-    response: { ticket: "ws_t1ck3texample", expires_at: example.THEN + 60_000 } satisfies Static<typeof S.SocketTicket>,
+    response: { ticket: "ws_t1ck3texample", expires_at: example.THEN + 60_000 } satisfies Static<typeof SocketTicket>,
   },
 };
 
@@ -347,26 +391,26 @@ export const WALLET_TEXTS: OperationTexts = {
     id: "splitSets",
     tag: "Wallet",
     errors: [404, 409, 422],
-    body: { market_id: 1, quantity: 100 } satisfies Static<typeof S.ChangeSets>,
-    response: { market_id: 1, quantity: 100, fee: 0 } satisfies Static<typeof S.SetsChange>,
+    body: { market_id: 1, quantity: 100 } satisfies Static<typeof ChangeSets>,
+    response: { market_id: 1, quantity: 100, fee: 0 } satisfies Static<typeof SetsChange>,
   },
   "POST /wallet/merge": {
     id: "mergeSets",
     tag: "Wallet",
     errors: [404, 409, 422],
-    body: { market_id: 1, quantity: 40 } satisfies Static<typeof S.ChangeSets>,
-    response: { market_id: 1, quantity: 40, fee: 0 } satisfies Static<typeof S.SetsChange>,
+    body: { market_id: 1, quantity: 40 } satisfies Static<typeof ChangeSets>,
+    response: { market_id: 1, quantity: 40, fee: 0 } satisfies Static<typeof SetsChange>,
   },
   "GET /me/positions": {
     id: "listPositions",
     tag: "Wallet",
-    query: { market_id: 1, limit: 10 } satisfies Static<typeof S.PositionsQuery>,
+    query: { market_id: 1, limit: 10 } satisfies Static<typeof PositionsQuery>,
     response: example.pageOf(example.position),
   },
   "GET /wallet/transactions": {
     id: "listTransactions",
     tag: "Wallet",
-    query: { type: "trade", from: 1_700_000_000_000 } satisfies Static<typeof S.TransactionsQuery>,
+    query: { type: "trade", from: 1_700_000_000_000 } satisfies Static<typeof TransactionsQuery>,
     response: example.pageOf(example.transaction),
     csv: "id,type,amount,balance_after,market_id,outcome_id,order_id,trade_id,created_at\n12001,trade,-16800000,9983200000,1,1,7001,9001,1763769660000\n",
   },
@@ -379,20 +423,20 @@ export const WALLET_TEXTS: OperationTexts = {
   "GET /wallet/settlements": {
     id: "listSettlements",
     tag: "Wallet",
-    query: { market_id: 1 } satisfies Static<typeof W.SettlementsQuery>,
+    query: { market_id: 1 } satisfies Static<typeof SettlementsQuery>,
     response: example.pageOf(example.settlement),
   },
   "POST /wallet/withdrawals": {
     id: "requestWithdrawal",
     tag: "Wallet",
     errors: [409, 422],
-    body: { amount: 25_000_000, address: example.ownWithdrawal.address } satisfies Static<typeof W.NewWithdrawal>,
+    body: { amount: 25_000_000, address: example.ownWithdrawal.address } satisfies Static<typeof NewWithdrawal>,
     response: example.ownWithdrawal,
   },
   "GET /wallet/withdrawals": {
     id: "listWithdrawals",
     tag: "Wallet",
-    query: { status: "pending" } satisfies Static<typeof W.WithdrawalsQuery>,
+    query: { status: "pending" } satisfies Static<typeof WithdrawalsQuery>,
     response: example.pageOf(example.ownWithdrawal),
   },
   "GET /wallet/withdrawals/:id": {

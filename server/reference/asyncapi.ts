@@ -2,11 +2,20 @@
  * The AsyncAPI 3.0 document of the WebSocket, made of the tables of its operations and events, of the routes that some of
  * them run, and of the examples beside it. Pure: a document for a public URL.
  */
+
 import type { TProperties, TSchema } from "typebox";
 import type { Route } from "../http/route.ts";
 import { API_BASE } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
-import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS, SOCKET_EVENTS } from "../websocket/schemas.ts";
+import { closed, Id } from "../http/schemas.ts";
+import { CancelOrder, PlaceQuery } from "../trading/schemas.ts";
+import {
+  acknowledgementOf,
+  CONNECTION_OPERATIONS,
+  frameOf,
+  ROUTE_OPERATIONS,
+  RouteOperation,
+  SOCKET_EVENTS,
+} from "../websocket/schemas.ts";
 import { definitionsFor, documented, type Json, type JsonObject, withOperation } from "./components.ts";
 import { CONVENTIONS, ERROR_TABLE, LICENSE } from "./convention-text.ts";
 import { EVENT_EXAMPLES, OPERATION_EXAMPLES } from "./socket-examples.ts";
@@ -50,7 +59,7 @@ export function* asyncApi(
   }
   for (const [event, { summary, channel, data }] of Object.entries(SOCKET_EVENTS)) {
     const key = keyOf(event);
-    const payload = documented(S.frameOf(event, data));
+    const payload = documented(frameOf(event, data));
     const { [event]: example } = EVENT_EXAMPLES;
     messages[key] = {
       name: event,
@@ -153,19 +162,19 @@ function operationsOf(routes: readonly Route[]): Operation[] {
 
 /** A message that runs a route: its body or query under `data`, with what HTTP has in the path. */
 function requestOf(op: string, route: Route, param: string | null): TSchema {
-  const { data: _, builder_code, timestamps, ...rest } = S.RouteOperation.properties;
+  const { data: _, builder_code, timestamps, ...rest } = RouteOperation.properties;
   const properties: TProperties = { ...rest, data: dataOf(route, param) };
   if (route.credited) properties["builder_code"] = builder_code;
-  if (route.query === S.PlaceQuery) properties["timestamps"] = timestamps;
-  return withOperation(S.closed(properties), op);
+  if (route.query === PlaceQuery) properties["timestamps"] = timestamps;
+  return withOperation(closed(properties), op);
 }
 
 function dataOf(route: Route, param: string | null): TSchema {
-  if (route.method === "DELETE" && param !== null) return S.CancelOrder;
+  if (route.method === "DELETE" && param !== null) return CancelOrder;
   const schema = route.body ?? route.query;
   if (param === null) return schema;
   const { properties } = schema as unknown as { properties: TProperties };
-  return S.closed({ [param]: S.Id, ...properties });
+  return closed({ [param]: Id, ...properties });
 }
 
 function request({ op, summary, request }: Operation): JsonObject {
@@ -178,7 +187,7 @@ function answer({ op, answer }: Operation): JsonObject {
   return {
     name: `${op} answer`,
     title: `Answer to ${op}`,
-    payload: documented(S.acknowledgementOf(answer)),
+    payload: documented(acknowledgementOf(answer)),
     examples,
   };
 }

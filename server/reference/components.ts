@@ -2,12 +2,17 @@
  * The schemas that the API documents name, and how a schema is written into a document: as it is, except that what has
  * a name is referred to by it. Names go by identity, so that nothing is described twice.
  */
+
 import Type, { type TSchema } from "typebox";
+import * as accounts from "../accounts/schemas.ts";
 import { TermsChange } from "../accounts/terms.ts";
-import * as S from "../http/schemas.ts";
-import * as MS from "../markets/schemas.ts";
-import * as O from "../operators/schemas.ts";
-import * as W from "../wallet/schemas.ts";
+import * as http from "../http/schemas.ts";
+import * as markets from "../markets/schemas.ts";
+import * as oauth from "../oauth/schemas.ts";
+import * as operators from "../operators/schemas.ts";
+import * as trading from "../trading/schemas.ts";
+import * as wallet from "../wallet/schemas.ts";
+import * as websocket from "../websocket/schemas.ts";
 
 /** Values of a document: what JSON has. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
@@ -16,10 +21,10 @@ export type JsonObject = { readonly [name: string]: Json };
 /** A closed object whose `op` is this one. */
 export function withOperation(schema: TSchema, op: string): TSchema {
   const { properties } = schema as unknown as { properties: Record<string, TSchema> };
-  return S.closed({ ...properties, op: Type.Literal(op) });
+  return http.closed({ ...properties, op: Type.Literal(op) });
 }
 
-const { place, cancel, amend } = S.BatchOperations;
+const { place, cancel, amend } = trading.BatchOperations;
 /** What the server checks by `op`, one after the other. */
 const BATCH_OPERATIONS = {
   PlaceOperation: withOperation(place, "place"),
@@ -28,87 +33,87 @@ const BATCH_OPERATIONS = {
 };
 
 const NAMED: Readonly<Record<string, TSchema>> = {
-  Account: S.Account,
-  AmendOrder: S.AmendOrder,
-  Approval: W.Approval,
-  AuditLine: O.AuditLine,
-  AuthorizeDecision: S.AuthorizeDecision,
-  Balance: S.Balance,
-  Batch: S.Batch,
-  BatchOperation: S.BatchOperation,
-  BuilderStats: S.BuilderStats,
-  Canceled: S.Canceled,
-  CancelOrder: S.CancelOrder,
-  Candles: S.Candles,
-  ChangeSets: S.ChangeSets,
-  AskingClient: S.AskingClient,
-  CreatedOAuthClient: S.CreatedOAuthClient,
-  CreatedPersonalAccessToken: S.CreatedPat,
-  Credentials: S.Credentials,
-  Deposit: W.Deposit,
-  Event: S.EventSchema,
-  Feed: S.Feed,
-  FeedEvent: S.FeedEvent,
-  FeedMarket: S.FeedMarket,
-  Fill: S.Fill,
-  Health: S.Health,
-  HousePayment: W.HousePayment,
-  HouseWithdrawal: W.HouseWithdrawal,
-  IdentityApplication: S.IdentityApplication,
-  IdentityDocument: S.IdentityDocument,
-  Introspection: S.Introspection,
-  Jwks: S.Jwks,
-  Limits: S.Limits,
-  Market: S.MarketSchema,
-  MarketBook: S.MarketBook,
-  MarketChanges: MS.MarketChanges,
-  MarketRecord: MS.MarketRecord,
-  MarketSettlement: MS.Settlement,
-  NewDeposit: W.NewDeposit,
-  NewEvent: MS.NewEvent,
-  NewMarket: MS.NewMarket,
-  NewOAuthClient: S.NewOAuthClient,
-  NewPersonalAccessToken: S.NewPat,
-  NewWithdrawal: W.NewWithdrawal,
-  OAuthClient: S.OAuthClient,
-  OAuthGrant: S.OAuthGrant,
-  OperatorApplication: O.OperatorApplication,
-  OperatorUser: O.OperatorUser,
-  Order: S.Order,
-  OrderEvent: S.OrderEvent,
-  OutcomeBook: S.OutcomeBook,
-  OwnDeposit: W.OwnDeposit,
-  OwnFill: S.OwnFill,
-  OwnWithdrawal: W.OwnWithdrawal,
-  PasswordChange: S.PasswordChange,
-  PasswordReset: S.PasswordReset,
-  PersonalAccessToken: S.Pat,
-  PlaceOrder: S.PlaceOrder,
-  Position: S.Position,
-  Quotes: S.Quotes,
-  Rate: S.Rate,
-  Registration: S.Registration,
-  Resolution: MS.Resolution,
-  Results: S.Results,
-  ServerMetadata: S.ServerMetadata,
-  Session: S.Session,
-  SetsChange: S.SetsChange,
-  Settlement: W.Settlement,
-  SignIn: S.SignIn,
-  SocketTicket: S.SocketTicket,
-  Solvency: S.Solvency,
-  Subscriptions: S.Subscriptions,
+  Account: accounts.Account,
+  AmendOrder: trading.AmendOrder,
+  Approval: accounts.Approval,
+  AuditLine: operators.AuditLine,
+  AuthorizeDecision: oauth.AuthorizeDecision,
+  Balance: wallet.Balance,
+  Batch: trading.Batch,
+  BatchOperation: trading.BatchOperation,
+  BuilderStats: trading.BuilderStats,
+  Canceled: trading.Canceled,
+  CancelOrder: trading.CancelOrder,
+  Candles: markets.Candles,
+  ChangeSets: wallet.ChangeSets,
+  AskingClient: oauth.AskingClient,
+  CreatedOAuthClient: oauth.CreatedOAuthClient,
+  CreatedPersonalAccessToken: accounts.CreatedPat,
+  Credentials: accounts.Credentials,
+  Deposit: wallet.Deposit,
+  Event: markets.EventSchema,
+  Feed: markets.Feed,
+  FeedEvent: markets.FeedEvent,
+  FeedMarket: markets.FeedMarket,
+  Fill: trading.Fill,
+  Health: operators.Health,
+  HousePayment: wallet.HousePayment,
+  HouseWithdrawal: wallet.HouseWithdrawal,
+  IdentityApplication: accounts.IdentityApplication,
+  IdentityDocument: accounts.IdentityDocument,
+  Introspection: oauth.Introspection,
+  Jwks: oauth.Jwks,
+  Limits: trading.Limits,
+  Market: markets.MarketSchema,
+  MarketBook: markets.MarketBook,
+  MarketChanges: markets.MarketChanges,
+  MarketRecord: markets.MarketRecord,
+  MarketSettlement: markets.Settlement,
+  NewDeposit: wallet.NewDeposit,
+  NewEvent: markets.NewEvent,
+  NewMarket: markets.NewMarket,
+  NewOAuthClient: oauth.NewOAuthClient,
+  NewPersonalAccessToken: accounts.NewPat,
+  NewWithdrawal: wallet.NewWithdrawal,
+  OAuthClient: oauth.OAuthClient,
+  OAuthGrant: oauth.OAuthGrant,
+  OperatorApplication: operators.OperatorApplication,
+  OperatorUser: operators.OperatorUser,
+  Order: trading.Order,
+  OrderEvent: trading.OrderEvent,
+  OutcomeBook: markets.OutcomeBook,
+  OwnDeposit: wallet.OwnDeposit,
+  OwnFill: trading.OwnFill,
+  OwnWithdrawal: wallet.OwnWithdrawal,
+  PasswordChange: accounts.PasswordChange,
+  PasswordReset: accounts.PasswordReset,
+  PersonalAccessToken: accounts.Pat,
+  PlaceOrder: trading.PlaceOrder,
+  Position: wallet.Position,
+  Quotes: trading.Quotes,
+  Rate: http.Rate,
+  Registration: accounts.Registration,
+  Resolution: markets.Resolution,
+  Results: trading.Results,
+  ServerMetadata: oauth.ServerMetadata,
+  Session: accounts.Session,
+  SetsChange: wallet.SetsChange,
+  Settlement: wallet.Settlement,
+  SignIn: accounts.SignIn,
+  SocketTicket: websocket.SocketTicket,
+  Solvency: wallet.Solvency,
+  Subscriptions: websocket.Subscriptions,
   TermsChange,
-  Ticker: S.Ticker,
-  TokenAnswer: S.TokenAnswer,
-  TokenForm: S.TokenForm,
-  TokenOnlyForm: S.TokenOnlyForm,
-  Tokens: S.Tokens,
-  Trade: S.Trade,
-  Transaction: S.Transaction,
-  User: S.User,
-  Withdrawal: W.Withdrawal,
-  WithdrawalDecision: W.WithdrawalDecision,
+  Ticker: websocket.Ticker,
+  TokenAnswer: oauth.TokenAnswer,
+  TokenForm: oauth.TokenForm,
+  TokenOnlyForm: oauth.TokenOnlyForm,
+  Tokens: accounts.Tokens,
+  Trade: markets.Trade,
+  Transaction: wallet.Transaction,
+  User: accounts.User,
+  Withdrawal: wallet.Withdrawal,
+  WithdrawalDecision: wallet.WithdrawalDecision,
   ...BATCH_OPERATIONS,
 };
 const NAMES: ReadonlyMap<unknown, string> = new Map(Object.entries(NAMED).map(([name, schema]) => [schema, name]));

@@ -2,6 +2,7 @@
  * The OpenAPI 3.1 document, made of the route table, of the schemas that the server validates with, and of the texts and
  * examples beside it. Pure: a document for a public URL.
  */
+
 import type { TSchema } from "typebox";
 import type { SCOPES } from "../accounts/types.ts";
 import { ErrorKind } from "../errors.ts";
@@ -11,8 +12,9 @@ import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../ht
 import { DEFAULT_RATE_LIMITS, type RateClass } from "../http/rate-limiter.ts";
 import type { Route } from "../http/route.ts";
 import { API_BASE } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { Id, Text } from "../http/schemas.ts";
 import { isForOwnPages } from "../http/security-headers.ts";
+import { CLIENT_ORDER_ID_PATTERN } from "../trading/schemas.ts";
 import { ACCOUNT_TEXTS, OAUTH_TEXTS, SIGN_IN_TEXTS, WALLET_TEXTS } from "./account-texts.ts";
 import { definitionsFor, documented, type Json, type JsonObject } from "./components.ts";
 import { CONVENTIONS, ERROR_TABLE, LICENSE } from "./convention-text.ts";
@@ -171,20 +173,20 @@ const NAMED_BY_SLUG = [
   "/admin/proposals/:id",
 ];
 const ID_OR_SLUG: Json = {
-  anyOf: [documented(S.Id), { type: "string", minLength: 1 }],
+  anyOf: [documented(Id), { type: "string", minLength: 1 }],
 };
 const OTHER_PARAMETERS: JsonObject = {
   provider: { type: "string", minLength: 1 },
   client_id: { type: "string", minLength: 1 },
   code: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
-  client_order_id: { type: "string", pattern: S.CLIENT_ORDER_ID_PATTERN },
+  client_order_id: { type: "string", pattern: CLIENT_ORDER_ID_PATTERN },
 };
 
 function pathParameters({ path }: Route, { params = {} }: OperationText): Json[] {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
   const isSlugged = NAMED_BY_SLUG.some((start) => path.startsWith(start));
   return names.map((name, i) => {
-    const schema = OTHER_PARAMETERS[name] ?? (isSlugged && i === 0 ? ID_OR_SLUG : documented(S.Id));
+    const schema = OTHER_PARAMETERS[name] ?? (isSlugged && i === 0 ? ID_OR_SLUG : documented(Id));
     const description = isSlugged && i === 0 ? { description: "id or slug" } : {};
     return { name, in: "path", required: true, ...description, schema, example: params[name]! };
   });
@@ -363,7 +365,7 @@ function success(route: Route, { response, csv }: OperationText): JsonObject {
   const type = route.contentType?.split(";")[0] ?? JSON_TYPE;
   const content: Record<string, Json> = { [type]: { schema, example } };
   if (route.contentType === null) content[MESSAGE_PACK] = { schema };
-  if (csv !== undefined) content[CSV] = { schema: documented(S.Text), example: csv };
+  if (csv !== undefined) content[CSV] = { schema: documented(Text), example: csv };
   return { description: SUCCESSES[route.status]!, headers, content };
 }
 

@@ -1,17 +1,30 @@
 /** The documentation of what operators do, and of the service itself. */
+
 import type { Static } from "typebox";
 import type { TermsChange } from "../accounts/terms.ts";
-import type * as S from "../http/schemas.ts";
+import type { Now, PageQuery } from "../http/schemas.ts";
 import type { NoteOnly } from "../http/text-schemas.ts";
-import type * as MS from "../markets/schemas.ts";
-import type * as O from "../operators/schemas.ts";
-import type * as W from "../wallet/schemas.ts";
+import type { MarketChanges, NewEvent, NewMarket, ProposalsQuery, Resolution, Settlement } from "../markets/schemas.ts";
+import type { ApplicationsQuery, AuditLine, AuditQuery, Health, UsersQuery } from "../operators/schemas.ts";
+import type {
+  AllWithdrawalsQuery,
+  HousePayment,
+  HouseWithdrawal,
+  NewDeposit,
+  NewDepositAnswer,
+  Solvency,
+  UserQuery,
+  WithdrawalDecision,
+  WithdrawalPayment,
+  WithdrawalWithTrail,
+} from "../wallet/schemas.ts";
+
 import type { OperationText, OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 
-const PAGE = { limit: 10 } satisfies Static<typeof S.PageQuery>;
+const PAGE = { limit: 10 } satisfies Static<typeof PageQuery>;
 const NOTE = { note: "Asked for by the compliance desk." } satisfies Static<typeof NoteOnly>;
-const HEALTHY = { status: "ok" } satisfies Static<typeof S.Health>;
+const HEALTHY = { status: "ok" } satisfies Static<typeof Health>;
 
 function text(id: string, rest: Omit<OperationText, "id" | "tag">): OperationText {
   return { id, tag: "Operators", ...rest };
@@ -20,42 +33,42 @@ function text(id: string, rest: Omit<OperationText, "id" | "tag">): OperationTex
 export const OPERATOR_TEXTS: OperationTexts = {
   "POST /admin/deposits": text("creditDeposit", {
     errors: [404, 409],
-    body: { user_id: 3, amount: 250_000_000, reference: "wire 2026-11-22 0001" } satisfies Static<typeof W.NewDeposit>,
-    response: { ...example.deposit, approval: null } satisfies Static<typeof W.NewDepositAnswer>,
+    body: { user_id: 3, amount: 250_000_000, reference: "wire 2026-11-22 0001" } satisfies Static<typeof NewDeposit>,
+    response: { ...example.deposit, approval: null } satisfies Static<typeof NewDepositAnswer>,
   }),
   "GET /admin/deposits": text("listAllDeposits", {
-    query: { user_id: 3 } satisfies Static<typeof W.UserQuery>,
+    query: { user_id: 3 } satisfies Static<typeof UserQuery>,
     response: example.pageOf(example.deposit),
   }),
   "POST /admin/house/deposits": text("fundHouse", {
     errors: [409],
-    body: { amount: 5_000_000, reference: "house 2026-11-22 0001" } satisfies Static<typeof W.HousePayment>,
+    body: { amount: 5_000_000, reference: "house 2026-11-22 0001" } satisfies Static<typeof HousePayment>,
     response: {
       ...{ ...example.deposit, amount: 5_000_000, reference: "house 2026-11-22 0001" },
       ...{ user_id: null, approval: null },
-    } satisfies Static<typeof W.NewDepositAnswer>,
+    } satisfies Static<typeof NewDepositAnswer>,
   }),
   "POST /admin/house/withdrawals": text("withdrawFromHouse", {
     errors: [409, 422],
-    body: { amount: 1_000_000, reference: "house 2026-11-22 0002" } satisfies Static<typeof W.HousePayment>,
+    body: { amount: 1_000_000, reference: "house 2026-11-22 0002" } satisfies Static<typeof HousePayment>,
     response: {
       withdrawal: { ...example.ownDeposit, amount: 1_000_000, reference: "house 2026-11-22 0002" },
       approval: null,
-    } satisfies Static<typeof W.HouseWithdrawal>,
+    } satisfies Static<typeof HouseWithdrawal>,
   }),
   "GET /admin/withdrawals": text("listAllWithdrawals", {
-    query: { status: "pending" } satisfies Static<typeof W.AllWithdrawalsQuery>,
+    query: { status: "pending" } satisfies Static<typeof AllWithdrawalsQuery>,
     response: example.pageOf(example.withdrawal),
   }),
   "GET /admin/withdrawals/:id": text("getAnyWithdrawal", {
     params: { id: 11 },
-    response: { ...example.withdrawal, trail: example.trail } satisfies Static<typeof W.WithdrawalWithTrail>,
+    response: { ...example.withdrawal, trail: example.trail } satisfies Static<typeof WithdrawalWithTrail>,
   }),
   "GET /admin/users/:id/trail": text("getTrail", { params: { id: 3 }, response: example.trail }),
   "POST /admin/withdrawals/:id/pay": text("payWithdrawal", {
     errors: [409],
     params: { id: 11 },
-    body: { reference: "payout 2026-11-22 0001" } satisfies Static<typeof W.WithdrawalPayment>,
+    body: { reference: "payout 2026-11-22 0001" } satisfies Static<typeof WithdrawalPayment>,
     response: {
       withdrawal: {
         ...example.withdrawal,
@@ -64,7 +77,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
         decided_at: example.THEN,
       },
       approval: null,
-    } satisfies Static<typeof W.WithdrawalDecision>,
+    } satisfies Static<typeof WithdrawalDecision>,
   }),
   "POST /admin/withdrawals/:id/refuse": text("refuseWithdrawal", {
     errors: [409],
@@ -78,7 +91,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
         decided_at: example.THEN,
       },
       approval: null,
-    } satisfies Static<typeof W.WithdrawalDecision>,
+    } satisfies Static<typeof WithdrawalDecision>,
   }),
   "GET /admin/approvals": text("listApprovals", { query: PAGE, response: example.pageOf(example.approval) }),
   "DELETE /admin/approvals/:id": text("takeBackApproval", {
@@ -87,7 +100,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
     response: example.approval,
   }),
   "GET /admin/proposals": text("listAllProposals", {
-    query: { status: "proposed" } satisfies Static<typeof MS.ProposalsQuery>,
+    query: { status: "proposed" } satisfies Static<typeof ProposalsQuery>,
     response: example.pageOf(example.marketRecord),
   }),
   "POST /admin/proposals/:id/approve": text("approveProposal", {
@@ -105,7 +118,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
   "POST /admin/events": text("createEvent", {
     errors: [409],
     body: { slug: "fed-decisions", title: "Decisions of the Federal Reserve", category: "economics" } satisfies Static<
-      typeof MS.NewEvent
+      typeof NewEvent
     >,
     response: { ...example.event, closes_at: null, volume: 0, volume_24h: 0, market_count: 0, markets: [] },
   }),
@@ -119,14 +132,14 @@ export const OPERATOR_TEXTS: OperationTexts = {
       closes_at: example.FAR_OFF,
       event_id: 1,
       slug: "fed-cut-by-june",
-    } satisfies Static<typeof MS.NewMarket>,
+    } satisfies Static<typeof NewMarket>,
     response: example.market,
   }),
   "GET /admin/markets/:id": text("getMarketRecord", { params: { id: 2 }, response: example.marketRecord }),
   "PATCH /admin/markets/:id": text("changeMarket", {
     errors: [409],
     params: { id: 1 },
-    body: { category: "economics", closes_at: example.FAR_OFF } satisfies Static<typeof MS.MarketChanges>,
+    body: { category: "economics", closes_at: example.FAR_OFF } satisfies Static<typeof MarketChanges>,
     response: example.market,
   }),
   "POST /admin/markets/:id/open": text("openMarket", {
@@ -156,8 +169,8 @@ export const OPERATOR_TEXTS: OperationTexts = {
   "POST /admin/markets/:id/resolve": text("resolveMarket", {
     errors: [409],
     params: { id: 1 },
-    body: { payouts: [10_000, 0], note: "The range was lowered on 17 March." } satisfies Static<typeof MS.Resolution>,
-    response: { market: example.resolvedMarket, approval: null } satisfies Static<typeof MS.Settlement>,
+    body: { payouts: [10_000, 0], note: "The range was lowered on 17 March." } satisfies Static<typeof Resolution>,
+    response: { market: example.resolvedMarket, approval: null } satisfies Static<typeof Settlement>,
   }),
   "POST /admin/markets/:id/void": text("voidMarket", {
     errors: [409],
@@ -170,10 +183,10 @@ export const OPERATOR_TEXTS: OperationTexts = {
         resolution: { payouts: [5_000, 5_000], outcome_id: null, note: NOTE.note, resolved_at: example.THEN },
       },
       approval: null,
-    } satisfies Static<typeof MS.Settlement>,
+    } satisfies Static<typeof Settlement>,
   }),
   "GET /admin/users": text("listUsers", {
-    query: { kyc_tier: 1, suspended: false, limit: 10 } satisfies Static<typeof O.UsersQuery>,
+    query: { kyc_tier: 1, suspended: false, limit: 10 } satisfies Static<typeof UsersQuery>,
     response: example.pageOf(example.operatorUser),
   }),
   "GET /admin/users/:id": text("getUser", { params: { id: 3 }, response: example.operatorUser }),
@@ -199,7 +212,7 @@ export const OPERATOR_TEXTS: OperationTexts = {
     },
   }),
   "GET /admin/identity-applications": text("listIdentityApplications", {
-    query: { status: "pending" } satisfies Static<typeof O.ApplicationsQuery>,
+    query: { status: "pending" } satisfies Static<typeof ApplicationsQuery>,
     response: example.pageOf(example.operatorApplication),
   }),
   "POST /admin/identity-applications/:id/approve": text("approveIdentity", {
@@ -220,8 +233,8 @@ export const OPERATOR_TEXTS: OperationTexts = {
     },
   }),
   "GET /admin/audit-log": text("listAuditLog", {
-    query: { action: "user.", limit: 10 } satisfies Static<typeof O.AuditQuery>,
-    response: example.pageOf<Static<typeof O.AuditLine>>({
+    query: { action: "user.", limit: 10 } satisfies Static<typeof AuditQuery>,
+    response: example.pageOf<Static<typeof AuditLine>>({
       id: 77,
       at: example.THEN,
       action: "user.suspend",
@@ -239,7 +252,7 @@ export const SERVICE_TEXTS: OperationTexts = {
   "GET /time": {
     id: "getTime",
     tag: "Service",
-    response: { now: example.THEN } satisfies Static<typeof S.Now>,
+    response: { now: example.THEN } satisfies Static<typeof Now>,
   },
   "GET /solvency": {
     id: "getSolvency",
@@ -253,7 +266,7 @@ export const SERVICE_TEXTS: OperationTexts = {
       balanced: true,
       sequence: 1_204,
       at: example.THEN,
-    } satisfies Static<typeof S.Solvency>,
+    } satisfies Static<typeof Solvency>,
   },
   "GET /livez": { id: "getLiveness", tag: "Service", response: HEALTHY },
   "GET /readyz": {

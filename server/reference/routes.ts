@@ -3,6 +3,7 @@
  * compressed off its thread, and the same bytes from then on. They say nothing that is not in the route table and the
  * schemas.
  */
+
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -10,7 +11,8 @@ import { gzip } from "node:zlib";
 import packageJson from "../../package.json" with { type: "json" };
 import { takesEncoding } from "../http/content-negotiation.ts";
 import { type Route, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { JsonDocument } from "../http/schemas.ts";
+
 import { asyncApi } from "./asyncapi.ts";
 import type { JsonObject } from "./components.ts";
 import { openApi } from "./openapi.ts";
@@ -46,7 +48,7 @@ export function createDocumentRoutes(publicUrl: () => string, routes: () => read
       summary,
       rateClass: "none",
       headers: ["if-none-match", "accept-encoding"],
-      response: S.JsonDocument,
+      response: JsonDocument,
       enveloped: false,
       contentType: JSON_TYPE,
       cache: REVALIDATED,

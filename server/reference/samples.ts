@@ -1,11 +1,24 @@
 /** Objects that the examples of the API documents are made of, in the shapes of the schemas. They tell of one small world. */
+
 import type { Static } from "typebox";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
+import type { Approval, IdentityApplication, Pat, Session, User } from "../accounts/schemas.ts";
 import { termsView } from "../accounts/terms.ts";
-import type * as S from "../http/schemas.ts";
-import type * as MS from "../markets/schemas.ts";
-import type * as O from "../operators/schemas.ts";
-import type * as W from "../wallet/schemas.ts";
+import type { EventSchema, MarketRecord, MarketSchema, OutcomeBook, Trade } from "../markets/schemas.ts";
+import type { OAuthClient, OAuthGrant } from "../oauth/schemas.ts";
+import type { OperatorApplication, OperatorUser } from "../operators/schemas.ts";
+import type { Fill, Order, OwnFill } from "../trading/schemas.ts";
+import type {
+  Balance,
+  Deposit,
+  OwnDeposit,
+  OwnWithdrawal,
+  Position,
+  Settlement,
+  Trail,
+  Transaction,
+  Withdrawal,
+} from "../wallet/schemas.ts";
 
 /** When things happened, and a time that is far off; ms. */
 export const THEN = 1_763_769_600_000;
@@ -15,7 +28,7 @@ const MINUTE_MS = 60_000;
 /** A page with these items, and no more behind it. */
 export const pageOf = <T>(...items: T[]): { items: T[]; next_cursor: null } => ({ items, next_cursor: null });
 
-export const market: Static<typeof S.MarketSchema> = {
+export const market: Static<typeof MarketSchema> = {
   id: 1,
   slug: "fed-cut-by-june",
   question: "Will the Federal Reserve cut its target rate by 30 June?",
@@ -56,7 +69,7 @@ export const market: Static<typeof S.MarketSchema> = {
   created_at: THEN,
 };
 export const closedMarket = { ...market, status: "closed" };
-export const resolvedMarket: Static<typeof S.MarketSchema> = {
+export const resolvedMarket: Static<typeof MarketSchema> = {
   ...market,
   status: "resolved",
   outcomes: market.outcomes.map((outcome) => ({
@@ -69,7 +82,7 @@ export const resolvedMarket: Static<typeof S.MarketSchema> = {
   resolution: { payouts: [10_000, 0], outcome_id: 1, note: "The range was lowered on 17 March.", resolved_at: FAR_OFF },
   open_interest: 0,
 };
-export const proposedMarket: Static<typeof S.MarketSchema> = {
+export const proposedMarket: Static<typeof MarketSchema> = {
   ...market,
   id: 2,
   slug: "ecb-cut-by-june",
@@ -106,7 +119,7 @@ export const proposedMarket: Static<typeof S.MarketSchema> = {
   volume_24h: 0,
   open_interest: 0,
 };
-export const event: Static<typeof S.EventSchema> = {
+export const event: Static<typeof EventSchema> = {
   id: 1,
   slug: "fed-decisions",
   title: "Decisions of the Federal Reserve",
@@ -118,7 +131,7 @@ export const event: Static<typeof S.EventSchema> = {
   market_count: 1,
   markets: [market],
 };
-export const trade: Static<typeof S.Trade> = {
+export const trade: Static<typeof Trade> = {
   id: 501,
   market_id: 1,
   outcome_id: 1,
@@ -128,7 +141,7 @@ export const trade: Static<typeof S.Trade> = {
   match_type: "direct",
   created_at: THEN + MINUTE_MS,
 };
-export const book: Static<typeof S.OutcomeBook> = {
+export const book: Static<typeof OutcomeBook> = {
   market_id: 1,
   outcome_id: 1,
   sequence: 88,
@@ -140,7 +153,7 @@ export const book: Static<typeof S.OutcomeBook> = {
   asks: [[4_250, 250]],
 };
 
-export const order: Static<typeof S.Order> = {
+export const order: Static<typeof Order> = {
   id: 7_001,
   client_order_id: "mm-1-0001",
   market_id: 1,
@@ -162,7 +175,7 @@ export const order: Static<typeof S.Order> = {
   updated_at: THEN,
   trades: [],
 };
-const fill: Static<typeof S.Fill> = {
+const fill: Static<typeof Fill> = {
   id: 9_001,
   match_id: 501,
   price: 4_200,
@@ -173,7 +186,7 @@ const fill: Static<typeof S.Fill> = {
   rebate: 16_800,
   created_at: THEN + MINUTE_MS,
 };
-export const filledOrder: Static<typeof S.Order> = {
+export const filledOrder: Static<typeof Order> = {
   ...order,
   remaining: 60,
   filled: 40,
@@ -181,8 +194,8 @@ export const filledOrder: Static<typeof S.Order> = {
   updated_at: fill.created_at,
   trades: [fill],
 };
-export const restingOrder: Static<typeof S.Order> = { ...order, status: "open" };
-export const ownFill: Static<typeof S.OwnFill> = {
+export const restingOrder: Static<typeof Order> = { ...order, status: "open" };
+export const ownFill: Static<typeof OwnFill> = {
   ...fill,
   order_id: order.id,
   market_id: 1,
@@ -190,8 +203,8 @@ export const ownFill: Static<typeof S.OwnFill> = {
   side: 1,
   builder_code: null,
 };
-export const balance: Static<typeof S.Balance> = { available: 9_958_000_000, held: 42_000_000, total: 10_000_000_000 };
-export const position: Static<typeof S.Position> = {
+export const balance: Static<typeof Balance> = { available: 9_958_000_000, held: 42_000_000, total: 10_000_000_000 };
+export const position: Static<typeof Position> = {
   market_id: 1,
   outcome_id: 1,
   quantity: 40,
@@ -202,7 +215,7 @@ export const position: Static<typeof S.Position> = {
   market_value: 16_800_000,
   unrealized_pnl: 0,
 };
-export const transaction: Static<typeof S.Transaction> = {
+export const transaction: Static<typeof Transaction> = {
   id: 12_001,
   type: "trade",
   amount: -16_800_000,
@@ -214,7 +227,7 @@ export const transaction: Static<typeof S.Transaction> = {
   created_at: fill.created_at,
 };
 
-export const user: Static<typeof S.User> = {
+export const user: Static<typeof User> = {
   id: 3,
   email: "maker@example.com",
   email_verified: true,
@@ -225,7 +238,7 @@ export const user: Static<typeof S.User> = {
   daily_activity: { used: 42_000_000, limit: 100_000_000 },
   created_at: THEN,
 };
-export const newUser: Static<typeof S.User> = {
+export const newUser: Static<typeof User> = {
   ...user,
   email_verified: false,
   phone: null,
@@ -239,7 +252,7 @@ export const REFRESH_TOKEN = "pm_ref_3Jx0examplexx";
 export const MAILED_TOKEN = "mK7Xexamplexx";
 export const PASSWORD = "a quiet harbour at dawn";
 export const NEW_PASSWORD = "a loud harbour at noon";
-export const session: Static<typeof S.Session> = {
+export const session: Static<typeof Session> = {
   id: 5,
   method: "password",
   current: true,
@@ -250,7 +263,7 @@ export const session: Static<typeof S.Session> = {
   last_used_at: THEN,
   expires_at: THEN + 30 * 86_400_000,
 };
-export const pat: Static<typeof S.Pat> = {
+export const pat: Static<typeof Pat> = {
   id: 4,
   name: "quoting bot",
   scopes: ["orders:write", "portfolio:read"],
@@ -260,7 +273,7 @@ export const pat: Static<typeof S.Pat> = {
   last_used_at: null,
   expires_at: FAR_OFF,
 };
-export const identityApplication: Static<typeof S.IdentityApplication> = {
+export const identityApplication: Static<typeof IdentityApplication> = {
   id: 2,
   document_type: "passport",
   country: "DE",
@@ -269,7 +282,7 @@ export const identityApplication: Static<typeof S.IdentityApplication> = {
   created_at: THEN,
   decided_at: null,
 };
-export const oauthClient: Static<typeof S.OAuthClient> = {
+export const oauthClient: Static<typeof OAuthClient> = {
   id: 6,
   client_id: "c1f0example",
   name: "Portfolio tracker",
@@ -278,7 +291,7 @@ export const oauthClient: Static<typeof S.OAuthClient> = {
   created_at: THEN,
 };
 export const CLIENT_SECRET = "s3cretexample";
-export const oauthGrant: Static<typeof S.OAuthGrant> = {
+export const oauthGrant: Static<typeof OAuthGrant> = {
   id: 8,
   client_id: oauthClient.client_id,
   client_name: oauthClient.name,
@@ -287,14 +300,14 @@ export const oauthGrant: Static<typeof S.OAuthGrant> = {
   last_used_at: null,
 };
 
-export const ownDeposit: Static<typeof W.OwnDeposit> = {
+export const ownDeposit: Static<typeof OwnDeposit> = {
   id: 10,
   amount: 250_000_000,
   reference: "wire 2026-11-22 0001",
   created_at: THEN,
 };
-export const deposit: Static<typeof W.Deposit> = { ...ownDeposit, user_id: user.id };
-export const ownWithdrawal: Static<typeof W.OwnWithdrawal> = {
+export const deposit: Static<typeof Deposit> = { ...ownDeposit, user_id: user.id };
+export const ownWithdrawal: Static<typeof OwnWithdrawal> = {
   id: 11,
   amount: 25_000_000,
   address: "0x52908400098527886E0F7030069857D2E4169EE7",
@@ -304,14 +317,14 @@ export const ownWithdrawal: Static<typeof W.OwnWithdrawal> = {
   created_at: THEN,
   decided_at: null,
 };
-export const withdrawal: Static<typeof W.Withdrawal> = { ...ownWithdrawal, user_id: user.id, email: user.email };
-export const trail: Static<typeof W.Trail> = {
+export const withdrawal: Static<typeof Withdrawal> = { ...ownWithdrawal, user_id: user.id, email: user.email };
+export const trail: Static<typeof Trail> = {
   deposits: [{ ...ownDeposit, credited_by: "operator 1", approved_by: "operator 2", approved_at: THEN }],
   terms: [{ set_at: THEN, set_by: "operator 1", changes: { maker_rebate: 10 }, approved_by: null, approved_at: null }],
   identity: [{ application_id: 4, status: "approved", decided_at: THEN, decided_by: "operator 2", note: null }],
   has_more: false,
 };
-export const approval: Static<typeof W.Approval> = {
+export const approval: Static<typeof Approval> = {
   id: 9,
   action: "withdrawal.pay",
   subject: withdrawal.id,
@@ -319,7 +332,7 @@ export const approval: Static<typeof W.Approval> = {
   approved_by: "operator 1",
   created_at: THEN,
 };
-export const settlement: Static<typeof W.Settlement> = {
+export const settlement: Static<typeof Settlement> = {
   id: 20,
   market_id: 1,
   outcome_id: 1,
@@ -330,13 +343,13 @@ export const settlement: Static<typeof W.Settlement> = {
   realized_pnl: 23_200_000,
   created_at: FAR_OFF,
 };
-export const marketRecord: Static<typeof MS.MarketRecord> = {
+export const marketRecord: Static<typeof MarketRecord> = {
   ...proposedMarket,
   proposed_by: user.id,
   decision: null,
   approval: null,
 };
-export const operatorUser: Static<typeof O.OperatorUser> = {
+export const operatorUser: Static<typeof OperatorUser> = {
   ...user,
   suspended_at: null,
   second_factors: 1,
@@ -344,7 +357,7 @@ export const operatorUser: Static<typeof O.OperatorUser> = {
   terms: termsView(DEFAULT_TERMS),
   terms_approval: null,
 };
-export const operatorApplication: Static<typeof O.OperatorApplication> = {
+export const operatorApplication: Static<typeof OperatorApplication> = {
   ...identityApplication,
   user_id: user.id,
   email: user.email,

@@ -1,7 +1,37 @@
 /** The documentation of orders, market data and proposals. */
+
 import type { Static } from "typebox";
-import type * as S from "../http/schemas.ts";
-import type * as MS from "../markets/schemas.ts";
+import type { PageQuery } from "../http/schemas.ts";
+import type {
+  BookQuery,
+  Candles,
+  CandlesQuery,
+  Feed,
+  FeedQuery,
+  MarketBook,
+  MarketEventsQuery,
+  MarketsQuery,
+  NewMarket,
+  Proposals,
+  TradesQuery,
+} from "../markets/schemas.ts";
+import type {
+  AmendOrder,
+  BuilderStats,
+  CancelAfter,
+  Canceled,
+  CancelQuery,
+  CancelTimer,
+  EventsQuery,
+  FillsQuery,
+  OrderEvent,
+  OrdersQuery,
+  PlaceOrder,
+  PlaceQuery,
+  Quotes,
+  Results,
+} from "../trading/schemas.ts";
+
 import type { OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 
@@ -15,7 +45,7 @@ export const ORDER_TEXTS: OperationTexts = {
     tag: "Orders",
     description: `Answered with 202 once the order is durable: after a crash every order answered with 202 exists. The answer is the order as \`queued\` with \`trades\` empty, always; what becomes of it comes as \`order.updated\` over the WebSocket. ${REFUSED_LATER} A buy holds price × 100 × quantity micro-USDC, a sell holds the shares.`,
     errors: [404, 409, 422],
-    query: { timestamps: false } satisfies Static<typeof S.PlaceQuery>,
+    query: { timestamps: false } satisfies Static<typeof PlaceQuery>,
     body: {
       market_id: 1,
       outcome_id: 1,
@@ -23,21 +53,21 @@ export const ORDER_TEXTS: OperationTexts = {
       price: 4_200,
       quantity: 100,
       client_order_id: "mm-1-0001",
-    } satisfies Static<typeof S.PlaceOrder>,
+    } satisfies Static<typeof PlaceOrder>,
     response: example.order,
   },
   "GET /orders": {
     id: "listOrders",
     tag: "Orders",
-    query: { market_id: 1, side: 1, status: "active", limit: 10 } satisfies Static<typeof S.OrdersQuery>,
+    query: { market_id: 1, side: 1, status: "active", limit: 10 } satisfies Static<typeof OrdersQuery>,
     response: example.pageOf(example.restingOrder),
   },
   "DELETE /orders": {
     id: "cancelOrders",
     tag: "Orders",
     description: "Each order's end arrives as `order.updated`. Works in a halted market.",
-    query: { market_id: 1, side: 1 } satisfies Static<typeof S.CancelQuery>,
-    response: { order_ids: [7_001] } satisfies Static<typeof S.Canceled>,
+    query: { market_id: 1, side: 1 } satisfies Static<typeof CancelQuery>,
+    response: { order_ids: [7_001] } satisfies Static<typeof Canceled>,
   },
   "POST /orders/batch": {
     id: "runBatch",
@@ -60,15 +90,15 @@ export const ORDER_TEXTS: OperationTexts = {
         { code: 0, msg: "ok", data: { ...example.restingOrder, quantity: 80, remaining: 80 } },
         { code: 40900, msg: "the order is finished", data: null },
       ],
-    } satisfies Static<typeof S.Results>,
+    } satisfies Static<typeof Results>,
   },
   "POST /orders/cancel-after": {
     id: "cancelAfter",
     tag: "Orders",
     description:
       "A dead man's switch: asked again and again, it stays open; when the caller falls silent, all of its live orders end with the reason `cancel_after`, whether its connections are open or not. One timer an account; each call sets it anew, and it outlives restarts of the exchange: what was due meanwhile is canceled before anything is matched.",
-    body: { timeout_ms: 30_000 } satisfies Static<typeof S.CancelAfter>,
-    response: { timeout_ms: 30_000, fires_at: example.THEN + 30_000 } satisfies Static<typeof S.CancelTimer>,
+    body: { timeout_ms: 30_000 } satisfies Static<typeof CancelAfter>,
+    response: { timeout_ms: 30_000, fires_at: example.THEN + 30_000 } satisfies Static<typeof CancelTimer>,
   },
   "GET /orders/:id": { id: "getOrder", tag: "Orders", params: { id: 7_001 }, response: example.filledOrder },
   "GET /orders/by-client-id/:client_order_id": {
@@ -102,7 +132,7 @@ export const ORDER_TEXTS: OperationTexts = {
       "The id stays. Anything but a smaller quantity at the same price loses the time priority. A post-only order that would cross at the new price stays as it was: 40900. Needs the funds that the worst crossing with fills in flight can cost.",
     errors: [409, 422],
     params: { id: 7_001 },
-    body: { price: 4_200, quantity: 80 } satisfies Static<typeof S.AmendOrder>,
+    body: { price: 4_200, quantity: 80 } satisfies Static<typeof AmendOrder>,
     response: { ...example.restingOrder, quantity: 80, remaining: 80 },
   },
   "PUT /quotes/:market_id": {
@@ -118,7 +148,7 @@ export const ORDER_TEXTS: OperationTexts = {
         { outcome_id: 2, side: 1, price: 5_700, quantity: 100 },
       ],
       expires_at: example.FAR_OFF,
-    } satisfies Static<typeof S.Quotes>,
+    } satisfies Static<typeof Quotes>,
     response: {
       results: [
         { code: 0, msg: "ok", data: { ...example.order, client_order_id: null, price: 4_100, post_only: true } },
@@ -128,12 +158,12 @@ export const ORDER_TEXTS: OperationTexts = {
           data: { ...example.order, id: 7_002, client_order_id: null, outcome_id: 2, price: 5_700, post_only: true },
         },
       ],
-    } satisfies Static<typeof S.Results>,
+    } satisfies Static<typeof Results>,
   },
   "GET /me/fills": {
     id: "listFills",
     tag: "Orders",
-    query: { market_id: 1, limit: 10 } satisfies Static<typeof S.FillsQuery>,
+    query: { market_id: 1, limit: 10 } satisfies Static<typeof FillsQuery>,
     response: example.pageOf(example.ownFill),
   },
   "GET /me/events": {
@@ -141,8 +171,8 @@ export const ORDER_TEXTS: OperationTexts = {
     tag: "Orders",
     description: "The same sequences with the same data as over the WebSocket, over restarts and crashes too.",
     errors: [404],
-    query: { after: 0, limit: 10 } satisfies Static<typeof S.EventsQuery>,
-    response: example.pageOf<Static<typeof S.OrderEvent>>({
+    query: { after: 0, limit: 10 } satisfies Static<typeof EventsQuery>,
+    response: example.pageOf<Static<typeof OrderEvent>>({
       event: "order.updated",
       sequence: 1,
       ts: example.filledOrder.updated_at,
@@ -160,7 +190,7 @@ export const ORDER_TEXTS: OperationTexts = {
       volume: 360,
       notional: 151_200_000,
       fees: 2_268_000,
-    } satisfies Static<typeof S.BuilderStats>,
+    } satisfies Static<typeof BuilderStats>,
   },
 };
 
@@ -175,14 +205,14 @@ export const PROPOSAL_TEXTS: OperationTexts = {
       category: "economics",
       closes_at: example.FAR_OFF,
       slug: "ecb-cut-by-june",
-    } satisfies Static<typeof MS.NewMarket>,
+    } satisfies Static<typeof NewMarket>,
     response: example.proposedMarket,
   },
   "GET /markets/proposals": {
     id: "listProposals",
     tag: "Proposals",
-    query: { limit: 10 } satisfies Static<typeof S.PageQuery>,
-    response: example.pageOf({ market: example.proposedMarket, decision: null }) satisfies Static<typeof MS.Proposals>,
+    query: { limit: 10 } satisfies Static<typeof PageQuery>,
+    response: example.pageOf({ market: example.proposedMarket, decision: null }) satisfies Static<typeof Proposals>,
   },
 };
 
@@ -190,7 +220,7 @@ export const MARKET_TEXTS: OperationTexts = {
   "GET /markets": {
     id: "listMarkets",
     tag: "Markets",
-    query: { status: "open", sort: "volume", limit: 10 } satisfies Static<typeof S.MarketsQuery>,
+    query: { status: "open", sort: "volume", limit: 10 } satisfies Static<typeof MarketsQuery>,
     response: example.pageOf(example.market),
   },
   "GET /markets/:id": { id: "getMarket", tag: "Markets", params: { id: 1 }, response: example.market },
@@ -198,7 +228,7 @@ export const MARKET_TEXTS: OperationTexts = {
     id: "listTrades",
     tag: "Markets",
     params: { id: 1 },
-    query: { outcome_id: 1, limit: 10 } satisfies Static<typeof S.TradesQuery>,
+    query: { outcome_id: 1, limit: 10 } satisfies Static<typeof TradesQuery>,
     response: example.pageOf(example.trade),
   },
   "GET /markets/:id/candles": {
@@ -210,7 +240,7 @@ export const MARKET_TEXTS: OperationTexts = {
       interval: "1h",
       from: example.THEN,
       to: example.THEN + 3_600_000,
-    } satisfies Static<typeof S.CandlesQuery>,
+    } satisfies Static<typeof CandlesQuery>,
     response: {
       market_id: 1,
       outcome_id: 1,
@@ -219,13 +249,13 @@ export const MARKET_TEXTS: OperationTexts = {
         [example.THEN, 4_200, 4_250, 4_150, 4_200, 340],
         [example.THEN + 3_600_000, 4_200, 4_200, 4_200, 4_200, 0],
       ],
-    } satisfies Static<typeof S.Candles>,
+    } satisfies Static<typeof Candles>,
   },
   "GET /markets/:id/orderbook": {
     id: "getMarketBook",
     tag: "Markets",
     params: { id: 1 },
-    query: { depth: 2 } satisfies Static<typeof S.BookQuery>,
+    query: { depth: 2 } satisfies Static<typeof BookQuery>,
     response: {
       market_id: 1,
       ts: example.book.ts,
@@ -233,7 +263,7 @@ export const MARKET_TEXTS: OperationTexts = {
         { outcome_id: 1, sequence: 88, bids: example.book.bids, asks: example.book.asks },
         { outcome_id: 2, sequence: 41, bids: [[5_750, 250]], asks: [[5_850, 300]] },
       ],
-    } satisfies Static<typeof S.MarketBook>,
+    } satisfies Static<typeof MarketBook>,
   },
   "GET /orderbook/:market_id/:outcome_id": {
     id: "getBook",
@@ -241,22 +271,22 @@ export const MARKET_TEXTS: OperationTexts = {
     description:
       "Best prices first. `book.updated` of the WebSocket applied to this, from its sequence on, gives the book at any later one.",
     params: { market_id: 1, outcome_id: 1 },
-    query: { depth: 2, implied: true } satisfies Static<typeof S.BookQuery>,
+    query: { depth: 2, implied: true } satisfies Static<typeof BookQuery>,
     response: { ...example.book, implied: { bids: [[4_150, 300]], asks: [[4_250, 250]] } },
   },
   "GET /events": {
     id: "listEvents",
     tag: "Markets",
-    query: { limit: 10 } satisfies Static<typeof S.MarketEventsQuery>,
+    query: { limit: 10 } satisfies Static<typeof MarketEventsQuery>,
     response: example.pageOf(example.event),
   },
   "GET /events/:id": { id: "getEvent", tag: "Markets", params: { id: 1 }, response: example.event },
   "GET /feed": {
     id: "getFeed",
     tag: "Markets",
-    query: { kind: "market", page: 1, size: 10 } satisfies Static<typeof S.FeedQuery>,
+    query: { kind: "market", page: 1, size: 10 } satisfies Static<typeof FeedQuery>,
     response: { items: [{ kind: "market", ...example.market }], page: 1, size: 10, total: 1 } satisfies Static<
-      typeof S.Feed
+      typeof Feed
     >,
   },
 };

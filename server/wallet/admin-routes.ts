@@ -1,4 +1,5 @@
 /** Operators' routes of money: deposits, the decision of withdrawals, the house, and first approvals. */
+
 import type { Static } from "typebox";
 import { SEED_REFERENCE } from "../../engine/limits.ts";
 import type { CommittedTotals } from "../../engine/log/totals.ts";
@@ -9,15 +10,16 @@ import { type Approvals, approvalView, withFirst } from "../accounts/approvals.t
 import { audit, contextOf } from "../accounts/audit.ts";
 import { noteOf, OPERATOR, operatorOf } from "../accounts/operator.ts";
 import { page } from "../accounts/routes.ts";
+import { Approval } from "../accounts/schemas.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { Listing } from "../http/paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { PageQuery, pageOf } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import { historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/ledger-reader.ts";
 import { ownPaymentView, ownWithdrawalView, type WalletRouteContext } from "./routes.ts";
-import * as W from "./schemas.ts";
+import * as S from "./schemas.ts";
 
 const DEPOSIT = "wallet.deposit";
 const DEPOSIT_TO_HOUSE = "house.deposit";
@@ -73,11 +75,11 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       path: "/admin/deposits",
       summary:
         "Credit a user with what came in, once for each reference; two operators where the two-person rule covers deposits",
-      body: W.NewDeposit,
-      response: W.NewDepositAnswer,
+      body: S.NewDeposit,
+      response: S.NewDepositAnswer,
       status: 201,
       async handler(request) {
-        const { user_id, amount, reference } = request.body as Static<typeof W.NewDeposit>;
+        const { user_id, amount, reference } = request.body as Static<typeof S.NewDeposit>;
         if (accounts.user(user_id) === undefined) throw notFound("user");
         return deposit(request, user_id, amount, reference);
       },
@@ -87,10 +89,10 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       method: "GET",
       path: "/admin/deposits",
       summary: "All deposits, the house's too, newest first",
-      query: W.UserQuery,
-      response: S.pageOf(W.Deposit),
+      query: S.UserQuery,
+      response: pageOf(S.Deposit),
       handler({ query }) {
-        const { user_id = null, ...rest } = query as Static<typeof W.UserQuery>;
+        const { user_id = null, ...rest } = query as Static<typeof S.UserQuery>;
         const listing = new Listing("/admin/deposits", { user_id });
         return historyPage(listing, history.deposits({ userId: user_id, ...listing.page(rest) }), paymentView);
       },
@@ -101,11 +103,11 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       path: "/admin/house/deposits",
       summary:
         "Fund the house account, once for each reference; two operators where the two-person rule covers deposits",
-      body: W.HousePayment,
-      response: W.NewDepositAnswer,
+      body: S.HousePayment,
+      response: S.NewDepositAnswer,
       status: 201,
       handler(request) {
-        const { amount, reference } = request.body as Static<typeof W.HousePayment>;
+        const { amount, reference } = request.body as Static<typeof S.HousePayment>;
         return deposit(request, HOUSE, amount, reference);
       },
     }),
@@ -151,11 +153,11 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
     path: "/admin/house/withdrawals",
     summary:
       "Take out what the house has earned, once for each reference; two operators where the two-person rule is on",
-    body: W.HousePayment,
-    response: W.HouseWithdrawal,
+    body: S.HousePayment,
+    response: S.HouseWithdrawal,
     status: 201,
     async handler(request) {
-      const { amount, reference } = request.body as Static<typeof W.HousePayment>;
+      const { amount, reference } = request.body as Static<typeof S.HousePayment>;
       checkReference(reference);
       const before = async (): Promise<Payment | null> => {
         const found = await paid(history, reference, HOUSE, -amount);
@@ -196,10 +198,10 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       method: "GET",
       path: "/admin/withdrawals",
       summary: "All withdrawals, newest first",
-      query: W.AllWithdrawalsQuery,
-      response: S.pageOf(W.Withdrawal),
+      query: S.AllWithdrawalsQuery,
+      response: pageOf(S.Withdrawal),
       handler({ query }) {
-        const { status, user_id = null, ...rest } = query as Static<typeof W.AllWithdrawalsQuery>;
+        const { status, user_id = null, ...rest } = query as Static<typeof S.AllWithdrawalsQuery>;
         const filters = { userId: user_id, status: status as string | undefined };
         const listing = new Listing("/admin/withdrawals", filters);
         return historyPage(listing, history.withdrawals({ ...filters, ...listing.page(rest) }), withdrawalView);
@@ -211,7 +213,7 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       path: "/admin/withdrawals/:id",
       summary:
         "One withdrawal, and how its user's account came to what it has: who credited the money that it pays out",
-      response: W.WithdrawalWithTrail,
+      response: S.WithdrawalWithTrail,
       async handler({ params }) {
         const found = await history.withdrawal(pathId(params[0], "withdrawal"));
         if (found === null) throw notFound("withdrawal");
@@ -223,7 +225,7 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       method: "GET",
       path: "/admin/users/:id/trail",
       summary: "How a user's account came to what it has: deposits, terms and identity, and who gave them",
-      response: W.Trail,
+      response: S.Trail,
       async handler({ params }) {
         const user = accounts.user(pathId(params[0], "user"));
         if (user === undefined) throw notFound("user");
@@ -235,11 +237,11 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       method: "POST",
       path: "/admin/withdrawals/:id/pay",
       summary: "A withdrawal is paid; where the two-person rule is on, once another operator has asked for the same",
-      body: W.WithdrawalPayment,
-      response: W.WithdrawalDecision,
+      body: S.WithdrawalPayment,
+      response: S.WithdrawalDecision,
       async handler(request) {
         const id = pathId(request.params[0], "withdrawal");
-        const { reference = null, note = null } = request.body as Static<typeof W.WithdrawalPayment>;
+        const { reference = null, note = null } = request.body as Static<typeof S.WithdrawalPayment>;
         const decided = await withdrawals.pay(id, { reference, note }, operatorOf(request), contextOf(request));
         const approval = decided.approval && approvalView(decided.approval);
         return JSON.stringify({ withdrawal: withdrawalView(decided.withdrawal), approval });
@@ -251,7 +253,7 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       path: "/admin/withdrawals/:id/refuse",
       summary: "A withdrawal is not paid: its amount is available to the user again",
       body: NoteOnly,
-      response: W.WithdrawalDecision,
+      response: S.WithdrawalDecision,
       async handler(request) {
         const id = pathId(request.params[0], "withdrawal");
         const refused = await withdrawals.refuse(id, noteOf(request), operatorOf(request), contextOf(request));
@@ -270,8 +272,8 @@ function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
       method: "GET",
       path: "/admin/approvals",
       summary: "First approvals whose second is awaited, newest first",
-      query: S.PageQuery,
-      response: S.pageOf(W.Approval),
+      query: PageQuery,
+      response: pageOf(Approval),
       handler: ({ query }) => page(new Listing("/admin/approvals", {}), approvals.pending(), query, approvalView),
     }),
     route({
@@ -279,7 +281,7 @@ function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
       method: "DELETE",
       path: "/admin/approvals/:id",
       summary: "Take a first approval back, one's own or another operator's",
-      response: W.Approval,
+      response: Approval,
       async handler(request) {
         const id = pathId(request.params[0], "approval");
         return JSON.stringify(approvalView(await approvals.takeBack(id, operatorOf(request), contextOf(request))));

@@ -1,4 +1,5 @@
 /** The wallet's routes: balance, positions, complete sets, deposits, withdrawals, and what became of the money. */
+
 import type { Static } from "typebox";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
@@ -10,7 +11,7 @@ import { prefers } from "../http/content-negotiation.ts";
 import { IDEMPOTENCY_KEY, type Idempotency } from "../http/idempotency.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { pathId, type Route, route } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
+import { PageQuery, pageOf } from "../http/schemas.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/ledger-reader.ts";
@@ -18,7 +19,8 @@ import { setsJson } from "../trading/event-projection.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
 import type { Answer } from "../trading/types.ts";
-import * as W from "./schemas.ts";
+import * as S from "./schemas.ts";
+
 import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
 import type { AddressRule } from "./withdrawal-address.ts";
 import { asRequested, type Withdrawals } from "./withdrawals.ts";
@@ -99,7 +101,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
       summary: "The caller's positions, largest outcome id first",
       scope: "portfolio:read",
       query: S.PositionsQuery,
-      response: S.pageOf(S.Position),
+      response: pageOf(S.Position),
       handler({ principal, query }) {
         const { market_id, ...rest } = query as Static<typeof S.PositionsQuery>;
         const listing = new Listing("/me/positions", { userId: principal!.userId, market_id });
@@ -129,7 +131,7 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       scope: "portfolio:read",
       headers: ["accept"],
       query: S.TransactionsQuery,
-      response: S.pageOf(S.Transaction),
+      response: pageOf(S.Transaction),
       async handler({ principal, query, headers, reply }) {
         const { type, from, to, ...rest } = query as Static<typeof S.TransactionsQuery>;
         checkSpan(query as Static<typeof S.TransactionsQuery>);
@@ -151,11 +153,11 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       path: "/wallet/deposits",
       summary: "The caller's deposits, newest first",
       scope: "portfolio:read",
-      query: S.PageQuery,
-      response: S.pageOf(W.OwnDeposit),
+      query: PageQuery,
+      response: pageOf(S.OwnDeposit),
       handler({ principal, query }) {
         const listing = ownList("/wallet/deposits", principal!);
-        const page = listing.page(query as Static<typeof S.PageQuery>);
+        const page = listing.page(query as Static<typeof PageQuery>);
         return historyPage(listing, history.deposits({ userId: principal!.userId, ...page }), ownPaymentView);
       },
     }),
@@ -164,10 +166,10 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       path: "/wallet/settlements",
       summary: "What the caller's shares of resolved and voided markets were paid, newest first",
       scope: "portfolio:read",
-      query: W.SettlementsQuery,
-      response: S.pageOf(W.Settlement),
+      query: S.SettlementsQuery,
+      response: pageOf(S.Settlement),
       handler({ principal, query }) {
-        const { market_id, ...rest } = query as Static<typeof W.SettlementsQuery>;
+        const { market_id, ...rest } = query as Static<typeof S.SettlementsQuery>;
         const filters = { userId: principal!.userId, marketId: market_id };
         const listing = new Listing("/wallet/settlements", filters);
         return historyPage(listing, history.settlements({ ...filters, ...listing.page(rest) }));
@@ -187,13 +189,13 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       summary: "Ask for a withdrawal: its amount is held until an operator pays or refuses it",
       minTier: 2,
       headers: [IDEMPOTENCY_KEY],
-      body: W.NewWithdrawal,
-      response: W.OwnWithdrawal,
+      body: S.NewWithdrawal,
+      response: S.OwnWithdrawal,
       status: 201,
       async handler(request) {
         const principal = request.principal!;
         const { userId } = principal;
-        const { amount, address } = request.body as Static<typeof W.NewWithdrawal>;
+        const { amount, address } = request.body as Static<typeof S.NewWithdrawal>;
         addressRule.check(address);
         const wish = { amount, address };
         const make = async (now: number, kept: KeptRequest | null): Promise<string> => {
@@ -221,10 +223,10 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       method: "GET",
       path: "/wallet/withdrawals",
       summary: "The caller's withdrawals, newest first",
-      query: W.WithdrawalsQuery,
-      response: S.pageOf(W.OwnWithdrawal),
+      query: S.WithdrawalsQuery,
+      response: pageOf(S.OwnWithdrawal),
       handler({ principal, query }) {
-        const { status, ...rest } = query as Static<typeof W.WithdrawalsQuery>;
+        const { status, ...rest } = query as Static<typeof S.WithdrawalsQuery>;
         const filters = { userId: principal!.userId, status: status as string | undefined };
         const listing = new Listing("/wallet/withdrawals", filters);
         return historyPage(listing, history.withdrawals({ ...filters, ...listing.page(rest) }), ownWithdrawalView);
@@ -235,7 +237,7 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       method: "GET",
       path: "/wallet/withdrawals/:id",
       summary: "One withdrawal of the caller",
-      response: W.OwnWithdrawal,
+      response: S.OwnWithdrawal,
       async handler({ principal, params }) {
         const found = await history.withdrawal(pathId(params[0], "withdrawal"));
         if (found?.userId !== principal!.userId) throw notFound("withdrawal");
@@ -247,7 +249,7 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       method: "DELETE",
       path: "/wallet/withdrawals/:id",
       summary: "Cancel a pending withdrawal: its amount is available again",
-      response: W.OwnWithdrawal,
+      response: S.OwnWithdrawal,
       async handler(request) {
         const id = pathId(request.params[0], "withdrawal");
         return JSON.stringify(ownWithdrawalView(await withdrawals.cancel(request.principal!, id, contextOf(request))));

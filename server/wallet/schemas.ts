@@ -1,10 +1,73 @@
 /** The shapes of requests and answers about deposits, withdrawals, settlements and the house. */
 import Type from "typebox";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
-import { closed, Id, Money, names, nullable, page, Time } from "../http/schemas.ts";
+import { Approval } from "../accounts/schemas.ts";
+import { about, closed, Id, Money, money, names, nullable, page, shares, span, Time } from "../http/schemas.ts";
 import { note } from "../http/text-schemas.ts";
+import { OutcomeId, Quantity } from "../markets/schemas.ts";
 import { MAX_TRAIL } from "../queries/limits.ts";
 import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "./limits.ts";
+
+export const ChangeSets = closed({ market_id: Id, quantity: about(Quantity, "complete sets, of 1 USDC each") });
+
+const TRANSACTION_TYPES = ["deposit", "withdrawal", "trade", "fee", "rebate", "split", "merge", "settlement"] as const;
+
+export const TransactionsQuery = closed({
+  ...page,
+  type: Type.Optional(names(TRANSACTION_TYPES)),
+  ...span,
+});
+
+export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
+
+export const Balance = closed({
+  available: money("free to trade or to withdraw"),
+  held: money("by live buy orders and pending withdrawals"),
+  total: money("available + held"),
+});
+
+export const SetsChange = closed({
+  market_id: Id,
+  quantity: about(Quantity, "complete sets"),
+  fee: money("of a merge: what the house kept of its 1 USDC a set"),
+});
+
+export const Transaction = closed({
+  id: Id,
+  type: names(TRANSACTION_TYPES),
+  amount: money("what it changed the balance by, negative where it took"),
+  balance_after: money("the whole balance after it"),
+  market_id: nullable(Id),
+  outcome_id: nullable(Id),
+  order_id: nullable(Id),
+  trade_id: about(nullable(Id), "of the fill"),
+  created_at: Time,
+});
+
+export const Position = closed({
+  market_id: Id,
+  outcome_id: OutcomeId,
+  quantity: shares("all that the caller has"),
+  held: shares("of these, held by live sell orders"),
+  cost: money("what the shares cost"),
+  average_price: nullable(Type.Number({ description: "basis points a share, may be fractional; null without shares" })),
+  realized_pnl: money("profit of the shares that were sold, merged or paid out, negative for a loss"),
+  market_value: nullable(
+    Type.Integer({ minimum: 0, description: "micro-USDC, at the last price; null where there is none" }),
+  ),
+  unrealized_pnl: nullable(Type.Integer({ description: "micro-USDC: market_value - cost" })),
+});
+
+export const Solvency = closed({
+  deposits: money("all that came in"),
+  withdrawals: money("all that was paid out"),
+  users_total: money("of all users' balances"),
+  collateral: money("of all markets: 1 USDC for each complete set outstanding"),
+  house: money("of the house account"),
+  balanced: Type.Boolean({ description: "deposits - withdrawals = users_total + collateral + house" }),
+  sequence: Type.Integer({ description: "of the committed transaction that these sums are of" }),
+  at: Time,
+});
 
 const WITHDRAWAL_STATUSES = ["pending", "paid", "refused", "canceled"] as const;
 
@@ -94,14 +157,7 @@ export const Trail = closed({
   has_more: Type.Boolean({ description: "there are older ones of some kind: the audit log has them" }),
 });
 export const WithdrawalWithTrail = closed({ ...Withdrawal.properties, trail: Trail });
-export const Approval = closed({
-  id: Id,
-  action: Type.String(),
-  subject: Type.Integer({ minimum: 0, description: "id of what is acted on; 0: the house" }),
-  details: Type.Object({}, { additionalProperties: true, description: "all that the second must ask for too" }),
-  approved_by: Type.String(),
-  created_at: Time,
-});
+
 /** What became of a request for a deposit: it is credited, or its first approval waits. */
 export const NewDepositAnswer = closed({
   ...Deposit.properties,

@@ -1,62 +1,66 @@
 /** Types of API responses, derived from the server's schemas. Types only: no server code reaches the bundle. */
+
 import type { Static } from "typebox";
+import type * as accounts from "../accounts/schemas.ts";
 import type * as F from "../accounts/second-factor-schemas.ts";
-import type * as S from "../http/schemas.ts";
-import type * as M from "../markets/schemas.ts";
-import type * as O from "../operators/schemas.ts";
-import type * as W from "../wallet/schemas.ts";
+import type * as markets from "../markets/schemas.ts";
+import type * as oauth from "../oauth/schemas.ts";
+import type * as operators from "../operators/schemas.ts";
+import type * as trading from "../trading/schemas.ts";
+import type * as wallet from "../wallet/schemas.ts";
+import type * as websocket from "../websocket/schemas.ts";
 
-export type User = Static<typeof S.User>;
+export type User = Static<typeof accounts.User>;
 
-export type Market = Static<typeof S.MarketSchema>;
+export type Market = Static<typeof markets.MarketSchema>;
 
 export type Outcome = Market["outcomes"][number];
 
-export type MarketEvent = Static<typeof S.EventSchema>;
+export type MarketEvent = Static<typeof markets.EventSchema>;
 
-export type Feed = Static<typeof S.Feed>;
+export type Feed = Static<typeof markets.Feed>;
 
 export type FeedItem = Feed["items"][number];
 
-export type Trade = Static<typeof S.Trade>;
+export type Trade = Static<typeof markets.Trade>;
 
-export type OutcomeBook = Static<typeof S.OutcomeBook>;
+export type OutcomeBook = Static<typeof markets.OutcomeBook>;
 
-export type Candles = Static<typeof S.Candles>;
+export type Candles = Static<typeof markets.Candles>;
 
-export type Ticker = Static<typeof S.Ticker>;
+export type Ticker = Static<typeof websocket.Ticker>;
 
-export type Order = Static<typeof S.Order>;
+export type Order = Static<typeof trading.Order>;
 
-export type PlaceOrder = Static<typeof S.PlaceOrder>;
+export type PlaceOrder = Static<typeof trading.PlaceOrder>;
 
-export type Balance = Static<typeof S.Balance>;
+export type Balance = Static<typeof wallet.Balance>;
 
-export type Position = Static<typeof S.Position>;
+export type Position = Static<typeof wallet.Position>;
 
-export type Transaction = Static<typeof S.Transaction>;
+export type Transaction = Static<typeof wallet.Transaction>;
 
-export type OwnFill = Static<typeof S.OwnFill>;
+export type OwnFill = Static<typeof trading.OwnFill>;
 
-export type Limits = Static<typeof S.Limits>;
+export type Limits = Static<typeof trading.Limits>;
 
-export type Pat = Static<typeof S.Pat>;
+export type Pat = Static<typeof accounts.Pat>;
 
-export type CreatedPat = Static<typeof S.CreatedPat>;
+export type CreatedPat = Static<typeof accounts.CreatedPat>;
 
-export type Session = Static<typeof S.Session>;
+export type Session = Static<typeof accounts.Session>;
 
-export type OAuthClient = Static<typeof S.OAuthClient>;
+export type OAuthClient = Static<typeof oauth.OAuthClient>;
 
-export type CreatedOAuthClient = Static<typeof S.CreatedOAuthClient>;
+export type CreatedOAuthClient = Static<typeof oauth.CreatedOAuthClient>;
 
-export type AskingClient = Static<typeof S.AskingClient>;
+export type AskingClient = Static<typeof oauth.AskingClient>;
 
-export type SocialProviders = Static<typeof S.SocialProviders>;
+export type SocialProviders = Static<typeof accounts.SocialProviders>;
 
-export type OAuthGrant = Static<typeof S.OAuthGrant>;
+export type OAuthGrant = Static<typeof oauth.OAuthGrant>;
 
-export type IdentityApplication = Static<typeof S.IdentityApplication>;
+export type IdentityApplication = Static<typeof accounts.IdentityApplication>;
 
 export type SignInChallenge = Static<typeof F.SignInChallenge>;
 
@@ -70,49 +74,49 @@ export type ConfirmedFactor = Static<typeof F.Confirmed>;
 
 export type FactorReset = Static<typeof F.FactorReset>;
 
-export type Heartbeat = Static<typeof S.Heartbeat>;
+export type Heartbeat = Static<typeof websocket.Heartbeat>;
 
-export type Solvency = Static<typeof S.Solvency>;
+export type Solvency = Static<typeof wallet.Solvency>;
 
-export type Deposit = Static<typeof W.OwnDeposit>;
+export type Deposit = Static<typeof wallet.OwnDeposit>;
 
-export type Withdrawal = Static<typeof W.OwnWithdrawal>;
+export type Withdrawal = Static<typeof wallet.OwnWithdrawal>;
 
-export type Settlement = Static<typeof W.Settlement>;
+export type Settlement = Static<typeof wallet.Settlement>;
 
-export type Approval = Static<typeof W.Approval>;
+export type Approval = Static<typeof accounts.Approval>;
 
-export type Trail = Static<typeof W.Trail>;
+export type Trail = Static<typeof wallet.Trail>;
 
-export type OperatorDeposit = Static<typeof W.Deposit>;
+export type OperatorDeposit = Static<typeof wallet.Deposit>;
 
-export type DepositResponse = Static<typeof W.NewDepositAnswer>;
+export type DepositResponse = Static<typeof wallet.NewDepositAnswer>;
 
-export type HouseWithdrawal = Static<typeof W.HouseWithdrawal>;
+export type HouseWithdrawal = Static<typeof wallet.HouseWithdrawal>;
 
-export type WithdrawalDecision = Static<typeof W.WithdrawalDecision>;
+export type WithdrawalDecision = Static<typeof wallet.WithdrawalDecision>;
 
-export type OperatorWithdrawal = Static<typeof W.Withdrawal>;
+export type OperatorWithdrawal = Static<typeof wallet.Withdrawal>;
 
-export type NewMarket = Static<typeof M.NewMarket>;
+export type NewMarket = Static<typeof markets.NewMarket>;
 
-export type NewEvent = Static<typeof M.NewEvent>;
+export type NewEvent = Static<typeof markets.NewEvent>;
 
-export type MarketChanges = Static<typeof M.MarketChanges>;
+export type MarketChanges = Static<typeof markets.MarketChanges>;
 
-export type MarketSettlement = Static<typeof M.Settlement>;
+export type MarketSettlement = Static<typeof markets.Settlement>;
 
-export type MarketRecord = Static<typeof M.MarketRecord>;
+export type MarketRecord = Static<typeof markets.MarketRecord>;
 
-export type Proposals = Static<typeof M.Proposals>;
+export type Proposals = Static<typeof markets.Proposals>;
 
-export type OperatorUser = Static<typeof O.OperatorUser>;
+export type OperatorUser = Static<typeof operators.OperatorUser>;
 
 export type { TermsChange } from "../accounts/terms.ts";
 
-export type OperatorApplication = Static<typeof O.OperatorApplication>;
+export type OperatorApplication = Static<typeof operators.OperatorApplication>;
 
-export type AuditLine = Static<typeof O.AuditLine>;
+export type AuditLine = Static<typeof operators.AuditLine>;
 
 /** A page of a cursor-paged list. */
 export interface Page<T> {

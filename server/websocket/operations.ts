@@ -2,6 +2,7 @@
  * What a client asks over its socket: parses a message, runs the operation through its route or on the connection itself,
  * and responds. It sends nothing that no operation asked for.
  */
+
 import { assert } from "../../engine/util/assert.ts";
 import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
 import { cancelEither } from "../bootstrap/routes.ts";
@@ -12,15 +13,16 @@ import { decodeMessage } from "../http/message-pack.ts";
 import { RateLimited, type RateLimiter, type RateState } from "../http/rate-limiter.ts";
 import { errorFields, newRequestId } from "../http/reply.ts";
 import type { Responder, RouteRequest } from "../http/route.ts";
-import * as S from "../http/schemas.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
+import { CancelOrder, PlaceQuery } from "../trading/schemas.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Channels } from "./channels.ts";
 import { CLOSE_INTERNAL_ERROR, type SocketConnection } from "./connection.ts";
 import { Replay, type ReplayContext } from "./replay.ts";
+import * as S from "./schemas.ts";
 import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS } from "./schemas.ts";
 import type { Subscription } from "./types.ts";
 
@@ -134,7 +136,7 @@ const checkCancelOnDisconnect = compileSchema(cancel_on_disconnect.request);
 const checkAuth = compileSchema(auth.request);
 const checkResume = compileSchema(resume.request);
 const checkRouteMessage = compileSchema(S.RouteOperation);
-const checkCancel = compileSchema(S.CancelOrder);
+const checkCancel = compileSchema(CancelOrder);
 const CONNECTION_OPERATION_NAMES = Object.keys(CONNECTION_OPERATIONS);
 const OPERATION_NAMES = [...CONNECTION_OPERATION_NAMES, ...ROUTE_OPERATIONS.keys()].join(", ");
 
@@ -200,7 +202,7 @@ export class Operations {
     const { data = {}, builder_code, timestamps } = checkRouteMessage(parsed) as RouteMessage;
     const isCredited = builder_code !== undefined && builder_code !== null;
     if (isCredited && !route.credited) throw badRequest("builder_code: not for this operation");
-    if (timestamps !== undefined && route.query !== S.PlaceQuery) throw badRequest("timestamps: only for order.place");
+    if (timestamps !== undefined && route.query !== PlaceQuery) throw badRequest("timestamps: only for order.place");
     if (route.method === "DELETE" && param !== null) {
       cancelEither(entry, principal.userId, checkCancel(data), now, reply);
       return;

@@ -2,9 +2,11 @@
  * Personal access tokens as their owners and those who find one meet them: shown once, bound to scopes, a time and
  * addresses, revoked at once, and what orders placed with one earn. The server stands behind a trusted proxy.
  */
+
 import type { Static } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type * as S from "../../server/http/schemas.ts";
+import type { Pat } from "../../server/accounts/schemas.ts";
+
 import {
   CLOSE_DEADLINE_MS,
   clockAt,
@@ -21,7 +23,7 @@ import { refusedUpgrade, Socket } from "../support/socket.ts";
 import { amend, BUY, expectRefused, SELL, terms } from "../support/trading.ts";
 import { ALL_SCOPES, PUBLIC_URL, type UserSpec, World } from "../support/world.ts";
 
-type PatJson = Static<typeof S.Pat>;
+type PatJson = Static<typeof Pat>;
 
 const PATH = "/me/personal-access-tokens";
 const DAY_MS = 86_400_000;

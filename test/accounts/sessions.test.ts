@@ -3,10 +3,12 @@
  * once and everywhere, the list of one's sessions, over restarts and crashes too. How tokens are forged is
  * signing-keys.test.ts.
  */
+
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import type { Static } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type * as S from "../../server/http/schemas.ts";
+import type { Session } from "../../server/accounts/schemas.ts";
+
 import { CLOSE_DEADLINE_MS, clockAt, expectEnded, expectEndsWell, expectUnlogged } from "../support/checks.ts";
 import { type Answer, API_BASE, askOnce, type Client } from "../support/client.ts";
 import { expectUnkept, withDatabase } from "../support/data-dir.ts";
@@ -16,7 +18,7 @@ import { refusedUpgrade, Socket } from "../support/socket.ts";
 import { BUY, expectRefused, terms } from "../support/trading.ts";
 import { ALL_SCOPES, PUBLIC_URL, type UserSpec, World, type WorldOptions } from "../support/world.ts";
 
-type SessionJson = Static<typeof S.Session>;
+type SessionJson = Static<typeof Session>;
 
 const MAX_SESSIONS = 100;
 

@@ -3,12 +3,14 @@
  * and bytes that are no request at all. Each is answered with the contract's code and words, never with a 5xx, and
  * leaves the exchange as it was.
  */
+
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../server/accounts/types.ts";
 import { Listing } from "../../server/http/paging.ts";
 import type { Route } from "../../server/http/route.ts";
-import { BatchOperations } from "../../server/http/schemas.ts";
+import { BatchOperations } from "../../server/trading/schemas.ts";
+
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import { type Answer, API_BASE, type Client, type OrderJson, ROUTES } from "../support/client.ts";
 import { PASSWORD, signIn } from "../support/identity.ts";

@@ -17,7 +17,8 @@ import { EventLoopGuard } from "../../server/http/event-loop-guard.ts";
 import { DEFAULT_RATE_LIMITS, RateLimiter } from "../../server/http/rate-limiter.ts";
 import { ResponseThrottle } from "../../server/http/response-throttle.ts";
 import { type Route, route } from "../../server/http/route.ts";
-import * as S from "../../server/http/schemas.ts";
+import { Now } from "../../server/http/schemas.ts";
+
 import { SecurityHeaders } from "../../server/http/security-headers.ts";
 import { registerRoutes } from "../../server/http/server.ts";
 import { StaticSite } from "../../server/http/static-site.ts";
@@ -41,7 +42,7 @@ const Body = Type.Object({ email: Type.String() }, { additionalProperties: false
 const fail = (): never => {
   throw new Error("of our own");
 };
-const old = { summary: "Goes", response: S.Now, deprecated } as const;
+const old = { summary: "Goes", response: Now, deprecated } as const;
 const OLD_ROUTES: readonly Route[] = [
   route({ ...old, method: "GET", path: "/old", handler: () => '{"now":1}' }),
   route({ ...old, method: "GET", path: "/old/late", handler: async () => '{"now":1}' }),

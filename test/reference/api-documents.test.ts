@@ -2,6 +2,7 @@
  * The API documents: what is served is what the route table and the schemas say, whole; the linters of both formats have
  * nothing against it; each example is of the schema that it stands beside.
  */
+
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +10,8 @@ import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { Parser } from "@asyncapi/parser";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { BatchOperations } from "../../server/http/schemas.ts";
+import { BatchOperations } from "../../server/trading/schemas.ts";
+
 import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS, SOCKET_EVENTS } from "../../server/websocket/schemas.ts";
 import { API_BASE, Client, ROUTES } from "../support/client.ts";
 import {

@@ -3,13 +3,17 @@
  * and code, the headers that belong to it, the echoed request id, and the data against the route's own schema.
  * Owns one keep-alive agent; with one socket its requests reach the server in order.
  */
+
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
 import { createRoutes, type RouteContext } from "../../server/bootstrap/routes.ts";
 import type { Route } from "../../server/http/route.ts";
-import * as S from "../../server/http/schemas.ts";
+import { envelopeOf } from "../../server/http/schemas.ts";
+import type { MarketSchema, OutcomeBook, Trade } from "../../server/markets/schemas.ts";
 import { errorStatuses } from "../../server/reference/openapi.ts";
+import type { Fill, Order, OwnFill } from "../../server/trading/schemas.ts";
+import type { Balance, Position, Solvency, Transaction } from "../../server/wallet/schemas.ts";
 import type { TestServer } from "./server.ts";
 
 /** The route table as the server has it; nothing behind it. */
@@ -22,16 +26,16 @@ export const ROUTES: readonly Route[] = createRoutes({
 export const API_BASE = "/api/v1";
 
 /** Of an order that has a price: only a market order without a bound has none. */
-export type OrderJson = Omit<Static<typeof S.Order>, "price"> & { readonly price: number };
-export type FillJson = Static<typeof S.Fill>;
-export type OwnFillJson = Static<typeof S.OwnFill>;
-export type BalanceJson = Static<typeof S.Balance>;
-export type PositionJson = Static<typeof S.Position>;
-export type TransactionJson = Static<typeof S.Transaction>;
-export type TradeJson = Static<typeof S.Trade>;
-export type BookJson = Static<typeof S.OutcomeBook>;
-export type MarketJson = Static<typeof S.MarketSchema>;
-export type SolvencyJson = Static<typeof S.Solvency>;
+export type OrderJson = Omit<Static<typeof Order>, "price"> & { readonly price: number };
+export type FillJson = Static<typeof Fill>;
+export type OwnFillJson = Static<typeof OwnFill>;
+export type BalanceJson = Static<typeof Balance>;
+export type PositionJson = Static<typeof Position>;
+export type TransactionJson = Static<typeof Transaction>;
+export type TradeJson = Static<typeof Trade>;
+export type BookJson = Static<typeof OutcomeBook>;
+export type MarketJson = Static<typeof MarketSchema>;
+export type SolvencyJson = Static<typeof Solvency>;
 
 /** Every pair of HTTP status and code that the contract's table of errors has. */
 const ERRORS: readonly (readonly [status: number, code: number])[] = [
@@ -102,7 +106,7 @@ export function checkerOf(schema: TSchema, what: string): (value: unknown) => vo
 
 const CHECKED_ROUTES: readonly CheckedRoute[] = ROUTES.map((route) => {
   const path = (route.unversioned ? "" : API_BASE) + route.path;
-  const schema = route.enveloped ? S.envelopeOf(route.response) : route.response;
+  const schema = route.enveloped ? envelopeOf(route.response) : route.response;
   return {
     route,
     pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),

@@ -3,10 +3,12 @@
  * Mails and messages are read where a server without SMTP_URL leaves them, in the outbox of its data folder. Gives out
  * addresses, and keeps a test file's clients and secrets.
  */
+
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Static } from "typebox";
-import type * as S from "../../server/http/schemas.ts";
+import type { CreatedPat, SignIn, Tokens, User } from "../../server/accounts/schemas.ts";
+
 import { eventually } from "./checks.ts";
 import { type Answer, askOnce, Client } from "./client.ts";
 import type { TestServer } from "./server.ts";
@@ -14,11 +16,11 @@ import { ALL_SCOPES } from "./world.ts";
 
 export const PASSWORD = "a quiet harbour at dawn";
 
-export type UserJson = Static<typeof S.User>;
+export type UserJson = Static<typeof User>;
 /** Of a sign-in without a cookie. */
-export type SignInJson = Static<typeof S.SignIn> & TokensJson;
-export type TokensJson = Static<typeof S.Tokens> & { readonly refresh_token: string };
-export type CreatedPatJson = Static<typeof S.CreatedPat>;
+export type SignInJson = Static<typeof SignIn> & TokensJson;
+export type TokensJson = Static<typeof Tokens> & { readonly refresh_token: string };
+export type CreatedPatJson = Static<typeof CreatedPat>;
 
 /** A signed-in user: a client with the access token, and the rest of what the sign-in gave. */
 export interface SignedIn {

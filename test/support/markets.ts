@@ -1,14 +1,16 @@
 /** What operators do to markets, as tests say it, and the lines that it leaves in the audit log. Keeps no state. */
+
 import type { Static } from "typebox";
-import type * as MS from "../../server/markets/schemas.ts";
+import type { MarketRecord, Proposals, Settlement } from "../../server/markets/schemas.ts";
+
 import type { Answer, Client, MarketJson } from "./client.ts";
 import { rowsOf } from "./data-dir.ts";
 import { PASSWORD, signIn } from "./identity.ts";
 import type { UserSpec, World } from "./world.ts";
 
-export type SettlementJson = Static<typeof MS.Settlement>;
-export type MarketRecordJson = Static<typeof MS.MarketRecord>;
-export type ProposalJson = Static<typeof MS.Proposals>["items"][number];
+export type SettlementJson = Static<typeof Settlement>;
+export type MarketRecordJson = Static<typeof MarketRecord>;
+export type ProposalJson = Static<typeof Proposals>["items"][number];
 
 export type Status = "proposed" | "open" | "halted" | "closed" | "resolved" | "voided" | "rejected";
 

@@ -1,20 +1,30 @@
 /** What tests of deposits and withdrawals say again and again, and how an account's transactions must add up. */
+
 import type { Static } from "typebox";
 import { expect } from "vitest";
-import type * as W from "../../server/wallet/schemas.ts";
+import type { Approval } from "../../server/accounts/schemas.ts";
+import type {
+  Deposit,
+  NewDepositAnswer,
+  OwnWithdrawal,
+  Withdrawal,
+  WithdrawalDecision,
+  WithdrawalWithTrail,
+} from "../../server/wallet/schemas.ts";
+
 import type { Answer, Client, TransactionJson } from "./client.ts";
 import { rowsOf } from "./data-dir.ts";
 
 /** Of an EVM chain, with its checksum. */
 export const ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 
-export type DepositJson = Static<typeof W.Deposit>;
-export type NewDepositJson = Static<typeof W.NewDepositAnswer>;
-export type WithdrawalJson = Static<typeof W.OwnWithdrawal>;
-export type AdminWithdrawalJson = Static<typeof W.Withdrawal>;
-export type WithdrawalWithTrailJson = Static<typeof W.WithdrawalWithTrail>;
-export type DecisionJson = Static<typeof W.WithdrawalDecision>;
-export type ApprovalJson = Static<typeof W.Approval>;
+export type DepositJson = Static<typeof Deposit>;
+export type NewDepositJson = Static<typeof NewDepositAnswer>;
+export type WithdrawalJson = Static<typeof OwnWithdrawal>;
+export type AdminWithdrawalJson = Static<typeof Withdrawal>;
+export type WithdrawalWithTrailJson = Static<typeof WithdrawalWithTrail>;
+export type DecisionJson = Static<typeof WithdrawalDecision>;
+export type ApprovalJson = Static<typeof Approval>;
 
 export const ask = (user: Client, amount: number, address = ADDRESS): Promise<Answer<WithdrawalJson>> =>
   user.request("POST", "/wallet/withdrawals", { body: { amount, address } });

@@ -1,14 +1,16 @@
 /** An operator at work over the API: signs in with a password, reads and changes users. */
+
 import type { Static } from "typebox";
-import type * as O from "../../server/operators/schemas.ts";
+import type { AuditLine, OperatorApplication, OperatorUser } from "../../server/operators/schemas.ts";
+
 import { Client } from "./client.ts";
 import { PASSWORD, signIn } from "./identity.ts";
 import type { TestServer } from "./server.ts";
 import type { UserSpec } from "./world.ts";
 
-export type OperatorUserJson = Static<typeof O.OperatorUser>;
-export type ApplicationJson = Static<typeof O.OperatorApplication>;
-export type AuditJson = Static<typeof O.AuditLine>;
+export type OperatorUserJson = Static<typeof OperatorUser>;
+export type ApplicationJson = Static<typeof OperatorApplication>;
+export type AuditJson = Static<typeof AuditLine>;
 
 export const OPERATOR: UserSpec = { role: "operator", password: PASSWORD, deposit: 0 };
 

@@ -3,10 +3,16 @@
  * order of its arrival, checks its shape, and waits for a frame by predicate, arrived or to come. Knows nothing of what
  * the frames should say.
  */
+
 import Type from "typebox";
 import { WebSocket } from "ws";
-import * as S from "../../server/http/schemas.ts";
-import { CONNECTION_OPERATIONS, ROUTE_OPERATIONS, SOCKET_EVENTS } from "../../server/websocket/schemas.ts";
+import {
+  acknowledgementOf,
+  CONNECTION_OPERATIONS,
+  frameOf,
+  ROUTE_OPERATIONS,
+  SOCKET_EVENTS,
+} from "../../server/websocket/schemas.ts";
 import { type Answer, API_BASE, checkAnswer, checkerOf, ROUTES } from "./client.ts";
 import { pack, unpack } from "./packed.ts";
 import type { TestServer } from "./server.ts";
@@ -31,7 +37,7 @@ export interface Acknowledgement {
 }
 
 const frameCheckers = new Map(
-  Object.entries(SOCKET_EVENTS).map(([event, { data }]) => [event, checkerOf(S.frameOf(event, data), event)]),
+  Object.entries(SOCKET_EVENTS).map(([event, { data }]) => [event, checkerOf(frameOf(event, data), event)]),
 );
 /** By operation. */
 const answerCheckers = new Map(
@@ -40,11 +46,11 @@ const answerCheckers = new Map(
     ...[...ROUTE_OPERATIONS].map(([op, { template }]) => {
       return [op, ROUTES.find(({ method, path }) => `${method} ${path}` === template)!.response] as const;
     }),
-  ].map(([op, answer]) => [op, checkerOf(S.acknowledgementOf(answer), `the answer to ${op}`)]),
+  ].map(([op, answer]) => [op, checkerOf(acknowledgementOf(answer), `the answer to ${op}`)]),
 );
-const checkRefusal = checkerOf(S.acknowledgementOf(Type.Null()), "a refusal");
+const checkRefusal = checkerOf(acknowledgementOf(Type.Null()), "a refusal");
 /** To what was sent by other means than `post`. */
-const checkAnyAnswer = checkerOf(S.acknowledgementOf(Type.Any()), "an answer");
+const checkAnyAnswer = checkerOf(acknowledgementOf(Type.Any()), "an answer");
 /** What numbers a channel, by the events that it brings. */
 const channelOf: Readonly<Record<string, "book" | "trades" | "ticker" | "markets">> = {
   "book.snapshot": "book",

@@ -1,7 +1,9 @@
 /** What the tests of trading say again and again: placements, amends, batches, quotes, refusals. Keeps no state. */
+
 import type { Static } from "typebox";
 import { expect } from "vitest";
-import type * as S from "../../server/http/schemas.ts";
+import type { Results } from "../../server/trading/schemas.ts";
+
 import { expectBalanced, expectSoundDatabase } from "./checks.ts";
 import { type Answer, API_BASE, type BookJson, type Client, type OrderJson, type OwnFillJson } from "./client.ts";
 import { withDatabase } from "./data-dir.ts";
@@ -11,7 +13,7 @@ import { type TestMarket, USDC, World, type WorldOptions } from "./world.ts";
 
 export { BUY, SELL, terms } from "./terms.ts";
 
-export type ResultJson = Omit<Static<typeof S.Results>["results"][number], "data"> & {
+export type ResultJson = Omit<Static<typeof Results>["results"][number], "data"> & {
   readonly data: OrderJson | null;
 };
 

@@ -2,16 +2,18 @@
  * Orders that ask for timestamps: their answer and all that is told of them carry when they were received, matched, durable
  * and sent, whichever way they came and on any number of engine threads; nothing else does.
  */
+
 import type { Static } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type * as S from "../../server/http/schemas.ts";
+import type { Order } from "../../server/trading/schemas.ts";
+
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client, OrderJson } from "../support/client.ts";
 import { Socket } from "../support/socket.ts";
 import { amend, BUY, batch, expectRefused, quotesBody, rawPlacement, SELL, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
 
-type Times = NonNullable<Static<typeof S.Order>["timestamps"]>;
+type Times = NonNullable<Static<typeof Order>["timestamps"]>;
 
 /** What the monotonic clock and the wall clock may be apart by, and what `Date.now` cuts off, µs. */
 const SLACK = 20_000;

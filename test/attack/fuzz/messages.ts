@@ -2,9 +2,11 @@
  * Messages of every WebSocket operation, wrong as often as not, in JSON and in MessagePack, and frames that RFC 6455
  * forbids. A message in a good frame must be answered, and a bad frame must end the connection or change nothing.
  */
+
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
-import * as S from "../../../server/http/schemas.ts";
+import { CancelOnDisconnect, Ping, PresentToken, Resume, Subscription } from "../../../server/websocket/schemas.ts";
+
 import { API_BASE, ROUTES } from "../../support/client.ts";
 import { unpack } from "../../support/packed.ts";
 import type { Random } from "../../support/random.ts";
@@ -41,12 +43,12 @@ const DATA: Readonly<Record<string, Schema | null>> = {
 };
 const OTHERS: Readonly<Record<string, Schema>> = Object.fromEntries(
   [
-    ["subscribe", S.Subscription],
-    ["unsubscribe", S.Subscription],
-    ["resume", S.Resume],
-    ["auth", S.PresentToken],
-    ["cancel_on_disconnect", S.CancelOnDisconnect],
-    ["ping", S.Ping],
+    ["subscribe", Subscription],
+    ["unsubscribe", Subscription],
+    ["resume", Resume],
+    ["auth", PresentToken],
+    ["cancel_on_disconnect", CancelOnDisconnect],
+    ["ping", Ping],
   ].map(([op, schema]) => [op as string, schema as unknown as Schema]),
 );
 
