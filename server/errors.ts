@@ -1,4 +1,4 @@
-/** The one table of error codes. User mistakes are values: a handler answers or throws `ApiError`, never a bare Error. */
+/** The one table of error codes. A user's mistake is an `ApiError`, which a handler returns or throws; a bare Error is ours. */
 
 export const ErrorKind = {
   badRequest: { status: 400, code: 40000 },
@@ -20,13 +20,13 @@ export const ErrorKind = {
 } as const;
 export type ErrorKind = (typeof ErrorKind)[keyof typeof ErrorKind];
 
-/** What a caller did wrong or met, with the words it is told. */
+/** An error that the client sees, with its message. */
 export class ApiError extends Error {
   readonly kind: ErrorKind;
   /** Seconds, for 429 and 503. */
   readonly retryAfter: number | null;
 
-  /** @param cause of an internal error: for the log, never for the caller */
+  /** @param cause of an internal error: for the log, never for the client */
   constructor(kind: ErrorKind, message: string, retryAfter: number | null = null, cause?: unknown) {
     super(message, { cause });
     this.kind = kind;
@@ -42,28 +42,28 @@ export function notFound(what: string): ApiError {
   return new ApiError(ErrorKind.notFound, `no such ${what}`);
 }
 
-/** Of a server that takes no requests yet, or no more. */
+/** The server does not accept requests yet, or no longer does. */
 export const STARTING = "the exchange is starting";
 export const STOPPING = "the exchange is shutting down";
-/** Of one whose journal or engine failed. */
+/** Its journal or an engine failed. */
 export const FAILED = "trading has stopped";
 
-/** Of what was begun, and may be durable or not: nobody can tell any more. @param why in words */
+/** The request was begun, and nobody can tell whether it became durable. @param why for the message */
 export function outcomeUnknown(why: string): ApiError {
   return new ApiError(ErrorKind.internal, `${why}: no response in time, check before you retry`);
 }
 
-/** The request had no effect: it may be sent again. */
+/** The request had no effect, so the client may send it again. */
 export function overloaded(message: string): ApiError {
   return new ApiError(ErrorKind.overloaded, message, 1);
 }
 
-/** What a caller is told of whatever was thrown: its own mistakes in their words, our own as an internal error. */
+/** The error that the client sees for anything thrown: its own mistake as it is, ours as an internal error. */
 export function asApiError(thrown: unknown): ApiError {
   return thrown instanceof ApiError ? thrown : new ApiError(ErrorKind.internal, "internal error", null, thrown);
 }
 
-/** For `catch`: a refusal of ours becomes `value`, anything else stays what it is. */
+/** For `catch`: turns a client's mistake into `value` and rethrows everything else. */
 export function refusedAs<T>(value: T): (error: unknown) => T {
   return (error) => {
     if (error instanceof ApiError && error.kind.status < 500) return value;

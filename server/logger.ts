@@ -1,4 +1,4 @@
-/** JSON lines on stdout. Nothing here ever gets a token, a password or a code to write. */
+/** JSON lines on stdout. No line ever holds a token, a password or a code. */
 import { type Logger as PinoLogger, pino } from "pino";
 import type { ApiError } from "./errors.ts";
 
@@ -12,8 +12,8 @@ export function createLogger(level: string): Logger {
 }
 
 /**
- * An answer's 500 leaves a line, by the trace id that the caller is told, and so does what another server did wrong (its
- * cause is given as text). What the caller did wrong leaves none.
+ * A response 500 leaves a line with the trace id that the client sees. So does an error of another server, whose cause
+ * is text. A client's own mistake leaves none.
  */
 export function logInternal(logger: Logger, error: ApiError, traceId: string): void {
   const { cause, message, kind } = error;

@@ -1,6 +1,6 @@
 /**
- * Reads a seed file and makes what it lists: users with passwords, deposits, terms and tokens, events and markets. Taken once
- * per e-mail and slug, so that a second start with the same file changes nothing.
+ * Reads a seed file and creates what it lists: users with passwords, deposits, terms and tokens, events and markets. Each
+ * email and slug counts once, so that a second start with the same file changes nothing.
  */
 import { readFileSync } from "node:fs";
 import Type, { type Static } from "typebox";
@@ -66,6 +66,13 @@ const SeedSchema = closed({
 });
 
 export type Seed = Static<typeof SeedSchema>;
+type SeededUser = NonNullable<Seed["users"]>[number];
+
+interface WriteResult {
+  readonly id: number;
+  /** False where the row existed before. */
+  readonly created: boolean;
+}
 
 /** @throws ConfigError naming the file and the field */
 export function readSeed(path: string): Seed {
@@ -79,7 +86,7 @@ export function readSeed(path: string): Seed {
   }
 }
 
-/** Before anything is made. @throws ApiError naming the user's place and the term */
+/** Runs before anything is created. @throws ApiError naming the user's index and the term */
 function checkSeededRates(terms: TermsChange, index: number): void {
   try {
     checkRates({ ...DEFAULT_TERMS, ...termsIn(terms) });
@@ -88,18 +95,18 @@ function checkSeededRates(terms: TermsChange, index: number): void {
   }
 }
 
-/** What a seed's makers need of the exchange; each call is durable when it resolves. */
+/** What a seed needs of the exchange. A promise resolves once its write is durable. */
 export interface SeedTarget {
-  /** Applies writes that depend on nothing but each other's order; answers their ids. */
-  write(writes: readonly AccountWrite[], audits: readonly AuditEntry[]): Promise<{ id: number; created: boolean }[]>;
+  /** Applies writes in their order; resolves with their ids. */
+  write(writes: readonly AccountWrite[], audits: readonly AuditEntry[]): Promise<WriteResult[]>;
   hasUser(email: string): boolean;
-  /** Whether a seed made the user. */
+  /** Whether a seed created the user. */
   isSeeded(userId: number): boolean;
-  /** Whether a seed of an earlier start set the user's terms: an operator may have changed them since. */
+  /** Whether the seed of an earlier start set the user's terms: an operator may have changed them since. */
   hasSeededTerms(userId: number): boolean;
-  /** Takes the terms into memory; returns the write that makes them durable. */
+  /** Changes the terms in memory; returns the write that makes them durable. */
   setTerms(userId: number, terms: Partial<UserTerms>): AccountWrite;
-  /** This one did. */
+  /** Marks the user as created by a seed. */
   noteSeeded(userId: number): void;
   hashPassword(password: string): Promise<string>;
 }
@@ -123,17 +130,30 @@ export function createSeedTarget(accounts: Accounts, writer: AccountWriter, pass
 
 const CHUNK = 500;
 
-/** Makes what the seed lists and isn't there yet. */
+/** Creates what the seed lists and the exchange lacks. */
 export async function applySeed(seed: Seed, target: SeedTarget, now: number): Promise<void> {
-  const eventIds = new Map<string, number>();
+  const eventIds = await createEvents(seed, target, now);
+  await createMarkets(seed, eventIds, target, now);
+  const created = await createUsers(seed, target, now);
+  await inChunks(target, userWrites(created, target, now), now);
+}
+
+/** Creates the events; resolves with their ids by slug. */
+async function createEvents(seed: Seed, target: SeedTarget, now: number): Promise<ReadonlyMap<string, number>> {
   const events = seed.events ?? [];
-  const eventWrites = events.map(({ slug, title, category = null }): AccountWrite => {
+  const writes = events.map(({ slug, title, category = null }): AccountWrite => {
     return { kind: "createEvent", slug, title, category, closesAt: null, at: now };
   });
-  (await inChunks(target, eventWrites, now)).forEach(({ id }, i) => {
-    eventIds.set(events[i]!.slug, id);
-  });
+  const results = await inChunks(target, writes, now);
+  return new Map(zip(events, results).map(([{ slug }, { id }]) => [slug, id]));
+}
 
+async function createMarkets(
+  seed: Seed,
+  eventIds: ReadonlyMap<string, number>,
+  target: SeedTarget,
+  now: number,
+): Promise<void> {
   await inChunks(
     target,
     (seed.markets ?? []).map((market): AccountWrite => {
@@ -145,55 +165,63 @@ export async function applySeed(seed: Seed, target: SeedTarget, now: number): Pr
     }),
     now,
   );
+}
 
+/** Creates the users; resolves with each and its result, also where an account with the email exists. */
+async function createUsers(seed: Seed, target: SeedTarget, now: number): Promise<[SeededUser, WriteResult][]> {
   const users = seed.users ?? [];
-  const userWrites: AccountWrite[] = [];
+  const writes: AccountWrite[] = [];
   for (const { email, password, role = "user", kyc_tier = 0 } of users) {
     const name = email.toLowerCase();
     const isKnown = password === undefined || target.hasUser(name);
     const passwordHash = isKnown ? null : await target.hashPassword(password);
-    // Tier 1 stands for a verified e-mail and phone.
+    // Tier 1 stands for a verified email and phone.
     const verifiedAt = kyc_tier > 0 ? now : null;
     const verified = { emailVerifiedAt: verifiedAt, phoneVerifiedAt: verifiedAt };
     const rest = { role: String(role), kycTier: kyc_tier, passwordHash, ...verified, at: now };
-    userWrites.push({ kind: "createUser", email: name, ...rest });
+    writes.push({ kind: "createUser", email: name, ...rest });
   }
-  const made = await inChunks(target, userWrites, now);
-  const more: AccountWrite[] = [];
+  return zip(users, await inChunks(target, writes, now));
+}
+
+/** Deposits, terms and tokens of the users. */
+function userWrites(users: readonly [SeededUser, WriteResult][], target: SeedTarget, now: number): AccountWrite[] {
+  const writes: AccountWrite[] = [];
   const withTerms = new Set<number>();
-  users.forEach((user, i) => {
-    const { id: userId, created } = made[i]!;
-    // Who registered the address has an account of their own, which gets nothing of this.
+  for (const [user, { id: userId, created }] of users) {
+    // Someone who registered with the email has an account of their own: the seed doesn't touch it.
     if (created) target.noteSeeded(userId);
-    else if (!target.isSeeded(userId)) return;
+    else if (!target.isSeeded(userId)) continue;
     if (user.deposit !== undefined && user.deposit > 0) {
       const reference = SEED_REFERENCE + user.email.toLowerCase();
-      more.push({ kind: "deposit", userId, amount: user.deposit, reference, at: now });
+      writes.push({ kind: "deposit", userId, amount: user.deposit, reference, at: now });
     }
     if (user.terms !== undefined && !target.hasSeededTerms(userId) && !withTerms.has(userId)) {
       withTerms.add(userId);
-      more.push(target.setTerms(userId, termsIn(user.terms)));
+      writes.push(target.setTerms(userId, termsIn(user.terms)));
     }
     for (const { name, scopes, token } of user.pats ?? []) {
       const prefix = token.slice(0, Math.min(TOKEN_SHOWN_LENGTH, token.length >> 1));
       const rest = { tokenHash: hashToken(token), prefix, allowedAddresses: null, expiresAt: null, at: now };
-      more.push({ kind: "createToken", userId, name, scopes: scopes as string[], ...rest });
+      writes.push({ kind: "createToken", userId, name, scopes: scopes as string[], ...rest });
     }
-  });
-  await inChunks(target, more, now);
+  }
+  return writes;
 }
 
-async function inChunks(
-  target: SeedTarget,
-  writes: AccountWrite[],
-  now: number,
-): Promise<{ id: number; created: boolean }[]> {
-  const results: { id: number; created: boolean }[] = [];
+/** Pairs each item with its result. */
+function zip<A, B>(items: readonly A[], results: readonly B[]): [A, B][] {
+  assert(items.length === results.length, "every write of a seed has a result");
+  return items.map((item, i) => [item, results[i] as B]);
+}
+
+async function inChunks(target: SeedTarget, writes: readonly AccountWrite[], now: number): Promise<WriteResult[]> {
+  const results: WriteResult[] = [];
   try {
     for (let i = 0; i < writes.length; i += CHUNK) {
-      // Each by itself, because each may be refused; those of a chunk are on their way together.
+      // Each write by itself, because each may be rejected; those of a chunk are in flight together.
       const chunk = writes.slice(i, i + CHUNK).map((write) => target.write([write], auditOf(write, now)));
-      for (const [result] of await Promise.all(chunk)) results.push(result!);
+      results.push(...(await Promise.all(chunk)).flat());
     }
   } catch (error) {
     if (error instanceof ApiError) throw new ConfigError(`SEED_FILE: ${error.message}`);
@@ -209,7 +237,7 @@ const AUDITED: Partial<Record<AccountWrite["kind"], string>> = {
   setTerms: "user.set_terms",
 };
 
-/** What the audit log says of a seed's write: money and access only. */
+/** The audit lines of a seed's write: of money and access only. */
 function auditOf(write: AccountWrite, at: number): AuditEntry[] {
   const action = AUDITED[write.kind];
   if (action === undefined) return [];

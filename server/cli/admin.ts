@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { readConfig } from "../config.ts";
-import { noteBackup } from "../operators/last-backup.ts";
+import { recordBackup } from "../operators/last-backup.ts";
 import { openExisting, restrictToOwner } from "../util/data-folder.ts";
 import { type Call, withServer } from "./admin-client.ts";
 import { type Backup, backUp } from "./backup.ts";
@@ -57,7 +57,7 @@ const databaseFile = (): string => join(readConfig(process.env).dataDir, "exchan
 /** The copy is good even where this fails; the alert on the age of back-ups then tells. */
 function note(made: Backup): void {
   try {
-    noteBackup(readConfig(process.env).dataDir, Date.now(), made);
+    recordBackup(readConfig(process.env).dataDir, Date.now(), made);
   } catch (error) {
     process.stderr.write(`the metrics will not show this back-up: ${(error as Error).message}\n`);
   }

@@ -1,6 +1,6 @@
 /**
- * What GET /metrics tells: the exchange's figures and prom-client's own of the process, in Prometheus' text format. Nothing
- * is counted here: each figure is read where it is kept when someone asks.
+ * GET /metrics: the exchange's figures, and prom-client's own of the process, in Prometheus' text format. Nothing is
+ * counted here: each figure is read from its owner when it is scraped.
  */
 import { stat, statfs } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
@@ -26,11 +26,11 @@ export interface MetricsOptions {
   readonly history: History;
   readonly dataDir: string;
   readonly databasePath: string;
-  /** Why the exchange does not trade; null if it does. */
+  /** Why the exchange does not trade; null while it does. */
   readonly unready: () => string | null;
-  /** Of each engine thread: commands in its batches. */
+  /** By engine thread: commands in its batches. */
   readonly batchCommands: readonly Histogram[];
-  /** Of the journal's transactions: microseconds that each took, orders that it touched. */
+  /** Of the journal's transactions: duration in µs, and orders changed. */
   readonly commitTimes: Histogram;
   readonly commitOrders: Histogram;
   readonly sockets: () => { readonly connections: number; readonly subscriptions: number };
@@ -44,8 +44,8 @@ interface Sample {
 }
 
 /**
- * One metric as prom-client's registry asks for it: by `get`, and for nothing else. The library's own classes keep values
- * of their own, by a hash of the labels, for a microsecond each.
+ * One metric as prom-client's registry reads it, which calls `get` and nothing else. The library's own classes keep values
+ * of their own by a hash of the labels, which costs a microsecond each.
  */
 class Figure {
   readonly name: string;
@@ -66,7 +66,7 @@ class Figure {
   }
 }
 
-/** @param scale what one of the metric's unit is in the histogram's */
+/** @param scale the histogram's units per unit of the metric */
 function samplesOf(name: string, histogram: Histogram, scale: number, labels: Labels = {}): Sample[] {
   const buckets = histogram.cumulated();
   const metricName = PREFIX + name;
@@ -77,13 +77,13 @@ function samplesOf(name: string, histogram: Histogram, scale: number, labels: La
       value: count,
     })),
     { metricName: `${metricName}_sum`, labels, value: histogram.sum / scale },
-    { metricName: `${metricName}_count`, labels, value: buckets.at(-1)!.count },
+    { metricName: `${metricName}_count`, labels, value: buckets.at(-1)?.count ?? 0 },
   ];
 }
 
 const plain = (value: number): Sample[] => [{ labels: {}, value }];
 
-/** 0 where there is none. */
+/** 0 where the file does not exist. */
 async function sizeOf(path: string): Promise<number> {
   return stat(path).then(
     ({ size }) => size,
@@ -91,7 +91,7 @@ async function sizeOf(path: string): Promise<number> {
   );
 }
 
-/** Bytes of the file system that holds `folder`, and those that the exchange may still fill. */
+/** Bytes of the file system that holds `folder`, in total and available to the exchange. */
 async function diskOf(folder: string): Promise<{ size: number; free: number }> {
   const { blocks, bavail, bsize } = await statfs(folder);
   return { size: blocks * bsize, free: bavail * bsize };
@@ -113,8 +113,8 @@ export class Metrics {
   }
 
   /**
-   * All figures, none read before this was called. They are read no more often than METRICS_INTERVAL_MS, since anybody may
-   * ask and it takes milliseconds: whoever asks in between waits for the next time with the others.
+   * All figures, none older than this call. They are read at most once per METRICS_INTERVAL_MS, because the route is public
+   * and a read takes milliseconds: requests in between wait together for the next one.
    */
   text(): Promise<string> {
     this.next ??= this.collect();
@@ -122,7 +122,7 @@ export class Metrics {
   }
 
   private async collect(): Promise<string> {
-    // With no time left this still ends the turn, so that who asks in it shares the answer.
+    // Even a delay of 0 ends the turn, so that all requests of the turn share the result.
     await delay(Math.max(0, this.collectedAt + METRICS_INTERVAL_MS - performance.now()));
     this.next = null;
     this.collectedAt = performance.now();
@@ -143,13 +143,13 @@ export class Metrics {
 
   private addTrading(): void {
     const { counters, exchange, totals } = this.options;
-    this.counter("orders_total", "Placements that are durable, those among them that the book rejected too", () => {
+    this.counter("orders_total", "Durable placements, including those that the book rejected", () => {
       return counters.orders;
     });
-    this.add("counter", "order_updates_total", "States that orders came to, by status", () =>
+    this.add("counter", "order_updates_total", "Orders that reached a status, by status", () =>
       counters.orderUpdates.flatMap((value, code) => {
         const status = ORDER_STATUSES[code];
-        // Each order begins as queued, which is no update.
+        // Every order starts as queued: that is not an update.
         return status && status !== "queued" ? [{ labels: { status }, value }] : [];
       }),
     );
@@ -158,23 +158,20 @@ export class Metrics {
     this.add(
       "gauge",
       "money_micro",
-      "Micro-USDC as of the last commit, by what it is; a house below zero is not balanced",
+      "Micro-USDC as of the last commit, by account; a negative house is out of balance",
       () => {
         const { deposits, withdrawals, usersTotal: users, collateral, house } = totals.read();
         const sums = { deposits, withdrawals, users, collateral, house };
         return Object.entries(sums).map(([account, value]) => ({ labels: { account }, value }));
       },
     );
-    this.add(
-      "counter",
-      "refusals_total",
-      "Requests, and operations of batches, answered with an error, by its code",
-      () => [...counters.refusals].map(([code, value]) => ({ labels: { code }, value })),
+    this.add("counter", "refusals_total", "Requests, and operations of batches, that got an error, by its code", () =>
+      [...counters.refusals].map(([code, value]) => ({ labels: { code }, value })),
     );
-    this.gauge("live_orders", "Orders that rest or are in flight", () => exchange.store.liveCount);
-    this.gauge("pending_answers", "Answers that wait for a commit", () => exchange.pending.size);
+    this.gauge("live_orders", "Orders resting or in flight", () => exchange.store.liveCount);
+    this.gauge("pending_answers", "Responses that wait for a commit", () => exchange.pending.size);
     const { latencies } = exchange.times;
-    const stages = "Placements from their receipt to their answer, by stage";
+    const stages = "Placements from receipt to response, by stage";
     this.add("histogram", "latency_seconds", stages, () =>
       Object.entries(latencies).flatMap(([stage, histogram]) => {
         return samplesOf("latency_seconds", histogram, MICROSECONDS, { stage });
@@ -192,13 +189,13 @@ export class Metrics {
       this.add("counter", name, help, () =>
         transports.map(([transport, counted]) => ({ labels: { transport }, value: counted[field] })),
       );
-    traffic("requests_total", "HTTP requests and WebSocket messages that came in", "requests");
+    traffic("requests_total", "HTTP requests and WebSocket messages received", "requests");
     traffic("received_bytes_total", "Bytes of request bodies and of WebSocket messages", "receivedBytes");
-    traffic("sent_bytes_total", "Bytes of answers' bodies and of WebSocket messages", "sentBytes");
-    this.gauge("websocket_connections", "WebSockets that are open", () => sockets().connections);
+    traffic("sent_bytes_total", "Bytes of response bodies and of WebSocket messages", "sentBytes");
+    this.gauge("websocket_connections", "Open WebSockets", () => sockets().connections);
     this.gauge(
       "websocket_subscriptions",
-      "Channels of outcomes and markets that they are subscribed to",
+      "Subscriptions of WebSockets to channels of outcomes and markets",
       () => sockets().subscriptions,
     );
   }
@@ -208,24 +205,24 @@ export class Metrics {
     const { links } = exchange;
     const rings = (name: string, help: string, read: (link: (typeof links)[number]) => number): void =>
       this.add("gauge", name, help, () => links.map((link, i) => ({ labels: { engine: i + 1 }, value: read(link) })));
-    rings("command_ring_records", "Commands that wait for their engine thread", ({ commands }) => commands.depth());
-    rings("event_ring_records", "Events that wait for the journal or the gateway", ({ events }) => events.depth());
-    this.add("histogram", "batch_commands", "Commands that an engine thread ran at once", () =>
+    rings("command_ring_records", "Commands waiting for their engine thread", ({ commands }) => commands.depth());
+    rings("event_ring_records", "Events waiting for the journal or the gateway", ({ events }) => events.depth());
+    this.add("histogram", "batch_commands", "Commands in one batch of an engine thread", () =>
       batchCommands.flatMap((histogram, i) => samplesOf("batch_commands", histogram, 1, { engine: i + 1 })),
     );
     this.add("histogram", "commit_seconds", "Transactions of the journal, from their first write to their commit", () =>
       samplesOf("commit_seconds", commitTimes, MICROSECONDS),
     );
-    this.add("histogram", "commit_orders", "Orders that a transaction of the journal changed", () =>
+    this.add("histogram", "commit_orders", "Orders changed by one transaction of the journal", () =>
       samplesOf("commit_orders", commitOrders, 1),
     );
-    this.gauge("history_queue", "Reads that wait for a thread of the history's pool", () => history.queued);
+    this.gauge("history_queue", "Reads waiting for a thread of the history pool", () => history.queued);
   }
 
-  /** Whether it trades, and what an operator must see to: back-ups and the disk. */
+  /** Whether the exchange trades, and what operators take care of: back-ups and the disk. */
   private addUpkeep(): void {
     const { dataDir, databasePath, unready } = this.options;
-    this.gauge("ready", "1 if the exchange trades, 0 while it starts or stops or when trading has stopped", () =>
+    this.gauge("ready", "1 while the exchange trades, 0 while it starts or stops or after trading has stopped", () =>
       unready() === null ? 1 : 0,
     );
     this.add(

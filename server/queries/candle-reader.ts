@@ -1,6 +1,6 @@
 /**
- * Reads candles as the answer shows them: without a gap, ascending. Rows are written in arrears (engine/projection/candles.ts),
- * so the trades that they lack are added here. To be called in a read transaction: rows and trades must fit each other.
+ * Reads candles as the API shows them: ascending, without a gap. Rows are write-behind (engine/projection/candles.ts), so
+ * the trades that they lack are added here. To be called in a read transaction: rows and trades must be of one moment.
  */
 import type Database from "better-sqlite3";
 
@@ -8,14 +8,14 @@ const MINUTE_MS = 60_000;
 
 export interface CandlesOptions {
   outcomeId: number;
-  /** Of one candle; one of CANDLE_MINUTES. */
+  /** The length of a candle; one of CANDLE_MINUTES. */
   minutes: number;
-  /** Where the first and the last wanted candle open, ms. */
+  /** When the first and the last wanted candle open, ms. */
   first: number;
   last: number;
 }
 
-/** Prices in BPS, volume in shares; trades up to `lastFill` are in it. */
+/** Prices in BPS, volume in shares. It includes the trades up to `lastFill`. */
 type Candle = [
   openTime: number,
   open: number,
@@ -27,9 +27,9 @@ type Candle = [
 ];
 type TradeRow = [id: number, price: number, quantity: number, at: number];
 
-/** Answers a reader that gives the JSON array of `[open_time, open, high, low, close, volume]`. */
+/** Returns a reader that gives the JSON array of `[open_time, open, high, low, close, volume]`. */
 export function prepareCandles(db: Database.Database): (options: CandlesOptions) => string {
-  // The row before the first wanted one says what the price was until then.
+  // The row before the first wanted one gives the price until then.
   const rows = db
     .prepare(
       `SELECT open_time, open, high, low, close, volume, last_fill_id FROM candles
@@ -49,8 +49,9 @@ export function prepareCandles(db: Database.Database): (options: CandlesOptions)
     const candles = new Map<number, Candle>();
     const written = rows.all(options) as Candle[];
     for (const row of written) candles.set(row[0], row);
-    // What opens before the row that is carried on doesn't show.
-    const since = written.length > 0 && written[0]![0] < options.first ? written[0]![0] : 0;
+    // Candles before the row that is carried forward are not shown.
+    const [oldest] = written;
+    const since = oldest !== undefined && oldest[0] < options.first ? oldest[0] : 0;
     const step = options.minutes * MINUTE_MS;
     for (const trade of tail.all(options.outcomeId) as TradeRow[]) {
       const openTime = trade[3] - (trade[3] % step);
@@ -74,7 +75,7 @@ function addTrade(candles: Map<number, Candle>, openTime: number, [id, price, qu
   candle[6] = id;
 }
 
-/** From the first trade on; where there was none, the price stands. */
+/** Starts with the first trade; a candle without trades repeats the last price. */
 function candlesJson(candles: ReadonlyMap<number, Candle>, first: number, last: number, step: number): string {
   let before: Candle | null = null;
   for (const candle of candles.values()) {

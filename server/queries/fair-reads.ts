@@ -1,6 +1,6 @@
 /**
- * Reads of many readers on a few threads. Each reader's wait in a line of their own and the lines take turns; no reader is
- * on all threads at one time, however much it asks for, so that one is free within a read's time for anybody else.
+ * Schedules the reads of many readers on a few threads. Each reader has a queue of its own, and the queues take turns. No
+ * reader occupies all threads at once, however much it asks for: another reader's wait is at most the time of one read.
  */
 
 import { overloaded } from "../errors.ts";
@@ -15,7 +15,7 @@ interface Read {
 export class FairReads {
   private readonly threads: number;
   private readonly waiting = new FairQueue<Read>(MAX_READS_PER_READER, MAX_WAITING_READS);
-  /** By reader, those on a thread. */
+  /** By reader: how many of its reads are on a thread. */
   private readonly running = new Map<string, number>();
   private count = 0;
 
@@ -29,7 +29,7 @@ export class FairReads {
     return this.waiting.size;
   }
 
-  /** Resolves as `job` does, which is called in the reader's turn. @throws ApiError 50300 where too many wait */
+  /** Runs `job` in the reader's turn and resolves as it does. @throws ApiError 50300 where too many reads wait */
   run<T>(reader: string, job: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const start = (): Promise<unknown> => job().then(resolve, reject);
@@ -53,7 +53,7 @@ export class FairReads {
     this.running.set(reader, (this.running.get(reader) ?? 0) + 1);
     void start().then(() => {
       this.count--;
-      const left = this.running.get(reader)! - 1;
+      const left = (this.running.get(reader) ?? 0) - 1;
       if (left === 0) this.running.delete(reader);
       else this.running.set(reader, left);
       this.advance();

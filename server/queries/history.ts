@@ -1,6 +1,6 @@
 /**
- * The read side's pool: finished orders, fills, trades, candles and transactions, off the gateway's thread. Readers take
- * turns (fair-reads.ts): users, addresses of those who need no token, operators, and the exchange itself.
+ * The read side: finished orders, fills, trades, candles and transactions, read on pool threads instead of the gateway's.
+ * Readers take turns (fair-reads.ts): users, addresses of public requests, operators, and the exchange itself.
  */
 import { openSync } from "node:fs";
 import { overloaded, STOPPING } from "../errors.ts";
@@ -32,7 +32,7 @@ import type {
   UpdatesPage,
 } from "./types.ts";
 
-/** A page of a list as its answer. @param view makes what is shown of an item */
+/** The JSON of a page. @param view turns an item into the object that clients see */
 export async function historyPage<T extends object>(
   listing: Listing,
   found: Promise<HistoryPage<T>>,
@@ -46,10 +46,10 @@ export async function historyPage<T extends object>(
 }
 
 const THREADS = 2;
-/** Those who read that are no user. Public reads that don't say from where they come are one reader's. */
+/** Readers that are not a user. Public reads without an address count as one reader. */
 const OPERATORS = "operators";
 const EXCHANGE = "exchange";
-const LOOKUPS = "look-ups";
+const LOOKUPS = "lookups";
 const SEARCHES = "searches";
 const userReader = (userId: number | null): string => (userId === null ? OPERATORS : `user ${userId}`);
 const publicReader = (address: string): string => `address ${address}`;
@@ -60,14 +60,14 @@ export class History {
   private readonly lookups = new OrderLookups<EndedOrder | null>((orderIds) =>
     this.run(LOOKUPS, "endedOrders", { orderIds }),
   );
-  /** The database file, for syncing it. Never closed: that would drop the locks that SQLite holds for this process. */
+  /** The database file, to sync it. Never closed: that would drop the locks that SQLite holds for this process. */
   private readonly file: number;
   private readonly reading = new Set<Promise<unknown>>();
   private isClosing = false;
 
   /**
    * @param path the database file; it must exist
-   * @param onLost gets what a thread of the pool died of
+   * @param onLost gets the error that a thread of the pool died of
    */
   constructor(path: string, onLost: (error: Error) => void) {
     this.file = openSync(path, "r");
@@ -79,12 +79,12 @@ export class History {
     return this.run(userReader(userId), "order", { userId, orderId });
   }
 
-  /** What a repeat of an order's placement must know of it. @param userId who asks */
+  /** What a repeat of a placement has to know of the order. @param userId the user whose request it is */
   endedOrder(userId: number, orderId: number): Promise<EndedOrder | null> {
     return this.lookups.find(userId, orderId);
   }
 
-  /** What is credited to a builder code; null where no order came with it. @param address whose request it is */
+  /** What is credited to a builder code; null where no order came with it. @param address of the client */
   builder(address: string, code: string): Promise<object | null> {
     return this.run(publicReader(address), "builder", { code });
   }
@@ -97,7 +97,7 @@ export class History {
     return this.run(userReader(options.userId), "fills", options);
   }
 
-  /** @param address whose request it is */
+  /** @param address of the client */
   trades(address: string, options: TradesOptions): Promise<HistoryPage> {
     return this.run(publicReader(address), "trades", options);
   }
@@ -107,7 +107,7 @@ export class History {
     return this.run(userReader(options.userId), "updates", options);
   }
 
-  /** A JSON array: it is only passed on. @param address whose request it is */
+  /** A JSON array, which is passed on unread. @param address of the client */
   candles(address: string, options: CandlesOptions): Promise<string> {
     return this.run(publicReader(address), "candles", options);
   }
@@ -156,7 +156,7 @@ export class History {
     return this.run(OPERATORS, "application", { id });
   }
 
-  /** How a user's account came to what it has. */
+  /** The trail of a user's account: deposits, terms, identity. */
   trail(userId: number): Promise<Trail> {
     return this.run(OPERATORS, "trail", { userId });
   }
@@ -169,12 +169,12 @@ export class History {
     return this.run(EXCHANGE, "hourlyVolumes", { since });
   }
 
-  /** Which markets or events have all of `words`, each at a word's start: a bit an id, the lowest bit of a word first. */
+  /** The markets or events that have all of `words`, each at a word's start: one bit per id, the lowest bit first. */
   search(table: SearchTable, words: readonly string[]): Promise<Uint32Array> {
     return this.run(SEARCHES, "search", { table, words });
   }
 
-  /** Copies the WAL's pages into the database file while the journal goes on committing. */
+  /** Copies the WAL's pages into the database file while the journal keeps committing. */
   checkpoint(): Promise<void> {
     return this.run(EXCHANGE, "checkpoint", { file: this.file });
   }
@@ -184,10 +184,10 @@ export class History {
     return this.fair.queued;
   }
 
-  /** Resolves when the reads under way are answered and the threads ended; whoever comes later is refused. */
+  /** Resolves once running reads are done and the threads have ended; later reads are rejected. */
   async close(): Promise<void> {
     this.isClosing = true;
-    // The pool's own waiting ends too soon where one of its threads has nothing to do.
+    // The pool's own wait ends too soon where one of its threads is idle.
     await Promise.allSettled(this.reading);
     await this.pool.close();
   }

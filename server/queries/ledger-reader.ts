@@ -1,6 +1,6 @@
 /**
  * Reads what moved users' money: transactions, and deposits, withdrawals and settlements by themselves. To be called in a
- * read transaction. Fills are read by the caller, who knows their chains.
+ * read transaction. Fills come from fill-reader.ts.
  */
 import type Database from "better-sqlite3";
 import { Side } from "../../engine/constants.ts";
@@ -18,7 +18,7 @@ export interface TransactionsOptions extends OwnPageOptions {
 }
 
 export interface DepositsOptions extends PageOptions {
-  /** Null: everybody's, and the house's. */
+  /** Null for all users and the house. */
   userId: number | null;
 }
 
@@ -30,11 +30,11 @@ export interface SettlementsOptions extends OwnPageOptions {
   marketId?: number | undefined;
 }
 
-/** Money that came to a user or to the house, or left the house; as one entry says it. */
+/** One entry of money that reached a user or the house, or left the house. */
 export interface Payment {
   id: number;
   userId: number;
-  /** micro-USDC, negative where it left. */
+  /** micro-USDC, negative where it left the house. */
   amount: number;
   reference: string;
   createdAt: number;
@@ -67,16 +67,16 @@ interface TransactionRow {
   created_at: number;
 }
 
-/** Ids of transactions: four to an entry, because one fill moves money up to three times. */
+/** Transaction ids are four to an entry, because one fill moves money up to three times. */
 const TRANSACTIONS_PER_ENTRY = 4;
 const TRADE_PART = 0;
 const FEE_PART = 1;
 const REBATE_PART = 2;
-/** Types that fills make, and those that entries make: a fee is a seller's, or what merging cost. */
+/** Types that fills make, and types that entries make: a fee is a seller's, or the fee of a merge. */
 const FILL_TYPES: ReadonlySet<string> = new Set(["trade", "fee", "rebate"]);
 const ENTRY_TYPES: ReadonlySet<string> = new Set(["deposit", "withdrawal", "split", "merge", "fee", "settlement"]);
 
-/** A fill's money, latest first: rebate, fee, and the shares' price. */
+/** The transactions of a fill, latest first: rebate, fee, and the notional of its shares. */
 function fillTransactions(row: FillRow): TransactionRow[] {
   const notional = notionalMicro(row.price, row.quantity);
   const base = {
@@ -102,7 +102,7 @@ function fillTransactions(row: FillRow): TransactionRow[] {
   return found;
 }
 
-/** The fields of a transaction, in the order of an export's columns. RFC 4180. */
+/** The fields of a transaction in the order of an export's columns. RFC 4180. */
 const COLUMNS: readonly (keyof TransactionRow)[] = [
   "id",
   "type",

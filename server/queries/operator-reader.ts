@@ -1,6 +1,6 @@
 /**
- * Reads for operators what no gateway's memory holds: identity applications with their documents, and the audit log.
- * Rows come as the API's objects, newest first.
+ * Reads for operators what the gateway's memory does not hold: identity applications with their documents, and the audit
+ * log. Rows are the API's objects, newest first.
  */
 import type Database from "better-sqlite3";
 import type { HistoryPage, PageOptions } from "../http/paging.ts";
@@ -14,7 +14,7 @@ export interface ApplicationsOptions extends PageOptions {
 export interface AuditOptions extends PageOptions {
   userId?: number | undefined;
   actor?: string | undefined;
-  /** One that ends in a dot means all that begin so. */
+  /** An action that ends in a dot stands for all actions with this prefix. */
   action?: string | undefined;
   from?: number | undefined;
   to?: number | undefined;
@@ -53,7 +53,7 @@ export function prepareOperatorReads(db: Database.Database): OperatorReads {
   };
 }
 
-/** A read looks at the newest lines that it may, and says where to go on where there are more than those. */
+/** A read looks at MAX_AUDIT_WALKED lines at most; where there are more, the page says where to go on. */
 function prepareAudits(db: Database.Database): (options: AuditOptions) => HistoryPage {
   const newest = db.prepare("SELECT coalesce(max(id), 0) FROM audit_log").pluck();
   const lastOfUser = db
@@ -83,9 +83,10 @@ function prepareAudits(db: Database.Database): (options: AuditOptions) => Histor
   };
 }
 
-/** @param rows one more than asked for, where there is one @param floor nothing at or below it was looked at */
+/** @param rows one more than the limit, where there is one @param floor no row at or below it was looked at */
 function pageOf(rows: readonly Row[], limit: number, floor: number): HistoryPage {
   const items = rows.slice(0, limit);
-  if (rows.length > limit) return { items, next: items.at(-1)!.id };
+  const last = items.at(-1);
+  if (rows.length > limit && last !== undefined) return { items, next: last.id };
   return { items, next: floor > 0 ? floor + 1 : null };
 }

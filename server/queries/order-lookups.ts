@@ -1,6 +1,6 @@
 /**
- * Look-ups of orders that memory no longer knows, many in one read: a burst of cancels of orders of last week is a few
- * reads, not thousands. One read is under way at a time; what comes meanwhile goes with the next, users in turn.
+ * Lookups of orders that memory no longer holds, many in one read: a burst of cancels of last week's orders takes a few
+ * reads instead of thousands. One read runs at a time; lookups that arrive meanwhile go with the next, users in turn.
  */
 
 import { overloaded } from "../errors.ts";
@@ -18,19 +18,19 @@ export class OrderLookups<T> {
   private readonly waiting = new FairQueue<Lookup<T>>(MAX_LOOKUPS_PER_USER, MAX_WAITING_LOOKUPS);
   private isReading = false;
 
-  /** @param read answers one value for each id, in their order */
+  /** @param read resolves with one value for each id, in their order */
   constructor(read: (orderIds: readonly number[]) => Promise<readonly T[]>) {
     this.read = read;
   }
 
-  /** @throws ApiError 50300 where too many wait, or as the read does */
+  /** @throws ApiError 50300 where too many lookups wait, and the errors of the read */
   find(userId: number, orderId: number): Promise<T> {
     return new Promise((found, failed) => {
       if (!this.waiting.push(String(userId), { orderId, found, failed })) {
-        failed(overloaded("too many look-ups of orders in flight: try again"));
+        failed(overloaded("too many lookups of orders in flight: try again"));
       } else if (!this.isReading) {
         this.isReading = true;
-        // With whatever else this turn brings.
+        // At the end of the turn, so that its other lookups go with this one.
         setImmediate(() => void this.readNext());
       }
     });
@@ -38,17 +38,24 @@ export class OrderLookups<T> {
 
   private async readNext(): Promise<void> {
     while (this.waiting.size > 0) {
-      const taken: Lookup<T>[] = [];
-      while (taken.length < MAX_LOOKUPS_PER_READ && this.waiting.size > 0) taken.push(this.waiting.pop()!);
+      const batch = this.nextBatch();
       try {
-        const values = await this.read(taken.map(({ orderId }) => orderId));
-        taken.forEach(({ found }, i) => {
-          found(values[i]!);
-        });
+        const values = await this.read(batch.map(({ orderId }) => orderId));
+        for (const [i, { found }] of batch.entries()) found(values[i] as T);
       } catch (error) {
-        for (const { failed } of taken) failed(error);
+        for (const { failed } of batch) failed(error);
       }
     }
     this.isReading = false;
+  }
+
+  private nextBatch(): Lookup<T>[] {
+    const batch: Lookup<T>[] = [];
+    while (batch.length < MAX_LOOKUPS_PER_READ) {
+      const lookup = this.waiting.pop();
+      if (lookup === undefined) break;
+      batch.push(lookup);
+    }
+    return batch;
   }
 }

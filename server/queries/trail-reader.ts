@@ -1,12 +1,12 @@
 /**
- * Reads how an account came to what it has: its deposits and who credited them, its terms and who set them, the decisions
- * on its identity; each with the first of two approvals where there was one. What the second operator of a payment looks
- * at. Bounded: the newest of each kind.
+ * Reads the trail of an account: its deposits and who credited them, its terms and who set them, the decisions on its
+ * identity, each with the first of two approvals where there was one. The second operator of a payment checks it.
+ * Bounded: the newest of each kind.
  */
 import type Database from "better-sqlite3";
 import { MAX_TRAIL } from "./limits.ts";
 
-/** As the index audit_trail has them: a read names them all. */
+/** The condition of the index audit_trail: SQLite uses it only where a read repeats the condition. */
 const ACTIONS = "action IN ('wallet.deposit', 'user.set_terms', 'identity.approve', 'identity.refuse')";
 
 interface AuditRow {
@@ -17,7 +17,7 @@ interface AuditRow {
   readonly details: string;
 }
 
-/** What an audit line says of the first of two approvals. @see withFirst */
+/** The first of two approvals in the details of an audit line. */
 interface First {
   readonly approved_by?: string;
   readonly approved_at?: number;
@@ -28,7 +28,7 @@ export interface Trail {
   readonly deposits: readonly object[];
   readonly terms: readonly object[];
   readonly identity: readonly object[];
-  /** There are older ones of some kind. */
+  /** Whether there are older ones of some kind. */
   readonly has_more: boolean;
 }
 

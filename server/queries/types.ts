@@ -25,7 +25,7 @@ export interface FillFilters {
 }
 
 export interface OrdersOptions extends OwnPageOptions, Span {
-  /** A code; any where it is missing. */
+  /** A status code; any where it is missing. */
   status?: number | undefined;
   marketId?: number | undefined;
   outcomeId?: number | undefined;
@@ -48,17 +48,17 @@ export type OrderObject = Readonly<Record<string, unknown>>;
 
 export interface UpdatesOptions {
   userId: number;
-  /** The number to go on behind; null: from the oldest that is kept. */
+  /** The number to go on after; null for the oldest that is kept. */
   after: number | null;
   limit: number;
 }
 
-/** Order updates as order.updated told them, in the order of their numbers. */
+/** Order updates as order.updated sent them, in the order of their numbers. */
 export interface UpdatesPage {
   items: { sequence: number; at: number; json: string }[];
-  /** Some that were asked for are no longer kept: the first that is. */
+  /** The first number that is kept, where some of the requested ones no longer are; else null. */
   oldest: number | null;
-  /** There are more. */
+  /** Whether there are more. */
   hasMore: boolean;
 }
 
@@ -83,21 +83,21 @@ export interface FillRow {
 
 export type SearchTable = "markets" | "events";
 
-/** What is left of a request that was done. */
+/** What is kept of a request that was carried out. */
 export interface DoneRequest {
   readonly request: string;
-  /** What it made: a withdrawal, or the entry of a split or merge. */
+  /** The id of its result: a withdrawal, or the entry of a split or merge. */
   readonly subject: number;
-  /** micro-USDC that it cost. */
+  /** micro-USDC. */
   readonly fee: number;
   /** ms since the epoch. */
   readonly createdAt: number;
 }
 
-/** A user's key, and how many the user has. */
+/** The result of a lookup of a user's key, and how many keys the user has. */
 export interface KeyLookup {
   readonly found: DoneRequest | null;
   readonly count: number;
-  /** Of the oldest that counts, ms since the epoch; null where there is none. */
+  /** When the oldest that counts was made, ms since the epoch; null where there is none. */
   readonly oldest: number | null;
 }

@@ -1,14 +1,14 @@
 /**
- * Lines of CSV (RFC 4180) that are safe to open in a spreadsheet: a text that such a program would take for a formula gets
+ * Lines of CSV (RFC 4180) that are safe to open in a spreadsheet: a text that a spreadsheet would read as a formula gets
  * an apostrophe in front (OWASP, "CSV Injection"). Numbers stay numbers, negative ones too.
  */
 
-/** What begins a formula, or lets one begin in a later cell. */
+/** Characters that begin a formula, or let one begin in a later cell. */
 const FORMULA = /^[=+\-@\t\r]/;
-/** What needs quotes. */
+/** Characters that need quotes. */
 const SPECIAL = /[",\r\n]/;
 
-/** @param value null: an empty cell */
+/** @param value null for an empty cell */
 export function csvCell(value: string | number | null): string {
   if (value === null) return "";
   if (typeof value === "number") return String(value);

@@ -1,7 +1,7 @@
 /**
- * Waiting items, kept per key and taken round robin over the keys: however much waits under one key, another key's
- * oldest item is taken within one turn of the keys. Bounded per key and in all; every call is constant work. It holds
- * items only: it runs nothing and reads no clock.
+ * A queue per key, popped round robin over the keys: however much waits under one key, another key's oldest item is
+ * popped within one round. Bounded per key and in total; every call is constant work. Holds items only: runs nothing and
+ * reads no clock.
  */
 
 interface Entry<T> {
@@ -9,13 +9,13 @@ interface Entry<T> {
   next: Entry<T> | null;
 }
 
-/** What waits under one key, oldest first; never empty. */
+/** The items of one key, oldest first; never empty. */
 interface Line<T> {
   readonly key: string;
   first: Entry<T>;
   last: Entry<T>;
   size: number;
-  /** The line whose turn comes after this one's. */
+  /** The line that is next in the round. */
   next: Line<T> | null;
 }
 
@@ -37,7 +37,7 @@ export class FairQueue<T> {
     return this.count;
   }
 
-  /** False, with nothing changed, where the key's line or the whole queue is full. */
+  /** Returns false, and changes nothing, where the key's line or the whole queue is full. */
   push(key: string, item: T): boolean {
     const line = this.lines.get(key);
     if (this.count === this.maxSize || line?.size === this.maxOfKey) return false;
@@ -55,16 +55,16 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** The oldest item of the key whose turn it is; that key's next turn comes after all others'. */
+  /** Pops the oldest item of the key that is next; the key then goes to the end of the round. */
   pop(): T | undefined {
     return this.popFrom(null, this.firstLine);
   }
 
-  /** The same of the first key in turn that `mayTake` lets pass; it is asked of each key once at most, in turn. */
-  popWhere(mayTake: (key: string) => boolean): T | undefined {
+  /** The same for the first key of the round that `mayPop` accepts, which is called at most once per key. */
+  popWhere(mayPop: (key: string) => boolean): T | undefined {
     let before: Line<T> | null = null;
     let line = this.firstLine;
-    while (line !== null && !mayTake(line.key)) {
+    while (line !== null && !mayPop(line.key)) {
       before = line;
       line = line.next;
     }

@@ -1,20 +1,22 @@
-/** So many times an hour for each key: messages that cost money or patience. Knows no clock; lost with the process. */
+/**
+ * A limit per key and hour, for messages that cost money or patience and for wrong codes. Reads no clock; a restart resets it.
+ */
 import { BoundedMap } from "./bounded-map.ts";
 
 const HOUR_MS = 3_600_000;
-/** Keys beyond it make the oldest forgotten. */
+/** One key more evicts the one that was used longest ago. */
 const MAX_KEYS = 100_000;
 
 export class HourlyLimit {
   private readonly limit: number;
-  /** By key: when, in ms, oldest first. */
+  /** By key: the times of the last hour, ms, oldest first. */
   private readonly times = new BoundedMap<string, number[]>(MAX_KEYS);
 
   constructor(limit: number) {
     this.limit = limit;
   }
 
-  /** Counts one where the limit allows; false, and counts nothing, where it doesn't. */
+  /** Counts one use. Returns false, and counts nothing, where the limit is reached. */
   consume(key: string, now: number): boolean {
     if (this.waitMs(key, now) > 0) return false;
     const times = this.recent(key, now);
@@ -22,15 +24,15 @@ export class HourlyLimit {
     return true;
   }
 
-  /** ms until one more is allowed, 0 for now. */
+  /** ms until one more use is allowed; 0 where it is now. */
   waitMs(key: string, now: number): number {
-    const times = this.recent(key, now);
-    return times.length < this.limit ? 0 : times[times.length - this.limit]! + HOUR_MS - now;
+    const oldest = this.recent(key, now).at(-this.limit);
+    return oldest === undefined ? 0 : oldest + HOUR_MS - now;
   }
 
   forgetExpired(now: number): void {
     for (const [key, times] of this.times) {
-      if (times.at(-1)! > now - HOUR_MS) return;
+      if ((times.at(-1) ?? 0) > now - HOUR_MS) return;
       this.times.delete(key);
     }
   }

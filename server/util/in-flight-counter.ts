@@ -1,4 +1,4 @@
-/** Counts what is on its way to the database, by user, so that bounds hold for many requests at one time too. */
+/** Counts each user's writes in flight to the database, so that a bound also holds for concurrent requests. */
 export class InFlightCounter {
   private readonly counts = new Map<number, number>();
 
@@ -6,7 +6,7 @@ export class InFlightCounter {
     return this.counts.get(userId) ?? 0;
   }
 
-  /** Counts one of the user's until `work` is done. */
+  /** Runs `work` and counts it as one of the user's until it is done. */
   async during<T>(userId: number, work: () => Promise<T>): Promise<T> {
     this.counts.set(userId, this.of(userId) + 1);
     try {

@@ -1,11 +1,11 @@
-/** One at a time of each key: who comes while another is under way is refused. */
+/** Per-key mutual exclusion without waiting: a second caller of a busy key is rejected. */
 import { ApiError, ErrorKind } from "../errors.ts";
 
 export class KeyedMutex<K> {
   private readonly busy = new Set<K>();
   private readonly refusal: string;
 
-  /** @param refusal what is said to who comes second */
+  /** @param refusal the message of the error that the second caller gets */
   constructor(refusal: string) {
     this.refusal = refusal;
   }
@@ -14,12 +14,12 @@ export class KeyedMutex<K> {
     return this.busy.has(key);
   }
 
-  /** @throws ApiError 40900, and whatever `act` does */
-  async run<T>(key: K, act: () => Promise<T>): Promise<T> {
+  /** Runs `action` while it holds the key. @throws ApiError 40900 where the key is busy, and the errors of `action` */
+  async run<T>(key: K, action: () => Promise<T>): Promise<T> {
     if (this.busy.has(key)) throw new ApiError(ErrorKind.conflict, this.refusal);
     this.busy.add(key);
     try {
-      return await act();
+      return await action();
     } finally {
       this.busy.delete(key);
     }

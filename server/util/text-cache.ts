@@ -1,6 +1,6 @@
 /**
- * Texts that are made once for each version of what they show and kept until there is another. What is kept is bounded:
- * those made longest ago go first, so that what nobody asks for costs nothing.
+ * A cache of texts, each made once per version of its subject. Bounded by the length of all texts together: the text
+ * made longest ago is evicted first.
  */
 
 interface VersionedText {
@@ -18,7 +18,7 @@ export class TextCache {
     this.capacity = capacity;
   }
 
-  /** The text under `key` at `version`; makes it where it is missing or of another one. */
+  /** The text of `key` at `version`; makes it where it is missing or of another version. */
   get(key: number, version: number, make: () => string): string {
     const known = this.texts.get(key);
     if (known !== undefined) {

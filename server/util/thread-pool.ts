@@ -1,6 +1,6 @@
 /**
- * Pools of threads for finite jobs. A thread that dies is replaced, and takes nothing with it but its own job, which is
- * answered 50300: whoever asked may ask again. Not for what trading can't do without.
+ * A pool of threads for finite jobs. A thread that dies is replaced; only its own job is lost and fails with 50300, so the
+ * client may retry. Not for work that trading depends on.
  */
 import { Piscina } from "piscina";
 import { overloaded } from "../errors.ts";
@@ -8,7 +8,7 @@ import { overloaded } from "../errors.ts";
 interface PoolOptions {
   readonly file: URL;
   readonly threads: number;
-  /** Gets what a thread died of in between its jobs. Where none gets as far as a job, the process ends. */
+  /** Gets the error that an idle thread died of. Where no thread lives long enough for a job, the process ends. */
   readonly onLost: (error: Error) => void;
   readonly maxQueue?: number;
   readonly workerData?: object;
@@ -19,7 +19,7 @@ export class ThreadPool {
   private lost = 0;
 
   constructor({ file, threads, onLost, ...options }: PoolOptions) {
-    // All from the start: a job would have to wait for one that first has to open what it needs.
+    // All threads start at once: a job would have to wait for one that first opens its files.
     this.pool = new Piscina({ filename: file.href, minThreads: threads, maxThreads: threads, ...options });
     this.pool.on("workerDestroy", () => {
       this.lost++;
@@ -28,7 +28,7 @@ export class ThreadPool {
     this.pool.on("error", (error: Error) => {
       idle = this.pool.completed === completed ? idle + 1 : 1;
       completed = this.pool.completed;
-      // They die at their start, and soon none would be left: jobs would wait for ever.
+      // The threads die as they start. Soon none would be left, and jobs would wait for ever.
       if (idle > threads) throw error;
       onLost(error);
     });
@@ -39,18 +39,18 @@ export class ThreadPool {
     return this.pool.queueSize;
   }
 
-  /** @throws what the job threw; ApiError 50300 where its thread died under it */
+  /** @throws the job's error; ApiError 50300 where its thread died during the job */
   async run<T>(name: string, job: object): Promise<T> {
     const { lost } = this;
     try {
       return await this.pool.run(job, { name });
     } catch (error) {
       if (this.lost === lost) throw error;
-      throw overloaded("the thread at work on it was lost: try again");
+      throw overloaded("the thread of this request was lost: try again");
     }
   }
 
-  /** Resolves when the jobs under way are done and the threads ended. */
+  /** Resolves when running jobs are done and the threads have ended. */
   close(): Promise<void> {
     return this.pool.close();
   }

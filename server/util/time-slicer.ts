@@ -1,16 +1,19 @@
 /**
- * Writes long lists a slice at a time, so that the thread can do other things in between: one slice a turn of the event
- * loop, whatever the number of lists. Knows nothing of what is in them.
+ * Writes long lists slice by slice, so that the thread can do other work in between: one slice per turn of the event
+ * loop, however many lists are being written. Knows nothing of the items.
  */
 import { MAX_CHARACTERS_PER_TURN } from "./limits.ts";
 
+/** Writes the next slice of a list; returns true once the list is complete. */
+type WriteSlice = () => boolean;
+
 export class TimeSlicer {
-  /** Lists that are being written, in the order of their next slices; each answers true when it is whole. */
-  private waiting: (() => boolean)[] = [];
+  /** Unfinished lists, in the order of their next slices. */
+  private readonly unfinished: WriteSlice[] = [];
 
   /**
-   * The texts of items, joined by commas: at once where they are short, else in several turns.
-   * @param finish makes the answer of them
+   * Joins the texts of items with commas: at once where they are short, else over several turns.
+   * @param finish makes the result of the joined text
    */
   write(
     ids: readonly number[],
@@ -18,34 +21,39 @@ export class TimeSlicer {
     finish: (joined: string) => string,
   ): string | Promise<string> {
     const texts: string[] = [];
-    /** True when all is written. */
-    const takeTurn = (): boolean => {
+    const remaining = ids.values();
+    const writeSlice: WriteSlice = () => {
       let characters = 0;
       while (texts.length < ids.length && characters < MAX_CHARACTERS_PER_TURN) {
-        const written = text(ids[texts.length]!);
+        const { value, done } = remaining.next();
+        if (done === true) break;
+        const written = text(value);
         characters += written.length;
         texts.push(written);
       }
       return texts.length === ids.length;
     };
-    if (takeTurn()) return finish(texts.join(","));
+    if (writeSlice()) return finish(texts.join(","));
     return new Promise((resolve, reject) => {
-      this.waiting.push(() => {
+      this.unfinished.push(() => {
         try {
-          if (!takeTurn()) return false;
+          if (!writeSlice()) return false;
           resolve(finish(texts.join(",")));
         } catch (error) {
           reject(error);
         }
         return true;
       });
-      if (this.waiting.length === 1) setImmediate(this.runSlices);
+      if (this.unfinished.length === 1) setImmediate(this.runSlice);
     });
   }
 
-  private readonly runSlices = (): void => {
-    const [first, ...others] = this.waiting;
-    this.waiting = first!() ? others : [...others, first!];
-    if (this.waiting.length > 0) setImmediate(this.runSlices);
+  private readonly runSlice = (): void => {
+    const [writeSlice] = this.unfinished;
+    if (writeSlice === undefined) return;
+    const isComplete = writeSlice();
+    this.unfinished.shift();
+    if (!isComplete) this.unfinished.push(writeSlice);
+    if (this.unfinished.length > 0) setImmediate(this.runSlice);
   };
 }

@@ -1,7 +1,7 @@
 /**
- * The one clock of everything on record: milliseconds since the epoch that never fall, whatever steps the machine's clock
- * takes and however long the exchange was down. Commands and account writes get their time here when they are handed
- * over, so that ids and times rise together. Limits, expiries and deadlines follow the machine's clock instead.
+ * The clock of everything on record: milliseconds since the epoch that never decrease, whatever steps the machine's clock
+ * takes and however long the exchange was down. Commands and account writes are stamped here when they are handed over,
+ * so that ids and times rise together. Limits, expiries and deadlines follow the machine's clock instead.
  */
 export class Timeline {
   private last: number;
@@ -11,13 +11,13 @@ export class Timeline {
     this.last = last;
   }
 
-  /** @param now what the machine's clock says, ms @returns it, or the last time given where that is later */
+  /** @param now the machine's clock, ms @returns `now`, or the last stamp where that is later */
   stamp(now: number): number {
     if (now > this.last) this.last = now;
     return this.last;
   }
 
-  /** How far the machine's clock is behind the last time given, ms; 0 where it is not. */
+  /** How far the machine's clock is behind the last stamp, ms; 0 where it is not. */
   lag(now: number): number {
     return Math.max(0, this.last - now);
   }
