@@ -8,13 +8,13 @@ import { openDatabase, openReadOnly } from "../../engine/projection/database.ts"
 import { prepareCandles } from "./candle-reader.ts";
 import { prepareFills } from "./fill-reader.ts";
 import { prepareKeyLookup } from "./idempotency-reader.ts";
-import { prepareLedger } from "./ledger-reader.ts";
-import { idsInSpan } from "./linked-rows.ts";
 import { prepareOperatorReads } from "./operator-reader.ts";
 import { prepareOrders } from "./order-reader.ts";
 import { prepareUpdates } from "./order-update-reader.ts";
+import { preparePayments } from "./payment-reader.ts";
 import { prepareSearch } from "./search-reader.ts";
 import { prepareTrail } from "./trail-reader.ts";
+import { prepareTransactions } from "./transaction-reader.ts";
 
 const { path } = workerData as { path: string };
 const db = openReadOnly(path);
@@ -36,14 +36,16 @@ export const endedOrders = snapshot(orderReader.endedOrders);
 export const builder = snapshot(orderReader.builder);
 export const updates = snapshot(prepareUpdates(db, fillReader));
 
-const ledger = prepareLedger(db, fillReader.rowsOfUser, (span) => idsInSpan(db, "entries", span));
-export const transactions = snapshot(ledger.transactions);
-export const transactionLines = snapshot(ledger.transactionLines);
-export const deposits = snapshot(ledger.deposits);
-export const payment = snapshot(ledger.payment);
-export const withdrawals = snapshot(ledger.withdrawals);
-export const withdrawal = snapshot(ledger.withdrawal);
-export const settlements = snapshot(ledger.settlements);
+const transactionReader = prepareTransactions(db, fillReader);
+export const transactions = snapshot(transactionReader.transactions);
+export const transactionLines = snapshot(transactionReader.transactionLines);
+
+const payments = preparePayments(db);
+export const deposits = snapshot(payments.deposits);
+export const payment = snapshot(payments.payment);
+export const withdrawals = snapshot(payments.withdrawals);
+export const withdrawal = snapshot(payments.withdrawal);
+export const settlements = snapshot(payments.settlements);
 
 const operatorReads = prepareOperatorReads(db);
 export const applications = snapshot(operatorReads.applications);

@@ -9,18 +9,11 @@ import type { EndedOrder } from "../trading/types.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
 import type { CandlesOptions } from "./candle-reader.ts";
 import { FairReads } from "./fair-reads.ts";
-import type {
-  DepositsOptions,
-  Payment,
-  SettlementsOptions,
-  TextSlice,
-  TransactionsOptions,
-  Withdrawal,
-  WithdrawalsOptions,
-} from "./ledger-reader.ts";
 import type { ApplicationObject, ApplicationsOptions, AuditOptions } from "./operator-reader.ts";
 import { OrderLookups } from "./order-lookups.ts";
+import type { DepositsOptions, Payment, SettlementsOptions, Withdrawal, WithdrawalsOptions } from "./payment-reader.ts";
 import type { Trail } from "./trail-reader.ts";
+import type { TextSlice, TransactionsOptions } from "./transaction-reader.ts";
 import type {
   FillsOptions,
   KeyLookup,

@@ -17,7 +17,7 @@ import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import { historyPage } from "../queries/history.ts";
-import type { Payment, Withdrawal } from "../queries/ledger-reader.ts";
+import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { ownPaymentView, ownWithdrawalView, type WalletRouteContext } from "./routes.ts";
 import * as S from "./schemas.ts";
 

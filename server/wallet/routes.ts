@@ -14,7 +14,7 @@ import { pathId, type Route, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
 import { balanceView, positionsOf, positionView } from "../markets/views.ts";
 import { type History, historyPage } from "../queries/history.ts";
-import type { Payment, Withdrawal } from "../queries/ledger-reader.ts";
+import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { setsJson } from "../trading/event-projection.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";

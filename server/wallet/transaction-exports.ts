@@ -2,7 +2,7 @@
 
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import type { History } from "../queries/history.ts";
-import { CSV_HEADER, type TransactionsOptions } from "../queries/ledger-reader.ts";
+import { CSV_HEADER, type TransactionsOptions } from "../queries/transaction-reader.ts";
 import { EXPORT_SLICE_ROWS, MAX_EXPORT_MS, MAX_EXPORTS, MAX_EXPORTS_PER_USER } from "./limits.ts";
 
 /** As a client names it, and as the answer does. */

@@ -16,7 +16,7 @@ import { checkNotOwn, type Operator } from "../accounts/operator.ts";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
 import type { History } from "../queries/history.ts";
-import type { Withdrawal } from "../queries/ledger-reader.ts";
+import type { Withdrawal } from "../queries/payment-reader.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import { checkBalance } from "../trading/order-checks.ts";
 import { HourlyLimit } from "../util/hourly-limit.ts";
