@@ -1,9 +1,7 @@
 /**
- * Writes commands into the engines' rings, one method per command, and hands them over: sixteen at a time, or all when
- * `publish` is called; the commands of a chain go over together. A command takes what it says of an order from the order
- * store, by slot. Writes straight into the ring's record and allocates nothing.
- *
- * Callers check for room first: a write never fails.
+ * Writes commands into the engines' rings, one method per command, and hands them over: sixteen at a time, or all at
+ * `publish`; the commands of a chain go over together. Reads an order's fields from the order store by slot, writes straight
+ * into the ring's record and allocates nothing. Callers check for room first: a write never fails.
  */
 import { MAX_CHAIN_COMMANDS } from "../../engine/limits.ts";
 import * as R from "../../engine/ring/records.ts";
@@ -140,22 +138,20 @@ export class CommandWriter {
 
   /** Places the order in `slot`. */
   placeOrder({ slot, at, validUntil }: PlaceOrder): void {
-    this.place(slot, at, this.store.packed[slot]!, 0, validUntil);
+    const ring = this.ringOf(this.store.markets[slot]!);
+    const w = this.begin(ring, this.store.packed[slot]!, at);
+    this.writeOrder(ring, w, slot, this.store.quantities[slot]!);
+    this.writeValidUntil(ring, w, validUntil, at);
+    this.end(ring);
   }
 
   /** Places the quote in `slot`, which takes over what another one holds. Valid at any time: `valid_until` was checked. */
   replaceOrder({ slot, at, replaced, expected }: ReplaceOrder): void {
-    this.place(slot, at, this.store.packed[slot]! | R.FLAG_REPLACES, replaced, expected);
-  }
-
-  private place(slot: number, at: number, packed: number, reference: number, validUntil: number): void {
-    const { store } = this;
-    const ring = this.ringOf(store.markets[slot]!);
-    const w = this.begin(ring, packed, at);
-    this.writeOrder(ring, w, slot);
-    ring.words[w + R.W_QUANTITY] = store.quantities[slot]!;
-    ring.words[w + R.W_REFERENCE] = reference;
-    this.writeValidUntil(ring, w, validUntil, at);
+    const ring = this.ringOf(this.store.markets[slot]!);
+    const w = this.begin(ring, this.store.packed[slot]! | R.FLAG_REPLACES, at);
+    this.writeOrder(ring, w, slot, this.store.quantities[slot]!);
+    ring.words[w + R.W_REFERENCE] = replaced;
+    ring.doubles[(w >> 1) + R.D_EXPECTED] = expected;
     this.end(ring);
   }
 
@@ -165,8 +161,7 @@ export class CommandWriter {
     const ring = this.ringOf(store.markets[slot]!);
     const packed = R.withKind(store.packed[slot]!, R.CommandKind.restoreOrder) | (isLast ? R.FLAG_LAST : 0);
     const w = this.begin(ring, packed, store.updatedAt[slot]!);
-    this.writeOrder(ring, w, slot);
-    ring.words[w + R.W_QUANTITY] = store.remaining[slot]!;
+    this.writeOrder(ring, w, slot, store.remaining[slot]!);
     ring.words[w + R.W_REFERENCE] = store.quantities[slot]!;
     this.end(ring);
   }
@@ -313,12 +308,13 @@ export class CommandWriter {
     return w;
   }
 
-  private writeOrder({ words, doubles }: RingProducer, w: number, slot: number): void {
+  private writeOrder({ words, doubles }: RingProducer, w: number, slot: number, quantity: number): void {
     const { store } = this;
     words[w + R.W_SLOT] = slot;
     words[w + R.W_USER] = store.users[slot]!;
     words[w + R.W_OUTCOME] = store.outcomes[slot]!;
     words[w + R.W_PRICE] = store.prices[slot]!;
+    words[w + R.W_QUANTITY] = quantity;
     words[w + R.W_MARKET] = store.markets[slot]!;
     doubles[(w >> 1) + R.D_ORDER_ID] = store.ids[slot]!;
     doubles[(w >> 1) + R.D_EXPIRES_AT] = store.expiresAt[slot]!;
