@@ -63,21 +63,7 @@ export default function Security() {
       </p>
       <ErrorNotice error={error} retry={reload} />
       {data === null && error === null && <Loading />}
-      {data !== null && (
-        <>
-          <OperatorNotice factors={data} />
-          <div class="account">
-            <FactorsPanel
-              factors={data}
-              onAdd={(kind) => openAfterProof({ kind })}
-              onRemove={(factor) => openAfterProof({ kind: "remove", factor })}
-            />
-            {data.items.length > 0 && (
-              <CodesPanel left={data.recovery_codes_left} onRenew={() => openAfterProof({ kind: "renew" })} />
-            )}
-          </div>
-        </>
-      )}
+      {data !== null && <Panels factors={data} open={openAfterProof} />}
       {pendingProof !== null && (
         <ProofDialog
           methods={pendingProof.proof}
@@ -88,36 +74,81 @@ export default function Security() {
           onClose={() => setPendingProof(null)}
         />
       )}
-      {opened?.kind === "totp" && <AppDialog onAdded={added} onClose={close} />}
-      {opened?.kind === "passkey" && <PasskeyDialog onAdded={added} onClose={close} />}
-      {opened?.kind === "remove" && (
-        <ConfirmDialog
-          title={`Remove "${opened.factor.name}"?`}
-          act="Remove"
-          onAct={() => remove(opened.factor)}
+      {opened !== null && (
+        <OpenedDialog
+          opened={opened}
+          isLast={data?.items.length === 1}
+          onAdded={added}
+          onRemove={remove}
+          onRenew={renew}
           onClose={close}
-        >
-          {data?.items.length === 1
-            ? "This is your last second factor: afterwards, your password alone signs you in, and your recovery codes become invalid."
-            : "You can no longer sign in with it. Your other second factors stay active."}
-        </ConfirmDialog>
-      )}
-      {opened?.kind === "renew" && (
-        <ConfirmDialog title="Generate new recovery codes?" act="Generate codes" onAct={renew} onClose={close}>
-          Your current codes become invalid.
-        </ConfirmDialog>
-      )}
-      {opened?.kind === "codes" && (
-        <CodesDialog
-          codes={opened.codes}
-          onClose={() => {
-            close();
-            focusHeading("factors");
-          }}
         />
       )}
     </AccountLayout>
   );
+}
+
+function Panels({ factors, open }: { factors: SecondFactors; open: (next: Opened) => Promise<void> }) {
+  return (
+    <>
+      <OperatorNotice factors={factors} />
+      <div class="account">
+        <FactorsPanel
+          factors={factors}
+          onAdd={(kind) => open({ kind })}
+          onRemove={(factor) => open({ kind: "remove", factor })}
+        />
+        {factors.items.length > 0 && (
+          <CodesPanel left={factors.recovery_codes_left} onRenew={() => open({ kind: "renew" })} />
+        )}
+      </div>
+    </>
+  );
+}
+
+interface OpenedProps {
+  opened: Opened;
+  /** The user has a single second factor. */
+  isLast: boolean;
+  onAdded: (confirmed: ConfirmedFactor) => void;
+  onRemove: (factor: SecondFactor) => Promise<void>;
+  onRenew: () => Promise<void>;
+  onClose: () => void;
+}
+
+function OpenedDialog({ opened, isLast, onAdded, onRemove, onRenew, onClose }: OpenedProps) {
+  switch (opened.kind) {
+    case "totp":
+      return <AppDialog onAdded={onAdded} onClose={onClose} />;
+    case "passkey":
+      return <PasskeyDialog onAdded={onAdded} onClose={onClose} />;
+    case "remove":
+      return (
+        <ConfirmDialog
+          title={`Remove "${opened.factor.name}"?`}
+          act="Remove"
+          onAct={() => onRemove(opened.factor)}
+          onClose={onClose}
+        >
+          {isLast
+            ? "This is your last second factor: afterwards, your password alone signs you in, and your recovery codes become invalid."
+            : "You can no longer sign in with it. Your other second factors stay active."}
+        </ConfirmDialog>
+      );
+    case "renew":
+      return (
+        <ConfirmDialog title="Generate new recovery codes?" act="Generate codes" onAct={onRenew} onClose={onClose}>
+          Your current codes become invalid.
+        </ConfirmDialog>
+      );
+    case "codes": {
+      const close = (): void => {
+        onClose();
+        focusHeading("factors");
+      };
+      return <CodesDialog codes={opened.codes} onClose={close} />;
+    }
+  }
 }
 
 function OperatorNotice({ factors: { required, session } }: { factors: SecondFactors }) {

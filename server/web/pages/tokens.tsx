@@ -8,10 +8,10 @@ import { AccountLayout, focusHeading } from "../ui/account-layout.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { ErrorNotice, Loading } from "../ui/notices.tsx";
-import { SecretDialog } from "../ui/secret-dialog.tsx";
+import { SecretDialog, UnstoredSecretNotice } from "../ui/secret-dialog.tsx";
 import { LoadMore } from "../ui/table.tsx";
 import { toast } from "../ui/toast.tsx";
-import { usePages } from "../ui/use-data.ts";
+import { type Pages, usePages } from "../ui/use-data.ts";
 import "./account.css";
 import { NewToken, PATH } from "./tokens/new-token.tsx";
 
@@ -34,32 +34,10 @@ export default function Tokens() {
         with a token earn a higher maker rebate. Tokens can't withdraw, change your account, or create tokens.
       </p>
       {created !== null && !isShown && (
-        <div class="notice warn" role="status">
-          <span>
-            You haven't confirmed that you stored "{created.name}". It can't be shown again after you leave this page.
-          </span>
-          <button type="button" onClick={() => setShown(true)}>
-            Show again
-          </button>
-        </div>
+        <UnstoredSecretNotice what={`the token "${created.name}"`} onShow={() => setShown(true)} />
       )}
       <div class="account">
-        <section class="panel" aria-labelledby="own-tokens">
-          <h2 id="own-tokens" tabIndex={-1}>
-            Your tokens
-          </h2>
-          <ErrorNotice error={pats.error} retry={pats.reload} />
-          {pats.items === null && pats.error === null && <Loading />}
-          {pats.items !== null && (
-            <ul class="entries">
-              {pats.items.map((pat) => (
-                <Token key={pat.id} pat={pat} onRevoke={() => setRevoking(pat)} />
-              ))}
-            </ul>
-          )}
-          {pats.items?.length === 0 && <p class="empty">No tokens yet.</p>}
-          <LoadMore more={pats.more} />
-        </section>
+        <TokenList pats={pats} onRevoke={setRevoking} />
         <NewToken
           onCreated={(created) => {
             const { token: _, ...pat } = created;
@@ -96,6 +74,28 @@ export default function Tokens() {
         </ConfirmDialog>
       )}
     </AccountLayout>
+  );
+}
+
+function TokenList({ pats, onRevoke }: { pats: Pages<Pat>; onRevoke: (pat: Pat) => void }) {
+  const { items, error, reload, more } = pats;
+  return (
+    <section class="panel" aria-labelledby="own-tokens">
+      <h2 id="own-tokens" tabIndex={-1}>
+        Your tokens
+      </h2>
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && <Loading />}
+      {items !== null && (
+        <ul class="entries">
+          {items.map((pat) => (
+            <Token key={pat.id} pat={pat} onRevoke={() => onRevoke(pat)} />
+          ))}
+        </ul>
+      )}
+      {items?.length === 0 && <p class="empty">No tokens yet.</p>}
+      <LoadMore more={more} />
+    </section>
   );
 }
 

@@ -13,6 +13,15 @@ import { TIMEOUT_MS } from "./cancel-orders.tsx";
 import { OrderName, priceInput } from "./order-name.tsx";
 import { parseQuantity } from "./order-preview.ts";
 
+const KEEPS_PRIORITY = "The order keeps its queue priority.";
+const LOSES_PRIORITY =
+  "The order loses its queue priority: it moves behind all orders at its price, and fills now if it crosses the book.";
+
+function quantityProblem(quantity: number | null, filled: number): string | null {
+  if (quantity === null) return `Quantity must be a whole number of shares, at most ${shares(MAX_QUANTITY)}.`;
+  return quantity <= filled ? `${shares(filled)} are already filled: choose more, or cancel the order.` : null;
+}
+
 export function AmendDialog({
   order,
   market,
@@ -26,13 +35,11 @@ export function AmendDialog({
   const [quantity, setQuantity] = useState(() => String(order.quantity));
   const newPrice = parsePrice(price);
   const newQuantity = parseQuantity(quantity);
-  const priceProblem = newPrice === null ? "Price must be between 0.01% and 99.99%, with at most two decimals." : null;
-  const quantityProblem =
-    newQuantity === null
-      ? `Quantity must be a whole number of shares, at most ${shares(MAX_QUANTITY)}.`
-      : newQuantity <= order.filled
-        ? `${shares(order.filled)} are already filled: choose more, or cancel the order.`
-        : null;
+  const problems = {
+    price: newPrice === null ? "Price must be between 0.01% and 99.99%, with at most two decimals." : null,
+    quantity: quantityProblem(newQuantity, order.filled),
+  };
+  const isValid = problems.price === null && problems.quantity === null;
   const isSame = newPrice === order.price && newQuantity === order.quantity;
   const keepsPriority = newPrice === order.price && newQuantity !== null && newQuantity <= order.quantity;
   const { run, isBusy, error } = useAction(async () => {
@@ -52,36 +59,28 @@ export function AmendDialog({
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (priceProblem === null && quantityProblem === null && !isSame) void run();
+          if (isValid && !isSame) void run();
         }}
       >
         <p>
           <OrderName order={order} market={market} isSingleMarket={false} />
         </p>
-        <Field label="Price" unit="%" inputMode="decimal" value={price} onInput={setPrice} problem={priceProblem} />
+        <Field label="Price" unit="%" inputMode="decimal" value={price} onInput={setPrice} problem={problems.price} />
         <Field
           label="Total quantity"
           unit="shares"
           inputMode="numeric"
           value={quantity}
           onInput={setQuantity}
-          problem={quantityProblem}
+          problem={problems.quantity}
           hint={order.filled > 0 ? `${shares(order.filled)} already filled.` : undefined}
         />
         <p class="hint" aria-live="polite">
-          {isSame
-            ? "No changes yet."
-            : keepsPriority
-              ? "The order keeps its queue priority."
-              : "The order loses its queue priority: it moves behind all orders at its price, and fills now if it crosses the book."}
+          {isSame ? "No changes yet." : keepsPriority ? KEEPS_PRIORITY : LOSES_PRIORITY}
         </p>
         <ErrorNotice error={error} />
         <div class="row">
-          <button
-            type="submit"
-            class="primary"
-            disabled={isBusy || isSame || priceProblem !== null || quantityProblem !== null}
-          >
+          <button type="submit" class="primary" disabled={isBusy || isSame || !isValid}>
             {isBusy ? "Amending…" : "Amend"}
           </button>
           <button type="button" onClick={onClose}>

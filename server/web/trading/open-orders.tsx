@@ -7,6 +7,20 @@ import { AmendDialog } from "./amend-dialog.tsx";
 import { CancelAllDialog, CancelButton } from "./cancel-orders.tsx";
 import { OrderName, orderTerms } from "./order-name.tsx";
 
+const termColumns: readonly Column<Order>[] = [
+  { title: "Price", isNumber: true, show: ({ price }) => percent(price) },
+  { title: "Filled", isNumber: true, show: ({ filled, quantity }) => `${shares(filled)} of ${shares(quantity)}` },
+  {
+    title: "Time in force",
+    show: (each) => (
+      <span>
+        {orderTerms(each)}
+        {each.status === "queued" && <span class="faint"> ({humanize("queued")})</span>}
+      </span>
+    ),
+  },
+];
+
 export function OpenOrders({
   title,
   orders,
@@ -34,17 +48,7 @@ export function OpenOrders({
         <OrderName order={each} market={markets.get(each.market_id)} isSingleMarket={marketId !== null} />
       ),
     },
-    { title: "Price", isNumber: true, show: ({ price }) => percent(price) },
-    { title: "Filled", isNumber: true, show: ({ filled, quantity }) => `${shares(filled)} of ${shares(quantity)}` },
-    {
-      title: "Time in force",
-      show: (each) => (
-        <span>
-          {orderTerms(each)}
-          {each.status === "queued" && <span class="faint"> ({humanize("queued")})</span>}
-        </span>
-      ),
-    },
+    ...termColumns,
     {
       title: "Actions",
       isNumber: true,

@@ -147,19 +147,20 @@ export function previewOrder(draft: Draft, context: PreviewContext): OrderPrevie
   };
   const isReady = [...Object.values(missing), ...Object.values(problems)].every((each) => each === null);
   const isMarket = draft.kind === "market";
-  const body = isReady
-    ? {
-        market_id: context.marketId,
-        outcome_id: context.outcome.id,
-        side: isBuy ? 1 : 2,
-        price: isMarket && draft.price.trim() === "" ? null : worstPrice,
-        quantity: quantity!,
-        type: isMarket ? "market" : "limit",
-        time_in_force: timeInForce,
-        post_only: draft.kind === "post_only",
-        ...(expiresAt === null ? {} : { expires_at: expiresAt }),
-      }
-    : null;
+  const body =
+    isReady && quantity !== null
+      ? {
+          market_id: context.marketId,
+          outcome_id: context.outcome.id,
+          side: isBuy ? 1 : 2,
+          price: isMarket && draft.price.trim() === "" ? null : worstPrice,
+          quantity,
+          type: isMarket ? "market" : "limit",
+          time_in_force: timeInForce,
+          post_only: draft.kind === "post_only",
+          ...(expiresAt === null ? {} : { expires_at: expiresAt }),
+        }
+      : null;
   return { body, problems, missing, summary, warnings: summary === null ? [] : warningsOf(draft, summary, context) };
 }
 

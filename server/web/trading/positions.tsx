@@ -72,6 +72,87 @@ const bothProfits: Column<ValuedPosition> = {
   ),
 };
 
+const amountColumns: readonly Column<ValuedPosition>[] = [
+  {
+    title: "Shares",
+    isNumber: true,
+    show: ({ quantity, held }) => (
+      <span>
+        {shares(quantity)}
+        {held > 0 && <small class="below faint">{shares(held)} on hold</small>}
+      </span>
+    ),
+  },
+  {
+    title: "Avg. price",
+    isNumber: true,
+    show: ({ average_price, cost }) => (
+      <span>
+        {average_price === null ? "–" : percent(Math.round(average_price))}
+        {cost > 0 && (
+          <small class="below faint">
+            <Money micro={cost} />
+          </small>
+        )}
+      </span>
+    ),
+  },
+  {
+    title: "Value",
+    isNumber: true,
+    show: ({ quantity, price, market_value }) => (
+      <span>
+        <Money micro={market_value} />
+        {quantity > 0 && <small class="below faint">{price === null ? "no price yet" : `at ${percent(price)}`}</small>}
+      </span>
+    ),
+  },
+];
+
+interface PositionProps {
+  position: ValuedPosition;
+  markets: ReadonlyMap<number, Market>;
+}
+
+function PositionName({
+  position: { market_id, outcome_id },
+  markets,
+  isSingleMarket,
+}: PositionProps & { isSingleMarket: boolean }) {
+  const market = markets.get(market_id);
+  const name = outcomeName(market, outcome_id);
+  if (isSingleMarket) return <>{name}</>;
+  return (
+    <span class="order-name">
+      <a href={href(`/markets/${market?.slug ?? market_id}?outcome=${outcome_id}`)}>{marketName(market, market_id)}</a>
+      <span>{name}</span>
+    </span>
+  );
+}
+
+function SellButton({
+  position: { market_id, outcome_id, quantity },
+  markets,
+  onSell,
+}: PositionProps & { onSell: ((outcomeId: number) => void) | undefined }) {
+  if (quantity === 0) return <>–</>;
+  const market = markets.get(market_id);
+  const label = `Sell ${outcomeName(market, outcome_id)}`;
+  if (onSell !== undefined) {
+    return (
+      <button type="button" class="small" aria-label={label} onClick={() => onSell(outcome_id)}>
+        Sell
+      </button>
+    );
+  }
+  const path = `/markets/${market?.slug ?? market_id}?outcome=${outcome_id}&side=sell`;
+  return (
+    <a class="button small" aria-label={`${label}: ${marketName(market, market_id)}`} href={href(path)}>
+      Sell
+    </a>
+  );
+}
+
 export function PositionsTable({
   caption,
   positions,
@@ -92,78 +173,14 @@ export function PositionsTable({
   const columns: Column<ValuedPosition>[] = [
     {
       title: "Outcome",
-      show: ({ market_id, outcome_id }) => {
-        const market = markets.get(market_id);
-        const name = outcomeName(market, outcome_id);
-        if (isSingleMarket) return name;
-        return (
-          <span class="order-name">
-            <a href={href(`/markets/${market?.slug ?? market_id}?outcome=${outcome_id}`)}>
-              {marketName(market, market_id)}
-            </a>
-            <span>{name}</span>
-          </span>
-        );
-      },
+      show: (position) => <PositionName position={position} markets={markets} isSingleMarket={isSingleMarket} />,
     },
-    {
-      title: "Shares",
-      isNumber: true,
-      show: ({ quantity, held }) => (
-        <span>
-          {shares(quantity)}
-          {held > 0 && <small class="below faint">{shares(held)} on hold</small>}
-        </span>
-      ),
-    },
-    {
-      title: "Avg. price",
-      isNumber: true,
-      show: ({ average_price, cost }) => (
-        <span>
-          {average_price === null ? "–" : percent(Math.round(average_price))}
-          {cost > 0 && (
-            <small class="below faint">
-              <Money micro={cost} />
-            </small>
-          )}
-        </span>
-      ),
-    },
-    {
-      title: "Value",
-      isNumber: true,
-      show: ({ quantity, price, market_value }) => (
-        <span>
-          <Money micro={market_value} />
-          {quantity > 0 && (
-            <small class="below faint">{price === null ? "no price yet" : `at ${percent(price)}`}</small>
-          )}
-        </span>
-      ),
-    },
+    ...amountColumns,
     ...(isSingleMarket ? [bothProfits] : separateProfits),
     {
       title: "Actions",
       isNumber: true,
-      show: ({ market_id, outcome_id, quantity }) => {
-        if (quantity === 0) return "–";
-        const market = markets.get(market_id);
-        const label = `Sell ${outcomeName(market, outcome_id)}`;
-        if (onSell !== undefined) {
-          return (
-            <button type="button" class="small" aria-label={label} onClick={() => onSell(outcome_id)}>
-              Sell
-            </button>
-          );
-        }
-        const path = `/markets/${market?.slug ?? market_id}?outcome=${outcome_id}&side=sell`;
-        return (
-          <a class="button small" aria-label={`${label}: ${marketName(market, market_id)}`} href={href(path)}>
-            Sell
-          </a>
-        );
-      },
+      show: (position) => <SellButton position={position} markets={markets} onSell={onSell} />,
     },
   ];
   return (

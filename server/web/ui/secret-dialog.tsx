@@ -16,6 +16,18 @@ interface SecretProps {
   onClose: () => void;
 }
 
+/** Reminds the user of a secret that was closed without confirmation. @param what such as the name of a token */
+export function UnstoredSecretNotice({ what, onShow }: { what: string; onShow: () => void }) {
+  return (
+    <div class="notice warn" role="status">
+      <span>You haven't confirmed that you stored {what}. It can't be shown again after you leave this page.</span>
+      <button type="button" onClick={onShow}>
+        Show again
+      </button>
+    </div>
+  );
+}
+
 export function SecretDialog({ title, secrets, example = null, children, onStored, onClose }: SecretProps) {
   return (
     <Dialog title={title} onClose={onClose}>

@@ -9,10 +9,10 @@ import { focusHeading } from "../../ui/account-layout.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { ErrorNotice, Loading } from "../../ui/notices.tsx";
-import { SecretDialog } from "../../ui/secret-dialog.tsx";
+import { SecretDialog, UnstoredSecretNotice } from "../../ui/secret-dialog.tsx";
 import { LoadMore } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { useFetch, usePages } from "../../ui/use-data.ts";
+import { type Pages, useFetch, usePages } from "../../ui/use-data.ts";
 
 import { CLIENTS, NewClient } from "./new-client.tsx";
 
@@ -28,52 +28,25 @@ export function Clients() {
     toast(`${name} deleted.`);
     focusHeading("clients");
   };
-  const { items, error, reload, more } = clients;
+  const add = (registered: CreatedOAuthClient): void => {
+    const { client_secret, ...client } = registered;
+    clients.set((before) => [client, ...before]);
+    if (client_secret === null) {
+      toast(`${client.name} registered.`);
+      focusHeading("clients");
+      return;
+    }
+    setCreated(registered);
+    setShown(true);
+  };
   return (
     <>
       {created !== null && !isShown && (
-        <div class="notice warn" role="status">
-          <span>
-            You haven't confirmed that you stored the secret of "{created.name}". It can't be shown again after you
-            leave this page.
-          </span>
-          <button type="button" onClick={() => setShown(true)}>
-            Show again
-          </button>
-        </div>
+        <UnstoredSecretNotice what={`the secret of "${created.name}"`} onShow={() => setShown(true)} />
       )}
       <div class="account">
-        <section class="panel" aria-labelledby="clients">
-          <h2 id="clients" tabIndex={-1}>
-            Your apps
-          </h2>
-          <p>Your applications that request access to other users' accounts with OAuth 2.0 and PKCE.</p>
-          <ErrorNotice error={error} retry={reload} />
-          {items === null && error === null && <Loading />}
-          {items !== null && (
-            <ul class="entries">
-              {items.map((client) => (
-                <Client key={client.id} client={client} onRemove={() => setRemoving(client)} />
-              ))}
-            </ul>
-          )}
-          {items?.length === 0 && <p class="empty">No apps registered.</p>}
-          <LoadMore more={more} />
-          <Endpoints />
-        </section>
-        <NewClient
-          onCreated={(created) => {
-            const { client_secret, ...client } = created;
-            clients.set((before) => [client, ...before]);
-            if (client_secret === null) {
-              toast(`${client.name} registered.`);
-              focusHeading("clients");
-              return;
-            }
-            setCreated(created);
-            setShown(true);
-          }}
-        />
+        <ClientList clients={clients} onRemove={setRemoving} />
+        <NewClient onCreated={add} />
       </div>
       {created !== null && isShown && (
         <SecretDialog
@@ -103,6 +76,34 @@ export function Clients() {
         </ConfirmDialog>
       )}
     </>
+  );
+}
+
+interface ListProps {
+  clients: Pages<OAuthClient>;
+  onRemove: (client: OAuthClient) => void;
+}
+
+function ClientList({ clients: { items, error, reload, more }, onRemove }: ListProps) {
+  return (
+    <section class="panel" aria-labelledby="clients">
+      <h2 id="clients" tabIndex={-1}>
+        Your apps
+      </h2>
+      <p>Your applications that request access to other users' accounts with OAuth 2.0 and PKCE.</p>
+      <ErrorNotice error={error} retry={reload} />
+      {items === null && error === null && <Loading />}
+      {items !== null && (
+        <ul class="entries">
+          {items.map((client) => (
+            <Client key={client.id} client={client} onRemove={() => onRemove(client)} />
+          ))}
+        </ul>
+      )}
+      {items?.length === 0 && <p class="empty">No apps registered.</p>}
+      <LoadMore more={more} />
+      <Endpoints />
+    </section>
   );
 }
 

@@ -69,20 +69,7 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
           onChange={setKind}
         />
         {kind === "winner" ? (
-          <fieldset class="radios">
-            <legend class="hidden">Winning outcome</legend>
-            {market.outcomes.map(({ id, name }) => (
-              <label key={id}>
-                <input
-                  type="radio"
-                  name="winner"
-                  checked={String(id) === winner}
-                  onChange={() => setWinner(String(id))}
-                />
-                {name}
-              </label>
-            ))}
-          </fieldset>
+          <WinnerChoice outcomes={market.outcomes} winner={winner} onChange={setWinner} />
         ) : (
           market.outcomes.map(({ id, name }, i) => (
             <Field
@@ -119,6 +106,27 @@ function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payou
   );
 }
 
+interface WinnerProps {
+  outcomes: MarketRecord["outcomes"];
+  /** Outcome id, "" for none. */
+  winner: string;
+  onChange: (id: string) => void;
+}
+
+function WinnerChoice({ outcomes, winner, onChange }: WinnerProps) {
+  return (
+    <fieldset class="radios">
+      <legend class="hidden">Winning outcome</legend>
+      {outcomes.map(({ id, name }) => (
+        <label key={id}>
+          <input type="radio" name="winner" checked={String(id) === winner} onChange={() => onChange(String(id))} />
+          {name}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
 /** Parses a payout in percent to BPS. Empty text is 0; null if invalid. */
 function readShare(text: string): number | null {
   if (text.trim() === "") return 0;
@@ -141,6 +149,35 @@ function sumProblem(parts: readonly (number | null)[]): string | null {
 }
 
 // ---------------------------------------------------------------- review
+
+function PayoutTable({ market, payouts }: { market: MarketRecord; payouts: readonly number[] }) {
+  const sets = market.open_interest;
+  return (
+    <table class="payouts">
+      <caption class="hidden">Payout by outcome</caption>
+      <thead>
+        <tr>
+          <th scope="col">Outcome</th>
+          <th scope="col" class="right">
+            Per share, USDC
+          </th>
+          <th scope="col" class="right">
+            {shares(sets)} shares, USDC
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {market.outcomes.map(({ id, name, index }) => (
+          <tr key={id}>
+            <th scope="row">{name}</th>
+            <td class="right number">{money(payoutMicro(payouts, index))}</td>
+            <td class="right number">{money(payoutMicro(payouts, index) * sets)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
 
 function ReviewDialog({ market, resolution, payouts, onClose, onDone }: Props & { payouts: readonly number[] }) {
   const [isConfirmed, setConfirmed] = useState(false);
@@ -172,29 +209,7 @@ function ReviewDialog({ market, resolution, payouts, onClose, onDone }: Props & 
       <p>
         <strong>{market.question}</strong>
       </p>
-      <table class="payouts">
-        <caption class="hidden">Payout by outcome</caption>
-        <thead>
-          <tr>
-            <th scope="col">Outcome</th>
-            <th scope="col" class="right">
-              Per share, USDC
-            </th>
-            <th scope="col" class="right">
-              {shares(sets)} shares, USDC
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {market.outcomes.map(({ id, name, index }) => (
-            <tr key={id}>
-              <th scope="row">{name}</th>
-              <td class="right number">{money(payoutMicro(payouts, index))}</td>
-              <td class="right number">{money(payoutMicro(payouts, index) * sets)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <PayoutTable market={market} payouts={payouts} />
       <p>The entire collateral of {money(sets * SHARE_MICRO)} USDC is paid to the holders immediately.</p>
       {resolution.first !== null && (
         <Notice kind="warn">

@@ -41,9 +41,77 @@ export function UserDesk({ id }: { id: string }) {
   );
 }
 
+function Actions({ user, open }: { user: OperatorUser; open: (opened: Opened) => void }) {
+  const isSelf = user.id === self.value?.id;
+  return (
+    <div class="row">
+      {user.suspended_at === null ? (
+        <button type="button" class="danger" disabled={isSelf} onClick={() => open("suspend")}>
+          Suspend
+        </button>
+      ) : (
+        <button type="button" class="primary" onClick={() => open("restore")}>
+          Restore
+        </button>
+      )}
+      <button type="button" disabled={isSelf} onClick={() => open("terms")}>
+        Edit terms
+      </button>
+      {user.second_factors > 0 && (
+        <button type="button" disabled={isSelf} onClick={() => open("factors")}>
+          Reset second factor
+        </button>
+      )}
+      {isSelf && <span class="faint">This is your account: another operator must make changes.</span>}
+    </div>
+  );
+}
+
+function AccountPanel({ user }: { user: OperatorUser }) {
+  const { balance, daily_activity, suspended_at } = user;
+  return (
+    <section class="panel" aria-labelledby="desk-user-account">
+      <h2 id="desk-user-account">Account</h2>
+      <Facts
+        facts={[
+          ["Available", `${money(balance.available)} USDC`],
+          ["On hold", `${money(balance.held)} USDC`],
+          ["Total", `${money(balance.total)} USDC`],
+          ["Daily activity", `${money(daily_activity.used)} of ${money(daily_activity.limit)} USDC`],
+          ["KYC tier", user.kyc_tier],
+          ["Email", user.email_verified ? "verified" : "not verified"],
+          ["Phone", user.phone === null ? "none" : `${user.phone}${user.phone_verified ? "" : ", not verified"}`],
+          ["Second factors", user.second_factors === 0 ? "none" : user.second_factors],
+          ["Suspended", suspended_at === null ? "no" : `since ${dateTime(suspended_at)}`],
+        ]}
+      />
+    </section>
+  );
+}
+
+function TermsPanel({ user }: { user: OperatorUser }) {
+  const { terms, terms_approval: approval } = user;
+  return (
+    <section class="panel" aria-labelledby="desk-user-terms">
+      <h2 id="desk-user-terms">Terms</h2>
+      {approval !== null && (
+        <Notice kind="warn">
+          First approval by {isOwnApproval(approval) ? "you" : approval.approved_by}: {termsText(approval.details)}.
+          Another operator must approve it under <a href={href("/desk/approvals")}>Approvals</a>.
+        </Notice>
+      )}
+      <Facts
+        facts={TERMS.map(({ name, title, show, defaultText }) => [
+          title,
+          terms[name] === null ? `${defaultText(user)} (default)` : `${show(terms[name])} (custom)`,
+        ])}
+      />
+    </section>
+  );
+}
+
 function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) => void }) {
-  const { id, balance, daily_activity, terms, suspended_at } = user;
-  const isSelf = id === self.value?.id;
+  const { id } = user;
   return (
     <>
       <div class="row">
@@ -52,59 +120,10 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
           user {id}, created {dateTime(user.created_at)}
         </span>
       </div>
-      <div class="row">
-        {suspended_at === null ? (
-          <button type="button" class="danger" disabled={isSelf} onClick={() => open("suspend")}>
-            Suspend
-          </button>
-        ) : (
-          <button type="button" class="primary" onClick={() => open("restore")}>
-            Restore
-          </button>
-        )}
-        <button type="button" disabled={isSelf} onClick={() => open("terms")}>
-          Edit terms
-        </button>
-        {user.second_factors > 0 && (
-          <button type="button" disabled={isSelf} onClick={() => open("factors")}>
-            Reset second factor
-          </button>
-        )}
-        {isSelf && <span class="faint">This is your account: another operator must make changes.</span>}
-      </div>
+      <Actions user={user} open={open} />
       <div class="two-panels">
-        <section class="panel" aria-labelledby="desk-user-account">
-          <h2 id="desk-user-account">Account</h2>
-          <Facts
-            facts={[
-              ["Available", `${money(balance.available)} USDC`],
-              ["On hold", `${money(balance.held)} USDC`],
-              ["Total", `${money(balance.total)} USDC`],
-              ["Daily activity", `${money(daily_activity.used)} of ${money(daily_activity.limit)} USDC`],
-              ["KYC tier", user.kyc_tier],
-              ["Email", user.email_verified ? "verified" : "not verified"],
-              ["Phone", user.phone === null ? "none" : `${user.phone}${user.phone_verified ? "" : ", not verified"}`],
-              ["Second factors", user.second_factors === 0 ? "none" : user.second_factors],
-              ["Suspended", suspended_at === null ? "no" : `since ${dateTime(suspended_at)}`],
-            ]}
-          />
-        </section>
-        <section class="panel" aria-labelledby="desk-user-terms">
-          <h2 id="desk-user-terms">Terms</h2>
-          {user.terms_approval !== null && (
-            <Notice kind="warn">
-              First approval by {isOwnApproval(user.terms_approval) ? "you" : user.terms_approval.approved_by}:{" "}
-              {termsText(user.terms_approval.details)}. Another operator must approve it under{" "}
-              <a href={href("/desk/approvals")}>Approvals</a>.
-            </Notice>
-          )}
-          <Facts
-            facts={TERMS.map(({ name, title, show, defaultText }) => [
-              title,
-              terms[name] === null ? `${defaultText(user)} (default)` : `${show(terms[name])} (custom)`,
-            ])}
-          />
-        </section>
+        <AccountPanel user={user} />
+        <TermsPanel user={user} />
       </div>
       <section class="panel stack" aria-labelledby="desk-user-trail">
         <h2 id="desk-user-trail">Audit trail</h2>

@@ -85,28 +85,35 @@ export function ReferenceLayout({
             </section>
           ))}
         </nav>
-        <select
-          class="operations-select"
-          aria-label="Operation"
-          value={current}
-          onChange={(event) => navigate(addressOf(page, event.currentTarget.value))}
-        >
-          <option value="">All operations</option>
-          {found.map(({ name, entries }) => (
-            <optgroup key={name} label={name}>
-              {entries.map(({ id, method, title }) => (
-                <option key={id} value={id}>
-                  {method === null ? title : `${method} ${title}`}
-                </option>
-              ))}
-            </optgroup>
-          ))}
-        </select>
+        <OperationSelect page={page} groups={found} current={current} />
       </aside>
       <div class="shown" ref={frame}>
         {children}
       </div>
     </div>
+  );
+}
+
+/** Replaces the list on a phone. */
+function OperationSelect({ page, groups, current }: { page: string; groups: readonly Group[]; current: string }) {
+  return (
+    <select
+      class="operations-select"
+      aria-label="Operation"
+      value={current}
+      onChange={(event) => navigate(addressOf(page, event.currentTarget.value))}
+    >
+      <option value="">All operations</option>
+      {groups.map(({ name, entries }) => (
+        <optgroup key={name} label={name}>
+          {entries.map(({ id, method, title }) => (
+            <option key={id} value={id}>
+              {method === null ? title : `${method} ${title}`}
+            </option>
+          ))}
+        </optgroup>
+      ))}
+    </select>
   );
 }
 

@@ -1,6 +1,8 @@
 /** Dialogs that add an authenticator app or a passkey. */
+
 import { useEffect, useState } from "preact/hooks";
 import { fieldErrorMessage } from "../../error-messages.ts";
+import { required } from "../../required.ts";
 import type { ConfirmedFactor, Enrolment } from "../../types.ts";
 import { Copyable } from "../../ui/copyable.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -19,40 +21,45 @@ interface AddProps {
 
 type QrCodeComponent = typeof import("../../ui/qr-code.tsx").default;
 
+/** Adds an authenticator app in two steps: a name, then the first code. */
 export function AppDialog({ onAdded, onClose }: AddProps) {
   const [enrolment, setEnrolment] = useState<Enrolment | null>(null);
   const [name, setName] = useState("");
+  const action = useAction(async () => setEnrolment(await begin("totp", name)));
+  if (enrolment !== null) return <AppCodeDialog enrolment={enrolment} onAdded={onAdded} onClose={onClose} />;
+  return (
+    <NameDialog
+      title="Add authenticator app"
+      placeholder="Phone"
+      name={name}
+      onName={setName}
+      action={action}
+      onClose={onClose}
+    >
+      Use any app that generates six-digit codes, such as your password manager.
+    </NameDialog>
+  );
+}
+
+function AppCodeDialog({ enrolment, onAdded, onClose }: AddProps & { enrolment: Enrolment }) {
   const [QrCode, setQrCode] = useState<QrCodeComponent | null>(null);
   useEffect(() => {
     void import("../../ui/qr-code.tsx").then((module) => setQrCode(() => module.default));
   }, []);
-  const started = useAction(async () => setEnrolment(await begin("totp", name)));
   const [code, setCode] = useState("");
   const { form, shown, submit } = useForm({
     code: /^\s*(\d\s*){6}$/.test(code) ? null : "Enter the six-digit code.",
   });
-  const { run, isBusy, error, clear } = useAction(async () => onAdded(await confirm(enrolment!, { code })));
+  const { run, isBusy, error, clear } = useAction(async () => onAdded(await confirm(enrolment, { code })));
   const serverProblem = fieldErrorMessage(error, "code");
-  if (enrolment === null) {
-    return (
-      <NameDialog
-        title="Add authenticator app"
-        placeholder="Phone"
-        name={name}
-        onName={setName}
-        action={started}
-        onClose={onClose}
-      >
-        Use any app that generates six-digit codes, such as your password manager.
-      </NameDialog>
-    );
-  }
   return (
     <Dialog title="Add authenticator app" onClose={onClose}>
       <form ref={form} class="stack" noValidate onSubmit={submit(() => void run())}>
         <p>Scan the QR code with the app, or enter the secret. Then enter the code that the app shows.</p>
-        {QrCode !== null && <QrCode text={enrolment.uri!} label="QR code with the secret" />}
-        <Copyable label="Secret" text={enrolment.secret!} />
+        {QrCode !== null && (
+          <QrCode text={required(enrolment.uri, "the enrolment's URI")} label="QR code with the secret" />
+        )}
+        <Copyable label="Secret" text={required(enrolment.secret, "the enrolment's secret")} />
         <Field
           label="Code"
           inputMode="numeric"
@@ -83,7 +90,9 @@ export function PasskeyDialog({ onAdded, onClose }: AddProps) {
     setProblem(null);
     try {
       const enrolment = await begin("passkey", name);
-      onAdded(await confirm(enrolment, { passkey: await createPasskey(enrolment.options!) }));
+      onAdded(
+        await confirm(enrolment, { passkey: await createPasskey(required(enrolment.options, "passkey options")) }),
+      );
     } catch (thrown) {
       if (!(thrown instanceof PasskeyProblem)) throw thrown;
       setProblem(thrown.message);

@@ -49,6 +49,42 @@ function expiryProblem(lifetime: Lifetime, own: string): string | null {
   return at > Date.now() ? null : "Must be in the future.";
 }
 
+interface ScopeProps {
+  scopes: ReadonlySet<string>;
+  problem: string | null;
+  onChange: (scopes: ReadonlySet<string>) => void;
+}
+
+function ScopeFields({ scopes, problem, onChange }: ScopeProps) {
+  const change = (scope: string, isChecked: boolean): void => {
+    const next = new Set(scopes);
+    if (isChecked) next.add(scope);
+    else next.delete(scope);
+    onChange(next);
+  };
+  return (
+    <fieldset class="group" aria-describedby="scopes-problem">
+      <legend>Scopes</legend>
+      {SCOPES.map(({ scope, title, description }) => (
+        <Checkbox
+          key={scope}
+          label={
+            <>
+              {title} <code>{scope}</code>
+            </>
+          }
+          hint={description}
+          checked={scopes.has(scope)}
+          onChange={(isChecked) => change(scope, isChecked)}
+        />
+      ))}
+      <div id="scopes-problem" class="hint bad" role="alert">
+        {problem}
+      </div>
+    </fieldset>
+  );
+}
+
 export function NewToken({ onCreated }: { onCreated: (created: CreatedPat) => void }) {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<ReadonlySet<string>>(new Set(["portfolio:read"]));
@@ -74,12 +110,6 @@ export function NewToken({ onCreated }: { onCreated: (created: CreatedPat) => vo
     setAddresses("");
     restart();
   });
-  const change = (scope: string, isChecked: boolean): void => {
-    const next = new Set(scopes);
-    if (isChecked) next.add(scope);
-    else next.delete(scope);
-    setScopes(next);
-  };
   const serverProblems = { name: fieldErrorMessage(error, "name"), addresses: fieldErrorMessage(error, "allowed_ips") };
   return (
     <section class="panel" aria-labelledby="new-token">
@@ -97,25 +127,7 @@ export function NewToken({ onCreated }: { onCreated: (created: CreatedPat) => vo
             clear();
           }}
         />
-        <fieldset class="group" aria-describedby="scopes-problem">
-          <legend>Scopes</legend>
-          {SCOPES.map(({ scope, title, description }) => (
-            <Checkbox
-              key={scope}
-              label={
-                <>
-                  {title} <code>{scope}</code>
-                </>
-              }
-              hint={description}
-              checked={scopes.has(scope)}
-              onChange={(isChecked) => change(scope, isChecked)}
-            />
-          ))}
-          <div id="scopes-problem" class="hint bad" role="alert">
-            {shown.scopes}
-          </div>
-        </fieldset>
+        <ScopeFields scopes={scopes} problem={shown.scopes} onChange={setScopes} />
         <Select label="Expires in" value={lifetime} options={LIFETIMES} onChange={setLifetime} />
         {lifetime === "own" && (
           <Field

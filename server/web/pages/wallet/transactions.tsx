@@ -6,7 +6,7 @@ import { dateTime, humanize, signedMoney } from "../../format.ts";
 import { marketName, outcomeName, useMarkets } from "../../market-cache.ts";
 import { href, search, setSearch } from "../../router.ts";
 import { requestRaw } from "../../session.ts";
-import type { Transaction } from "../../types.ts";
+import type { Market, Transaction } from "../../types.ts";
 import { Money } from "../../ui/amounts.tsx";
 import { Field, Select } from "../../ui/fields.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/notices.tsx";
@@ -46,22 +46,7 @@ export function Transactions() {
   const columns: Column<Transaction>[] = [
     { title: "Time", show: ({ created_at }) => dateTime(created_at) },
     { title: "Type", show: (row) => humanize(row.type as string) },
-    {
-      title: "For",
-      show: ({ market_id, outcome_id, order_id }) => {
-        if (market_id === null) return "–";
-        const market = markets.get(market_id);
-        return (
-          <span class="order-name">
-            <a href={href(`/markets/${market?.slug ?? market_id}`)}>{marketName(market, market_id)}</a>
-            <small class="faint">
-              {outcome_id !== null && outcomeName(market, outcome_id)}
-              {order_id !== null && ` order ${order_id}`}
-            </small>
-          </span>
-        );
-      },
-    },
+    { title: "For", show: (row) => <Subject transaction={row} markets={markets} /> },
     {
       title: "Amount",
       isNumber: true,
@@ -107,6 +92,27 @@ export function Transactions() {
       )}
       <LoadMore more={more} />
     </section>
+  );
+}
+
+/** The market, outcome and order of a transaction. */
+function Subject({
+  transaction: { market_id, outcome_id, order_id },
+  markets,
+}: {
+  transaction: Transaction;
+  markets: ReadonlyMap<number, Market>;
+}) {
+  if (market_id === null) return <>–</>;
+  const market = markets.get(market_id);
+  return (
+    <span class="order-name">
+      <a href={href(`/markets/${market?.slug ?? market_id}`)}>{marketName(market, market_id)}</a>
+      <small class="faint">
+        {outcome_id !== null && outcomeName(market, outcome_id)}
+        {order_id !== null && ` order ${order_id}`}
+      </small>
+    </span>
   );
 }
 
