@@ -21,7 +21,7 @@ export const SCOPES: readonly ScopeText[] = [
   {
     scope: "markets:propose",
     title: "Propose markets",
-    description: "In your name. An operator reviews each proposal.",
+    description: "On your behalf. An operator reviews each proposal.",
   },
 ];
 

@@ -55,7 +55,7 @@ let sending: {
 let session: { signIn(email: string, password: string): Promise<unknown>; signOut(): Promise<void> };
 let account: {
   startAccountState(): void;
-  onOrder(listener: (order: OrderJson) => void): () => void;
+  onOrderUpdate(listener: (order: OrderJson) => void): () => void;
   readonly openOrders: { peek(): OrderJson[] | null };
 };
 
@@ -92,9 +92,9 @@ beforeAll(async () => {
   session = await load("session");
   account = await load("account-state");
   sending = await load("trading/send-order");
-  const live: { startLive(): void } = await load("stream");
+  const stream: { startStream(): void } = await load("stream");
   account.startAccountState();
-  live.startLive();
+  stream.startStream();
 });
 
 afterAll(async () => {
@@ -114,7 +114,7 @@ test("orders placed and canceled during the initial load are shown correctly", a
     releasePositions = resolve;
   });
   const received: number[] = [];
-  const end = account.onOrder(({ id }) => received.push(id));
+  const end = account.onOrderUpdate(({ id }) => received.push(id));
   await session.signIn("ann@example.com", PASSWORD);
   await vi.waitFor(() => expect(sockets.at(-1)!.texts.some((text) => text.includes('"user_id"'))).toBe(true));
   await client.data("DELETE", `/orders/${initial}`);
@@ -129,7 +129,7 @@ test("orders placed and canceled during the initial load are shown correctly", a
 test("missed order updates are delivered before later ones after a reconnect", async () => {
   const first = openIds()![0]!;
   const received: number[] = [];
-  const stop = account.onOrder(({ id }) => received.push(id));
+  const stop = account.onOrderUpdate(({ id }) => received.push(id));
   heldText = '"resume"';
   sockets.at(-1)!.terminate();
   const missed = await place(client);
