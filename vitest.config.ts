@@ -1,44 +1,73 @@
+/**
+ * Two tiers of tests. `npm test` runs "fast": every functional case, in four minutes on two cores. `npm run test:long` runs
+ * what is left: files named `*.long.test.ts`, longer runs of random tests, and several engine threads. `npm run test:all`
+ * runs both.
+ */
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that take half a minute and more: begun last, one of them would run on alone. */
-const LONG =
-  /\/test\/(crash\/kill|bench\/smoke|browser\/|trading\/cancel-on-disconnect|accounts\/login-flood|wallet\/transaction-exports)/;
+/** Files that take the longest start first: one that started last would run on alone. */
+const SLOW =
+  /\/test\/(accounts\/login-flood|bench\/(smoke|build)|crash\/(kill|threads|start)|cli\/(admin|backup)|wallet\/transaction-exports|trading\/(cancel-after|cancel-on-disconnect|bot)|browser\/|websocket\/)/;
 
-class LongFirst extends BaseSequencer {
+class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification): boolean => LONG.test(moduleId);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const isSlow = ({ moduleId }: TestSpecification): boolean => SLOW.test(moduleId);
+    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
   }
 }
 
-/** What each engine thread could turn round: these files run with one, as all do, and once more with three. */
-const ALSO_WITH_THREE = [
+const pathsOf = (names: readonly string[]): string[] => names.map((name) => `test/${name}.test.ts`);
+
+/** Files that `npm test` runs with fewer rounds: test/support/projects.ts. */
+const MORE_ROUNDS = pathsOf(["crash/kill", "engine/book/matcher.property", "http/rate-limiter", "trading/tight-means"]);
+
+/** Files whose outcome could depend on how many engine threads there are, or that have variants for several. */
+const THREE_THREADS = pathsOf([
+  "accounts/user-terms",
+  "crash/disk",
+  "crash/stop",
+  "crash/threads.long",
+  "crash/torn",
+  "http/idempotency-key",
+  "trading/amend",
+  "trading/batch",
+  "trading/cancel-on-disconnect",
+  "trading/money.property",
+  "trading/order-entry",
+  "trading/order-life",
   "trading/quotes",
   "trading/quotes-races",
-  "trading/order-life",
-  "trading/amend",
+  "trading/timestamps",
+  "wallet/wallet.property",
   "websocket/channels",
   "websocket/hub",
-];
-const timeouts = { testTimeout: 60_000, hookTimeout: 60_000 };
+  "websocket/operations",
+]);
+
+const ALL = "test/**/*.test.ts";
+const LONG = "test/**/*.long.test.ts";
+
+const common = {
+  // The modules of server and schemas load once a worker, not once a file: that saves a second of each file.
+  isolate: false,
+  setupFiles: ["test/setup.ts"],
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+};
 
 export default defineConfig({
   test: {
     globalSetup: "test/build.ts",
     // Servers under test and their threads share the machine's few cores.
     maxWorkers: 2,
-    sequence: { sequencer: LongFirst },
+    sequence: { sequencer: SlowFirst },
     projects: [
-      { test: { name: "all", include: ["test/**/*.test.ts"], ...timeouts } },
+      { test: { name: "fast", include: [ALL], exclude: [LONG], ...common } },
+      { test: { name: "long", include: [LONG, ...MORE_ROUNDS], env: { EFFORT: "5" }, ...common } },
       {
-        test: {
-          name: "3 engine threads",
-          include: ALSO_WITH_THREE.map((name) => `test/${name}.test.ts`),
-          env: { TEST_ENGINE_THREADS: "3" },
-          ...timeouts,
-        },
+        test: { name: "3 engine threads", include: THREE_THREADS, env: { TEST_ENGINE_THREADS: "3" }, ...common },
       },
     ],
   },

@@ -1,6 +1,6 @@
 /**
  * Passkeys over the API, with an authenticator in software that can also say what no browser would. With a real browser:
- * test/browser/second-factor.test.ts.
+ * test/browser/second-factor.long.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";

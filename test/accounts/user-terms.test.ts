@@ -2,6 +2,7 @@
  * What an operator sets for one user: the day's limit, fees and rebates, rate limits. Each shows where it should and
  * counts where it must, over kills and races; then random terms and trades beside a plain reckoning. TEST_SEED repeats.
  */
+
 import { afterEach, describe, expect, test } from "vitest";
 import {
   MAKER_REBATE_BPS,
@@ -20,6 +21,7 @@ import { Client, type OrderJson, type OwnFillJson, type TransactionJson } from "
 import { rowsOf } from "../support/data-dir.ts";
 import { PASSWORD, signIn } from "../support/identity.ts";
 import { OPERATOR, type OperatorUserJson, operatorOf, setTerms, userNamed } from "../support/operator.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { RandomTrading } from "../support/random-trading.ts";
 import { expectLimited, expectRate, type LimitsJson, rateOf } from "../support/rates.ts";
@@ -398,7 +400,7 @@ const randomRate = (random: Random, most: number): number | null =>
 const randomFee = (random: Random): number | null => randomRate(random, MAX_OWN_RATE_BPS);
 const randomRebate = (random: Random): number | null => randomRate(random, MAX_OWN_REBATE_BPS);
 
-describe.each([1, 2])("with ENGINE_THREADS=%i", (threads) => {
+describe.each(variants([1], [2]))("with ENGINE_THREADS=%i", (threads) => {
   test("each fill has the fee and the rebate of the terms when its order came", async () => {
     const random = Random.printed(`terms and trades on ${threads}`);
     await start({ named: NAMED, markets: [2, 3, 2], env: { ENGINE_THREADS: String(threads) } });

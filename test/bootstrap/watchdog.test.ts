@@ -1,4 +1,4 @@
-/** What the watchdog takes for standing still, tick by tick; a thread that really does: test/crash/threads.test.ts. */
+/** What the watchdog takes for standing still, tick by tick; a thread that really does: test/crash/threads.long.test.ts. */
 import { expect, test } from "vitest";
 import { Watchdog } from "../../server/bootstrap/watchdog.ts";
 

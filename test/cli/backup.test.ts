@@ -23,6 +23,7 @@ import { eventually, expectBalanced, expectQuiet, expectSoundDatabase } from "..
 import { API_BASE, Client, type OrderJson } from "../support/client.ts";
 import { rowsOf, rowsOfFile, withDatabase } from "../support/data-dir.ts";
 import { PASSWORD, signIn } from "../support/identity.ts";
+import { EFFORT } from "../support/projects.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { PUBLIC_URL, type TestMarket, tokenOf, World } from "../support/world.ts";
@@ -32,7 +33,7 @@ const SOCKETS = 4;
 const BATCH = 50;
 const BATCHES_AHEAD = 4;
 /** So many orders are answered before a back-up is taken, and while it is. */
-const ORDERS_BEFORE = 4_000;
+const ORDERS_BEFORE = 1_000 * EFFORT;
 
 let started: TestServer[] = [];
 afterEach(async () => {

@@ -3,12 +3,14 @@
  * the running process). Who waits is answered 50000, for what it asked may be durable or not. Trading stops with 50300 and
  * a fatal log line, reads go on, nothing that was acknowledged is lost, and a restart with room trades on.
  */
+
 import { execFileSync, spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import { type Answer, Client, type OrderJson } from "../support/client.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { TestServer } from "../support/server.ts";
 import { tokenOf } from "../support/world.ts";
@@ -35,7 +37,7 @@ async function start(env: Record<string, string> = {}): Promise<TestServer> {
 
 // Side by side: the last one waits most of its time.
 describe.skipIf(!hasPrlimit).concurrent("a full disk", () => {
-  for (const threads of [1, 2]) {
+  for (const threads of variants([1], [2])) {
     test(`stops trading and loses nothing, with ENGINE_THREADS=${threads}`, async ({ expect }) => {
       let server = await start({ ENGINE_THREADS: String(threads) });
       const traffic = seededTraffic(Random.printed(`full disk, ${threads} engine threads`));

@@ -2,11 +2,13 @@
  * SIGTERM: the server stops accepting, finishes and answers what it accepted, commits, says system.shutdown and exits 0
  * in time. What was never answered was never done.
  */
+
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { expectSoundDatabase } from "../support/checks.ts";
 import { Client } from "../support/client.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { TestServer } from "../support/server.ts";
 import { Socket } from "../support/socket.ts";
@@ -19,10 +21,7 @@ afterEach(async () => {
   server = null;
 });
 
-for (const [threads, rounds] of [
-  [1, 2],
-  [3, 1],
-] as const) {
+for (const [threads, rounds] of variants([[1, 2]] as const, [[3, 1]] as const)) {
   test(`SIGTERM under load with ENGINE_THREADS=${threads}: all that was accepted is answered and kept`, async () => {
     const random = Random.printed(`SIGTERM, ${threads} engine threads`);
     server = await TestServer.start({ seed: TRAFFIC_SEED, env: { ENGINE_THREADS: String(threads) } });

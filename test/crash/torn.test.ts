@@ -2,6 +2,7 @@
  * What a power cut may leave: the write-ahead log cut off at any byte. Each commit must be an exchange that balances,
  * whatever came after it: nothing is half there, and the server's own recovery takes it.
  */
+
 import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -10,6 +11,7 @@ import { loadLedger } from "../../engine/projection/load/ledger.ts";
 import { loadLiveOrders } from "../../engine/projection/load/orders.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { seededTraffic, TRAFFIC_SEED } from "./traffic.ts";
@@ -24,7 +26,7 @@ afterEach(async () => {
   server = null;
 });
 
-test.for([1, 2])("every cut of the log is a sound exchange, with ENGINE_THREADS=%i", async (threads) => {
+test.for(variants([1], [2]))("every cut of the log is a sound exchange, with ENGINE_THREADS=%i", async (threads) => {
   const random = Random.printed(`torn log, ${threads} engine threads`);
   server = await TestServer.start({ seed: TRAFFIC_SEED, env: { ENGINE_THREADS: String(threads) } });
   const traffic = seededTraffic(random);

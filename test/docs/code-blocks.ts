@@ -7,13 +7,13 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
+import { atFileEnd } from "../support/file-end.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DEADLINE_MS = 30_000;
 
 const running = new Set<ChildProcess>();
-afterAll(() => {
+atFileEnd(() => {
   for (const child of running) child.kill("SIGKILL");
 });
 

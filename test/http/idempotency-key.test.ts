@@ -2,6 +2,7 @@
  * Idempotency-Key on withdrawals, splits and merges: a repeat returns the first answer and does nothing, in flight, later,
  * over a restart and over kills in the midst of many; another body is refused; what was refused keeps no key.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { IDEMPOTENCY_KEY_MS, MAX_KEYS_PRUNED } from "../../engine/limits.ts";
 import { MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../server/http/limits.ts";
@@ -10,6 +11,7 @@ import { type Answer, Client } from "../support/client.ts";
 import { rowsOf } from "../support/data-dir.ts";
 import { Guests, PASSWORD } from "../support/identity.ts";
 import { ADDRESS, auditOf, type WithdrawalJson } from "../support/money.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { alone, expectRefused, restartWith } from "../support/trading.ts";
 import { PUBLIC_URL, type TestMarket, tokenOf, USDC, World } from "../support/world.ts";
@@ -185,7 +187,7 @@ test("keys count for 24 hours over a restart, then are anybody's; each user has 
   });
 });
 
-describe.each([1, 3])("with ENGINE_THREADS=%i", (threads) => {
+describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
   test("over kills amid many requests, those that are sent until they are answered are each done once", async () => {
     const random = Random.printed(`keys over kills on ${threads}`);
     const env = { PUBLIC_URL, ENGINE_THREADS: String(threads) };

@@ -1,4 +1,5 @@
 /** The rate limiter beside a plain list of what passed, and what it says of itself. */
+
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
@@ -18,6 +19,7 @@ import {
   type RateLimits,
   type RateState,
 } from "../../server/http/rate-limiter.ts";
+import { EFFORT } from "../support/projects.ts";
 
 const PLACE = "POST /orders";
 const CANCEL = "DELETE /orders/:id";
@@ -631,6 +633,6 @@ test("of any minute no more than the limit passes, and never less than it could,
         expect(shown.map(({ limit }) => limit)).toEqual(names.map(([, limit]) => limit));
       }
     }),
-    { seed, numRuns: 300 },
+    { seed, numRuns: 60 * EFFORT },
   );
 });

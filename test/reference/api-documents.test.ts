@@ -1,14 +1,8 @@
 /**
- * The API documents: what is served is what the route table and the schemas say, whole; the linters of both formats have
- * nothing against it; each example is of the schema that it stands beside.
+ * The API documents: the server serves what the route table and the schemas say, whole, and each example is of the schema
+ * that it stands beside. What the linters of both formats find is api-linters.long.test.ts.
  */
-
-import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { Parser } from "@asyncapi/parser";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BatchOperations } from "../../server/trading/schemas.ts";
 
@@ -23,12 +17,8 @@ import {
   resolved,
   spelledOut,
 } from "../support/documents.ts";
-import { TestServer, temporaryFolder } from "../support/server.ts";
+import { TestServer } from "../support/server.ts";
 import { PUBLIC_URL } from "../support/world.ts";
-
-const REDOCLY = fileURLToPath(new URL("../../node_modules/@redocly/cli/bin/cli.js", import.meta.url));
-/** Sign-in and consent send a browser on: their only success is 302. */
-const LINT_RULES = "extends: [recommended]\nrules:\n  operation-2xx-response: off\n";
 
 const OPEN_API = openApiOf(PUBLIC_URL);
 const ASYNC_API = asyncApiOf(PUBLIC_URL);
@@ -70,31 +60,6 @@ describe("served", () => {
 
 describe("OpenAPI", () => {
   const operations = operationsOf(OPEN_API);
-
-  test("has no finding of the linter", async () => {
-    const folder = temporaryFolder();
-    writeFileSync(join(folder, "redocly.yaml"), LINT_RULES);
-    const { data } = await client.requestRoot("GET", "/openapi.json");
-    writeFileSync(join(folder, "openapi.json"), JSON.stringify(data));
-    const env = { PATH: process.env["PATH"], REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
-    const args = [REDOCLY, "lint", "openapi.json", "--format=json"];
-    const report = await new Promise<Node>((resolve, reject) => {
-      execFile(process.execPath, args, { cwd: folder, env, maxBuffer: 2 ** 26 }, (error, out, errors) => {
-        try {
-          resolve(JSON.parse(out));
-        } catch {
-          reject(error ?? new Error(errors));
-        }
-      });
-    });
-    const shown = report.problems.map(({ ruleId, message, location }: Node) => [
-      ruleId,
-      message,
-      location?.[0]?.pointer,
-    ]);
-    expect(shown).toEqual([]);
-    expect(report.totals).toMatchObject({ errors: 0, warnings: 0 });
-  });
 
   test("has every route, each under a name of its own, and nothing else", () => {
     const documented = operations.flatMap(({ method, path, isRoot, node }) => {
@@ -203,15 +168,6 @@ describe("OpenAPI", () => {
 });
 
 describe("AsyncAPI", () => {
-  test("has no finding of the parser", async () => {
-    const { data } = await client.requestRoot("GET", "/asyncapi.json");
-    const { document, diagnostics } = await new Parser().parse(JSON.stringify(data));
-    // It would have 3.1, which the tools that generate clients don't read yet.
-    const findings = diagnostics.filter(({ code }) => code !== "asyncapi-latest-version");
-    expect(findings.map(({ code, message, path }) => [code, message, path.join("/")])).toEqual([]);
-    expect(document!.version()).toBe("3.0.0");
-  });
-
   test("has every operation with its answer, and every event", () => {
     const names = Object.values<Node>(ASYNC_API.channels.socket.messages).map(({ name }) => name);
     const ops = [...Object.keys(CONNECTION_OPERATIONS), ...ROUTE_OPERATIONS.keys()];

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Seed } from "../../server/bootstrap/seed.ts";
+import { atFileEnd } from "./file-end.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 const START_DEADLINE_MS = 30_000;
@@ -22,9 +23,8 @@ function cleanUp(): void {
   for (const child of running) child.kill("SIGKILL");
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
-// In a test file it is registered first, so it runs last, when the file's own hooks are done.
 if (process.env["VITEST"] === undefined) process.once("exit", cleanUp);
-else (await import("vitest")).afterAll(cleanUp);
+else atFileEnd(cleanUp);
 
 /** A fresh folder under the system's temporary one. */
 export function temporaryFolder(): string {

@@ -2,9 +2,11 @@
  * Many orders by one request: POST /orders/batch, taken in turn with a result each, and DELETE /orders with its filters,
  * up to tens of thousands of orders while others trade. With one engine thread and with three.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { OrderJson, OwnFillJson } from "../support/client.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { notional } from "../support/reference.ts";
 import {
@@ -15,7 +17,7 @@ import { type TestMarket, USDC, World } from "../support/world.ts";
 const codesOf = (results: readonly ResultJson[]): number[] => results.map(({ code }) => code);
 const place = (...args: Parameters<typeof terms>): object => ({ op: "place", ...terms(...args) });
 
-describe.each([1, 3])("with ENGINE_THREADS=%i", (threads) => {
+describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
   let world: World;
   beforeAll(async () => {
     world = await World.start({

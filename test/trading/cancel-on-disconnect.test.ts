@@ -2,6 +2,7 @@
  * cancel_on_disconnect: what a tied connection placed ends with it, whatever ended it, and nothing else does. Also what
  * was still on its way, what waited for money, and, after a crash of the server, what it finds at its next start.
  */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket as TcpSocket } from "node:net";
@@ -9,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import { API_BASE, Client, type OrderJson } from "../support/client.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import type { Frame, Socket } from "../support/socket.ts";
 import { BUY, quote, SELL, terms } from "../support/terms.ts";
@@ -98,7 +100,7 @@ afterAll(async () => {
   await frozen.world.stop();
 });
 
-describe.each([1, 3])("ENGINE_THREADS=%i", (threads) => {
+describe.each(variants([1], [3]))("ENGINE_THREADS=%i", (threads) => {
   let world: World;
   beforeAll(async () => {
     world = await World.start({
@@ -364,7 +366,7 @@ describe("when the server goes", () => {
     again.close();
   }
 
-  test.each([1, 3])(
+  test.each(variants([1], [3]))(
     "SIGTERM ends them first, and says so before system.shutdown, ENGINE_THREADS=%i",
     async (threads) => {
       const { world, user, tied, listener, own, others } = await scene(threads);
@@ -390,7 +392,7 @@ describe("when the server goes", () => {
     },
   );
 
-  test.each([1, 3])("kill -9: they end at the next start, ENGINE_THREADS=%i", async (threads) => {
+  test.each(variants([1], [3]))("kill -9: they end at the next start, ENGINE_THREADS=%i", async (threads) => {
     const { world, user, tied, own, others } = await scene(threads);
     // Some more are on their way when it happens.
     const count = tied.acknowledgements.length;

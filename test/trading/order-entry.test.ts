@@ -2,9 +2,11 @@
  * Every way of trading at once, by one user on several connections with hardly any means, while takers trade against it:
  * nothing goes negative on the way, and in the end fills, orders, balances and positions agree to the last micro-USDC.
  */
+
 import { afterEach, expect, test } from "vitest";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, OrderJson, OwnFillJson, PositionJson } from "../support/client.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { notional } from "../support/reference.ts";
 import {
@@ -136,7 +138,7 @@ class Maker {
   }
 }
 
-for (const threads of [1, 3]) {
+for (const threads of variants([1], [3])) {
   test(`everything at once ends accounted for, with ENGINE_THREADS=${threads}`, async () => {
     const random = Random.printed(`everything at once, ${threads} threads`);
     const env = { ENGINE_THREADS: String(threads) };

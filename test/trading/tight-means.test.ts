@@ -3,15 +3,17 @@
  * while others trade with it: no succession of fills, amends, cancels and replacements may find less than was held for
  * it. The server asserts each hold; money and shares come out exact.
  */
+
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Client, OrderJson } from "../support/client.ts";
+import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import type { Acknowledgement, Socket } from "../support/socket.ts";
 import { alone, BUY, cancelAll, expectAccounted, post, quote as quoted, SELL, terms } from "../support/trading.ts";
 import { type TestMarket, USDC } from "../support/world.ts";
 
-const BURSTS = Number(process.env["TIGHT_BURSTS"] ?? 1_500);
+const BURSTS = Number(process.env["TIGHT_BURSTS"] ?? 300 * EFFORT);
 const SETS = 20;
 const DEPOSIT = 40 * USDC;
 /** Refusals that a maker with tight means meets. */

@@ -9,6 +9,7 @@ import type { Order } from "../../server/trading/schemas.ts";
 
 import { expectEndsWell } from "../support/checks.ts";
 import type { Client, OrderJson } from "../support/client.ts";
+import { variants } from "../support/projects.ts";
 import { Socket } from "../support/socket.ts";
 import { amend, BUY, batch, expectRefused, quotesBody, rawPlacement, SELL, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
@@ -38,7 +39,7 @@ async function update(socket: Socket, id: number, status: string): Promise<Order
   return (await socket.frame<OrderJson>("order.updated", (order) => order.id === id && order.status === status)).data;
 }
 
-describe.each([1, 3])("on %i engine threads", (threads) => {
+describe.each(variants([1], [3]))("on %i engine threads", (threads) => {
   let world: World;
   let maker: Client;
   let taker: Client;

@@ -3,11 +3,13 @@
  * earnings, orders and sets. After each step the books balance; in the end each user has what its transactions say,
  * and of each withdrawal happened what was answered. TEST_SEED repeats a run.
  */
+
 import { afterEach, expect, test } from "vitest";
 import { eventually, expectBalanced, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
 import { Guests, PASSWORD } from "../support/identity.ts";
 import { expectAddsUp, type WithdrawalJson } from "../support/money.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { PUBLIC_URL, type TestMarket, USDC, World } from "../support/world.ts";
@@ -161,7 +163,7 @@ class Session {
   }
 }
 
-test.each([1, 2])(
+test.each(variants([1], [2]))(
   "money in and out beside trading is nobody's and nothing's loss, with ENGINE_THREADS=%i",
   async (threads) => {
     const random = Random.printed("money in and out");

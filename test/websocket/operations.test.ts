@@ -2,9 +2,11 @@
  * Trading over the WebSocket: the same operations, checks and answers as over REST, answered by id; many at a time, each
  * answered before its order's first update; and the same idempotency keys, also after a restart.
  */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { type Acknowledgement, type Frame, Socket } from "../support/socket.ts";
 import { BUY, quote, SELL, terms } from "../support/terms.ts";
@@ -579,7 +581,7 @@ function expectStates(frames: readonly Frame<OrderJson>[]): void {
   }
 }
 
-describe.each([1, 3])("many at a time, ENGINE_THREADS=%i", (threads) => {
+describe.each(variants([1], [3]))("many at a time, ENGINE_THREADS=%i", (threads) => {
   let world: World;
   let markets: readonly TestMarket[];
   beforeAll(async () => {

@@ -4,6 +4,7 @@
  * goes on as the old one would have, and batch ends change nothing but when levels are told.
  * A failure prints its seed; SEED=n runs that seed again, EFFORT=n makes n times as many runs.
  */
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -16,11 +17,11 @@ import {
   W_QUANTITY,
   W_REFERENCE,
 } from "../../../engine/ring/records.ts";
+import { EFFORT } from "../../support/projects.ts";
 import { decodeEvent, Engine, type EngineEvent } from "./harness.ts";
 import { commandsOf, ModelPool, modelOf, priceAnywhere, priceNear, runAll } from "./random-commands.ts";
 
 const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
-const effort = Number(process.env["EFFORT"] ?? 1);
 console.log(`matcher properties: SEED=${seed}`);
 
 const pool = new ModelPool();
@@ -40,7 +41,7 @@ describe("the matcher and the reference book agree after every command", () => {
         fc.property(fc.commands([one], { maxCommands: 120, size: "max" }), (commands) => {
           pool.run(outcomeCounts, (model) => fc.modelRun(() => ({ model, real: model }), commands));
         }),
-        { numRuns: 200 * effort, seed },
+        { numRuns: 40 * EFFORT, seed },
       );
     });
   }
@@ -54,7 +55,7 @@ describe("the matcher and the reference book agree after every command", () => {
           model.compareEveryPrice();
         });
       }),
-      { numRuns: 70 * effort, seed },
+      { numRuns: 14 * EFFORT, seed },
     );
   });
 
@@ -65,7 +66,7 @@ describe("the matcher and the reference book agree after every command", () => {
       fc.property(markets, run, (outcomeCounts, commands) =>
         pool.run(outcomeCounts, (model) => runAll(model, commands)),
       ),
-      { numRuns: 3 * effort, seed, endOnFailure: true },
+      { numRuns: EFFORT, seed, endOnFailure: true },
     );
   });
 });
@@ -92,7 +93,7 @@ test("the same commands give the same event bytes, whatever the ring's cursors",
       again.replay(model.engine.script);
       expectSameEvents(again.eventWords, model.engine.eventWords);
     }),
-    { numRuns: 30 * effort, seed },
+    { numRuns: 6 * EFFORT, seed },
   );
 });
 
@@ -105,7 +106,7 @@ test("batch ends change nothing but when levels are told", () => {
       for (const entry of model.engine.script) if (entry !== "end") single.replay([entry, "end"]);
       expectSameEvents(withoutLevels(single), withoutLevels(model.engine));
     }),
-    { numRuns: 60 * effort, seed },
+    { numRuns: 12 * EFFORT, seed },
   );
 });
 
@@ -127,7 +128,7 @@ test("books restored from the live orders go on as the old ones", () => {
       restored.replay(model.engine.script.slice(position));
       expectSameEvents(restored.eventWords.slice(restoredEvents), model.engine.eventWords.slice(events));
     }),
-    { numRuns: 30 * effort, seed },
+    { numRuns: 6 * EFFORT, seed },
   );
 });
 
@@ -136,7 +137,7 @@ test("a small ring that fills up in the middle of commands loses nothing", () =>
     fc.property(markets, runs, fc.integer(), (outcomeCounts, commands, ringStart) => {
       runAll(modelOf(outcomeCounts, { ringRecords: 256, ringStart }), commands, 200);
     }),
-    { numRuns: 40 * effort, seed },
+    { numRuns: 8 * EFFORT, seed },
   );
 });
 

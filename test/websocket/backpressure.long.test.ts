@@ -1,6 +1,7 @@
 /**
- * More than the server can take, or slower than it can wait: a full command ring, readers that don't read, bodies without
- * end, thousands of idle connections, pipelined requests, garbage. Nobody else feels it, and money stays exact.
+ * More than the server can take, or slower than it can wait: a full command ring, readers that don't read, slow
+ * senders, thousands of idle connections, garbage. Nobody else feels it, and money stays exact. Bodies without end and
+ * pipelined requests are test/http/request-streams.test.ts.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -370,125 +371,6 @@ describe("a private stream that nobody reads", () => {
     await listener.data("order.cancel_all", {});
     await eventually(async () => expect((await user.balance()).held).toBe(0));
     for (const socket of [listener, active]) await socket.close();
-  });
-});
-
-describe("bodies", () => {
-  /** A placement, made longer by spaces. */
-  const bodyOf = (order: object, length: number): string => JSON.stringify(order).padEnd(length, " ");
-
-  test.each(["Content-Length", "chunks"])("one of 64 KiB is read, a longer one is 413, by %s", async (how) => {
-    const [user, market] = [world.user(), world.market()];
-    for (const [length, status] of [
-      [MAX_BODY_BYTES, 202],
-      [MAX_BODY_BYTES + 1, 413],
-      [100_000, 413],
-    ] as const) {
-      const body = bodyOf(terms(market, 0, BUY, 100, 1), length);
-      const wire = new Wire(world.server.port);
-      if (how === "chunks") {
-        wire.socket.write(head("POST", "/orders", user.token, ["Transfer-Encoding: chunked"]));
-        for (let at = 0; at < length; at += 8_192) {
-          const chunk = body.slice(at, at + 8_192);
-          wire.socket.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
-        }
-        wire.socket.write("0\r\n\r\n");
-      } else wire.socket.write(head("POST", "/orders", user.token, [`Content-Length: ${length}`]) + body);
-      await wire.until((text) => text.includes("}"));
-      expect(wire.answers().map((answer) => [length, answer.status, answer.body["code"]])).toEqual([
-        [length, status, status === 202 ? 0 : 40000],
-      ]);
-      // The rest of a body that was refused would be taken for a request.
-      if (status === 413) await wire.ended;
-      else wire.socket.destroy();
-    }
-    expect(await user.all("/orders")).toHaveLength(1);
-  });
-
-  test("one that is announced too long is refused before it comes, and one without end is cut off", async () => {
-    const user = world.user();
-    const announced = new Wire(world.server.port);
-    announced.socket.write(head("POST", "/orders", user.token, ["Content-Length: 4000000000"]));
-    await announced.ended;
-    expect(announced.answers().map(({ status }) => status)).toEqual([413]);
-    const endless = new Wire(world.server.port);
-    endless.socket.write(head("POST", "/orders", user.token, ["Transfer-Encoding: chunked"]));
-    const chunk = `1000\r\n${"x".repeat(4_096)}\r\n`;
-    let sent = 0;
-    while (endless.endedAt === null && sent < 64 * 1024 * 1024) {
-      sent += chunk.length;
-      if (!endless.socket.write(chunk)) await Promise.race([new Promise((resolve) => endless.socket.once("drain", resolve)), endless.ended]); // biome-ignore format: one wait
-    }
-    expect(endless.endedAt).not.toBeNull();
-    // What was on its way when the server had had enough lies in the kernel's buffers.
-    expect(sent).toBeLessThan(32 * 1024 * 1024);
-  });
-});
-
-describe("pipelined requests", () => {
-  test("reads in one write are answered in their order", async () => {
-    const [user, market] = [world.user(), world.market()];
-    const paths = [
-      "/time",
-      `/markets/${market.id}`,
-      "/wallet/balance",
-      "/nothing",
-      `/orderbook/${market.id}/1`,
-      "/orders",
-    ];
-    const wire = new Wire(world.server.port);
-    const requests = Array.from({ length: 60 }, (_, n) => {
-      return head("GET", paths[n % paths.length]!, user.token, [`X-Request-Id: read-${n}`]);
-    });
-    wire.socket.write(requests.join(""));
-    await wire.until(() => wire.answers().length === 60);
-    const answers = wire.answers();
-    expect(answers.map(({ id }) => id)).toEqual(Array.from({ length: 60 }, (_, n) => `read-${n}`));
-    for (const [n, { status, body }] of answers.entries()) {
-      const data = (body["data"] ?? {}) as object;
-      const field = ["now", "slug", "held", "", "", "items"][n % paths.length]!;
-      if (field === "") expect([n, [404, 200].includes(status)]).toEqual([n, true]);
-      else expect([n, status, field in data]).toEqual([n, 200, true]);
-    }
-    wire.socket.destroy();
-  });
-
-  test("orders in one write: nothing is mixed up, at most the first is placed, and a retry is safe", async () => {
-    const random = Random.printed("pipelined orders");
-    let lost = 0;
-    for (let round = 0; round < 10; round++) {
-      const [user, market] = [world.client(`user${round}`), world.markets[round % 12]!];
-      const count = random.integer(2, 6);
-      const bodies = Array.from({ length: count }, (_, n) => {
-        return terms(market, 0, BUY, 100 + n, 1, { client_order_id: `pipelined-${round}-${n}` });
-      });
-      const wire = new Wire(world.server.port);
-      const requests = bodies.map((body, n) => {
-        const text = JSON.stringify(body);
-        const fields = [`X-Request-Id: order-${n}`, `Content-Length: ${text.length}`];
-        return head("POST", "/orders", user.token, fields) + text;
-      });
-      wire.socket.write(requests.join(""));
-      await wire.until(() => wire.answers().length === count);
-      for (const [n, { status, id, body }] of wire.answers().entries()) {
-        const order = body["data"] as OrderJson;
-        expect([status, id, order.client_order_id]).toEqual([202, `order-${n}`, bodies[n]!.client_order_id]);
-      }
-      const answered = wire.answers().map(({ body }) => body["data"] as OrderJson);
-      if (answered.length < count) lost++;
-      wire.socket.destroy();
-      const named = `/orders?market_id=${market.id}`;
-      const placed = (await user.all<OrderJson>(named)).filter((order) => order.client_order_id?.startsWith(`pipelined-${round}-`) === true); // biome-ignore format: one filter
-      if (answered.length < count) expect(placed.length).toBeLessThanOrEqual(1);
-      for (const order of placed) expect(order.client_order_id).toBe(`pipelined-${round}-0`);
-      const retried: OrderJson[] = [];
-      for (const body of bodies) retried.push(await user.place(body));
-      for (const order of [...answered, ...placed]) expect(retried.map(({ id }) => id)).toContain(order.id);
-      const live = (await user.all<OrderJson>(named)).map((order) => order.client_order_id);
-      for (const body of bodies) expect(live.filter((name) => name === body.client_order_id)).toHaveLength(1);
-      await user.data("DELETE", named);
-    }
-    process.stdout.write(`pipelined orders: ${lost} of 10 connections were closed before the last answer\n`);
   });
 });
 

@@ -8,6 +8,7 @@ import { afterAll, describe, test } from "vitest";
 import { eventually, expectSoundDatabase } from "../support/checks.ts";
 import { Client } from "../support/client.ts";
 import { login, PASSWORD } from "../support/identity.ts";
+import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
 import { seedOf, tokenOf } from "../support/world.ts";
@@ -33,13 +34,18 @@ async function start(env: Record<string, string>, seed = TRAFFIC_SEED): Promise<
 
 // Side by side: each waits for most of its time.
 describe.concurrent("a thread that trading can't do without", () => {
-  for (const [name, how, threads] of [
-    ["engine-with-journal", "throw", 1],
-    ["engine-with-journal", "loop", 1],
-    ["engine", "exit", 2],
-    ["journal", "throw", 2],
-    ["journal", "loop", 2],
-  ] as const) {
+  const deaths = variants<[name: string, how: string, threads: number]>(
+    [
+      ["engine-with-journal", "throw", 1],
+      ["engine-with-journal", "loop", 1],
+    ],
+    [
+      ["engine", "exit", 2],
+      ["journal", "throw", 2],
+      ["journal", "loop", 2],
+    ],
+  );
+  for (const [name, how, threads] of deaths) {
     test(`${name}: ${how}`, async ({ expect }) => {
       const fast: Record<string, string> = how === "loop" ? { FAST: String(FAST) } : {};
       const [server, death] = await start({ ENGINE_THREADS: String(threads), ...fast });

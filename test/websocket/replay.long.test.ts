@@ -1,0 +1,296 @@
+/**
+ * The private stream told again: by `resume` and by GET /me/events exactly as it was told live, over restarts and
+ * crashes, while trading goes on, to slow readers, and never with a gap that nobody hears of.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KEEP_UPDATES_MS } from "../../engine/limits.ts";
+import { expectEndsWell, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
+import { Client, type OrderJson, type PositionJson } from "../support/client.ts";
+import { rowsOf, withDatabase } from "../support/data-dir.ts";
+import { Random } from "../support/random.ts";
+import { RandomTrading } from "../support/random-trading.ts";
+import { resume, updatesAfter } from "../support/resume.ts";
+import type { TestServer } from "../support/server.ts";
+import { type Acknowledgement, type Frame, Socket } from "../support/socket.ts";
+import { BUY, terms } from "../support/terms.ts";
+import { expectRefused } from "../support/trading.ts";
+import { tokenOf, World } from "../support/world.ts";
+
+const MSGPACK = { protocols: ["msgpack"] };
+
+/** What one user's connection that never broke was told: texts by sequence. */
+class Record {
+  readonly texts: string[] = [];
+
+  get last(): number {
+    return this.texts.length;
+  }
+
+  /** Takes in what the socket was told, which must go on where this ends, or agree with it. */
+  take(frames: readonly Frame[]): void {
+    for (const frame of frames) {
+      const { sequence } = frame;
+      const text = JSON.stringify(frame);
+      if (sequence > this.last + 1) throw new Error(`${sequence} follows ${this.last}`);
+      if (sequence > this.last) this.texts.push(text);
+      else if (text !== this.texts[sequence - 1]) expect(text).toBe(this.texts[sequence - 1]);
+    }
+  }
+
+  expectAfter(sequence: number, frames: readonly Frame[]): void {
+    // As one text: to compare lists of long ones takes seconds.
+    expect(frames.map((frame) => JSON.stringify(frame)).join("\n")).toBe(this.texts.slice(sequence).join("\n"));
+  }
+}
+
+/** Replays and pages from some numbers tell what the record says, and then balance and every position once. */
+async function expectRetold(
+  server: TestServer,
+  token: string,
+  record: Record,
+  random: Random,
+  times: number,
+): Promise<void> {
+  const client = new Client(server, token);
+  for (const [n, sequence] of [
+    0,
+    record.last,
+    ...Array.from({ length: times }, () => random.integer(0, record.last)),
+  ].entries()) {
+    const socket = await Socket.open(server, token, n % 2 === 0 ? {} : MSGPACK);
+    const answer = await resume(socket, sequence);
+    expect(answer.data).toEqual({ after: sequence, last: record.last });
+    await socket.settled();
+    record.expectAfter(sequence, updatesAfter(socket, answer));
+    const rest = socket.frames.filter(({ event }) => event !== "order.updated");
+    const positions = await client.all<PositionJson>("/me/positions");
+    expect(rest.map(({ event, sequence }) => [event, sequence])).toEqual([
+      ["balance.updated", record.last],
+      ...positions.map(() => ["position.updated", record.last]),
+    ]);
+    expect(rest[0]!.data).toEqual(await client.balance());
+    const told = rest.slice(1).map(({ data }) => data as PositionJson);
+    expect(told.sort((a, b) => b.outcome_id - a.outcome_id)).toEqual(positions);
+    await socket.close();
+    const limit = random.pick([50, 63, 64, 65, 199, 200]);
+    record.expectAfter(sequence, await client.all<Frame>(`/me/events?after=${sequence}`, limit));
+  }
+  record.expectAfter(0, await client.all<Frame>("/me/events"));
+  const near = Math.max(0, record.last - 5);
+  record.expectAfter(near, await client.all<Frame>(`/me/events?after=${near}`, 1));
+  const { items } = await client.get<{ items: Frame[] }>(`/me/events?after=${near}`);
+  record.expectAfter(near, items);
+  client.close();
+}
+
+describe.for([1, 3])("random trading, ENGINE_THREADS=%i", (threads) => {
+  test("what is told again is what was told, byte by byte: while trading goes on, after SIGTERM and after kill -9", async () => {
+    const random = Random.printed(`replays, ${threads} engine threads`);
+    const world = await World.start({ users: 3, markets: [2, 2, 3], env: { ENGINE_THREADS: String(threads) } });
+    const tokens = [0, 1, 2].map((i) => tokenOf(`user${i}`));
+    const records = tokens.map(() => new Record());
+    const trading = new RandomTrading(random, world.markets, tokens);
+    let recorders = await Promise.all(tokens.map((token) => Socket.open(world.server, token)));
+    await trading.prepare(world.server);
+    const kinds = new Set<string>();
+    const takeIn = (): void => {
+      for (const [i, record] of records.entries()) {
+        const frames = recorders[i]!.of<OrderJson>("order.updated");
+        record.take(frames);
+        for (const { data } of frames) kinds.add(`${data.status} ${data.reason}`);
+        for (const { data } of frames) for (const { match_type } of data.trades) kinds.add(match_type);
+        if (frames.some(({ data }) => data.trades.length > 2)) kinds.add("many trades");
+      }
+    };
+
+    // Connections that come late, resume from anywhere and stay.
+    const late: { user: number; sequence: number; socket: Socket; answer: Acknowledgement }[] = [];
+    trading.start(world.server);
+    for (let n = 0; n < 10; n++) {
+      await trading.more(60);
+      const user = n % tokens.length;
+      const socket = await Socket.open(world.server, tokens[user]!, n % 4 === 0 ? MSGPACK : {});
+      const sequence = random.integer(0, recorders[user]!.of("order.updated").length);
+      late.push({ user, sequence, socket, answer: await resume(socket, sequence) });
+    }
+    await trading.stop();
+    await trading.expired(world.server);
+    for (const recorder of recorders) await recorder.settled();
+    takeIn();
+    for (const { user, sequence, socket, answer } of late) {
+      await socket.settled();
+      records[user]!.expectAfter(sequence, updatesAfter(socket, answer));
+      await socket.close();
+    }
+    for (const kind of ["direct", "mint", "merge", "many trades", "filled null", "canceled user", "expired expired"])
+      expect(kinds).toContain(kind);
+    for (const reason of ["post_only_would_cross", "fok_unfillable", "ioc_remainder", "self_trade"])
+      expect([...kinds].some((kind) => kind.endsWith(reason))).toBe(true);
+    for (const [i, token] of tokens.entries()) await expectRetold(world.server, token, records[i]!, random, 4);
+
+    // A start takes seconds: one of the two is enough.
+    if (threads === 1) {
+      await world.server.stop();
+      expectSoundDatabase(world.server.dataDir);
+      world.server = await world.server.restart();
+      for (const [i, token] of tokens.entries()) await expectRetold(world.server, token, records[i]!, random, 1);
+      recorders = await Promise.all(tokens.map((token) => Socket.open(world.server, token)));
+    }
+
+    trading.start(world.server);
+    await trading.more(150);
+    await world.server.kill();
+    await trading.stop();
+    for (const recorder of recorders) await recorder.closed;
+    takeIn();
+    expectSoundDatabase(world.server.dataDir);
+    world.server = await world.server.restart();
+    await trading.expired(world.server);
+    for (const [i, token] of tokens.entries()) {
+      // What was committed and not told before the end is told now; all else again.
+      const socket = await Socket.open(world.server, token);
+      const answer = await resume(socket, random.integer(0, records[i]!.last));
+      records[i]!.take(updatesAfter(socket, answer));
+      await socket.close();
+      await expectRetold(world.server, token, records[i]!, random, 1);
+    }
+    await expectEndsWell(world);
+  });
+});
+
+describe("a long history", () => {
+  const UPDATES = 30_000;
+  let world: World;
+  let user: Client;
+  let socket: Socket;
+  beforeAll(async () => {
+    world = await World.start({ users: 2, markets: [2] });
+    await new Client(world.server, tokenOf("user0")).place(terms(world.markets[0]!, 0, BUY, 10, 1));
+    await world.server.stop();
+    // The order's one update again and again, as if it had been amended to and fro.
+    withDatabase(world.server.dataDir, (db) => {
+      db.exec(`WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${UPDATES - 1})
+          INSERT INTO order_updates SELECT id + n, user_id, sequence + n, order_id, price, quantity, remaining, status,
+            reason, fills, last_fill_id, id + n - 1, created_at, expires_at FROM n CROSS JOIN order_updates WHERE id = 1;
+        INSERT INTO update_marks SELECT user_id, sequence, id FROM order_updates WHERE sequence % 64 = 0;
+        UPDATE newest_of_user SET update_id = ${UPDATES}, update_sequence = ${UPDATES};
+        UPDATE meta SET value = ${UPDATES} WHERE key = 'newest_update';
+        UPDATE totals SET order_updates = ${UPDATES};`);
+    });
+    world.server = await world.server.restart();
+    user = new Client(world.server, tokenOf("user0"), 4);
+  });
+  afterAll(async () => {
+    user.close();
+    await expectEndsWell(world);
+  });
+
+  const numbers = (frames: readonly Frame[]): number[] => frames.map(({ sequence }) => sequence);
+  const from = (sequence: number, count: number): number[] => Array.from({ length: count }, (_, i) => sequence + 1 + i);
+  /** So many more updates of the user, as fast as they come. */
+  async function trade(updates: number): Promise<void> {
+    const order = terms(world.markets[0]!, 1, BUY, 20, 1);
+    for (let done = 0; done < updates; done += 100) {
+      const { results } = await user.data<{ results: { data: OrderJson }[] }>("POST", "/orders/batch", {
+        operations: Array.from({ length: 50 }, () => ({ op: "place", ...order })),
+      });
+      const operations = results.map(({ data }) => ({ op: "cancel", id: data.id }));
+      await user.data("POST", "/orders/batch", { operations });
+    }
+  }
+
+  test("who reads slowly is told all of it, while more happens than is held for anyone", async () => {
+    socket = await Socket.open(world.server, tokenOf("user0"));
+    const answer = await socket.ask({ op: "resume", sequence: 0 });
+    expect(answer).toMatchObject({ code: 0, data: { last: UPDATES } });
+    socket.socket.pause();
+    await trade(2_000);
+    expect(socket.of("order.updated").length).toBeLessThan(UPDATES / 2);
+    socket.socket.resume();
+    await trade(500);
+    await socket.frame("balance.updated");
+    await trade(100);
+    await socket.frame("order.updated", (_, { sequence }) => sequence === UPDATES + 2_600);
+    expect(numbers(updatesAfter(socket, answer))).toEqual(from(0, UPDATES + 2_600));
+    expect(socket.of("balance.updated").at(-1)!.data).toEqual(await user.balance());
+    await socket.close();
+  });
+
+  test("a second resume on the connection is refused while the first is under way, and disturbs nothing", async () => {
+    const last = UPDATES + 2_600;
+    socket = await Socket.open(world.server, tokenOf("user0"));
+    const [first, second] = [0, 5].map((sequence) => socket.post({ op: "resume", sequence }));
+    expect(await socket.answer(second!)).toMatchObject({ code: 40900 });
+    await socket.frame("balance.updated");
+    const told = updatesAfter(socket, await socket.answer(first!));
+    expect(numbers(told)).toEqual(from(0, last));
+    expect(socket.of("balance.updated")).toHaveLength(1);
+    await socket.close();
+  });
+
+  test("connections that vanish in the middle of it leave the others alone", async () => {
+    const last = UPDATES + 2_600;
+    const gone = await Promise.all(Array.from({ length: 10 }, () => Socket.open(world.server, tokenOf("user0"))));
+    const steady = await Socket.open(world.server, tokenOf("user0"), MSGPACK);
+    const answer = steady.ask({ op: "resume", sequence: last - 5_000 });
+    for (const each of gone) {
+      each.post({ op: "resume", sequence: 0 });
+      await each.frame("order.updated");
+      each.socket.terminate();
+    }
+    await steady.frame("balance.updated");
+    expect(numbers(updatesAfter(steady, await answer))).toEqual(from(last - 5_000, 5_000));
+    await steady.close();
+    expectQuiet(world.server);
+  });
+
+  test("what is taken away under a slow reader ends its connection: no gap goes unseen", async () => {
+    socket = await Socket.open(world.server, tokenOf("user0"));
+    const answer = await socket.ask({ op: "resume", sequence: 0 });
+    socket.socket.pause();
+    // By another connection than the journal's, which has nothing to write now.
+    withDatabase(world.server.dataDir, (db) => {
+      db.exec("DELETE FROM order_updates WHERE id < 29000; DELETE FROM update_marks WHERE update_id < 29000;");
+    });
+    socket.socket.resume();
+    expect(await socket.closed).toBe(1011);
+    const told = numbers(updatesAfter(socket, answer));
+    expect(told.length).toBeLessThan(29_000);
+    expect(told).toEqual(from(0, told.length));
+    expect(socket.of("balance.updated")).toEqual([]);
+  });
+
+  test("what was taken away is refused in words, and a refused resume costs the connection nothing that happens meanwhile", async () => {
+    const [oldest, last] = [29_500, UPDATES + 2_600];
+    await world.server.stop();
+    withDatabase(world.server.dataDir, (db) => {
+      db.prepare("DELETE FROM order_updates WHERE id < ?").run(oldest);
+      db.prepare("DELETE FROM update_marks WHERE update_id < ?").run(oldest);
+    });
+    world.server = await world.server.restart();
+    user = new Client(world.server, tokenOf("user0"), 4);
+    const gone = new RegExp(`before ${oldest} are no longer kept, go on from ${oldest - 1};`);
+    await expectRefused(user.request("GET", "/me/events?after=0"), 404, 4040, gone);
+    await expectRefused(user.request("GET", `/me/events?after=${oldest - 2}`), 404, 4040, gone);
+    const { items } = await user.get<{ items: Frame[] }>("/me/events?limit=3");
+    expect(numbers(items)).toEqual(from(oldest - 1, 3));
+
+    socket = await Socket.open(world.server, tokenOf("user0"));
+    const trading = trade(600);
+    for (let n = 0; n < 40; n++) {
+      expect(await socket.ask({ op: "resume", sequence: 0 })).toMatchObject({
+        code: 4040,
+        msg: expect.stringMatching(gone),
+      });
+    }
+    await trading;
+    await socket.settled();
+    expect(numbers(socket.of("order.updated"))).toEqual(from(last, 600));
+    const answer = await resume(socket, oldest - 1);
+    expect(numbers(updatesAfter(socket, answer))).toEqual(from(oldest - 1, last + 600 - oldest + 1));
+    await socket.close();
+    const [kept] = rowsOf<{ id: number }>(world.server.dataDir, "SELECT min(id) AS id FROM order_updates");
+    expect(kept).toEqual({ id: oldest });
+    expect(KEEP_UPDATES_MS).toBeGreaterThan(7 * 86_400_000);
+  });
+});
