@@ -1,7 +1,7 @@
 /**
- * Two tiers of tests. `npm test` runs "fast": every functional case, in four minutes on two cores. `npm run test:long` runs
- * what is left: files named `*.long.test.ts`, longer runs of random tests, and several engine threads. `npm run test:all`
- * runs both.
+ * Two tiers of tests. `npm test` runs every functional case, in four minutes on two cores. `npm run test:long` runs the
+ * rest: files named `*.long.test.ts`, more rounds of random tests, and several engine threads. `npm run test:all` runs
+ * both. By hand, `npx vitest run --project all FILE` runs a file of either tier.
  */
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -46,9 +46,6 @@ const THREE_THREADS = pathsOf([
   "websocket/operations",
 ]);
 
-const ALL = "test/**/*.test.ts";
-const LONG = "test/**/*.long.test.ts";
-
 const common = {
   // The modules of server and schemas load once a worker, not once a file: that saves a second of each file.
   isolate: false,
@@ -64,11 +61,9 @@ export default defineConfig({
     maxWorkers: 2,
     sequence: { sequencer: SlowFirst },
     projects: [
-      { test: { name: "fast", include: [ALL], exclude: [LONG], ...common } },
-      { test: { name: "long", include: [LONG, ...MORE_ROUNDS], env: { EFFORT: "5" }, ...common } },
-      {
-        test: { name: "3 engine threads", include: THREE_THREADS, env: { TEST_ENGINE_THREADS: "3" }, ...common },
-      },
+      { test: { name: "all", include: ["test/**/*.test.ts"], ...common } },
+      { test: { name: "long", include: ["test/**/*.long.test.ts", ...MORE_ROUNDS], env: { EFFORT: "5" }, ...common } },
+      { test: { name: "3 engine threads", include: THREE_THREADS, env: { TEST_ENGINE_THREADS: "3" }, ...common } },
     ],
   },
 });

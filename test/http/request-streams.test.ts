@@ -1,6 +1,6 @@
 /** Requests as they come in on a connection: bodies up to and above the limit, and many requests in one write. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_BODY_BYTES } from "../../engine/limits.ts";
+import { MAX_BODY_BYTES } from "../../server/http/limits.ts";
 import { expectBalanced, expectEndsWell } from "../support/checks.ts";
 import type { OrderJson } from "../support/client.ts";
 import { Random } from "../support/random.ts";

@@ -4,8 +4,8 @@
  */
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_EXPORTS_PER_USER } from "../../engine/limits.ts";
 import { majorOf } from "../../engine/util/node-support.ts";
+import { MAX_EXPORTS_PER_USER } from "../../server/wallet/limits.ts";
 import { eventually, expectEndsWell, expectQuiet } from "../support/checks.ts";
 import { API_BASE, Client, type TransactionJson } from "../support/client.ts";
 import { RECOUNT_ACTIVITY, withDatabase } from "../support/data-dir.ts";

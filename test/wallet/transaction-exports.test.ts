@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { EXPORT_SLICE_ROWS } from "../../server/wallet/limits.ts";
 import { csvCell, csvLine } from "../../server/util/csv.ts";
+import { EXPORT_SLICE_ROWS } from "../../server/wallet/limits.ts";
 import { eventually, expectEndsWell } from "../support/checks.ts";
 import type { Client, TransactionJson } from "../support/client.ts";
 import { CSV, download, HEADER, PATH, parse } from "../support/exports.ts";

@@ -11,7 +11,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { COMMAND_RING_RECORDS } from "../../engine/limits.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
-import { MAX_BODY_BYTES } from "../../server/http/limits.ts";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, OrderJson } from "../support/client.ts";
 import { Random } from "../support/random.ts";
