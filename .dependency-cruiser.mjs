@@ -77,6 +77,7 @@ export default {
     ...downward("engine", ENGINE_ROOMS),
     oneHome("uWebSockets\\.js", "^server/http/uws\\.ts$"),
     oneHome("better-sqlite3", "^engine/(util/sqlite\\.ts|better-sqlite3-12/)"),
+    oneHome("cookie", "^server/http/cookies\\.ts$"),
     oneHome("msgpackr", "^server/http/message-pack\\.ts$"),
     oneHome("jose", "^server/accounts/signing-keys\\.ts$"),
   ],

@@ -56,7 +56,7 @@ export interface AccountRouteContext extends SignInContext {
 export const OWN_SESSION = { access: "user", tokens: ["session"] } as const;
 /** Of a browser that was sent to an identity provider, which sends it back with a GET from its own site. */
 const ATTEMPT_COOKIE = "social_sign_in";
-const ATTEMPT_RULES = { sameSite: "Lax", maxAge: ATTEMPT_MS / 1_000 } as const;
+const ATTEMPT_RULES = { sameSite: "lax", maxAge: ATTEMPT_MS / 1_000 } as const;
 
 export function createAccountRoutes(context: AccountRouteContext): Route[] {
   return [...signInRoutes(context), ...ownRoutes(context), ...tokenRoutes(context), ...clientRoutes(context)];

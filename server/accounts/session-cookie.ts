@@ -51,7 +51,7 @@ export class SessionCookie {
   }
 
   private set(value: string, maxAge: number): string {
-    return setCookie(NAME, value, { sameSite: "Strict", maxAge }, this.publicUrl());
+    return setCookie(NAME, value, { sameSite: "strict", maxAge }, this.publicUrl());
   }
 }
 

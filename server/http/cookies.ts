@@ -1,37 +1,36 @@
 /**
- * Cookies: how they are named, set, taken away and read. Text only: knows no sessions and no sockets. None has a Domain, so
- * that no neighbour's host gets it.
+ * Cookies of the exchange: their names and attributes, and how to read them. None has a Domain, so that no other host of
+ * the same site gets it. Knows no sessions and no sockets.
  */
+import { parseCookie, stringifySetCookie } from "cookie";
 
-/** Over HTTPS neither another host nor plain HTTP can plant it. */
+/** Browsers accept this prefix over HTTPS only: neither another host nor plain HTTP can plant such a cookie. */
 const SECURE_PREFIX = "__Host-";
 
 interface CookieRules {
-  /** "Strict" never comes along from another site, "Lax" when a link there leads here. */
-  readonly sameSite: "Strict" | "Lax";
+  /** Browsers never send "strict" cookies from another site, and "lax" ones only when a link there leads here. */
+  readonly sameSite: "strict" | "lax";
   /** Seconds. */
   readonly maxAge: number;
 }
 
-/** Its name as browsers know it. @param publicUrl of the service: by https the cookie goes over HTTPS only */
+/** Values are base64url and need no encoding. */
+const asIs = (value: string): string => value;
+
+/** The name as browsers know it. @param publicUrl of the exchange: with https, the cookie goes over HTTPS only */
 function cookieName(name: string, publicUrl: string): string {
   return isSecure(publicUrl) ? SECURE_PREFIX + name : name;
 }
 
 /** The value of Set-Cookie. @param name without a prefix */
 export function setCookie(name: string, value: string, { sameSite, maxAge }: CookieRules, publicUrl: string): string {
-  const cookie = `${cookieName(name, publicUrl)}=${value}; HttpOnly; SameSite=${sameSite}; Path=/; Max-Age=${maxAge}`;
-  return isSecure(publicUrl) ? `${cookie}; Secure` : cookie;
+  const cookie = { name: cookieName(name, publicUrl), value, maxAge, path: "/", httpOnly: true, sameSite };
+  return stringifySetCookie({ ...cookie, secure: isSecure(publicUrl) }, { encode: asIs });
 }
 
-/** The value of a cookie in a request; null where it has none. @param header Cookie, "" where it is missing */
+/** The value of a cookie in a request; null where it is missing. @param header Cookie, "" where it is missing */
 export function cookieIn(header: string, name: string, publicUrl: string): string | null {
-  const wanted = cookieName(name, publicUrl);
-  for (const pair of header.split(";")) {
-    const at = pair.indexOf("=");
-    if (at >= 0 && pair.slice(0, at).trim() === wanted) return pair.slice(at + 1).trim();
-  }
-  return null;
+  return parseCookie(header, { decode: asIs })[cookieName(name, publicUrl)] ?? null;
 }
 
 export function isSecure(publicUrl: string): boolean {

@@ -36,7 +36,7 @@ const NEIGHBOUR = "https://blog.exchange.test";
 const FOREIGN = "https://evil.example";
 const COOKIE = "__Host-session";
 const REDIRECT_URI = `${PUBLIC_URL}${API_BASE}/auth/social/one/callback`;
-const REMOVED = `${COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0; Secure`;
+const REMOVED = `${COOKIE}=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Strict`;
 const REFRESH_TTL_S = 2_592_000;
 const NEW_PASSWORD = "a loud harbour at noon";
 
@@ -220,7 +220,7 @@ describe("a sign-in with a cookie", () => {
     expect([status, headers["cache-control"]]).toEqual([200, "no-store"]);
     expect(data).toMatchObject({ access_token: expect.any(String), refresh_token: null });
     expect(data).toMatchObject({ user: { email: "shape@example.com" } });
-    const rules = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${REFRESH_TTL_S}; Secure`;
+    const rules = `Max-Age=${REFRESH_TTL_S}; Path=/; HttpOnly; Secure; SameSite=Strict`;
     expect(page.token).toMatch(/^pm_ref_[A-Za-z0-9_-]{67}$/);
     expect(headers["set-cookie"]).toEqual([`${COOKIE}=${page.token}; ${rules}`]);
     const [session, ...others] = await page.user.all<SessionJson>("/me/sessions");
@@ -276,7 +276,7 @@ describe("a refresh by cookie", () => {
       const answer = await page.request<PageTokens>("POST", "/auth/refresh", body, { ...OURS, ...type });
       const { access_token: accessToken, ...rest } = answer.data;
       expect([answer.status, rest]).toEqual([200, { refresh_token: null }]);
-      const rules = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${REFRESH_TTL_S}; Secure`;
+      const rules = `Max-Age=${REFRESH_TTL_S}; Path=/; HttpOnly; Secure; SameSite=Strict`;
       expect(answer.headers["set-cookie"]).toEqual([`${COOKIE}=${page.token}; ${rules}`]);
       expect(seen).not.toContain(page.token);
       seen.push(page.token);
@@ -572,7 +572,7 @@ test("by plain HTTP the cookie has its plain name; it is over in time; refreshes
     const ours = { Origin: "http://exchange.test" };
     const page = new Page(plain, "session");
     const { headers } = await page.login("owner", ours);
-    const rules = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${ttl}`;
+    const rules = `Max-Age=${ttl}; Path=/; HttpOnly; SameSite=Strict`;
     expect(headers["set-cookie"]).toEqual([`session=${page.token}; ${rules}`]);
     const [kept, old] = [new Page(plain, "session"), page.token!];
     for (let left = 4; left > 1; left--) {
@@ -583,7 +583,7 @@ test("by plain HTTP the cookie has its plain name; it is over in time; refreshes
     kept.token = old;
     for (const each of [page, kept]) {
       const answer = await expectRefused(each.refresh(ours), 401, 40100, /not valid/);
-      expect(answer.headers["set-cookie"]).toEqual(["session=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"]);
+      expect(answer.headers["set-cookie"]).toEqual(["session=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict"]);
     }
     expectLimited(await page.refresh(ours), 5);
   } finally {
