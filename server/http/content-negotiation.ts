@@ -1,7 +1,8 @@
-/** What a client wants an answer to be, where there is a choice. RFC 9110, section 12.5. */
+/** Which of the possible responses a client prefers. RFC 9110, section 12.5. */
 
-/** True where the Accept header names the media type (in lower case) and wants no JSON more. */
+/** True where the Accept header names the media type (in lower case) with at least the weight of JSON. */
 export function prefers(accept: string, mediaType: string): boolean {
+  if (accept === mediaType) return true;
   const text = accept.toLowerCase();
   if (!text.includes(mediaType)) return false;
   const weights = weightsOf(text);
@@ -11,19 +12,19 @@ export function prefers(accept: string, mediaType: string): boolean {
   return wanted > 0 && wanted >= json;
 }
 
-/** True where the Accept-Encoding header takes the content coding (in lower case). */
-export function takesEncoding(acceptEncoding: string, encoding: string): boolean {
+/** True where the Accept-Encoding header allows the content coding (in lower case). */
+export function allowsEncoding(acceptEncoding: string, encoding: string): boolean {
   const weights = weightsOf(acceptEncoding.toLowerCase());
   return (weights.get(encoding) ?? weights.get("*") ?? 0) > 0;
 }
 
-/** The weight of each entry, 0 where it is not wanted. */
+/** The weight of each entry; 0 where the client rejects it. */
 function weightsOf(text: string): Map<string, number> {
   const weights = new Map<string, number>();
   for (const entry of text.split(",")) {
-    const [name, ...params] = entry.split(";").map((part) => part.trim());
+    const [name = "", ...params] = entry.split(";").map((part) => part.trim());
     const quality = params.find((param) => param.startsWith("q="));
-    weights.set(name!, quality === undefined ? 1 : Number(quality.slice(2)) || 0);
+    weights.set(name, quality === undefined ? 1 : Number(quality.slice(2)) || 0);
   }
   return weights;
 }

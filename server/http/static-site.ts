@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, sep } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { findPage } from "../web/paths.ts";
-import { takesEncoding } from "./content-negotiation.ts";
+import { allowsEncoding } from "./content-negotiation.ts";
 import { commonLines } from "./security-headers.ts";
 
 /** What a browser may do with it: scripts, styles and connections of our own and nothing else, framed by nobody. */
@@ -149,7 +149,7 @@ export class StaticSite {
 function chooseVariant(file: PageFile, acceptEncoding: string): Variant {
   for (const encoding of ENCODINGS) {
     const variant = file.get(encoding);
-    if (variant !== undefined && (encoding === "identity" || takesEncoding(acceptEncoding, encoding))) return variant;
+    if (variant !== undefined && (encoding === "identity" || allowsEncoding(acceptEncoding, encoding))) return variant;
   }
   throw new Error("a file of the page has no plain form");
 }

@@ -9,7 +9,7 @@ import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import packageJson from "../../package.json" with { type: "json" };
-import { takesEncoding } from "../http/content-negotiation.ts";
+import { allowsEncoding } from "../http/content-negotiation.ts";
 import { type Route, route } from "../http/route.ts";
 import { JsonDocument } from "../http/schemas.ts";
 
@@ -55,7 +55,7 @@ export function createDocumentRoutes(publicUrl: () => string, routes: () => read
       async handler({ headers, reply }) {
         made ??= formsOf(make(routes(), publicUrl(), packageJson.version));
         const { plain, zipped } = await made;
-        const isZipped = takesEncoding(headers["accept-encoding"] ?? "", "gzip");
+        const isZipped = allowsEncoding(headers["accept-encoding"] ?? "", "gzip");
         const { body, tag } = isZipped ? zipped : plain;
         reply.header("ETag", tag);
         reply.header("Vary", "Accept-Encoding");
