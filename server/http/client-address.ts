@@ -1,15 +1,15 @@
 /**
- * Finds out whose request it is, as far as rate limits care: the socket's address, or what a trusted proxy says.
- * Never believes a header that the client could have written.
+ * The client address of a request: the socket's address, or the one that trusted proxies report. Never believes a header
+ * that the client could have written.
  */
 import { BlockList, isIP, SocketAddress } from "node:net";
 import { MAX_CACHED_ADDRESSES } from "./limits.ts";
 
-/** Where a request comes from. */
+/** The sender's address of a request. */
 export interface ClientAddress {
-  /** The IP address, in its one normal form. */
+  /** The IP address, in normal form. */
   readonly address: string;
-  /** What the limits count: an IPv4 address, or the /64 of an IPv6 address. */
+  /** The address that rate limits count: an IPv4 address, or the /64 of an IPv6 address. */
   readonly client: string;
 }
 
@@ -23,12 +23,12 @@ interface Hop extends ClientAddress {
 
 /**
  * @param trustedProxies addresses and CIDR ranges, each an `isAddressRange`
- * @returns a function of the socket's address and all values of X-Forwarded-For, joined by commas in the order in which
- *   they came ("" for none): some proxies add a line of their own below the client's
+ * @returns a function of the socket's address and all values of X-Forwarded-For, joined by commas in their order
+ *   ("" for none): some proxies add a line of their own below the client's
  */
 export function createAddressReader(trustedProxies: readonly string[]): AddressReader {
   const trusted = trustedProxies.length === 0 ? null : addressListOf(trustedProxies);
-  // Cleared when it is full: to normalise again costs microseconds, and order among the entries would cost more.
+  // Cleared when full: normalizing again takes microseconds, and keeping the entries in order would cost more.
   const known = new Map<string, Hop>();
 
   /** Undefined where the text isn't an address. */
@@ -42,7 +42,7 @@ export function createAddressReader(trustedProxies: readonly string[]): AddressR
       trusted: trusted !== null && isListed(trusted, address),
     };
     if (known.size === MAX_CACHED_ADDRESSES) known.clear();
-    // A piece of a header, kept as it is, would keep the whole header.
+    // A copy: a slice of a header would keep the whole header alive.
     known.set(Buffer.from(text, "latin1").toString("latin1"), hop);
     return hop;
   };
@@ -50,12 +50,12 @@ export function createAddressReader(trustedProxies: readonly string[]): AddressR
   return (peerAddress, xForwardedFor) => {
     let hop = hopOf(peerAddress);
     if (hop === undefined) return { address: peerAddress, client: peerAddress };
-    // From the nearest hop on: each entry is the word of the one to its right, and counts while that one is trusted.
+    // From the nearest hop on: each entry is reported by the hop to its right, and counts while that hop is trusted.
     let end = xForwardedFor.length;
     while (hop.trusted && end > 0) {
       const comma = xForwardedFor.lastIndexOf(",", end - 1);
       const next = hopOf(xForwardedFor.slice(comma + 1, end).trim());
-      // Junk says nothing of who sent it: the last hop that is known answers for it.
+      // Junk names nobody: the last known hop is the client.
       if (next === undefined) break;
       hop = next;
       end = comma;
@@ -64,7 +64,7 @@ export function createAddressReader(trustedProxies: readonly string[]): AddressR
   };
 }
 
-/** Whether it is an IPv4 or IPv6 address, or a CIDR range of such. */
+/** True for an IPv4 or IPv6 address, or a CIDR range of such. */
 export function isAddressRange(text: string): boolean {
   const slash = text.indexOf("/");
   if (slash === -1) return isAddress(text);
@@ -73,12 +73,12 @@ export function isAddressRange(text: string): boolean {
   return isAddress(address) && /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128);
 }
 
-/** Without a zone (`fe80::1%eth0`), which means something on one machine only. */
+/** Not with a zone (`fe80::1%eth0`), which has a meaning on one machine only. */
 function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes("%");
 }
 
-/** True where one of the list's ranges holds the address. */
+/** True where a range of the list contains the address. */
 export function isListed(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
 }
@@ -97,16 +97,16 @@ export function addressListOf(ranges: readonly string[]): BlockList {
 
 const MAPPED_PREFIX = "::ffff:";
 
-/** The one way to write an address; an IPv4 address that came as IPv6 (`::ffff:1.2.3.4`) as IPv4. */
+/** The normal form of an address; IPv4 addresses mapped to IPv6 (`::ffff:1.2.3.4`) become IPv4. */
 function normalAddress(text: string): string {
   const { address } = new SocketAddress({ address: text, family: isIP(text) === 4 ? "ipv4" : "ipv6" });
   return address.startsWith(MAPPED_PREFIX) && address.includes(".") ? address.slice(MAPPED_PREFIX.length) : address;
 }
 
 /**
- * A subscriber gets a whole /64 and its machines choose new addresses in it as they like, so that a limit by the single
- * address would limit nobody.
- * @param address as `normalAddress` writes it
+ * The address that rate limits count. A subscriber gets a whole /64, and its machines pick new addresses in it at will: a
+ * limit per single IPv6 address would limit nobody.
+ * @param address in normal form
  */
 export function clientOf(address: string): string {
   if (isIP(address) === 4) return address;

@@ -1,14 +1,14 @@
-/** What each answer of a route that will go tells its caller: Deprecation (RFC 9745), Sunset (RFC 8594), and where to read on. */
+/** The headers of a deprecated route's responses: Deprecation (RFC 9745), Sunset (RFC 8594), and a link to read on. */
 
 import { assert } from "../../engine/util/assert.ts";
 import { MIN_DEPRECATION_MS } from "./limits.ts";
 
 export interface Deprecation {
-  /** The day of its announcement, such as "2027-01-31", from which on it is deprecated. Days begin in UTC. */
+  /** The day of its announcement, such as "2027-01-31", from which it is deprecated. Days start in UTC. */
   readonly since: string;
-  /** The day from which on it may be gone. */
+  /** The day from which it may be gone. */
   readonly sunset: string;
-  /** The URL of a page that tells what to use instead. */
+  /** The URL of a page that names the replacement. */
   readonly link?: string;
 }
 
@@ -16,19 +16,19 @@ export type Header = readonly [name: string, value: string];
 
 const NONE: readonly Header[] = [];
 
-/** Throws where the days are none, or leave callers less time than was promised. */
+/** Asserts that the days are valid and leave callers the promised time. */
 export function deprecationHeaders(deprecated: Deprecation | null): readonly Header[] {
   if (deprecated === null) return NONE;
   const since = startOf(deprecated.since);
   const sunset = startOf(deprecated.sunset);
-  assert(sunset - since >= MIN_DEPRECATION_MS, "a route goes no sooner than was promised");
+  assert(sunset - since >= MIN_DEPRECATION_MS, "a deprecated route stays for the promised time");
   const headers: Header[] = [
     ["Deprecation", `@${since / 1_000}`],
     ["Sunset", new Date(sunset).toUTCString()],
   ];
   const { link } = deprecated;
   if (link === undefined) return headers;
-  // In its normal form a URL has none of the characters that end a link.
+  // In normal form a URL has none of the characters that end a link.
   const { href } = new URL(link);
   return [...headers, ["Link", `<${href}>; rel="deprecation", <${href}>; rel="sunset"`]];
 }

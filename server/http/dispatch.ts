@@ -1,6 +1,6 @@
 /**
- * One way into every handler, whatever brings the request: HTTP and the WebSocket's operations share each route's
- * schemas, its access rules and its rate limits. Knows no sockets.
+ * The one way into every handler: HTTP, the WebSocket's operations and the control socket share each route's schemas,
+ * access rules and rate limits. Knows no sockets.
  */
 
 import type { Principal } from "../accounts/types.ts";
@@ -76,12 +76,12 @@ function accepts(check: Check<unknown>, value: unknown): boolean {
 const NO_SECOND_FACTOR =
   "operators need a second factor here: add one at /account/security (POST /me/second-factors), or sign in again with it";
 
-/** The scope that a route asks for, or the two of which one will do; null where it asks for none. */
+/** The scope that a route requires, or two of which either suffices; null where it requires none. */
 export function scopeText({ scope, orScope }: Pick<Route, "scope" | "orScope">): string | null {
   return orScope === null ? scope : `${scope} or ${orScope}`;
 }
 
-/** @throws ApiError 40300 unless this caller may use the route */
+/** @throws ApiError 40300 unless the principal may use the route */
 export function authorize(route: Route, principal: Principal): void {
   if (!route.tokens.includes(principal.kind)) {
     throw new ApiError(ErrorKind.forbidden, "this kind of token cannot be used here");
@@ -104,8 +104,8 @@ export function authorize(route: Route, principal: Principal): void {
 
 /**
  * Counts a request.
- * @param identifier what it names, where that is limited; "" for none
- * @param isKnown the client's address is known to the account named
+ * @param identifier that the body names, where the limits count it; "" for none
+ * @param isKnown the named account knows the client's address
  * @throws RateLimited 42900
  */
 export function countRequest(
@@ -122,8 +122,8 @@ export function countRequest(
 }
 
 /**
- * Runs the handler: an answer now, one to come, or (undefined) one that the handler gives through the reply. What a
- * caller reads of its own trading comes after the messages about it.
+ * Runs the handler, which returns a response, a promise of one, or undefined where it responds through the reply itself.
+ * A read of a user's own trading leaves after the messages about what it shows.
  */
 export function execute(route: Route, request: RouteRequest, reply: Responder, reads: OrderedReads): void {
   const answer = route.handler(request);
@@ -148,12 +148,12 @@ export function execute(route: Route, request: RouteRequest, reply: Responder, r
   );
 }
 
-/** A request by nobody in particular. */
+/** The origin of a request without connection and builder code. */
 export const DIRECT: Origin = { connection: null, builderCode: null };
 
 const BUILDER_CODE = /^[A-Za-z0-9._-]{1,32}$/;
 
-/** The origin with a builder's code. @param name of the header or field that has it @throws ApiError 40000 */
+/** The origin with a builder code. @param name of its header or field @throws ApiError 40000 */
 export function creditedTo(origin: Origin, builderCode: string, name: string): Origin {
   if (!BUILDER_CODE.test(builderCode)) throw badRequest(`${name}: 1 to 32 characters of A-Z a-z 0-9 . _ -`);
   return { connection: origin.connection, builderCode };

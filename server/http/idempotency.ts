@@ -1,7 +1,7 @@
 /**
- * Idempotency-Key: a request that comes again with its key is answered as the first one was, and does nothing. Owns the
- * requests that are under way; those that are done are rows that the journal writes in the transaction of their effect.
- * A request that had no effect keeps no key. Owned by the gateway thread.
+ * Idempotency-Key: a repeated request gets the first one's response and has no effect. Owns the requests under way; done
+ * ones are rows that the journal writes in the transaction of their effect. A request without effect keeps no key. Owned
+ * by the gateway thread.
  */
 
 import { IDEMPOTENCY_KEY_MS } from "../../engine/limits.ts";
@@ -10,7 +10,7 @@ import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";
 import type { DoneRequest, KeyLookup } from "../queries/types.ts";
 import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "./limits.ts";
 
-/** As a request names it. */
+/** The name of the header. */
 export const IDEMPOTENCY_KEY = "idempotency-key";
 export const WRONG_KEY = `Idempotency-Key: 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters`;
 const VISIBLE = new RegExp(`^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$`);
@@ -21,14 +21,14 @@ export interface KeyedRequest {
   readonly key: string;
   /** Method and path, as in `POST /wallet/split`. */
   readonly name: string;
-  /** All that makes two requests the same. */
+  /** Two requests with equal name and body are the same. */
   readonly body: object;
 }
 
 export interface KeyedActions {
-  /** Does what is asked for, with the row to keep in the effect's transaction; resolves to the answer's data. */
+  /** Runs the request and writes the row in its transaction; resolves to the response's data. */
   act(kept: Omit<KeptRequest, "reference">): Promise<string>;
-  /** The data of the first answer. */
+  /** Returns the data of the first response. */
   repeat(done: DoneRequest): string;
 }
 
@@ -36,7 +36,7 @@ interface UnderWay {
   readonly request: string;
   readonly answer: Promise<string>;
   readonly since: number;
-  /** No answer came in time: it may be done, or will be. */
+  /** The response timed out: the request may be done, or will be. */
   isOverdue: boolean;
 }
 
@@ -55,9 +55,9 @@ export class Idempotency {
   }
 
   /**
-   * Does a request at most once for its key; those that come while it is under way get its answer, whatever it is.
-   * @throws ApiError 40000 for a wrong key, 40900 where the key came with another request, 42900 where the user has too
-   *   many, 50300 where the first request's end is not known yet; what `act` throws
+   * Runs a request at most once per key; repeats while it is under way get its response, whatever it is.
+   * @throws ApiError 40000 for an invalid key, 40900 where the key belongs to another request, 42900 where the user has
+   *   too many keys, 50300 while the first request's result is unknown; what `act` throws
    */
   async run({ userId, key, name, body }: KeyedRequest, actions: KeyedActions): Promise<string> {
     if (!VISIBLE.test(key)) throw badRequest(WRONG_KEY);
@@ -104,7 +104,7 @@ export class Idempotency {
     return act({ ...kept, at });
   }
 
-  /** Forgets what nobody asked for again after no answer came in time. */
+  /** Forgets requests that timed out and weren't repeated. */
   forgetExpired(now: number): void {
     for (const [place, { isOverdue, since }] of this.underWay) {
       if (isOverdue && since <= now - IDEMPOTENCY_KEY_MS) this.underWay.delete(place);

@@ -1,13 +1,13 @@
 /**
- * MessagePack beside JSON: the same values, of either. The one place that knows msgpackr, which by itself reads far more
- * than JSON can say (dates, regular expressions, records with state), so that nothing reaches it unchecked.
+ * MessagePack beside JSON: the same values in both. The only file that imports msgpackr, which reads far more than JSON can
+ * express (dates, regular expressions, records with state): no client's bytes reach it unchecked.
  */
 import { isUtf8 } from "node:buffer";
-// The entry "msgpackr" would add a native reader of strings: a little faster, and unsafe memory under clients' bytes.
+// Not the entry "msgpackr": it adds a native string reader, a little faster, which isn't memory-safe on hostile bytes.
 import { Packr, Unpackr } from "msgpackr/pack";
 import { MAX_MESSAGE_DEPTH } from "./limits.ts";
 
-/** Without records, which are msgpackr's own and no other implementation reads. */
+/** Without records, an extension of msgpackr's own that no other implementation reads. */
 const packr = new Packr({ useRecords: false });
 const unpackr = new Unpackr({ useRecords: false, int64AsType: "number" });
 
@@ -15,19 +15,19 @@ let lastJson: string | null = null;
 let lastBytes: Uint8Array = new Uint8Array(0);
 
 /**
- * The value that a JSON text of ours holds, as MessagePack; integers as integers of up to 64 bits, fractions as float64.
- * The bytes are never written again, and are shared by those who ask for the same text: they are to be read only.
+ * Converts a JSON text of ours to MessagePack: integers to integers of up to 64 bits, fractions to float64. Callers with
+ * the same text share the bytes: read them only. Nothing overwrites them.
  */
 export function encodeJson(json: string): Uint8Array {
-  // One message goes to many sockets in a row.
+  // The same message often goes to many sockets in a row.
   if (json === lastJson) return lastBytes;
-  // `pack` gives out pieces of a buffer that it goes through once, so that they stay as they are.
+  // `pack` returns slices of a buffer that it fills once, so they keep their content.
   lastBytes = packr.pack(withWideIntegers(JSON.parse(json)));
   lastJson = json;
   return lastBytes;
 }
 
-/** Makes integers beyond 32 bits BigInts, in place: msgpackr writes such numbers as floats, which typed clients refuse. */
+/** Turns integers beyond 32 bits into BigInts, in place: msgpackr writes such numbers as floats, which typed clients reject. */
 function withWideIntegers(value: unknown): unknown {
   if (typeof value === "number") return isWide(value) ? BigInt(value) : value;
   if (typeof value !== "object" || value === null) return value;
@@ -48,19 +48,19 @@ function isWide(value: number): boolean {
 }
 
 /**
- * The value of a client's message: what JSON can hold, and NaN and infinite numbers. Integers beyond 2^53 are rounded.
- * @throws Error on anything else: malformed or trailing bytes, malformed UTF-8, binary values, extensions, keys that are
- *   not strings, `__proto__`, too deep nesting
+ * Decodes a client's message: values that JSON can hold, NaN and infinite numbers. Rounds integers beyond 2^53.
+ * @throws Error on anything else: malformed or trailing bytes, malformed UTF-8, binary values, extensions, keys that
+ *   aren't strings, `__proto__`, too deep nesting
  */
 export function decodeMessage(bytes: Uint8Array): unknown {
   check(bytes);
   return unpackr.unpack(bytes);
 }
 
-const Kind = { refused: 0, scalar: 1, string: 2, array: 3, map: 4 } as const;
+const Kind = { rejected: 0, scalar: 1, string: 2, array: 3, map: 4 } as const;
 type Kind = (typeof Kind)[keyof typeof Kind];
 
-/** By first byte: the kind of value, and how many bytes its number or its length takes after that byte. */
+/** By first byte: the kind of value, and the bytes that its number or its length takes after the first. */
 const KINDS = new Uint8Array(256);
 const WIDTHS = new Uint8Array(256);
 
@@ -81,13 +81,13 @@ define(Kind.array, 0xdc, 0xdd, 2, 4);
 define(Kind.map, 0xde, 0xdf, 2, 4);
 define(Kind.scalar, 0xe0, 0xff); // negative 5-bit integers
 
-/** Of each open container: the values to come, keys among them, and whether it is a map. */
+/** Of each open container: the values still to read, keys included, and whether it is a map. */
 const left = new Int32Array(MAX_MESSAGE_DEPTH + 1);
 const isMap = new Uint8Array(MAX_MESSAGE_DEPTH + 1);
 
 /**
- * Goes over a message without making anything. What has passed is whole, so that the decoder neither meets an end nor
- * makes room for more values than there are bytes.
+ * Scans a message without allocating. A message that passes is complete: the decoder neither runs past its end nor
+ * allocates more values than there are bytes.
  */
 function check(bytes: Uint8Array): void {
   let at = 0;
@@ -96,16 +96,16 @@ function check(bytes: Uint8Array): void {
   while (true) {
     while (left[depth] === 0 && depth > 0) depth--;
     if (left[depth] === 0) break;
-    if (at === bytes.length) throw cutShort();
+    if (at === bytes.length) throw truncated();
     const isKey = isMap[depth] === 1 && left[depth]! % 2 === 0;
     left[depth]!--;
 
     const token = bytes[at++]!;
     const kind = KINDS[token]!;
     const width = WIDTHS[token]!;
-    if (kind === Kind.refused) throw new Error(`MessagePack of type 0x${token.toString(16)} has no place in JSON`);
+    if (kind === Kind.rejected) throw new Error(`MessagePack of type 0x${token.toString(16)} has no place in JSON`);
     if (isKey && kind !== Kind.string) throw new Error("a key is not a string");
-    if (width > bytes.length - at) throw cutShort();
+    if (width > bytes.length - at) throw truncated();
     if (kind === Kind.scalar) {
       at += width;
       continue;
@@ -119,7 +119,7 @@ function check(bytes: Uint8Array): void {
       continue;
     }
     const values = kind === Kind.map ? 2 * length : length;
-    if (values > bytes.length - at) throw cutShort();
+    if (values > bytes.length - at) throw truncated();
     if (depth === MAX_MESSAGE_DEPTH) throw new Error(`nested deeper than ${MAX_MESSAGE_DEPTH}`);
     depth++;
     left[depth] = values;
@@ -128,7 +128,7 @@ function check(bytes: Uint8Array): void {
   if (at !== bytes.length) throw new Error("bytes after the end of the message");
 }
 
-function cutShort(): Error {
+function truncated(): Error {
   return new Error("the message is cut short");
 }
 
@@ -140,9 +140,9 @@ function readLength(bytes: Uint8Array, at: number, width: number): number {
 
 const PROTO = Buffer.from("__proto__");
 
-/** msgpackr reads malformed UTF-8 past the string's end and remembers such keys from one message to the next. */
+/** Given malformed UTF-8, msgpackr reads past the string's end and caches such keys across messages. */
 function checkString(bytes: Uint8Array, at: number, length: number, isKey: boolean): void {
-  if (length > bytes.length - at) throw cutShort();
+  if (length > bytes.length - at) throw truncated();
   const end = at + length;
   let i = at;
   while (i < end && bytes[i]! < 0x80) i++;

@@ -1,4 +1,4 @@
-/** Pages of lists, and opaque cursors: the place to go on from, as base64url text that clients hand back unread. */
+/** Pages of lists, and opaque cursors: the position of the next page as base64url text that clients return unread. */
 import { createHash } from "node:crypto";
 import { badRequest } from "../errors.ts";
 import { DEFAULT_PAGE_LIMIT } from "./limits.ts";
@@ -11,7 +11,7 @@ export interface HistoryPage<T extends object = object> {
 }
 
 export interface PageOptions {
-  /** The id to go on below. */
+  /** The page starts below this id. */
   before: number;
   limit: number;
 }
@@ -21,7 +21,7 @@ export interface OwnPageOptions extends PageOptions {
   userId: number;
 }
 
-/** @param rows one more than the page has, where there is one */
+/** @param rows the page's rows, and one more where there is one */
 export function takePage<T, O extends object>(
   rows: readonly T[],
   limit: number,
@@ -32,17 +32,17 @@ export function takePage<T, O extends object>(
   return { items, next: rows.length > limit ? id(rows[limit - 1]!) : null };
 }
 
-/** What a list is asked for beside the page: path parameters, owner, sort and filters. Undefined and null are none. */
+/** What identifies a list: path parameters, owner, sort and filters. Undefined and null don't count. */
 export type Filters = Readonly<Record<string, string | number | boolean | readonly number[] | null | undefined>>;
 
 /**
- * One list, as it is asked for. A cursor goes on in just the list that gave it: it begins with a fingerprint of the list's
- * name, sort and filters, and is refused everywhere else. No secret: whoever makes a cursor by hand finds what is theirs.
+ * One list as a client requests it. A cursor is valid for the list that issued it: it starts with a fingerprint of the
+ * list's name, sort and filters. It is no secret: a forged cursor shows its author only their own rows.
  */
 export class Listing {
   private readonly name: string;
   private readonly filters: Filters;
-  private made: number | null = null;
+  private cachedFingerprint: number | null = null;
 
   /** @param name unique among lists: the route's path */
   constructor(name: string, filters: Filters) {
@@ -50,16 +50,16 @@ export class Listing {
     this.filters = filters;
   }
 
-  /** Only where a cursor comes or goes is it needed. */
+  /** Computed on first use: only cursors need it. */
   private get fingerprint(): number {
-    if (this.made !== null) return this.made;
+    if (this.cachedFingerprint !== null) return this.cachedFingerprint;
     const given = Object.entries(this.filters).filter(([, value]) => value !== undefined && value !== null);
     const text = JSON.stringify([this.name, ...given.sort(([a], [b]) => (a < b ? -1 : 1))]);
-    this.made = createHash("sha256").update(text).digest().readUIntBE(0, 6);
-    return this.made;
+    this.cachedFingerprint = createHash("sha256").update(text).digest().readUIntBE(0, 6);
+    return this.cachedFingerprint;
   }
 
-  /** @param keys numbers that name the last item shown */
+  /** @param keys numbers that identify the page's last item */
   cursor(...keys: number[]): string {
     return Buffer.from(JSON.stringify([this.fingerprint, ...keys])).toString("base64url");
   }
@@ -74,19 +74,19 @@ export class Listing {
     return given.slice(1);
   }
 
-  /** Where an id-ordered list goes on (exclusive), and how many items it takes. @throws ApiError 40000 */
+  /** The position and size of a page of an id-ordered list. @throws ApiError 40000 */
   page(query: { limit?: number; cursor?: string }): PageOptions {
     const before = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : this.keys(query.cursor, 1)[0]!;
     return { before, limit: query.limit ?? DEFAULT_PAGE_LIMIT };
   }
 
-  /** @param items JSON texts @param next the id to go on below, or null */
+  /** @param items JSON texts @param next the id below which the next page starts, or null */
   json(items: readonly string[], next: number | null): string {
     return `{"items":[${items.join(",")}],"next_cursor":${next === null ? "null" : `"${this.cursor(next)}"`}}`;
   }
 }
 
-/** The numbers that a cursor holds; null where it is none. */
+/** The numbers in a cursor; null where the text is no cursor. */
 function decode(cursor: string): number[] | null {
   try {
     const keys: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
@@ -97,7 +97,7 @@ function decode(cursor: string): number[] | null {
   return null;
 }
 
-/** @throws ApiError 40000 where a list's first time is later than its last */
+/** @throws ApiError 40000 where `from` is later than `to` */
 export function checkSpan({ from, to }: { from?: number; to?: number }): void {
   if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
 }

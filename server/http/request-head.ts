@@ -1,13 +1,13 @@
 /**
- * The fields of a request's head that the exchange reads, taken in one pass, and whether it is beyond doubt where the
- * request ends. uWebSockets.js takes the first of two lengths, any transfer coding for chunks and no length for no body:
- * a proxy in front that reads it another way would let one client's body be taken for another's request (RFC 9112,
- * section 11.2). One object serves all requests: what it holds is good until the handler returns.
+ * The header fields that the exchange reads, taken in one pass, and whether the end of the request is beyond doubt.
+ * uWebSockets.js takes the first of two lengths, any transfer coding for chunks and no length for no body: a proxy in
+ * front that reads it another way would take one client's body for another's request (RFC 9112, section 11.2). One object
+ * serves all requests: its content is valid until the handler returns.
  */
 import type { HttpRequest } from "uWebSockets.js";
 import { IDEMPOTENCY_KEY, WRONG_KEY } from "./idempotency.ts";
 
-const HAS_BODY: readonly string[] = ["post", "put", "patch"];
+const METHODS_WITH_BODY: readonly string[] = ["post", "put", "patch"];
 
 export class RequestHead {
   requestId = "";
@@ -18,31 +18,22 @@ export class RequestHead {
   builderCode = "";
   /** All lines of it as one: a proxy may add a line of its own below the client's. */
   forwardedFor = "";
-  /** Of the page that a browser asks for; "" outside of browsers. */
+  /** Of the page that sends the request; "" outside of browsers. */
   origin = "";
   host = "";
-  /** What is wrong with how the request says where it ends, in words; null where nothing is. */
+  /** The reason to reject the request, in words: its end or a safe retry is in doubt. Null: none. */
   fault: string | null = null;
-  /** Nothing behind the request is to be taken for another one: after its answer the connection is closed. */
+  /** Bytes behind the request must not be taken for another one: the connection closes after the response. */
   isLast = false;
   private transferEncoding: string | null = null;
   private lengths = 0;
   private hosts = 0;
-  /** Idempotency-Keys that came, and whether one can be read. */
+  private authorizations = 0;
+  /** The number of Idempotency-Keys, and whether one is readable. */
   private keys = 0;
   private hasKey = false;
-  private authorizations = 0;
 
   read(req: HttpRequest): void {
-    this.clear();
-    req.forEach(this.take);
-    if (this.lengths === 1 && this.contentLength !== "" && this.transferEncoding === null && this.hosts < 2) {
-      if (this.authorizations < 2 && this.keys === (this.hasKey ? 1 : 0)) return;
-    }
-    this.judge(req.getMethod());
-  }
-
-  private clear(): void {
     this.requestId = "";
     this.accept = "";
     this.authorization = "";
@@ -60,10 +51,15 @@ export class RequestHead {
     this.authorizations = 0;
     this.keys = 0;
     this.hasKey = false;
+    req.forEach(this.readField);
+    if (this.lengths === 1 && this.contentLength !== "" && this.transferEncoding === null && this.hosts < 2) {
+      if (this.authorizations < 2 && this.keys === (this.hasKey ? 1 : 0)) return;
+    }
+    this.findFault(req.getMethod());
   }
 
-  /** Of fields that come twice the first counts, as `getHeader` has it. */
-  private readonly take = (name: string, value: string): void => {
+  /** Of a repeated field the first value counts, as with `getHeader`. */
+  private readonly readField = (name: string, value: string): void => {
     if (name === "content-length") {
       if (this.lengths++ === 0) this.contentLength = value;
     } else if (name === "authorization") {
@@ -85,7 +81,7 @@ export class RequestHead {
     }
   };
 
-  private judge(method: string): void {
+  private findFault(method: string): void {
     const { transferEncoding, lengths } = this;
     if (lengths > 1) this.fault = "Content-Length: given twice";
     else if (lengths === 1 && this.contentLength === "") this.fault = "Content-Length: empty";
@@ -94,9 +90,10 @@ export class RequestHead {
     } else if (this.hosts > 1) this.fault = "Host: given twice";
     else if (this.authorizations > 1) this.fault = "Authorization: given twice";
     else if (this.keys > 1) this.fault = "Idempotency-Key: given twice";
-    // One with other bytes than ASCII is read as empty: what asks for a safe retry must not act without one.
+    // uWebSockets.js reads a key with non-ASCII bytes as empty: a request that asks for a safe retry must not run without.
     else if (this.keys === 1 && !this.hasKey) this.fault = WRONG_KEY;
-    // Chunks are read leniently too: their ends and trailers could hide a request. So could a length that isn't seen.
-    this.isLast = this.fault !== null || transferEncoding !== null || (lengths === 0 && HAS_BODY.includes(method));
+    // uWebSockets.js reads chunks leniently too: their ends and trailers, or a length it overlooks, could hide a request.
+    this.isLast =
+      this.fault !== null || transferEncoding !== null || (lengths === 0 && METHODS_WITH_BODY.includes(method));
   }
 }

@@ -1,34 +1,33 @@
 /**
- * What every answer tells browsers and caches beside its content: nothing is kept, framed, sniffed or run, and pages of
- * which origins may read it. Text that never changes, made once and written as one header with lines of its own; knows no
- * sockets.
+ * The header lines of every response for browsers and caches: nothing is stored, framed, sniffed or executed, and which
+ * origins' pages may read it. The text never changes; it is built once and written as one header. Knows no sockets.
  *
- * Tokens travel in the Authorization header, so any page may call as whom it has a token of. Not so where sessions are
- * made and kept (`isForOwnPages`): there only pages of PUBLIC_URL have business, whose refresh token may be in a cookie
- * (session-cookie.ts). No answer lets a page of another origin use cookies.
+ * Tokens travel in the Authorization header, so any page may act for a user whose token it has. The exceptions are the
+ * routes that create and keep sessions (`isForOwnPages`): only pages of PUBLIC_URL may use them, and their refresh token
+ * may be in a cookie (session-cookie.ts). No response lets a page of another origin use cookies.
  */
 import { isSecure } from "./cookies.ts";
 import type { Route } from "./route.ts";
 
-/** What a page may read of an answer beside its body. */
+/** The headers that a page may read. */
 const EXPOSED = [
   ...["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After", "X-Request-Id"],
   ...["Sunset", "Deprecation", "Link", "Content-Disposition"],
 ].join(", ");
-/** What a page may send. */
+/** The headers that a page may send. */
 const ALLOWED = "Authorization, Content-Type, Accept, X-Request-Id, X-Builder-Code, Idempotency-Key";
-/** How long a browser may remember a preflight's answer: the longest that all of them take. */
+/** How long a browser may cache a preflight's response, s: the longest that every browser accepts. */
 const PREFLIGHT_AGE_S = 7_200;
 const HTTPS_ONLY_S = 31_536_000;
 const NO_STORE = "no-store";
 
-/** Routes that take a session and nothing else, or that lead to one; and metrics, which only a network's border guards. */
+/** Routes that only sessions may use, or that create one; and metrics, which only the network's border protects. */
 export function isForOwnPages({ access, tokens, path }: Route): boolean {
   if (access === "public") return path.startsWith("/auth/") || path === "/metrics";
   return access === "operator" || !tokens.includes("pat");
 }
 
-/** Header lines of every answer, those with the page's files too. */
+/** Header lines of every response, the site's files included. */
 export function commonLines(publicUrl: string, cache: string, contentSecurityPolicy: string): string[] {
   const lines = [
     `Cache-Control: ${cache}`,
@@ -65,8 +64,8 @@ export class SecurityHeaders {
   }
 
   /**
-   * The value of Allow, with all lines that follow it: the answer to a preflight says which methods of a path a page of
-   * that origin may use. @param open methods for all @param own for pages of PUBLIC_URL only
+   * The value of Allow and all lines that follow it: the response to a preflight lists the methods of a path that a page
+   * of this origin may use. @param open methods for all pages @param own for pages of PUBLIC_URL only
    */
   allowLines(origin: string, open: readonly string[], own: readonly string[]): string {
     const isOwn = origin !== "" && origin === this.origin;
@@ -80,7 +79,7 @@ export class SecurityHeaders {
     return [allow, "Vary: Origin", ...this.common(NO_STORE), ...lines].join("\r\n");
   }
 
-  /** A page of another site asks. @param host of the request: the exchange may have more names than PUBLIC_URL says */
+  /** True for a page of another site. @param host of the request: the exchange may have other names than PUBLIC_URL's */
   isForeign(origin: string, host: string): boolean {
     if (origin === "" || origin === this.origin) return false;
     return origin !== `http://${host}` && origin !== `https://${host}`;

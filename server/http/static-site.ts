@@ -1,6 +1,6 @@
 /**
- * The web page's files as `npm run build` left them, held in memory with their compressed forms. Knows no sockets: says
- * for a request which bytes and headers answer it.
+ * The web site's files as `npm run build` wrote them, in memory with their compressed forms. Knows no sockets: returns the
+ * bytes and headers of a response.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { findPage } from "../web/paths.ts";
 import { allowsEncoding } from "./content-negotiation.ts";
 import { commonLines } from "./security-headers.ts";
 
-/** What a browser may do with it: scripts, styles and connections of our own and nothing else, framed by nobody. */
+/** Browsers run our own scripts, styles and connections only, and no page may frame the site. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,10 +23,10 @@ const CONTENT_SECURITY_POLICY = [
   "form-action 'self'",
   "frame-ancestors 'none'",
 ].join("; ");
-/** Names of these files change with their content. */
+/** The names of these files change with their content. */
 const ASSETS = "/assets/";
 const INDEX = "/index.html";
-/** There nothing is a page, whoever asks. */
+/** No path below is a page of the site. */
 const API = "/api/";
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -46,12 +46,12 @@ const ENCODINGS: readonly Encoding[] = ["br", "gzip", "identity"];
 interface Variant {
   readonly body: Buffer;
   readonly etag: string;
-  /** The value of Content-Type, with all lines that follow it. */
+  /** The value of Content-Type and all lines that follow it. */
   readonly lines: string;
 }
 
-/** The forms of one file. */
-type PageFile = ReadonlyMap<Encoding, Variant>;
+/** The encodings of one file. */
+type SiteFile = ReadonlyMap<Encoding, Variant>;
 
 export interface SiteRequest {
   /** Without the query. */
@@ -70,13 +70,13 @@ export interface SiteResponse {
 }
 
 export class StaticSite {
-  private readonly files = new Map<string, PageFile>();
+  private readonly files = new Map<string, SiteFile>();
   private readonly folder: string;
   private readonly publicUrl: () => string;
 
   /**
-   * @param folder what Vite built; without one there is no page
-   * @param publicUrl known once the server listens; the page may be below a path of it
+   * @param folder that Vite built; without one there is no site
+   * @param publicUrl known once the server listens; the site may be below a path of it
    */
   constructor(folder: string, publicUrl: () => string) {
     this.folder = folder;
@@ -95,11 +95,11 @@ export class StaticSite {
     }
   }
 
-  /** Null where the page has no such path and nobody asks for a page. */
+  /** Null where the site has no such path and the client doesn't want a page. */
   respond({ path, accept, acceptEncoding, ifNoneMatch }: SiteRequest): SiteResponse | null {
     if (path.startsWith(API)) return null;
     const isPage = findPage(path) !== null;
-    // A person who mistyped a path is shown a page, a program is told in JSON.
+    // A person who mistyped a path sees a page; a program gets JSON.
     const file =
       isPage || accept.includes("text/html") ? (this.files.get(path) ?? this.files.get(INDEX)) : this.files.get(path);
     if (file === undefined) return null;
@@ -109,7 +109,7 @@ export class StaticSite {
     return { status: isFound ? 200 : 404, lines, body };
   }
 
-  private readFile(name: string, names: ReadonlySet<string>): PageFile {
+  private readFile(name: string, names: ReadonlySet<string>): SiteFile {
     const read = (suffix: string): Buffer => readFileSync(join(this.folder, name + suffix));
     const type = TYPES[extname(name)]!;
     const common = this.headerLines(name.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache");
@@ -145,11 +145,11 @@ export class StaticSite {
   }
 }
 
-/** The smallest form that the client takes. */
-function chooseVariant(file: PageFile, acceptEncoding: string): Variant {
+/** The smallest encoding that the client accepts. */
+function chooseVariant(file: SiteFile, acceptEncoding: string): Variant {
   for (const encoding of ENCODINGS) {
     const variant = file.get(encoding);
     if (variant !== undefined && (encoding === "identity" || allowsEncoding(acceptEncoding, encoding))) return variant;
   }
-  throw new Error("a file of the page has no plain form");
+  throw new Error("a file of the site has no plain encoding");
 }

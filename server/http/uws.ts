@@ -1,6 +1,6 @@
 /**
- * The one import of uWebSockets.js, which its authors don't publish to npm. One republication carries all binaries for
- * Node 20 and 22; for Node 24 and 26 there are packages of one platform each, which want a newer libc.
+ * The only import of uWebSockets.js, whose authors don't publish it to npm. One republished package has all binaries for
+ * Node 20 and 22; for Node 24 and 26 there is one package per platform, which needs a newer libc.
  */
 
 import type * as Uws from "uWebSockets.js";

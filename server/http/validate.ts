@@ -1,15 +1,15 @@
-/** Compiled schemas, and their refusals in words: which field, which bound. */
+/** Compiled schemas, and their errors in words: which field, which bound. */
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
 import { type ApiError, badRequest } from "../errors.ts";
 
-/** Answers the value itself, typed. @throws ApiError 40000 naming the field */
+/** Returns the value itself, typed. @throws ApiError 40000 that names the field */
 export type Check<T> = (value: unknown) => T;
 
-/** Compiling takes a millisecond, and routes share schemas: most have no query. */
+/** Compiling takes a millisecond, and routes share schemas: most have an empty query. */
 const compiled = new WeakMap<TSchema, Check<unknown>>();
 
-/** Compiles a schema once, at start. */
+/** Compiles a schema once, at startup. */
 export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
   let found = compiled.get(schema);
   if (found === undefined) {
@@ -27,12 +27,12 @@ function compile<T extends TSchema>(schema: T): Check<Static<T>> {
   );
   return (value) => {
     if (validator.Check(value)) return value as Static<T>;
-    // What is wrong with each of sixty thousand items would take a second to find out.
+    // Explaining the errors of each of sixty thousand items would take a second.
     for (const [name, { maxItems }] of lists) {
       const list = (value as Record<string, unknown> | null)?.[name];
       if (Array.isArray(list) && list.length > maxItems!) throw badRequest(`${name}: at most ${maxItems} items`);
     }
-    // Of a crowd of unknown fields one is enough to know: to list them all would take milliseconds.
+    // Of many unknown fields it names one: listing them all would take milliseconds.
     if (properties !== null && additionalProperties === false && typeof value === "object" && value !== null) {
       for (const name of Object.keys(value)) {
         if (!Object.hasOwn(properties, name)) throw badRequest(`${fieldName("", name)}: unknown field`);
@@ -58,7 +58,7 @@ function explain(errors: readonly Finding[]): ApiError {
     const unknown = params["additionalProperties"] as string[] | undefined;
     return badRequest(`${fieldName(path, unknown?.[0])}: unknown field`);
   }
-  // Of a crowd of unknown fields the checker lists some and leaves their sum out.
+  // Of many unknown fields the validator lists some and omits the summary.
   if (found.keyword === "boolean") return badRequest(`${fieldName("", path)}: unknown field`);
   if (found.keyword === "required") {
     const missing = params["requiredProperties"] as string[] | undefined;
@@ -68,7 +68,7 @@ function explain(errors: readonly Finding[]): ApiError {
     const allowed = params["allowedValues"] as unknown[] | undefined;
     return badRequest(`${path}: must be one of ${allowed?.join(", ") ?? "the documented values"}`);
   }
-  // Of an optional field that may be null, the error of the non-null branch says more than "anyOf".
+  // For an optional, nullable field, the error of the non-null branch says more than "anyOf".
   const better = errors.find((error) => error.instancePath === found.instancePath && error.keyword !== "anyOf");
   return badRequest(`${path === "" ? "body" : path}: ${(better ?? found).message}`);
 }
@@ -81,8 +81,8 @@ function fieldName(path: string, name: string | undefined): string {
 }
 
 /**
- * Turns a query string into typed values by the schema's own types: digits for integers, true and false for booleans.
- * What doesn't fit stays text and fails the check, so that the message names the field.
+ * Parses a query string into typed values by the schema's types: digits for integers, true and false for booleans. Any
+ * other value stays text and fails the check, so that the message names the field.
  */
 export function compileQuery<T extends TSchema>(schema: T): Check<Static<T>> {
   const validate = compileSchema(schema);
