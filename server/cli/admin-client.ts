@@ -1,26 +1,27 @@
 /**
- * Gets to the server of a data folder, for the operator's command line: the one that runs, or one of its own, which
+ * Connects the operator's command line to the server of a data folder: the one that runs, or one that it starts, which
  * opens no port and ends with the command. Either way the server does the work, with the same checks and durability.
  */
 import { type ChildProcess, fork } from "node:child_process";
+import { setTimeout as delay } from "node:timers/promises";
 import { STARTING, STOPPING } from "../errors.ts";
 import { controlPath, FOLDER_IN_USE } from "../util/data-folder.ts";
-import { ask, type ControlRequest } from "./control-socket.ts";
+import { type ControlRequest, sendRequest } from "./control-socket.ts";
 
-/** What a server says that takes no requests yet, or no more. */
-const NOT_NOW: readonly string[] = [STARTING, STOPPING];
-/** How long another server may have the folder without taking requests: it starts, or stops. */
+/** The messages of a server that does not accept requests yet, or no longer does. */
+const NOT_OPEN: readonly string[] = [STARTING, STOPPING];
+/** How long another server may hold the folder without accepting requests, because it starts or stops. */
 const IN_USE_MS = 30_000;
-const LOOK_MS = 25;
-/** Characters of what a server wrote last that tell why it ended. */
-const MAX_TOLD = 4_000;
+const RETRY_MS = 25;
+/** How many characters of a server's last output are kept to explain why it ended. */
+const MAX_OUTPUT = 4_000;
 
-/** Asks the server; the answer's data. @throws Error with the server's own words where it refuses */
+/** Sends a request; resolves with the response's data. @throws Error with the message of the server's error */
 export type Call = (request: ControlRequest) => Promise<unknown>;
 
 /** @param program the server's main file */
 export async function withServer<T>(dataDir: string, program: string, run: (call: Call) => Promise<T>): Promise<T> {
-  const server = new ReachedServer(controlPath(dataDir), program);
+  const server = new AdminClient(controlPath(dataDir), program);
   try {
     return await run((request) => server.call(request));
   } finally {
@@ -28,7 +29,7 @@ export async function withServer<T>(dataDir: string, program: string, run: (call
   }
 }
 
-class ReachedServer {
+class AdminClient {
   private readonly path: string;
   private readonly program: string;
   private readonly deadline = performance.now() + IN_USE_MS;
@@ -41,21 +42,21 @@ class ReachedServer {
 
   async call(request: ControlRequest): Promise<unknown> {
     for (;;) {
-      const answer = await ask(this.path, request);
-      // Nothing was done where it stops: another, or one of ours, is next.
-      if (answer !== null && (!NOT_NOW.includes(answer.msg) || performance.now() > this.deadline)) {
-        if (answer.code !== 0) throw new Error(answer.msg);
-        return answer.data;
+      const response = await sendRequest(this.path, request);
+      // A server that starts or stops did nothing: retry, with another server or one of ours.
+      if (response !== null && (!NOT_OPEN.includes(response.msg) || performance.now() > this.deadline)) {
+        if (response.code !== 0) throw new Error(response.msg);
+        return response.data;
       }
-      if (answer === null) this.begin();
-      await look();
+      if (response === null) this.ensureServer();
+      await delay(RETRY_MS);
     }
   }
 
-  /** Has a server of our own start, unless one is on its way. @throws Error with its words where it cannot */
-  private begin(): void {
+  /** Starts a server of our own, unless one is starting. @throws Error with its output where it failed */
+  private ensureServer(): void {
     if (this.own?.hasEnded === true) {
-      if (!this.own.foundFolderInUse || performance.now() > this.deadline) throw new Error(this.own.told());
+      if (!this.own.foundFolderInUse || performance.now() > this.deadline) throw new Error(this.own.failure());
       this.own = null;
     }
     this.own ??= new OwnServer(this.program);
@@ -64,10 +65,6 @@ class ReachedServer {
   async leave(): Promise<void> {
     await this.own?.stop();
   }
-}
-
-function look(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, LOOK_MS));
 }
 
 class OwnServer {
@@ -79,10 +76,10 @@ class OwnServer {
   constructor(program: string) {
     const env = { ...process.env, NETWORK: "off", LOG_LEVEL: "error" };
     this.child = fork(program, { env, silent: true });
-    for (const stream of [this.child.stdout!, this.child.stderr!]) {
-      stream.setEncoding("utf8");
-      stream.on("data", (text: string) => {
-        this.output = (this.output + text).slice(-MAX_TOLD);
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.setEncoding("utf8");
+      stream?.on("data", (text: string) => {
+        this.output = (this.output + text).slice(-MAX_OUTPUT);
       });
     }
     this.exited = new Promise((resolve) => {
@@ -97,14 +94,14 @@ class OwnServer {
     return this.output.includes(FOLDER_IN_USE);
   }
 
-  told(): string {
-    return `the server could not do it: ${this.output.trim()}`;
+  failure(): string {
+    return `the server failed: ${this.output.trim()}`;
   }
 
-  /** One that the signal ends at once had not begun: another server did the work. */
+  /** A server that the signal ends at once was still starting: another server did the work. */
   async stop(): Promise<void> {
     this.child.kill("SIGTERM");
     const code = await this.exited;
-    if (code !== null && code !== 0 && !this.foundFolderInUse) throw new Error(this.told());
+    if (code !== null && code !== 0 && !this.foundFolderInUse) throw new Error(this.failure());
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The operator's command line: `npm run admin -- help` lists it. Writes one JSON document to stdout; errors go to stderr,
- * with exit code 1, or 2 for a wrong command line.
+ * The operator's command line: `npm run admin -- help` lists its commands. Prints one JSON document to stdout; errors go
+ * to stderr, with exit code 1, or 2 for a wrong command line.
  */
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -32,9 +32,9 @@ async function main(argv: readonly string[]): Promise<number> {
   if (command.words === "verify") return verify(given[0]?.value);
   if (command.words === "backup") {
     const isOverwriting = given.some(({ field }) => field.field === "overwrite");
-    const made = await backUp(databaseFile(), String(given[0]!.value), isOverwriting);
-    note(made);
-    return print(made);
+    const backup = await backUp(databaseFile(), String(given[0]?.value), isOverwriting);
+    record(backup);
+    return print(backup);
   }
   const { dataDir } = readConfig(process.env);
   return print(
@@ -54,10 +54,10 @@ function help(words: readonly string[]): number {
 
 const databaseFile = (): string => join(readConfig(process.env).dataDir, "exchange.db");
 
-/** The copy is good even where this fails; the alert on the age of back-ups then tells. */
-function note(made: Backup): void {
+/** The copy is good even where this fails; then the alert on the age of back-ups fires. */
+function record(backup: Backup): void {
   try {
-    recordBackup(readConfig(process.env).dataDir, Date.now(), made);
+    recordBackup(readConfig(process.env).dataDir, Date.now(), backup);
   } catch (error) {
     process.stderr.write(`the metrics will not show this back-up: ${(error as Error).message}\n`);
   }
@@ -72,7 +72,7 @@ function verify(file: unknown): number {
   return ok ? 0 : 1;
 }
 
-/** Puts ids in the place of e-mail addresses. */
+/** Replaces email addresses with ids. */
 function resolveEmails(given: readonly Given[], call: Call): Promise<Given[]> {
   return Promise.all(
     given.map(async (each) => {
@@ -81,9 +81,10 @@ function resolveEmails(given: readonly Given[], call: Call): Promise<Given[]> {
       const path = kind === "user" ? "/admin/users" : "/admin/identity-applications";
       const query = new URLSearchParams({ email: String(each.value) }).toString();
       const { items } = (await call({ method: "GET", path, query })) as { items: { id: number }[] };
-      const what = kind === "user" ? "no such user" : "no application is waiting";
-      if (items.length === 0) throw new Error(`${what}: ${each.value}`);
-      return { ...each, value: items[0]!.id };
+      const [item] = items;
+      const missing = kind === "user" ? "no such user" : "no pending application";
+      if (item === undefined) throw new Error(`${missing}: ${each.value}`);
+      return { ...each, value: item.id };
     }),
   );
 }

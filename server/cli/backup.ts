@@ -1,9 +1,9 @@
 /**
- * A consistent copy of the database, also while the exchange commits. One read transaction lasts as long as the copying:
- * without it each commit in between would make SQLite begin the copy anew. Meanwhile the WAL cannot start over.
+ * Makes a consistent copy of the database, also while the exchange commits. One read transaction spans the whole copy:
+ * without it, each commit in between would make SQLite restart the copy. Meanwhile the WAL cannot start over.
  *
- * The copy grows beside its place under another name, is checked, made durable and then renamed: under FILE there is a
- * whole copy or what was there before. It is one plain file in rollback mode, which needs no -wal to be read.
+ * The copy grows beside its target under another name, is verified, synced and then renamed: the target is either a
+ * complete copy or what it was before. It is one plain file in rollback mode, which needs no -wal to be read.
  */
 import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
@@ -13,13 +13,13 @@ import { verifyCopy } from "../../engine/projection/verify.ts";
 import { openSqlite } from "../../engine/util/sqlite.ts";
 import { openExisting } from "../util/data-folder.ts";
 
-/** Copied at a time; between two slices a signal is heard. */
+/** Pages copied at a time; between two slices signals are handled. */
 const SLICE_PAGES = 4_096;
-/** What SQLite would take for a part of the database of that name. */
+/** Files with these endings would count as parts of the database to SQLite. */
 const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** What was written: it holds all up to commit `sequence`, which was made at `committed_at` (ms). */
+/** The copy, which includes every commit up to `sequence`, made at `committed_at` (ms). */
 export interface Backup {
   readonly file: string;
   readonly pages: number;
@@ -31,8 +31,8 @@ export interface Backup {
 
 /**
  * Copies the database to `file`.
- * @param overwrite a `file` that is there may be replaced
- * @throws Error where it cannot; then nothing is left behind
+ * @param overwrite whether an existing `file` may be replaced
+ * @throws Error where it fails; then nothing is left behind
  */
 export async function backUp(databasePath: string, target: string, overwrite: boolean): Promise<Backup> {
   const began = performance.now();
@@ -43,12 +43,12 @@ export async function backUp(databasePath: string, target: string, overwrite: bo
   const db = openExisting(databasePath);
   for (const signal of STOP_SIGNALS) process.once(signal, interrupt);
   try {
-    checkPlace(databasePath, file, overwrite);
+    checkTarget(databasePath, file, overwrite);
     closeSync(openFile(partial, "wx"));
     const copied = await copy(db, partial, stop.signal);
-    makeSound(partial);
+    finishCopy(partial);
     sync(partial);
-    // A signal that came while the thread was busy with the check is heard here.
+    // A signal that arrived while the check kept the thread busy is handled here.
     await nextTurn();
     stop.signal.throwIfAborted();
     if (overwrite) for (const companion of COMPANIONS) rmSync(file + companion, { force: true });
@@ -63,18 +63,18 @@ export async function backUp(databasePath: string, target: string, overwrite: bo
   }
 }
 
-/** @throws Error where a copy must not go there */
-function checkPlace(databasePath: string, path: string, overwrite: boolean): void {
+/** @throws Error where the copy must not go there */
+function checkTarget(databasePath: string, path: string, overwrite: boolean): void {
   const folder = dirname(path);
   if (!existsSync(folder)) throw new Error(`there is no folder ${folder}`);
   const isLive = realpathSync(folder) === realpathSync(dirname(databasePath));
   if (isLive && basename(path).startsWith("exchange.")) throw new Error(`${path} is the exchange's own`);
   if (existsSync(path) && !statSync(path).isFile()) throw new Error(`${path} is not a file`);
   const found = ["", ...COMPANIONS].map((ending) => path + ending).find((each) => existsSync(each));
-  if (found !== undefined && !overwrite) throw new Error(`${found} is there already: --overwrite replaces it`);
+  if (found !== undefined && !overwrite) throw new Error(`${found} already exists: --overwrite replaces it`);
 }
 
-/** @throws Error that names the file */
+/** @throws Error that names the folder */
 function openFile(path: string, flags: "r" | "wx"): number {
   try {
     return openSync(path, flags, 0o600);
@@ -100,13 +100,13 @@ async function copy(
   return { pages: totalPages, sequence, committed_at };
 }
 
-/** Takes the copy out of WAL mode and checks it. @throws Error where it isn't whole */
-function makeSound(path: string): void {
+/** Takes the copy out of WAL mode and verifies it. @throws Error where an invariant does not hold */
+function finishCopy(path: string): void {
   const db = openSqlite(path);
   try {
     db.pragma("journal_mode = DELETE");
-    const wrong = verifyCopy(db).filter(({ ok }) => !ok);
-    if (wrong.length > 0) throw new Error(wrong.map(({ name, figures }) => `${name}: ${figures}`).join("; "));
+    const failures = verifyCopy(db).filter(({ ok }) => !ok);
+    if (failures.length > 0) throw new Error(failures.map(({ name, figures }) => `${name}: ${figures}`).join("; "));
   } finally {
     db.close();
   }

@@ -1,25 +1,25 @@
 /**
- * The commands of the operator's command line as a table: what each takes and which request it makes. Arguments are
- * read, and the help is printed, from it. Knows no server.
+ * The table of the operator's commands: the arguments of each, and the request that it makes. Arguments are parsed and the
+ * help is printed from this table. Talks to no server: admin-client.ts does.
  */
 import { parseArgs } from "node:util";
 import type { ControlRequest } from "./control-socket.ts";
 
 /**
- * How a value is read. "user" and "application" may be an e-mail address, to be looked up; "texts" may come again; a
- * "flag" has no value.
+ * How a value is parsed. "user" and "application" may be an email address, which admin.ts resolves to an id; "texts" may be
+ * repeated; a "flag" has no value.
  */
 type Kind = "flag" | "text" | "texts" | "integer" | "integers" | "amount" | "time" | "user" | "application";
 
 interface Field {
-  /** Of the route: in its path, else in its query or body. */
+  /** The name of the route's field: in its path, else in its query or body. */
   readonly field: string;
   readonly kind: Kind;
-  /** As the help shows it. */
+  /** The placeholder that the help shows. */
   readonly shown: string;
   /** The word that stands for null. */
   readonly unset?: string;
-  /** The option's name, where it isn't the field's with dashes. */
+  /** The option's name, where it is not the field's with dashes. */
   readonly option?: string;
 }
 
@@ -29,7 +29,7 @@ export interface AdminCommand {
   readonly args: readonly Field[];
   /** By name. */
   readonly options: Readonly<Record<string, Field>>;
-  /** The route that it calls; else "server", which knows the command by its words, or "local". */
+  /** The route that it calls; else "server", a command of control-handlers.ts, or "local", which needs no server. */
   readonly does: string;
 }
 
@@ -57,7 +57,7 @@ function optionsOf(...fields: Field[]): Record<string, Field> {
 }
 const LIST = [field("N", "limit"), field("CURSOR", "cursor")];
 const NOTE = field("NOTE", "note");
-const OF_USER = { ...field("ID|EMAIL", "user_id", "user"), option: "user" };
+const BY_USER = { ...field("ID|EMAIL", "user_id", "user"), option: "user" };
 const STATUS = field("STATUS", "status");
 const orDefault = (each: Field): Field => ({ ...each, unset: "default" });
 const orNone = (each: Field): Field => ({ ...each, unset: "none" });
@@ -70,7 +70,7 @@ function command(words: string, does: string, summary: string, args: Field[] = [
 }
 
 export const COMMANDS: readonly AdminCommand[] = [
-  command("help", "local", "this text, or that of one command", [field("[COMMAND]", "command")]),
+  command("help", "local", "show this help, or the help of one command", [field("[COMMAND]", "command")]),
   command("verify", "local", "check every invariant of a database file (default: DATA_DIR/exchange.db)", [
     field("[FILE]", "file"),
   ]),
@@ -84,25 +84,25 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "keys rotate",
     "server",
-    "sign with a new key from now on; tokens of the old one live on, the JWKS lists both",
+    "sign with a new key from now on; tokens of the old key stay valid, and the JWKS lists both",
   ),
-  command("keys rotate-second-factors", "server", "seal the secrets of authenticator apps with a new key"),
+  command("keys rotate-second-factors", "server", "encrypt the secrets of authenticator apps with a new key"),
   command(
     "second-factor reset",
     "server",
-    "remove the second factors of an account that lost them, and end its sessions",
+    "remove the second factors of an account whose owner lost them, and end its sessions",
     [EMAIL],
   ),
   command(
     "second-factor approve-reset",
     "POST /admin/users/:id/second-factors/reset",
-    "the same as one of two persons, of whom the other is an operator",
+    "the same, as one of two approvals: the other is an operator's",
     [USER],
     NOTE,
   ),
-  command("operator create", "server", "make an operator's account; its password is shown this once", [EMAIL]),
-  command("operator grant", "server", "make an account an operator's", [EMAIL]),
-  command("operator remove", "server", "make an operator's account a user's", [EMAIL]),
+  command("operator create", "server", "create an operator's account and print its password, once", [EMAIL]),
+  command("operator grant", "server", "make an existing account an operator's", [EMAIL]),
+  command("operator remove", "server", "make an operator's account an ordinary user's", [EMAIL]),
 
   command(
     "users",
@@ -116,19 +116,24 @@ export const COMMANDS: readonly AdminCommand[] = [
     ...LIST,
   ),
   command("user", "GET /admin/users/:id", "show one user", [USER]),
-  command("user trail", "GET /admin/users/:id/trail", "its deposits, terms and identity, and who gave them", [USER]),
+  command(
+    "user trail",
+    "GET /admin/users/:id/trail",
+    "show its deposits, terms and identity decisions, and who made them",
+    [USER],
+  ),
   command(
     "suspend",
     "POST /admin/users/:id/suspend",
-    "refuse the user's tokens and sign-ins, end its sockets and cancel its orders",
+    "reject the user's tokens and sign-ins, close its sockets and cancel its orders",
     [USER],
     NOTE,
   ),
-  command("restore", "POST /admin/users/:id/restore", "end that", [USER], NOTE),
+  command("restore", "POST /admin/users/:id/restore", "end a suspension", [USER], NOTE),
   command(
     "terms",
     "PATCH /admin/users/:id/terms",
-    "set the user's own limit of activity a day, rates in BPS, by what its rate limits are multiplied, and its live orders",
+    "set the user's own limits and rates: activity per day, fees in BPS, a factor of its rate limits, live orders",
     [USER],
     orDefault(field("AMOUNT", "daily_limit", "amount")),
     orDefault(field("BPS", "trading_fee", "integer")),
@@ -141,7 +146,7 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "identity list",
     "GET /admin/identity-applications",
-    "list applications for KYC tier 2: those that wait, or of another status",
+    "list applications for KYC tier 2: pending ones, or of another status",
     [],
     STATUS,
     EMAIL,
@@ -150,17 +155,23 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "identity approve",
     "POST /admin/identity-applications/:id/approve",
-    "approve an application, named by its id or its user's address",
+    "approve an application, given by its id or its user's email",
     [APPLICATION],
     NOTE,
   ),
-  command("identity refuse", "POST /admin/identity-applications/:id/refuse", "refuse it", [APPLICATION], NOTE),
+  command(
+    "identity refuse",
+    "POST /admin/identity-applications/:id/refuse",
+    "refuse an application",
+    [APPLICATION],
+    NOTE,
+  ),
   command(
     "audit",
     "GET /admin/audit-log",
-    "who changed what of money or access; an ACTION that ends in a dot means all that begin so",
+    "list changes of money and access, and who made them; an ACTION that ends in a dot is a prefix",
     [],
-    OF_USER,
+    BY_USER,
     field("ACTOR", "actor"),
     field("ACTION", "action"),
     field("TIME", "from", "time"),
@@ -168,34 +179,34 @@ export const COMMANDS: readonly AdminCommand[] = [
     ...LIST,
   ),
 
-  command("deposit", "POST /admin/deposits", "credit a user; a reference counts once", [
+  command("deposit", "POST /admin/deposits", "credit a user; each reference is credited once", [
     { ...USER, field: "user_id" },
     AMOUNT,
     REFERENCE,
   ]),
-  command("deposits", "GET /admin/deposits", "list deposits", [], OF_USER, ...LIST),
+  command("deposits", "GET /admin/deposits", "list deposits", [], BY_USER, ...LIST),
   command("house deposit", "POST /admin/house/deposits", "fund the house account", [AMOUNT, REFERENCE]),
-  command("house withdraw", "POST /admin/house/withdrawals", "take out of the house account", [AMOUNT, REFERENCE]),
-  command("withdrawals", "GET /admin/withdrawals", "list withdrawals", [], STATUS, OF_USER, ...LIST),
+  command("house withdraw", "POST /admin/house/withdrawals", "withdraw from the house account", [AMOUNT, REFERENCE]),
+  command("withdrawals", "GET /admin/withdrawals", "list withdrawals", [], STATUS, BY_USER, ...LIST),
   command("withdrawal show", "GET /admin/withdrawals/:id", "show one withdrawal", [ID]),
-  command("withdrawal pay", "POST /admin/withdrawals/:id/pay", "note that it was paid", [ID], REFERENCE, NOTE),
+  command("withdrawal pay", "POST /admin/withdrawals/:id/pay", "record that it was paid", [ID], REFERENCE, NOTE),
   command(
     "withdrawal refuse",
     "POST /admin/withdrawals/:id/refuse",
-    "refuse it: the user has the money back",
+    "refuse it: the user gets the money back",
     [ID],
     NOTE,
   ),
-  command("approvals", "GET /admin/approvals", "list first approvals that wait for a second", [], ...LIST),
-  command("approvals take-back", "DELETE /admin/approvals/:id", "take a first approval back", [ID]),
+  command("approvals", "GET /admin/approvals", "list first approvals that wait for the second", [], ...LIST),
+  command("approvals take-back", "DELETE /admin/approvals/:id", "withdraw a first approval", [ID]),
 
-  command("proposals", "GET /admin/proposals", "list proposals of markets", [], STATUS, ...LIST),
+  command("proposals", "GET /admin/proposals", "list proposed markets", [], STATUS, ...LIST),
   command("proposal approve", "POST /admin/proposals/:id/approve", "open the proposed market", [ID], NOTE),
-  command("proposal refuse", "POST /admin/proposals/:id/refuse", "refuse it", [ID], NOTE),
+  command("proposal refuse", "POST /admin/proposals/:id/refuse", "refuse the proposed market", [ID], NOTE),
   command(
     "event create",
     "POST /admin/events",
-    "make an event, a group of markets",
+    "create an event, a group of markets",
     [field("SLUG", "slug"), field("TITLE", "title")],
     CATEGORY,
     CLOSES_AT,
@@ -203,7 +214,7 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "market create",
     "POST /admin/markets",
-    "make a market, open at once; --outcome comes once for each",
+    "create a market, open at once; repeat --outcome for each outcome",
     [field("QUESTION", "question")],
     { ...field("NAME", "outcomes", "texts"), option: "outcome" },
     field("SLUG", "slug"),
@@ -216,20 +227,20 @@ export const COMMANDS: readonly AdminCommand[] = [
   command(
     "market describe",
     "PATCH /admin/markets/:id",
-    "change its description, category or end",
+    "change its description, category or closing time",
     [MARKET],
     orNone(DESCRIPTION),
     orNone(CATEGORY),
     orNone(CLOSES_AT),
   ),
   command("market halt", "POST /admin/markets/:id/halt", "stop trading for now", [MARKET], NOTE),
-  command("market resume", "POST /admin/markets/:id/resume", "let trading go on", [MARKET], NOTE),
+  command("market resume", "POST /admin/markets/:id/resume", "resume trading", [MARKET], NOTE),
   command("market open", "POST /admin/markets/:id/open", "open a proposed or halted market", [MARKET], NOTE),
-  command("market close", "POST /admin/markets/:id/close", "end trading and cancel the orders", [MARKET], NOTE),
+  command("market close", "POST /admin/markets/:id/close", "end trading and cancel all orders", [MARKET], NOTE),
   command(
     "market resolve",
     "POST /admin/markets/:id/resolve",
-    "pay the holders: one outcome wins, or each pays its BPS",
+    "pay the holders: one outcome wins, or each pays its BPS of 1 USDC",
     [MARKET],
     field("ID", "outcome_id", "integer"),
     field("BPS,BPS,...", "payouts", "integers"),
@@ -244,8 +255,8 @@ export const HELP = `Usage: npm run admin -- COMMAND
 
 ${COMMANDS.map(helpOf).join("\n")}
 
-AMOUNT is an integer of micro-USDC, or USDC as in 12.5usdc. TIME is ISO 8601 or ms since the epoch. EMAIL names a user
-as ID does. Where no server runs on DATA_DIR, one that opens no port is started for the command.
+AMOUNT is an integer of micro-USDC, or USDC as in 12.5usdc. TIME is ISO 8601 or ms since the epoch. A user is given by
+ID or EMAIL. If no server runs on DATA_DIR, the command starts one that opens no port.
 `;
 
 export function helpOf({ words, args, options, summary }: AdminCommand): string {
@@ -256,16 +267,16 @@ export function helpOf({ words, args, options, summary }: AdminCommand): string 
   return `  ${[words, ...args.map(({ shown }) => shown), ...shownOptions].join(" ")}\n      ${summary}`;
 }
 
-// ---------------------------------------------------------------- reading
+// ---------------------------------------------------------------- parsing
 
-/** A value that a command was given; `text` is still to be looked up where `isEmail`. */
+/** A value from the command line. Where `isEmail`, admin.ts replaces it with an id. */
 export interface Given {
   readonly field: Field;
   readonly value: unknown;
   readonly isEmail: boolean;
 }
 
-/** The command that the words begin with, the longest that fits, and the rest. @throws UsageError */
+/** The command with the most words that the line begins with, and the rest of the line. @throws UsageError */
 export function findCommand(argv: readonly string[]): { command: AdminCommand; rest: string[] } {
   let found: AdminCommand | null = null;
   for (const each of COMMANDS) {
@@ -277,29 +288,28 @@ export function findCommand(argv: readonly string[]): { command: AdminCommand; r
   return { command: found, rest: argv.slice(found.words.split(" ").length) };
 }
 
-/** What the rest of the line gives the command. @throws UsageError */
+/** The values in the rest of the line. @throws UsageError */
 export function readArguments(command: AdminCommand, rest: readonly string[]): Given[] {
   const { positionals, values } = parse(command, rest);
   const { args, options } = command;
-  const needed = args.filter(({ shown }) => !shown.startsWith("["));
-  if (positionals.length < needed.length)
-    throw new UsageError(`${needed[positionals.length]!.shown}: missing`, command);
-  // The words of a command are one argument to help.
+  const missing = args.filter(({ shown }) => !shown.startsWith("["))[positionals.length];
+  if (missing !== undefined) throw new UsageError(`${missing.shown}: missing`, command);
+  // To help, the words of a command are one argument.
   if (positionals.length > args.length && command.words !== "help") {
-    throw new UsageError(`${positionals[args.length]}: one argument too many`, command);
+    throw new UsageError(`${positionals[args.length]}: unexpected argument`, command);
   }
-  const read = (each: Field, name: string, texts: string[]): Given => {
-    const isEmail = (each.kind === "user" || each.kind === "application") && texts[0]!.includes("@");
-    const value = texts[0] === each.unset ? null : readValue(each.kind, texts);
-    if (value === undefined) throw new UsageError(`${name}: ${texts[0]} is ${KINDS[each.kind]}`, command);
-    return { field: each, value, isEmail };
+  const given: Given[] = [];
+  const add = (each: Field | undefined, name: string, texts: readonly string[]): void => {
+    const [text] = texts;
+    if (each === undefined || text === undefined) return;
+    const isEmail = (each.kind === "user" || each.kind === "application") && text.includes("@");
+    const value = text === each.unset ? null : readValue(each.kind, text, texts);
+    if (value === undefined) throw new UsageError(`${name}: ${text} is ${NOT_OF_KIND[each.kind]}`, command);
+    given.push({ field: each, value, isEmail });
   };
-  return [
-    ...args.slice(0, positionals.length).map((each, i) => read(each, each.shown, [positionals[i]!])),
-    ...Object.entries(values).map(([name, texts]) =>
-      read(options[name]!, `--${name}`, (texts as unknown[]).map(String)),
-    ),
-  ];
+  for (const [i, text] of positionals.entries()) add(args[i], args[i]?.shown ?? "", [text]);
+  for (const [name, texts] of Object.entries(values)) add(options[name], `--${name}`, (texts as unknown[]).map(String));
+  return given;
 }
 
 function parse(command: AdminCommand, rest: readonly string[]) {
@@ -311,7 +321,7 @@ function parse(command: AdminCommand, rest: readonly string[]) {
   try {
     const parsed = parseArgs({ args: [...rest], options, allowPositionals: true });
     for (const [name, texts] of Object.entries(parsed.values)) {
-      const isSingle = command.options[name]!.kind !== "texts";
+      const isSingle = command.options[name]?.kind !== "texts";
       if (isSingle && (texts as unknown[]).length > 1) throw new TypeError(`--${name}: given twice`);
     }
     return parsed;
@@ -320,22 +330,21 @@ function parse(command: AdminCommand, rest: readonly string[]) {
   }
 }
 
-/** What a text that can't be read is not. */
-const KINDS: Readonly<Record<Kind, string>> = {
-  flag: "no flag",
-  text: "no text",
-  texts: "no text",
-  integer: "no integer",
-  integers: "no list of integers",
+/** The end of the error for a text that is not of the kind. */
+const NOT_OF_KIND: Readonly<Record<Kind, string>> = {
+  flag: "not a flag",
+  text: "not a text",
+  texts: "not a text",
+  integer: "not an integer",
+  integers: "not a list of integers",
   amount: "neither an integer of micro-USDC nor USDC as in 12.5usdc",
-  time: "no time",
-  user: "neither a user's id nor an e-mail address",
-  application: "neither an application's id nor an e-mail address",
+  time: "not a time",
+  user: "neither a user's id nor an email address",
+  application: "neither an application's id nor an email address",
 };
 
-/** Undefined where the text is not of the kind. */
-function readValue(kind: Kind, texts: readonly string[]): unknown {
-  const text = texts[0]!;
+/** Undefined where the text is not of the kind. @param texts all values of a repeated option, `text` first */
+function readValue(kind: Kind, text: string, texts: readonly string[]): unknown {
   switch (kind) {
     case "flag":
       return true;
@@ -363,7 +372,7 @@ function integerOf(text: string): number | undefined {
   return /^-?\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
 }
 
-/** A number with a point and no unit could mean either: it is refused. */
+/** A number with a decimal point and no unit is ambiguous, so it is rejected. */
 function amountOf(text: string): number | undefined {
   const [, whole, fraction = ""] = /^(\d{1,10})(?:\.(\d{1,6}))?usdc$/i.exec(text) ?? [];
   return integerOf(whole === undefined ? text : whole + fraction.padEnd(6, "0"));
@@ -376,7 +385,7 @@ function timeOf(text: string): number | undefined {
 
 // ---------------------------------------------------------------- requests
 
-/** The request that the command makes; no value is an e-mail address any more where an id is wanted. */
+/** The request of a command whose email addresses are already replaced with ids. */
 export function requestOf({ words, does }: AdminCommand, given: readonly Given[]): ControlRequest {
   const values = new Map(given.map(({ field, value }) => [field.field, value]));
   if (does === "server") return { command: words, args: [...values.values()].map(String) };
@@ -387,11 +396,7 @@ export function requestOf({ words, does }: AdminCommand, given: readonly Given[]
     return encodeURIComponent(String(value));
   });
   if (method === "GET") {
-    return {
-      method,
-      path,
-      query: queryOf(values),
-    };
+    return { method, path, query: queryOf(values) };
   }
   return method === "DELETE" ? { method, path } : { method, path, body: Object.fromEntries(values) };
 }

@@ -136,7 +136,7 @@ describe("suspend and restore", () => {
       [1, ["user", "77"], /^no such user\n$/],
       [1, ["suspend", "1", "--note", ""], /^note: /],
       [1, ["restore", "maker@example.com"], /^the account is not suspended\n$/],
-      [1, ["identity", "approve", "maker@example.com"], /^no application is waiting: maker/],
+      [1, ["identity", "approve", "maker@example.com"], /^no pending application: maker/],
       [1, ["terms", "1"], /^daily_limit, .* give one of them or more\n$/],
       [1, ["users", "--kyc-tier", "7"], /^kyc_tier: /],
       [2, ["suspend"], /^ID\|EMAIL: missing\n\nUsage: .*\n\n {2}suspend ID\|EMAIL \[--note NOTE\]/],
@@ -261,7 +261,7 @@ describe("every kind of command", () => {
     writeFileSync(join(dataDir, "exchange.db"), "no database at all, but long enough to be taken for one".repeat(20));
     const run = await admin(dataDir, "users");
     expect([run.code, run.out]).toEqual([1, ""]);
-    expect(run.errors).toMatch(/^the server could not do it: cannot start: .*not a database/s);
+    expect(run.errors).toMatch(/^the server failed: cannot start: .*not a database/s);
     mkdirSync(join(dataDir, "file"));
     const locked = await admin(join(dataDir, "exchange.db"), "users");
     expect(locked).toMatchObject({ code: 1, errors: expect.stringMatching(/DATA_DIR: cannot write to/) });

@@ -82,7 +82,7 @@ test.each([
   ["", /^unknown command ""/],
   ["nothing", /^unknown command "nothing"/],
   ["suspend", /^ID\|EMAIL: missing/],
-  ["suspend 1 2", /^2: one argument too many/],
+  ["suspend 1 2", /^2: unexpected argument/],
   ["suspend me", /^ID\|EMAIL: me is neither a user's id nor an e-mail address/],
   ["suspend 1 --reason x", /'--reason'/],
   ["suspend 1 --note", /'--note/],
@@ -92,11 +92,11 @@ test.each([
   ["deposit 1 -5 ref", /-5/],
   ["deposit 1 9007199254740993 ref", /^AMOUNT: /],
   ["deposit 1 5", /^REFERENCE: missing/],
-  ["terms 1 --trading-fee 1.5", /^--trading-fee: 1.5 is no integer/],
-  ["market resolve 1 --payouts 1,x", /^--payouts: 1,x is no list of integers/],
+  ["terms 1 --trading-fee 1.5", /^--trading-fee: 1.5 is not an integer/],
+  ["market resolve 1 --payouts 1,x", /^--payouts: 1,x is not a list of integers/],
   ["market resolve 1 --payouts 1,", /^--payouts: /],
-  ["event create a b --closes-at tomorrow", /^--closes-at: tomorrow is no time/],
-  ["keys rotate now", /^now: one argument too many/],
+  ["event create a b --closes-at tomorrow", /^--closes-at: tomorrow is not a time/],
+  ["keys rotate now", /^now: unexpected argument/],
 ])("%s is a wrong command line", (line, message) => {
   const run = (): unknown => read(line);
   expect(run).toThrow(UsageError);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type Socket as Connection, connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ask, type ControlRequest, type ControlResponse } from "../../server/cli/control-socket.ts";
+import { type ControlRequest, type ControlResponse, sendRequest } from "../../server/cli/control-socket.ts";
 import { MAX_BODY_BYTES } from "../../server/http/limits.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import { Client } from "../support/client.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => expectEndsWell(world));
 
 const path = (): string => join(world.server.dataDir, "control.sock");
-const control = async (request: ControlRequest): Promise<ControlResponse> => (await ask(path(), request))!;
+const control = async (request: ControlRequest): Promise<ControlResponse> => (await sendRequest(path(), request))!;
 
 /** The answer to bytes as they are. */
 async function send(...pieces: (string | Buffer)[]): Promise<ControlResponse> {
@@ -86,7 +86,7 @@ describe("routes", () => {
     ["an empty line", "\n", 40000, /not valid JSON/],
     ["malformed UTF-8", Buffer.from([0x22, 0xff, 0x22, 0x0a]), 40000, /not valid JSON/],
     ["a list", '["suspend","a@example.com"]\n', 40000, /required|unknown field|must be object/],
-    ["null", "null\n", 40000, /no JSON object/],
+    ["null", "null\n", 40000, /not a JSON object/],
     ["a request without a path", '{"method":"GET"}\n', 40000, /^path: required/],
     ["an unknown field", '{"method":"GET","path":"/admin/users","token":"x"}\n', 40000, /^token: unknown field/],
     ["a command without arguments", '{"command":"keys rotate"}\n', 40000, /^args: required/],

@@ -1,0 +1,109 @@
+/**
+ * The commands that the API lacks: signing keys, operators' accounts, and resets of second factors. Only the control socket
+ * runs them; each leaves an audit line.
+ */
+import { randomBytes } from "node:crypto";
+import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
+import type { AccountWriter } from "../accounts/account-writer.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { audit, type Change, type RequestContext } from "../accounts/audit.ts";
+import { operatorOf } from "../accounts/operator.ts";
+import type { Passwords } from "../accounts/passwords.ts";
+import { EmailOnly } from "../accounts/schemas.ts";
+import type { SecondFactorSettings } from "../accounts/second-factor-settings.ts";
+import type { SecondFactors } from "../accounts/second-factors.ts";
+import type { SigningKeys } from "../accounts/signing-keys.ts";
+import type { User } from "../accounts/types.ts";
+import { changeUser } from "../accounts/users.ts";
+import { ApiError, ErrorKind, notFound } from "../errors.ts";
+import { compileSchema } from "../http/validate.ts";
+
+export interface ServerCommandOptions {
+  readonly accounts: Accounts;
+  readonly passwords: Passwords;
+  readonly keys: SigningKeys;
+  readonly factors: SecondFactors;
+  readonly factorSettings: SecondFactorSettings;
+  readonly writer: AccountWriter;
+}
+
+/** Resolves with the data of the response. @throws ApiError */
+type Command = (args: readonly string[], context: RequestContext) => Promise<object>;
+
+const checkEmail = compileSchema(EmailOnly);
+
+/** 128 bits. */
+const PASSWORD_BYTES = 16;
+
+/** The commands by name. */
+export function createServerCommands(options: ServerCommandOptions): ReadonlyMap<string, Command> {
+  const { accounts, passwords, keys, factors, factorSettings, writer } = options;
+  const auditLine = (context: RequestContext, change: Change): AuditEntry =>
+    audit(context, operatorOf({ principal: null }).actor, change);
+  const setRole = async (email: string, role: "user" | "operator", context: RequestContext): Promise<object> => {
+    const user = accounts.userByEmail(email);
+    if (user === undefined) throw notFound(`user: ${email}`);
+    if (user.role === role) {
+      throw new ApiError(ErrorKind.conflict, `the account is ${role === "operator" ? "already" : "not"} an operator's`);
+    }
+    const action = role === "operator" ? "user.make_operator" : "user.remove_operator";
+    const change = { action, userId: user.id, subject: user.id };
+    await writer.write([changeUser(user, { role })], [auditLine(context, change)]);
+    return userView(user);
+  };
+  return new Map<string, Command>([
+    [
+      "keys rotate",
+      async (_args, context) => {
+        const kid = await keys.rotate(context.now);
+        await writer.write([], [auditLine(context, { action: "keys.rotate", userId: null, details: { kid } })]);
+        return { kid };
+      },
+    ],
+    [
+      "keys rotate-second-factors",
+      async (_args, context) => {
+        const rotated = await factors.rotateKey(context.now);
+        const change = { action: "keys.rotate_second_factors", userId: null, details: rotated };
+        await writer.write([], [auditLine(context, change)]);
+        return rotated;
+      },
+    ],
+    [
+      "second-factor reset",
+      async (args, context) => {
+        const email = emailOf(args);
+        const user = accounts.userByEmail(email);
+        if (user === undefined) throw notFound(`user: ${email}`);
+        await factorSettings.reset(user, {}, operatorOf({ principal: null }), context);
+        return userView(user);
+      },
+    ],
+    [
+      "operator create",
+      async (args, context) => {
+        const email = emailOf(args);
+        const password = randomBytes(PASSWORD_BYTES).toString("base64url");
+        const passwordHash = await passwords.hashChosen(password);
+        const { now: at } = context;
+        const rest = { kycTier: 0, passwordHash, emailVerifiedAt: at, phoneVerifiedAt: null, at };
+        const audits = ["user.create", "user.make_operator"].map((action) =>
+          auditLine(context, { action, userId: "subject" }),
+        );
+        const [result] = await writer.write([{ kind: "createUser", email, role: "operator", ...rest }], audits);
+        if (result?.created !== true) throw new ApiError(ErrorKind.conflict, "email: already registered");
+        return { ...userView({ id: result.id, email, role: "operator" }), password };
+      },
+    ],
+    ["operator grant", async (args, context) => setRole(emailOf(args), "operator", context)],
+    ["operator remove", async (args, context) => setRole(emailOf(args), "user", context)],
+  ]);
+}
+
+function emailOf([email]: readonly string[]): string {
+  return checkEmail({ email }).email.toLowerCase();
+}
+
+function userView({ id, email, role }: Pick<User, "id" | "email" | "role">): object {
+  return { id, email, role };
+}
