@@ -99,7 +99,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   stopOnSignals(createShutdown({ ...services, uws, app, listenSocket, timers, control, gateway, lock }));
   lifecycle.phase = "ready";
   overdue.begin();
-  operators.life.refuseForgotten(Date.now());
+  operators.life.refuseOverdueProposals(Date.now());
   logger.info({ host: config.host, port, restored, engineThreads: config.engineThreads }, "ready");
   if (config.network) printGreeting(config, publicUrl.site(), port);
 }

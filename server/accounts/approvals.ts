@@ -19,7 +19,7 @@ export const TWO_PERSON_ACTIONS = ["withdrawals", "resolutions", "deposits", "te
 export type TwoPersonAction = (typeof TWO_PERSON_ACTIONS)[number];
 
 /** What shall be done, and on what. */
-export interface Wish {
+export interface ApprovalRequest {
   /** "always": whatever is switched on. */
   readonly rule: TwoPersonAction | "always";
   /** Such as `withdrawal.pay`. */
@@ -49,17 +49,17 @@ export function approvalView({ id, action, subject, details, actor, createdAt }:
 }
 
 /** What an audit line says of an action that a first approval preceded: who gave it, and when. */
-export function withFirst(details: object, first: ApprovalRow | null): object {
+export function withFirstApproval(details: object, first: ApprovalRow | null): object {
   return first === null ? details : { ...details, approved_by: first.actor, approved_at: first.createdAt };
 }
 
 /** What became of a wish: it was done, or is the first of two. */
-export type Answer<T> =
+export type ApprovalOutcome<T> =
   | { readonly approval: null; readonly result: T }
   | { readonly approval: ApprovalRow; readonly result: null };
 
-/** Does what was wished for. @see Approvals.ask */
-type Act<T> = (ending: readonly AccountWrite[], first: ApprovalRow | null) => Promise<T>;
+/** Does what was wished for. @see Approvals.request */
+type ApprovedAction<T> = (ending: readonly AccountWrite[], first: ApprovalRow | null) => Promise<T>;
 
 /** Operators decide by hand. */
 const RETRY_AFTER_S = 60;
@@ -70,7 +70,7 @@ export class Approvals {
   private readonly rules: ReadonlySet<TwoPersonAction>;
   private readonly open = new Map<string, ApprovalRow>();
   /** From the agreement to the end of what was agreed on nobody else has a say. */
-  private readonly mutex = new KeyedMutex<string>("another approval is under way: try again");
+  private readonly mutex = new KeyedMutex<string>("another approval is in progress: try again");
 
   constructor(
     writer: AccountWriter,
@@ -110,13 +110,13 @@ export class Approvals {
    * @throws ApiError 40300 for the operator's own account, 40900 where another operator asked for something else, 42900
    *   where too many first approvals wait; what `act` throws
    */
-  async ask<T>(
-    wish: Wish,
+  async request<T>(
+    wish: ApprovalRequest,
     operator: Operator,
     context: RequestContext,
-    act: Act<T>,
+    act: ApprovedAction<T>,
     done: (() => Promise<T | null>) | null = null,
-  ): Promise<Answer<T>> {
+  ): Promise<ApprovalOutcome<T>> {
     const { rule, action, subject, reference, userId } = wish;
     checkNotOwn(operator, userId);
     const before = done && (await done());
@@ -130,31 +130,36 @@ export class Approvals {
       const first = this.find(action, subject, reference);
       if (first !== null && first.actor !== operator.actor) {
         if (first.details === details) return { approval: null, result: await this.act(wish, first, context, act) };
-        throw new ApiError(ErrorKind.conflict, `${first.actor} asked for something else: ${first.details}`);
+        throw new ApiError(ErrorKind.conflict, `${first.actor} requested something different: ${first.details}`);
       }
-      const approval = first?.details === details ? first : await this.keep(wish, details, operator, context);
+      const approval = first?.details === details ? first : await this.storeFirst(wish, details, operator, context);
       return { approval, result: null };
     });
   }
 
-  private async act<T>(wish: Wish, first: ApprovalRow | null, context: RequestContext, act: Act<T>): Promise<T> {
+  private async act<T>(
+    wish: ApprovalRequest,
+    first: ApprovalRow | null,
+    context: RequestContext,
+    act: ApprovedAction<T>,
+  ): Promise<T> {
     const { action, subject, reference } = wish;
-    const result = await act(this.endOf(action, subject, context.now, reference), first);
+    const result = await act(this.endingWrites(action, subject, context.now, reference), first);
     this.forget(wish);
     return result;
   }
 
   /** Makes the first approval durable, in the place of one that counts no more or says something else. */
-  private async keep(
-    { action, subject, reference = "", userId, ...wish }: Wish,
+  private async storeFirst(
+    { action, subject, reference = "", userId, ...wish }: ApprovalRequest,
     details: string,
     operator: Operator,
     context: RequestContext,
   ): Promise<ApprovalRow> {
     const row = { action, subject, reference, details, actor: operator.actor, createdAt: context.now };
-    const ending = this.endOf(action, subject, context.now, reference);
+    const ending = this.endingWrites(action, subject, context.now, reference);
     if (ending.length === 0 && this.open.size >= MAX_OPEN_APPROVALS) {
-      const text = `${MAX_OPEN_APPROVALS} first approvals wait for their second: give or take back some of them`;
+      const text = `${MAX_OPEN_APPROVALS} approvals are waiting for a second operator: give or revoke some of them first`;
       throw new ApiError(ErrorKind.limitExceeded, text, RETRY_AFTER_S);
     }
     const change = { action: `${action}.approve`, userId, subject, details: wish.details, write: ending.length };
@@ -171,30 +176,30 @@ export class Approvals {
    * Ends a first approval, whoever's it is: nothing is done.
    * @throws ApiError 4040 where none waits, 40900 where the second came first
    */
-  async takeBack(id: number, operator: Operator, context: RequestContext): Promise<ApprovalRow> {
+  async revoke(id: number, operator: Operator, context: RequestContext): Promise<ApprovalRow> {
     const row = [...this.open.values()].find((each) => each.id === id);
     if (row === undefined) throw notFound("approval");
     const { action, subject, reference } = row;
     await this.mutex.run(keyOf(row), async () => {
       const change = { action: `${action}.take_back`, userId: null, subject, details: JSON.parse(row.details) };
-      const ending = this.endOf(action, subject, context.now, reference);
+      const ending = this.endingWrites(action, subject, context.now, reference);
       await this.writer.write(ending, [audit(context, operator.actor, change)]);
-      if (!this.open.delete(keyOf(row))) throw new ApiError(ErrorKind.conflict, "it ended meanwhile");
+      if (!this.open.delete(keyOf(row))) throw new ApiError(ErrorKind.conflict, "the approval has already ended");
     });
     return row;
   }
 
   /** What ends a first approval in the database, for when its subject ends otherwise; `forget` ends it in memory. */
-  endOf(action: string, subject: number, now: number, reference = ""): AccountWrite[] {
+  endingWrites(action: string, subject: number, now: number, reference = ""): AccountWrite[] {
     const first = this.open.get(keyOf({ action, subject, reference }));
     return first === undefined ? [] : [{ kind: "update", table: "approvals", id: first.id, set: { endedAt: now } }];
   }
 
-  forget(wish: Pick<Wish, "action" | "subject" | "reference">): void {
+  forget(wish: Pick<ApprovalRequest, "action" | "subject" | "reference">): void {
     this.open.delete(keyOf(wish));
   }
 }
 
-function keyOf({ action, subject, reference = "" }: Pick<Wish, "action" | "subject" | "reference">): string {
+function keyOf({ action, subject, reference = "" }: Pick<ApprovalRequest, "action" | "subject" | "reference">): string {
   return `${action} ${subject} ${reference}`;
 }

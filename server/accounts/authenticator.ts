@@ -90,7 +90,7 @@ export class Authenticator implements TokenAuthenticator {
 
   /** The genuine token's holder, however its account stands. Rejects with an ApiError 40100 or 2002. */
   async verify(token: string, now: number): Promise<Principal> {
-    if (this.verifications >= MAX_VERIFICATIONS) throw overloaded("too many unknown tokens at one time: try again");
+    if (this.verifications >= MAX_VERIFICATIONS) throw overloaded("too many tokens are being verified: try again");
     this.verifications++;
     try {
       const claims = await this.keys.verify(token, now);
@@ -109,7 +109,7 @@ export class Authenticator implements TokenAuthenticator {
   }
 
   /** Credentials that were used since the last call, at most once a minute each. */
-  takeUsed(): Iterable<Credential> {
+  drainUsed(): Iterable<Credential> {
     const { used } = this;
     this.used = new Set();
     return used;

@@ -40,12 +40,12 @@ export interface Identity {
   readonly country: string;
 }
 
-export interface Decision {
+export interface IdentityDecision {
   readonly isApproved: boolean;
   readonly note: string | null;
 }
 
-export class Kyc {
+export class KycVerification {
   private readonly accounts: Accounts;
   private readonly writer: AccountWriter;
   private readonly notifier: Notifier;
@@ -64,7 +64,7 @@ export class Kyc {
   }
 
   /** Sends a code. @param phone in E.164 @throws ApiError 42900 after so many in an hour, 40900 where it is verified */
-  async startPhone(principal: Principal, phone: string, context: RequestContext): Promise<void> {
+  async sendPhoneCode(principal: Principal, phone: string, context: RequestContext): Promise<void> {
     const { user } = principal.credential;
     const { now } = context;
     if (user.phone === phone && user.phoneVerifiedAt !== null) {
@@ -103,14 +103,14 @@ export class Kyc {
     const { user } = principal.credential;
     const found = this.codes.get(user.id);
     if (found === undefined || found.code === "" || found.expiresAt <= context.now) {
-      throw new ApiError(ErrorKind.conflict, "no code is waiting: ask for a new one");
+      throw new ApiError(ErrorKind.conflict, "no code is active: request a new one");
     }
     if (!isSame(code, found.code)) {
       found.wrong++;
       if (found.wrong >= MAX_WRONG_CODES) found.code = "";
       const left = MAX_WRONG_CODES - found.wrong;
       throw badRequest(
-        left === 0 ? "code: wrong, ask for a new one" : `code: wrong, ${left} more ${left === 1 ? "try" : "tries"}`,
+        left === 0 ? "code: wrong, request a new one" : `code: wrong, ${left} more ${left === 1 ? "try" : "tries"}`,
       );
     }
     found.code = "";
@@ -136,10 +136,13 @@ export class Kyc {
     context: RequestContext,
   ): Promise<IdentityApplicationRow> {
     const { user } = principal.credential;
-    if (user.kycTier < 1) throw new ApiError(ErrorKind.forbidden, "requires KYC tier 1: verify e-mail and phone first");
+    if (user.kycTier < 1) throw new ApiError(ErrorKind.forbidden, "requires KYC tier 1: verify email and phone first");
     const pending = this.accounts.identityApplication(user.id)?.status === "pending";
     if (user.kycTier > 1 || pending) {
-      throw new ApiError(ErrorKind.conflict, pending ? "an application is waiting" : "the account has tier 2");
+      throw new ApiError(
+        ErrorKind.conflict,
+        pending ? "an application is already pending" : "the account already has KYC tier 2",
+      );
     }
     const { document_type, document_number, country } = identity;
     const made = { userId: user.id, documentType: document_type, country, status: "pending", createdAt: context.now };
@@ -159,12 +162,18 @@ export class Kyc {
    * An operator's decision on one of the user's applications.
    * @throws ApiError 40300 for the operator's own, 40900 unless it waits
    */
-  async decide(user: User, id: number, decision: Decision, operator: Operator, context: RequestContext): Promise<void> {
+  async decide(
+    user: User,
+    id: number,
+    decision: IdentityDecision,
+    operator: Operator,
+    context: RequestContext,
+  ): Promise<void> {
     checkNotOwn(operator, user.id);
     const application = this.accounts.identityApplication(user.id);
     // Those before the user's last one are decided.
     if (application?.id !== id || application.status !== "pending") {
-      throw new ApiError(ErrorKind.conflict, "the application is decided");
+      throw new ApiError(ErrorKind.conflict, "the application has already been decided");
     }
     const { isApproved, note } = decision;
     const set = { status: isApproved ? "approved" : "refused", note, decidedAt: context.now };

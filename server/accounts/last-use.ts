@@ -18,7 +18,7 @@ export class LastUse {
   /** Writes what is new since the last call. */
   async write(): Promise<void> {
     const writes: AccountWrite[] = [];
-    for (const credential of this.authenticator.takeUsed()) writes.push(...writesOf(credential));
+    for (const credential of this.authenticator.drainUsed()) writes.push(...writesOf(credential));
     if (writes.length > 0) await this.writer.write(writes);
   }
 }

@@ -49,7 +49,7 @@ export const LAST_USE_INTERVAL_MS = 60_000;
  * A browser's concurrent second request may present the refresh token that the first has just spent. Within this time,
  * the exchange doesn't treat the reuse as theft.
  */
-export const REFRESH_LEEWAY_MS = 10_000;
+export const REFRESH_GRACE_MS = 10_000;
 /** Rotations by cookie in memory; beyond the bound, the oldest lose their grace period. */
 export const MAX_RECENT_ROTATIONS = 20_000;
 

@@ -1,46 +1,46 @@
 /**
- * The words of every mail and text message. Pure, and sends nothing. Lines are ASCII of at most 76 characters and a
- * link stands alone on its own, so that a mail goes out as it is written here and no encoding folds the link. What users
- * wrote is any text, and stands in no mail that has a link.
+ * The text of every mail and text message. Sends nothing. Lines are ASCII of at most 76 characters and a link stands
+ * alone on its line, so that a mail goes out exactly as written here and no encoding folds the link. A mail that contains
+ * a link never contains text that a user wrote.
  */
 import type { Mail, TextMessage } from "./notifier.ts";
 
 const EXCHANGE = "Prediction Exchange";
 
-/** @param validMs how long the link is valid from now on */
+/** @param validMs how long the link stays valid */
 export function verificationMail(to: string, link: string, validMs: number): Mail {
   return {
     to,
     subject: `Confirm your email address for ${EXCHANGE}`,
     text: `Welcome to ${EXCHANGE}.
 
-Open this link to confirm your email address, with the password that you
-chose when you signed up:
+Please confirm your email address. Open this link and enter the password
+that you chose when you signed up:
 
 ${link}
 
 The link is valid for ${wordDuration(validMs)}.
 
-If you did not sign up, ignore this mail: the account stays closed. To use
-your address yourself, choose "Forgot your password?" on the sign-in page.
+If you did not sign up, ignore this email: nobody can use the account. To
+use your address yourself, choose "Forgot your password?" on the sign-in page.
 `,
   };
 }
 
-/** @param validMs how long the link is valid from now on */
+/** @param validMs how long the link stays valid */
 export function passwordResetMail(to: string, link: string, validMs: number): Mail {
   return {
     to,
     subject: `Reset your ${EXCHANGE} password`,
-    text: `Somebody asked to reset the password of your ${EXCHANGE} account.
-
-Open this link to choose a new password:
+    text: `We received a request to reset the password of your ${EXCHANGE}
+account. To choose a new password, open this link:
 
 ${link}
 
 The link is valid for ${wordDuration(validMs)} and works once.
 
-If you did not ask for it, ignore this mail: your password stays as it is.
+If you did not request this, ignore this email: your password has not
+changed.
 `,
   };
 }
@@ -51,27 +51,28 @@ export function passwordChangedMail(to: string): Mail {
     subject: `Your ${EXCHANGE} password was changed`,
     text: `The password of your ${EXCHANGE} account was changed.
 
-If you did not change it, somebody else may have access to your account
-or your mails. Secure your mailbox and reset your password at once.
+If you did not change it, somebody else may have access to your account or
+your email. Secure your mailbox, then reset your password immediately.
 `,
   };
 }
 
-/** @param what such as "has new recovery codes" */
-export function secondFactorChangedMail(to: string, what: string): Mail {
+/** @param change what happened, such as "New recovery codes were created." */
+export function secondFactorChangedMail(to: string, change: string): Mail {
   return {
     to,
-    subject: `The second factor of your ${EXCHANGE} account changed`,
-    text: `A second factor of your ${EXCHANGE} account
-${what}.
+    subject: `The second factors of your ${EXCHANGE} account changed`,
+    text: `${change}
+
+This changed how you sign in to your ${EXCHANGE} account.
 
 If you did not do this, somebody else has access to your account. Reset your
-password at once, and look at your second factors and sessions.
+password immediately, then check your second factors and sessions.
 `,
   };
 }
 
-/** @param left recovery codes that weren't used */
+/** @param left unused recovery codes */
 export function recoveryCodeUsedMail(to: string, left: number): Mail {
   return {
     to,
@@ -79,7 +80,8 @@ export function recoveryCodeUsedMail(to: string, left: number): Mail {
     text: `Somebody signed in to your ${EXCHANGE} account with your password
 and a recovery code. You have ${left} recovery ${left === 1 ? "code" : "codes"} left.
 
-If it was not you, reset your password at once and make new recovery codes.
+If this was not you, reset your password immediately and create new recovery
+codes.
 `,
   };
 }
@@ -87,25 +89,25 @@ If it was not you, reset your password at once and make new recovery codes.
 export function wrongCodesMail(to: string): Mail {
   return {
     to,
-    subject: `Wrong codes at the sign-in to ${EXCHANGE}`,
-    text: `Somebody knows the password of your ${EXCHANGE} account, and showed
-many wrong codes of your second factor within an hour. Codes are refused for
-up to an hour now; a passkey goes on working.
+    subject: `Failed sign-ins to your ${EXCHANGE} account`,
+    text: `Somebody signed in to your ${EXCHANGE} account with your password
+and then entered many wrong codes of your second factor. We now reject codes
+for up to an hour. A passkey still works.
 
-If it was not you, reset your password at once.
+If this was not you, reset your password immediately.
 `,
   };
 }
 
-export function secondFactorResetAskedMail(to: string): Mail {
+export function secondFactorResetRequestedMail(to: string): Mail {
   return {
     to,
-    subject: `A reset of your second factor at ${EXCHANGE} was asked for`,
-    text: `An operator asked to remove the second factors of your ${EXCHANGE}
-account, so that you can sign in with your password alone. Another operator
-must agree.
+    subject: `Request to remove your second factors at ${EXCHANGE}`,
+    text: `An operator requested the removal of the second factors of your
+${EXCHANGE} account, so that you can sign in with your password
+alone. A second operator must approve the removal.
 
-If you did not ask for this, tell the operators of the exchange at once.
+If you did not request this, contact the exchange's operators immediately.
 `,
   };
 }
@@ -115,32 +117,32 @@ export function secondFactorsResetMail(to: string): Mail {
     to,
     subject: `Your second factors at ${EXCHANGE} were removed`,
     text: `The operators of ${EXCHANGE} removed the second factors of your
-account, and ended its sessions. Sign in with your password and add a second
-factor again.
+account and ended its sessions. Sign in with your password, then add a
+second factor again.
 
-If you did not ask for this, tell the operators of the exchange at once and
-reset your password.
+If you did not request this, contact the exchange's operators immediately
+and reset your password.
 `,
   };
 }
 
-/** @param amount micro-USDC @param address where it is to be paid to */
+/** @param amount micro-USDC @param address the destination */
 export function withdrawalRequestedMail(to: string, amount: number, address: string): Mail {
   return {
     to,
     subject: `Withdrawal of ${wordAmount(amount)} from ${EXCHANGE}`,
-    text: `A withdrawal of ${wordAmount(amount)} was asked for. It is to be paid
-from your ${EXCHANGE} account to
+    text: `A withdrawal of ${wordAmount(amount)} was requested from your
+${EXCHANGE} account. It will be paid to
 
 ${address}
 
-If you did not ask for it, cancel it in your wallet at once and change your
-password: somebody else may have access to your account.
+If you did not request it, cancel it in your wallet immediately and change
+your password: somebody else may have access to your account.
 `,
   };
 }
 
-/** @param amount micro-USDC @param address where it was paid to */
+/** @param amount micro-USDC @param address the destination */
 export function withdrawalPaidMail(to: string, amount: number, address: string): Mail {
   return {
     to,
@@ -161,13 +163,13 @@ export function withdrawalRefusedMail(to: string, amount: number): Mail {
     text: `Your withdrawal of ${wordAmount(amount)}
 from your ${EXCHANGE} account was refused.
 
-The amount is in your available balance again. If a reason was given, it
-stands beside the withdrawal in your wallet.
+We returned the amount to your available balance. If the operator gave a
+reason, your wallet shows it next to the withdrawal.
 `,
   };
 }
 
-/** Of a proposal that an operator decided; its words, and the operator's, are as they were given. */
+/** Quotes the proposal's question and the operator's note verbatim. */
 export function proposalDecidedMail(to: string, question: string, isApproved: boolean, note: string | null): Mail {
   const decision = isApproved
     ? "was approved. The market is open for trading."
@@ -186,8 +188,8 @@ export function identityApprovedMail(to: string): Mail {
   return {
     to,
     subject: `Your identity is verified at ${EXCHANGE}`,
-    text: `Your application with a government ID was approved: your ${EXCHANGE}
-account has KYC tier 2 from now on.
+    text: `We approved your identity application. Your ${EXCHANGE}
+account now has KYC tier 2.
 `,
   };
 }
@@ -195,23 +197,25 @@ account has KYC tier 2 from now on.
 export function identityRefusedMail(to: string): Mail {
   return {
     to,
-    subject: `Your identity is not verified at ${EXCHANGE}`,
-    text: `Your application with a government ID was refused: your ${EXCHANGE}
-account stays as it is. What was noted on the decision is shown with the
-application, and you can apply again.
+    subject: `We could not verify your identity at ${EXCHANGE}`,
+    text: `We could not approve your identity application. Your ${EXCHANGE}
+account keeps its current KYC tier.
+
+If the operator gave a reason, your account shows it with the application.
+You can apply again.
 `,
   };
 }
 
-/** @param validMs how long the code is valid from now on */
+/** @param validMs how long the code stays valid */
 export function phoneCodeText(to: string, code: string, validMs: number): TextMessage {
-  const body = `Your ${EXCHANGE} code is ${code}. It is valid for ${wordDuration(validMs)}. Don't share it. If you didn't ask for it, ignore it.`;
+  const body = `Your ${EXCHANGE} code is ${code}. It is valid for ${wordDuration(validMs)}. Don't share it. If you didn't request it, ignore this message.`;
   return { to, body };
 }
 
 const MICRO_DIGITS = 6;
 
-/** "12.50 USDC": exact, with two decimals or as many as it takes. */
+/** "12.50 USDC": exact, with at least two decimals. */
 function wordAmount(micro: number): string {
   const digits = String(micro).padStart(MICRO_DIGITS + 1, "0");
   const decimals = digits.slice(-MICRO_DIGITS).replace(/0{1,4}$/, "");
@@ -224,7 +228,7 @@ const UNITS = [
   { name: "second", ms: 1_000 },
 ] as const;
 
-/** "24 hours", "90 minutes": whole numbers of the largest unit that fits evenly, of seconds rounded down. */
+/** "24 hours", "90 minutes": in the largest unit that divides the time evenly, else in whole seconds, rounded down. */
 function wordDuration(ms: number): string {
   const unit = UNITS.find((each) => ms >= each.ms && ms % each.ms === 0) ?? UNITS[2];
   const count = Math.floor(ms / unit.ms);

@@ -152,7 +152,7 @@ class Lane<T> {
     }
     this.retries.clear();
     return new Promise((resolve) => {
-      const deadline = setTimeout(() => this.giveUpAll(), CLOSE_DEADLINE_MS);
+      const deadline = setTimeout(() => this.abandonAll(), CLOSE_DEADLINE_MS);
       this.onDrained = () => {
         clearTimeout(deadline);
         resolve();
@@ -191,10 +191,10 @@ class Lane<T> {
     const line = { kind: this.kind, attempt: job.attempts, ...codesOf(error) };
     const pauseMs = this.retryPausesMs[job.attempts - 1];
     if (this.isClosing || pauseMs === undefined) {
-      this.logger.error(line, "message given up");
+      this.logger.error(line, "message abandoned");
       return;
     }
-    this.logger.warn(line, "message not sent, will be tried again");
+    this.logger.warn(line, "message not sent: will retry");
     const timer = setTimeout(() => {
       this.retries.delete(job);
       this.queue.push(job);
@@ -203,10 +203,10 @@ class Lane<T> {
     this.retries.set(job, timer);
   }
 
-  private giveUpAll(): void {
+  private abandonAll(): void {
     const count = this.queue.length;
     this.queue.length = 0;
-    if (count > 0) this.logger.error({ kind: this.kind, count }, "messages given up: closed before their turn");
+    if (count > 0) this.logger.error({ kind: this.kind, count }, "messages abandoned: closed before they were sent");
     this.current?.abort(new SendError("ECANCELED"));
   }
 }

@@ -123,7 +123,7 @@ export class Passkeys {
       supportedAlgorithmIDs: ALGORITHMS,
     }).catch(() => null);
     if (made === null || !made.verified) {
-      throw badRequest("passkey: it does not hold: not of this host or this request, or made without PIN or finger");
+      throw badRequest("passkey: not valid for this site and this request, or created without PIN or biometrics");
     }
     const { id: credentialId, publicKey, counter, transports = [] } = made.registrationInfo.credential;
     const known = transports.filter((each) => /^[a-z-]{1,20}$/.test(each)).slice(0, 8);

@@ -45,10 +45,10 @@ let longestListed = 0;
 
 lowerPriority();
 /** Costs what a real hash costs to verify, and is nobody's. */
-const NOBODY = madeUpHash();
+const DUMMY_HASH = dummyHash();
 
 /** A PHC string with a hash of nothing that is known. */
-function madeUpHash(): string {
+function dummyHash(): string {
   const { memoryCost, timeCost, parallelism } = PARAMETERS;
   const [salt, hash] = [16, 32].map((length) => randomBytes(length).toString("base64").replaceAll("=", ""));
   return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${salt}$${hash}`;
@@ -57,15 +57,15 @@ function madeUpHash(): string {
 /** A PHC string; null for a password that is too common. */
 export function hash(job: HashJob): string | null {
   if (listed.size === 0) readList();
-  const password = takePassword(job);
+  const password = consumePassword(job);
   return !job.isChosen && isTooCommon(password.toLowerCase()) ? null : hashSync(password, PARAMETERS);
 }
 
 /** False for nobody's and for what is no hash, after the same work. */
 export function verify(job: VerifyJob): boolean {
-  const password = takePassword(job);
+  const password = consumePassword(job);
   const known = job.hash !== null && isUsable(job.hash) ? job.hash : null;
-  return verifySync(known ?? NOBODY, password) && known !== null;
+  return verifySync(known ?? DUMMY_HASH, password) && known !== null;
 }
 
 function readList(): void {
@@ -77,7 +77,7 @@ function readList(): void {
 }
 
 /** The pool keeps a thread's last job until the next one comes, so the password is taken out of it. */
-function takePassword(job: HashJob | VerifyJob): string {
+function consumePassword(job: HashJob | VerifyJob): string {
   const password = job.password.normalize("NFKC");
   job.password = "";
   return password;

@@ -24,7 +24,7 @@ const MAX_WAIT_MS = 8_000;
 /** Stands in the lane of accounts for commands of the machine's own shell. */
 const OPERATOR = 0;
 
-interface Waiting {
+interface QueuedJob {
   readonly name: "hash" | "verify";
   readonly job: HashJob | VerifyJob;
   /** ms of the monotonic clock */
@@ -35,11 +35,11 @@ interface Waiting {
 
 export class Passwords {
   private readonly pool: ThreadPool;
-  private readonly strangers = new FairQueue<Waiting>(MAX_WAITING_OF_ADDRESS, MAX_WAITING);
-  private readonly known = new FairQueue<Waiting>(MAX_WAITING_OF_ACCOUNT, MAX_WAITING_KNOWN);
+  private readonly strangers = new FairQueue<QueuedJob>(MAX_WAITING_OF_ADDRESS, MAX_WAITING);
+  private readonly known = new FairQueue<QueuedJob>(MAX_WAITING_OF_ACCOUNT, MAX_WAITING_KNOWN);
   /** Whose turn it is where both wait. */
-  private isTurnOfKnown = true;
-  private underWay = 0;
+  private isKnownNext = true;
+  private running = 0;
   private isClosing = false;
 
   /** @param onLost gets what a thread of the pool died of */
@@ -56,7 +56,7 @@ export class Passwords {
    */
   async hash(password: string, address: string, field = "password", knownAs: number | null = null): Promise<string> {
     const phc = await this.run<string | null>("hash", { password, isChosen: false }, address, knownAs);
-    if (phc === null) throw badRequest(`${field}: too common, and so easily guessed: choose another`);
+    if (phc === null) throw badRequest(`${field}: too common: choose one that is harder to guess`);
     return phc;
   }
 
@@ -82,39 +82,44 @@ export class Passwords {
     await this.pool.close();
   }
 
-  private run<T>(name: Waiting["name"], job: HashJob | VerifyJob, address: string, knownAs: number | null): Promise<T> {
+  private run<T>(
+    name: QueuedJob["name"],
+    job: HashJob | VerifyJob,
+    address: string,
+    knownAs: number | null,
+  ): Promise<T> {
     if (this.isClosing) return Promise.reject(shuttingDown());
     return new Promise((resolve, reject) => {
       const since = performance.now();
-      const next: Waiting = { name, job, since, resolve: resolve as Waiting["resolve"], reject };
+      const next: QueuedJob = { name, job, since, resolve: resolve as QueuedJob["resolve"], reject };
       const isKnown = knownAs !== null && this.known.push(String(knownAs), next);
       if (isKnown || this.strangers.push(address, next)) this.startJobs();
       else reject(tooMany());
     });
   }
 
-  private next(): Waiting | undefined {
-    const [first, second] = this.isTurnOfKnown ? [this.known, this.strangers] : [this.strangers, this.known];
+  private next(): QueuedJob | undefined {
+    const [first, second] = this.isKnownNext ? [this.known, this.strangers] : [this.strangers, this.known];
     // An empty lane leaves its turn to the other.
-    this.isTurnOfKnown = !this.isTurnOfKnown;
+    this.isKnownNext = !this.isKnownNext;
     return first.pop() ?? second.pop();
   }
 
   /** Hands the pool no more than it has threads: its own queue is first come, first served. */
   private startJobs(): void {
-    while (this.underWay < PASSWORD_THREADS) {
+    while (this.running < PASSWORD_THREADS) {
       const next = this.next();
       if (next === undefined) return;
       if (performance.now() - next.since > MAX_WAIT_MS) {
         next.reject(tooMany());
         continue;
       }
-      this.underWay++;
+      this.running++;
       void this.runJob(next);
     }
   }
 
-  private async runJob({ name, job, resolve, reject }: Waiting): Promise<void> {
+  private async runJob({ name, job, resolve, reject }: QueuedJob): Promise<void> {
     try {
       resolve(await this.pool.run(name, job));
     } catch (error) {
@@ -122,7 +127,7 @@ export class Passwords {
       const failed = `the password worker failed: ${String((error as { code?: unknown } | null)?.code)}`;
       reject(error instanceof ApiError ? error : new Error(failed));
     }
-    this.underWay--;
+    this.running--;
     this.startJobs();
   }
 }

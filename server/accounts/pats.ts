@@ -15,7 +15,7 @@ import type { Principal } from "./types.ts";
 
 const TOKEN_BYTES = 32;
 
-export interface PatWish {
+export interface PatRequest {
   readonly name: string;
   readonly scopes: readonly string[];
   /** ms */
@@ -35,12 +35,12 @@ export class Pats {
   }
 
   /** @throws ApiError 40000, 40900 where the user has as many as may be */
-  async create(principal: Principal, wish: PatWish, context: RequestContext): Promise<{ pat: Pat; token: string }> {
+  async create(principal: Principal, wish: PatRequest, context: RequestContext): Promise<{ pat: Pat; token: string }> {
     const { userId } = principal;
     const { name, expiresAt, allowedIps } = wish;
     if (expiresAt !== null && expiresAt <= context.now) throw badRequest("expires_at: must be in the future");
     const wrong = allowedIps?.find((range) => !isAddressRange(range));
-    if (wrong !== undefined) throw badRequest("allowed_ips: each an IP address or a CIDR range");
+    if (wrong !== undefined) throw badRequest("allowed_ips: each must be an IP address or a CIDR range");
     if (this.accounts.pats.countOf(userId) + this.inFlight.of(userId) >= MAX_PATS_PER_USER) {
       throw new ApiError(ErrorKind.conflict, `at most ${MAX_PATS_PER_USER} tokens: revoke one first`);
     }
@@ -56,7 +56,7 @@ export class Pats {
     const pat = this.accounts.pats.get(id)!;
     // All access may have been taken away while it was written.
     if (principal.credential.isEnded) {
-      await this.end(pat, principal, context);
+      await this.revokeNow(pat, principal, context);
       throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
     }
     return { pat, token };
@@ -66,10 +66,10 @@ export class Pats {
   async revoke(principal: Principal, id: number, context: RequestContext): Promise<void> {
     const pat = this.accounts.pats.get(id);
     if (pat === undefined || pat.user.id !== principal.userId) throw notFound("token");
-    await this.end(pat, principal, context);
+    await this.revokeNow(pat, principal, context);
   }
 
-  private async end(pat: Pat, principal: Principal, context: RequestContext): Promise<void> {
+  private async revokeNow(pat: Pat, principal: Principal, context: RequestContext): Promise<void> {
     const { id } = pat;
     this.accounts.endPat(pat);
     const set = { revokedAt: context.now };

@@ -30,7 +30,7 @@ export function readPhoneNumber(text: string): string {
   }
   // Satellite networks and other plans without a region cost dollars a text.
   if (number.country === undefined || !TEXTABLE_TYPES.includes(number.getType())) {
-    throw badRequest("phone: must be a number that can get text messages");
+    throw badRequest("phone: must be a number that can receive text messages");
   }
   return text;
 }

@@ -6,7 +6,7 @@
 
 import { BoundedMap } from "../util/bounded-map.ts";
 import type { Session } from "./credentials.ts";
-import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "./limits.ts";
+import { MAX_RECENT_ROTATIONS, REFRESH_GRACE_MS } from "./limits.ts";
 import { isHashOf } from "./token-hash.ts";
 
 export interface Rotation {
@@ -24,12 +24,12 @@ export class RefreshGrace {
   /** The last of each session, oldest first. */
   private readonly rotations = new BoundedMap<Session, Rotation>(MAX_RECENT_ROTATIONS);
 
-  note(session: Session, rotation: Rotation): void {
+  add(session: Session, rotation: Rotation): void {
     this.rotations.renew(session, rotation);
     const forget = (): void => {
       if (this.rotations.get(session) === rotation) this.rotations.delete(session);
     };
-    setTimeout(forget, REFRESH_LEEWAY_MS).unref();
+    setTimeout(forget, REFRESH_GRACE_MS).unref();
   }
 
   /**
@@ -39,7 +39,7 @@ export class RefreshGrace {
    */
   find(session: Session, secret: string, now: number): Rotation | null {
     const rotation = this.rotations.get(session);
-    if (rotation === undefined || now - rotation.at >= REFRESH_LEEWAY_MS) return null;
+    if (rotation === undefined || now - rotation.at >= REFRESH_GRACE_MS) return null;
     const isOfRotation = [rotation.spentHash, session.row.refreshHash].some((hash) => isHashOf(hash, secret));
     return isOfRotation ? rotation : null;
   }

@@ -22,8 +22,8 @@ import type { Exchange } from "../trading/exchange.ts";
 import type { Accounts } from "./accounts.ts";
 import { actorOf, contextOf, type RequestContext } from "./audit.ts";
 import type { Pat, Session } from "./credentials.ts";
-import type { Kyc } from "./kyc.ts";
-import { REFRESH_LEEWAY_MS } from "./limits.ts";
+import type { KycVerification } from "./kyc.ts";
+import { REFRESH_GRACE_MS } from "./limits.ts";
 import type { Pats } from "./pats.ts";
 import { readPhoneNumber } from "./phone-numbers.ts";
 import { dailyLimitOf } from "./principal.ts";
@@ -47,7 +47,7 @@ export interface AccountRouteContext extends SignInContext {
   readonly auth: SignInService;
   readonly sessions: Sessions;
   readonly pats: Pats;
-  readonly kyc: Kyc;
+  readonly kyc: KycVerification;
   readonly oauth: OAuth;
   readonly social: SocialSignIn;
 }
@@ -178,7 +178,7 @@ function signInRoutes({ auth, exchange, social, publicUrl }: AccountRouteContext
       summary:
         "New tokens for a refresh token, which is spent; one that comes twice ends the session. Without one in the body " +
         "that of the cookie counts, and the next comes in the cookie, with refresh_token null; the one spent last is " +
-        `good for ${REFRESH_LEEWAY_MS / 1_000} s more there, for pages that load twice at once`,
+        `good for ${REFRESH_GRACE_MS / 1_000} s more there, for pages that load twice at once`,
       rateClass: "refresh",
       headers: ["cookie", ...COOKIE_GUARDS],
       body: S.RefreshToken,
@@ -341,7 +341,7 @@ function ownRoutes({ auth, accounts, exchange, kyc }: AccountRouteContext): Rout
       status: 202,
       async handler(request) {
         const { phone } = request.body as Static<typeof S.PhoneNumber>;
-        await kyc.startPhone(request.principal!, readPhoneNumber(phone), contextOf(request));
+        await kyc.sendPhoneCode(request.principal!, readPhoneNumber(phone), contextOf(request));
         return "null";
       },
     }),

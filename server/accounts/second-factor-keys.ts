@@ -48,7 +48,7 @@ export class SecondFactorKeys {
     await chmod(path, FILE_MODE);
     const keys = readKeys(text);
     // Without its cause, which may quote the file.
-    if (keys === null) throw new Error(`${path} holds no keys of second factors`);
+    if (keys === null) throw new Error(`${path} contains no second-factor keys`);
     return new SecondFactorKeys(path, keys);
   }
 

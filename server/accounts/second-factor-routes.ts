@@ -7,10 +7,10 @@ import { pathId, type Route, route } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import type { Accounts } from "./accounts.ts";
-import { type Approvals, approvalView, withFirst } from "./approvals.ts";
+import { type Approvals, approvalView, withFirstApproval } from "./approvals.ts";
 import { contextOf } from "./audit.ts";
 import { PROOF_MS } from "./limits.ts";
-import { secondFactorResetAskedMail } from "./mail-templates.ts";
+import { secondFactorResetRequestedMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { noteOf, OPERATOR, operatorOf } from "./operator.ts";
 import type { Passkeys } from "./passkeys.ts";
@@ -184,11 +184,11 @@ function resetRoute({ accounts, approvals, factors, factorSettings, notifier }: 
       const details = { email: user.email, factors: own.map(({ id }) => id) };
       const wish = { rule: "always", action: RESET, subject: user.id, details, userId: user.id } as const;
       const isFirst = approvals.find(RESET, user.id) === null;
-      const answer = await approvals.ask(wish, operator, context, (ending, first) =>
-        factorSettings.reset(user, withFirst({ note: noteOf(request) }, first), operator, context, ending),
+      const answer = await approvals.request(wish, operator, context, (ending, first) =>
+        factorSettings.reset(user, withFirstApproval({ note: noteOf(request) }, first), operator, context, ending),
       );
       const { approval } = answer;
-      if (approval !== null && isFirst) notifier.sendMail(secondFactorResetAskedMail(user.email));
+      if (approval !== null && isFirst) notifier.sendMail(secondFactorResetRequestedMail(user.email));
       return JSON.stringify({ done: approval === null, approval: approval && approvalView(approval) });
     },
   });

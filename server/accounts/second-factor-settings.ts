@@ -31,7 +31,7 @@ import type { Notifier } from "./notifier.ts";
 import type { Operator } from "./operator.ts";
 import { type CreationOptions, newPasskeyChallenge, type Passkeys } from "./passkeys.ts";
 import type { Passwords } from "./passwords.ts";
-import type { SecondFactors, Shown } from "./second-factors.ts";
+import type { FactorProof, SecondFactors } from "./second-factors.ts";
 import type { Sessions } from "./sessions.ts";
 import { base32, matchStep, SECRET_BYTES, totpUri } from "./totp.ts";
 import type { FactorKind, Principal, User } from "./types.ts";
@@ -39,8 +39,8 @@ import type { FactorKind, Principal, User } from "./types.ts";
 const ISSUER = "Prediction Exchange";
 const USUAL_NAMES: Readonly<Record<FactorKind, string>> = { totp: "Authenticator app", passkey: "Passkey" };
 const NO_PROOF =
-  "prove first that it is you: POST /me/second-factors/proof with your password, or a code of a second factor";
-const SIGN_IN_AGAIN = "prove first that it is you: sign in again";
+  "confirm your identity first: POST /me/second-factors/proof with your password or a second-factor code";
+const SIGN_IN_AGAIN = "confirm your identity first: sign in again";
 
 /** A factor that waits for its confirmation. */
 export interface PendingFactor {
@@ -57,7 +57,7 @@ export interface PendingFactor {
 }
 
 /** What the owner needs to confirm it: shown this once. */
-export interface Enrolment {
+export interface Enrollment {
   readonly pending: PendingFactor;
   /** Base 32, and in the URI that apps read from a QR code. */
   readonly secret: string | null;
@@ -92,8 +92,8 @@ export class SecondFactorSettings {
   private readonly pending = new BoundedMap<number, PendingFactor>(MAX_PENDING_FACTORS);
   /** When a session proved its owner, in ms. */
   private readonly proofs = new WeakMap<Session, number>();
-  private readonly wrong = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
-  private readonly proving = new KeyedMutex<number>("another proof is being looked at: try again");
+  private readonly wrongProofs = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
+  private readonly proving = new KeyedMutex<number>("another proof is being verified: try again");
   private readonly mutex = new KeyedMutex<number>(
     "another change of the account's second factors is under way: try again",
   );
@@ -123,11 +123,14 @@ export class SecondFactorSettings {
     const session = principal.credential as Session;
     const { user } = session;
     const { now } = context;
-    if ((password === undefined) === (code === undefined)) throw badRequest("password: required, or else code");
+    if ((password === undefined) === (code === undefined)) throw badRequest("password: required, unless you send code");
     if (password !== undefined && factors.has(user.id) && !session.hasSecondFactor) {
-      throw new ApiError(ErrorKind.forbidden, "code: required, of a second factor: this session was made without one");
+      throw new ApiError(
+        ErrorKind.forbidden,
+        "code: required, from a second factor: this session was opened without one",
+      );
     }
-    const waitMs = this.wrong.waitMs(String(user.id), now);
+    const waitMs = this.wrongProofs.waitMs(String(user.id), now);
     if (waitMs > 0) {
       throw new ApiError(ErrorKind.limitExceeded, "too many wrong proofs in an hour", Math.ceil(waitMs / 1_000));
     }
@@ -145,7 +148,7 @@ export class SecondFactorSettings {
   }
 
   private refuse({ id }: User, what: string, now: number): ApiError {
-    this.wrong.consume(String(id), now);
+    this.wrongProofs.consume(String(id), now);
     return new ApiError(ErrorKind.forbidden, `the current ${what} is wrong`);
   }
 
@@ -182,10 +185,10 @@ export class SecondFactorSettings {
    * @throws ApiError 40300 without a proof or a verified address, 40900 where there are enough, 40000 for a passkey where
    * there can be none
    */
-  begin(principal: Principal, kind: FactorKind, name: string | null, { now }: RequestContext): Enrolment {
+  begin(principal: Principal, kind: FactorKind, name: string | null, { now }: RequestContext): Enrollment {
     const { factors, passkeys } = this.options;
     const { user } = principal.credential;
-    if (user.emailVerifiedAt === null) throw new ApiError(ErrorKind.forbidden, "verify the e-mail address first");
+    if (user.emailVerifiedAt === null) throw new ApiError(ErrorKind.forbidden, "verify the email address first");
     this.expectProof(principal, now);
     const own = factors.of(user.id);
     expectRoom(own, kind);
@@ -218,62 +221,63 @@ export class SecondFactorSettings {
   confirm(
     principal: Principal,
     id: number,
-    shown: Shown,
+    shown: FactorProof,
     context: RequestContext,
   ): Promise<{ factor: SecondFactorRow; codes: string[] | null }> {
     const { user } = principal.credential;
     return this.mutex.run(user.id, async () => {
       const { factors } = this.options;
       // Told before what the path doesn't name.
-      if (shown.code === undefined && shown.passkey === undefined) throw badRequest("code: required, or else passkey");
-      const pending = this.waitingOf(user, id, context.now);
-      const row = await this.look(pending, shown, context.now);
+      if (shown.code === undefined && shown.passkey === undefined)
+        throw badRequest("code: required, unless you send passkey");
+      const pending = this.pendingOf(user, id, context.now);
+      const row = await this.verify(pending, shown, context.now);
       // Another request, or the end of the session, may have come first.
-      if (principal.credential.isEnded || this.waitingOf(user, id, context.now) !== pending) throw noPending();
+      if (principal.credential.isEnded || this.pendingOf(user, id, context.now) !== pending) throw noPending();
       expectRoom(factors.of(user.id), pending.kind);
       if (row.credentialId !== null && factors.isTaken(row.credentialId)) {
-        throw new ApiError(ErrorKind.conflict, "passkey: it is an account's already");
+        throw new ApiError(ErrorKind.conflict, "passkey: already registered with an account");
       }
       this.pending.delete(id);
-      return { factor: row, codes: await this.take(principal, row, context) };
+      return { factor: row, codes: await this.enroll(principal, row, context) };
     });
   }
 
-  private waitingOf(user: User, id: number, now: number): PendingFactor {
+  private pendingOf(user: User, id: number, now: number): PendingFactor {
     const pending = this.pending.get(id);
     if (pending === undefined || pending.userId !== user.id || pending.expiresAt <= now) throw noPending();
     return pending;
   }
 
   /** What the factor is kept as, where what is shown is of it. @throws ApiError 40000 */
-  private async look(pending: PendingFactor, { code, passkey }: Shown, now: number): Promise<SecondFactorRow> {
+  private async verify(pending: PendingFactor, { code, passkey }: FactorProof, now: number): Promise<SecondFactorRow> {
     const { factors, passkeys } = this.options;
     const { id, userId, kind, name, secret, challenge } = pending;
     const made = { id, userId, kind, name, createdAt: now, lastUsedAt: null };
     if (secret !== null) {
-      if (code === undefined || passkey !== undefined) throw badRequest("code: required, of the authenticator app");
+      if (code === undefined || passkey !== undefined) throw badRequest("code: required, from the authenticator app");
       const digits = code.replaceAll(/\s/g, "");
       const step = /^\d{6}$/.test(digits) ? matchStep(secret, digits, now, 0) : null;
       if (step === null) throw this.wrongCode(pending);
       const none = { rpId: null, credentialId: null, publicKey: null, counter: null, transports: null };
       return { ...made, ...none, secret: await factors.seal(userId, secret, now), lastStep: step };
     }
-    if (passkey === undefined || code !== undefined) throw badRequest("passkey: required, what the browser made");
+    if (passkey === undefined || code !== undefined) throw badRequest("passkey: required, as the browser returned it");
     return { ...made, secret: null, lastStep: null, ...(await passkeys.register(passkey, challenge!)) };
   }
 
   private wrongCode(pending: PendingFactor): ApiError {
     const left = MAX_WRONG_CODES - ++pending.wrong;
     if (left === 0) this.pending.delete(pending.id);
-    return badRequest(`code: wrong, ${left === 0 ? "begin again" : `${left} more ${left === 1 ? "try" : "tries"}`}`);
+    return badRequest(`code: wrong, ${left === 0 ? "start again" : `${left} more ${left === 1 ? "try" : "tries"}`}`);
   }
 
   /** Durable when it resolves; with the first factor go the sessions that were made without one. */
-  private async take(principal: Principal, row: SecondFactorRow, context: RequestContext): Promise<string[] | null> {
+  private async enroll(principal: Principal, row: SecondFactorRow, context: RequestContext): Promise<string[] | null> {
     const { factors, sessions, writer, notifier } = this.options;
     const { user } = principal.credential;
     const isFirst = !factors.has(user.id);
-    const renewed = isFirst ? factors.renewCodes(user.id, context.now) : null;
+    const renewed = isFirst ? factors.replaceCodes(user.id, context.now) : null;
     const session = principal.credential as Session;
     const writes: AccountWrite[] = [
       factors.add(row),
@@ -286,7 +290,7 @@ export class SecondFactorSettings {
     const [results] = await Promise.all([writer.write(writes, [audit(context, actorOf(principal), change)]), ended]);
     assert(results[0]!.created, "a second factor is kept once");
     renewed?.learn(results.slice(-renewed.codes.length).map(({ id }) => id));
-    notifier.sendMail(secondFactorChangedMail(user.email, `was added: ${kindName(row)}`));
+    notifier.sendMail(secondFactorChangedMail(user.email, `A second factor was added: ${kindName(row)}.`));
     return renewed?.codes ?? null;
   }
 
@@ -313,7 +317,7 @@ export class SecondFactorSettings {
       const { kind, name } = row;
       const change = { action: "second_factor.remove", userId: user.id, subject: id, details: { kind, name } };
       await writer.write(writes, [audit(context, actorOf(principal), change)]);
-      notifier.sendMail(secondFactorChangedMail(user.email, `was removed: ${kindName(row)}`));
+      notifier.sendMail(secondFactorChangedMail(user.email, `A second factor was removed: ${kindName(row)}.`));
     });
   }
 
@@ -328,11 +332,13 @@ export class SecondFactorSettings {
     this.expectProof(principal, context.now);
     return this.mutex.run(user.id, async () => {
       expectFactor();
-      const { codes, writes, learn } = factors.renewCodes(user.id, context.now);
+      const { codes, writes, learn } = factors.replaceCodes(user.id, context.now);
       const change = { action: "second_factor.renew_codes", userId: user.id, subject: user.id };
       const results = await writer.write(writes, [audit(context, actorOf(principal), change)]);
       learn(results.slice(-codes.length).map(({ id }) => id));
-      notifier.sendMail(secondFactorChangedMail(user.email, "has new recovery codes"));
+      notifier.sendMail(
+        secondFactorChangedMail(user.email, "New recovery codes were created. The old codes no longer work."),
+      );
       return codes;
     });
   }
@@ -360,7 +366,7 @@ export class SecondFactorSettings {
   }
 
   forgetExpired(now: number): void {
-    this.wrong.forgetExpired(now);
+    this.wrongProofs.forgetExpired(now);
     for (const [id, { expiresAt }] of this.pending) if (expiresAt <= now) this.pending.delete(id);
   }
 }
@@ -369,8 +375,8 @@ export class SecondFactorSettings {
 function expectRoom(own: readonly SecondFactorRow[], kind: FactorKind): void {
   const most = kind === "totp" ? MAX_TOTPS_PER_USER : MAX_PASSKEYS_PER_USER;
   if (own.filter((row) => row.kind === kind).length < most) return;
-  throw new ApiError(ErrorKind.conflict, `the account has ${most} of them: remove one first`);
+  throw new ApiError(ErrorKind.conflict, `at most ${most} of this kind: remove one first`);
 }
 
-const noPending = (): ApiError => notFound("second factor that waits for its confirmation");
+const noPending = (): ApiError => notFound("second factor awaiting confirmation");
 const kindName = ({ kind }: SecondFactorRow): string => (kind === "totp" ? "an authenticator app" : "a passkey");

@@ -23,7 +23,7 @@ import {
 import { recoveryCodeUsedMail, wrongCodesMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { newPasskeyChallenge, type Passkeys, type RequestOptions } from "./passkeys.ts";
-import type { SecondFactors, Shown, Use } from "./second-factors.ts";
+import type { FactorProof, SecondFactors, UsedFactor } from "./second-factors.ts";
 import { hashToken } from "./token-hash.ts";
 import type { ProofMethod, User } from "./types.ts";
 
@@ -39,7 +39,7 @@ export interface Challenge {
   readonly expiresAt: number;
 }
 
-interface Waiting {
+interface PendingChallenge {
   readonly user: User;
   /** Of the first step, such as "password". */
   readonly method: string;
@@ -53,7 +53,7 @@ interface Waiting {
 }
 
 /** Both steps are done. */
-export interface Finished {
+export interface CompletedSignIn {
   readonly user: User;
   /** Of the first step. */
   readonly method: string;
@@ -70,10 +70,10 @@ interface Options {
 export class SecondFactorSignIn {
   private readonly options: Options;
   /** By the challenge's hash, oldest first. */
-  private readonly waiting = new BoundedMap<string, Waiting>(MAX_CHALLENGES);
+  private readonly pending = new BoundedMap<string, PendingChallenge>(MAX_CHALLENGES);
   /** By user, oldest first; some may be over. */
   private readonly ofUser = new Map<number, string[]>();
-  private readonly wrong = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
+  private readonly wrongCodes = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
 
   constructor(options: Options) {
     this.options = options;
@@ -88,9 +88,9 @@ export class SecondFactorSignIn {
     const expiresAt = now + SIGN_IN_CHALLENGE_MS;
     const { passwordHash } = user;
     const hash = hashToken(challenge);
-    this.waiting.set(hash, { user, method, passwordHash, passkeyChallenge, expiresAt, wrong: 0, isBusy: false });
-    const mine = (this.ofUser.get(user.id) ?? []).filter((each) => this.waiting.has(each));
-    if (mine.length >= MAX_CHALLENGES_PER_USER) this.waiting.delete(mine.shift()!);
+    this.pending.set(hash, { user, method, passwordHash, passkeyChallenge, expiresAt, wrong: 0, isBusy: false });
+    const mine = (this.ofUser.get(user.id) ?? []).filter((each) => this.pending.has(each));
+    if (mine.length >= MAX_CHALLENGES_PER_USER) this.pending.delete(mine.shift()!);
     this.ofUser.set(user.id, [...mine, hash]);
     const passkey = passkeys.requestOptions(passkeyChallenge, factors.of(user.id));
     return { challenge, methods: factors.methodsOf(user.id), passkey, expiresAt };
@@ -101,7 +101,7 @@ export class SecondFactorSignIn {
    * @throws ApiError 40100 for a challenge that is over, or something wrong; 40000; 40900 while another request looks at
    * the same challenge; 42900 after too many wrong codes
    */
-  async finish(challenge: string, shown: Shown, context: RequestContext): Promise<Finished> {
+  async finish(challenge: string, shown: FactorProof, context: RequestContext): Promise<CompletedSignIn> {
     const { factors, writer, notifier } = this.options;
     const { now } = context;
     const hash = hashToken(challenge);
@@ -110,10 +110,10 @@ export class SecondFactorSignIn {
     const { user, method } = waiting;
     waiting.isBusy = true;
     try {
-      const use = await this.look(waiting, shown, now);
+      const use = await this.verify(waiting, shown, now);
       if (use === null) throw this.refuse(hash, waiting, shown.passkey === undefined, now);
       this.live(hash, now);
-      this.waiting.delete(hash);
+      this.pending.delete(hash);
       const writes: AccountWrite[] = [...use.writes];
       const isRecovery = use.method === "recovery_code";
       const left = factors.codesLeft(user.id);
@@ -128,12 +128,16 @@ export class SecondFactorSignIn {
     }
   }
 
-  private async look(waiting: Waiting, { code, passkey }: Shown, now: number): Promise<Use | null> {
+  private async verify(
+    waiting: PendingChallenge,
+    { code, passkey }: FactorProof,
+    now: number,
+  ): Promise<UsedFactor | null> {
     const { factors } = this.options;
     const { id } = waiting.user;
-    if ((code === undefined) === (passkey === undefined)) throw badRequest("code: required, or else passkey");
+    if ((code === undefined) === (passkey === undefined)) throw badRequest("code: required, unless you send passkey");
     if (passkey !== undefined) return factors.usePasskey(id, waiting.passkeyChallenge, passkey, now);
-    const waitMs = this.wrong.waitMs(String(id), now);
+    const waitMs = this.wrongCodes.waitMs(String(id), now);
     if (waitMs > 0) {
       const words = "too many wrong codes for this account: wait, or use a passkey";
       throw new ApiError(ErrorKind.limitExceeded, words, Math.ceil(waitMs / 1_000));
@@ -142,15 +146,15 @@ export class SecondFactorSignIn {
   }
 
   /** Counts something wrong. @returns what whoever showed it is told */
-  private refuse(hash: string, waiting: Waiting, isCode: boolean, now: number): ApiError {
+  private refuse(hash: string, waiting: PendingChallenge, isCode: boolean, now: number): ApiError {
     const { user } = waiting;
     waiting.wrong++;
-    if (waiting.wrong >= MAX_WRONG_CODES) this.waiting.delete(hash);
+    if (waiting.wrong >= MAX_WRONG_CODES) this.pending.delete(hash);
     if (isCode) {
       const key = String(user.id);
-      this.wrong.consume(key, now);
+      this.wrongCodes.consume(key, now);
       // Whoever is here knows the password.
-      if (this.wrong.waitMs(key, now) > 0) this.options.notifier.sendMail(wrongCodesMail(user.email));
+      if (this.wrongCodes.waitMs(key, now) > 0) this.options.notifier.sendMail(wrongCodesMail(user.email));
     }
     const left = MAX_WRONG_CODES - waiting.wrong;
     const what = isCode ? "code" : "passkey";
@@ -159,27 +163,27 @@ export class SecondFactorSignIn {
   }
 
   /** @throws ApiError 40100 */
-  private live(hash: string, now: number): Waiting {
-    const found = this.waiting.get(hash);
+  private live(hash: string, now: number): PendingChallenge {
+    const found = this.pending.get(hash);
     if (found === undefined) throw over();
     this.expectGood(found, now);
     return found;
   }
 
   /** @throws ApiError 40100 */
-  private expectGood({ user, passwordHash, expiresAt }: Waiting, now: number): void {
+  private expectGood({ user, passwordHash, expiresAt }: PendingChallenge, now: number): void {
     const isSame = user.passwordHash === passwordHash && this.options.factors.has(user.id);
     if (!isSame || expiresAt <= now) throw over();
   }
 
   forgetExpired(now: number): void {
-    this.wrong.forgetExpired(now);
-    for (const [hash, { expiresAt }] of this.waiting) {
+    this.wrongCodes.forgetExpired(now);
+    for (const [hash, { expiresAt }] of this.pending) {
       if (expiresAt > now) break;
-      this.waiting.delete(hash);
+      this.pending.delete(hash);
     }
     for (const [userId, hashes] of this.ofUser) {
-      if (!hashes.some((hash) => this.waiting.has(hash))) this.ofUser.delete(userId);
+      if (!hashes.some((hash) => this.pending.has(hash))) this.ofUser.delete(userId);
     }
   }
 }

@@ -15,13 +15,13 @@ import { base32, matchStep } from "./totp.ts";
 import type { ProofMethod } from "./types.ts";
 
 /** What somebody shows: a code of six digits, a recovery code, or a browser's answer for a passkey. */
-export interface Shown {
+export interface FactorProof {
   readonly code?: string | undefined;
   readonly passkey?: object | undefined;
 }
 
 /** Something shown was right; it is spent in memory, and durable once `writes` are. */
-export interface Use {
+export interface UsedFactor {
   readonly method: ProofMethod;
   /** Null of a recovery code. */
   readonly factor: SecondFactorRow | null;
@@ -53,7 +53,7 @@ export class SecondFactors {
   constructor(options: Options, rows: SecondFactorRows) {
     this.options = options;
     this.lastId = rows.lastId;
-    for (const row of rows.factors) this.keep(row);
+    for (const row of rows.factors) this.index(row);
     for (const { id, userId, codeHash } of rows.codes) this.codesOf(userId).set(codeHash, id);
   }
 
@@ -102,12 +102,12 @@ export class SecondFactors {
   // ---------------------------------------------------------------- looking at what is shown
 
   /** Spends a code of the user's; null where it is none. */
-  useCode(userId: number, text: string, now: number): Use | null {
+  useCode(userId: number, text: string, now: number): UsedFactor | null {
     const code = text.replaceAll(SEPARATORS, "");
     return TOTP_CODE.test(code) ? this.useTotp(userId, code, now) : this.useRecoveryCode(userId, code, now);
   }
 
-  private useTotp(userId: number, code: string, now: number): Use | null {
+  private useTotp(userId: number, code: string, now: number): UsedFactor | null {
     for (const row of this.of(userId)) {
       const secret = row.kind === "totp" ? this.secretOf(row) : null;
       const step = secret === null ? null : matchStep(secret, code, now, row.lastStep!);
@@ -119,7 +119,7 @@ export class SecondFactors {
     return null;
   }
 
-  private useRecoveryCode(userId: number, code: string, now: number): Use | null {
+  private useRecoveryCode(userId: number, code: string, now: number): UsedFactor | null {
     const mine = this.codes.get(userId);
     const hash = hashToken(code.toUpperCase());
     const id = mine?.get(hash);
@@ -130,7 +130,7 @@ export class SecondFactors {
   }
 
   /** What a browser answered for the challenge, with a passkey of the user's; null where that doesn't hold. */
-  async usePasskey(userId: number, challenge: string, response: object, now: number): Promise<Use | null> {
+  async usePasskey(userId: number, challenge: string, response: object, now: number): Promise<UsedFactor | null> {
     const { passkeys } = this.options;
     const { id } = response as { id?: unknown };
     const row = this.of(userId).find((each) => each.credentialId === id && passkeys.isUsable(each));
@@ -156,7 +156,7 @@ export class SecondFactors {
 
   /** Takes a factor in: at once, and durable with the write. */
   add(row: SecondFactorRow): AccountWrite {
-    this.keep(row);
+    this.index(row);
     return { kind: "insert", table: "second_factors", row: { ...row } };
   }
 
@@ -172,7 +172,10 @@ export class SecondFactors {
   }
 
   /** New recovery codes in the place of those that are left: the codes as they are shown, and what makes them durable. */
-  renewCodes(userId: number, now: number): { codes: string[]; writes: AccountWrite[]; learn: (ids: number[]) => void } {
+  replaceCodes(
+    userId: number,
+    now: number,
+  ): { codes: string[]; writes: AccountWrite[]; learn: (ids: number[]) => void } {
     const ending = this.endCodes(userId, now);
     const raw = Array.from({ length: RECOVERY_CODES }, () => base32(randomBytes(RECOVERY_BYTES)));
     const hashes = raw.map(hashToken);
@@ -209,7 +212,7 @@ export class SecondFactors {
     return { key, sealed: writes.length };
   }
 
-  private keep(row: SecondFactorRow): void {
+  private index(row: SecondFactorRow): void {
     if (row.credentialId !== null) this.credentials.add(row.credentialId);
     const mine = this.factors.get(row.userId);
     if (mine === undefined) this.factors.set(row.userId, new Map([[row.id, row]]));

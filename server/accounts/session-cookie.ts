@@ -44,7 +44,7 @@ export class SessionCookie {
    */
   mayUse(headers: Readonly<Record<string, string>>): void {
     if (!JSON_TYPE.test(headers["content-type"]!)) {
-      throw badRequest("Content-Type: must be application/json where the session is kept in a cookie");
+      throw badRequest("Content-Type: must be application/json when the session is kept in a cookie");
     }
     if (headers["sec-fetch-site"] === "cross-site") throw forbidden("Sec-Fetch-Site");
     if (isSecure(this.publicUrl()) && headers["origin"]!.startsWith("http:")) throw forbidden("Origin");

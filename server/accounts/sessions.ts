@@ -48,14 +48,14 @@ export interface SessionOptions {
 }
 
 /** Whose a refresh token that counts is. */
-export interface Refresh {
+export interface RefreshToken {
   readonly session: Session;
   readonly secret: string;
 }
 
 export class Sessions {
   private readonly options: SessionOptions;
-  private readonly leeway = new RefreshGrace();
+  private readonly grace = new RefreshGrace();
 
   constructor(options: SessionOptions) {
     this.options = options;
@@ -134,8 +134,8 @@ export class Sessions {
    * @param isOAuth whether it must be a third party's
    * @throws ApiError 40100; where the token was used before its session ends too
    */
-  async find(token: string, isOAuth: boolean, context: RequestContext): Promise<Refresh> {
-    const found = this.ofFamily(token, context.now);
+  async find(token: string, isOAuth: boolean, context: RequestContext): Promise<RefreshToken> {
+    const found = this.findFamily(token, context.now);
     if (found === null || (found.session.grant !== null) !== isOAuth) throw notValid();
     if (!isCurrent(found)) throw await this.endReused(found.session, context);
     return found;
@@ -143,11 +143,11 @@ export class Sessions {
 
   /** The session that the refresh token keeps going; null where it isn't one that counts. Nothing follows. */
   peek(token: string, now: number): Session | null {
-    const found = this.ofFamily(token, now);
+    const found = this.findFamily(token, now);
     return found !== null && isCurrent(found) ? found.session : null;
   }
 
-  private ofFamily(token: string, now: number): Refresh | null {
+  private findFamily(token: string, now: number): RefreshToken | null {
     const [, family = "", secret = ""] = REFRESH_TOKEN.exec(token) ?? [];
     const session = this.options.accounts.sessionByFamily(family);
     return session === undefined || session.row.expiresAt <= now ? null : { session, secret };
@@ -158,14 +158,18 @@ export class Sessions {
    * @param fewer scopes that the access token shall have, of the session's; null: all of them
    * @throws ApiError 40100 where another request spent it first, 40300
    */
-  async rotate(refresh: Refresh, context: RequestContext, fewer: readonly string[] | null = null): Promise<Tokens> {
+  async rotate(
+    refresh: RefreshToken,
+    context: RequestContext,
+    fewer: readonly string[] | null = null,
+  ): Promise<Tokens> {
     const { session } = refresh;
     if (session.isEnded) throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
     if (!isCurrent(refresh)) throw await this.endReused(session, context);
-    const { refreshToken, durable } = this.spend(session, context);
+    const { refreshToken, durable } = this.rotateSecret(session, context);
     // Its cookie, if it had one, was taken out of the browser.
-    this.leeway.forget(session);
-    return this.give(session, fewer ?? [...session.scopes], refreshToken, durable, context);
+    this.grace.forget(session);
+    return this.issue(session, fewer ?? [...session.scopes], refreshToken, durable, context);
   }
 
   /**
@@ -174,20 +178,20 @@ export class Sessions {
    * @throws ApiError 40100, 40300
    */
   async rotateCookie(token: string, context: RequestContext): Promise<Tokens> {
-    const found = this.ofFamily(token, context.now);
+    const found = this.findFamily(token, context.now);
     if (found === null || found.session.grant !== null) throw notValid();
     const { session, secret } = found;
-    const recent = this.leeway.find(session, secret, context.now);
+    const recent = this.grace.find(session, secret, context.now);
     if (recent !== null) {
       expectUnsuspended(session);
       session.lastUsedAt = context.now;
-      return this.give(session, [...session.scopes], recent.refreshToken, recent.durable, context);
+      return this.issue(session, [...session.scopes], recent.refreshToken, recent.durable, context);
     }
     if (!isCurrent(found)) throw await this.endReused(session, context);
     const spentHash = session.row.refreshHash;
-    const { refreshToken, durable } = this.spend(session, context);
-    this.leeway.note(session, { spentHash, refreshToken, durable, at: context.now });
-    return this.give(session, [...session.scopes], refreshToken, durable, context);
+    const { refreshToken, durable } = this.rotateSecret(session, context);
+    this.grace.add(session, { spentHash, refreshToken, durable, at: context.now });
+    return this.issue(session, [...session.scopes], refreshToken, durable, context);
   }
 
   /**
@@ -195,7 +199,7 @@ export class Sessions {
    * may be told when it is durable.
    * @throws ApiError 40300
    */
-  private spend(session: Session, { now }: RequestContext): { refreshToken: string; durable: Promise<unknown> } {
+  private rotateSecret(session: Session, { now }: RequestContext): { refreshToken: string; durable: Promise<unknown> } {
     expectUnsuspended(session);
     const { row } = session;
     const next = randomBytes(SECRET_BYTES).toString("base64url");
@@ -207,7 +211,7 @@ export class Sessions {
     return { refreshToken: REFRESH_PREFIX + row.family + next, durable };
   }
 
-  private async give(
+  private async issue(
     session: Session,
     scopes: readonly string[],
     refreshToken: string,
@@ -224,7 +228,7 @@ export class Sessions {
     if (live.length === 0) return;
     for (const session of live) {
       this.options.accounts.endSession(session);
-      this.leeway.forget(session);
+      this.grace.forget(session);
     }
     const writes = live.map(({ id }): AccountWrite => {
       return { kind: "update", table: "sessions", id, set: { endedAt: context.now, endReason: reason } };
@@ -294,7 +298,7 @@ export class Sessions {
   }
 }
 
-function isCurrent({ session, secret }: Refresh): boolean {
+function isCurrent({ session, secret }: RefreshToken): boolean {
   return isHashOf(session.row.refreshHash, secret);
 }
 

@@ -22,7 +22,7 @@ import type { Notifier } from "./notifier.ts";
 import { clientRemoval } from "./oauth-client-removal.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Challenge, SecondFactorSignIn } from "./second-factor-sign-in.ts";
-import type { Shown } from "./second-factors.ts";
+import type { FactorProof } from "./second-factors.ts";
 import type { Sessions, Tokens } from "./sessions.ts";
 import type { SocialIdentity } from "./social-sign-in.ts";
 import { hashToken } from "./token-hash.ts";
@@ -55,7 +55,7 @@ export interface SignInServiceOptions {
 type LinkPurpose = "verify_email" | "reset_password";
 
 /** What is taken away of an account. */
-interface Closing {
+interface AccessRevocation {
   /** As the audit log says why sessions ended. */
   readonly reason: "email_verified" | "email_claimed" | "password_reset";
   /** "access" is sessions, tokens and grants; "everything" also the clients that it registered, with what others granted them. */
@@ -64,7 +64,7 @@ interface Closing {
   readonly keep?: Session | null;
 }
 
-const wrongCredentials = (): ApiError => new ApiError(ErrorKind.unauthenticated, "wrong e-mail or password");
+const wrongCredentials = (): ApiError => new ApiError(ErrorKind.unauthenticated, "wrong email or password");
 
 export class SignInService {
   private readonly options: SignInServiceOptions;
@@ -104,7 +104,7 @@ export class SignInService {
 
   /** Mails another link where the address waits for one; says nothing of whether it does. */
   resendVerification(email: string, context: RequestContext): void {
-    this.later(async () => {
+    this.runDelayed(async () => {
       const user = this.options.accounts.userByEmail(email);
       if (user !== undefined && user.emailVerifiedAt === null) await this.sendLink(user, "verify_email", context);
     });
@@ -135,11 +135,11 @@ export class SignInService {
     const actor = `user ${user.id}`;
     // What an operator's seed gave an account of its own is nobody else's.
     const ends = this.options.accounts.isSeeded(user.id) ? "sessions" : "everything";
-    const closed = this.closeAccess(user, { reason: "email_verified", ends, keep: session }, context);
+    const closed = this.revokeAccess(user, { reason: "email_verified", ends, keep: session }, context);
     const change = { action: "user.verify_email", userId: user.id, subject: user.id };
     const writes = [
       changeUser(user, { emailVerifiedAt: user.emailVerifiedAt ?? context.now }),
-      ...this.spendLinks(user, context.now, "verify_email"),
+      ...this.invalidateLinks(user, context.now, "verify_email"),
     ];
     await Promise.all([closed, this.save(writes, context, actor, change)]);
     return user;
@@ -186,7 +186,7 @@ export class SignInService {
   }
 
   /** The second step. @throws ApiError 40100, 40300 for a suspended account, 40000, 40900, 42900 */
-  async finishSignIn(challenge: string, shown: Shown, context: RequestContext): Promise<SignedIn> {
+  async finishSignIn(challenge: string, shown: FactorProof, context: RequestContext): Promise<SignedIn> {
     const { secondStep, sessions } = this.options;
     const { user, method, by } = await secondStep.finish(challenge, shown, context);
     expectUnsuspended(user);
@@ -202,7 +202,7 @@ export class SignInService {
     const { accounts } = this.options;
     const { issuer, subject } = identity;
     const known = accounts.userByIdentity(issuer, subject);
-    const user = known ?? (await this.adopt(identity, context));
+    const user = known ?? (await this.userForIdentity(identity, context));
     if (known === undefined) {
       const row = { userId: user.id, issuer, subject, createdAt: context.now };
       const change = { action: "user.link_identity", userId: user.id, subject: user.id, details: { provider } };
@@ -212,9 +212,9 @@ export class SignInService {
     return this.signIn(user, `social:${provider}`, context);
   }
 
-  private async adopt({ email, emailVerified }: SocialIdentity, context: RequestContext): Promise<User> {
+  private async userForIdentity({ email, emailVerified }: SocialIdentity, context: RequestContext): Promise<User> {
     if (email === null || !emailVerified) {
-      throw new ApiError(ErrorKind.forbidden, "the identity provider does not vouch for a verified e-mail address");
+      throw new ApiError(ErrorKind.forbidden, "the identity provider has not verified an email address");
     }
     const { accounts } = this.options;
     if (accounts.userByEmail(email) === undefined) {
@@ -226,9 +226,9 @@ export class SignInService {
     if (user.emailVerifiedAt !== null) return user;
     // Whoever registered the address never showed that it is theirs: what they set up must not open the account.
     const change = { action: "user.claim_email", userId: user.id, subject: user.id };
-    const closed = this.closeAccess(user, { reason: "email_claimed", ends: "everything" }, context);
-    const write = changeUser(user, { passwordHash: null, ...claimed(context.now) });
-    const writes = [write, ...this.spendLinks(user, context.now)];
+    const closed = this.revokeAccess(user, { reason: "email_claimed", ends: "everything" }, context);
+    const write = changeUser(user, { passwordHash: null, ...claimedAccount(context.now) });
+    const writes = [write, ...this.invalidateLinks(user, context.now)];
     await Promise.all([closed, this.save(writes, context, `user ${user.id}`, change)]);
     return user;
   }
@@ -237,7 +237,7 @@ export class SignInService {
    * Takes away at once all that opens the account: sessions, tokens, grants; resolves when that is durable. Call it
    * before the change that it belongs to is saved, so that no crash comes between that change and this.
    */
-  private async closeAccess(user: User, closing: Closing, context: RequestContext): Promise<void> {
+  private async revokeAccess(user: User, closing: AccessRevocation, context: RequestContext): Promise<void> {
     const { accounts, writer, sessions } = this.options;
     const { reason, ends, keep = null } = closing;
     const own = accounts.sessions.of(user.id).filter(({ grant }) => grant === null || ends !== "sessions");
@@ -254,7 +254,7 @@ export class SignInService {
       accounts.endPat(pat);
       end({ kind: "update", table: "personal_access_tokens", id: pat.id, set }, "pat.revoke");
     }
-    for (const grant of this.grantsOver(user, ends)) {
+    for (const grant of this.grantsToRevoke(user, ends)) {
       for (const session of accounts.sessionsOfGrant(grant)) over.add(session);
       accounts.removeGrant(grant);
       end({ kind: "update", table: "oauth_grants", id: grant.row.id, set }, "grant.revoke");
@@ -268,7 +268,7 @@ export class SignInService {
     await Promise.all([written, sessions.end([...over], reason, `user ${user.id}`, context)]);
   }
 
-  private grantsOver(user: User, ends: Closing["ends"]): Grant[] {
+  private grantsToRevoke(user: User, ends: AccessRevocation["ends"]): Grant[] {
     const { grants } = this.options.accounts;
     if (ends === "sessions") return [];
     if (ends === "access") return grants.of(user.id);
@@ -294,7 +294,7 @@ export class SignInService {
 
   /** Mails a link where the address has an account; says nothing of whether it has. */
   forgotPassword(email: string, context: RequestContext): void {
-    this.later(async () => {
+    this.runDelayed(async () => {
       const user = this.options.accounts.userByEmail(email);
       if (user !== undefined) await this.sendLink(user, "reset_password", context);
     });
@@ -310,9 +310,11 @@ export class SignInService {
     // Whoever set the account up didn't show that the address is theirs; the link came there.
     const isClaim = user.emailVerifiedAt === null;
     const ends = isClaim ? "everything" : "access";
-    const closed = this.closeAccess(user, { reason: "password_reset", ends }, context);
-    const changes = isClaim ? { passwordHash, ...claimed(context.now) } : { passwordHash };
-    const links = isClaim ? this.spendLinks(user, context.now) : this.spendLinks(user, context.now, "reset_password");
+    const closed = this.revokeAccess(user, { reason: "password_reset", ends }, context);
+    const changes = isClaim ? { passwordHash, ...claimedAccount(context.now) } : { passwordHash };
+    const links = isClaim
+      ? this.invalidateLinks(user, context.now)
+      : this.invalidateLinks(user, context.now, "reset_password");
     const change = { action: "user.reset_password", userId: user.id, subject: user.id };
     const saved = this.save([changeUser(user, changes), ...links], context, `user ${user.id}`, change);
     await Promise.all([closed, saved]);
@@ -331,7 +333,7 @@ export class SignInService {
     if (user.passwordHash !== hash || principal.credential.isEnded) {
       throw new ApiError(ErrorKind.conflict, "the password was changed by another request");
     }
-    const writes = [...this.spendLinks(user, context.now, "reset_password"), changeUser(user, { passwordHash })];
+    const writes = [...this.invalidateLinks(user, context.now, "reset_password"), changeUser(user, { passwordHash })];
     const change = { action: "user.change_password", userId: user.id, subject: user.id };
     const ended = sessions.endOthers(principal, "password_changed", context);
     await Promise.all([ended, this.save(writes, context, actorOf(principal), change)]);
@@ -339,7 +341,7 @@ export class SignInService {
   }
 
   /** The user's mailed links are over: those for a purpose, or all. */
-  private spendLinks(user: User, now: number, purpose: LinkPurpose | null = null): AccountWrite[] {
+  private invalidateLinks(user: User, now: number, purpose: LinkPurpose | null = null): AccountWrite[] {
     const { accounts } = this.options;
     const links = accounts.emailTokens.of(user.id).filter((row) => purpose === null || row.purpose === purpose);
     for (const row of links) accounts.removeEmailToken(row);
@@ -370,7 +372,7 @@ export class SignInService {
     const { accounts } = this.options;
     const row = accounts.emailTokenByHash(hashToken(token));
     if (row === undefined || row.purpose !== purpose || row.expiresAt <= now) {
-      throw badRequest("token: wrong, used or expired: ask for a new one");
+      throw badRequest("token: wrong, used or expired: request a new link");
     }
     return { row, user: accounts.user(row.userId)! };
   }
@@ -383,7 +385,7 @@ export class SignInService {
   }
 
   /** Does what an answer must not tell of, some time after the answer. */
-  private later(work: () => Promise<void>): void {
+  private runDelayed(work: () => Promise<void>): void {
     const { logger } = this.options;
     const run = (): void => void work().catch((error) => logInternal(logger, internal(error), ""));
     setTimeout(run, randomInt(HIDDEN_WORK_MS.min, HIDDEN_WORK_MS.max));
@@ -408,6 +410,6 @@ function ownSession(principal: Principal | null, user: User): Session | null {
 }
 
 /** Of an account that its address's owner takes over: what whoever made it has shown counts for nothing. */
-function claimed(now: number) {
+function claimedAccount(now: number) {
   return { emailVerifiedAt: now, phone: null, phoneVerifiedAt: null, kycTier: 0 };
 }

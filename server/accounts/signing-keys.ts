@@ -207,7 +207,7 @@ export class SigningKeys {
   private async rotateNow(now: number): Promise<string> {
     assert(isTime(now), "a key's times are whole milliseconds");
     const live = this.retired.filter((key) => !this.isOver(key, now)).length + 1;
-    if (live >= MAX_KEYS) throw new Error(`${live} signing keys are still in use: no more than ${MAX_KEYS} may be`);
+    if (live >= MAX_KEYS) throw new Error(`${live} signing keys are still in use: the maximum is ${MAX_KEYS}`);
     const active = await createKey(this.folder, createdAfter(this.active, now));
     // A crash from here on leaves two active keys in the folder, of which the new one wins.
     this.use(active, [retire(this.active, now), ...this.retired]);

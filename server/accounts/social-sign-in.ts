@@ -94,16 +94,18 @@ export function readSocialProviders(json: string): SocialProvider[] {
 
 function readProvider(name: string, fields: unknown): SocialProvider {
   if (!PROVIDER_NAME.test(name)) {
-    throw new Error("SOCIAL_PROVIDERS: a provider's name must be 1 to 32 of a-z, 0-9, _ and -, first a letter");
+    throw new Error(
+      "SOCIAL_PROVIDERS: a provider's name must have 1 to 32 characters of a-z, 0-9, _ and -, starting with a letter",
+    );
   }
   const wrong = (field: string, rule: string): Error => new Error(`SOCIAL_PROVIDERS: ${name}.${field} must be ${rule}`);
   if (!isObject(fields)) throw new Error(`SOCIAL_PROVIDERS: ${name} must be an object`);
   if (Object.keys(fields).some((field) => !PROVIDER_FIELDS.includes(field))) {
-    throw new Error(`SOCIAL_PROVIDERS: ${name} has a field that is none of ${PROVIDER_FIELDS.join(", ")}`);
+    throw new Error(`SOCIAL_PROVIDERS: ${name} has an unknown field; the known ones are ${PROVIDER_FIELDS.join(", ")}`);
   }
   const text = (field: string, fallback?: string): string => {
     const value = fields[field] ?? fallback;
-    if (typeof value !== "string" || value === "") throw wrong(field, "a string that is not empty");
+    if (typeof value !== "string" || value === "") throw wrong(field, "a non-empty string");
     return value;
   };
   const issuer = text("issuer");
@@ -111,11 +113,10 @@ function readProvider(name: string, fields: unknown): SocialProvider {
   if (fault !== null) throw wrong("issuer", fault);
   const jurisdictions = fields["jurisdictions"] ?? null;
   if (jurisdictions !== null && !isCountryList(jurisdictions)) {
-    throw wrong("jurisdictions", "null or a list of one or more country codes of two capital letters");
+    throw wrong("jurisdictions", "null, or a non-empty list of two-letter country codes in capitals");
   }
   const scope = text("scope", DEFAULT_SCOPE);
-  if (!scope.split(" ").includes("openid"))
-    throw wrong("scope", 'words with spaces between them, one of them "openid"');
+  if (!scope.split(" ").includes("openid")) throw wrong("scope", 'space-separated words that include "openid"');
   return {
     name,
     issuer,
@@ -130,7 +131,7 @@ function readProvider(name: string, fields: unknown): SocialProvider {
 function issuerFault(issuer: string): string | null {
   if (!URL.canParse(issuer)) return "a URL";
   const url = new URL(issuer);
-  if (url.protocol !== "https:" && !isLoopbackHttp(url)) return "an https URL, or an http one of a loopback host";
+  if (url.protocol !== "https:" && !isLoopbackHttp(url)) return "an https URL, or an http URL of a loopback host";
   if (url.username !== "" || url.password !== "") return "a URL without user and password";
   if (/[?#]/.test(issuer)) return "a URL without query and fragment";
   // The library would take such a URL as it is, and not check that the document names this issuer.
@@ -210,7 +211,7 @@ export class SocialSignIn {
     const provider = this.providers.get(providerName);
     if (provider === undefined) throw notFound("sign-in provider");
     if (!isOffered(provider.jurisdictions, jurisdiction)) {
-      if (jurisdiction === null) throw badRequest(`${provider.name} needs a jurisdiction`);
+      if (jurisdiction === null) throw badRequest(`jurisdiction: required for ${provider.name}`);
       throw new ApiError(ErrorKind.forbidden, `${provider.name} is not offered in this jurisdiction`);
     }
     const configuration = await this.configurationOf(provider, now);
@@ -245,17 +246,14 @@ export class SocialSignIn {
    * few words for the log, with no secret in them.
    */
   async finish(providerName: string, query: string, binding: string | null, now: number): Promise<SocialIdentity> {
-    const attempt = this.take(new URLSearchParams(query).get("state") ?? "");
+    const attempt = this.consume(new URLSearchParams(query).get("state") ?? "");
     if (
       attempt === undefined ||
       attempt.provider.name !== providerName ||
       now >= attempt.expiresAt ||
       !timingSafeEqual(hash(binding ?? ""), attempt.bindingHash)
     ) {
-      throw new ApiError(
-        ErrorKind.unauthenticated,
-        "no such sign-in has begun in this browser in the last ten minutes",
-      );
+      throw new ApiError(ErrorKind.unauthenticated, "this browser has started no such sign-in in the last ten minutes");
     }
     const configuration = await this.configurationOf(attempt.provider, now);
     const callback = this.callbackUrl(providerName);
@@ -280,7 +278,7 @@ export class SocialSignIn {
     this.attempts.set(state, attempt);
   }
 
-  private take(state: string): Attempt | undefined {
+  private consume(state: string): Attempt | undefined {
     const attempt = this.attempts.get(state);
     this.attempts.delete(state);
     return attempt;
@@ -419,7 +417,7 @@ function unreachable(provider: SocialProvider, reason: string): ApiError {
 function failure(provider: SocialProvider, error: unknown): ApiError {
   if (isUnreachable(error)) return unreachable(provider, reasonOf(error));
   const wasDenied = error instanceof AuthorizationResponseError && error.error === "access_denied";
-  const message = wasDenied ? `${provider.name} was denied the sign-in` : `the sign-in with ${provider.name} failed`;
+  const message = wasDenied ? `the sign-in was denied at ${provider.name}` : `the sign-in with ${provider.name} failed`;
   return new ApiError(ErrorKind.unauthenticated, message, null, reasonOf(error));
 }
 

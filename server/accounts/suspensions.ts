@@ -33,7 +33,7 @@ export class Suspensions {
   async suspend(user: User, note: string | null, operator: Operator, context: RequestContext): Promise<void> {
     const { accounts, writer, endSockets, cancelOrders } = this.options;
     checkNotOwn(operator, user.id);
-    if (user.suspendedAt !== null) throw conflict("the account is suspended already");
+    if (user.suspendedAt !== null) throw conflict("the account is already suspended");
     const write = changeUser(user, { suspendedAt: context.now });
     const canceled = cancelOrders(user.id);
     for (const credential of accounts.credentialsOf(user.id)) endSockets(credential);

@@ -16,13 +16,13 @@ type Reason = "not_verified_in_time" | "too_many_unverified";
 export class UnverifiedAccounts {
   private readonly accounts: Accounts;
   private readonly writer: AccountWriter;
-  private readonly most: number;
+  private readonly max: number;
 
   /** @param most that there may be at one time */
   constructor(accounts: Accounts, writer: AccountWriter, most = MAX_UNVERIFIED_USERS) {
     this.accounts = accounts;
     this.writer = writer;
-    this.most = most;
+    this.max = most;
   }
 
   /** Deletes a slice of those whose time is over; resolves, when that is durable, with their number. */
@@ -38,7 +38,7 @@ export class UnverifiedAccounts {
 
   /** Makes room for one more registration: the oldest goes where there are as many as may be. */
   async makeRoom(now: number): Promise<void> {
-    if (this.accounts.unverifiedCount < this.most) return;
+    if (this.accounts.unverifiedCount < this.max) return;
     for (const oldest of this.accounts.unverifiedUsers()) return this.delete([oldest], "too_many_unverified", now);
   }
 

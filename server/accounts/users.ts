@@ -40,8 +40,8 @@ export function checkRates(terms: Pick<UserTerms, "tradingFee" | "makerRebate" |
   ] as const) {
     const rebate = makerRebateBps(terms, isPat);
     if (rebate <= fee) continue;
-    const whose = own === null ? " as for everybody" : "";
-    throw badRequest(`${name}: ${rebate} BPS${whose} is more than the account's trading_fee of ${fee} BPS`);
+    const whose = own === null ? " (the default)" : "";
+    throw badRequest(`${name}: ${rebate} BPS${whose} exceeds the account's trading_fee of ${fee} BPS`);
   }
 }
 

@@ -7,7 +7,7 @@ import { loadSecondFactors } from "../../engine/projection/load/accounts.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { Authenticator } from "../accounts/authenticator.ts";
-import { Kyc } from "../accounts/kyc.ts";
+import { KycVerification } from "../accounts/kyc.ts";
 import { LastUse } from "../accounts/last-use.ts";
 import { Notifier } from "../accounts/notifier.ts";
 import { Passkeys } from "../accounts/passkeys.ts";
@@ -70,7 +70,7 @@ export async function openAccountServices(options: AccountOptions) {
     ...{ accounts, sessions, passwords, notifier, writer, unverified, logger, secondStep },
     publicUrl: publicUrl.site,
   });
-  const kyc = new Kyc(accounts, writer, notifier);
+  const kyc = new KycVerification(accounts, writer, notifier);
   const pats = new Pats(accounts, writer);
   const oauth = new OAuth({
     ...{ accounts, authenticator, sessions, writer, accessTtlMs, refreshTtlMs },

@@ -4,7 +4,7 @@ import { loadApprovals, loadPendingWithdrawals } from "../../engine/projection/l
 import { Approvals } from "../accounts/approvals.ts";
 import { Suspensions } from "../accounts/suspensions.ts";
 import type { Config } from "../config.ts";
-import { MarketLife } from "../markets/lifecycle.ts";
+import { MarketLifecycle } from "../markets/lifecycle.ts";
 import { Withdrawals } from "../wallet/withdrawals.ts";
 import type { AccountServices } from "./account-services.ts";
 import type { ExchangeDatabase } from "./database.ts";
@@ -28,7 +28,7 @@ export function createOperatorServices({ config, database, trading, identity, en
   const approvals = new Approvals(writer, accounts, config.twoPersonRule, loadApprovals(db));
   const payers = { exchange, accounts, history, writer, approvals, notifier };
   const withdrawals = new Withdrawals(payers, loadPendingWithdrawals(db));
-  const life = new MarketLife({ exchange, writer, approvals, accounts, notifier });
+  const life = new MarketLifecycle({ exchange, writer, approvals, accounts, notifier });
   const suspensions = new Suspensions({
     accounts,
     writer,

@@ -73,5 +73,5 @@ function sweep({ trading, identity, operators, overdue }: TimerOptions): void {
   // A write fails only where the journal has failed, and it reports that itself.
   lastUse.write().catch(() => {});
   overdue.begin();
-  operators.life.refuseForgotten(now);
+  operators.life.refuseOverdueProposals(now);
 }

@@ -13,7 +13,7 @@ import { pageOf } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import type { Exchange } from "../trading/exchange.ts";
 import type { MarketCatalog } from "./catalog.ts";
-import type { MarketChanges, MarketLife } from "./lifecycle.ts";
+import type { MarketChanges, MarketLifecycle } from "./lifecycle.ts";
 import { readTexts } from "./proposal-routes.ts";
 import { marketStatusName } from "./registry.ts";
 import { marketNamed } from "./routes.ts";
@@ -25,7 +25,7 @@ import { decisionView, eventView, marketView } from "./views.ts";
 export interface MarketAdminRouteContext {
   readonly exchange: Exchange;
   readonly catalog: MarketCatalog;
-  readonly life: MarketLife;
+  readonly life: MarketLifecycle;
 }
 
 export function createMarketAdminRoutes(context: MarketAdminRouteContext): Route[] {

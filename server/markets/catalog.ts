@@ -134,7 +134,7 @@ export class MarketCatalog {
 
 /** @throws ApiError 40000 */
 function checkEnd(closesAt: number | null, now: number): void {
-  if (closesAt !== null && closesAt <= now) throw badRequest("closes_at: must lie in the future");
+  if (closesAt !== null && closesAt <= now) throw badRequest("closes_at: must be in the future");
 }
 
 function tooManyWait(most: number): ApiError {
@@ -142,5 +142,5 @@ function tooManyWait(most: number): ApiError {
 }
 
 function slugTaken(): ApiError {
-  return new ApiError(ErrorKind.conflict, "slug: taken");
+  return new ApiError(ErrorKind.conflict, "slug: already taken");
 }

@@ -5,7 +5,7 @@ import { MAX_OLD_CLOSINGS } from "./limits.ts";
 import { canTrade, isProposed, type MarketRegistry, type RegistryListener } from "./registry.ts";
 import type { Market } from "./types.ts";
 
-interface Closing {
+interface ScheduledClose {
   readonly at: number;
   readonly market: Market;
 }
@@ -13,7 +13,7 @@ interface Closing {
 export class CloseSchedule implements RegistryListener {
   private readonly registry: MarketRegistry;
   /** Of markets that were closed or given another end meanwhile as well, until their time or the next sweep. */
-  private readonly heap = new MinHeap<Closing>();
+  private readonly heap = new MinHeap<ScheduledClose>();
 
   constructor(registry: MarketRegistry) {
     this.registry = registry;
@@ -30,7 +30,7 @@ export class CloseSchedule implements RegistryListener {
   }
 
   /** Takes out the one that is due first. */
-  take(): void {
+  pop(): void {
     this.heap.pop();
   }
 
@@ -38,7 +38,7 @@ export class CloseSchedule implements RegistryListener {
     if (market.closesAt !== null) this.heap.add({ at: market.closesAt, market });
   }
 
-  described(market: Market): void {
+  marketDescribed(market: Market): void {
     if (this.heap.size > 2 * this.registry.all().length + MAX_OLD_CLOSINGS) this.heap.keep(isPending);
     this.marketAdded(market);
   }
@@ -48,6 +48,6 @@ export class CloseSchedule implements RegistryListener {
   volumeChanged(): void {}
 }
 
-function isPending({ at, market }: Closing): boolean {
+function isPending({ at, market }: ScheduledClose): boolean {
   return market.closesAt === at && (canTrade(market) || isProposed(market));
 }

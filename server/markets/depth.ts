@@ -57,7 +57,7 @@ export class DepthMemory {
   private before = new Float64Array(1024);
   private next = new Int32Array(1024);
 
-  takePage(): number {
+  allocatePage(): number {
     const free = this.freePages.pop();
     if (free !== undefined) return free;
     const page = this.pageCount++;
@@ -76,7 +76,7 @@ export class DepthMemory {
     this.freePages.push(page);
   }
 
-  takeDirectory(): number {
+  allocateDirectory(): number {
     const free = this.freeDirectories.pop();
     if (free !== undefined) return free;
     const directory = this.directoryCount++;
@@ -239,12 +239,12 @@ export class Depth {
   private addPage(price: number): number {
     const { memory } = this;
     if (this.pages === null) {
-      this.directory = memory.takeDirectory();
+      this.directory = memory.allocateDirectory();
       this.pages = memory.directories[this.directory >> CHUNK_BITS]!;
       this.base = (this.directory & CHUNK_MASK) * PAGES;
     }
     this.pageCount++;
-    const page = memory.takePage();
+    const page = memory.allocatePage();
     this.pages[this.base + (price >> PAGE_BITS)] = page;
     return page;
   }
@@ -289,7 +289,7 @@ export class Depth {
   }
 
   /** What comes from now on is of the next batch. */
-  settle(): void {
+  endBatch(): void {
     this.firstChange = NO_CHANGE;
     this.lastChange = NO_CHANGE;
     this.bidsMoved = false;

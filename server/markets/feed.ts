@@ -11,8 +11,8 @@ import type { TimeSlicer } from "../util/time-slicer.ts";
 import { DEFAULT_FEED_SIZE, MAX_LISTED_EVENT_MARKETS } from "./limits.ts";
 import type { MarketRegistry, RegistryListener } from "./registry.ts";
 import type * as S from "./schemas.ts";
-import { Found, type MarketSearch } from "./search.ts";
-import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";
+import { type MarketSearch, SearchHits } from "./search.ts";
+import { Column, type IdFilter, matches, SortedIds } from "./sorted-ids.ts";
 import type { Market } from "./types.ts";
 import { eventView, marketView } from "./views.ts";
 
@@ -25,7 +25,7 @@ const isEvent = (place: number): boolean => place % 2 === 1;
 const idOf = (place: number): number => place >>> 1;
 
 const HOUR_MS = 3_600_000;
-const NOTHING = Found.of([]);
+const NOTHING = SearchHits.of([]);
 const isOpen = ({ status }: Market): boolean => status === MarketStatus.open;
 
 export class MarketFeed implements RegistryListener {
@@ -84,7 +84,7 @@ export class MarketFeed implements RegistryListener {
     this.volumeChanged(market);
   }
 
-  described({ id, category }: Market): void {
+  marketDescribed({ id, category }: Market): void {
     this.category.set(placeOfMarket(id), category);
   }
 
@@ -96,14 +96,14 @@ export class MarketFeed implements RegistryListener {
   /** Sorts it, so that whoever asks first needn't wait for it. */
   warmUp(now: number): void {
     this.now = now;
-    this.order.renew(Number.MAX_SAFE_INTEGER);
+    this.order.refresh(Number.MAX_SAFE_INTEGER);
   }
 
   /** Each hour the volumes lose one of their hours. */
   private renew(now: number): void {
     if (Math.floor(now / HOUR_MS) !== Math.floor(this.now / HOUR_MS)) this.order.markAll();
     this.now = now;
-    this.order.renew();
+    this.order.refresh();
   }
 
   // ---------------------------------------------------------------- reading
@@ -111,7 +111,7 @@ export class MarketFeed implements RegistryListener {
   read(query: FeedQuery, now: number): string | Promise<string> {
     const { kind, q } = query;
     if (q === undefined) return this.page(query, [], now);
-    const find = (table: "markets" | "events"): Promise<Found> => {
+    const find = (table: "markets" | "events"): Promise<SearchHits> => {
       return kind === undefined || table === `${kind}s` ? this.search.find(table, q) : Promise.resolve(NOTHING);
     };
     return Promise.all([find("markets"), find("events")]).then(([markets, events]) => {
@@ -127,7 +127,7 @@ export class MarketFeed implements RegistryListener {
     if (category !== undefined) filters.push(this.category.having(category));
     this.renew(now);
     const all = this.order.ids.subarray(0, this.order.size);
-    const wanted = filters.length === 0 ? all : all.filter((place) => fits(place, filters));
+    const wanted = filters.length === 0 ? all : all.filter((place) => matches(place, filters));
     // A copy: while it is written the order may change.
     const shown = [...wanted.subarray((page - 1) * size, page * size)];
     return this.timeSlicer.write(

@@ -34,7 +34,7 @@ export type ImpliedListener = (market: Market, outcome: Outcome, sequence: numbe
 const BIDS = 1;
 const ASKS = 2;
 
-interface State {
+interface FollowedBook {
   readonly market: Market;
   readonly outcome: Outcome;
   sequence: number;
@@ -42,7 +42,7 @@ interface State {
   version: number;
   isFollowed: boolean;
   /** As they were told; null where nobody follows it, or nobody has begun to. */
-  told: { bids: ImpliedSide; asks: ImpliedSide } | null;
+  published: { bids: ImpliedSide; asks: ImpliedSide } | null;
   /** BIDS | ASKS. */
   dirty: number;
 }
@@ -50,8 +50,8 @@ interface State {
 export class ImpliedBooks {
   private readonly firstSequence: () => number;
   /** By outcome: where somebody ever looked. */
-  private states: (State | undefined)[] = [];
-  private dirty: State[] = [];
+  private states: (FollowedBook | undefined)[] = [];
+  private dirty: FollowedBook[] = [];
   private listener: ImpliedListener = () => {};
   /** Milliseconds that may be spent, and when they were counted. */
   private credit = IMPLIED_BURST_MS;
@@ -79,7 +79,7 @@ export class ImpliedBooks {
     state.isFollowed = isFollowed;
     market.impliedFollowers += isFollowed ? 1 : -1;
     // Made when the first of them begins: a thousand subscriptions may come in one message.
-    state.told = null;
+    state.published = null;
     state.dirty = 0;
   }
 
@@ -90,7 +90,7 @@ export class ImpliedBooks {
     const others = (bidsMoved ? ASKS : 0) | (asksMoved ? BIDS : 0);
     for (const { id } of market.outcomes) {
       const state = this.states[id];
-      if (state === undefined || state.told === null) continue;
+      if (state === undefined || state.published === null) continue;
       if (state.dirty === 0) this.dirty.push(state);
       state.dirty |= id === outcome.id ? own : others;
     }
@@ -112,7 +112,7 @@ export class ImpliedBooks {
     this.countedAt = now;
     let told = 0;
     while (told < this.dirty.length && this.credit > 0) {
-      this.renew(this.dirty[told++]!);
+      this.refresh(this.dirty[told++]!);
       const then = now;
       now = elapsed();
       this.credit -= now - then;
@@ -124,45 +124,53 @@ export class ImpliedBooks {
   /** The number of the outcome's book as it is now: followers are told first where they lag behind. */
   sequence(market: Market, outcome: Outcome): number {
     const state = this.stateOf(market, outcome);
-    if (state.told !== null) this.renew(state);
+    if (state.published !== null) this.refresh(state);
     else {
-      this.bringUp(state);
-      if (state.isFollowed) state.told = { bids: makeSide(state, Side.buy), asks: makeSide(state, Side.sell) };
+      this.advance(state);
+      if (state.isFollowed) state.published = { bids: makeSide(state, Side.buy), asks: makeSide(state, Side.sell) };
     }
     return state.sequence;
   }
 
   /** The number that followers were told last. */
-  toldSequence(market: Market, outcome: Outcome): number {
+  publishedSequence(market: Market, outcome: Outcome): number {
     return this.stateOf(market, outcome).sequence;
   }
 
-  private stateOf(market: Market, outcome: Outcome): State {
+  private stateOf(market: Market, outcome: Outcome): FollowedBook {
     let state = this.states[outcome.id];
     if (state === undefined) {
       const { booksVersion: version } = market;
-      state = { market, outcome, sequence: this.firstSequence(), version, isFollowed: false, told: null, dirty: 0 };
+      state = {
+        market,
+        outcome,
+        sequence: this.firstSequence(),
+        version,
+        isFollowed: false,
+        published: null,
+        dirty: 0,
+      };
       this.states[outcome.id] = state;
     }
     return state;
   }
 
   /** Gives another state of the market its own number, seen or not. */
-  private bringUp(state: State): void {
+  private advance(state: FollowedBook): void {
     if (state.version === state.market.booksVersion) return;
     state.version = state.market.booksVersion;
     state.sequence++;
   }
 
   /** Makes what may have changed again, and tells followers of what did. */
-  private renew(state: State): void {
-    const { market, outcome, dirty, told } = state;
+  private refresh(state: FollowedBook): void {
+    const { market, outcome, dirty, published: told } = state;
     if (dirty === 0 || told === null) return;
     state.version = market.booksVersion;
     state.dirty = 0;
     const bids = (dirty & BIDS) === 0 ? told.bids : makeSide(state, Side.buy);
     const asks = (dirty & ASKS) === 0 ? told.asks : makeSide(state, Side.sell);
-    state.told = { bids, asks };
+    state.published = { bids, asks };
     const change: ImpliedChange = {
       bids: changedLevels(told.bids.all, bids.all, Side.buy),
       asks: changedLevels(told.asks.all, asks.all, Side.sell),
@@ -178,7 +186,7 @@ export class ImpliedBooks {
   }
 }
 
-function makeSide({ market, outcome }: State, side: Side): ImpliedSide {
+function makeSide({ market, outcome }: FollowedBook, side: Side): ImpliedSide {
   const implied = impliedSide(market, outcome.id, side, MAX_PRICE_BPS);
   return { all: addLevels(outcome.book?.levels(side, MAX_PRICE_BPS) ?? [], implied, side), implied };
 }

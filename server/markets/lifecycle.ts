@@ -12,7 +12,7 @@ import type { AccountWrite } from "../../engine/projection/writes/account-write.
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
-import { type Approvals, withFirst } from "../accounts/approvals.ts";
+import { type Approvals, withFirstApproval } from "../accounts/approvals.ts";
 import { audit, type RequestContext } from "../accounts/audit.ts";
 import { proposalDecidedMail } from "../accounts/mail-templates.ts";
 import type { Notifier } from "../accounts/notifier.ts";
@@ -51,7 +51,7 @@ export interface MarketTrading {
   settled(): Promise<void>;
 }
 
-export interface MarketLifeOptions {
+export interface MarketLifecycleOptions {
   readonly exchange: MarketTrading;
   readonly writer: AccountWriter;
   readonly approvals: Approvals;
@@ -68,13 +68,13 @@ export interface Resolution {
   readonly outcomeId: number | null;
 }
 
-const MAY: Record<Step, readonly number[]> = {
+const ALLOWED_FROM: Record<Step, readonly number[]> = {
   halt: [MarketStatus.open],
   resume: [MarketStatus.halted],
   close: [MarketStatus.open, MarketStatus.halted],
 };
 
-export class MarketLife {
+export class MarketLifecycle {
   private readonly exchange: MarketTrading;
   private readonly writer: AccountWriter;
   private readonly approvals: Approvals;
@@ -82,9 +82,9 @@ export class MarketLife {
   private readonly notifier: Notifier;
   private readonly closings: CloseSchedule;
   /** Markets with a change on its way. */
-  private readonly changing = new KeyedMutex<Market>("another change of this market is under way: try again");
+  private readonly changing = new KeyedMutex<Market>("another change to this market is in progress: try again");
 
-  constructor(options: MarketLifeOptions) {
+  constructor(options: MarketLifecycleOptions) {
     this.exchange = options.exchange;
     this.writer = options.writer;
     this.approvals = options.approvals;
@@ -108,7 +108,7 @@ export class MarketLife {
       throw new ApiError(ErrorKind.forbidden, "the proposal is your own: another operator must decide on it");
     }
     if (isApproved && isPastEnd(market, context.now)) {
-      throw new ApiError(ErrorKind.conflict, "its closes_at is over: change that first");
+      throw new ApiError(ErrorKind.conflict, "its closes_at has passed: change it first");
     }
     const action = isApproved ? "market.approve" : "market.refuse";
     const line = { ...lineOf(market, action, { note }, operator.actor, context), userId: market.proposedBy };
@@ -128,7 +128,7 @@ export class MarketLife {
   }
 
   /** Refuses proposals that nobody decided for 30 days, some at a time: they must not keep others from proposing. */
-  refuseForgotten(now: number): void {
+  refuseOverdueProposals(now: number): void {
     if (this.exchange.refusal !== null) return;
     let count = 0;
     for (const market of this.exchange.registry.waitingProposals()) {
@@ -151,7 +151,8 @@ export class MarketLife {
 
   /** @throws ApiError 40900 where it is resolved, voided or refused */
   async describe(market: Market, changes: MarketChanges, operator: Operator, context: RequestContext): Promise<void> {
-    if (Object.keys(changes).length === 0) throw badRequest("description, category, closes_at: give one of them");
+    if (Object.keys(changes).length === 0)
+      throw badRequest("description, category, closes_at: at least one is required");
     if (market.status >= MarketStatus.resolved) throw wrongState(market);
     const { id: marketId, description, category, closesAt } = market;
     const line = lineOf(market, "market.describe", changes, operator.actor, context);
@@ -175,12 +176,12 @@ export class MarketLife {
     operator: Operator,
     context: RequestContext,
   ): Promise<void> {
-    if (!MAY[step].includes(market.status)) throw wrongState(market);
-    await this.take(market, step, lineOf(market, `market.${step}`, { note }, operator.actor, context));
+    if (!ALLOWED_FROM[step].includes(market.status)) throw wrongState(market);
+    await this.execute(market, step, lineOf(market, `market.${step}`, { note }, operator.actor, context));
   }
 
   /** Through the engine, behind all that the market was asked for before. */
-  private take(market: Market, step: Step, line: AuditEntry): Promise<void> {
+  private execute(market: Market, step: Step, line: AuditEntry): Promise<void> {
     const { exchange, writer } = this;
     if (exchange.refusal !== null) throw exchange.refusal;
     // On its way before the command: it is durable no later than what it tells of.
@@ -204,9 +205,9 @@ export class MarketLife {
         const details = { closes_at: market.closesAt };
         const line = { at: now, action: "market.close", actor: "exchange", userId: null, write: 0, details };
         // Where no answer comes in time it is still done, or the journal has failed and says so itself.
-        this.take(market, "close", { ...line, subject: market.id, requestId: null, address: null }).catch(() => {});
+        this.execute(market, "close", { ...line, subject: market.id, requestId: null, address: null }).catch(() => {});
       }
-      closings.take();
+      closings.pop();
     }
     return true;
   }
@@ -254,7 +255,7 @@ export class MarketLife {
     const wish = { rule: "resolutions", action: SETTLEMENT, subject: market.id, details, userId: null } as const;
     const pay = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<void> => {
       const action = status === MarketStatus.resolved ? "market.resolve" : "market.void";
-      const line = lineOf(market, action, withFirst({ payouts, note }, first), operator.actor, context);
+      const line = lineOf(market, action, withFirstApproval({ payouts, note }, first), operator.actor, context);
       const write = { kind: "settleMarket", marketId: market.id, status, payouts, note, at: context.now } as const;
       // No merge begins from here on; those under way end first.
       market.isSettling = true;
@@ -267,7 +268,7 @@ export class MarketLife {
       }
     };
     return this.changing.run(market, async () => {
-      const { approval } = await this.approvals.ask(wish, operator, context, pay);
+      const { approval } = await this.approvals.request(wish, operator, context, pay);
       return approval;
     });
   }
@@ -301,7 +302,7 @@ function wrongState(market: Market, advice = ""): ApiError {
 
 /** @throws ApiError 40000 unless they come to one set, one for each outcome */
 function payoutsOf({ outcomes }: Market, { payouts, outcomeId }: Resolution): readonly number[] {
-  if ((payouts === null) === (outcomeId === null)) throw badRequest("payouts, outcome_id: give one of them");
+  if ((payouts === null) === (outcomeId === null)) throw badRequest("payouts, outcome_id: exactly one is required");
   if (payouts === null) {
     if (!outcomes.some(({ id }) => id === outcomeId)) throw badRequest("outcome_id: not an outcome of this market");
     return outcomes.map(({ id }) => (id === outcomeId ? FULL_PRICE_BPS : 0));
@@ -310,6 +311,6 @@ function payoutsOf({ outcomes }: Market, { payouts, outcomeId }: Resolution): re
     throw badRequest(`payouts: one for each of the ${outcomes.length} outcomes, not ${payouts.length}`);
   }
   const sum = payouts.reduce((total, bps) => total + bps, 0);
-  if (sum !== FULL_PRICE_BPS) throw badRequest(`payouts: must come to ${FULL_PRICE_BPS}, not ${sum}`);
+  if (sum !== FULL_PRICE_BPS) throw badRequest(`payouts: must sum to ${FULL_PRICE_BPS}, not ${sum}`);
   return payouts;
 }

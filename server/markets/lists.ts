@@ -16,8 +16,8 @@ import type { TimeSlicer } from "../util/time-slicer.ts";
 import { MAX_LISTED_EVENT_MARKETS, MAX_LISTED_IDS } from "./limits.ts";
 import type { MarketRegistry, RegistryListener } from "./registry.ts";
 import type * as S from "./schemas.ts";
-import { Found, type MarketSearch } from "./search.ts";
-import { Column, fits, type IdFilter, SortedIds } from "./sorted-ids.ts";
+import { type MarketSearch, SearchHits } from "./search.ts";
+import { Column, type IdFilter, matches, SortedIds } from "./sorted-ids.ts";
 import type { Market } from "./types.ts";
 import { eventView, marketView, marketVolume } from "./views.ts";
 
@@ -87,7 +87,7 @@ export class MarketLists implements RegistryListener {
     this.status.set(id, status);
   }
 
-  described({ id, category }: Market): void {
+  marketDescribed({ id, category }: Market): void {
     this.marketSorts.closes_at.mark(id);
     this.marketCategory.set(id, category);
   }
@@ -111,15 +111,15 @@ export class MarketLists implements RegistryListener {
     const sort = (query.sort ?? "created_at") as keyof Sorts;
     const ids = query.ids === undefined ? undefined : readIds(query.ids);
     const listing = new Listing("/markets", { status, category, event_id, q, sort, ids });
-    const read = (found: readonly Found[]): string | Promise<string> => {
+    const read = (found: readonly SearchHits[]): string | Promise<string> => {
       const filters: IdFilter[] = [...found];
       if (status !== ALL) {
         const statuses = status.split(",").map((name) => MARKET_STATUSES.indexOf(name as never));
         filters.push(this.status.havingOneOf(statuses));
       }
-      if (ids !== undefined) filters.push(Found.of(ids.flatMap((id) => this.registry.get(id) ?? [])));
+      if (ids !== undefined) filters.push(SearchHits.of(ids.flatMap((id) => this.registry.get(id) ?? [])));
       if (category !== undefined) filters.push(this.marketCategory.having(category));
-      if (event_id !== undefined) filters.push(Found.of(this.registry.marketsOf(event_id)));
+      if (event_id !== undefined) filters.push(SearchHits.of(this.registry.marketsOf(event_id)));
       return page(this.timeSlicer, this.marketSorts[sort], listing, filters, query, (id) => {
         return JSON.stringify(marketView(this.registry.get(id)!, this.registry, this.ledger, now));
       });
@@ -131,7 +131,7 @@ export class MarketLists implements RegistryListener {
     const { category, q } = query;
     const sort = (query.sort ?? "created_at") as keyof Sorts;
     const listing = new Listing("/events", { category, q, sort });
-    const read = (found: readonly Found[]): string | Promise<string> => {
+    const read = (found: readonly SearchHits[]): string | Promise<string> => {
       const filters: IdFilter[] = [...found];
       if (category !== undefined) filters.push(this.eventCategory.having(category));
       return page(this.timeSlicer, this.eventSorts[sort], listing, filters, query, (id) => {
@@ -164,7 +164,7 @@ function page(
   text: (id: number) => string,
 ): string | Promise<string> {
   const { limit = DEFAULT_PAGE_LIMIT, cursor } = query;
-  order.renew();
+  order.refresh();
   const { ids, keys, size } = order;
   let place = 0;
   if (cursor !== undefined) {
@@ -177,7 +177,7 @@ function page(
   let next = "null";
   for (; place < size; place++) {
     const id = ids[place]!;
-    if (!fits(id, filters)) continue;
+    if (!matches(id, filters)) continue;
     if (shown.length === limit) {
       next = `"${listing.cursor(keys[last]!, ids[last]!)}"`;
       break;

@@ -19,7 +19,7 @@ export interface RegistryListener {
   eventAdded(event: EventRow): void;
   statusChanged(market: Market): void;
   /** Its texts or its end are others now. */
-  described(market: Market): void;
+  marketDescribed(market: Market): void;
   volumeChanged(market: Market): void;
 }
 
@@ -154,7 +154,7 @@ export class MarketRegistry {
   describe(market: Market, changes: Pick<Market, "description" | "category" | "closesAt">): void {
     Object.assign(market, changes);
     this.textsVersion++;
-    for (const listener of this.listeners) listener.described(market);
+    for (const listener of this.listeners) listener.marketDescribed(market);
   }
 
   get(id: number): Market | undefined {
@@ -244,27 +244,27 @@ export class MarketRegistry {
         market.booksAt = now;
         const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
         // What is implied in the others may have moved too.
-        if (market.tickers > 0) for (const each of market.outcomes) this.touchTicker(each);
+        if (market.tickers > 0) for (const each of market.outcomes) this.markTicker(each);
         if (market.impliedFollowers > 0) this.implied.moved(market, outcome, book.bidsMoved, book.asksMoved);
         if (outcome.isWatched) {
           const { bids, asks } = book.changes();
           each(outcome, book.sequence, bids, asks);
         }
       }
-      book.settle();
+      book.endBatch();
     }
     this.changedBooks.length = 0;
     this.bookMemory.clearChanges();
   }
 
-  private touchTicker(outcome: Outcome): void {
+  private markTicker(outcome: Outcome): void {
     if (outcome.ticker !== TickerState.sent) return;
     outcome.ticker = TickerState.changed;
     this.changedTickers.push(outcome);
   }
 
   /** The outcomes whose watched tickers may have changed since the last call. */
-  takeChangedTickers(): readonly Outcome[] {
+  drainChangedTickers(): readonly Outcome[] {
     const changed = this.changedTickers;
     this.changedTickers = [];
     for (const outcome of changed) if (outcome.ticker === TickerState.changed) outcome.ticker = TickerState.sent;
@@ -294,7 +294,7 @@ export class MarketRegistry {
     const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
     outcome.lastPrice = price;
     outcome.volume += quantity;
-    this.touchTicker(outcome);
+    this.markTicker(outcome);
     this.addHourlyVolume(market, at, quantity);
     market.newestTrade = this.recentTrades.add(market.newestTrade, trade);
     return market;

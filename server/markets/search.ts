@@ -12,18 +12,18 @@ import type { MarketRegistry } from "./registry.ts";
 import type { IdFilter } from "./sorted-ids.ts";
 
 /** A set of ids that was found, a bit each. */
-export class Found implements IdFilter {
+export class SearchHits implements IdFilter {
   private readonly bits: Uint32Array;
 
   constructor(bits: Uint32Array) {
     this.bits = bits;
   }
 
-  static of(items: readonly { readonly id: number }[]): Found {
+  static of(items: readonly { readonly id: number }[]): SearchHits {
     const largest = items.reduce((most, { id }) => Math.max(most, id), 0);
     const bits = new Uint32Array((largest >>> 5) + 1);
     for (const { id } of items) bits[id >>> 5]! |= 1 << (id & 31);
-    return new Found(bits);
+    return new SearchHits(bits);
   }
 
   has(id: number): boolean {
@@ -31,12 +31,12 @@ export class Found implements IdFilter {
   }
 }
 
-const NOTHING = Promise.resolve(new Found(new Uint32Array(0)));
+const NOTHING = Promise.resolve(new SearchHits(new Uint32Array(0)));
 
 export class MarketSearch {
   private readonly history: Pick<History, "search">;
   private readonly registry: Pick<MarketRegistry, "textsVersion">;
-  private readonly known = new BoundedMap<string, Promise<Found>>(MAX_CACHED_SEARCHES);
+  private readonly known = new BoundedMap<string, Promise<SearchHits>>(MAX_CACHED_SEARCHES);
   private searched = 0;
 
   constructor(history: Pick<History, "search">, registry: Pick<MarketRegistry, "textsVersion">) {
@@ -45,7 +45,7 @@ export class MarketSearch {
   }
 
   /** Those whose texts have every word of what a user typed; none where there is no word in it. */
-  find(table: SearchTable, typed: string): Promise<Found> {
+  find(table: SearchTable, typed: string): Promise<SearchHits> {
     const words = searchWords(typed).sort();
     if (words.length === 0) return NOTHING;
     const { textsVersion } = this.registry;
@@ -54,7 +54,7 @@ export class MarketSearch {
     const key = `${table} ${words.join(" ")}`;
     const known = this.known.get(key);
     if (known !== undefined) return known;
-    const found = this.history.search(table, words).then((bits) => new Found(bits));
+    const found = this.history.search(table, words).then((bits) => new SearchHits(bits));
     this.known.set(key, found);
     // What failed is asked for anew.
     found.catch(() => this.known.get(key) === found && this.known.delete(key));

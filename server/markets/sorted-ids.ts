@@ -16,7 +16,7 @@ export interface SortedIdsOptions {
 }
 
 /** What comes into an order: before the `place`th of those in it. */
-interface Coming {
+interface Insertion {
   readonly id: number;
   readonly key: number;
   readonly place: number;
@@ -34,7 +34,7 @@ export class SortedIds {
   size = 0;
   private spare: Columns = { ids: new Int32Array(64), keys: new Float64Array(64) };
   /** By id: the key that it is in the order under; NaN where it isn't in it. */
-  private held = new Float64Array(64).fill(Number.NaN);
+  private keyById = new Float64Array(64).fill(Number.NaN);
   private marked = new IdSet();
   private readonly keyOf: (id: number) => number;
   private readonly tie: (a: number, b: number) => number;
@@ -58,22 +58,22 @@ export class SortedIds {
    * Puts what was marked in its place.
    * @param most a bound that keeps it short: what is left is for the next calls
    */
-  renew(most = MAX_MOVED_PER_READ): void {
+  refresh(most = MAX_MOVED_PER_READ): void {
     const { marked } = this;
     if (marked.size === 0) return;
     const ids = marked.list().slice();
     marked.clear();
     for (let i = most; i < ids.length; i++) marked.add(ids[i]!);
     const gone: number[] = [];
-    const coming: Coming[] = [];
+    const coming: Insertion[] = [];
     for (const id of ids.subarray(0, most)) {
       const key = this.keyOf(id);
-      this.held = withIndex(this.held, id, Number.NaN);
-      const before = this.held[id]!;
+      this.keyById = withIndex(this.keyById, id, Number.NaN);
+      const before = this.keyById[id]!;
       if (Object.is(key, before)) continue;
       if (!Number.isNaN(before)) gone.push(this.placeOf(before, id));
       if (!Number.isNaN(key)) coming.push({ id, key, place: this.placeOf(key, id) });
-      this.held[id] = key;
+      this.keyById[id] = key;
     }
     if (gone.length + coming.length === 0) return;
     gone.sort((a, b) => a - b);
@@ -96,7 +96,7 @@ export class SortedIds {
   }
 
   /** Copies the order into the spare columns, without what is gone and with what is coming; whole runs at a time. */
-  private move(gone: readonly number[], coming: readonly Coming[]): void {
+  private move(gone: readonly number[], coming: readonly Insertion[]): void {
     const { ids, keys, spare } = this;
     const size = this.size - gone.length + coming.length;
     spare.ids = withIndex(spare.ids, size);
@@ -182,7 +182,7 @@ class ColumnFilter implements IdFilter {
 }
 
 /** Whether all filters want an id. */
-export function fits(id: number, filters: readonly IdFilter[]): boolean {
+export function matches(id: number, filters: readonly IdFilter[]): boolean {
   for (let i = 0; i < filters.length; i++) if (!filters[i]!.has(id)) return false;
   return true;
 }

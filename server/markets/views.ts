@@ -91,7 +91,7 @@ export function eventView(
     volume,
     volume_24h: dayVolume,
     market_count: markets.length,
-    markets: shownOf(markets, most).map((market) => marketView(market, registry, ledger, now)),
+    markets: selectMarkets(markets, most).map((market) => marketView(market, registry, ledger, now)),
   };
 }
 
@@ -101,7 +101,7 @@ export function isListed(market: Market): boolean {
 }
 
 /** All that fit, as they were made; where they are too many the open ones first, and of these the newest. */
-function shownOf(markets: readonly Market[], most: number): readonly Market[] {
+function selectMarkets(markets: readonly Market[], most: number): readonly Market[] {
   if (markets.length <= most) return markets;
   const isOpen = (market: Market): boolean => market.status === MarketStatus.open;
   const open = markets.filter(isOpen).slice(-most);

@@ -3,7 +3,7 @@ import OAuth2Server from "@node-oauth/oauth2-server";
 import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import type { RequestContext } from "../accounts/audit.ts";
-import type { Refresh, Sessions, Tokens } from "../accounts/sessions.ts";
+import type { RefreshToken, Sessions, Tokens } from "../accounts/sessions.ts";
 import { refusedAs } from "../errors.ts";
 import type { AuthorizationCode, AuthorizationCodes } from "./authorization-codes.ts";
 import { authenticateClient, invalidClient, NO_STORE, withHeaderCredentials } from "./client-authentication.ts";
@@ -66,7 +66,7 @@ export class TokenEndpoint {
   private model(params: Params, context: RequestContext): TokenModel {
     const { accounts, sessions, codes } = this.options;
     let code: AuthorizationCode | null = null;
-    let refresh: Refresh | null = null;
+    let refresh: RefreshToken | null = null;
     const model = {
       getClient: async (id: string, secret: string | undefined) => {
         const client = authenticateClient(accounts, id, secret);
@@ -103,7 +103,7 @@ export class TokenEndpoint {
   /** @throws InvalidGrantError */
   private async exchange(
     code: AuthorizationCode | null,
-    refresh: Refresh | null,
+    refresh: RefreshToken | null,
     params: Params,
     scopes: readonly string[] | null,
     context: RequestContext,
@@ -114,7 +114,8 @@ export class TokenEndpoint {
       throw new InvalidGrantError("Invalid grant: `redirect_uri` differs from the one in the authorization request");
     }
     assert(code !== null || refresh !== null, "the library found a code or a refresh token");
-    const made = code !== null ? codes.redeem(code, context) : sessions.rotate(refresh as Refresh, context, scopes);
+    const made =
+      code !== null ? codes.redeem(code, context) : sessions.rotate(refresh as RefreshToken, context, scopes);
     const tokens = await made.catch(refusedAs(null));
     if (tokens === null) throw new InvalidGrantError("Invalid grant: it has ended");
     return tokens;

@@ -3,9 +3,9 @@
 import type { Static } from "typebox";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
-import { type Approvals, approvalView, withFirst } from "../accounts/approvals.ts";
+import { type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
 import { audit, contextOf } from "../accounts/audit.ts";
-import type { Kyc } from "../accounts/kyc.ts";
+import type { KycVerification } from "../accounts/kyc.ts";
 import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "../accounts/operator.ts";
 import { userView } from "../accounts/routes.ts";
 import type { SecondFactors } from "../accounts/second-factors.ts";
@@ -29,7 +29,7 @@ export interface OperatorRouteContext {
   readonly accounts: Accounts;
   readonly history: History;
   readonly writer: AccountWriter;
-  readonly kyc: Kyc;
+  readonly kyc: KycVerification;
   readonly suspensions: Suspensions;
   readonly factors: SecondFactors;
   readonly approvals: Approvals;
@@ -117,8 +117,8 @@ function userRoutes(context: OperatorRouteContext): Route[] {
         const details = Object.fromEntries(named.map((name) => [name, body[name]]));
         checkRates({ ...user, ...termsIn(body) });
         const change = { action: SET_TERMS, userId: user.id, subject: user.id, details };
-        await approvals.ask({ ...change, rule: "terms" }, operator, context, async (ending, first) => {
-          const line = audit(context, operator.actor, { ...change, details: withFirst(details, first) });
+        await approvals.request({ ...change, rule: "terms" }, operator, context, async (ending, first) => {
+          const line = audit(context, operator.actor, { ...change, details: withFirstApproval(details, first) });
           await writer.write([changeTerms(user, termsIn(body)), ...ending], [line]);
         });
         return json(user, request.now);

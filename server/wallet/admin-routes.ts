@@ -6,7 +6,7 @@ import type { CommittedTotals } from "../../engine/log/totals.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import type { Accounts } from "../accounts/accounts.ts";
-import { type Approvals, approvalView, withFirst } from "../accounts/approvals.ts";
+import { type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
 import { audit, contextOf } from "../accounts/audit.ts";
 import { noteOf, OPERATOR, operatorOf } from "../accounts/operator.ts";
 import { page } from "../accounts/routes.ts";
@@ -57,13 +57,13 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
     const wish = { rule: "deposits", action, subject: userId, reference, details, userId: owner } as const;
     const credit = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<Payment> => {
       const write: AccountWrite = { kind: "deposit", userId, amount, reference, at: context.now };
-      const change = { action, userId: owner, details: withFirst(details, first) };
+      const change = { action, userId: owner, details: withFirstApproval(details, first) };
       const [result] = await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
       const { id, created } = result!;
       return created ? { id, userId, amount, reference, createdAt: write.at } : (await history.payment(reference))!;
     };
     const done = (): Promise<Payment | null> => paid(history, reference, userId, amount);
-    const { approval, result } = await approvals.ask(wish, operator, context, credit, done);
+    const { approval, result } = await approvals.request(wish, operator, context, credit, done);
     if (approval === null) return JSON.stringify(depositView(result));
     const waiting = { id: null, amount, reference, created_at: null, user_id: owner };
     return JSON.stringify({ ...waiting, approval: approvalView(approval) });
@@ -173,12 +173,16 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
       const operator = operatorOf(request);
       const pay = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<Payment> => {
         const write: AccountWrite = { kind: "withdrawFromHouse", amount, reference, at: context.now };
-        const line = audit(context, operator.actor, { ...wish, subject: null, details: withFirst(details, first) });
+        const line = audit(context, operator.actor, {
+          ...wish,
+          subject: null,
+          details: withFirstApproval(details, first),
+        });
         const [result] = await writer.write([write, ...ending], [line]);
         const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: write.at };
         return result!.created ? made : (await history.payment(reference))!;
       };
-      const answer = await approvals.ask({ ...wish, rule: "withdrawals" }, operator, context, pay, before);
+      const answer = await approvals.request({ ...wish, rule: "withdrawals" }, operator, context, pay, before);
       if (answer.approval === null) return done(answer.result);
       return JSON.stringify({ withdrawal: null, approval: approvalView(answer.approval) });
     },
@@ -284,7 +288,7 @@ function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
       response: Approval,
       async handler(request) {
         const id = pathId(request.params[0], "approval");
-        return JSON.stringify(approvalView(await approvals.takeBack(id, operatorOf(request), contextOf(request))));
+        return JSON.stringify(approvalView(await approvals.revoke(id, operatorOf(request), contextOf(request))));
       },
     }),
   ];

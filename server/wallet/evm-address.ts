@@ -12,7 +12,7 @@ export function evmAddressFault(address: string): string | null {
   if (!SHAPE.test(address)) return "must be 0x and 40 hexadecimal digits";
   const digits = address.slice(2);
   const isMixed = digits !== digits.toLowerCase() && digits !== digits.toUpperCase();
-  if (isMixed && digits !== checksummed(digits)) return "its checksum (EIP-55) is wrong: copy it again, as a whole";
+  if (isMixed && digits !== checksummed(digits)) return "its checksum (EIP-55) is wrong: copy the whole address again";
   return null;
 }
 

@@ -23,7 +23,7 @@ import * as S from "./schemas.ts";
 
 import { CSV, CSV_TYPE, TransactionExports } from "./transaction-exports.ts";
 import type { AddressRule } from "./withdrawal-address.ts";
-import { asRequested, type Withdrawals } from "./withdrawals.ts";
+import { pendingWithdrawal, type Withdrawals } from "./withdrawals.ts";
 
 export interface WalletRouteContext {
   readonly exchange: Exchange;
@@ -212,7 +212,7 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
               return make(kept.at, { ...kept, reference: null });
             },
             repeat({ subject, createdAt }) {
-              return JSON.stringify(ownWithdrawalView(asRequested(userId, subject, wish, createdAt)));
+              return JSON.stringify(ownWithdrawalView(pendingWithdrawal(userId, subject, wish, createdAt)));
             },
           },
         );

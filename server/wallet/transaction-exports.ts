@@ -29,7 +29,7 @@ export class TransactionExports {
       const deadline = performance.now() + MAX_EXPORT_MS;
       let head = CSV_HEADER;
       for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null; ) {
-        if (performance.now() > deadline) throw overloaded("the export took too long: name a shorter time");
+        if (performance.now() > deadline) throw overloaded("the export took too long: request a shorter period");
         const slice = await this.history.transactionLines({ ...options, before, limit: EXPORT_SLICE_ROWS });
         // A slice may have walked past all of its rows.
         if (head !== "" || slice.text !== "") yield head + slice.text;
@@ -44,9 +44,9 @@ export class TransactionExports {
   private begin(userId: number): void {
     const own = this.running.get(userId) ?? 0;
     if (own >= MAX_EXPORTS_PER_USER) {
-      throw new ApiError(ErrorKind.limitExceeded, `no more than ${MAX_EXPORTS_PER_USER} exports at one time`, 1);
+      throw new ApiError(ErrorKind.limitExceeded, `at most ${MAX_EXPORTS_PER_USER} exports at a time`, 1);
     }
-    if (this.count >= MAX_EXPORTS) throw overloaded("too many exports at one time: try again");
+    if (this.count >= MAX_EXPORTS) throw overloaded("too many exports in progress: try again");
     this.running.set(userId, own + 1);
     this.count++;
   }

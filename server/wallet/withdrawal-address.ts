@@ -79,6 +79,6 @@ class PatternRule implements AddressRule {
   }
 
   check(address: string): void {
-    if (this.matches(address) !== true) throw badRequest("address: this exchange pays to no such address");
+    if (this.matches(address) !== true) throw badRequest("address: this exchange does not pay to such an address");
   }
 }

@@ -8,7 +8,7 @@ import type { ApprovalRow, WithdrawalRow } from "../../engine/projection/load/wa
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
-import { type Approvals, withFirst } from "../accounts/approvals.ts";
+import { type Approvals, withFirstApproval } from "../accounts/approvals.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import { withdrawalPaidMail, withdrawalRefusedMail, withdrawalRequestedMail } from "../accounts/mail-templates.ts";
 import type { Notifier } from "../accounts/notifier.ts";
@@ -30,21 +30,21 @@ const RETRY_AFTER_S = 60;
 const UNDECIDED = { status: "pending", reference: null, note: null, decidedAt: null } as const;
 
 /** How a withdrawal was paid. */
-export interface Payout {
+export interface PaymentRecord {
   /** What the payment is known by elsewhere. */
   readonly reference: string | null;
   readonly note: string | null;
 }
 
 /** What a user asks for. */
-export interface WithdrawalWish {
+export interface WithdrawalRequest {
   /** micro-USDC */
   readonly amount: number;
   readonly address: string;
 }
 
 /** A withdrawal as its request is answered, whatever became of it since. */
-export function asRequested(userId: number, id: number, wish: WithdrawalWish, createdAt: number): Withdrawal {
+export function pendingWithdrawal(userId: number, id: number, wish: WithdrawalRequest, createdAt: number): Withdrawal {
   return { id, userId, ...wish, createdAt, ...UNDECIDED };
 }
 
@@ -81,14 +81,14 @@ export class Withdrawals {
    */
   async request(
     principal: Principal,
-    { amount, address }: WithdrawalWish,
+    { amount, address }: WithdrawalRequest,
     context: RequestContext,
     kept: KeptRequest | null,
   ): Promise<Withdrawal> {
     const { exchange, writer, notifier } = this.options;
     const { userId } = principal;
     if ((this.counts.get(userId) ?? 0) >= MAX_PENDING_WITHDRAWALS) {
-      const text = `no more than ${MAX_PENDING_WITHDRAWALS} withdrawals may be pending`;
+      const text = `at most ${MAX_PENDING_WITHDRAWALS} withdrawals may be pending`;
       throw new ApiError(ErrorKind.limitExceeded, text, RETRY_AFTER_S);
     }
     checkBalance(exchange.ledger, userId, amount);
@@ -109,7 +109,7 @@ export class Withdrawals {
     if (this.mails.consume(String(userId), context.now)) {
       notifier.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
     }
-    return asRequested(userId, id, { amount, address }, made.createdAt);
+    return pendingWithdrawal(userId, id, { amount, address }, made.createdAt);
   }
 
   /** By its owner. @throws ApiError 4040, 40900 unless it is pending */
@@ -137,7 +137,7 @@ export class Withdrawals {
    */
   async pay(
     id: number,
-    payout: Payout,
+    payout: PaymentRecord,
     operator: Operator,
     context: RequestContext,
   ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
@@ -151,7 +151,7 @@ export class Withdrawals {
 
   private async payOut(
     found: WithdrawalRow,
-    payout: Payout,
+    payout: PaymentRecord,
     operator: Operator,
     context: RequestContext,
   ): Promise<{ withdrawal: Withdrawal; approval: ApprovalRow | null }> {
@@ -162,9 +162,9 @@ export class Withdrawals {
     const details = { user_id: userId, amount, address, ...payout };
     const wish = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
     let decidedAt = context.now;
-    const { approval } = await approvals.ask(wish, operator, context, async (ending, first) => {
+    const { approval } = await approvals.request(wish, operator, context, async (ending, first) => {
       const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: decidedAt };
-      const change = { action: PAY, userId, subject: id, details: withFirst(details, first) };
+      const change = { action: PAY, userId, subject: id, details: withFirstApproval(details, first) };
       await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
       decidedAt = write.at;
     });
@@ -188,7 +188,7 @@ export class Withdrawals {
     const write: AccountWrite = { kind: "update", table: "withdrawals", id, set: { status, note, decidedAt } };
     const action = `withdrawal.${status === "canceled" ? "cancel" : "refuse"}`;
     const line = audit(context, actor, { action, userId, subject: id, details: { amount, note } });
-    await writer.write([write, ...approvals.endOf(PAY, id, decidedAt)], [line]);
+    await writer.write([write, ...approvals.endingWrites(PAY, id, decidedAt)], [line]);
     approvals.forget({ action: PAY, subject: id });
     this.forget(found);
     exchange.cash.release(userId, amount);

@@ -187,7 +187,7 @@ export class Channels {
 
   private sequenceOf({ kind, market, outcome }: Topic): number {
     if (kind === "book") return this.registry.bookSequence(outcome!);
-    if (kind === "implied") return this.registry.implied.toldSequence(market!, outcome!);
+    if (kind === "implied") return this.registry.implied.publishedSequence(market!, outcome!);
     if (kind === "trades") return market!.tradeSequence;
     if (kind === "ticker") return this.tickerSequences.of(outcome!.id);
     return this.marketSequences.of(market?.id ?? ALL_MARKETS);
@@ -273,7 +273,7 @@ export class Channels {
    * @param now of the timeline, ms
    */
   publishTickers(now: number): void {
-    for (const { id } of this.registry.takeChangedTickers()) {
+    for (const { id } of this.registry.drainChangedTickers()) {
       const topic = this.topics.ticker.get(id);
       if (topic === undefined) continue;
       const data = tickerJson(topic.market!, topic.outcome!);

@@ -143,7 +143,7 @@ describe("too common", () => {
   test.for(common)("%s", async (password) => {
     expect(await refusal(passwords.hash(password, ADDRESS))).toEqual([
       40000,
-      "password: too common, and so easily guessed: choose another",
+      "password: too common: choose one that is harder to guess",
     ]);
   });
 

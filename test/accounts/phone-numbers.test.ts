@@ -93,7 +93,7 @@ describe("a number that gets no text messages is refused", () => {
   };
   test.for(Object.entries(numbers))("%s: %s", ([, number]) => {
     const error = refusal(number);
-    expect(error.message).toBe("phone: must be a number that can get text messages");
+    expect(error.message).toBe("phone: must be a number that can receive text messages");
     expect(error.message).not.toContain(number);
   });
 });

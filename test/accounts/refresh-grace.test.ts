@@ -2,7 +2,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { Session } from "../../server/accounts/credentials.ts";
-import { MAX_RECENT_ROTATIONS, REFRESH_LEEWAY_MS } from "../../server/accounts/limits.ts";
+import { MAX_RECENT_ROTATIONS, REFRESH_GRACE_MS } from "../../server/accounts/limits.ts";
 import { RefreshGrace, type Rotation } from "../../server/accounts/refresh-grace.ts";
 import { hashToken } from "../../server/accounts/token-hash.ts";
 
@@ -37,45 +37,45 @@ function rotationOf(spent: string): Rotation {
 }
 
 test("the last spent secret of a session and the one that followed are known for ten seconds", () => {
-  const leeway = new RefreshGrace();
+  const grace = new RefreshGrace();
   const [session, other] = [sessionOf(1), sessionOf(2)];
   const rotation = rotationOf("one");
-  leeway.note(session, rotation);
+  grace.add(session, rotation);
   for (const secret of ["one", "now"]) {
-    for (const now of [NOW, NOW + REFRESH_LEEWAY_MS - 1]) expect(leeway.find(session, secret, now)).toBe(rotation);
-    expect(leeway.find(session, secret, NOW + REFRESH_LEEWAY_MS)).toBeNull();
+    for (const now of [NOW, NOW + REFRESH_GRACE_MS - 1]) expect(grace.find(session, secret, now)).toBe(rotation);
+    expect(grace.find(session, secret, NOW + REFRESH_GRACE_MS)).toBeNull();
   }
-  expect(leeway.find(session, "two", NOW)).toBeNull();
-  expect(leeway.find(other, "one", NOW)).toBeNull();
-  leeway.note(session, rotationOf("two"));
-  expect(leeway.find(session, "one", NOW)).toBeNull();
-  expect(leeway.find(session, "two", NOW)?.refreshToken).toBe("after two");
-  leeway.forget(session);
-  expect(leeway.find(session, "two", NOW)).toBeNull();
+  expect(grace.find(session, "two", NOW)).toBeNull();
+  expect(grace.find(other, "one", NOW)).toBeNull();
+  grace.add(session, rotationOf("two"));
+  expect(grace.find(session, "one", NOW)).toBeNull();
+  expect(grace.find(session, "two", NOW)?.refreshToken).toBe("after two");
+  grace.forget(session);
+  expect(grace.find(session, "two", NOW)).toBeNull();
 });
 
 test("it is forgotten then, and not when the one before it would have been", () => {
   vi.useFakeTimers();
-  const leeway = new RefreshGrace();
+  const grace = new RefreshGrace();
   const session = sessionOf(1);
-  leeway.note(session, rotationOf("one"));
-  vi.advanceTimersByTime(REFRESH_LEEWAY_MS - 1);
-  expect(leeway.find(session, "one", NOW)).not.toBeNull();
-  leeway.note(session, rotationOf("two"));
-  vi.advanceTimersByTime(REFRESH_LEEWAY_MS - 1);
-  expect(leeway.find(session, "two", NOW)).not.toBeNull();
+  grace.add(session, rotationOf("one"));
+  vi.advanceTimersByTime(REFRESH_GRACE_MS - 1);
+  expect(grace.find(session, "one", NOW)).not.toBeNull();
+  grace.add(session, rotationOf("two"));
+  vi.advanceTimersByTime(REFRESH_GRACE_MS - 1);
+  expect(grace.find(session, "two", NOW)).not.toBeNull();
   vi.advanceTimersByTime(1);
-  expect(leeway.find(session, "two", NOW)).toBeNull();
+  expect(grace.find(session, "two", NOW)).toBeNull();
 });
 
 test("of too many the oldest are forgotten", () => {
   vi.useFakeTimers();
-  const leeway = new RefreshGrace();
+  const grace = new RefreshGrace();
   const sessions = Array.from({ length: MAX_RECENT_ROTATIONS + 2 }, (_, i) => sessionOf(i + 1));
   const rotation = rotationOf("one");
-  for (const session of sessions) leeway.note(session, rotation);
+  for (const session of sessions) grace.add(session, rotation);
   // One that comes again takes its own place.
-  leeway.note(sessions.at(-1)!, rotation);
-  const known = (at: number): boolean => leeway.find(sessions.at(at)!, "one", NOW) !== null;
+  grace.add(sessions.at(-1)!, rotation);
+  const known = (at: number): boolean => grace.find(sessions.at(at)!, "one", NOW) !== null;
   expect([known(0), known(1), known(2), known(3), known(-1)]).toEqual([false, false, true, true, true]);
 });

@@ -172,8 +172,8 @@ describe("an authenticator app", () => {
     const app = new AuthenticatorApp(tried.secret!);
     for (const left of [4, 3, 2]) expectRefused(await confirm(tried, app.wrong()), 40000, new RegExp(`${left} more`));
     expectRefused(await confirm(tried, app.wrong()), 40000, /1 more try/);
-    expectRefused(await confirm(tried, app.wrong()), 40000, /begin again/);
-    expectRefused(await confirm(tried, app.next()), 4040, /waits for its confirmation/);
+    expectRefused(await confirm(tried, app.wrong()), 40000, /start again/);
+    expectRefused(await confirm(tried, app.next()), 4040, /awaiting confirmation/);
     const [replaced, given] = [await begin(), await begin()];
     expect((await confirm(replaced, new AuthenticatorApp(replaced.secret!).next())).code).toBe(4040);
     await client.data("DELETE", `${FACTORS}/${given.id}`);
@@ -211,19 +211,19 @@ describe("the owner's proof", () => {
   test("comes before a change, from the password or a code, and is the session's own", async () => {
     const { client } = await signIn("proof");
     const add = (by: Client): Promise<Answer> => by.request("POST", FACTORS, { body: { kind: "totp" } });
-    expectRefused(await add(client), 40300, /prove first.*second-factors\/proof/);
+    expectRefused(await add(client), 40300, /confirm your identity first.*second-factors\/proof/);
     const wrong = await client.request("POST", `${FACTORS}/proof`, { body: { password: "a wrong harbour" } });
     expectRefused(wrong, 40300, /current password is wrong/);
-    expectRefused(await add(client), 40300, /prove first/);
+    expectRefused(await add(client), 40300, /confirm your identity first/);
     await prove(client);
     expect((await add(client)).code).toBe(0);
     const other = await signIn("proof");
-    expectRefused(await add(other.client), 40300, /prove first/);
+    expectRefused(await add(other.client), 40300, /confirm your identity first/);
     for (const body of [{}, { password: PASSWORD, code: "123456" }]) {
       expectRefused(
         await client.request("POST", `${FACTORS}/proof`, { body }),
         40000,
-        /password: required, or else code/,
+        /password: required, unless you send code/,
       );
     }
   });
@@ -237,7 +237,7 @@ describe("the owner's proof", () => {
       ["POST", FACTORS],
     ] as const) {
       const body = path === FACTORS ? { body: { kind: "totp" } } : {};
-      expectRefused(await fresh.request(method, path, body), 40300, /prove first/);
+      expectRefused(await fresh.request(method, path, body), 40300, /confirm your identity first/);
     }
     await prove(fresh, { code: app.next() });
     await fresh.data("DELETE", `${FACTORS}/${id}`);
@@ -340,7 +340,7 @@ describe("the second step", () => {
     await enrol("wordy");
     const each = await challenge("wordy");
     for (const [shown, words] of [
-      [{}, /code: required, or else passkey/],
+      [{}, /code: required, unless you send passkey/],
       [{ code: "123456", passkey: { id: "a", rawId: "a", type: "public-key", response: {} } }, /passkey/],
       [{ code: "" }, /code/],
       [{ code: 123456 }, /code/],
@@ -440,7 +440,7 @@ describe("a lost second factor", () => {
     expectRefused(await reset(one), 40900, /no second factor/);
     expect(auditOf(id)).toEqual(["second_factor.add", "second_factor.reset.approve", "second_factor.reset"]);
     const mails = messagesTo(world.server, emailOf("lost"));
-    await expect.poll(() => mails.filter((text) => /was asked for/.test(text)).length).toBe(1);
+    await expect.poll(() => mails.filter((text) => /requested the removal/.test(text)).length).toBe(1);
     await expect
       .poll(() => messagesTo(world.server, emailOf("lost")).filter((text) => /were removed/.test(text)).length)
       .toBe(1);
@@ -600,7 +600,11 @@ describe("what is kept", () => {
       for (let passed = 0; passed < 300_000; passed += CLOCK_STEP_MS) await stepClock(anonymous);
       const code = app.next(await nowOf());
       expectRefused(await finish(own.server, early.challenge, { code }), 40100, /^challenge/);
-      expectRefused(await client.request("POST", FACTORS, { body: { kind: "totp" } }), 40300, /prove first/);
+      expectRefused(
+        await client.request("POST", FACTORS, { body: { kind: "totp" } }),
+        40300,
+        /confirm your identity first/,
+      );
       const waiting = new AuthenticatorApp(begun.secret!);
       expect((await late.request("POST", `${FACTORS}/${begun.id}/confirm`, { body: { code: "x" } })).code).toBe(40000);
       for (let passed = 0; passed < 300_000; passed += CLOCK_STEP_MS) await stepClock(anonymous);

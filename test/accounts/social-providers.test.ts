@@ -42,7 +42,7 @@ async function refusal(promise: Promise<unknown>, secrets: readonly string[] = [
   return [kind.code, message];
 }
 
-const UNKNOWN = [40100, "no such sign-in has begun in this browser in the last ten minutes"];
+const UNKNOWN = [40100, "this browser has started no such sign-in in the last ten minutes"];
 const FAILED = [40100, "the sign-in with one failed"];
 const UNREACHABLE = [50300, "one cannot be reached"];
 
@@ -178,7 +178,7 @@ describe("at a real provider", () => {
     const social = signInAt(providerAt(real));
     const { query, binding } = await callbackOf(social, null);
     expect(query).toContain("error=access_denied");
-    expect(await refusal(social.finish("one", query, binding, NOW))).toEqual([40100, "one was denied the sign-in"]);
+    expect(await refusal(social.finish("one", query, binding, NOW))).toEqual([40100, "the sign-in was denied at one"]);
   });
 
   test("a code that is tampered with, missing, doubled or of another sign-in is refused", async () => {
@@ -237,7 +237,7 @@ describe("at a real provider", () => {
     expect(social.offered("FR")).toEqual(["two"]);
     expect(social.offered(null)).toEqual(["two"]);
     expect(await refusal(social.start("one", "FR", NOW))).toEqual([40300, "one is not offered in this jurisdiction"]);
-    expect(await refusal(social.start("one", null, NOW))).toEqual([40000, "one needs a jurisdiction"]);
+    expect(await refusal(social.start("one", null, NOW))).toEqual([40000, "jurisdiction: required for one"]);
     expect(await refusal(social.start("three", "US", NOW))).toEqual([4040, "no such sign-in provider"]);
     expect(await refusal(social.start("__proto__", "US", NOW))).toEqual([4040, "no such sign-in provider"]);
     expect((await social.start("one", "DE", NOW)).location).toContain(real.issuer);
@@ -530,12 +530,13 @@ describe("SOCIAL_PROVIDERS", () => {
     expect(readSocialProviders(JSON.stringify(own))).toMatchObject([{ scope: "email openid profile" }]);
   });
 
-  const https = "SOCIAL_PROVIDERS: google.issuer must be an https URL, or an http one of a loopback host";
+  const https = "SOCIAL_PROVIDERS: google.issuer must be an https URL, or an http URL of a loopback host";
   const jurisdictions =
-    "SOCIAL_PROVIDERS: google.jurisdictions must be null or a list of one or more country codes of two capital letters";
-  const scope = 'SOCIAL_PROVIDERS: google.scope must be words with spaces between them, one of them "openid"';
-  const name = "SOCIAL_PROVIDERS: a provider's name must be 1 to 32 of a-z, 0-9, _ and -, first a letter";
-  const text = (field: string): string => `SOCIAL_PROVIDERS: google.${field} must be a string that is not empty`;
+    "SOCIAL_PROVIDERS: google.jurisdictions must be null, or a non-empty list of two-letter country codes in capitals";
+  const scope = 'SOCIAL_PROVIDERS: google.scope must be space-separated words that include "openid"';
+  const name =
+    "SOCIAL_PROVIDERS: a provider's name must have 1 to 32 characters of a-z, 0-9, _ and -, starting with a letter";
+  const text = (field: string): string => `SOCIAL_PROVIDERS: google.${field} must be a non-empty string`;
   const wrong: [unknown, string][] = [
     ['{"google":s3cret', "SOCIAL_PROVIDERS must be JSON"],
     ["", "SOCIAL_PROVIDERS must be JSON"],
@@ -549,7 +550,7 @@ describe("SOCIAL_PROVIDERS", () => {
     [{ google: [right] }, "SOCIAL_PROVIDERS: google must be an object"],
     [
       { google: { ...right, s3cret: "" } },
-      `SOCIAL_PROVIDERS: google has a field that is none of issuer, client_id, client_secret, jurisdictions, scope`,
+      `SOCIAL_PROVIDERS: google has an unknown field; the known ones are issuer, client_id, client_secret, jurisdictions, scope`,
     ],
     [{ google: {} }, text("issuer")],
     [{ google: { ...right, issuer: "s3cret" } }, "SOCIAL_PROVIDERS: google.issuer must be a URL"],

@@ -296,7 +296,7 @@ describe("whose account it is", () => {
     const email = person("grace");
     const { user, client } = await comeIn("grace");
     for (const password of [PASSWORD, "grace", email, "null"]) {
-      await expectRefused(login(world.server, email, password), 401, 40100, /wrong e-mail or password/);
+      await expectRefused(login(world.server, email, password), 401, 40100, /wrong email or password/);
     }
     for (const current of ["null", PASSWORD]) {
       const body = { current, new: NEW_PASSWORD };

@@ -149,15 +149,15 @@ describe("setting terms", () => {
       const { code, msg } = await change(body);
       expect([body, code, msg]).toEqual([body, 40000, message]);
     };
-    const more = "is more than the account's trading_fee of";
-    await refused({ trading_fee: 9 }, `pat_rebate: 10 BPS as for everybody ${more} 9 BPS`);
-    await refused({ trading_fee: 0, pat_rebate: 0 }, `maker_rebate: 5 BPS as for everybody ${more} 0 BPS`);
+    const more = "exceeds the account's trading_fee of";
+    await refused({ trading_fee: 9 }, `pat_rebate: 10 BPS (the default) ${more} 9 BPS`);
+    await refused({ trading_fee: 0, pat_rebate: 0 }, `maker_rebate: 5 BPS (the default) ${more} 0 BPS`);
     await refused({ trading_fee: 20, maker_rebate: 21 }, `maker_rebate: 21 BPS ${more} 20 BPS`);
     expect((await change({ trading_fee: 20, pat_rebate: 20 })).code).toBe(0);
     await refused({ pat_rebate: 21 }, `pat_rebate: 21 BPS ${more} 20 BPS`);
     await refused({ trading_fee: 19 }, `pat_rebate: 20 BPS ${more} 19 BPS`);
     expect((await change({ trading_fee: 0, maker_rebate: 0, pat_rebate: 0 })).code).toBe(0);
-    await refused({ maker_rebate: null }, `maker_rebate: 5 BPS as for everybody ${more} 0 BPS`);
+    await refused({ maker_rebate: null }, `maker_rebate: 5 BPS (the default) ${more} 0 BPS`);
     const shell = await admin(world.server.dataDir, "terms", "maker@example.com", "--maker-rebate", "1");
     expect([shell.code, shell.errors]).toEqual([1, expect.stringContaining(`maker_rebate: 1 BPS ${more} 0 BPS`)]);
     const rates = { trading_fee: 0, maker_rebate: 0, pat_rebate: 0 };
@@ -170,7 +170,7 @@ describe("setting terms", () => {
     expect((await change({ daily_limit: 1, maker_rebate: 0 })).code).toBe(0);
     const users = [{ email: "a@example.com" }, { email: "b@example.com", terms: { trading_fee: 4, pat_rebate: 0 } }];
     const { code, errors } = await TestServer.refuse({ seed: { users } as Seed });
-    const told = `users/1/terms/maker_rebate: 5 BPS as for everybody ${more} 4 BPS`;
+    const told = `users/1/terms/maker_rebate: 5 BPS (the default) ${more} 4 BPS`;
     expect([code, errors]).toEqual([1, expect.stringContaining(told)]);
   });
 

@@ -14,7 +14,7 @@ import { createMicroClock, readClockEpoch } from "../../engine/util/micro-clock.
 import { AccountWriter, PortMailbox } from "../../server/accounts/account-writer.ts";
 import { Accounts } from "../../server/accounts/accounts.ts";
 import { Approvals } from "../../server/accounts/approvals.ts";
-import { MarketLife, type MarketLifeOptions } from "../../server/markets/lifecycle.ts";
+import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/markets/lifecycle.ts";
 import { MarketRegistry } from "../../server/markets/registry.ts";
 import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { Exchange } from "../../server/trading/exchange.ts";
@@ -60,7 +60,7 @@ function rig() {
     checkpoint: () => Promise.resolve(),
   });
   const approvals = new Approvals(writer, accounts, new Set(), []);
-  const life = new MarketLife({ exchange, writer, approvals } as unknown as MarketLifeOptions);
+  const life = new MarketLifecycle({ exchange, writer, approvals } as unknown as MarketLifecycleOptions);
   const texts = { slug: "due", question: "Is it due?", description: null, category: null, eventId: null };
   const outcomes = [1, 2].map((id) => ({
     id,

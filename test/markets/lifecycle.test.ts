@@ -296,8 +296,13 @@ describe("on one server", () => {
     const actions = auditOf(world, market).map(({ action }) => action);
     expect(actions).toEqual(["market.create", "market.describe", "market.describe"]);
     const post = (path: string, body: object) => operator.request("POST", path, { body });
-    await expectRefused(post("/admin/events", { slug: "the-race", title: "Another one" }), 409, 40900, /^slug: taken/);
-    await expectRefused(post("/admin/markets", newMarket({ slug: market.slug })), 409, 40900, /^slug: taken/);
+    await expectRefused(
+      post("/admin/events", { slug: "the-race", title: "Another one" }),
+      409,
+      40900,
+      /^slug: already taken/,
+    );
+    await expectRefused(post("/admin/markets", newMarket({ slug: market.slug })), 409, 40900, /^slug: already taken/);
     const twins = await Promise.all([1, 2].map(() => asOperator(world)));
     const answers = await Promise.all(twins.map((twin) => twin.request("POST", "/admin/markets", { body: newMarket({ slug: "twins" }) }))); // biome-ignore format: one call
     expect(answers.map(({ code }) => code).sort((a, b) => a - b)).toEqual([0, 40900]);
@@ -309,18 +314,23 @@ describe("on one server", () => {
     ["POST", "/admin/events", { slug: "a b", title: "A title" }, /^slug/],
     ["POST", "/admin/events", { slug: "fine", title: "A" }, /^title/],
     ["POST", "/admin/events", { title: "A title" }, /^slug: required/],
-    ["POST", "/admin/events", { slug: "fine", title: "A title", closes_at: 1 }, /^closes_at: must lie in the future/],
+    ["POST", "/admin/events", { slug: "fine", title: "A title", closes_at: 1 }, /^closes_at: must be in the future/],
     ["POST", "/admin/markets", newMarket({ outcomes: ["One"] }), /^outcomes/],
     ["POST", "/admin/markets", newMarket({ outcomes: ["Yes", "yes"] }), /^outcomes\.1: another outcome/],
     ["POST", "/admin/markets", newMarket({ event_id: UNKNOWN }), /^event_id: no such event/],
-    ["PATCH", "/admin/markets/1", {}, /^description, category, closes_at: give one/],
+    ["PATCH", "/admin/markets/1", {}, /^description, category, closes_at: at least one/],
     ["PATCH", "/admin/markets/1", { question: "Another one?" }, /^question: unknown field/],
     ["PATCH", "/admin/markets/1", { category: " sport" }, /^category/],
     ["PATCH", "/admin/markets/1", { closes_at: -1 }, /^closes_at/],
     ["POST", "/admin/markets/1/halt", { note: "" }, /^note/],
     ["POST", "/admin/markets/1/halt", { note: "x".repeat(1_001) }, /^note/],
-    ["POST", "/admin/markets/1/resolve", {}, /^payouts, outcome_id: give one/],
-    ["POST", "/admin/markets/1/resolve", { payouts: [5_000, 5_000], outcome_id: 1 }, /^payouts, outcome_id: give one/],
+    ["POST", "/admin/markets/1/resolve", {}, /^payouts, outcome_id: exactly one/],
+    [
+      "POST",
+      "/admin/markets/1/resolve",
+      { payouts: [5_000, 5_000], outcome_id: 1 },
+      /^payouts, outcome_id: exactly one/,
+    ],
     ["POST", "/admin/markets/1/resolve", { payouts: [10_000] }, /^payouts/],
     [
       "POST",
@@ -328,7 +338,7 @@ describe("on one server", () => {
       { payouts: [10_000, 0, 0] },
       /^payouts: one for each of the 2 outcomes, not 3/,
     ],
-    ["POST", "/admin/markets/1/resolve", { payouts: [5_000, 4_999] }, /^payouts: must come to 10000, not 9999/],
+    ["POST", "/admin/markets/1/resolve", { payouts: [5_000, 4_999] }, /^payouts: must sum to 10000, not 9999/],
     ["POST", "/admin/markets/1/resolve", { payouts: [10_001, -1] }, /^payouts\.0/],
     ["POST", "/admin/markets/1/resolve", { payouts: [0.5, 9_999.5] }, /^payouts\.0/],
     ["POST", "/admin/markets/1/resolve", { outcome_id: UNKNOWN }, /^outcome_id: not an outcome of this market/],
@@ -473,9 +483,9 @@ test("halted markets, closed ones and approvals live through kill -9; operators'
       ask(second, market, "resolve", { ...wish, payouts: [0, 10_000] }),
       409,
       40900,
-      /something else/,
+      /something different/,
     );
-    await expectRefused(ask(second, market, "void"), 409, 40900, /something else/);
+    await expectRefused(ask(second, market, "void"), 409, 40900, /something different/);
     const done = await ask<{ market: MarketJson; approval: null }>(second, market, "resolve", wish);
     expect(done.data).toMatchObject({ market: { status: "resolved", open_interest: 0 }, approval: null });
     // Ten sets of each, one merged and nine paid; four shares sold.

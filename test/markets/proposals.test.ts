@@ -150,7 +150,7 @@ describe("on one server", () => {
     ]);
     const listed = await operator.all<MarketRecordJson>("/admin/proposals?status=rejected", 1);
     expect(listed.map(({ id }) => id).slice(0, 2)).toEqual([second.id, first.id]);
-    await expectRefused(propose(user, newMarket({ slug: "refused-one" })), 409, 40900, /^slug: taken/);
+    await expectRefused(propose(user, newMarket({ slug: "refused-one" })), 409, 40900, /^slug: already taken/);
     for (const decision of ["approve", "refuse"] as const) {
       await expectRefused(decide(operator, first.id, decision), 409, 40900, /the market is rejected/);
     }
@@ -192,7 +192,7 @@ describe("on one server", () => {
     for (const id of [1, 999_999, "nothing"]) await expectRefused(decide(operator, id, "approve"), 404, 4040);
     const { data: market } = await propose(world.user(), newMarket({ closes_at: 4_000_000_000_000 }));
     await operator.data("PATCH", `/admin/markets/${market.id}`, { closes_at: 1_000 });
-    await expectRefused(decide(operator, market.id, "approve"), 409, 40900, /closes_at is over/);
+    await expectRefused(decide(operator, market.id, "approve"), 409, 40900, /closes_at has passed/);
     await operator.data("PATCH", `/admin/markets/${market.id}`, { closes_at: null });
     expect((await take(operator, market, "open")).status).toBe("open");
   });
@@ -233,7 +233,7 @@ describe("on one server", () => {
     [{ outcomes: ["Yes", "No", "Yes"] }, /^outcomes\.2: another outcome/],
     [{ outcomes: ["Ｙes", "No", "yes"] }, /^outcomes\.2: another outcome/],
     [{ outcomes: undefined }, /^outcomes: required/],
-    [{ closes_at: 1_000 }, /^closes_at: must lie in the future/],
+    [{ closes_at: 1_000 }, /^closes_at: must be in the future/],
     [{ closes_at: 1.5 }, /^closes_at/],
     [{ event_id: 999_999 }, /^event_id: no such event/],
     [{ event_id: 0 }, /^event_id/],

@@ -1,7 +1,7 @@
 /** The orders behind the lists: after any changes they are what sorting everything anew would give. */
 import { describe, expect, test } from "vitest";
 import { MAX_MOVED_PER_READ } from "../../server/markets/limits.ts";
-import { Column, fits, SortedIds } from "../../server/markets/sorted-ids.ts";
+import { Column, matches, SortedIds } from "../../server/markets/sorted-ids.ts";
 import { Random } from "../support/random.ts";
 
 const listed = (order: SortedIds): number[] => [...order.ids.subarray(0, order.size)];
@@ -20,7 +20,7 @@ describe("an order", () => {
         else keys.set(id, random.integer(-5, 5));
         order.mark(id);
       }
-      order.renew();
+      order.refresh();
       const expected = [...keys.keys()].sort((a, b) => keys.get(b)! - keys.get(a)! || compare(a, b));
       expect(listed(order)).toEqual(expected);
       expect([...order.keys.subarray(0, order.size)]).toEqual(expected.map((id) => keys.get(id)));
@@ -40,19 +40,19 @@ describe("an order", () => {
       },
     });
     for (let id = 0; id < count; id++) order.mark(id);
-    order.renew(Number.MAX_SAFE_INTEGER);
+    order.refresh(Number.MAX_SAFE_INTEGER);
     expect(listed(order)).toEqual(keys.toReversed());
     for (let id = 0; id < count; id++) keys[id] = random.integer(0, 1_000_000);
     order.markAll();
     for (let read = 1; read <= 4; read++) {
       looked = 0;
-      order.renew();
+      order.refresh();
       expect(looked).toBe(MAX_MOVED_PER_READ);
       expect(new Set(listed(order)).size).toBe(count);
     }
     expect(listed(order)).toEqual([...keys.keys()].sort((a, b) => keys[b]! - keys[a]! || b - a));
     looked = 0;
-    order.renew();
+    order.refresh();
     expect(looked).toBe(0);
   });
 });
@@ -62,7 +62,7 @@ test("a column filters by any value, and by none that it hasn't", () => {
   const values = ["sports", null, "", "0", 0, "sports"];
   for (const [id, value] of values.entries()) column.set(id + 100, value);
   const having = (value: string | number | null): number[] => {
-    return values.flatMap((_, i) => (fits(i + 100, [column.having(value)]) ? [i] : []));
+    return values.flatMap((_, i) => (matches(i + 100, [column.having(value)]) ? [i] : []));
   };
   expect([having("sports"), having(null), having(""), having("0"), having(0)]).toEqual([[0, 5], [1], [2], [3], [4]]);
   expect(having("Sports")).toEqual([]);

@@ -284,7 +284,7 @@ describe("identity applications", () => {
     const expectMail = (subject: string): Promise<void> =>
       eventually(async () => expect(messagesTo(world.server, email).join()).toContain(`Subject: ${subject}`));
     // A message that is still on its way goes with the process.
-    await expectMail("Your identity is not verified");
+    await expectMail("We could not verify your identity");
     const second = await apply(person.client);
     // The first is decided for good.
     expect(await post(`/admin/identity-applications/${id}/approve`)).toMatchObject({ status: 409, code: 40900 });

@@ -141,7 +141,7 @@ test("a deposit is credited once, by the second of two, whatever is repeated, at
     expect(auditOf(world.server.dataDir, asked).map(({ action }) => action)).toEqual(["wallet.deposit.approve"]);
     // The first alone credits nothing, and another amount is another request.
     expect((await wire(first)).data).toEqual(asked.data);
-    await expectRefused(crediting(payee.id, 8 * USDC, "wire 1")(second), 409, 40900, /asked for something else/);
+    await expectRefused(crediting(payee.id, 8 * USDC, "wire 1")(second), 409, 40900, /requested something different/);
     // Several of one user wait at one time, each with its reference.
     const others = await Promise.all([2, 3].map((n) => crediting(payee.id, n, `wire ${n}`)(first)));
     expect(others.map(({ data }) => data.id)).toEqual([null, null]);
@@ -262,7 +262,12 @@ test("terms are set by the second of two who ask for the same, in whatever order
     expect(auditOf(world.server.dataDir, asked)).toMatchObject([{ action: "user.set_terms.approve", user_id: id }]);
     expect(await second.all("/admin/approvals")).toEqual([terms_approval]);
     expect((await userNamed(second, "payee")).terms_approval).toEqual(terms_approval);
-    await expectRefused(change(second, { trading_fee: 51, pat_rebate: 20 }), 409, 40900, /asked for something else/);
+    await expectRefused(
+      change(second, { trading_fee: 51, pat_rebate: 20 }),
+      409,
+      40900,
+      /requested something different/,
+    );
     // What can't be done is not approved of.
     await expectRefused(change(second, { trading_fee: 1 }), 400, 40000, /^maker_rebate/);
     for (const client of [first, second]) client.close();

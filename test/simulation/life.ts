@@ -27,7 +27,7 @@ import { Approvals } from "../../server/accounts/approvals.ts";
 import { MAX_ENDED_SESSIONS } from "../../server/accounts/limits.ts";
 import { loadExchange, restoreTrading } from "../../server/bootstrap/recovery.ts";
 import { FAILED, outcomeUnknown, overloaded } from "../../server/errors.ts";
-import { MarketLife, type MarketLifeOptions } from "../../server/markets/lifecycle.ts";
+import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/markets/lifecycle.ts";
 import { type ClientOrderIdBounds, ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { Exchange } from "../../server/trading/exchange.ts";
 import type { GatewayLoop } from "../../server/trading/gateway-loop.ts";
@@ -171,7 +171,7 @@ export class Life {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
   readonly writer: AccountWriter;
-  readonly markets: MarketLife;
+  readonly markets: MarketLifecycle;
   /** Live orders and markets are back. */
   isReady = false;
   /** The journal has failed: nothing moves any more but what was committed before. */
@@ -270,7 +270,7 @@ export class Life {
     });
     const approvals = new Approvals(this.writer, accounts, new Set(), loadApprovals(db));
     const { exchange, writer } = this;
-    this.markets = new MarketLife({ exchange, writer, approvals, accounts } as unknown as MarketLifeOptions);
+    this.markets = new MarketLifecycle({ exchange, writer, approvals, accounts } as unknown as MarketLifecycleOptions);
     for (const { userId, amount } of loadPendingWithdrawals(db)) exchange.cash.hold(userId, amount);
     this.restored = restoreTrading(exchange, db, clock.now);
   }

@@ -102,7 +102,7 @@ describe("one operator is enough", () => {
       },
     ]);
     await eventually(async () => {
-      const mails = messagesTo(world.server, user.email).filter((text) => text.includes("was asked for"));
+      const mails = messagesTo(world.server, user.email).filter((text) => text.includes("was requested"));
       expect(mails).toHaveLength(1);
       expect(mails[0]).toContain("30.000001 USDC");
       expect(mails[0]).toContain(`\n${ADDRESS}\n`);
@@ -435,7 +435,12 @@ describe("with the two-person rule", () => {
     const repeated = await pay(chief, id, body);
     expect([repeated.data, actions(repeated)]).toEqual([first.data, []]);
     expect(await approvals()).toEqual([approval]);
-    await expectRefused(pay(deputy, id, { reference: "other", note: "paid by two" }), 409, 40900, /something else/);
+    await expectRefused(
+      pay(deputy, id, { reference: "other", note: "paid by two" }),
+      409,
+      40900,
+      /something different/,
+    );
     expect(await user.balance()).toEqual(balanceOf(USDC));
     const second = await pay(deputy, id, body);
     expect(second.data).toMatchObject({ withdrawal: { status: "paid", ...body }, approval: null });
@@ -549,7 +554,7 @@ describe("with the two-person rule", () => {
       deputy.request("POST", path, { body: { ...body, amount: USDC } }),
       409,
       40900,
-      /something else/,
+      /something different/,
     );
     const second = await deputy.request<{ withdrawal: { id: number }; approval: null }>("POST", path, { body });
     expect(second.data).toMatchObject({ withdrawal: body, approval: null });

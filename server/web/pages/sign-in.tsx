@@ -96,10 +96,10 @@ function SignInError({ error }: { error: unknown }) {
 /** Messages for a failed sign-in at a provider. Texts from the address are never shown: anyone can craft a link. */
 const PROVIDER_ERRORS: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/suspended/, "This account is suspended. Contact support."],
-  [/vouch|verified/, "The provider hasn't verified your email. Verify it there, or sign up with a password."],
+  [/verified/, "The provider hasn't verified your email. Verify it there, or sign up with a password."],
   [/ten minutes/, "The sign-in was started in another browser, or more than ten minutes ago. Try again."],
   [/not offered|not available|no such sign-in provider/, "This provider isn't available in your country."],
-  [/(needs|requires) a jurisdiction/, "Select your country first: this provider isn't available everywhere."],
+  [/^jurisdiction: required/, "Select your country first: this provider isn't available everywhere."],
   [/can(no|')t be reached|unreachable/, "Can't reach the provider. Try again, or sign in with your password."],
 ];
 const PROVIDER_ERROR_CODES: Readonly<Record<string, string>> = {
