@@ -21,16 +21,13 @@ export class BulkCancels {
   private readonly pending: PendingReplies;
   private readonly write: WriteCancel;
   private readonly jobs: Job[] = [];
+  /** True while some cancels are still to be written. */
+  isBusy = false;
 
   constructor(store: OrderStore, pending: PendingReplies, write: WriteCancel) {
     this.store = store;
     this.pending = pending;
     this.write = write;
-  }
-
-  /** True while some cancels are still to be written. */
-  get isBusy(): boolean {
-    return this.jobs.length > 0;
   }
 
   /** Cancels the orders in `slots`, in this order. */
@@ -41,6 +38,7 @@ export class BulkCancels {
     }
     const correlationId = watcher === null ? 0 : this.pending.expectCancels(slots.length, watcher);
     this.jobs.push({ slots, orderIds: slots.map((slot) => this.store.ids[slot]!), reason, correlationId, next: 0 });
+    this.isBusy = true;
   }
 
   /** Writes what the rings take. */
@@ -49,6 +47,7 @@ export class BulkCancels {
       if (!this.advanceJob(job)) return;
       this.jobs.shift();
     }
+    this.isBusy = false;
   }
 
   /** Returns false where a ring is full. */
@@ -66,6 +65,7 @@ export class BulkCancels {
   /** The journal failed: nothing comes back. */
   clear(): void {
     this.jobs.length = 0;
+    this.isBusy = false;
     this.pending.clearGroups();
   }
 }

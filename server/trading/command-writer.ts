@@ -99,7 +99,8 @@ export class CommandWriter {
   private readonly store: OrderStore;
   private readonly timeline: Timeline;
   private readonly reserved: number;
-  private unpublished = 0;
+  /** Commands written and not handed over. */
+  unpublished = 0;
   private handover = HANDOVER_COMMANDS;
   /** Commands still to write of the open chain. */
   private chained = 0;
@@ -281,7 +282,6 @@ export class CommandWriter {
 
   /** Hands over everything written. */
   publish(): void {
-    if (this.unpublished === 0) return;
     this.unpublished = 0;
     for (const link of this.links) {
       const { commands, waker } = link;

@@ -14,20 +14,21 @@ import type { MarketRegistry } from "../markets/registry.ts";
 import { tradeJson } from "../markets/trade-json.ts";
 import type { Outcome, Trade } from "../markets/types.ts";
 import type { Counters } from "../util/counters.ts";
-import type { AccountChanges } from "./account-changes.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
 import type { CommittedEvents } from "./committed-events.ts";
 import type { GatewayLoop } from "./gateway-loop.ts";
 import type { Holds } from "./holds.ts";
+import { NO_MARKET_LISTENER, NO_USER_LISTENER } from "./no-listener.ts";
 import type { OrderExpiry } from "./order-expiry.ts";
 import { fillJson, liveOrderJson, orderJson, withTimestamps } from "./order-json.ts";
 import { MARK_TIMESTAMPS, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
-import type { OrderUpdates } from "./order-updates.ts";
+import type { OrderedReadQueue } from "./ordered-reads.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 import type { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import { amendRefusal, orderFinished } from "./refusals.ts";
 import type { MarketListener, UserListener } from "./types.ts";
+import type { UserUpdates } from "./user-updates.ts";
 
 export interface EventProjectionParts {
   readonly events: CommittedEvents;
@@ -40,25 +41,23 @@ export interface EventProjectionParts {
   readonly ended: RecentlyEndedOrders;
   readonly expiry: OrderExpiry;
   readonly pending: PendingReplies;
-  readonly changes: AccountChanges;
-  readonly updates: OrderUpdates;
+  readonly updates: UserUpdates;
   readonly counters: Counters;
   readonly times: OrderTimes;
+  readonly reads: OrderedReadQueue;
   /** The time for what goes on record now, ms. */
   readonly time: () => number;
 }
 
 export class EventProjection {
   private readonly parts: EventProjectionParts;
-  private users: UserListener;
-  private markets: MarketListener;
+  private users: UserListener = NO_USER_LISTENER;
+  private markets: MarketListener = NO_MARKET_LISTENER;
   /** JSON texts of the fills of the current command's taker, until its order.updated. */
   private takerFills = "";
 
-  constructor(parts: EventProjectionParts, users: UserListener, markets: MarketListener) {
+  constructor(parts: EventProjectionParts) {
     this.parts = parts;
-    this.users = users;
-    this.markets = markets;
   }
 
   listen(users: UserListener, markets: MarketListener): void {
@@ -66,24 +65,20 @@ export class EventProjection {
     this.markets = markets;
   }
 
-  /** Applies all committed events. Returns false where there were none. */
-  applyCommitted(): boolean {
-    if (!this.parts.events.drain(this.apply)) return false;
+  /** Applies all committed events, publishes what they changed and serves the reads that waited for them. */
+  applyCommitted(): void {
+    if (!this.parts.events.drain(this.apply)) return;
     this.endBatch();
-    return true;
+    this.parts.reads.advance();
   }
 
   /** Publishes what changed: books, order updates, accounts. */
   endBatch(): void {
-    const { registry, changes, updates, time } = this.parts;
+    const { registry, updates, time } = this.parts;
     registry.drainChanges(time(), this.publishBook);
     if (registry.implied.isDue) registry.implied.publish(this.elapsed);
     updates.publish();
-    if (changes.size > 0) changes.publish(updates.publishedUntil(), this.sequenceOf);
-    this.users.endBatch();
   }
-
-  private readonly sequenceOf = (userId: number): number => this.parts.updates.sequenceOf(userId);
 
   private readonly elapsed = (): number => this.parts.loop.elapsed();
 
@@ -150,13 +145,13 @@ export class EventProjection {
   }
 
   private orderFilled(words: Int32Array, doubles: Float64Array, w: number): void {
-    const { store, holds, changes, counters } = this.parts;
+    const { store, holds, updates, counters } = this.parts;
     const packed = words[w]!;
     const slot = words[w + R.W_SLOT]!;
     const user = words[w + R.W_USER]!;
     holds.releasePart(slot, words[w + R.W_QUANTITY]!);
     this.fillLedger(words, doubles, w);
-    changes.add(user, words[w + R.W_OUTCOME]!);
+    updates.accountChanged(user, words[w + R.W_OUTCOME]!);
     counters.fills++;
     if ((packed & R.FLAG_MATCH_END) !== 0) this.publishTrade(words, doubles, w);
     const fill = this.users.listens(user) ? this.fillText(words, doubles, w) : "";
@@ -330,9 +325,9 @@ export class EventProjection {
   }
 
   private replyWithSets(words: Int32Array, w: number, fee: number): void {
-    const { registry, changes, pending } = this.parts;
+    const { registry, updates, pending } = this.parts;
     const market = registry.market(words[w + R.W_SLOT]!);
-    for (const { id } of market.outcomes) changes.add(words[w + R.W_USER]!, id);
+    for (const { id } of market.outcomes) updates.accountChanged(words[w + R.W_USER]!, id);
     pending.resolve(words[w + R.W_REFERENCE]!)?.data(setsJson(market.id, words[w + R.W_QUANTITY]!, fee));
   }
 
@@ -360,7 +355,7 @@ export class EventProjection {
     if (this.users.listens(user)) {
       const plain = orderJson(store, slot, status, reason, remaining, at, fills);
       const hasTimestamps = (store.marks[slot]! & MARK_TIMESTAMPS) !== 0;
-      updates.add(user, sequence, at, hasTimestamps ? withTimestamps(plain, times.json(slot)) : plain);
+      updates.orderUpdated(user, sequence, at, hasTimestamps ? withTimestamps(plain, times.json(slot)) : plain);
     }
     if (isFinal(status)) this.remove(slot);
   }
@@ -380,9 +375,9 @@ export class EventProjection {
 
   /** The order changes its user's balance or, where it sells, the position. */
   private changed(slot: number): void {
-    const { store, changes } = this.parts;
+    const { store, updates } = this.parts;
     const sells = R.sideOf(store.packed[slot]!) === Side.sell;
-    changes.add(store.users[slot]!, sells ? store.outcomes[slot]! : 0);
+    updates.accountChanged(store.users[slot]!, sells ? store.outcomes[slot]! : 0);
   }
 }
 

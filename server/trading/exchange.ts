@@ -11,7 +11,6 @@ import { type ApiError, outcomeUnknown } from "../errors.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { Counters } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
-import { AccountChanges } from "./account-changes.ts";
 import { BulkCancels } from "./bulk-cancels.ts";
 import { Cash } from "./cash.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
@@ -21,11 +20,10 @@ import { EventProjection } from "./event-projection.ts";
 import type { GatewayLoop } from "./gateway-loop.ts";
 import { Holds } from "./holds.ts";
 import { MarketControl } from "./market-control.ts";
-import { NO_MARKET_LISTENER, NO_USER_LISTENER } from "./no-listener.ts";
+import { NO_USER_LISTENER } from "./no-listener.ts";
 import { OrderExpiry } from "./order-expiry.ts";
 import { MARK_ENDING, type OrderStore } from "./order-store.ts";
 import type { OrderTimes } from "./order-times.ts";
-import { OrderUpdates } from "./order-updates.ts";
 import { OrderedReadQueue } from "./ordered-reads.ts";
 import { PendingReplies } from "./pending-replies.ts";
 import { RecentlyEndedOrders } from "./recently-ended-orders.ts";
@@ -33,6 +31,7 @@ import { Restore } from "./restore.ts";
 import { Settlement } from "./settlement.ts";
 import { TurnLoop } from "./turn-loop.ts";
 import type { EngineLink, MarketListener, UserListener } from "./types.ts";
+import { UserUpdates } from "./user-updates.ts";
 
 export interface ExchangeOptions {
   readonly links: readonly EngineLink[];
@@ -65,7 +64,7 @@ export class Exchange {
   readonly pending: PendingReplies;
   readonly ended = new RecentlyEndedOrders();
   readonly writer: CommandWriter;
-  readonly updates: OrderUpdates;
+  readonly updates: UserUpdates;
   readonly cancels: BulkCancels;
   readonly expiry: OrderExpiry;
   readonly turn: TurnLoop;
@@ -79,7 +78,6 @@ export class Exchange {
   /** What every trading request is refused with; null while there is trading. */
   refusal: ApiError | null = null;
   private readonly loop: GatewayLoop;
-  private readonly changes: AccountChanges;
   private readonly projection: EventProjection;
 
   constructor(options: ExchangeOptions) {
@@ -94,7 +92,7 @@ export class Exchange {
     this.timeline = timeline;
     this.loop = loop;
     store.raiseLastId(options.lastOrderId);
-    const { users, ended, time } = this;
+    const { ended, time } = this;
 
     // Commands: written into the rings, each with a correlation id where a client waits.
     const events = new CommittedEvents(links);
@@ -111,38 +109,30 @@ export class Exchange {
     const { expiry, cancels } = this;
 
     // Events: applied to memory, published to users and markets.
-    this.updates = new OrderUpdates(events, links.length, time, users);
-    this.changes = new AccountChanges(users);
-    const { updates, changes } = this;
+    this.updates = new UserUpdates(events, links.length, time);
+    this.reads = new OrderedReadQueue(events, (userId, callback) => this.users.afterMessages(userId, callback));
+    const { updates, reads } = this;
     for (const [userId, sequence] of options.userSequences) updates.setSequence(userId, sequence);
     const state = { store, holds, ledger, registry, clientOrderIds, ended, expiry };
-    this.projection = new EventProjection(
-      { ...state, events, loop, pending, changes, updates, counters, times, time },
-      users,
-      NO_MARKET_LISTENER,
-    );
+    this.projection = new EventProjection({ ...state, events, loop, pending, updates, reads, counters, times, time });
     const { projection } = this;
 
-    // The turn drives both, and wakes up those who wait for it.
-    this.reads = new OrderedReadQueue(events, (userId, callback) => this.users.afterMessages(userId, callback));
-    const { reads } = this;
+    // The turn drives both.
     this.turn = new TurnLoop(loop, {
       ...{ writer, events, cancels, pending },
-      applyCommitted: () => {
-        if (projection.applyCommitted()) reads.advance();
-      },
+      projection,
       flush: () => this.users.endBatch(),
     });
     const { turn } = this;
 
     // What changes markets and money outside the books.
-    this.markets = new MarketControl({ registry, writer, pending, turn }, users, NO_MARKET_LISTENER);
+    this.markets = new MarketControl({ registry, writer, pending, turn });
     this.cash = new Cash(ledger, (userId) => {
-      changes.add(userId, 0);
+      updates.accountChanged(userId, 0);
       projection.endBatch();
     });
     this.settlement = new Settlement({
-      ...{ loop, turn, ledger, registry, changes },
+      ...{ loop, turn, ledger, registry, updates },
       endBatch: () => projection.endBatch(),
       marketChanged: (market) => this.markets.publish(market),
     });
@@ -152,8 +142,7 @@ export class Exchange {
   /** Everything that happens from now on is published to these. */
   listen(users: UserListener, markets: MarketListener): void {
     this.users = users;
-    for (const part of [this.updates, this.changes]) part.listen(users);
-    for (const part of [this.projection, this.markets]) part.listen(users, markets);
+    for (const part of [this.updates, this.projection, this.markets]) part.listen(users, markets);
   }
 
   /** The time for what goes on record now, ms. */

@@ -5,6 +5,7 @@ import { isProposed, isTradable, type MarketRegistry } from "../markets/registry
 import type { Market } from "../markets/types.ts";
 import type { CommandWriter, MarketChange } from "./command-writer.ts";
 import { ANSWER_DEADLINE_MS } from "./limits.ts";
+import { NO_MARKET_LISTENER, NO_USER_LISTENER } from "./no-listener.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 import type { TurnLoop } from "./turn-loop.ts";
 import type { Answer, MarketListener, UserListener } from "./types.ts";
@@ -18,23 +19,24 @@ export interface MarketControlParts {
 
 export class MarketControl {
   private readonly parts: MarketControlParts;
-  private listeners: { readonly users: UserListener; readonly markets: MarketListener };
+  private users: UserListener = NO_USER_LISTENER;
+  private markets: MarketListener = NO_MARKET_LISTENER;
   /** The last of those that wait for room in a ring. */
   private lastWaiting: Promise<void> | null = null;
 
-  constructor(parts: MarketControlParts, users: UserListener, markets: MarketListener) {
+  constructor(parts: MarketControlParts) {
     this.parts = parts;
-    this.listeners = { users, markets };
   }
 
   listen(users: UserListener, markets: MarketListener): void {
-    this.listeners = { users, markets };
+    this.users = users;
+    this.markets = markets;
   }
 
   /** Publishes the market as it is now. */
   publish(market: Market): void {
-    this.listeners.markets.marketChanged(market);
-    this.listeners.users.endBatch();
+    this.markets.marketChanged(market);
+    this.users.endBatch();
   }
 
   /**

@@ -44,16 +44,12 @@ export class PendingReplies {
   private readonly placements: Int32Array;
   private readonly groups = new Map<number, CancelGroup>();
   private lastGroup = 0;
-  private count = 0;
+  /** Replies that clients still wait for. */
+  size = 0;
 
   /** @param capacity the largest slot */
   constructor(capacity: number) {
     this.placements = new Int32Array(capacity + 1);
-  }
-
-  /** Replies that clients still wait for. */
-  get size(): number {
-    return this.count;
   }
 
   /** @param deadline ms since the epoch @returns the correlation id, from 1 */
@@ -61,7 +57,7 @@ export class PendingReplies {
     const id = this.free.pop() ?? this.answers.length;
     this.answers[id] = answer;
     this.deadlines[id] = deadline;
-    this.count++;
+    this.size++;
     return id;
   }
 
@@ -91,7 +87,7 @@ export class PendingReplies {
 
   private abandon(id: number): Answer | null {
     const answer = this.answers[id] ?? null;
-    if (answer !== null) this.count--;
+    if (answer !== null) this.size--;
     this.answers[id] = null;
     return answer;
   }
@@ -114,7 +110,7 @@ export class PendingReplies {
     const first = this.answers[id] ?? null;
     this.answers[id] = first === null ? answer : both(first, answer);
     if (first !== null) return;
-    this.count++;
+    this.size++;
     this.deadlines[id] = deadline;
   }
 

@@ -6,9 +6,9 @@
 import type { Ledger } from "../../engine/ledger.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { Market } from "../markets/types.ts";
-import type { AccountChanges } from "./account-changes.ts";
 import type { GatewayLoop } from "./gateway-loop.ts";
 import type { TurnLoop } from "./turn-loop.ts";
+import type { UserUpdates } from "./user-updates.ts";
 
 /** A slice ends after this time or this many accounts, and reads the clock after so many holders. */
 const SLICE_MS = 5;
@@ -20,7 +20,7 @@ export interface SettlementParts {
   readonly turn: TurnLoop;
   readonly ledger: Ledger;
   readonly registry: MarketRegistry;
-  readonly changes: AccountChanges;
+  readonly updates: UserUpdates;
   /** Publishes what changed. */
   readonly endBatch: () => void;
   readonly marketChanged: (market: Market) => void;
@@ -61,14 +61,14 @@ export class Settlement {
 
   /** Settles holders from `first` on. Returns the first one of the next slice. */
   private settleSlice(market: Market, payouts: readonly number[], { users, outcomes }: Holders, first: number): number {
-    const { loop, ledger, changes } = this.parts;
+    const { loop, ledger, updates } = this.parts;
     const until = loop.elapsed() + SLICE_MS;
     let next = first;
-    while (next < users.length && changes.size < MAX_ACCOUNTS_PER_SLICE) {
+    while (next < users.length && updates.changedAccounts < MAX_ACCOUNTS_PER_SLICE) {
       const user = users[next]!;
       const outcome = outcomes[next]!;
       ledger.settle(ledger.findPosition(user, outcome), payouts[outcome - market.firstOutcomeId]!);
-      changes.add(user, outcome);
+      updates.accountChanged(user, outcome);
       next++;
       if (next % HOLDERS_PER_CLOCK_READ === 0 && loop.elapsed() > until) break;
     }

@@ -5,6 +5,7 @@
 import type { BulkCancels } from "./bulk-cancels.ts";
 import type { CommandWriter } from "./command-writer.ts";
 import type { CommittedEvents } from "./committed-events.ts";
+import type { EventProjection } from "./event-projection.ts";
 import type { GatewayLoop } from "./gateway-loop.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 
@@ -19,8 +20,7 @@ export interface TurnParts {
   readonly events: CommittedEvents;
   readonly cancels: BulkCancels;
   readonly pending: PendingReplies;
-  /** Applies all committed events and publishes what they changed. */
-  readonly applyCommitted: () => void;
+  readonly projection: EventProjection;
   /** Writes out what callbacks of `afterTurn` caused. */
   readonly flush: () => void;
 }
@@ -75,8 +75,8 @@ export class TurnLoop {
 
   /** Applies all committed events now. */
   drain(): void {
-    const { events, applyCommitted, flush } = this.parts;
-    if (events.hasEvents()) applyCommitted();
+    const { events, projection, flush } = this.parts;
+    if (events.hasEvents()) projection.applyCommitted();
     if (this.callbacks.length === 0) return;
     for (const callback of this.callbacks.splice(0)) callback();
     flush();
@@ -85,6 +85,7 @@ export class TurnLoop {
   private readonly run = (): void => {
     this.handOver();
     this.drain();
+    // A turn that finds nothing must cost next to nothing: a pending reply spins through some twenty of them.
     if (this.parts.pending.size > 0 && this.spins-- > 0) {
       this.loop.soon(this.run);
       return;
@@ -98,7 +99,7 @@ export class TurnLoop {
   private handOver(): void {
     const { cancels, writer } = this.parts;
     if (cancels.isBusy) cancels.advance();
-    writer.publish();
+    if (writer.unpublished > 0) writer.publish();
   }
 
   private readonly hasEvents = (): boolean => this.parts.events.hasEvents();
