@@ -233,7 +233,7 @@ function ThemeButton() {
 function StaleBanner() {
   if (streamState.value !== "stale") return null;
   return (
-    <div class="old" role="alert">
+    <div class="stale" role="alert">
       Connection lost. Prices, books and orders may be out of date. Reconnecting…
     </div>
   );

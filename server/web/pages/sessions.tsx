@@ -77,18 +77,30 @@ export default function Sessions() {
         </ConfirmDialog>
       )}
       {ending !== null && ending !== "others" && (
-        <ConfirmDialog
-          title={ending.current ? "Sign out?" : "End this session?"}
-          act={ending.current ? "Sign out" : "End session"}
-          onAct={() => end(ending)}
-          onClose={() => setEnding(null)}
-        >
-          {ending.current
-            ? "This is your current session."
-            : `${deviceOf(ending.user_agent)} is signed out immediately. Orders placed there stay open.`}
-        </ConfirmDialog>
+        <EndDialog session={ending} onEnd={() => end(ending)} onClose={() => setEnding(null)} />
       )}
     </AccountLayout>
+  );
+}
+
+interface EndProps {
+  session: Session;
+  onEnd: () => Promise<void>;
+  onClose: () => void;
+}
+
+function EndDialog({ session: { current, user_agent }, onEnd, onClose }: EndProps) {
+  return (
+    <ConfirmDialog
+      title={current ? "Sign out?" : "End this session?"}
+      act={current ? "Sign out" : "End session"}
+      onAct={onEnd}
+      onClose={onClose}
+    >
+      {current
+        ? "This is your current session."
+        : `${deviceOf(user_agent)} is signed out immediately. Orders placed there stay open.`}
+    </ConfirmDialog>
   );
 }
 

@@ -1,4 +1,4 @@
-// Before anything is drawn: the theme that was chosen, if one was.
+// Runs before the first paint: applies the theme that the user has chosen.
 {
   const theme = localStorage.getItem("theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;

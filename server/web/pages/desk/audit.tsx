@@ -73,6 +73,14 @@ function summaryOf(details: AuditLine["details"]): string {
   return text.length > MAX_SUMMARY ? `${text.slice(0, MAX_SUMMARY)}…` : text;
 }
 
+const FIELDS = [
+  { name: "user_id", label: "User ID", inputMode: "numeric", hint: "The account that was changed" },
+  { name: "actor", label: "By", hint: "For example user 12, operator 3, admin" },
+  { name: "action", label: "Action", hint: "For example user.suspend, or market. for all market actions" },
+  { name: "from", label: "From", type: "datetime-local" },
+  { name: "to", label: "To", type: "datetime-local" },
+] as const;
+
 function FilterForm({ filters }: { filters: Filters }) {
   const [typed, setTyped] = useState({
     ...filters,
@@ -81,8 +89,6 @@ function FilterForm({ filters }: { filters: Filters }) {
   });
   const [isChecked, setChecked] = useState(false);
   const problems = problemsOf(typed);
-  const shown: Partial<Record<keyof Filters, string | null>> = isChecked ? problems : {};
-  const set = (name: keyof Filters) => (value: string) => setTyped({ ...typed, [name]: value });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     setChecked(true);
@@ -103,36 +109,15 @@ function FilterForm({ filters }: { filters: Filters }) {
     <search>
       <form class="panel" noValidate onSubmit={submit}>
         <div class="audit-filters">
-          <Field
-            label="User ID"
-            inputMode="numeric"
-            value={typed.user_id}
-            onInput={set("user_id")}
-            problem={shown.user_id ?? null}
-            hint="The account that was changed"
-          />
-          <Field
-            label="By"
-            value={typed.actor}
-            onInput={set("actor")}
-            problem={shown.actor ?? null}
-            hint="For example user 12, operator 3, admin"
-          />
-          <Field
-            label="Action"
-            value={typed.action}
-            onInput={set("action")}
-            problem={shown.action ?? null}
-            hint="For example user.suspend, or market. for all market actions"
-          />
-          <Field
-            label="From"
-            type="datetime-local"
-            value={typed.from}
-            onInput={set("from")}
-            problem={shown.from ?? null}
-          />
-          <Field label="To" type="datetime-local" value={typed.to} onInput={set("to")} problem={shown.to ?? null} />
+          {FIELDS.map(({ name, ...field }) => (
+            <Field
+              key={name}
+              {...field}
+              value={typed[name]}
+              onInput={(value) => setTyped({ ...typed, [name]: value })}
+              problem={isChecked ? problems[name] : null}
+            />
+          ))}
         </div>
         <div class="row">
           <button type="submit" class="primary">

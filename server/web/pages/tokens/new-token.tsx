@@ -85,6 +85,33 @@ function ScopeFields({ scopes, problem, onChange }: ScopeProps) {
   );
 }
 
+interface ExpiryProps {
+  lifetime: Lifetime;
+  setLifetime: (lifetime: Lifetime) => void;
+  /** Value of the datetime-local field. */
+  own: string;
+  setOwn: (text: string) => void;
+  problem: string | null;
+}
+
+function ExpiryFields({ lifetime, setLifetime, own, setOwn, problem }: ExpiryProps) {
+  return (
+    <>
+      <Select label="Expires in" value={lifetime} options={LIFETIMES} onChange={setLifetime} />
+      {lifetime === "own" && (
+        <Field
+          label="Expires at"
+          type="datetime-local"
+          hint="In your time zone."
+          value={own}
+          problem={problem}
+          onInput={setOwn}
+        />
+      )}
+    </>
+  );
+}
+
 export function NewToken({ onCreated }: { onCreated: (created: CreatedPat) => void }) {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<ReadonlySet<string>>(new Set(["portfolio:read"]));
@@ -128,17 +155,7 @@ export function NewToken({ onCreated }: { onCreated: (created: CreatedPat) => vo
           }}
         />
         <ScopeFields scopes={scopes} problem={shown.scopes} onChange={setScopes} />
-        <Select label="Expires in" value={lifetime} options={LIFETIMES} onChange={setLifetime} />
-        {lifetime === "own" && (
-          <Field
-            label="Expires at"
-            type="datetime-local"
-            hint="In your time zone."
-            value={own}
-            problem={shown.expiry}
-            onInput={setOwn}
-          />
-        )}
+        <ExpiryFields {...{ lifetime, setLifetime, own, setOwn }} problem={shown.expiry} />
         <TextArea
           label="Allowed IPs (optional)"
           placeholder={"203.0.113.7\n2001:db8::/32"}
