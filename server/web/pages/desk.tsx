@@ -49,7 +49,7 @@ const addressOf = (name: string): string => href(name === "" ? "/desk" : `/desk/
 export default function Page({ param }: { param: string }) {
   const section = SECTIONS.find(({ name }) => name === param);
   useEffect(() => {
-    document.title = `${section?.title ?? "Page not found"} – Desk – Prediction Exchange`;
+    document.title = `${section?.title ?? "Page not found"} · Desk · Prediction Exchange`;
   }, [section]);
   return isOperator.value ? <Guarded section={section ?? null} /> : <OperatorsOnly />;
 }
@@ -120,7 +120,7 @@ function Desk({ section }: { section: Section | null }) {
   });
   return (
     <div class="desk" ref={frame}>
-      <Tabs label="Sections of the desk" tabs={tabs} current={addressOf(section?.name ?? "none")} />
+      <Tabs label="Desk sections" tabs={tabs} current={addressOf(section?.name ?? "none")} />
       {section === null ? (
         <>
           <h1>Page not found</h1>

@@ -27,7 +27,7 @@ export default function Page({ param }: { param: string }) {
   const title = found === undefined ? "Page not found" : param === "" ? "Overview" : null;
   // The other pages set their own titles.
   useEffect(() => {
-    if (title !== null) document.title = `${title} – API reference – Prediction Exchange`;
+    if (title !== null) document.title = `${title} · API reference · Prediction Exchange`;
   }, [title]);
   return (
     <div class="docs">

@@ -24,7 +24,7 @@ const SECTIONS = [
 
 export default function PortfolioPage() {
   useEffect(() => {
-    document.title = "Portfolio";
+    document.title = "Portfolio · Prediction Exchange";
   }, []);
   const { section, tabs } = useTabs("/portfolio", "Portfolio sections", SECTIONS);
   return (

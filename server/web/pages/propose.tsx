@@ -20,7 +20,7 @@ type Proposal = Proposals["items"][number];
 export default function Page() {
   const proposals = usePages<Proposal>("/markets/proposals");
   useEffect(() => {
-    document.title = "Propose a market – Prediction Exchange";
+    document.title = "Propose a market · Prediction Exchange";
   }, []);
   const { items, reload } = proposals;
   const ids = items?.map(({ market }) => market.id).join() ?? "";

@@ -21,7 +21,7 @@ const SECTIONS = [
 
 export default function WalletPage() {
   useEffect(() => {
-    document.title = "Wallet";
+    document.title = "Wallet · Prediction Exchange";
   }, []);
   const { section, tabs } = useTabs("/wallet", "Wallet sections", SECTIONS);
   return (

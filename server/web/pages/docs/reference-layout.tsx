@@ -154,7 +154,7 @@ export function EntryList({ page, entries }: { page: string; entries: readonly E
 
 export function Title({ children }: { children: string }) {
   useEffect(() => {
-    document.title = `${children} – API reference – Prediction Exchange`;
+    document.title = `${children} · API reference · Prediction Exchange`;
   }, [children]);
   return <h1 tabIndex={-1}>{children}</h1>;
 }

@@ -63,8 +63,8 @@ export function MarketHeader({ market }: { market: Market }) {
                 ? `Resolved: ${outcomes.find(({ id }) => id === resolution.outcome_id)?.name}.`
                 : "Resolved."}
           </b>{" "}
-          {outcomes.map(({ name }, i) => `${name} pays ${percent(resolution.payouts[i] ?? 0)}`).join(", ")} of 1 USDC a
-          share, since {dateTime(resolution.resolved_at)}.{resolution.note !== null && ` ${resolution.note}`}
+          {outcomes.map(({ name }, i) => `${name} pays ${percent(resolution.payouts[i] ?? 0)}`).join(", ")} of 1 USDC
+          per share. Resolved {dateTime(resolution.resolved_at)}.{resolution.note !== null && ` ${resolution.note}`}
         </Notice>
       )}
     </header>

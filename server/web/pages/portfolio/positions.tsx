@@ -42,7 +42,7 @@ export function Totals() {
         <dd>{money(held)}</dd>
       </div>
       <div>
-        <dt>Positions{hasUnknown && ", priced only"}</dt>
+        <dt>Positions{hasUnknown && " (priced only)"}</dt>
         <dd>{money(positionsValue)}</dd>
       </div>
       <div>
