@@ -23,7 +23,7 @@ const choice = <T extends string[]>(fallback: T[number], choices: readonly [...T
   Type.Enum<T>(choices, { default: fallback, description });
 
 export const Environment = Type.Object({
-  NETWORK: choice("on", ["on", "off"], "off opens no port: the control socket alone takes requests"),
+  NETWORK: choice("on", ["on", "off"], "off opens no port: only the control socket accepts requests"),
   HOST: text("127.0.0.1", "the address to listen on"),
   PORT: integer(8080, 0, 65_535, "the port to listen on; 0 picks a free one"),
   PUBLIC_URL: optional("the address that users see; else http(s)://HOST:PORT"),

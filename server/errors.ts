@@ -48,7 +48,7 @@ export const STOPPING = "the exchange is shutting down";
 /** Its journal or an engine failed. */
 export const FAILED = "trading has stopped";
 
-/** The request was begun, and nobody can tell whether it became durable. @param why for the message */
+/** The request was started, and it is unknown whether it became durable. @param why for the message */
 export function outcomeUnknown(why: string): ApiError {
   return new ApiError(ErrorKind.internal, `${why}: no response in time, check before you retry`);
 }

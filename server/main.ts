@@ -35,13 +35,14 @@ import { OrderStore } from "./trading/order-store.ts";
 import { lockDataFolder, restrictToOwner } from "./util/data-folder.ts";
 
 async function start(config: Config, logger: Logger): Promise<void> {
+  // 1. The configuration was read below; the machine has to match it.
   exitOnSignals();
   const uws = await preparePlatform(logger);
   const lifecycle = new Lifecycle();
   const publicUrl = new PublicUrl(config.publicUrl);
   const onThreadLost = (thread: string) => (error: Error) =>
     logger.error({ thread, code: (error as NodeJS.ErrnoException).code }, "a thread died and is replaced");
-  // The hub exists once the services do that it serves.
+  // The hub is constructed after the services that it serves.
   const endSockets = (credential: Credential): void => hub.endCredential(credential, Date.now());
 
   // 2. The data folder is ours.
@@ -58,7 +59,7 @@ async function start(config: Config, logger: Logger): Promise<void> {
   const isEmpty = loaded.state.sequence === 0 && loaded.state.markets.length === 0;
   const seed = givenSeed === null && isEmpty ? createSampleSeed(config.dataDir) : givenSeed;
 
-  // 4. Threads, and the services on this side of their rings.
+  // 4. Threads, and the services on the gateway's side of their rings.
   const startedAt = Date.now();
   const store = new OrderStore();
   const clockEpoch = readClockEpoch();

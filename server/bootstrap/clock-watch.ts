@@ -1,4 +1,4 @@
-/** Warns once, each time that it happens, that the machine's clock has fallen behind the times on record. */
+/** Warns when the machine's clock falls behind the times on record: once per occurrence. */
 import type { Logger } from "../logger.ts";
 import type { Timeline } from "../util/timeline.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Opens exchange.db at the start: checks its pages, migrates it and brings order rows up to date, before any thread has
- * it open. Reads none of its contents: recovery.ts does.
+ * Opens exchange.db at the start: checks its pages, migrates it and brings order rows up to date before any thread opens
+ * it. recovery.ts reads the contents.
  */
 import { chmodSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The addresses and paths that help whoever starts the server by hand. Goes to stderr; logs go to stdout as JSON lines. */
+/** The addresses and paths that an operator needs after a start by hand. Printed to stderr; stdout has the log's JSON lines. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, urlOf } from "../config.ts";

@@ -1,6 +1,6 @@
 /**
- * The phase that the server is in, which decides what it answers: it is `starting` until live orders are restored, and
- * `failed` once nothing more can be made durable. Holds the phase only: it starts and stops nothing.
+ * The server's phase, which decides how it responds: `starting` until live orders are restored, `failed` once nothing more
+ * can be made durable. Holds the phase only: it starts and stops nothing.
  */
 import { type ApiError, overloaded, STARTING, STOPPING } from "../errors.ts";
 

@@ -3,7 +3,7 @@ import type * as Uws from "uWebSockets.js";
 import type { Config } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 
-/** @throws ConfigError where the certificate and its key don't fit */
+/** @throws ConfigError where the certificate or its key is invalid */
 export function createApp({ tls }: Config, uws: typeof Uws): Uws.TemplatedApp {
   if (tls === null) return uws.App();
   try {
@@ -14,13 +14,13 @@ export function createApp({ tls }: Config, uws: typeof Uws): Uws.TemplatedApp {
 }
 
 export interface Listening {
-  /** Null without a network: the control socket alone takes requests. */
+  /** Null with NETWORK=off: only the control socket accepts requests. */
   readonly socket: Uws.us_listen_socket | null;
-  /** The port that is open, 0 without a network. */
+  /** The open port, 0 with NETWORK=off. */
   readonly port: number;
 }
 
-/** @throws ConfigError where the address or port is not to be had */
+/** @throws ConfigError where the address or the port is unavailable */
 export async function listen(config: Config, uws: typeof Uws, app: Uws.TemplatedApp): Promise<Listening> {
   if (!config.network) return { socket: null, port: 0 };
   const socket = await openPort(config, uws, app);

@@ -1,6 +1,6 @@
 /**
- * Deletes what is past its time: accounts whose e-mail nobody verified, and rows of ended sessions and the like. Each
- * works through its backlog slice by slice, so that one commit never waits for all of it.
+ * Deletes what is overdue: accounts whose email was never verified, and rows of ended sessions and the like. A backlog is
+ * deleted slice by slice, so that no commit waits for all of it.
  */
 
 import type { AccountWriter } from "../accounts/account-writer.ts";
@@ -19,7 +19,7 @@ export class OverdueDeletion {
     this.lifecycle = lifecycle;
   }
 
-  /** Begins with the first slice of each; does nothing more once the server is no longer ready. */
+  /** Deletes the first slice of each; goes on until the backlog is empty or the server is no longer ready. */
   begin(): void {
     this.deleteAccounts();
     this.deleteRows();

@@ -23,7 +23,7 @@ const SPIN_TURNS = availableParallelism() > 2 ? 2_000 : 0;
 const COUNT_BOUNDS = Array.from({ length: 14 }, (_, i) => 2 ** i);
 const COMMIT_BOUNDS = logBounds(10, 10_000_000);
 
-/** One engine's memory, before its thread and the gateway take their ends of it. */
+/** The memory that one engine's thread shares with the gateway. */
 interface EngineMemory {
   readonly commands: RingMemory;
   readonly events: RingMemory;

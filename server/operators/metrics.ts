@@ -219,7 +219,7 @@ export class Metrics {
     this.gauge("history_queue", "Reads waiting for a thread of the history pool", () => history.queued);
   }
 
-  /** Whether the exchange trades, and what operators take care of: back-ups and the disk. */
+  /** Whether the exchange trades, and what operators watch: back-ups and the disk. */
   private addUpkeep(): void {
     const { dataDir, databasePath, unready } = this.options;
     this.gauge("ready", "1 while the exchange trades, 0 while it starts or stops or after trading has stopped", () =>

@@ -28,7 +28,7 @@ export interface FillReader {
   trades(options: TradesOptions): HistoryPage;
   /** The latest fills of an order, oldest first. @param lastFillId the order's last fill, 0 for none */
   latestOfOrder(orderId: number, lastFillId: number, limit: number): FillRow[];
-  /** A user's fills, one more than the page has where there is one; `end` is the fill behind which none was looked at. */
+  /** A user's fills, one more than the page has where there is one; `end` is the last fill scanned, null for all. */
   rowsOfUser(options: FillPage): { rows: FillRow[]; end: number | null };
   /** Shares traded by market and hour since a moment, ms. */
   hourlyVolumes(options: { since: number }): [marketId: number, hour: number, volume: number][];

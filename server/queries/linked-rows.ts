@@ -1,7 +1,7 @@
 /**
- * Pages of linked rows: a user's orders and fills and a market's trades each name the row before them
- * (engine/projection/row-links.ts), so a page is read from newest to oldest without an index. A page goes on below the last
- * row of the page before it, or starts at the newest row. A walk looks at MAX_ROWS_WALKED rows at most.
+ * Pages of linked rows. Each of a user's orders and fills and of a market's trades names the row before it
+ * (engine/projection/row-links.ts), so a page is read from newest to oldest without an index. A page continues below the
+ * last row of the previous page, or starts at the newest row. A walk scans MAX_ROWS_WALKED rows at most.
  */
 import type Database from "better-sqlite3";
 import { firstIdSince } from "../../engine/projection/load/orders.ts";
@@ -14,7 +14,7 @@ type LinkedTable = "orders" | "fills";
 /** What a walk adds to each row. */
 export interface Walked {
   readonly id: number;
-  /** How many rows the walk has looked at, this one included. */
+  /** How many rows the walk has scanned, including this one. */
   readonly step: number;
   /** 1 where the row passes the filters. */
   readonly fits: number;
@@ -48,7 +48,7 @@ interface RowsOptions {
 
 /**
  * Reads linked rows from @start down to @floor, @walk of them at most: those that pass `filters`, @limit at most, and the
- * last row that the walk may look at, whether it passes or not.
+ * last row that the walk may scan, whether it passes or not.
  */
 export function prepareRows<Row>(
   db: Database.Database,
@@ -66,7 +66,7 @@ export function prepareRows<Row>(
   return (params) => rows.all(params) as (Row & Walked)[];
 }
 
-/** A page of a walk. Where the walk's limit ended it before the page was full, the next page goes on behind the walk. */
+/** A page of a walk. Where the walk's limit ended it before the page was full, the next page continues behind the walk. */
 export function pageOfWalk<Row extends Walked>(
   rows: readonly Row[],
   limit: number,
@@ -77,7 +77,7 @@ export function pageOfWalk<Row extends Walked>(
   return page.next === null ? { ...page, next: endOfWalk(rows) } : page;
 }
 
-/** The row behind which nothing was looked at; null where the rows or the page ended before the walk's limit. */
+/** The last row that was scanned; null where the rows or the page ended before the walk's limit. */
 export function endOfWalk(rows: readonly Walked[]): number | null {
   const last = rows.at(-1);
   return last?.step === MAX_ROWS_WALKED ? last.id : null;

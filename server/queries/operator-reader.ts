@@ -53,7 +53,7 @@ export function prepareOperatorReads(db: Database.Database): OperatorReads {
   };
 }
 
-/** A read looks at MAX_AUDIT_WALKED lines at most; where there are more, the page says where to go on. */
+/** A read scans MAX_AUDIT_WALKED lines at most; where there are more, the page has a cursor to continue. */
 function prepareAudits(db: Database.Database): (options: AuditOptions) => HistoryPage {
   const newest = db.prepare("SELECT coalesce(max(id), 0) FROM audit_log").pluck();
   const lastOfUser = db
@@ -83,7 +83,7 @@ function prepareAudits(db: Database.Database): (options: AuditOptions) => Histor
   };
 }
 
-/** @param rows one more than the limit, where there is one @param floor no row at or below it was looked at */
+/** @param rows one more than the limit, where there is one @param floor rows at or below it were not scanned */
 function pageOf(rows: readonly Row[], limit: number, floor: number): HistoryPage {
   const items = rows.slice(0, limit);
   const last = items.at(-1);

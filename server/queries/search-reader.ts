@@ -1,4 +1,4 @@
-/** Reads the full-text index of markets and events. Finds ids alone: nothing is ranked. */
+/** Reads the full-text index of markets and events. Finds ids only: nothing is ranked. */
 import type Database from "better-sqlite3";
 import type { SearchTable } from "./types.ts";
 

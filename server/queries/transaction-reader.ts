@@ -99,7 +99,7 @@ export function prepareTransactions(db: Database.Database, fillReader: FillReade
     const { before, limit } = options;
     const fills = fillRows(fillReader, options);
     const entries = readEntries(options, fills.floor);
-    // Rows below the floor were not looked at.
+    // Rows below the floor were not scanned.
     const lowest = entries.floor * TRANSACTIONS_PER_ENTRY;
     const rows = [...fills.rows, ...entries.rows].filter(({ id }) => id < before && id >= lowest);
     const page = takePage(
@@ -119,7 +119,7 @@ export function prepareTransactions(db: Database.Database, fillReader: FillReade
   };
 }
 
-/** Transactions, and the id of a fill or entry below which none was looked at; 0 where there is no such id. */
+/** Transactions, and the lowest id of a fill or entry that was scanned; 0 where all were. */
 interface FoundRows {
   readonly rows: TransactionRow[];
   readonly floor: number;

@@ -18,7 +18,7 @@ export function restrictToOwner(): void {
 export const FOLDER_IN_USE = "is in use by another server";
 
 /**
- * Locks the data folder for the life of this process; the lock also goes when the process crashes.
+ * Locks the data folder for the life of this process; a crash releases it too.
  * @throws ConfigError where the folder can't be written to, or another server holds it
  */
 export function lockDataFolder(dataDir: string): Database.Database {
