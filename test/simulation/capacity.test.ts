@@ -1,4 +1,4 @@
-/** What an exchange gives of its slots for orders and client order ids, and to whom, when they run out. */
+/** How an exchange shares its order slots and client order ids among accounts when they run out. */
 import { describe, expect, test } from "vitest";
 import { Side } from "../../engine/constants.ts";
 import { ApiError } from "../../server/errors.ts";
@@ -6,7 +6,7 @@ import { SmallWorld } from "./small-world.ts";
 
 const DAY_MS = 86_400_000;
 
-/** The code that a call is refused with, 0 where it passes. */
+/** The error code of a refused call, 0 on success. */
 function codeOf(act: () => void): number {
   try {
     act();
@@ -36,7 +36,7 @@ describe("slots of live orders", () => {
     }
     await world.life.becomeQuiet();
     expect(store.liveCount).toBe(900);
-    // It has taken all that one account can get: the rest is the others'.
+    // One account has all that it can get; the rest is reserved for others.
     expect(place(1)).toBe(50300);
     expect(codeOf(() => world.quote(1, quotes(1)))).toBe(50300);
     for (let i = 0; i < 40; i++) expect(place(2)).toBe(0);
@@ -93,7 +93,7 @@ describe("client order ids", () => {
     // A repeat adds none.
     expect(await place(1, "a-3")).toBe(0);
     for (let i = 0; i < 30; i++) expect(await place(2, `b-${i}`)).toBe(0);
-    // Ninety of a hundred: the rest is for those with few.
+    // Ninety of a hundred: the rest is reserved for accounts with few.
     expect(await place(2, "b-30")).toBe(50300);
     for (let i = 0; i < 5; i++) expect(await place(3, `c-${i}`)).toBe(0);
     expect(await place(3, "c-5")).toBe(50300);

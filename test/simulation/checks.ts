@@ -1,6 +1,6 @@
 /**
- * The whole of it, compared: the database with what must be on record, row by row, and the gateway's memory with both.
- * Each step has its own small checks where it is made; these are for recoveries and for quiet moments.
+ * The full comparison: the database with the committed state, row by row, and the gateway's memory with both. Each step
+ * makes its own small checks; these are for recoveries and quiet moments.
  */
 import type Database from "better-sqlite3";
 import { Side } from "../../engine/constants.ts";
@@ -21,7 +21,7 @@ export interface Compared {
   updates: number;
 }
 
-/** All orders, money and markets; of what is only appended, the rows that are new since `compared`. */
+/** Compares all orders, money and markets; of append-only tables, the rows that are new since `compared`. */
 export function compareDatabase(db: Database.Database, record: Committed, compared: Compared): void {
   compareOrders(db, record);
   compareAppended(db, record, compared);
@@ -100,7 +100,7 @@ function compareAppended(db: Database.Database, record: Committed, compared: Com
 
 const lastId = (rows: readonly Row[], count: number): number => (count === 0 ? 0 : Number(rows[count - 1]![0]));
 
-/** Compares the rows after the first `from`; answers how many there are in all. */
+/** Compares the rows after the first `from`; returns the total number of rows. */
 function compareList(actual: readonly Row[], expected: readonly Row[], from: number, what: string): number {
   same(actual.length, expected.length - from, `rows: ${what}`);
   actual.forEach((row, i) => {
@@ -143,7 +143,7 @@ function compareMoney(db: Database.Database, record: Committed): void {
   same(totals, [record.lastEntry, record.lastOrder, record.updates.length], "counters");
 }
 
-/** The gateway when nothing is on its way: it knows what is on record, and holds what live orders need. */
+/** The idle gateway: it knows the committed state, and holds what live orders need. */
 export function compareGateway(life: Life, record: Committed): void {
   const { ledger, store } = life.exchange;
   const held = new Map<number, number>();
@@ -203,7 +203,7 @@ export function compareBooks(life: Life, record: Committed): void {
           queue.forEach(({ terms, price, remaining }, i) => {
             add(levels, price, remaining);
             const before = queue[i - 1];
-            // Who rests at a price came in the order that is on record, also when it was a recovery that put them there.
+            // Orders at a price rest in the order on record, even if a recovery put them there.
             const isInTurn =
               before === undefined ||
               before.price !== price ||

@@ -1,7 +1,7 @@
 /**
  * The clients of a simulated exchange: users who place, amend, cancel and quote, and an operator. One random source
- * decides what each does next. They hear what the gateway tells, and hold it against what is on record: nothing may be
- * told before its commit, no answer may come twice, no update may be missing or come twice.
+ * decides what each does next. They receive the gateway's messages and check them against the committed state: no
+ * message may precede its commit, no reply may come twice, and no update may be missing or come twice.
  */
 import {
   MarketStatus,
@@ -45,7 +45,7 @@ import {
 import type { Tally } from "./tally.ts";
 
 const USDC = 1_000_000;
-/** Of a user whose activity is limited; everybody else's is not. */
+/** The limit of the users whose activity is limited; all others have none. */
 const TIGHT_LIMIT = 3_000 * USDC;
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 /** Live orders that one user may have. */
@@ -53,7 +53,7 @@ const FEW_ORDERS = 4;
 const OPERATOR = { actor: "admin", userId: null };
 const DAY_MS = 86_400_000;
 
-/** An order as `order.updated` tells of it. */
+/** An order as in `order.updated`. */
 interface Told {
   readonly id: number;
   readonly price: number | null;
@@ -64,7 +64,7 @@ interface Told {
   readonly trades: readonly unknown[];
 }
 
-/** Waits for one answer. */
+/** A client that awaits one reply. */
 class Ask implements Answer {
   readonly what: string;
   answers = 0;
@@ -98,7 +98,7 @@ class Ask implements Answer {
 
 /** How the clients behave for a while. */
 export interface Mood {
-  /** BPS between what buyers and sellers ask for; below 0 they meet often. */
+  /** BPS between the prices of buyers and sellers; below 0 they often cross. */
   readonly gap: number;
   /** Prices on each side. */
   readonly depth: number;
@@ -120,7 +120,7 @@ export class Clients implements UserListener, MarketListener {
   private readonly record: Committed;
   private readonly tally: Tally;
   private readonly open = new Set<Ask>();
-  /** By user: the last update that it was told of, and whether its messages are held back. */
+  /** By user: the last update received, and whether its messages are held back. */
   private readonly told: number[] = [];
   private readonly held: number[] = [];
   private connections: { readonly user: number; readonly connection: Connection }[] = [];
@@ -131,7 +131,7 @@ export class Clients implements UserListener, MarketListener {
   private readonly busy = new Set<string>();
   private names = 0;
   private users = 0;
-  /** Accounts that trade with each other alone (self-dealers.ts), and whether it is they who act. */
+  /** The accounts that trade only with each other (self-dealers.ts), and whether they act next. */
   private dealers: readonly number[] = [];
   private isDealing = false;
 
@@ -143,13 +143,13 @@ export class Clients implements UserListener, MarketListener {
     this.hash = hash;
   }
 
-  /** A new life has begun: what was on its way in the last one is lost, what it told was on record. */
+  /** A new life has begun: whatever was in flight in the last one is lost; whatever it sent was committed. */
   begin(life: Life): void {
     this.life = life;
     this.open.clear();
     this.busy.clear();
     this.connections = [];
-    // Numbers of orders that were lost are given anew.
+    // The numbers of lost orders are assigned again.
     this.record.texts.clear();
     this.held.length = 0;
     this.told.length = 0;
@@ -177,13 +177,13 @@ export class Clients implements UserListener, MarketListener {
     this.hash.text(error.kind.code, what);
   }
 
-  /** Nobody waits for an answer. */
+  /** True if no client awaits a reply. */
   expectAnswered(): void {
     const [first] = this.open;
     ensure(first === undefined, `${first?.what} is never answered`);
   }
 
-  // ---------------------------------------------------------------- what they hear
+  // ---------------------------------------------------------------- messages
 
   listens(userId: number): boolean {
     return userId % 4 !== 0;
@@ -214,7 +214,8 @@ export class Clients implements UserListener, MarketListener {
 
   marketChanged(market: Market): void {
     const known = this.record.markets.get(market.id);
-    // A settlement is on record as a whole before its market's orders are told to be over, and nothing is told earlier.
+    // A settlement is committed as a whole before its market's orders are reported as final, and nothing is reported
+    // earlier.
     ensure(known !== undefined && known.status >= Math.min(market.status, MarketStatus.closed), "told too early");
     this.watch(market);
     this.tally.add("told", "market.updated");
@@ -242,7 +243,7 @@ export class Clients implements UserListener, MarketListener {
   }
 
   endBatch(): void {
-    // What was gathered would go out now.
+    // Gathered messages would go out now.
   }
 
   /** After a stop in good order everybody has heard everything. */
@@ -253,7 +254,7 @@ export class Clients implements UserListener, MarketListener {
     }
   }
 
-  // ---------------------------------------------------------------- what they do
+  // ---------------------------------------------------------------- actions
 
   /** One thing that somebody does. */
   act(): void {
@@ -271,7 +272,7 @@ export class Clients implements UserListener, MarketListener {
 
   private actSomehow(): void {
     const { random } = this;
-    // Who builds up a book places.
+    // A client that builds up a book places orders.
     const kind = random.next() * (this.mood.focuses && random.chance(0.9) ? 52 : 100);
     try {
       if (kind < 52) this.place();
@@ -320,7 +321,7 @@ export class Clients implements UserListener, MarketListener {
     return open.length > 0 && random.chance(0.98) ? random.pick(open) : random.pick(all);
   }
 
-  /** A price near where the outcomes of the market come to 10,000. */
+  /** A price near which the outcomes of the market add up to 10,000. */
   private price(market: Market, side: number): number {
     const { random, mood } = this;
     const away = random.integer(0, mood.depth) * 40 + mood.gap / 2;
@@ -389,7 +390,7 @@ export class Clients implements UserListener, MarketListener {
   private sweep(user: number, market: Market): Placement {
     const { ledger } = this.life.exchange;
     this.tally.add("placed", "sweep");
-    // What is left of a set where many bid for the first outcome.
+    // The rest of a set after many bids for the first outcome.
     const outcomeId = market.outcomes[1]!.id;
     const shares = ledger.availableShares(user, outcomeId);
     const payable = Math.floor(ledger.available(user) / USDC);
@@ -428,7 +429,7 @@ export class Clients implements UserListener, MarketListener {
     if (order.clientOrderId !== null) this.named.push({ user, order, builderCode: origin.builderCode });
   }
 
-  /** What is refused at once is not answered besides. */
+  /** An immediate refusal gets no reply besides. */
   private unless(ask: Ask, act: () => void): void {
     try {
       act();
@@ -525,7 +526,7 @@ export class Clients implements UserListener, MarketListener {
       });
     }
     const { store } = life.exchange;
-    // Often the same quotes as those that stand, with another end.
+    // Often the same quotes as the resting ones, with another expiry.
     if (random.chance(0.3)) {
       quotes.clear();
       for (let slot = store.newestQuoteOf(user, market.id); slot !== 0; slot = store.olderQuoteOf(slot)) {
@@ -591,7 +592,7 @@ export class Clients implements UserListener, MarketListener {
     this.tally.add("request", "cancel-all");
   }
 
-  /** Connections come, whose orders are tied to them or not, and go. */
+  /** Connections open, with or without cancel on disconnect, and close. */
   private connect(): void {
     const { random } = this;
     if (this.connections.length < 4 && random.chance(0.6)) {
@@ -633,7 +634,7 @@ export class Clients implements UserListener, MarketListener {
     else this.changeMarket();
   }
 
-  /** Sends writes to the journal; what they come to is held against the record there. */
+  /** Sends writes to the journal; checks their results against the committed state. */
   private write(
     what: string,
     writes: Parameters<Life["writer"]["write"]>[0],
@@ -788,7 +789,7 @@ export class Clients implements UserListener, MarketListener {
     expectNoProfit(this.record, this.dealers, markets);
   }
 
-  /** The dealers take out of their markets all that is theirs: they cancel, merge what they can, and the rest is voided. */
+  /** The dealers leave their markets: they cancel, merge what they can, and the rest is voided. */
   async closeOut(becomeQuiet: () => Promise<void>): Promise<void> {
     const { life, clock } = this;
     for (const market of this.ownMarkets()) {
@@ -841,7 +842,7 @@ export class Clients implements UserListener, MarketListener {
     });
   }
 
-  /** What a promise was rejected with, if that was no refusal. */
+  /** The error of a rejected promise, unless it is a refusal. */
   failed: unknown = null;
 }
 

@@ -1,7 +1,7 @@
 /**
- * What must be on record: the exchange as of the last commit, from what was committed and nothing else. A plain ledger, all
- * orders, all updates in every user's own numbering, all fills and entries. Written from section 2 of the contract; it
- * never looks at the exchange's code or at its database. This is what a recovery is measured by.
+ * The committed state that must be on record, derived only from what was committed: a plain ledger, all orders, all
+ * updates in each user's numbering, all fills and entries. Written from section 2 of the contract; never looks at the
+ * exchange's code or at its database. Recoveries are measured against it.
  */
 import { isFinal, MarketStatus, MatchType, OrderStatus, Role, Side, TimeInForce } from "../../engine/constants.ts";
 import type { LedgerTotals } from "../../engine/ledger.ts";
@@ -37,15 +37,15 @@ export interface CommittedOrder {
   remaining: number;
   status: number;
   reason: number;
-  /** Its place among those of its price: its own number, or the one that an amend gave it. */
+  /** Its time priority: its own number, or the one from an amend. */
   priority: number;
   updatedAt: number;
-  /** Fills that no update has told of. */
+  /** Fills that no update has reported. */
   untold: number;
   lastFill: number;
 }
 
-/** What an order.updated says. */
+/** The content of an order.updated. */
 export interface Update {
   readonly user: number;
   readonly sequence: number;
@@ -97,7 +97,7 @@ export class Committed {
   readonly marketOf: number[] = [];
   readonly orders = new Map<number, CommittedOrder>();
   readonly live = new Map<number, CommittedOrder>();
-  /** Orders that are not what they were when their rows were last compared. */
+  /** Orders that changed since their rows were last compared. */
   readonly changedOrders = new Set<number>();
   readonly updates: Update[] = [];
   /** Rows as the tables have them: columns in the order of checks.ts. */
@@ -278,7 +278,7 @@ export class Committed {
     return side === Side.buy ? 0 : part(notional(price, quantity), this.account(user).terms?.tradingFee ?? 150, true);
   }
 
-  /** The money and the shares of one side of a match; answers its rebate. @param most what that may be */
+  /** Moves the money and shares of one side of a match; returns its rebate. @param most the rebate's bound */
   private settle({ event, order, id }: Leg, match: number, most: number): number {
     const { user, outcome, side, market } = order;
     const { price, quantity, at } = event;
@@ -334,7 +334,7 @@ export class Committed {
     const { first, count } = this.markets.get(market)!;
     const amount = quantity * MICRO_PER_SET;
     const isSplit = event.kind === "setsSplit";
-    // What merging costs comes with the request, in BPS of each set.
+    // The merge fee comes with the request, in BPS per set.
     const fee = isSplit ? 0 : part(amount, event.price, true);
     this.move(user, isSplit ? -amount : amount - fee);
     this.house += fee;
@@ -352,7 +352,7 @@ export class Committed {
     if (fee > 0) this.enter(++this.lastEntry, user, "fee", -fee, market, null, null, at);
   }
 
-  /** @param later what the next entry takes of the balance that has it already */
+  /** @param later the part of the balance that belongs to the next entry */
   private enter(
     id: number,
     user: number,
@@ -382,7 +382,7 @@ export class Committed {
 
   // ---------------------------------------------------------------- account writes
 
-  /** Takes a committed request in. @param reply null where the journal died before it gave one */
+  /** Applies a committed request. @param reply null if the journal died before it replied */
   writes(request: WriteRequest, reply: WriteReply | null): void {
     this.lastAt = Math.max(this.lastAt, request.at);
     for (const [i, write] of request.writes.entries()) {
@@ -401,7 +401,7 @@ export class Committed {
     }
   }
 
-  /** What must become of a write. */
+  /** Checks the result of a write. */
   private fateOf(write: AccountWrite): "new" | "there" | "refused" {
     if (write.kind !== "deposit" && write.kind !== "withdrawFromHouse") return "new";
     const [user, amount] = write.kind === "deposit" ? [write.userId, write.amount] : [HOUSE, -write.amount];
@@ -410,7 +410,7 @@ export class Committed {
     return write.kind === "withdrawFromHouse" && write.amount > this.house ? "refused" : "new";
   }
 
-  /** The id of the row that a write makes, null where it makes none. */
+  /** The id of the row that a write creates; null if it creates none. */
   private nextIdOf(write: AccountWrite): number | null {
     if (write.kind === "createUser") return this.accounts.size + 1;
     if (write.kind === "createMarket") return this.markets.size + 1;
@@ -514,7 +514,7 @@ export class Committed {
     });
   }
 
-  /** All that there is comes to what came in, less what went out. @param isTold the exchange's own sums say so too */
+  /** Checks that all holdings equal deposits less withdrawals. @param isTold the exchange's own totals say so too */
   expectBalanced(totals: LedgerTotals, isTold: boolean): void {
     const { deposits, paidOut, usersTotal, collateral, house } = this;
     ensure(deposits - paidOut === usersTotal + collateral + house, "the reference balances");
@@ -530,7 +530,7 @@ export class Committed {
   }
 }
 
-/** Counts what went into a position on the UTC day of `at`. */
+/** Counts the amount that entered a position on the UTC day of `at`. */
 function enter(account: Account, amount: number, at: number): void {
   const day = Math.floor(at / MS_PER_DAY);
   if (day > account.day) {
@@ -540,7 +540,7 @@ function enter(account: Account, amount: number, at: number): void {
   if (day === account.day) account.used += amount;
 }
 
-/** So many BPS of an amount, rounded up or down. */
+/** `bps` of an amount, rounded up or down. */
 function part(amount: number, bps: number, up: boolean): number {
   const product = BigInt(amount) * BigInt(bps);
   return Number(up ? (product + 9_999n) / 10_000n : product / 10_000n);

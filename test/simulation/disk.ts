@@ -1,7 +1,7 @@
 /**
- * The database's files as a crash leaves them, and a disk that fails: the journal's own connection, whose statements throw
- * when they are told to, and copies of the files taken in the middle of whatever was going on, with a torn tail of the
- * log where it may be torn. Knows nothing of what is in the files.
+ * The database's files as a crash leaves them, and a failing disk: the journal's own connection, whose statements throw
+ * on demand, and copies of the files taken at any moment, optionally with a torn tail of the WAL. Never interprets the
+ * files' content.
  */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,10 +15,10 @@ const WAL_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 const PAGE_BYTES = 4_096;
 
-/** Ends a life: what was in memory is gone. */
+/** Ends a life: everything in memory is gone. */
 export class Crash extends Error {}
 
-/** What happens at a statement of the journal. */
+/** The fault at a statement of the journal. */
 export type Strike = "crash" | "crash after" | "SQLITE_FULL" | "SQLITE_IOERR_WRITE" | "SQLITE_IOERR_FSYNC";
 
 type Runs = Record<"run" | "get" | "all", (...values: unknown[]) => unknown>;
@@ -61,7 +61,7 @@ export class FaultyConnection {
     };
   }
 
-  /** Inside of a transaction the log's length can't be asked for. */
+  /** The WAL's length can't be read inside a transaction. */
   private measureBegin(statement: Runs): void {
     const run = statement.run.bind(statement);
     statement.run = () => {
@@ -141,9 +141,9 @@ export class Disk {
   }
 
   /**
-   * Takes the files as they are now, in the middle of whatever is going on, and goes on with the copy.
-   * @param torn frames of the log that belong to a commit nobody was told of: it is cut off, or overwritten, among them
-   * @returns whether that commit is whole in the copy
+   * Copies the files at this moment, whatever is going on, and continues with the copy.
+   * @param torn frames of the WAL that belong to a commit that nobody has seen: cuts or overwrites the WAL among them
+   * @returns whether that commit is complete in the copy
    */
   crash(torn: { readonly from: number; readonly to: number } | null): boolean {
     const copy = this.next();
@@ -165,7 +165,7 @@ export class Disk {
       const bytes = readFileSync(log).subarray(0, garbage === 1 ? end : end + random.integer(1, 3 * frame));
       const longer = Buffer.concat([bytes.subarray(0, cut), Buffer.alloc(Math.max(1, bytes.length - cut))]);
       for (let i = cut; i < longer.length; i++) longer[i] = random.integer(0, 255);
-      // One chance in 256 would write what was there.
+      // One chance in 256 would write the same byte.
       longer[cut] = (bytes[cut] ?? 0) ^ 0xff;
       writeFileSync(log, longer);
     }

@@ -1,7 +1,7 @@
 /**
- * What the engines must do: the reference books, fed with each command that an engine took off its ring, and what they
- * come to compared with what the engine published. Ahead of the last commit, and dropped with everything else in a crash;
- * a new one begins with what recovery puts back.
+ * What the engines must do: the reference books execute each command that an engine reads from its ring, and their
+ * results are compared with the engine's published events. Runs ahead of the last commit and is dropped in a crash; a
+ * new one begins with what recovery restores.
  */
 
 import type { Matcher } from "../../engine/book/matcher.ts";
@@ -31,11 +31,11 @@ export class Executed {
   private readonly slots: number[] = [];
   private readonly matches: Match[] = [];
   private readonly refusals: Refusal[] = [];
-  /** Orders and markets that the batch at hand named. */
+  /** The orders and markets that the current batch named. */
   private readonly touched = new Set<number>();
   private readonly markets = new Set<number>();
 
-  /** Takes in what the engine published. */
+  /** Reads what the engine published. */
   read(events: readonly EngineEvent[]): void {
     this.tape.read(events);
     this.tape.ended.length = 0;
@@ -45,7 +45,10 @@ export class Executed {
     }
   }
 
-  /** The engine took so many commands and published all of their events. @param view of its ring, at the first of them */
+  /**
+   * The engine executed `count` commands and published all of their events. @param view of its ring, at the first of
+   * them
+   */
   ran(view: RingGate, count: number, matcher: Matcher): void {
     for (let i = 0; i < count; i++) {
       const index = view.tail & view.mask;
@@ -136,7 +139,7 @@ export class Executed {
     };
   }
 
-  /** What recovery puts back rests behind all that came before it at its price. */
+  /** A restored order rests behind all earlier ones at its price. */
   private restore(words: Int32Array, doubles: Float64Array, w: number): void {
     const market = words[w + R.W_MARKET]!;
     const book = this.books.get(market)!;
@@ -149,14 +152,14 @@ export class Executed {
     const queue = book.resting(outcome, side);
     const place = queue.findIndex((other) => (side === C.Side.buy ? other.price < price : other.price > price));
     queue.splice(place < 0 ? queue.length : place, 0, order);
-    // In the middle of its matching when the last life ended: what is left of it ends.
+    // A crash interrupted its matching: its remainder ends.
     if ((words[w]! & R.FLAG_LAST) !== 0 && book.crossed().length > 0) book.cancel(id, "operator");
     this.marketOf.set(id, { market, book });
     this.touched.add(id);
     this.slots[words[w + R.W_SLOT]!] = id;
   }
 
-  /** The engine says nothing of what is put back: takes in what `view` has of it before an event names one of them. */
+  /** The engine publishes nothing for restored orders: reads them from `view` before an event names one. */
   foresee(view: RingGate): void {
     const { words, doubles, mask } = view;
     const count = view.available();

@@ -1,7 +1,7 @@
 /**
- * A crash in the middle of an order's matching: the event ring was full, so that a part of it was committed by itself. What
- * is left of the order must not come back to rest at a price that crosses what rests there, and what others were told
- * before it stays.
+ * A crash in the middle of an order's matching: the event ring was full, so that part of it was committed separately.
+ * The order's remainder must not be restored at a price that crosses resting orders, and everything already reported
+ * stays.
  */
 import { expect, test } from "vitest";
 import { OrderStatus, Reason, SelfTradePrevention, Side } from "../../engine/constants.ts";
@@ -37,7 +37,7 @@ test.for([
 ] as const)("%s is ended by the recovery", async ([, outcomeId]) => {
   const world = await begin(2);
   const { record } = world;
-  // 300 times a share: by bids for Yes, which make No to be had, or by asks for Yes.
+  // 300 orders of one share: bids for Yes, which make No available, or asks for Yes.
   if (outcomeId === 2) await placeMakers(world, 1, Side.buy, (i) => 5_000 - (i % 20));
   else await placeMakers(world, 1, Side.sell, (i) => 5_000 + (i % 20));
   world.place(2, { outcomeId, side: Side.buy, price: 9_000, quantity: MAKERS });

@@ -1,9 +1,10 @@
 /**
- * One life of the exchange, from its start to its stop or crash: the gateway's trading core, the engines and the journal,
- * all real, in one thread. Nothing here moves by itself: whoever drives it says who is next. A crash drops all of it.
+ * One life of the exchange, from its start to its stop or crash: the gateway's trading core, the engines and the
+ * journal, all real, in one thread. Nothing here runs by itself: the driver decides who is next. A crash drops all of
+ * it.
  *
- * What the engines publish is read on the way (executed.ts), and what the journal commits goes into what must be on record
- * (committed.ts) before the gateway can see it.
+ * The engines' events are checked on the way (executed.ts), and the journal's commits are applied to the committed
+ * state (committed.ts) before the gateway can see them.
  */
 
 import type Database from "better-sqlite3";
@@ -55,20 +56,20 @@ export interface Shape {
   readonly largestId: number;
   readonly activeBooks: number;
   readonly keepUpdatesMs: number;
-  /** Order updates that the rows of orders need not tell of. */
+  /** Order updates that the rows of orders may lag behind. */
   readonly maxPendingUpdates: number;
   readonly clientOrderIds?: ClientOrderIdBounds;
 }
 
-/** What merging costs users without terms of their own. */
+/** The merge fee of users without individual terms. */
 const USUAL_MERGE_FEE_BPS = 3;
 
-/** The world's clock, ms since the epoch; it goes on over crashes. */
+/** The world's clock, ms since the epoch; it continues over crashes. */
 export interface Clock {
   now: number;
 }
 
-/** Nothing that should come to an end takes more turns than this. */
+/** No activity that must end takes more turns than this. */
 export const PATIENCE = 20_000;
 const COUNT_BOUNDS = [1, 10, 100];
 
@@ -128,7 +129,7 @@ class HandMailbox implements Mailbox {
     return this.replies.splice(0);
   }
 
-  /** Gives the gateway the oldest reply; false where there is none. */
+  /** Delivers the oldest reply to the gateway; false if there is none. */
   deliver(): boolean {
     const reply = this.replies.shift();
     if (reply === undefined) return false;
@@ -140,7 +141,7 @@ class HandMailbox implements Mailbox {
 interface Engine {
   readonly stage: EngineStage;
   readonly executed: Executed;
-  /** Readers beside the real ones: of the commands that the engine takes, of the events that it publishes. */
+  /** Readers beside the real ones: of the engine's commands, and of its published events. */
   readonly commands: RingGate;
   readonly events: RingGate;
   /** Published and not yet committed. */
@@ -153,7 +154,7 @@ interface Lookup {
   readonly resolve: (found: EndedOrder | null) => void;
 }
 
-/** What the world hears while a life goes on. */
+/** The world's observer during a life. */
 export interface Witness {
   committed(events: number, writes: number): void;
   event(event: EngineEvent, fillId: number, sequence: number): void;
@@ -174,10 +175,10 @@ export class Life {
   readonly markets: MarketLifecycle;
   /** Live orders and markets are back. */
   isReady = false;
-  /** The journal has failed: nothing moves any more but what was committed before. */
+  /** The journal has failed: only what was committed before still moves. */
   hasFailed = false;
   readonly restored: Promise<number>;
-  /** Puts on record what the journal committed in its last moment; null where there is no such thing. */
+  /** Applies the journal's last commit to the record; null if there is none. */
   unheard: (() => void) | null = null;
   checkpointIsWanted: (() => void) | null = null;
   private readonly lookups: Lookup[] = [];
@@ -305,9 +306,9 @@ export class Life {
     return engine;
   }
 
-  // ---------------------------------------------------------------- who is next
+  // ---------------------------------------------------------------- scheduling
 
-  /** Lets an engine take a batch of so many commands; answers how many it took. */
+  /** Lets an engine execute a batch of up to `most` commands; returns their number. */
   runEngine(i: number, most: number): number {
     const engine = this.engines[i]!;
     if (engine.isRunning) return 0;
@@ -335,7 +336,7 @@ export class Life {
     executed.read(read);
   }
 
-  /** One pass of the journal; false where there was nothing to commit. Throws what the disk or a crash throws. */
+  /** One pass of the journal; false if there was nothing to commit. Throws the error of the disk or crash. */
   commit(): boolean {
     const counts = this.engines.map(({ published }) => published.length);
     const commits = this.connection.commits;
@@ -350,7 +351,7 @@ export class Life {
     try {
       replies = this.journal.commit(receive);
     } catch (error) {
-      // The database has it, and nobody can have been told: whether it lasts is the disk's affair.
+      // The database has it and nobody has seen it: the disk decides whether it lasts.
       if (this.connection.commits > commits) this.unheard = () => this.keep(requests, null, counts);
       throw error;
     }
@@ -360,7 +361,7 @@ export class Life {
     return true;
   }
 
-  /** Puts what was committed on record. @param replies null: the journal died before it answered */
+  /** Applies a commit to the record. @param replies null if the journal died before it replied */
   private keep(
     requests: readonly WriteRequest[],
     replies: readonly WriteReply[] | null,
@@ -388,7 +389,7 @@ export class Life {
     return this.journal.idle();
   }
 
-  /** Another connection moves the log into the database, as the journal asked. */
+  /** Another connection moves the WAL into the database, as the journal requested. */
   checkpoint(): boolean {
     const done = this.checkpointIsWanted;
     if (done === null) return false;
@@ -400,7 +401,7 @@ export class Life {
     return true;
   }
 
-  /** A reading thread answers a look-up of an order that has ended. */
+  /** A reading thread responds to a lookup of an order that has ended. */
   lookUp(): boolean {
     const lookup = this.lookups.shift();
     if (lookup === undefined) return false;
@@ -412,7 +413,7 @@ export class Life {
     return this.lookups.length > 0;
   }
 
-  /** The journal threw: what main.ts does then. */
+  /** The journal threw: does what main.ts does then. */
   fail(): void {
     this.hasFailed = true;
     const refusal = overloaded(FAILED);
@@ -421,7 +422,7 @@ export class Life {
     this.writer.refuse(refusal, outcomeUnknown(FAILED));
   }
 
-  /** Every command and every write has been answered, and nothing is on its way. */
+  /** True once every command and write has its reply, and nothing is in flight. */
   get isQuiet(): boolean {
     const { exchange, writer, mailbox, engines } = this;
     return (
@@ -436,7 +437,7 @@ export class Life {
     );
   }
 
-  /** Lets all that is on its way come to its end; nobody asks for more meanwhile. */
+  /** Completes everything in flight; no client acts meanwhile. */
   async becomeQuiet(): Promise<void> {
     for (let turns = 0, quiet = 0; quiet < 2; turns++) {
       ensure(turns < PATIENCE, "what is on its way comes to its end");

@@ -1,17 +1,17 @@
-/** Runs worlds one after the other from one seed, and says where one failed. */
+/** Runs worlds one after the other from one seed, and reports where one failed. */
 import { Random } from "../support/random.ts";
 import { Hash } from "./clients.ts";
 import { Disk } from "./disk.ts";
 import type { Tally } from "./tally.ts";
 import { World } from "./world.ts";
 
-/** A world's files and histories grow with its steps, and with them what a look at all of it costs. */
+/** A world's files and histories grow with its steps, and so does the cost of a full comparison. */
 const STEPS_OF_WORLD = 12_000;
 
-/** A difference between the exchange and its references: when and where, and what was done last. */
+/** A difference between the exchange and its references, with its time and place and the last actions. */
 export class Simulated extends Error {}
 
-/** @param told called now and then with the steps done so far @throws Simulated */
+/** @param told called now and then with the number of steps so far @throws Simulated */
 export async function runWorlds(
   seed: number,
   steps: number,

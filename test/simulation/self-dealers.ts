@@ -7,15 +7,15 @@ import { MICRO_PER_SET } from "../support/reference.ts";
 import type { Committed } from "./committed.ts";
 
 const DEALERS = 3;
-/** Smaller exchanges have none: they are of tests that know what they want. */
+/** Smaller exchanges have none: they belong to tests with a fixed course. */
 const LEAST_USERS = 5;
 const OWN_MARKET = "dealers-";
 
-/** How many things that clients do are theirs, and how they behave: their prices cross, so that all they can match matches. */
+/** The dealers' share of all actions, and how they behave: their prices cross, so that everything matches. */
 export const DEALING = 0.2;
 export const DEALERS_MOOD = { gap: -120, depth: 3, cancels: 0.5, most: 60, sweeps: 0, focuses: false };
 
-/** The dealers among so many users: those who came last. */
+/** The dealers among `users` users: the last ones. */
 export function dealersOf(users: number): number[] {
   return users < LEAST_USERS ? [] : Array.from({ length: DEALERS }, (_, i) => users - i);
 }
@@ -34,8 +34,8 @@ export function dealersTerms(pick: (rates: readonly (number | null)[]) => number
 }
 
 /**
- * What the dealers have, with each set of their markets at the 1 USDC that it pays in the end, is no more than what they
- * paid in and did not take out. @param markets theirs
+ * The dealers' wealth, with each set of their markets at its final 1 USDC, never exceeds what they deposited and didn't
+ * withdraw. @param markets theirs
  */
 export function expectNoProfit(record: Committed, dealers: readonly number[], markets: readonly number[]): void {
   const known = new Set(dealers);

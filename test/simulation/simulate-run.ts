@@ -1,7 +1,7 @@
 /**
- * `npm run simulate -- --seed N --steps M`: worlds one after the other, each with a seed of its own from the first one, until
- * there were so many steps. Prints what was covered; ends with 1 at the first difference between the exchange and its
- * references, told with the seed and the steps that repeat it, with 2 where the arguments make no sense.
+ * `npm run simulate -- --seed N --steps M`: worlds one after the other, each with its own seed derived from the first
+ * one, for a total number of steps. Prints what was covered. Exit codes: 1 at the first difference between the exchange
+ * and its references, printed with the seed and steps that repeat it; 2 for wrong arguments.
  */
 import { parseArgs } from "node:util";
 import { Progress } from "../../bench/support/progress.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { FIXED_SEED, STEPS, simulate } from "./command.ts";
 
-/** What the fixed seed must come across, by the lines of the command's report. */
+/** What the fixed seed must cover, by the lines of the command's report. */
 const COVERED: Record<string, readonly string[]> = {
   step: ["client", "gateway", "engine", "journal", "clock", "tick", "idle", "checkpoint", "recovery", "check", "in between"],
   end: ["between steps", "at a statement", "after COMMIT", "torn log", "failing disk", "stop", "during recovery", "in the middle of a command"],

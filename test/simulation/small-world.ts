@@ -1,4 +1,7 @@
-/** One market, a few rich users and no weather: an exchange of the simulation's parts for tests that know what they want. */
+/**
+ * One market, a few rich users and a fixed course: an exchange of the simulation's parts for tests that script every
+ * action.
+ */
 import { expect, onTestFinished } from "vitest";
 import { OrderType, SelfTradePrevention, TimeInForce } from "../../engine/constants.ts";
 import type { Placement, Quote } from "../../server/trading/types.ts";
@@ -35,13 +38,13 @@ const USUAL = {
   validUntil: null,
 };
 
-/** What an order says beside the usual. */
+/** An order's fields beyond the defaults. */
 type Wish = Pick<Placement, "outcomeId" | "side" | "price" | "quantity"> & Partial<Placement>;
 
 export class SmallWorld {
   readonly clock = { now: Date.UTC(2026, 0, 10) };
   readonly record = new Committed();
-  /** The one at hand, once `begin` was called. */
+  /** The current life, once `begin` was called. */
   life!: Life;
   /** Of each user. */
   maxLiveOrders = Number.MAX_SAFE_INTEGER;
@@ -49,7 +52,7 @@ export class SmallWorld {
   private readonly disk: Disk;
   private readonly clients: Clients;
 
-  /** @param shape where it differs from the usual */
+  /** @param shape overrides of the default shape */
   constructor(shape: Partial<Shape> = {}) {
     this.shape = { ...SHAPE, ...shape };
     const random = new Random(1);
@@ -61,7 +64,7 @@ export class SmallWorld {
     });
   }
 
-  /** Starts on what is on the disk. @param ringIsFull what happens in the middle of a command */
+  /** Starts from the disk. @param ringIsFull called in the middle of a command if the event ring is full */
   async begin(ringIsFull: () => void = () => expect.unreachable("few events")): Promise<void> {
     const { disk, clock, record, clients, shape } = this;
     this.life = new Life(disk.path, shape, clock, record, clients, { committed() {}, event() {}, ringIsFull });
@@ -116,7 +119,7 @@ export class SmallWorld {
     this.life.end();
   }
 
-  /** Books, gateway and database are what is on record. */
+  /** Checks that books, gateway and database match the record. */
   compareAll(): void {
     compareBooks(this.life, this.record);
     compareGateway(this.life, this.record);

@@ -1,4 +1,4 @@
-/** Counts what a simulation came across, by kind, so that one that has stopped doing something is noticed. */
+/** Counts what a simulation covered, by kind, so that a lost kind is noticed. */
 export class Tally {
   private readonly kinds = new Map<string, Map<string, number>>();
 

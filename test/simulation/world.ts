@@ -1,7 +1,7 @@
 /**
- * One exchange from its first user to its last stop: a disk, a clock, its clients and one life after the other. One random
- * source decides who is next and when the world ends for whoever lives in it. The same seed makes the same world, step by
- * step; a difference between the exchange and its references ends it with an error.
+ * One exchange from its first user to its last stop: a disk, a clock, its clients and one life after the other. One
+ * random source decides who is next and when a life ends. The same seed makes the same world, step by step; a
+ * difference between the exchange and its references ends it with an error.
  */
 
 import { loadSqlite, openSqlite } from "../../engine/util/sqlite.ts";
@@ -38,7 +38,7 @@ const USUAL: Weather = {
   journal: 10,
   mood: { ...CALM, gap: 20, depth: 6, cancels: 1 },
 };
-/** Books grow, so that the next weather has something to take in one command. */
+/** Books grow, so that the next phase has much to take in one command. */
 const BUILDING: Weather = {
   name: "building",
   act: 60,
@@ -92,7 +92,7 @@ type End = (typeof ENDS)[number] | "in the middle of a command";
 export class World {
   readonly hash = new Hash();
   steps = 0;
-  /** What was done last, for whoever looks into a failure. */
+  /** The last actions, for whoever investigates a failure. */
   readonly latest: string[] = [];
   private readonly random: Random;
   private readonly tally: Tally;
@@ -135,7 +135,7 @@ export class World {
     };
   }
 
-  /** Lives through so many steps, and then to a stop in good order. @throws at the first difference */
+  /** Runs `steps` steps, then stops cleanly. @throws at the first difference */
   async run(steps: number): Promise<void> {
     try {
       await this.begin();
@@ -158,7 +158,7 @@ export class World {
 
   // ---------------------------------------------------------------- lives
 
-  /** A life begins on what the disk has, and takes up its trade. */
+  /** Starts a life from the disk and begins trading. */
   private async begin(): Promise<void> {
     this.disk.tidy();
     this.chooseEnd();
@@ -183,7 +183,7 @@ export class World {
     if (this.record.accounts.size === 0) this.clients.found(this.random.integer(5, 12));
   }
 
-  /** Before a life begins, the files are what is on record. @param isThorough all invariants in SQL as well */
+  /** Before a life begins, the files must match the record. @param isThorough checks all invariants in SQL as well */
   private compareRecord(isThorough: boolean): void {
     const db = openSqlite(this.disk.path);
     compareDatabase(db, this.record, this.compared);
@@ -191,7 +191,7 @@ export class World {
     db.close();
   }
 
-  /** Puts books and holds back; false where this life ended on the way. */
+  /** Restores books and holds; false if this life ended on the way. */
   private async recover(): Promise<boolean> {
     const { random } = this;
     let isDone = false;
@@ -242,7 +242,7 @@ export class World {
     this.isArmed = false;
   }
 
-  /** This life is to end; where it ends at the journal's next statements, that is armed. */
+  /** Arms the end of this life; some ends happen at the journal's next statements. */
   private async endLife(): Promise<void> {
     const { random, life } = this;
     const strikes: Partial<Record<End, Strike>> = {
@@ -263,7 +263,7 @@ export class World {
     await this.begin();
   }
 
-  /** What was thrown in this step: the end of a life, or a finding. */
+  /** The error of this step: the end of a life, or a finding. */
   private async survive(error: unknown): Promise<void> {
     const { life } = this;
     if (error instanceof Crash) {
@@ -277,7 +277,7 @@ export class World {
     await this.begin();
   }
 
-  /** The disk has failed: everybody is told so, nothing else happens any more. */
+  /** The disk has failed: every client is informed, and nothing else happens any more. */
   private async endure(): Promise<void> {
     const { life } = this;
     life.fail();
@@ -293,7 +293,7 @@ export class World {
     ensure(life.exchange.store.liveCount <= orders, "nothing is placed after the disk has failed");
   }
 
-  /** The last stop, whatever end had been prepared for the life that was going on. */
+  /** The last stop, whatever end was armed for the current life. */
   private async stopAtLast(): Promise<void> {
     for (;;) {
       try {
@@ -306,7 +306,7 @@ export class World {
     }
   }
 
-  /** A stop in good order: what is on its way comes to its end, then the engines and the journal. */
+  /** A clean stop: everything in flight completes, then the engines and the journal stop. */
   private async stop(): Promise<void> {
     const { life } = this;
     await this.life.becomeQuiet();
@@ -345,7 +345,7 @@ export class World {
     this.tally.add("weather", this.weather.name);
   }
 
-  /** Decides who is next; true where promises may have been kept. */
+  /** Decides who is next; true if promises may have resolved. */
   private next(): boolean {
     const { random, weather, life } = this;
     let kind = random.next() * (weather.act + weather.gateway + weather.engine + weather.journal + 5);
@@ -381,7 +381,7 @@ export class World {
     return true;
   }
 
-  /** What is rarer. */
+  /** The rarer actions. */
   private other(): boolean {
     const { random, life, clock } = this;
     const kind = random.next();
@@ -411,7 +411,9 @@ export class World {
     return false;
   }
 
-  /** An engine waits in the middle of a command: everybody else goes on until there is room, or it ends here. */
+  /**
+   * An engine waits in the middle of a command: everything else continues until there is room, or the life ends here.
+   */
   private waitForRoom(engine: number, hasRoom: () => boolean): void {
     const { random, life } = this;
     this.tally.add("full", "event ring");

@@ -1,10 +1,10 @@
 /**
- * A year of a small exchange in a minute: 200 users, 60 markets of 2 to 5 outcomes. Each month users propose markets and
- * operators decide on them, deposits are credited, everybody trades, markets are halted, resumed, closed (some by their
- * own clock), resolved and voided, withdrawals are asked for, canceled, paid and refused; most months the server is
- * killed in the middle of it. What was asked for and not answered is asked for again where that is safe.
+ * A year of a small exchange in a minute: 200 users, 60 markets of 2 to 5 outcomes. Each month users propose markets
+ * and operators decide on them, deposits are credited, all users trade, markets are halted, resumed, closed (some by
+ * their own schedule), resolved and voided, withdrawals are requested, canceled, paid and refused; in most months the
+ * server is killed meanwhile. Requests without a response are retried if that is safe.
  *
- * At the end every micro-USDC is accounted for: by the exchange's own sums, by SQL alone, and by what the answers said.
+ * At the end every micro-USDC is accounted for: by the exchange's own totals, by SQL only, and by the responses.
  * TEST_SEED repeats a run's choices, not the moments of its crashes.
  */
 import { afterEach, expect, test } from "vitest";
@@ -17,7 +17,7 @@ import type { TestServer } from "../support/server.ts";
 import { PUBLIC_URL, tokenOf, USDC, World } from "../support/world.ts";
 
 const USERS = 200;
-/** Of them, those who sign in, and so can withdraw. Each sign-in costs a password's hash twice. */
+/** The users who sign in, and so can withdraw. Each sign-in costs two hashes of a password. */
 const WITH_PASSWORD = 12;
 const MONTHS = 12;
 const MARKETS_A_MONTH = 5;
@@ -63,7 +63,7 @@ interface Holding {
   readonly market: MarketJson;
 }
 
-/** What a killed server left unanswered. */
+/** Requests that a killed server left without a response. */
 type Asked<T> = Answer<T> | null;
 
 class Year {
@@ -79,13 +79,13 @@ class Year {
   private references = 0;
   /** Complete sets that somebody may still have. */
   private readonly splits: { readonly user: number; readonly body: object }[] = [];
-  /** What the answers said. */
+  /** The responses' figures. */
   private deposited = 0;
   private withdrawn = 0;
   private approved = 0;
-  /** By kind of what was done, so that a run that did nothing of one kind is noticed. */
+  /** Actions by kind, so that a kind that never happened is noticed. */
   private readonly done: Record<string, number> = {};
-  /** Set while the server is being killed: what fails then is no surprise. */
+  /** True while the server is being killed: failures are expected then. */
   private isCrashing = false;
 
   private constructor(server: TestServer, random: Random, operator: string, sessions: readonly string[]) {
@@ -116,14 +116,14 @@ class Year {
     for (const client of [this.operator, ...this.clients, ...this.sessions]) client.close();
   }
 
-  /** Counts what was done; answers the data of a success, null for a refusal or none. */
+  /** Counts an action; returns the data of a success, null for a refusal or none. */
   private note<T>(what: string, answer: Asked<T>): T | null {
     if (answer === null || answer.code !== 0) return null;
     this.done[what] = (this.done[what] ?? 0) + 1;
     return answer.data;
   }
 
-  /** Null where the server was killed before it answered. Only refusals with these codes are expected. */
+  /** Null if the server was killed before it responded. Only refusals with these codes are expected. */
   private async ask<T>(
     client: Client,
     method: string,
@@ -142,7 +142,7 @@ class Year {
     return answer;
   }
 
-  /** As an operator, again over a crash until there is an answer: the second time may find it done. */
+  /** As an operator, retried over a crash until there is a response: a retry may find it done. */
   private async operate<T>(path: string, body: object, refusals: readonly number[] = []): Promise<Answer<T>> {
     for (;;) {
       const answer = await this.ask<T>(this.operator, "POST", path, body, refusals);
@@ -227,7 +227,7 @@ class Year {
     await expectBalanced(this.operator);
   }
 
-  /** Many at once; where it crashes, at any moment of it. */
+  /** Many concurrently; a crash happens at any moment among them. */
   private async trade(count: number, crashes: boolean): Promise<void> {
     const open = await this.markets("open");
     const holdings = open.flatMap((market) => this.holders(market.id).map((holding) => ({ ...holding, market })));
@@ -343,7 +343,7 @@ class Year {
     await expectBalanced(this.operator);
   }
 
-  /** Each holder gets what the payout says, to the micro-USDC, and the house nothing. */
+  /** Each holder gets exactly the payout, and the house nothing. */
   private async settleSome(isAll: boolean): Promise<void> {
     const { random } = this;
     if (isAll) {
@@ -411,7 +411,7 @@ class Year {
     expect(collateral).toBe(0);
     expect(deposits - withdrawals).toBe(users_total + collateral + house);
 
-    // Each user's transactions, as the API tells them, lead to the balance, one by one.
+    // Each user's transactions in the API lead to the balance, one by one.
     let sum = 0;
     for (const client of this.clients) {
       const transactions = (await client.all<TransactionJson>("/wallet/transactions")).reverse();
