@@ -1,4 +1,4 @@
-/** Commands build first: what the build has to say must not stand before their result, however slow the machine is. */
+/** Commands build first: the build's output must not precede their result, however slow the machine is. */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

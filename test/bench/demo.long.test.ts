@@ -1,6 +1,6 @@
 /**
- * `npm run demo` as a newcomer runs it: the line with address and token, trades in many markets, a trade with the token,
- * Ctrl-C, and a second run that goes on where the first one ended.
+ * `npm run demo` as a newcomer runs it: the line with address and token, trades in many markets, a trade with the
+ * token, Ctrl-C, and a second run that continues the first one.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -47,7 +47,7 @@ class Demo {
     });
   }
 
-  /** Resolves when it has said where it is. */
+  /** Resolves once the demo has printed its address. */
   static async start(dataDir: string, port = "0", ...args: string[]): Promise<Demo> {
     const demo = new Demo(dataDir, port, args);
     const reader = createInterface({ input: demo.process.stdout! });
@@ -99,7 +99,7 @@ async function dataOf<T>(answer: Response): Promise<T> {
   return data;
 }
 
-/** Resolves when trades were heard of in so many of the markets. */
+/** Resolves once trades have happened in this many markets. */
 async function heardTrades(demo: Demo, marketIds: readonly number[], markets: number): Promise<void> {
   const socket = new WebSocket(`${demo.root.replace("http", "ws")}/api/v1/ws`);
   await once(socket, "open");

@@ -1,4 +1,4 @@
-/** The oracle command: small flows whose reports are derived by hand, broken files, and the real file where it is. */
+/** The oracle command: small flows with reports derived by hand, broken files, and the real file if it is available. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

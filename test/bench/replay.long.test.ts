@@ -1,6 +1,6 @@
 /**
- * The replay command: a small folder whose matches are derived by hand, the same folder against an exchange that runs
- * already, what it says where something is wrong, and the real folder where it is.
+ * The replay command: a small folder with matches derived by hand, the same folder against a running exchange, its
+ * error messages, and the real folder if it is available.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

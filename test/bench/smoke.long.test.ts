@@ -1,4 +1,4 @@
-/** Every bench runs to its end in smoke mode and prints its figures as a last line of JSON, so that none rots. */
+/** Every bench completes in smoke mode and prints its figures as a last line of JSON, so that none breaks unnoticed. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -50,7 +50,7 @@ test.skipIf(!existsSync(join(PLOTS, "node_modules")))(
       const svg = readFileSync(join(folder, `${name}.svg`), "utf8");
       for (const text of [axis, "offered, orders/s", "commit 1234567", "prefers-color-scheme:dark"])
         expect(svg).toContain(text);
-      // No label of thousands: what was left out is not drawn.
+      // No label of thousands: omitted points are not drawn.
       expect(svg).not.toMatch(/\dk</);
     }
     expect(existsSync(join(folder, "cost.svg"))).toBe(false);

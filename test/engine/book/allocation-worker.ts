@@ -1,7 +1,7 @@
 /**
- * A process of its own (node --expose-gc) that runs a mixed flow through the matcher and prints, for each of several
- * rounds, what the heap grew by a command and how many collections there were. The flow's own side works on typed
- * arrays and doesn't allocate either.
+ * A separate process (node --expose-gc) that runs a mixed flow through the matcher and prints, for several rounds, the
+ * heap's growth per command and the number of collections. The flow itself works on typed arrays and doesn't allocate
+ * either.
  */
 import { PerformanceObserver } from "node:perf_hooks";
 import { createMatcher } from "../../../engine/book/matcher.ts";
@@ -33,7 +33,7 @@ const consumer = new RingConsumer(memory, false);
 const matcher = createMatcher(new RingProducer(memory), { capacity: CAPACITY, activeBooks: 16, onRingFull: drain });
 const words = new Int32Array(R.RECORD_WORDS);
 const doubles = new Float64Array(words.buffer);
-/** The live order of each slot, 0 where it is free. */
+/** The live order of each slot; 0 if it is free. */
 const live = new Float64Array(CAPACITY + 1);
 const userOf = new Int32Array(CAPACITY + 1);
 const state = new Int32Array(1);
@@ -60,7 +60,9 @@ function drain(): void {
   consumer.release();
 }
 
-/** Prices lie around the point where the market's outcomes are worth the same, so that all kinds of match are frequent. */
+/**
+ * Prices lie around the point where the market's outcomes have equal prices, so that all types of match are frequent.
+ */
 function priceIn(outcome: number, side: number): number {
   const even = (10_000 / outcomesOf[outcome]!) | 0;
   const distance = random(200) - 20;

@@ -13,7 +13,7 @@ test("a warm matcher's heap doesn't grow with its commands", () => {
     .map((line) => JSON.parse(line) as AllocationRound);
   expect(rounds).toHaveLength(5);
   for (const round of rounds) expect(round.events).toBeGreaterThan(round.commands);
-  // The compiler itself puts a little on the heap now and then; what each order allocated would be in every round.
+  // The compiler itself sometimes allocates a little; an allocation per order would show in every round.
   const best = rounds.reduce((a, b) => (a.bytesPerCommand <= b.bytesPerCommand ? a : b));
   console.log(`allocation: ${rounds.map((round) => round.bytesPerCommand.toFixed(3)).join(" ")} bytes a command`);
   expect(best.collections).toBe(0);

@@ -1,7 +1,7 @@
 /**
  * The real matcher in this process: commands go in as records, events come back through a ring as plain objects. The
- * tape reads the events as a gateway would (orders' states, matches, refusals, a mirror of the depth) and throws where
- * an event contradicts what came before it. Knows nothing of the matching rules.
+ * tape reads the events as a gateway would (orders' states, matches, refusals, a mirror of the depth) and throws if an
+ * event contradicts an earlier one. Knows nothing of the matching rules.
  */
 
 import { createMatcher, type Matcher } from "../../../engine/book/matcher.ts";
@@ -85,7 +85,7 @@ export class CommandRecord {
     return record;
   }
 
-  /** A quote that takes the place of the one in `replacedSlot`, of which its sender believes so much to remain. */
+  /** A quote that replaces the order in `replacedSlot`, with its remaining quantity as the sender believes it. */
   static replace(
     slot: number,
     market: number,
@@ -143,11 +143,11 @@ export interface EngineOptions {
   readonly capacity?: number;
   readonly activeBooks?: number;
   readonly ringRecords?: number;
-  /** Where the ring's cursors start; near 2^31 they wrap. */
+  /** The ring's initial cursor position; near 2^31 they wrap. */
   readonly ringStart?: number;
 }
 
-/** The matcher with both ends of its ring. What it says is kept as bytes, and decoded on demand. */
+/** The matcher with both ends of its ring. Keeps its events as bytes and decodes them on demand. */
 export class Engine {
   readonly matcher: Matcher;
   /** Each command and the place of each batch's end, as they were run: another engine can be fed the same. */
@@ -217,7 +217,7 @@ export interface TapeOrder {
   reason: string | null;
 }
 
-/** What a reader of the events knows. Every contradiction between two events is an error here. */
+/** The state that a reader of the events knows. Any contradiction between two events is an error. */
 export class Tape {
   readonly orders = new Map<number, TapeOrder>();
   readonly matches: Match[] = [];
@@ -228,16 +228,16 @@ export class Tape {
   ended: TapeOrder[] = [];
   private legs: EngineEvent[] = [];
   private openUpdate: number | null = null;
-  /** A taker that self-trade prevention reduced, until an event of its own tells where it stands. */
+  /** A taker that self-trade prevention reduced, until one of its own events reports its state. */
   private reducedTaker: number | null = null;
 
-  /** Forgets what is over. Markets must be closed. */
+  /** Forgets ended orders. Markets must be closed. */
   clear(): void {
     for (const map of [this.orders, this.depth, this.marketStatus]) map.clear();
     for (const list of [this.matches, this.refusals, this.ended]) list.length = 0;
   }
 
-  /** Takes what one publish handed over. It must end where a match and an order's update end. */
+  /** Reads the events of one publish, which must end at the end of a match and of an order's update. */
   read(events: readonly EngineEvent[]): void {
     for (const event of events) this.take(event);
     ensure(this.legs.length === 0, "what is published ends at a match's end");

@@ -29,7 +29,7 @@ export interface Market {
   readonly book: ReferenceBook;
 }
 
-/** What a placement must say; the rest has the contract's defaults. */
+/** A placement's required fields; the others have the contract's defaults. */
 export type Terms = Pick<Placement, "user" | "outcome" | "side" | "price" | "quantity"> & Partial<Placement>;
 
 interface Chained {
@@ -46,7 +46,7 @@ export class LockStep {
   private outcomeCount = 0;
   /** False: commands pile up in one batch until `endBatch`. */
   batchOfOne = true;
-  /** False: each order gets a slot that was never used, as if the gateway had read of no order's end. */
+  /** If false, each order gets a slot that was never used, as if the gateway had read of no order's end. */
   slotsComeBack = true;
   now = 1_000_000;
   nextId = 2 ** 40;
@@ -134,8 +134,8 @@ export class LockStep {
   }
 
   /**
-   * What `write` asks for goes to the engine afterwards, as one chain. Ends the batch first where the chain's events
-   * might not fit the ring, as an engine thread does.
+   * Sends the commands of `write` to the engine as one chain. First ends the batch if the chain's events might not fit
+   * into the ring, as an engine thread does.
    */
   chain(write: () => void): void {
     ensure(this.chained === null, "one chain at a time");
@@ -158,8 +158,8 @@ export class LockStep {
   }
 
   /**
-   * A user's live orders in a market and what remains of each, as far as a gateway knows: it has read no further than
-   * the last events handed over. Their slots are still theirs.
+   * A user's live orders in a market and their remaining quantities, as far as a gateway knows: it has read only the
+   * events handed over so far. Their slots are still theirs.
    */
   believed(market: Market, user: number): { readonly id: number; readonly remaining: number }[] {
     return this.liveIds.flatMap((id) => {
@@ -200,7 +200,7 @@ export class LockStep {
     this.compare();
   }
 
-  /** The commands that rebuild the books as they stand in an empty matcher, orders of a level oldest first. */
+  /** The commands that rebuild the current books in an empty matcher, orders of a level oldest first. */
   restoreScript(): (CommandRecord | "end")[] {
     const script: (CommandRecord | "end")[] = [];
     for (const market of this.markets) {
@@ -252,7 +252,7 @@ export class LockStep {
     this.tape.read(events);
     const ended = this.tape.ended.splice(0);
     if (this.slotsComeBack) for (const order of ended) this.freeSlots.push(order.slot);
-    // What a full ring hands over in the middle of a command is the book as it stands at that moment.
+    // The events that a full ring hands over in the middle of a command show the book at that moment.
     if (ringFull) {
       for (const [outcome, prices] of this.prices) {
         for (const price of prices)

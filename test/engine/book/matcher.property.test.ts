@@ -1,8 +1,8 @@
 /**
  * The matcher against the reference book under random commands: model-based runs that shrink to a few commands, long
- * runs over deep books, and what must hold of the event bytes: the same commands give the same bytes, a restored book
- * goes on as the old one would have, and batch ends change nothing but when levels are told.
- * A failure prints its seed; SEED=n runs that seed again, EFFORT=n makes n times as many runs.
+ * runs over deep books, and properties of the event bytes: the same commands give the same bytes, a restored book
+ * continues like the original, and batch ends only change when levels are reported.
+ * A failure prints its seed; SEED=n repeats that seed, EFFORT=n multiplies the number of runs.
  */
 
 import fc from "fast-check";
@@ -175,7 +175,7 @@ FEATURES.push("amended, priority kept", "amended, priority lost", "amended to fi
 for (const reason of ["null", "too_late", "market_halted", "post_only_would_cross"])
   FEATURES.push(`amendRefused ${reason}`);
 
-/** What became of the placements that replace an order. */
+/** The results of placements that replace an order. */
 function replacementsOf(engine: Engine): string[] {
   const placed = new Map<number, EngineEvent>();
   for (const words of engine.eventWords) {

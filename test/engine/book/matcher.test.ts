@@ -1,6 +1,6 @@
 /**
- * What random commands don't reach: what a command's record passes through to its events, orders restored with all
- * their terms, memory that closed markets give back, and the mistakes of a caller that end the process.
+ * Cases that random commands don't reach: fields that a command passes through to its events, orders restored with all
+ * their terms, memory that closed markets free, and callers' mistakes that end the process.
  */
 import { expect, test } from "vitest";
 import * as C from "../../../engine/constants.ts";
@@ -27,7 +27,7 @@ const ORDER: Placement = {
   validUntil: 0,
 };
 
-/** An engine with one open market of two outcomes, and what it said since the last look. */
+/** An engine with one open market of two outcomes, and its events since the last read. */
 function engineWithMarket(): { engine: Engine; run: (...records: CommandRecord[]) => EngineEvent[] } {
   const heard: EngineEvent[] = [];
   const engine = new Engine({ capacity: 64 }, (events) => void heard.push(...events));
@@ -176,7 +176,7 @@ test("closed markets give their books back, within one batch too", () => {
       steps.place(market, { user: 1, outcome, side: 1, price: 100 + round, quantity: 5 });
       steps.place(market, { user: 2, outcome, side: 2, price: 9_000 - round, quantity: 5 });
     }
-    // The levels are known outside, so that the close has something to take back.
+    // The levels were published, so the close has something to remove.
     steps.endBatch();
     if (round % 2 === 0) steps.close(market);
     const next = steps.openMarket(2);

@@ -1,7 +1,7 @@
 /**
- * Random commands for the lock step, as fast-check makes and shrinks them: few users, few prices around the point where
- * all outcomes cost the same, so that matches of every kind and self-trades are frequent. Commands name markets,
- * outcomes and orders by position, so that a shorter run still means something.
+ * Random commands for the lock step, generated and shrunk by fast-check: few users, few prices around the point where
+ * all outcomes cost the same, so that matches of every type and self-trades are frequent. Commands name markets,
+ * outcomes and orders by position, so that a shrunk run stays meaningful.
  */
 import fc from "fast-check";
 import type { EngineOptions } from "./harness.ts";
@@ -24,7 +24,7 @@ interface PlaceFields {
   readonly late: "no" | "valid" | "late" | "expired";
 }
 
-/** Either a number, or so many ticks from where the outcomes of the market are worth the same. */
+/** Either a price, or ticks from the point where the outcomes of the market have equal prices. */
 export type Price = { readonly ticks: number } | { readonly exact: number };
 
 function priceIn(market: Market, price: Price): number {
@@ -102,7 +102,7 @@ function pick<T>(list: readonly T[], at: number): T {
   return list[at % list.length]!;
 }
 
-/** Half of the picks are live orders where there are any, the others recent ones, which may be final. */
+/** Half of the picks are live orders if there are any, the others recent ones, which may be final. */
 function pickOrder(model: LockStep, at: number): number {
   const { ids, liveIds } = model;
   if (at % 2 === 0 && liveIds.length > 0) return pick(liveIds, at >> 1);
@@ -258,7 +258,7 @@ export function commandsOf(price: fc.Arbitrary<Price>, users: number): fc.Arbitr
   return fc.oneof({ weight: 392, arbitrary: singles }, { weight: 40, arbitrary: quotes(price, users, singles) });
 }
 
-/** Markets with so many outcomes each, in a matcher of their own. */
+/** Markets with the given numbers of outcomes, in their own matcher. */
 export function modelOf(outcomeCounts: readonly number[], options: EngineOptions = {}): LockStep {
   const model = new LockStep({ capacity: 512, ...options });
   for (const count of outcomeCounts) model.openMarket(count);
@@ -266,8 +266,8 @@ export function modelOf(outcomeCounts: readonly number[], options: EngineOptions
 }
 
 /**
- * The same for many short runs: a matcher that held what came before and gave it back. After a failure the next run
- * gets a new one, so that a counterexample which shrinks doesn't owe anything to its forerunners.
+ * The same for many short runs: a matcher that is reused after its markets close. After a failure the next run gets a
+ * new one, so that a shrinking counterexample doesn't depend on earlier runs.
  */
 export class ModelPool {
   private idle: LockStep | null = null;

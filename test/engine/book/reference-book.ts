@@ -7,7 +7,7 @@ export type StatusWord = "open" | "partially_filled" | "filled" | "canceled" | "
 export type SideNumber = 1 | 2;
 export type PreventionWord = "cancel_taker" | "cancel_maker" | "cancel_both" | "decrement";
 
-/** What a placement says. `price` is the bound of a market order. */
+/** The fields of a placement. `price` is the bound of a market order. */
 export interface Placement {
   readonly id: number;
   readonly user: number;
@@ -24,13 +24,13 @@ export interface Placement {
   /** 0 = none, as is `validUntil`. */
   readonly expiresAt: number;
   readonly validUntil: number;
-  /** The order whose place it takes, and what its sender believes to remain of that. */
+  /** The order that it replaces, and its remaining quantity as the sender believes it. */
   readonly replaces?: { readonly id: number; readonly expected: number };
 }
 
 export interface ReferenceOrder {
   readonly terms: Placement;
-  /** Of what its sender believed to remain of the order that it replaces, so much was gone. */
+  /** The quantity that the replaced order had lost unknown to the sender. */
   readonly missing: number;
   price: number;
   quantity: number;
@@ -43,7 +43,7 @@ export interface Match {
   readonly type: "direct" | "mint" | "merge";
   readonly quantity: number;
   readonly taker: number;
-  /** What the taker pays or gets. */
+  /** The taker's price. */
   readonly price: number;
   readonly makers: readonly { readonly id: number; readonly price: number }[];
 }
@@ -70,7 +70,7 @@ export class ReferenceBook {
   readonly matches: Match[] = [];
   readonly refusals: Refusal[] = [];
   readonly outcomes: readonly number[];
-  /** What rests, best price first and then oldest first, under `outcome:side`. */
+  /** The resting orders, best price first and then oldest first, under `outcome:side`. */
   private readonly books = new Map<string, ReferenceOrder[]>();
 
   constructor(outcomes: readonly number[]) {
@@ -103,7 +103,7 @@ export class ReferenceBook {
     }
   }
 
-  /** A replaced order that was refused itself left its quantity, less what it missed of the one before it. */
+  /** A refused replacement keeps its quantity, less what it lacked of the order before it. */
   private missing({ replaces }: Placement): number {
     if (replaces === undefined) return 0;
     const { status, quantity, missing, remaining } = this.orders.get(replaces.id)!;
@@ -116,7 +116,7 @@ export class ReferenceBook {
     else this.endResting(order, reason === "expired" ? "expired" : "canceled", reason);
   }
 
-  /** `total` counts what is filled already; null leaves price or total as it is. */
+  /** `total` includes filled quantity; null keeps price or total. */
   amend(id: number, newPrice: number | null, newTotal: number | null, at: number, validUntil: number): void {
     const order = this.orders.get(id);
     const refuse = (reason: string | null) => void this.refusals.push({ id, command: "amend", reason });
@@ -165,7 +165,7 @@ export class ReferenceBook {
     return found;
   }
 
-  /** What an order would take next: the better of the direct and the implied price; at equal price direct. */
+  /** The next match of an order: the better of the direct and the implied price; at equal price direct. */
   private bestStep(taker: ReferenceOrder): Step | null {
     const { outcome, side } = taker.terms;
     const better = (a: number, b: number) => (side === BUY ? a < b : a > b);
@@ -199,7 +199,7 @@ export class ReferenceBook {
     }
   }
 
-  /** Fills `taker` as far as it goes; true where self-trade prevention stops it. */
+  /** Fills `taker` as far as possible; true if self-trade prevention stops it. */
   private match(taker: ReferenceOrder): boolean {
     while (taker.remaining > 0) {
       const step = this.bestStep(taker);
@@ -240,7 +240,7 @@ export class ReferenceBook {
     return false;
   }
 
-  /** Whether a fill-or-kill fills: tried on a copy, where an own order ends it unless the order cancels makers. */
+  /** True if a fill-or-kill fills: tried on a copy, where an own order ends it unless the order cancels makers. */
   private fillable(order: ReferenceOrder): boolean {
     const copy = new ReferenceBook(this.outcomes);
     for (const [key, queue] of this.books)

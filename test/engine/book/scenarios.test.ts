@@ -27,11 +27,11 @@ class Stage {
   private levels: string[] = [];
 
   constructor() {
-    // What a scenario calls unread is so for its slots too.
+    // "Unread" in a scenario includes the orders' slots.
     this.steps.slotsComeBack = false;
   }
 
-  /** Runs one input line and answers what came of it, as lines. */
+  /** Runs one input line and returns its events as lines. */
   input(line: string): string[] {
     if (line === "book") return this.bookLines();
     if (line === "levels") return this.levels;
@@ -65,7 +65,7 @@ class Stage {
   private place([name, user, verb, quantity, outcome, price, options]: Placed): void {
     const words = options.trim().split(" ");
     const value = (key: string) => words.find((word) => word.startsWith(`${key}=`))?.slice(key.length + 1);
-    // The lock step gives the next placement this time.
+    // The lock step assigns the next placement this time.
     const at = this.steps.now + 1;
     const timeInForce = value("gtd") === undefined ? words.find((word) => word === "ioc" || word === "fok") : "gtd";
     const type = words.includes("market") ? "market" : "limit";
@@ -127,7 +127,7 @@ class Stage {
     }
   }
 
-  /** What a replacement lost to fills that its sender didn't know of. */
+  /** The quantity that a replacement lost to fills that its sender didn't know of. */
   private reduction(event: EngineEvent): string {
     const asked = this.market!.book.orders.get(event.orderId)!.terms.quantity;
     return event.quantity === asked ? "" : `, reduced to ${event.quantity}`;
@@ -185,7 +185,7 @@ type Placed = [
   options: string,
 ];
 
-/** Runs a scenario and answers it with the events that really came in the place of the expected ones. */
+/** Runs a scenario and returns it with the actual events in place of the expected ones. */
 function perform(lines: readonly string[]): string[] {
   const stage = new Stage();
   return lines.flatMap((line) => [line, ...stage.input(line).map((event) => `  ${event}`)]);

@@ -1,4 +1,7 @@
-/** Stamps around the real matcher: each publish begins with its time, and the events are what they are without. */
+/**
+ * Stamps around the real matcher: each publish begins with its time, and the other events are the same as without
+ * stamps.
+ */
 import { expect, test } from "vitest";
 import { createMatcher, type Matcher } from "../../../engine/book/matcher.ts";
 import { BatchStamp } from "../../../engine/log/batch-stamp.ts";
@@ -24,7 +27,7 @@ function batches(): CommandRecord[][] {
   return [[CommandRecord.market(CommandKind.openMarket, 1, 0, 1, 2)], ...resting, [sweep, next]];
 }
 
-/** Runs the batches as an engine thread does; answers the records of each publish. */
+/** Runs the batches as an engine thread does; returns the records of each publish. */
 function run(isStamped: boolean, ringRecords: number): Int32Array[][] {
   const memory = createRing(ringRecords);
   const events = new RingProducer(memory);

@@ -8,9 +8,12 @@ import { MAX_BATCH_COMMANDS } from "../../../engine/limits.ts";
 import { openDatabase } from "../../../engine/projection/database.ts";
 import { verifyDatabase } from "../../../engine/projection/verify.ts";
 
-/** What readers may have to scan beyond where chains end and the list of resting orders reaches, while it is written. */
+/**
+ * The bound on the rows that readers scan beyond the tables of newest rows and the resting list while those are
+ * written.
+ */
 const MAX_TAIL = 4_096 + 4 * MAX_BATCH_COMMANDS;
-/** And updates that the rows of orders don't tell of. */
+/** And on the updates that the rows of orders lag behind. */
 const MAX_PENDING_UPDATES = 2 * 65_536 + 4 * MAX_BATCH_COMMANDS;
 
 let folder = "";

@@ -1,4 +1,4 @@
-/** A database of an earlier schema, brought up to date, keeps what it says. */
+/** A database of an earlier schema keeps its content through the migrations. */
 import { expect, test } from "vitest";
 import { OrderStatus } from "../../../engine/constants.ts";
 import { migrate } from "../../../engine/projection/database.ts";
@@ -58,7 +58,7 @@ test("schema 1, with look-up tables that lag behind", () => {
     [3, 0],
     [8, 7],
   ]);
-  // What was booked before rebates were bounded is not held to that.
+  // Entries from before rebates were bounded are exempt.
   expect(raw("SELECT value FROM meta WHERE key = 'old_rebates'")).toEqual([[8]]);
   expect(raw("SELECT id, previous_of_user, previous_of_order, previous_of_market FROM fills WHERE id > 5")).toEqual([
     [6, 4, 4, 0],
@@ -96,7 +96,7 @@ test("schema 4, whose updates were numbered and not kept: users go on above what
     db.exec(migration);
     if (i === 0) db.exec(SCHEMA_1_ROWS);
   }
-  // The third user's only order is newer than what the table of newest rows tells of.
+  // The third user's only order is newer than the table of newest rows.
   db.exec(`INSERT INTO users (id, email, role, kyc_tier, created_at) VALUES (3, 'c@example.com', 'user', 2, 6),
       (4, 'd@example.com', 'user', 2, 6);
     INSERT INTO accounts VALUES (3, 0, 0, 0), (4, 0, 0, 0);

@@ -1,6 +1,6 @@
 /**
- * How long order updates are kept: the journal with a clock of the test's takes them away in slices, oldest first, marks
- * with them; numbers go on from where they were, and whoever asks for what is gone is told what is left.
+ * The retention of order updates: the journal, with a clock of the test's, prunes them in slices, oldest first,
+ * together with their marks. Numbers continue, and a request for pruned updates gets the remaining ones.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ import type { UpdatesOptions, UpdatesPage } from "../../../server/queries/types.
 import { checkKept } from "../../../server/websocket/replay.ts";
 
 const KEEP_MS = 1_000;
-/** What one transaction may take away where it is quiet. */
+/** The updates that one quiet transaction may prune. */
 const MAX_SLICE = 512;
 const HISTORY_WORKER = fileURLToPath(new URL("../../../dist/history-worker.js", import.meta.url));
 
@@ -46,7 +46,7 @@ const flawsOf = (db: Database.Database): unknown[] => verifyDatabase(db).filter(
 const timesOf = (db: Database.Database): [number, number] =>
   db.prepare("SELECT min(created_at), max(created_at) FROM order_updates").raw().get() as [number, number];
 
-/** A journal whose clock stands where the traffic's does, some batches long. */
+/** A journal whose clock shows the traffic's time, after several batches. */
 function makeRig(batches: number): { rig: Rig; clock: { now: number }; path: string } {
   folder = mkdtempSync(join(tmpdir(), "updates-test-"));
   const path = join(folder, "exchange.db");
@@ -169,7 +169,7 @@ test("under load as many go as come, and more", () => {
     rig.runBatch(2_000);
   }
   expect(flawsOf(rig.db)).toEqual([]);
-  // What the tables of newest rows and the rows of orders lag behind by cannot go yet.
+  // Updates that the tables of newest rows and the rows of orders lack can't be pruned yet.
   expect(keptIn(rig.db).rows).toBeLessThan(Math.max(backlog / 2, 8_192));
   rig.journal.close();
 });

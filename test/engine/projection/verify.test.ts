@@ -1,4 +1,4 @@
-/** The check of a database's invariants finds what is wrong: each kind of damage, done to a copy of a sound one. */
+/** The check of a database's invariants finds each kind of damage, done to a copy of a sound database. */
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
@@ -23,7 +23,7 @@ const [ALICE, BOB] = [1, 2];
 const [RESOLVED, VOIDED] = [3, 4];
 const CLOSED_STATUS = 3;
 
-/** Writes to the database of a stopped server, as its journal would. Answers the sums that it published. */
+/** Writes to the database of a stopped server, as its journal would. Returns the published totals. */
 function write(path: string, writes: readonly AccountWrite[]): CommittedTotals {
   const db = openDatabase(path, "off");
   const totals = new CommittedTotals();
@@ -151,11 +151,11 @@ test("the sums that GET /solvency tells are those of the rows", () => {
   expect([deposits, withdrawals]).toEqual([(20_000 + 50 + 7) * USDC, 8 * USDC]);
   const line = `deposits ${deposits} - withdrawals ${withdrawals} = balances ${users_total} + collateral ${collateral} + house ${house}`;
   expect(check("").find(({ figures }) => figures === line)?.ok).toBe(true);
-  // What the voided market's rounding and the own fees left is in it.
+  // It includes the voided market's rounding and the individual fees.
   expect(house).toBeGreaterThan(47 * USDC);
 });
 
-/** A maker's fill in a mint had a rebate of 3 micro-USDC, which nobody's fee paid. */
+/** A maker's fill in a mint had a rebate of 3 micro-USDC, which no fee covered. */
 const MINT_REBATE = `
   CREATE TEMP TABLE old AS SELECT min(id) AS id, user_id FROM fills WHERE match_type = 1 AND role = 0;
   UPDATE fills SET rebate = rebate + 3 WHERE id = (SELECT id FROM old);
@@ -163,7 +163,7 @@ const MINT_REBATE = `
   UPDATE entries SET balance_after = balance_after + 3 WHERE user_id = (SELECT user_id FROM old) AND id > (SELECT id FROM old);
   UPDATE accounts SET balance = balance + 3 WHERE user_id = (SELECT user_id FROM old);
   UPDATE totals SET users_total = users_total + 3, house = house - 3;`;
-/** Shares of the voided market were paid 3333 BPS each, and the house had what was left. */
+/** Shares of the voided market were paid 3333 BPS each, and the house had the remainder. */
 const EQUAL_PARTS = `
   CREATE TEMP TABLE less AS SELECT id, user_id, quantity * 100 AS amount FROM entries
     WHERE type = 'settlement' AND outcome_id = (SELECT min(id) FROM outcomes WHERE market_id = 4);
@@ -187,7 +187,7 @@ test("a database whose house is below zero goes on, isn't balanced, and says so 
   const path = join(temporaryFolder(), "exchange.db");
   copyFileSync(sound, path);
   const db = openSqlite(path);
-  // As if so much more had been taken out of it.
+  // As if that much more had been withdrawn from it.
   const more = solvency.house + 3 * USDC;
   db.exec(`UPDATE entries SET amount = amount - ${more}, balance_after = balance_after - ${more} WHERE reference = 'transfer 2';
     UPDATE totals SET withdrawals = withdrawals + ${more}, house = house - ${more}`);
@@ -216,7 +216,7 @@ test("no query reads a table once per row of another", () => {
     const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { id: number; parent: number; detail: string }[];
     const isScan = ({ detail }: { detail: string }): boolean => detail.startsWith("SCAN ") && !FEW.test(detail);
     const perRow = new Set(steps.filter(({ detail }) => detail.startsWith("CORRELATED")).map(({ id }) => id));
-    // Loops of one query stand side by side, the outermost first.
+    // The plan lists a query's loops side by side, the outermost first.
     const wrong = steps.filter((step, i) => {
       const outer = steps.slice(0, i).some((each) => each.parent === step.parent && isScan(each));
       return isScan(step) && (outer || perRow.has(step.parent));

@@ -1,6 +1,6 @@
 /**
- * Rows of orders that are written in arrears: what the journal left unwritten is found by readers, told by the view, and
- * brought forward by a start, always as the updates have it.
+ * Write-behind of orders' rows: readers find pending changes, the view shows them, and a start brings the rows forward,
+ * always to the state in the updates.
  */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -43,7 +43,7 @@ const different = (db: Database.Database): number => {
 /** Orders that have ended by their rows and are listed as resting. */
 const STALE = "SELECT count(*) FROM resting_orders JOIN orders ON id = order_id WHERE status >= 5";
 
-/** A journal under load that has had no quiet moment: many rows are behind. */
+/** A journal under load without a quiet moment: many rows are behind. */
 function makeRig(): { rig: Rig; path: string } {
   folder = mkdtempSync(join(tmpdir(), "order-states-test-"));
   const path = join(folder, "exchange.db");
@@ -111,7 +111,7 @@ test("readers see what rows don't tell yet, of one order and of a user's", async
     const options = { userId: user, before: Number.MAX_SAFE_INTEGER, limit: 200 };
     const { items } = (await pool.run(options, { name: "orders" })) as HistoryPage;
     expect(items).toMatchObject(own.slice(0, 200).map(shown));
-    // One with a change that its row lacks, where the user has such, with its fills.
+    // An order with a change that its row lacks, if the user has one, with its fills.
     const order =
       own.find(({ id, status, remaining }) => told.get(id)!.status !== status && remaining === 0) ?? own[0]!;
     if (told.get(order.id)!.status !== order.status) changed++;

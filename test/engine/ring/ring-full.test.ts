@@ -1,6 +1,6 @@
 /**
- * Commands that say more than the event ring holds: sweeps and closes over thousands of orders through a
- * ring of 256 records. What is handed over in the middle stands at a match's end, and nothing is lost or said twice.
+ * Commands with more events than the event ring holds: sweeps and closes over thousands of orders through a ring of 256
+ * records. Events handed over in the middle end at a match's end, and none is lost or repeated.
  */
 import { expect, test } from "vitest";
 import { LockStep, type Market } from "../book/lock-step.ts";
@@ -24,7 +24,7 @@ function fillBook(steps: LockStep, market: Market, outcome: number, side: 1 | 2,
   steps.endBatch();
 }
 
-/** Runs one command and answers how often the ring was full on the way. */
+/** Runs one command and returns how often the ring was full meanwhile. */
 function fullRings(steps: LockStep, command: () => void): number {
   const before = steps.engine.ringFullCount;
   command();

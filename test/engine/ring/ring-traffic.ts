@@ -1,6 +1,6 @@
 /**
- * Records whose every word follows from their number, so that a reader knows a lost, torn, doubled or early record by
- * looking at it. Used on both sides of a thread border.
+ * Records whose words all follow from their number, so that a reader detects a lost, torn, repeated or early record.
+ * Used on both sides of a thread boundary.
  */
 import { D_USER_SEQUENCE, RECORD_DOUBLES, RECORD_WORDS } from "../../../engine/ring/records.ts";
 
@@ -16,7 +16,7 @@ interface RingView {
   readonly mask: number;
 }
 
-/** Writes record number `n` at `position` and answers the checksum with it. */
+/** Writes record number `n` at `position` and returns the checksum including it. */
 export function writeRecord(ring: RingView, position: number, n: number, sum: number): number {
   const index = position & ring.mask;
   for (let word = 0; word < PRODUCER_WORDS; word++) {
@@ -28,14 +28,14 @@ export function writeRecord(ring: RingView, position: number, n: number, sum: nu
   return sum;
 }
 
-/** What the gate leaves in a record that it lets through. */
+/** The gate's mark in a record that it passes. */
 export function stampRecord(ring: RingView, position: number, n: number): void {
   const at = (position & ring.mask) * RECORD_DOUBLES + D_USER_SEQUENCE;
   if (ring.doubles[at] !== NOT_YET) throw new Error(`record ${n} was stamped before`);
   ring.doubles[at] = n + 0.5;
 }
 
-/** Reads record number `n` and answers the checksum with it; throws where it isn't what was written. */
+/** Reads record number `n` and returns the checksum including it; throws if it differs from what was written. */
 export function readRecord(ring: RingView, position: number, n: number, gated: boolean, sum: number): number {
   const index = position & ring.mask;
   for (let word = 0; word < PRODUCER_WORDS; word++) {

@@ -1,7 +1,7 @@
 /**
- * One thread of the ring test: producer, gate or consumer of numbered records, parking whenever it has nothing to do
- * and pausing at random, so that every order of publish, park and wake comes up. Answers its checksum and how often it
- * slept until the time-out, which only a lost wake-up does.
+ * One thread of the ring test: producer, gate or consumer of numbered records, parking when idle and pausing at random,
+ * so that every order of publish, park and wake occurs. Returns its checksum and how often it slept until the timeout,
+ * which only a lost wake-up causes.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { RingConsumer, RingGate, type RingMemory, RingProducer } from "../../../engine/ring/ring.ts";
@@ -14,7 +14,7 @@ export interface RingJob {
   readonly count: number;
   readonly gated: boolean;
   readonly batch: number;
-  /** One in so many batches is followed by a pause of up to 500 microseconds. */
+  /** One batch in this many is followed by a pause of up to 500 microseconds. */
   readonly pauseEvery: number;
   readonly seed: number;
   readonly wakers: {

@@ -1,6 +1,6 @@
 /**
- * The rings: bounds and wrap-around in one thread, then two and three real threads with small rings, parking and
- * random pauses, around the point where the int32 cursors wrap.
+ * The rings: bounds and wrap-around in one thread, then two and three real threads with small rings, parking and random
+ * pauses, around the wrap of the int32 cursors.
  */
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
@@ -11,7 +11,7 @@ import type { RingJob, RingReport } from "./ring-worker.ts";
 
 const WRAP = 2 ** 31;
 
-/** A ring whose cursors all stand at `start`, as after so many records. */
+/** A ring with all cursors at `start`, as after that many records. */
 function ringAt(records: number, start: number): RingMemory {
   const memory = createRing(records);
   const header = new Int32Array(memory.buffer, 0, 128);

@@ -1,10 +1,10 @@
-/** One thread of the clock's test: answers each reading that it is shown with one of its own. */
+/** One thread of the clock's test: replies to each reading that it receives with one of its own. */
 import { workerData } from "node:worker_threads";
 import { createMicroClock } from "../../../engine/util/micro-clock.ts";
 
 export interface ClockJob {
   readonly epoch: number;
-  /** Word 0: whose turn it is, counted up by both sides. Double 1: this thread's reading. */
+  /** Word 0: the turn, counted up by both sides. Double 1: this thread's reading. */
   readonly shared: SharedArrayBuffer;
   readonly rounds: number;
 }

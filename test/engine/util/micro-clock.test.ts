@@ -5,7 +5,7 @@ import { createMicroClock, readClockEpoch } from "../../../engine/util/micro-clo
 import type { ClockJob } from "./clock-worker.ts";
 
 const ROUNDS = 2_000;
-/** What two threads' readings of one moment may differ by, µs. */
+/** The allowed difference of two threads' readings of one moment, µs. */
 const SKEW = 1;
 
 test("it shows the wall clock's time and never falls", () => {
@@ -17,7 +17,7 @@ test("it shows the wall clock's time and never falls", () => {
     if (next < last) expect.fail(`${next} after ${last}`);
     last = next;
   }
-  // `Date.now` cuts off what is below a millisecond, and the wall clock may be slewed meanwhile.
+  // `Date.now` truncates to milliseconds, and the wall clock may be slewed meanwhile.
   expect(last / 1_000).toBeGreaterThan(before - 5);
   expect(last / 1_000).toBeLessThan(Date.now() + 6);
 });
@@ -46,7 +46,7 @@ test("threads that start one after the other read the same time", async () => {
       if (there < before - SKEW || there > after + SKEW) expect.fail(`${before}, then ${there} there, then ${after}`);
       closest = Math.min(closest, after - before);
     }
-    // Otherwise the readings would not have had to be right.
+    // Otherwise the check would prove nothing.
     expect(closest).toBeLessThan(1_000);
     await worker.terminate();
   }

@@ -1,4 +1,4 @@
-/** The heap beside a sorted list. */
+/** The heap against a sorted list. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MinHeap } from "../../../engine/util/min-heap.ts";

@@ -1,4 +1,7 @@
-/** Where a Node can't run the exchange, one line says which can; one whose JSON.parse a client can stall is warned of. */
+/**
+ * For a Node that can't run the exchange, one line says which can; a Node whose JSON.parse a client can stall causes a
+ * warning.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -126,7 +129,7 @@ describe("a server on such a machine", () => {
     expect(errors.trim().split("\n")).toHaveLength(1);
   });
 
-  // Of the line that runs this, so that its binaries are there. All of Node 26 has seeded hashes.
+  // A version of the line that runs this test, so that its binaries exist. All of Node 26 has seeded hashes.
   const unseeded: Readonly<Record<number, [node: string, line: RegExp]>> = {
     20: ["20.20.1", /^Node 20\.20\.1 .*JSON\.parse.*: use 20\.20\.2 or later$/],
     22: ["22.22.1", /^Node 22\.22\.1 .*JSON\.parse.*: use 22\.22\.2 or later$/],

@@ -1,8 +1,7 @@
 /**
- * Chains through the real engine thread: all that a chain causes is published at once, wherever the bound of a batch or
- * the end of the event ring falls. The end of a batch shows in the events themselves: the changed levels come there, so
- * levels among a chain's events mean that it was split. The same commands without the flag are split, which proves that
- * the test would see it.
+ * Chains of commands through the real engine thread: all events of a chain are published together, wherever the bound
+ * of a batch or the end of the event ring falls. A batch ends with its changed levels, so levels among a chain's events
+ * mean that the chain was split. The same commands without the flag are split, which proves that the test would notice.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
@@ -13,23 +12,23 @@ import {
   MAX_BATCH_COMMANDS,
   MAX_CHAIN_COMMANDS,
   MAX_EVENTS_PER_STEP,
-} from "../../../engine/limits.ts";
-import { CommandKind, D_ORDER_ID, RECORD_DOUBLES, RECORD_WORDS, W_SLOT } from "../../../engine/ring/records.ts";
-import { createRing, RingConsumer, RingProducer } from "../../../engine/ring/ring.ts";
-import { Waker } from "../../../engine/ring/waker.ts";
-import type { EngineThreadSetup, ThreadMessage } from "../../../engine/thread-setup.ts";
-import { createHistogram } from "../../../engine/util/histogram.ts";
-import { CommandRecord, decodeEvent, type EngineEvent, ensure } from "../book/harness.ts";
-import type { Placement } from "../book/reference-book.ts";
+} from "../../engine/limits.ts";
+import { CommandKind, D_ORDER_ID, RECORD_DOUBLES, RECORD_WORDS, W_SLOT } from "../../engine/ring/records.ts";
+import { createRing, RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
+import { Waker } from "../../engine/ring/waker.ts";
+import type { EngineThreadSetup, ThreadMessage } from "../../engine/thread-setup.ts";
+import { createHistogram } from "../../engine/util/histogram.ts";
+import { CommandRecord, decodeEvent, type EngineEvent, ensure } from "./book/harness.ts";
+import type { Placement } from "./book/reference-book.ts";
 
 const QUOTES = 100;
 const CHAIN = 2 * QUOTES;
 const CHAIN_ROOM = 4 * MAX_EVENTS_PER_STEP + 2 * MAX_CHAIN_COMMANDS;
 const DEADLINE_MS = 5_000;
-/** What a batch has in the ring beside its events. */
+/** A batch's records in the ring besides its events. */
 const STAMP = 1;
 
-/** An engine thread without a journal behind it: the test reads what it publishes. */
+/** An engine thread without a journal behind it: the test reads its published events. */
 class Thread {
   readonly events: RingConsumer;
   readonly failed: Promise<string>;
@@ -75,7 +74,7 @@ class Thread {
     this.engineWaker.wake();
   }
 
-  /** Waits until so many events are published and not yet released. */
+  /** Waits until `count` events are published and not yet released. */
   async untilAvailable(count: number): Promise<void> {
     const there = () => this.events.available() >= count;
     const deadline = performance.now() + DEADLINE_MS;
@@ -137,7 +136,7 @@ const fillers = (count: number): CommandRecord[] =>
 
 const isChained = (event: EngineEvent): boolean => event.kind === "orderCanceled" || event.kind === "orderPlaced";
 
-/** True where all events of the quotes' replacement stand in a row. */
+/** True if all events of the quotes' replacement are consecutive. */
 function standTogether(events: readonly EngineEvent[]): boolean {
   const first = events.findIndex(isChained);
   const together = events.slice(first, first + CHAIN);
@@ -157,7 +156,7 @@ async function start(eventRecords: number): Promise<void> {
 afterEach(() => thread.stop());
 
 describe("a chain around the end of a batch", () => {
-  /** Commands handed over at once, of which so many of the quotes' still fit the batch. */
+  /** Commands handed over together; `fitting` of the quotes' commands still fit the batch. */
   const handOver = async (fitting: number, chained: boolean): Promise<EngineEvent[]> => {
     const records = thread.replaceQuotes();
     thread.handOver([...fillers(MAX_BATCH_COMMANDS - fitting), ...(chained ? CommandRecord.chain(records) : records)]);
@@ -202,7 +201,7 @@ describe("a chain around the end of a batch", () => {
 describe("a chain before the end of the event ring", () => {
   const RECORDS = 2_048;
 
-  /** Hands the quotes over while the ring holds so many records, which are released only afterwards. */
+  /** Hands the quotes over while the ring holds this many records, which are released only afterwards. */
   const handOver = async (held: number, chained: boolean): Promise<EngineEvent[]> => {
     thread.handOver(fillers(held - STAMP));
     await thread.untilAvailable(held);
