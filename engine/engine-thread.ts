@@ -15,6 +15,10 @@ import { createMicroClock } from "./util/micro-clock.ts";
 
 const setup = workerData as EngineThreadSetup;
 
+function report(message: ThreadMessage): void {
+  parentPort?.postMessage(message);
+}
+
 function run(): void {
   const waker = new Waker(setup.waker);
   const gateway = new Waker(setup.gatewayWaker);
@@ -38,7 +42,7 @@ function run(): void {
 
   const hasWork = (): boolean => engine.hasWork() || journal?.hasWork() === true;
 
-  parentPort!.postMessage({ kind: "ready" } satisfies ThreadMessage);
+  report({ kind: "ready" });
   let hasBackgroundWork = journal !== null;
   for (;;) {
     const done = engine.run();
@@ -61,5 +65,5 @@ try {
   run();
 } catch (error) {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  parentPort!.postMessage({ kind: "failed", error: text } satisfies ThreadMessage);
+  report({ kind: "failed", error: text });
 }

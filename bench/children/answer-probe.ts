@@ -1,7 +1,7 @@
 /**
  * A thread that repeats one request over one connection and records the response times: work that occupies the
  * gateway's
- * or engine's thread shows as a slow response. On the message `take`, it reports its figures and resets.
+ * or engine's thread shows as a slow response. On the message `report`, it reports its figures and resets.
  */
 import { readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
@@ -44,7 +44,7 @@ async function ask(): Promise<void> {
   parentPort!.close();
 }
 
-parentPort!.on("message", (message: "take" | "end") => {
+parentPort!.on("message", (message: "report" | "end") => {
   if (message === "end") {
     ended = true;
     return;

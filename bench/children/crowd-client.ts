@@ -79,7 +79,7 @@ class Member {
         length = Number(data.readBigUInt64BE(at + 2));
       }
       if (payload + length > data.length) break;
-      this.take(data[at]!, data, payload, length);
+      this.receiveFrame(data[at]!, data, payload, length);
       at = payload + length;
     }
     this.keep(data.subarray(at));
@@ -90,7 +90,7 @@ class Member {
     this.rest = rest.length === 0 ? this.rest.subarray(0, 0) : Buffer.from(rest);
   }
 
-  private take(first: number, data: Buffer, payload: number, length: number): void {
+  private receiveFrame(first: number, data: Buffer, payload: number, length: number): void {
     if (first === PING) this.socket.write(clientFrame(PONG, data.subarray(payload, payload + length)));
     if (first !== TEXT || data.compare(COUNTED, 0, COUNTED.length, payload, payload + COUNTED.length) !== 0) return;
     frames++;

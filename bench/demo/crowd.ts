@@ -90,9 +90,9 @@ export class Crowd {
   start(): void {
     this.running = Promise.all([
       this.walk(),
-      ...this.makers.map((maker) => this.make(maker)),
+      ...this.makers.map((maker) => this.runMaker(maker)),
       ...this.makers.map((maker) => this.keepSets(maker)),
-      ...this.takers.map((taker) => this.take(taker)),
+      ...this.takers.map((taker) => this.runTaker(taker)),
     ]);
   }
 
@@ -164,7 +164,7 @@ export class Crowd {
     }
   }
 
-  private async make(maker: Maker): Promise<void> {
+  private async runMaker(maker: Maker): Promise<void> {
     while (!this.isStopping) {
       for (const market of this.markets) {
         await this.rest(MAKER_ROUND_MS / this.markets.length);
@@ -182,7 +182,7 @@ export class Crowd {
     }
   }
 
-  private async take(taker: Taker): Promise<void> {
+  private async runTaker(taker: Taker): Promise<void> {
     const { random } = this.options;
     while (!this.isStopping) {
       await pause(-Math.log(1 - random()) * TAKER_WAIT_MS, this.stopping.signal);

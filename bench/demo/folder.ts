@@ -80,7 +80,7 @@ function readAccess(path: string): Access {
     try {
       return JSON.parse(readFileSync(path, "utf8")) as Access;
     } catch {
-      throw new Error(`"${path}" is spoilt; --fresh begins anew`);
+      throw new Error(`"${path}" is damaged: --fresh starts over`);
     }
   }
   const password = (): string => randomBytes(12).toString("base64url");

@@ -38,7 +38,7 @@ const eventsIn = new RingConsumer(eventRing, false);
 const matcher = createMatcher(new RingProducer(eventRing), {
   capacity: 4 * LIVE,
   activeBooks: 2 * MANY_MARKETS,
-  onRingFull: takeEvents,
+  onRingFull: consumeEvents,
 });
 let matches = 0;
 
@@ -56,7 +56,7 @@ function runBatch(): void {
 }
 
 /** The consumer of the events: counts matches and frees the records. */
-function takeEvents(): void {
+function consumeEvents(): void {
   const { words, mask } = eventsIn;
   let tail = eventsIn.tail;
   for (let left = eventsIn.available(); left > 0; left--) {
@@ -104,7 +104,7 @@ function run(workload: Workload, from: number, count: number): number {
     const start = performance.now();
     runBatch();
     ms += performance.now() - start;
-    takeEvents();
+    consumeEvents();
   }
   return ms;
 }
@@ -115,7 +115,7 @@ function openMarkets(markets: number): void {
     commands.words[base + R.W_QUANTITY] = 2;
     commands.publish();
     runBatch();
-    takeEvents();
+    consumeEvents();
   }
 }
 
@@ -134,7 +134,7 @@ function emptyBooks({ packed, slots, orderIds, outcomes, prices }: Workload): vo
     commands.doubles[base / 2 + R.D_ORDER_ID] = orderIds[i]!;
     commands.publish();
     runBatch();
-    takeEvents();
+    consumeEvents();
   }
 }
 

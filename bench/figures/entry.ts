@@ -176,7 +176,7 @@ class Bench {
       const unheard = way === "http" ? turns * HTTP_CONNECTIONS : 0;
       const more = found.orders - accepted;
       assert(more >= 0 && more <= unheard, `${way}: ${found.orders} orders on record, ${accepted} were accepted`);
-      assert(found.canceled === canceled, `${way}: ${found.canceled} canceled on record, ${canceled} as told`);
+      assert(found.canceled === canceled, `${way}: ${found.canceled} canceled on record, ${canceled} reported`);
       assert(found.filled + canceled === found.orders, `${way}: ${JSON.stringify(found)}: every order has ended`);
     }
   }

@@ -80,15 +80,15 @@ function show(name: string, nanoseconds: number): void {
   console.log(`  ${name.padEnd(40)} ${nanoseconds.toFixed(0).padStart(6)} ns`);
 }
 
-function takeOrder(id: number, packed: number): number {
+function addOrder(id: number, packed: number): number {
   const fields = { user: 1, market: 0, outcome: 0, price: 4200, quantity: 100, remaining: 0 };
   const rest = { status: 0, connection: 0, expiresAt: 0, createdAt: 0, updatedAt: 0 };
   const slot = store.allocate({ id, packed, ...fields, ...rest });
   store.link(slot);
   return slot;
 }
-const slot = takeOrder(1, 0);
-const named = [takeOrder(2, FLAG_TEXT), takeOrder(3, FLAG_TEXT)] as const;
+const slot = addOrder(1, 0);
+const named = [addOrder(2, FLAG_TEXT), addOrder(3, FLAG_TEXT)] as const;
 
 const ledger = new Ledger();
 for (const user of [1, 2]) ledger.deposit(user, 1_000_000_000_000);

@@ -68,14 +68,14 @@ const signedIn = await ask<{ access_token: string }>("/auth/login", null, {
 const operator = signedIn.access_token;
 
 /** Positions reported to holders. */
-let told = 0;
+let received = 0;
 const sockets = await Promise.all(
   tokens.map(async (token) => {
     const url = `${exchange.url.replace("http", "ws")}/api/v1/ws?token=${token}`;
     const socket = new WebSocket(url, { perMessageDeflate: false });
     await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
     socket.on("message", (bytes: Buffer) => {
-      if (/^\{"event":"position\.updated"/.test(bytes.toString("latin1", 0, 40))) told++;
+      if (/^\{"event":"position\.updated"/.test(bytes.toString("latin1", 0, 40))) received++;
     });
     return socket;
   }),
@@ -88,13 +88,13 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 await ask(`/admin/markets/${settled.id}/close`, operator, {});
 await pause(QUIET_MS);
-const quiet = { gateway: await gateway.take(), engine: await engine.take() };
+const quiet = { gateway: await gateway.report(), engine: await engine.report() };
 const startedAt = performance.now();
 await ask(`/admin/markets/${settled.id}/resolve`, operator, { payouts: [10_000, 0] });
 const answerMs = performance.now() - startedAt;
-const busy = { gateway: await gateway.take(), engine: await engine.take() };
-for (let waited = 0; told < 2 * LISTENERS && waited < 10_000; waited += 10) await pause(10);
-assert(told === 2 * LISTENERS, `every listener is told: ${told} positions of ${2 * LISTENERS}`);
+const busy = { gateway: await gateway.report(), engine: await engine.report() };
+for (let waited = 0; received < 2 * LISTENERS && waited < 10_000; waited += 10) await pause(10);
+assert(received === 2 * LISTENERS, `every listener gets its updates: ${received} positions of ${2 * LISTENERS}`);
 assert(busy.engine.refused === 0 && busy.gateway.refused === 0, "nobody is refused anything meanwhile");
 for (const probe of [gateway, engine]) await probe.end();
 for (const socket of sockets) socket.terminate();

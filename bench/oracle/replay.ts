@@ -71,7 +71,7 @@ class Replay {
     this.matcher = createMatcher(this.events, {
       capacity: this.capacity,
       activeBooks: 4,
-      onRingFull: () => this.takeEvents(),
+      onRingFull: () => this.consumeEvents(),
     });
     // As an engine thread starts.
     warmUp(this.matcher);
@@ -94,7 +94,7 @@ class Replay {
       const start = performance.now();
       this.runEngine();
       engineMs += performance.now() - start;
-      this.takeEvents();
+      this.consumeEvents();
     }
     return { trades: this.reports.trades, sha256: this.reports.end(), windows, engineSeconds: engineMs / 1_000 };
   }
@@ -119,7 +119,7 @@ class Replay {
   }
 
   /** Writes reports of the published events and frees them. */
-  private takeEvents(): void {
+  private consumeEvents(): void {
     const { eventsIn } = this;
     const { words, doubles, mask } = eventsIn;
     for (let count = eventsIn.available(); count > 0; count--) {
@@ -135,7 +135,7 @@ class Replay {
   private writeMessage(sequence: number): void {
     const id = this.messages.ids[sequence]!;
     const kind = this.messages.kinds[sequence];
-    if (kind === MessageKind.place) return this.writePlacement(this.takeSlot(id), sequence);
+    if (kind === MessageKind.place) return this.writePlacement(this.allocateSlot(id), sequence);
     const slot = this.slotById.get(id) ?? 0;
     this.writeCancel(slot, sequence, kind === MessageKind.modify ? MODIFY_REFERENCE : 0);
     if (kind === MessageKind.modify) this.writePlacement(slot, sequence);
@@ -187,7 +187,7 @@ class Replay {
   // ---------------------------------------------------------------- slots and windows
 
   /** An id may come again, even while its order rests: from then on it names the later one. */
-  private takeSlot(id: number): number {
+  private allocateSlot(id: number): number {
     const slot = this.freeSlots.pop() ?? ++this.usedSlots;
     if (slot > this.capacity) throw new Error(`more than ${this.capacity} orders rest at one time`);
     this.slotById.set(id, slot);
@@ -203,7 +203,7 @@ class Replay {
   /** Opens a market for the next window and moves resting orders into it by priority. */
   private openWindow(next: (restingPrices: Iterable<number>) => PriceWindow): void {
     this.moving = true;
-    const resting = this.window === undefined ? [] : this.takeResting(this.window);
+    const resting = this.window === undefined ? [] : this.removeResting(this.window);
     this.window = next(resting.map((order) => order.price));
     this.market++;
     assert(2 * this.market <= MAX_OUTCOME_ID, "windows don't outnumber markets");
@@ -221,7 +221,7 @@ class Replay {
     this.moving = false;
   }
 
-  private takeResting(window: PriceWindow): { slot: number; side: number; price: number; remaining: number }[] {
+  private removeResting(window: PriceWindow): { slot: number; side: number; price: number; remaining: number }[] {
     const outcome = 2 * this.market - 1;
     const resting = [];
     for (let tick = 1; tick <= MAX_PRICE_BPS; tick++) {
@@ -236,6 +236,6 @@ class Replay {
 
   private runCommand(): void {
     this.runEngine();
-    this.takeEvents();
+    this.consumeEvents();
   }
 }

@@ -76,12 +76,12 @@ export class Listener {
       });
       socket.on("message", (bytes: Buffer) => {
         const text = bytes.toString();
-        if (text.startsWith(ORDER_UPDATED)) this.take(user, JSON.parse(text) as OrderFrame);
+        if (text.startsWith(ORDER_UPDATED)) this.receiveUpdate(user, JSON.parse(text) as OrderFrame);
       });
     });
   }
 
-  private take(user: number, { sequence, data }: OrderFrame): void {
+  private receiveUpdate(user: number, { sequence, data }: OrderFrame): void {
     const last = this.sequences[user];
     if (last !== undefined && sequence !== last + 1) this.gaps += Math.abs(sequence - last - 1);
     this.sequences[user] = sequence;

@@ -183,7 +183,7 @@ export class SocketLoad {
       }
       if (payload + length - at > MEMORY_BYTES) return this.fail(new Error(`a frame of ${length} bytes`));
       if (payload + length > filled) break;
-      this.take(memory[at]!, payload, payload + length, run, now);
+      this.receiveFrame(memory[at]!, payload, payload + length, run, now);
       at = payload + length;
     }
     memory.copyWithin(0, at, filled);
@@ -211,16 +211,16 @@ export class SocketLoad {
     return true;
   }
 
-  private take(first: number, payload: number, end: number, run: Run | null, now: number): void {
+  private receiveFrame(first: number, payload: number, end: number, run: Run | null, now: number): void {
     if (first === TEXT) {
-      if (run !== null) this.takeText(payload, end, run, now);
+      if (run !== null) this.receiveText(payload, end, run, now);
     } else if (first === PING) this.socket.write(clientFrame(PONG, this.memory.subarray(payload, end)));
     else if (first === CLOSE)
       this.fail(new Error(`the WebSocket was closed with ${this.memory.readUInt16BE(payload)}`));
     else this.fail(new Error(`a frame that begins with 0x${first.toString(16)}`));
   }
 
-  private takeText(payload: number, end: number, run: Run, now: number): void {
+  private receiveText(payload: number, end: number, run: Run, now: number): void {
     const { memory } = this;
     const kind = memory[payload + KIND_AT];
     if (kind === LETTER_E) {

@@ -6,11 +6,15 @@ import { JournalStage } from "./journal-stage.ts";
 
 const setup = workerData as JournalThreadSetup;
 
+function report(message: ThreadMessage): void {
+  parentPort?.postMessage(message);
+}
+
 function run(): void {
   const waker = new Waker(setup.waker);
   const journal = new JournalStage(setup.journal, new Waker(setup.gatewayWaker));
   const hasWork = (): boolean => journal.hasWork();
-  parentPort!.postMessage({ kind: "ready" } satisfies ThreadMessage);
+  report({ kind: "ready" });
   let hasBackgroundWork = true;
   while (!journal.stopped) {
     if (journal.run()) hasBackgroundWork = true;
@@ -23,5 +27,5 @@ try {
   run();
 } catch (error) {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  parentPort!.postMessage({ kind: "failed", error: text } satisfies ThreadMessage);
+  report({ kind: "failed", error: text });
 }

@@ -15,7 +15,7 @@ export type SqlValue = number | string | null;
 export class RowInserter {
   /** The values of pending rows; `next()` returns where a row starts. */
   readonly params: SqlValue[];
-  private readonly statements: readonly Database.Statement[];
+  private readonly statements: readonly { readonly count: number; readonly statement: Database.Statement }[];
   private readonly columns: number;
   private rows = 0;
   /** The id of the last inserted row. */
@@ -35,9 +35,10 @@ export class RowInserter {
   ) {
     const row = `(${values.join(",")})`;
     const rows = (count: number): string => new Array<string>(count).fill(row).join(",");
-    this.statements = CHUNKS.map((count) =>
-      db.prepare(`INSERT OR ${conflict} INTO ${table} VALUES ${rows(count)} ${upsert}`),
-    );
+    this.statements = CHUNKS.map((count) => ({
+      count,
+      statement: db.prepare(`INSERT OR ${conflict} INTO ${table} VALUES ${rows(count)} ${upsert}`),
+    }));
     this.columns = values.filter((value) => value === "?").length;
     this.params = new Array<SqlValue>(this.columns * MAX_ROWS).fill(null);
   }
@@ -51,16 +52,12 @@ export class RowInserter {
   /** Writes pending rows. */
   flush(): void {
     const { params, columns, rows } = this;
-    for (let done = 0, chunk = 0; done < rows; ) {
-      const count = CHUNKS[chunk]!;
-      if (rows - done < count) {
-        chunk++;
-        continue;
+    let done = 0;
+    for (const { count, statement } of this.statements) {
+      for (; rows - done >= count; done += count) {
+        const values = count === MAX_ROWS ? params : params.slice(done * columns, (done + count) * columns);
+        this.lastId = statement.run(...values).lastInsertRowid;
       }
-      const statement = this.statements[chunk]!;
-      const values = count === MAX_ROWS ? params : params.slice(done * columns, (done + count) * columns);
-      this.lastId = statement.run(...values).lastInsertRowid;
-      done += count;
     }
     this.rows = 0;
   }

@@ -1,3 +1,5 @@
+import { assert } from "./assert.ts";
+
 /** A binary heap of items with a number `at`: the smallest comes first. */
 export class MinHeap<T extends { readonly at: number }> {
   private heap: T[] = [];
@@ -19,30 +21,39 @@ export class MinHeap<T extends { readonly at: number }> {
 
   add(item: T): void {
     const { heap } = this;
-    let i = heap.length;
+    let hole = heap.length;
     heap.push(item);
-    while (i > 0) {
-      const parent = (i - 1) >> 1;
-      if (heap[parent]!.at <= heap[i]!.at) return;
-      [heap[parent], heap[i]] = [heap[i]!, heap[parent]!];
-      i = parent;
+    while (hole > 0) {
+      const index = (hole - 1) >> 1;
+      const parent = this.item(index);
+      if (parent.at <= item.at) break;
+      heap[hole] = parent;
+      hole = index;
     }
+    heap[hole] = item;
   }
 
   /** Removes and returns the first item. The heap must not be empty. */
   pop(): T {
     const { heap } = this;
-    const first = heap[0]!;
-    const last = heap.pop()!;
-    if (heap.length === 0) return first;
-    heap[0] = last;
-    for (let i = 0; ; ) {
-      let child = 2 * i + 1;
-      if (child >= heap.length) return first;
-      if (child + 1 < heap.length && heap[child + 1]!.at < heap[child]!.at) child++;
-      if (heap[i]!.at <= heap[child]!.at) return first;
-      [heap[child], heap[i]] = [heap[i]!, heap[child]!];
-      i = child;
+    const first = this.item(0);
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return first;
+    let hole = 0;
+    for (let index = 1; index < heap.length; index = 2 * hole + 1) {
+      if (index + 1 < heap.length && this.item(index + 1).at < this.item(index).at) index++;
+      const child = this.item(index);
+      if (last.at <= child.at) break;
+      heap[hole] = child;
+      hole = index;
     }
+    heap[hole] = last;
+    return first;
+  }
+
+  private item(index: number): T {
+    const item = this.heap[index];
+    assert(item !== undefined, "an index is within the heap");
+    return item;
   }
 }

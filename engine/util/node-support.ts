@@ -16,8 +16,11 @@ export interface Platform {
   readonly glibc: string | undefined;
 }
 
+/** The release that errors recommend: every platform can use it. */
+const RECOMMENDED = "22.22.2";
+
 /** Each line's first release with seeded hashes of integer-like keys (CVE-2026-21717); later lines have had them from the start. */
-const SEEDED: Readonly<Record<string, string>> = { 20: "20.20.2", 22: "22.22.2", 24: "24.14.1", 25: "25.8.2" };
+const SEEDED: Readonly<Record<string, string>> = { 20: "20.20.2", 22: RECOMMENDED, 24: "24.14.1", 25: "25.8.2" };
 const FIRST_LINE_SEEDED = 26;
 
 /** Lines with separate uWebSockets.js packages, which need a newer libc; older lines share one package. */
@@ -49,7 +52,7 @@ export function hashFlaw(node: string): string | null {
   const major = majorOf(node);
   const seeded = SEEDED[major];
   if (seeded === undefined ? major >= FIRST_LINE_SEEDED : !isOlder(node, seeded)) return null;
-  const fixed = seeded ?? SEEDED[22]!;
+  const fixed = seeded ?? RECOMMENDED;
   return `Node ${node} lets a client stall JSON.parse with colliding keys (CVE-2026-21717): use ${fixed} or later`;
 }
 
@@ -60,7 +63,7 @@ export function isSupported({ node, platform, arch, glibc }: Platform): boolean 
   if ((SHARED_UWS as readonly number[]).includes(major))
     return glibc === undefined || !isOlder(glibc, SHARED_UWS_GLIBC);
   if (!(SEPARATE_UWS as readonly number[]).includes(major)) return false;
-  return platform === "linux" && arch === "x64" && !isOlder(glibc!, SEPARATE_UWS_GLIBC);
+  return platform === "linux" && arch === "x64" && glibc !== undefined && !isOlder(glibc, SEPARATE_UWS_GLIBC);
 }
 
 /** @returns one line that says why the package can't be loaded here and what to do about it */
@@ -73,8 +76,8 @@ export function whyNot(name: string, on: Platform): string {
     return `${fact}: run "npm ci" with this Node (it may need python3, make and a C++ compiler)`;
   }
   if (platform === "linux" && glibc === undefined) {
-    return `${fact}: no Node can, use a Linux with glibc (Debian, Ubuntu) and Node ${SEEDED[22]} or later of 22`;
+    return `${fact}: no Node can, use a Linux with glibc (Debian, Ubuntu) and Node ${RECOMMENDED} or later of 22`;
   }
   const newer = `Node ${SEPARATE_UWS.join(" or ")} on Linux x64 with glibc ${SEPARATE_UWS_GLIBC} or later (Debian 13, Ubuntu 24.04)`;
-  return `${fact}: use Node ${SEEDED[22]} or later of 22, or ${newer}`;
+  return `${fact}: use Node ${RECOMMENDED} or later of 22, or ${newer}`;
 }

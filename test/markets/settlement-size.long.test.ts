@@ -60,10 +60,10 @@ class Listener {
 
 /** The longest of so many answers at least. */
 async function answersOf(probe: Probe, count: number): Promise<ProbeReport> {
-  let report = await probe.take();
+  let report = await probe.report();
   for (let answers = 0; answers < count; ) {
     await new Promise((resolve) => setImmediate(resolve));
-    const more = await probe.take();
+    const more = await probe.report();
     answers += more.count;
     report = {
       ...report,
@@ -98,7 +98,7 @@ test("100,000 holders are paid at once, and the gateway answers meanwhile", asyn
     const startedAt = performance.now();
     const resolved = await settle(operator, market, { payouts: [6_000, 4_000], note: "many" });
     const took = performance.now() - startedAt;
-    const busy = await probe.take();
+    const busy = await probe.report();
     await probe.end();
     const shown = ({ longestMs, longestBusyMs }: ProbeReport): string =>
       `${longestMs.toFixed(1)} ms at most, ${longestBusyMs.toFixed(1)} ms of the gateway`;

@@ -121,7 +121,7 @@ export class Clients implements UserListener, MarketListener {
   private readonly tally: Tally;
   private readonly open = new Set<Ask>();
   /** By user: the last update received, and whether its messages are held back. */
-  private readonly told: number[] = [];
+  private readonly received: number[] = [];
   private readonly held: number[] = [];
   private connections: { readonly user: number; readonly connection: Connection }[] = [];
   /** Placements with a client order id, to be repeated. */
@@ -152,8 +152,8 @@ export class Clients implements UserListener, MarketListener {
     // The numbers of lost orders are assigned again.
     this.record.texts.clear();
     this.held.length = 0;
-    this.told.length = 0;
-    for (const [user, { updates }] of this.record.accounts) this.told[user] = updates.length;
+    this.received.length = 0;
+    for (const [user, { updates }] of this.record.accounts) this.received[user] = updates.length;
     for (const market of life.exchange.registry.all()) this.watch(market);
   }
 
@@ -190,9 +190,9 @@ export class Clients implements UserListener, MarketListener {
   }
 
   orderUpdated(userId: number, sequence: number, at: number, orderJson: string): void {
-    const told = (this.told[userId] ?? 0) + 1;
+    const told = (this.received[userId] ?? 0) + 1;
     ensure(sequence === told, `user ${userId} hears update ${sequence} after ${told - 1}`);
-    this.told[userId] = told;
+    this.received[userId] = told;
     const update = this.record.account(userId).updates[sequence - 1];
     ensure(update !== undefined, `user ${userId} hears update ${sequence} before it is committed`);
     const isUnbound = termsType(this.record.orders.get(update.order)!.terms) === OrderType.unboundMarket;
@@ -249,7 +249,7 @@ export class Clients implements UserListener, MarketListener {
   /** After a stop in good order everybody has heard everything. */
   expectAllTold(): void {
     for (const [user, { updates }] of this.record.accounts) {
-      if (this.listens(user)) same(this.told[user] ?? 0, updates.length, `the updates that user ${user} heard`);
+      if (this.listens(user)) same(this.received[user] ?? 0, updates.length, `the updates that user ${user} heard`);
       same(this.held[user] ?? 0, 0, `messages held back from user ${user}`);
     }
   }

@@ -32,7 +32,7 @@ export class Executed {
   private readonly matches: Match[] = [];
   private readonly refusals: Refusal[] = [];
   /** The orders and markets that the current batch named. */
-  private readonly touched = new Set<number>();
+  private readonly changed = new Set<number>();
   private readonly markets = new Set<number>();
 
   /** Reads what the engine published. */
@@ -41,7 +41,7 @@ export class Executed {
     this.tape.ended.length = 0;
     for (const { kind, orderId } of events) {
       // A refusal may name an order of long ago, and a stamp has its time there.
-      if (orderId !== 0 && kind !== "batchMatched" && !kind.endsWith("Refused")) this.touched.add(orderId);
+      if (orderId !== 0 && kind !== "batchMatched" && !kind.endsWith("Refused")) this.changed.add(orderId);
     }
   }
 
@@ -72,7 +72,7 @@ export class Executed {
         this.marketOf.set(id, { market, book });
         const placement = this.placement(words, doubles, w);
         this.slots[words[w + R.W_SLOT]!] = id;
-        this.touched.add(id);
+        this.changed.add(id);
         book.place(placement);
         return this.gather(book);
       }
@@ -155,7 +155,7 @@ export class Executed {
     // A crash interrupted its matching: its remainder ends.
     if ((words[w]! & R.FLAG_LAST) !== 0 && book.crossed().length > 0) book.cancel(id, "operator");
     this.marketOf.set(id, { market, book });
-    this.touched.add(id);
+    this.changed.add(id);
     this.slots[words[w + R.W_SLOT]!] = id;
   }
 
@@ -184,7 +184,7 @@ export class Executed {
     for (let i = 0; i < this.matches.length; i++) sameMatch(tape.matches[i]!, this.matches[i]!);
     same(tape.refusals, this.refusals, "refusals");
     for (const list of [tape.matches, this.matches, tape.refusals, this.refusals]) list.length = 0;
-    for (const id of this.touched) {
+    for (const id of this.changed) {
       const expected = this.marketOf.get(id)!.book.orders.get(id)!;
       const actual = tape.orders.get(id);
       ensure(actual !== undefined, `the engine said nothing of order ${id}`);
@@ -197,7 +197,7 @@ export class Executed {
       if (!isSame) same(view(actual), view(expected), `order ${id}`);
     }
     for (const market of this.markets) this.compareBest(matcher, this.books.get(market)!);
-    this.touched.clear();
+    this.changed.clear();
     this.markets.clear();
   }
 

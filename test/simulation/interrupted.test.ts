@@ -57,17 +57,20 @@ test.for([
 test.for([
   ["cancels its owner's asks", SelfTradePrevention.cancelMaker],
   ["takes from its owner's asks", SelfTradePrevention.decrement],
-] as const)("what was told before an order that %s was caught in it outlasts the crash", async ([, prevention]) => {
-  const world = await begin(1);
-  await placeMakers(world, 1, Side.sell, (i) => 5_000 + i);
-  const wish = { outcomeId: 1, side: Side.buy, price: 9_000, quantity: MAKERS };
-  world.place(1, { ...wish, selfTradePrevention: prevention });
-  await expect(world.life.becomeQuiet()).rejects.toThrow(Crash);
-  const canceled = [...world.record.orders.values()].filter(({ status }) => status === OrderStatus.canceled).length;
-  expect(canceled).toBeGreaterThan(10);
-  verify(world.life.database);
+] as const)(
+  "everything reported before an order that %s was interrupted outlasts the crash",
+  async ([, prevention]) => {
+    const world = await begin(1);
+    await placeMakers(world, 1, Side.sell, (i) => 5_000 + i);
+    const wish = { outcomeId: 1, side: Side.buy, price: 9_000, quantity: MAKERS };
+    world.place(1, { ...wish, selfTradePrevention: prevention });
+    await expect(world.life.becomeQuiet()).rejects.toThrow(Crash);
+    const canceled = [...world.record.orders.values()].filter(({ status }) => status === OrderStatus.canceled).length;
+    expect(canceled).toBeGreaterThan(10);
+    verify(world.life.database);
 
-  world.crash();
-  await world.begin();
-  world.compareAll();
-});
+    world.crash();
+    await world.begin();
+    world.compareAll();
+  },
+);

@@ -11,12 +11,12 @@ const STEPS_OF_WORLD = 12_000;
 /** A difference between the exchange and its references, with its time and place and the last actions. */
 export class Simulated extends Error {}
 
-/** @param told called now and then with the number of steps so far @throws Simulated */
+/** @param onProgress called now and then with the number of steps so far @throws Simulated */
 export async function runWorlds(
   seed: number,
   steps: number,
   tally: Tally,
-  told: (steps: number) => void = () => {},
+  onProgress: (steps: number) => void = () => {},
 ): Promise<{ readonly hash: number; readonly worlds: number }> {
   const template = Disk.template();
   const seeds = new Random(seed);
@@ -33,7 +33,7 @@ export async function runWorlds(
     }
     done += world.steps;
     hash.add(world.hash.value);
-    told(done);
+    onProgress(done);
   }
   return { hash: hash.value, worlds };
 }

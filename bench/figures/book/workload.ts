@@ -65,7 +65,7 @@ class Model {
     this.endedSlots = [];
   }
 
-  takeSlot(order: number): number {
+  allocateSlot(order: number): number {
     return (this.slots[order] = this.freeSlots.pop() ?? ++this.usedSlots);
   }
 
@@ -106,7 +106,7 @@ class Model {
   }
 
   /** Takes from that side, best first. */
-  take(market: number, side: Side, quantity: number): void {
+  trade(market: number, side: Side, quantity: number): void {
     for (let distance = 1; distance <= SPREAD_TICKS; distance++) {
       const level = this.level(market, side, distance);
       while (this.skipGone(level) < level.orders.length) {
@@ -146,7 +146,17 @@ function midOf(market: number, markets: number): number {
   return markets === 1 ? 5_000 : 100 + Math.floor((9_800 * market) / markets);
 }
 
-/** @param live orders that rest at the start, and at the end */
+/** Yields `count` items: every round uses each item of the pattern once, in random order. Reorders the pattern. */
+function* shuffledRounds<T>(pattern: T[], count: number, upTo: (count: number) => number): Generator<T> {
+  for (let done = 0; done < count; done++) {
+    const next = done % pattern.length;
+    const chosen = next + upTo(pattern.length - next);
+    [pattern[next], pattern[chosen]] = [pattern[chosen]!, pattern[next]!];
+    yield pattern[next]!;
+  }
+}
+
+/** @param live the number of resting orders at the start, and at the end */
 export function makeWorkload(markets: number, live: number, operations: number, seed: number): Workload {
   const random = randomFrom(seed);
   const upTo = (count: number) => Math.floor(random() * count);
@@ -161,7 +171,7 @@ export function makeWorkload(markets: number, live: number, operations: number, 
 
   function place(index: number, market: number, side: Side, tif: number, price: number, quantity: number): void {
     packed[index] = R.packCommand(R.CommandKind.placeOrder, side, OrderType.limit, tif, 0, 0);
-    slots[index] = model.takeSlot(index);
+    slots[index] = model.allocateSlot(index);
     outcomes[index] = outcomeOf(market);
     prices[index] = price;
     quantities[index] = quantity;
@@ -185,7 +195,7 @@ export function makeWorkload(markets: number, live: number, operations: number, 
     const quantity = model.bitOf(market, other, random);
     const price = midOf(market, markets) + (other === Side.buy ? -SPREAD_TICKS : SPREAD_TICKS);
     place(index, market, other === Side.buy ? Side.sell : Side.buy, TimeInForce.ioc, price, quantity);
-    model.take(market, other, quantity);
+    model.trade(market, other, quantity);
     model.endSlot(index);
   }
 
@@ -199,15 +209,10 @@ export function makeWorkload(markets: number, live: number, operations: number, 
 
   for (let index = 0; index < live; index++) add(index);
   const pattern = [add, add, add, add, add, cross, cancel, cancel, cancel, cancel];
-  for (let done = 0; done < operations; done++) {
-    if (done % BATCH_COMMANDS === 0) model.endBatch();
-    // Draw one of the operations that this round of ten hasn't used.
-    const place = done % pattern.length;
-    const chosen = place + upTo(pattern.length - place);
-    const operation = pattern[chosen]!;
-    pattern[chosen] = pattern[place]!;
-    pattern[place] = operation;
-    operation(live + done);
+  let index = live;
+  for (const operation of shuffledRounds(pattern, operations, upTo)) {
+    if ((index - live) % BATCH_COMMANDS === 0) model.endBatch();
+    operation(index++);
   }
   return {
     markets,

@@ -58,14 +58,14 @@ export class Sender {
   }
 
   /** @param observe receives each response and its time, ms */
-  async send(count: number, take: (body: Buffer, ms: number) => void): Promise<void> {
+  async send(count: number, observe: (body: Buffer, ms: number) => void): Promise<void> {
     for (let i = 0; i < count; i++) {
       const request = this.bytes[this.next++ % this.bytes.length]!;
       const start = performance.now();
       const { status, body } = await this.connection.send(request);
       const ms = performance.now() - start;
       if (status !== 202) throw new Error(`an order was answered with ${status}: ${body}`);
-      take(body, ms);
+      observe(body, ms);
     }
   }
 

@@ -41,8 +41,8 @@ export class Probe {
     return new Probe(worker);
   }
 
-  async take(): Promise<ProbeReport> {
-    this.worker.postMessage("take");
+  async report(): Promise<ProbeReport> {
+    this.worker.postMessage("report");
     const [report] = (await once(this.worker, "message")) as [ProbeReport];
     return report;
   }

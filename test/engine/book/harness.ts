@@ -239,18 +239,18 @@ export class Tape {
 
   /** Reads the events of one publish, which must end at the end of a match and of an order's update. */
   read(events: readonly EngineEvent[]): void {
-    for (const event of events) this.take(event);
+    for (const event of events) this.readEvent(event);
     ensure(this.legs.length === 0, "what is published ends at a match's end");
     ensure(this.openUpdate === null, "the last fill of an update is flagged");
   }
 
   /** At the end of a command no order is in between. */
   settled(): void {
-    ensure(this.reducedTaker === null, `order ${this.reducedTaker} was reduced and nothing told its owner`);
+    ensure(this.reducedTaker === null, `order ${this.reducedTaker} was reduced and no event reported it`);
     for (const order of this.orders.values()) ensure(order.status !== "queued", `order ${order.id} has no state`);
   }
 
-  private take(event: EngineEvent): void {
+  private readEvent(event: EngineEvent): void {
     const fill = event.kind === "orderFilled";
     const chained = event.kind === "orderAmended" ? R.FLAG_MORE : R.FLAG_REPLACES | R.FLAG_MORE;
     ensure(fill || (event.packed & chained) === 0, "no event carries its command's chain");

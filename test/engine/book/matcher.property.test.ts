@@ -97,7 +97,7 @@ test("the same commands give the same event bytes, whatever the ring's cursors",
   );
 });
 
-test("batch ends change nothing but when levels are told", () => {
+test("batch ends only change when levels are reported", () => {
   fc.assert(
     fc.property(markets, runs, fc.integer({ min: 2, max: 40 }), (outcomeCounts, commands, batch) => {
       const model = modelOf(outcomeCounts);

@@ -74,7 +74,7 @@ function journalOn(db: Database.Database, now: () => number): Journal {
   });
 }
 
-test("what is outdated goes in small slices, oldest first, marks with it, and readers are told what is left", async () => {
+test("outdated updates and their marks are pruned in small slices, oldest first, and readers get the rest", async () => {
   const { rig, clock, path } = makeRig(3);
   const { db, journal } = rig;
   while (journal.idle());

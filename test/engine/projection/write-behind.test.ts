@@ -99,7 +99,7 @@ test("no crash leaves orders that have ended on the list of resting ones", () =>
 test("readers see what rows don't tell yet, of one order and of a user's", async () => {
   const { rig, path } = makeRig();
   const current = rowsOf(rig.db, "current_orders");
-  const told = new Map(rowsOf(rig.db, "orders").map((row) => [row.id, row]));
+  const rows = new Map(rowsOf(rig.db, "orders").map((row) => [row.id, row]));
   const pool = new Piscina({ filename: HISTORY_WORKER, maxThreads: 1, workerData: { path } });
   const shown = ({ id, quantity, remaining, status, reason, updated_at }: Row) => ({
     ...{ id, quantity, remaining, filled: quantity - remaining, updated_at },
@@ -113,8 +113,8 @@ test("readers see what rows don't tell yet, of one order and of a user's", async
     expect(items).toMatchObject(own.slice(0, 200).map(shown));
     // An order with a change that its row lacks, if the user has one, with its fills.
     const order =
-      own.find(({ id, status, remaining }) => told.get(id)!.status !== status && remaining === 0) ?? own[0]!;
-    if (told.get(order.id)!.status !== order.status) changed++;
+      own.find(({ id, status, remaining }) => rows.get(id)!.status !== status && remaining === 0) ?? own[0]!;
+    if (rows.get(order.id)!.status !== order.status) changed++;
     const one = (await pool.run({ userId: user, orderId: order.id }, { name: "order" })) as {
       trades: { quantity: number }[];
     };
