@@ -100,7 +100,7 @@ export class MarketLists implements RegistryListener {
   /** Sorts every list, so that whoever asks first needn't wait for it. */
   warmUp(): void {
     for (const sorts of [this.marketSorts, this.eventSorts]) {
-      for (const order of Object.values(sorts)) order.renew(Number.MAX_SAFE_INTEGER);
+      for (const order of Object.values(sorts)) order.refresh(Number.MAX_SAFE_INTEGER);
     }
   }
 
