@@ -1,5 +1,5 @@
 /**
- * From a bearer token to its holder. A token that was seen genuine costs a map look-up; the signature of one that is
+ * From a bearer token to its holder. A token that was seen genuine costs a map lookup; the signature of one that is
  * not known is verified off this thread, and its holder comes later. Every use looks at what may have changed: ended,
  * expired, suspended, the address.
  */
@@ -130,7 +130,7 @@ export class Authenticator implements TokenAuthenticator {
     return principal;
   }
 
-  /** Only genuine tokens are kept: a flood of wrong ones costs its look-ups and no memory. */
+  /** Only genuine tokens are kept: a flood of wrong ones costs its lookups and no memory. */
   private remember(token: string, principal: Principal): Principal {
     this.known.set(token.slice(-TAIL_LENGTH), { token, principal });
     return principal;

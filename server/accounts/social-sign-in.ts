@@ -26,6 +26,7 @@ import {
 } from "openid-client";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { MAX_EMAIL_LENGTH } from "../http/limits.ts";
+import { BoundedMap } from "../util/bounded-map.ts";
 
 export interface SocialProvider {
   readonly name: string;
@@ -172,7 +173,7 @@ export class SocialSignIn {
   private readonly providers: ReadonlyMap<string, SocialProvider>;
   private readonly redirectUri: (provider: string) => string;
   /** By state, oldest first; each is taken out on its first use. */
-  private readonly attempts = new Map<string, Attempt>();
+  private readonly attempts = new BoundedMap<string, Attempt>(MAX_ATTEMPTS);
   /** By provider. */
   private readonly discoveries = new Map<string, Discovery>();
 
@@ -226,7 +227,7 @@ export class SocialSignIn {
       code_challenge_method: "S256",
     });
     const expiresAt = now + ATTEMPT_MS;
-    this.remember(state, { provider, bindingHash: hash(binding), nonce, codeVerifier, returnTo, expiresAt });
+    this.attempts.set(state, { provider, bindingHash: hash(binding), nonce, codeVerifier, returnTo, expiresAt });
     return { location: location.href, state, binding };
   }
 
@@ -268,14 +269,6 @@ export class SocialSignIn {
   /** Written in one way, since the provider compares that of the start with that of the finish. */
   private callbackUrl(providerName: string): URL {
     return new URL(this.redirectUri(providerName));
-  }
-
-  private remember(state: string, attempt: Attempt): void {
-    if (this.attempts.size === MAX_ATTEMPTS) {
-      const [oldest] = this.attempts.keys();
-      this.attempts.delete(oldest!);
-    }
-    this.attempts.set(state, attempt);
   }
 
   private consume(state: string): Attempt | undefined {

@@ -3,6 +3,7 @@
  * that the client could have written.
  */
 import { BlockList, isIP, SocketAddress } from "node:net";
+import { BoundedMap } from "../util/bounded-map.ts";
 import { MAX_CACHED_ADDRESSES } from "./limits.ts";
 
 /** The sender's address of a request. */
@@ -28,8 +29,7 @@ interface Hop extends ClientAddress {
  */
 export function createAddressReader(trustedProxies: readonly string[]): AddressReader {
   const trusted = trustedProxies.length === 0 ? null : addressListOf(trustedProxies);
-  // Cleared when full: normalizing again takes microseconds, and keeping the entries in order would cost more.
-  const known = new Map<string, Hop>();
+  const known = new BoundedMap<string, Hop>(MAX_CACHED_ADDRESSES);
 
   /** Undefined where the text isn't an address. */
   const hopOf = (text: string): Hop | undefined => {
@@ -41,7 +41,6 @@ export function createAddressReader(trustedProxies: readonly string[]): AddressR
       client: clientOf(address),
       trusted: trusted !== null && isListed(trusted, address),
     };
-    if (known.size === MAX_CACHED_ADDRESSES) known.clear();
     // A copy: a slice of a header would keep the whole header alive.
     known.set(Buffer.from(text, "latin1").toString("latin1"), hop);
     return hop;

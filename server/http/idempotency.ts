@@ -68,14 +68,14 @@ export class Idempotency {
       checkSame(first, request);
       if (!first.isOverdue) return first.answer;
     }
-    const lookUp = this.history.idempotencyKey(userId, key, Date.now() - IDEMPOTENCY_KEY_MS);
+    const lookup = this.history.idempotencyKey(userId, key, Date.now() - IDEMPOTENCY_KEY_MS);
     if (first !== undefined) {
-      const { found } = await lookUp;
+      const { found } = await lookup;
       if (found === null) throw overloaded("the first request with this Idempotency-Key is still under way: try again");
       this.underWay.delete(place);
       return actions.repeat(found);
     }
-    const answer = this.decide(lookUp, { userId, key, request }, actions);
+    const answer = this.decide(lookup, { userId, key, request }, actions);
     const entry: UnderWay = { request, answer, since: Date.now(), isOverdue: false };
     this.underWay.set(place, entry);
     const ended = (): void => void this.underWay.delete(place);
@@ -87,11 +87,11 @@ export class Idempotency {
   }
 
   private async decide(
-    lookUp: Promise<KeyLookup>,
+    lookup: Promise<KeyLookup>,
     kept: Pick<KeptRequest, "userId" | "key" | "request">,
     { act, repeat }: KeyedActions,
   ): Promise<string> {
-    const { found, count, oldest } = await lookUp;
+    const { found, count, oldest } = await lookup;
     if (found !== null) {
       checkSame(found, kept.request);
       return repeat(found);

@@ -60,7 +60,7 @@ export class OrderedReadQueue implements OrderedReads {
     }
   }
 
-  /** Gives those that wait too long: their engine or a batch's look-ups are stuck, and a late read helps nobody. */
+  /** Gives those that wait too long: their engine or a batch's lookups are stuck, and a late read helps nobody. */
   expire(now: number): void {
     while (this.unapplied.length > 0 && this.unapplied[0]!.deadline <= now) this.unapplied.shift()!.give();
     for (const read of this.held) {

@@ -215,7 +215,7 @@ describe("by client order id", () => {
     await expectRefused(user.request("DELETE", path(name)), 409, 40900, /finished/);
   });
 
-  test("while its placement is on its way the look-up waits for it", async () => {
+  test("while its placement is on its way the lookup waits for it", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     const reader = world.client(user.token!.split("-")[1]!, 0, 10);

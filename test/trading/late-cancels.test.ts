@@ -129,22 +129,22 @@ test("ended orders: the latest of them all, whatever their ids", () => {
   expect([ended.ownerOf(first), ended.ownerOf(first + MAX_RECENTLY_ENDED_ORDERS)]).toEqual([0, 9]);
 });
 
-test("look-ups go many to a read, users in turn, and one that fails fails its own", async () => {
+test("lookups go many to a read, users in turn, and one that fails fails its own", async () => {
   const reads: number[][] = [];
-  const lookUps = new OrderLookups<number>(async (ids) => {
+  const lookups = new OrderLookups<number>(async (ids) => {
     reads.push([...ids]);
     if (ids.includes(13)) throw new Error("unlucky");
     await new Promise((resolve) => setImmediate(resolve));
     return ids.map((id) => id * 10);
   });
-  const flood = Array.from({ length: 5_000 }, (_, i) => lookUps.find(1, i + 100));
-  const other = lookUps.find(2, 7);
+  const flood = Array.from({ length: 5_000 }, (_, i) => lookups.find(1, i + 100));
+  const other = lookups.find(2, 7);
   expect(await other).toBe(70);
   expect([reads[0]!.length, ...reads[0]!.slice(0, 3)]).toEqual([1_000, 100, 7, 101]);
   expect(await Promise.all(flood)).toEqual(Array.from({ length: 5_000 }, (_, i) => (i + 100) * 10));
   expect(reads).toHaveLength(6);
-  await expect(lookUps.find(1, 13)).rejects.toThrow("unlucky");
-  expect(await lookUps.find(1, 14)).toBe(140);
+  await expect(lookups.find(1, 13)).rejects.toThrow("unlucky");
+  expect(await lookups.find(1, 14)).toBe(140);
 });
 
 describe("reads in turn", () => {
