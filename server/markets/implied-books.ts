@@ -51,7 +51,7 @@ export class ImpliedBooks {
   private readonly firstSequence: () => number;
   /** By outcome: where somebody ever looked. */
   private states: (FollowedBook | undefined)[] = [];
-  private dirty: FollowedBook[] = [];
+  dirty: FollowedBook[] = [];
   private listener: ImpliedListener = () => {};
   /** Milliseconds that may be spent, and when they were counted. */
   private credit = IMPLIED_BURST_MS;
@@ -94,11 +94,6 @@ export class ImpliedBooks {
       if (state.dirty === 0) this.dirty.push(state);
       state.dirty |= id === outcome.id ? own : others;
     }
-  }
-
-  /** True while changed books wait for `publish`. */
-  get isDue(): boolean {
-    return this.dirty.length > 0;
   }
 
   /**

@@ -13,8 +13,7 @@ import type { OrderRow } from "./order-rows.ts";
 import type { FillRow, OrderObject } from "./types.ts";
 
 /** A market order whose owner set no bound has no price, whatever price bounds it in the book. */
-export const shownPrice = (type: number, price: number): number | null =>
-  type === OrderType.unboundMarket ? null : price;
+const shownPrice = (type: number, price: number): number | null => (type === OrderType.unboundMarket ? null : price);
 
 export function orderObject(row: OrderRow, trades: object[]): OrderObject {
   return {

@@ -14,6 +14,7 @@ import type { MarketRegistry } from "../markets/registry.ts";
 import { tradeJson } from "../markets/trade-json.ts";
 import type { Outcome, Trade } from "../markets/types.ts";
 import type { Counters } from "../util/counters.ts";
+import type { Timeline } from "../util/timeline.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
 import type { CommittedEvents } from "./committed-events.ts";
 import type { GatewayLoop } from "./gateway-loop.ts";
@@ -45,8 +46,7 @@ export interface EventProjectionParts {
   readonly counters: Counters;
   readonly times: OrderTimes;
   readonly reads: OrderedReadQueue;
-  /** The time for what goes on record now, ms. */
-  readonly time: () => number;
+  readonly timeline: Timeline;
 }
 
 export class EventProjection {
@@ -69,14 +69,14 @@ export class EventProjection {
   applyCommitted(): void {
     if (!this.parts.events.drain(this.apply)) return;
     this.endBatch();
-    this.parts.reads.advance();
+    if (this.parts.reads.unapplied.length > 0) this.parts.reads.advance();
   }
 
   /** Publishes what changed: books, order updates, accounts. */
   endBatch(): void {
-    const { registry, updates, time } = this.parts;
-    registry.drainChanges(time(), this.publishBook);
-    if (registry.implied.isDue) registry.implied.publish(this.elapsed);
+    const { registry, updates, timeline, loop } = this.parts;
+    registry.drainChanges(timeline.stamp(loop.now()), this.publishBook);
+    if (registry.implied.dirty.length > 0) registry.implied.publish(this.elapsed);
     updates.publish();
   }
 

@@ -92,7 +92,7 @@ export class Exchange {
     this.timeline = timeline;
     this.loop = loop;
     store.raiseLastId(options.lastOrderId);
-    const { ended, time } = this;
+    const { ended } = this;
 
     // Commands: written into the rings, each with a correlation id where a client waits.
     const events = new CommittedEvents(links);
@@ -109,12 +109,22 @@ export class Exchange {
     const { expiry, cancels } = this;
 
     // Events: applied to memory, published to users and markets.
-    this.updates = new UserUpdates(events, links.length, time);
+    this.updates = new UserUpdates(events, links.length, timeline, loop);
     this.reads = new OrderedReadQueue(events, (userId, callback) => this.users.afterMessages(userId, callback));
     const { updates, reads } = this;
     for (const [userId, sequence] of options.userSequences) updates.setSequence(userId, sequence);
     const state = { store, holds, ledger, registry, clientOrderIds, ended, expiry };
-    this.projection = new EventProjection({ ...state, events, loop, pending, updates, reads, counters, times, time });
+    this.projection = new EventProjection({
+      ...state,
+      events,
+      loop,
+      pending,
+      updates,
+      reads,
+      counters,
+      times,
+      timeline,
+    });
     const { projection } = this;
 
     // The turn drives both.
@@ -146,7 +156,9 @@ export class Exchange {
   }
 
   /** The time for what goes on record now, ms. */
-  readonly time = (): number => this.timeline.stamp(this.loop.now());
+  time(): number {
+    return this.timeline.stamp(this.loop.now());
+  }
 
   /** Writes a cancel of the order in `slot`. The caller has checked for room. */
   cancelOrder(slot: number, reason: number, correlationId: number, now: number): void {
@@ -159,8 +171,8 @@ export class Exchange {
   tick(now: number): void {
     const { expiry, registry, reads, clientOrderIds, store, pending } = this;
     expiry.sweep();
-    expiry.expireDue(now);
-    if (registry.implied.isDue) registry.implied.publish(() => this.loop.elapsed());
+    if (now >= expiry.nextAt) expiry.expireDue(now);
+    if (registry.implied.dirty.length > 0) registry.implied.publish(() => this.loop.elapsed());
     reads.expire(now);
     clientOrderIds.expire(now, (orderId) => store.find(orderId) !== 0);
     for (const answer of pending.abandonOverdue(now)) answer.error(outcomeUnknown("the exchange is slow"));

@@ -17,8 +17,7 @@ import { worstOf } from "./holds.ts";
 import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import * as check from "./order-checks.ts";
 import { firstAnswerJson, withTimestamps } from "./order-json.ts";
-import { IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";
-import { allocateOrder, disconnectFlag } from "./placement.ts";
+import { disconnectFlag, IN_FLIGHT, isNamed, MARK_ENDING, MARK_TIMESTAMPS } from "./order-store.ts";
 import { Quotes } from "./quotes.ts";
 import { clientOrderIdInUse, exchangeIsFull, orderFinished, tooManyInFlight } from "./refusals.ts";
 import type {
@@ -85,7 +84,7 @@ export class OrderEntry {
   private checkPlacement(trader: Trader, origin: Origin, market: Market, order: Placement, now: number): void {
     const { exchange } = this;
     check.checkOpen(exchange, origin, market, now);
-    exchange.expiry.expireDue(now);
+    if (now >= exchange.expiry.nextAt) exchange.expiry.expireDue(now);
     check.checkLiveOrders(exchange, trader, 1, 0);
     if (order.side === Side.buy) check.checkMoney(exchange, trader, notionalMicro(boundOf(order), order.quantity), now);
     else check.checkShares(exchange.ledger, trader.userId, order.outcomeId, order.quantity);
@@ -107,7 +106,11 @@ export class OrderEntry {
     const type = order.price === null ? OrderType.unboundMarket : order.type;
     const { side, timeInForce, selfTradePrevention } = order;
     const packed = R.packCommand(R.CommandKind.placeOrder, side, type, timeInForce, selfTradePrevention, flags);
-    const slot = allocateOrder(exchange, trader, origin, order, boundOf(order), packed, order.expiresAt ?? 0, now);
+    const { marketId: market, outcomeId: outcome, quantity } = order;
+    const placed = { user: trader.userId, market, outcome, price: boundOf(order), quantity, packed };
+    const at = exchange.timeline.stamp(now);
+    const slot = store.allocateNew({ ...placed, expiresAt: order.expiresAt ?? 0, at }, origin);
+    exchange.times.receive(slot);
     if (!hasText) return slot;
     store.texts.write(slot, clientOrderId, origin.builderCode, clientOrderId === null ? 0 : fingerprint(order));
     if (clientOrderId !== null) {
@@ -236,7 +239,7 @@ export class OrderEntry {
       (price === null || price === store.prices[slot]) && (quantity === null || quantity <= store.quantities[slot]!);
     if (keepsPriority && exchange.refusal !== null) throw exchange.refusal;
     if (!keepsPriority) check.checkOpen(exchange, origin, market, now);
-    exchange.expiry.expireDue(now);
+    if (now >= exchange.expiry.nextAt) exchange.expiry.expireDue(now);
     if ((store.marks[slot]! & MARK_ENDING) !== 0) throw new ApiError(ErrorKind.conflict, "the order is being canceled");
     const filled = store.quantities[slot]! - store.remaining[slot]!;
     const before = holds.exposureOf(slot);

@@ -23,7 +23,7 @@ export class OrderExpiry {
   /** Entries of orders that ended early stay until their time or the next sweep. */
   private readonly heap = new MinHeap<Due>();
   /** When the earliest entry is due, ms; Infinity without one. */
-  private nextAt = Number.POSITIVE_INFINITY;
+  nextAt = Number.POSITIVE_INFINITY;
 
   constructor(store: OrderStore, writer: CommandWriter, cancel: (slot: number, reason: number, now: number) => void) {
     this.store = store;
@@ -46,9 +46,8 @@ export class OrderExpiry {
     if (expiresAt > 0) this.add(slot);
   }
 
-  /** Cancels each order whose time has come. Call before any command that could match one, so that none trades late. */
+  /** Cancels each order whose time has come: once `nextAt` has, and before any command that could match one. */
   expireDue(now: number): void {
-    if (now < this.nextAt) return;
     let next = this.heap.peek();
     for (; next !== undefined && next.at <= now; next = this.heap.peek()) {
       if (this.isCurrent(next)) {

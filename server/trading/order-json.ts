@@ -4,6 +4,7 @@ import {
   ORDER_STATUSES,
   ORDER_TYPES,
   OrderStatus,
+  OrderType,
   REASONS,
   Reason,
   ROLES,
@@ -11,7 +12,6 @@ import {
   TIMES_IN_FORCE,
 } from "../../engine/constants.ts";
 import { FLAG_POST_ONLY, selfTradePreventionOf, sideOf, timeInForceOf, typeOf } from "../../engine/ring/records.ts";
-import { shownPrice } from "../queries/row-objects.ts";
 import { IN_FLIGHT, type OrderStore } from "./order-store.ts";
 import type { Placement } from "./types.ts";
 
@@ -45,10 +45,10 @@ export function orderJson(
   const builderCode = store.builderCode(slot);
   return `{"id":${store.ids[slot]},"client_order_id":${
     clientOrderId === null ? "null" : `"${clientOrderId}"`
-  },"market_id":${store.markets[slot]},"outcome_id":${store.outcomes[slot]},"side":${sideOf(packed)},"price":${shownPrice(
-    typeOf(packed),
-    store.prices[slot]!,
-  )},"quantity":${quantity},"remaining":${remaining},"filled":${quantity - remaining},"type":${
+  },"market_id":${store.markets[slot]},"outcome_id":${store.outcomes[slot]},"side":${sideOf(packed)},"price":${
+    // A market order whose owner set no bound has no price, whatever price bounds it in the book.
+    typeOf(packed) === OrderType.unboundMarket ? "null" : store.prices[slot]
+  },"quantity":${quantity},"remaining":${remaining},"filled":${quantity - remaining},"type":${
     TYPE_JSON[typeOf(packed)]
   },"time_in_force":${TIME_IN_FORCE_JSON[timeInForceOf(packed)]},"post_only":${
     (packed & FLAG_POST_ONLY) !== 0

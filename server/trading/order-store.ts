@@ -6,11 +6,12 @@
 
 import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS } from "../../engine/limits.ts";
 import { OrderTexts } from "../../engine/ring/order-texts.ts";
-import { FLAG_QUOTE, FLAG_TEXT } from "../../engine/ring/records.ts";
+import { FLAG_CANCEL_ON_DISCONNECT, FLAG_QUOTE, FLAG_TEXT } from "../../engine/ring/records.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { NumberMap } from "../../engine/util/number-map.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 import { RESERVED_PART, SMALL_LIVE_ORDERS } from "./limits.ts";
+import type { Origin } from "./types.ts";
 
 /** Room from the start for so many, in memory that is used as they come: to grow a map of that size takes 50 ms. */
 const EXPECTED_ORDERS = 600_000;
@@ -43,6 +44,25 @@ export interface OrderFields {
   readonly expiresAt: number;
   readonly createdAt: number;
   readonly updatedAt: number;
+}
+
+/** An order that a client places. */
+export interface NewOrder {
+  readonly user: number;
+  readonly market: number;
+  readonly outcome: number;
+  readonly price: number;
+  readonly quantity: number;
+  readonly packed: number;
+  /** ms; 0 for never */
+  readonly expiresAt: number;
+  /** ms */
+  readonly at: number;
+}
+
+/** The flag of an order that is canceled when its connection ends. */
+export function disconnectFlag({ connection }: Origin): number {
+  return connection?.cancelOnDisconnect === true ? FLAG_CANCEL_ON_DISCONNECT : 0;
 }
 
 export class OrderStore {
@@ -178,6 +198,25 @@ export class OrderStore {
     this.createdAt[slot] = order.createdAt;
     this.updatedAt[slot] = order.updatedAt;
     return slot;
+  }
+
+  /** Gives a new order a slot and the next id. It is in flight, and not linked. */
+  allocateNew({ user, market, outcome, price, quantity, packed, expiresAt, at }: NewOrder, origin: Origin): number {
+    return this.allocate({
+      id: this.allocateId(),
+      user,
+      market,
+      outcome,
+      price,
+      quantity,
+      remaining: quantity,
+      packed,
+      status: IN_FLIGHT,
+      connection: origin.connection?.number ?? 0,
+      expiresAt,
+      createdAt: at,
+      updatedAt: at,
+    });
   }
 
   /** Makes an order findable. Orders of one user are linked in the order of their ids. */

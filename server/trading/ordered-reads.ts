@@ -24,7 +24,7 @@ export class OrderedReadQueue implements OrderedReads {
   /** Calls back when the user's messages so far are on their way. */
   private readonly afterMessages: (userId: number, callback: () => void) => void;
   /** Oldest first. */
-  private readonly unapplied: Read[] = [];
+  readonly unapplied: Read[] = [];
   /** Behind messages that are held back, oldest first. */
   private readonly held = new Set<Read>();
   private isOver = false;

@@ -24,8 +24,7 @@ import {
   validUntilOf,
 } from "./order-checks.ts";
 import { liveOrderJson } from "./order-json.ts";
-import { IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
-import { allocateOrder, disconnectFlag } from "./placement.ts";
+import { disconnectFlag, IN_FLIGHT, MARK_ENDING, type OrderStore } from "./order-store.ts";
 import { exchangeIsFull, quotesTooLate, tooManyInFlight } from "./refusals.ts";
 import type { Answer, OrderEntryOptions, Origin, Quote, QuoteTerms, Trader } from "./types.ts";
 
@@ -110,7 +109,7 @@ export class Quotes {
     }
     checkInFuture(terms.expiresAt, now);
     if (refusal !== null) throw refusal;
-    expiry.expireDue(now);
+    if (now >= expiry.nextAt) expiry.expireDue(now);
     return market;
   }
 
@@ -300,8 +299,10 @@ class QuotesReply {
       (origin.builderCode === null ? 0 : R.FLAG_TEXT);
     const timeInForce = restingTimeInForce(expiresAt);
     const packed = R.packCommand(R.CommandKind.placeOrder, quote.side, OrderType.limit, timeInForce, 0, flags);
-    const order = { marketId, ...quote };
-    const slot = allocateOrder(exchange, trader, origin, order, quote.price, packed, expiresAt, now);
+    const { outcomeId: outcome, price, quantity } = quote;
+    const placed = { user: trader.userId, market: marketId, outcome, price, quantity, packed, expiresAt };
+    const slot = exchange.store.allocateNew({ ...placed, at: exchange.timeline.stamp(now) }, origin);
+    exchange.times.receive(slot);
     if (expiresAt > 0) exchange.expiry.add(slot);
     if (origin.builderCode !== null) exchange.store.texts.write(slot, null, origin.builderCode, 0);
     return slot;

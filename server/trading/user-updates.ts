@@ -3,7 +3,9 @@
  * from several rings), then one change of each account. Owns the numbers; the user outbox delivers.
  */
 import { withIndex } from "../../engine/util/typed-arrays.ts";
+import type { Timeline } from "../util/timeline.ts";
 import type { CommittedEvents } from "./committed-events.ts";
+import type { GatewayLoop } from "./gateway-loop.ts";
 import { NO_USER_LISTENER } from "./no-listener.ts";
 import type { UserListener } from "./types.ts";
 
@@ -16,7 +18,8 @@ interface OrderUpdate {
 
 export class UserUpdates {
   private readonly events: CommittedEvents;
-  private readonly time: () => number;
+  private readonly timeline: Timeline;
+  private readonly loop: GatewayLoop;
   private readonly isSingleRing: boolean;
   private users: UserListener = NO_USER_LISTENER;
   /** By user: the last number of its order updates. */
@@ -28,12 +31,12 @@ export class UserUpdates {
   /** By user with a connection: outcomes whose positions changed. Its balance changed too. */
   private readonly changed = new Map<number, Set<number>>();
 
-  /** @param time returns the time for what goes on record now, ms */
-  constructor(events: CommittedEvents, rings: number, time: () => number) {
+  constructor(events: CommittedEvents, rings: number, timeline: Timeline, loop: GatewayLoop) {
     this.events = events;
-    this.time = time;
+    this.timeline = timeline;
+    this.loop = loop;
     this.isSingleRing = rings === 1;
-    this.appliedAt = time();
+    this.appliedAt = timeline.stamp(loop.now());
   }
 
   listen(users: UserListener): void {
@@ -104,7 +107,7 @@ export class UserUpdates {
    * applied. No later update has an earlier time.
    */
   publishedUntil(): number {
-    if (this.events.areIdle()) this.appliedAt = this.time();
+    if (this.events.areIdle()) this.appliedAt = this.timeline.stamp(this.loop.now());
     return this.appliedAt;
   }
 }
