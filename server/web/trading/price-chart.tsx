@@ -29,7 +29,7 @@ export function PriceChart({ market, outcome }: { market: Market; outcome: Outco
   return (
     <section class="panel chart" aria-labelledby="chart-title">
       <div class="chart-head">
-        <h2 id="chart-title">{outcome.name} price</h2>
+        <h2 id="chart-title">Price: {outcome.name}</h2>
         <SegmentedControl
           label="Chart type"
           value={shape}
@@ -53,7 +53,7 @@ export function PriceChart({ market, outcome }: { market: Market; outcome: Outco
       </div>
       <ErrorNotice error={error} retry={reload} />
       {data === null && error === null && <Loading />}
-      {data !== null && data.length === 0 && <Empty>No trades in {outcome.name} yet.</Empty>}
+      {data !== null && data.length === 0 && <Empty>No trades yet.</Empty>}
       {data !== null && data.length > 0 && (
         <>
           <ChartCanvas

@@ -51,7 +51,7 @@ export function MarketHeader({ market }: { market: Market }) {
           <b class="number">{compact(volume)}</b> shares traded
         </span>
         <span>
-          <b class="number">{compact(market.open_interest)}</b> sets open interest
+          <b class="number">{compact(market.open_interest)}</b> sets outstanding
         </span>
       </p>
       {resolution !== null && (
