@@ -66,7 +66,7 @@ export function NewPasswordField({ label, value, onInput, problem = null }: Pass
           At least {MIN_PASSWORD_LENGTH} characters{length > 0 && length < MIN_PASSWORD_LENGTH && ` (now ${length})`}
         </Requirement>
         <Requirement isMet={length >= MIN_PASSWORD_LENGTH && !isCommon}>
-          not a common one: a few words of your own are best
+          Not a common password; a few random words work best
         </Requirement>
       </ul>
     </div>
