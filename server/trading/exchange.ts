@@ -156,9 +156,7 @@ export class Exchange {
   }
 
   /** The time for what goes on record now, ms. */
-  time(): number {
-    return this.timeline.stamp(this.loop.now());
-  }
+  readonly time = (): number => this.timeline.stamp(this.loop.now());
 
   /** Writes a cancel of the order in `slot`. The caller has checked for room. */
   cancelOrder(slot: number, reason: number, correlationId: number, now: number): void {
