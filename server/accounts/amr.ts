@@ -1,11 +1,11 @@
-/** How a sign-in was proven: the words of RFC 8176, as access tokens (`amr`) and the sessions table have them. */
+/** Authentication method references (RFC 8176), as access tokens (`amr`) and the sessions table contain them. */
 import type { ProofMethod } from "./types.ts";
 
-/** More than one factor was shown. */
+/** Multiple factors. */
 const SECOND_FACTOR = "mfa";
 const OF_PROOF: Readonly<Record<ProofMethod, string>> = { totp: "otp", recovery_code: "otp", passkey: "pop" };
 
-/** @param method of the first step, such as "password" @returns words with spaces between them, null for none */
+/** @param method of the first step, such as "password" @returns space-separated references, null for none */
 export function amrOf(method: string, by: ProofMethod | null): string | null {
   const words = method === "password" ? ["pwd"] : [];
   if (by !== null) words.push(OF_PROOF[by], SECOND_FACTOR);

@@ -1,6 +1,6 @@
 /**
- * The two-person rule: where it is configured, an action is done when a second operator asks for the same. Who was first
- * is durable, so that a restart in between changes nothing. Owned by the gateway thread.
+ * The two-person rule: an action that it covers runs once a second operator requests the same. The first approval is
+ * durable, so a restart between the two changes nothing. Owned by the gateway thread.
  */
 
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
@@ -14,27 +14,27 @@ import { audit, type RequestContext } from "./audit.ts";
 import { MAX_OPEN_APPROVALS } from "./limits.ts";
 import { checkNotOwn, type Operator } from "./operator.ts";
 
-/** What the rule can be switched on for. */
+/** The kinds of action that the operator of the exchange can put under the rule. */
 export const TWO_PERSON_ACTIONS = ["withdrawals", "resolutions", "deposits", "terms"] as const;
 export type TwoPersonAction = (typeof TWO_PERSON_ACTIONS)[number];
 
-/** What shall be done, and on what. */
+/** An action that an operator requests. */
 export interface ApprovalRequest {
-  /** "always": whatever is switched on. */
+  /** "always": the rule applies whatever is configured. */
   readonly rule: TwoPersonAction | "always";
   /** Such as `withdrawal.pay`. */
   readonly action: string;
-  /** Id of what is acted on. */
+  /** Id of what the action changes. */
   readonly subject: number;
-  /** Tells several of one subject apart: each has a first approval of its own. */
+  /** Distinguishes several requests for one subject: each has its own first approval. */
   readonly reference?: string;
-  /** All that the two must agree on. */
+  /** Everything that both operators must agree on. */
   readonly details: object;
-  /** Whose money it is: this user is neither of the two. Null: nobody's in particular. */
+  /** The owner of the money, who can be neither operator; null: nobody in particular. */
   readonly userId: number | null;
 }
 
-/** The first of two, as clients see it. */
+/** A first approval, as clients see it. */
 export interface ApprovalView {
   readonly id: number;
   readonly action: string;
@@ -48,12 +48,12 @@ export function approvalView({ id, action, subject, details, actor, createdAt }:
   return { id, action, subject, details: JSON.parse(details), approved_by: actor, created_at: createdAt };
 }
 
-/** What an audit line says of an action that a first approval preceded: who gave it, and when. */
+/** The audit details of an action, with who gave the first approval and when, if there was one. */
 export function withFirstApproval(details: object, first: ApprovalRow | null): object {
   return first === null ? details : { ...details, approved_by: first.actor, approved_at: first.createdAt };
 }
 
-/** What became of a wish: it was done, or is the first of two. */
+/** The action ran, or the request became the first of two approvals. */
 export type ApprovalOutcome<T> =
   | { readonly approval: null; readonly result: T }
   | { readonly approval: ApprovalRow; readonly result: null };
@@ -61,7 +61,7 @@ export type ApprovalOutcome<T> =
 /** Does what was wished for. @see Approvals.request */
 type ApprovedAction<T> = (ending: readonly AccountWrite[], first: ApprovalRow | null) => Promise<T>;
 
-/** Operators decide by hand. */
+/** Operators decide by hand, so there is no exact time. */
 const RETRY_AFTER_S = 60;
 
 export class Approvals {
@@ -69,7 +69,7 @@ export class Approvals {
   private readonly accounts: Pick<Accounts, "user">;
   private readonly rules: ReadonlySet<TwoPersonAction>;
   private readonly open = new Map<string, ApprovalRow>();
-  /** From the agreement to the end of what was agreed on nobody else has a say. */
+  /** By subject: while an approved action runs, every other request for it is rejected. */
   private readonly mutex = new KeyedMutex<string>("another approval is in progress: try again");
 
   constructor(
@@ -84,7 +84,7 @@ export class Approvals {
     for (const row of rows) this.open.set(keyOf(row), row);
   }
 
-  /** First approvals whose second is awaited. */
+  /** First approvals that wait for a second operator. */
   pending(): ApprovalRow[] {
     return [...this.open.values()].filter((row) => this.counts(row));
   }
@@ -94,7 +94,7 @@ export class Approvals {
     return row !== undefined && this.counts(row) ? row : null;
   }
 
-  /** Whoever gave it is an operator still, and not suspended. */
+  /** True while the operator who gave it is still one, and not suspended. */
   private counts({ actor }: ApprovalRow): boolean {
     const id = /^operator (\d+)$/.exec(actor)?.[1];
     if (id === undefined) return true;
@@ -103,12 +103,12 @@ export class Approvals {
   }
 
   /**
-   * Does what is wished for, or keeps it as the first of two approvals until another operator wishes for the same.
-   * @param act does it; `ending` ends the first approval and belongs in its transaction, `first` is that approval
-   * @param done resolves to what was done already, null where it was not; looked at before anything else, and once more
-   *   when no other request can act on it
-   * @throws ApiError 40300 for the operator's own account, 40900 where another operator asked for something else, 42900
-   *   where too many first approvals wait; what `act` throws
+   * Runs the action, or stores the request as the first of two approvals until another operator requests the same.
+   * @param act runs it; `ending` ends the first approval and belongs in its transaction, `first` is that approval
+   * @param done resolves to the earlier result if the action ran before, else null; checked before anything else, and
+   *   again once no other request can run the action
+   * @throws ApiError 40300 for the operator's own account; 40900 when another operator requested something different;
+   *   42900 when too many first approvals wait; whatever `act` throws
    */
   async request<T>(
     wish: ApprovalRequest,
@@ -149,7 +149,7 @@ export class Approvals {
     return result;
   }
 
-  /** Makes the first approval durable, in the place of one that counts no more or says something else. */
+  /** Stores the first approval; it replaces one that no longer counts or that differs. */
   private async storeFirst(
     { action, subject, reference = "", userId, ...wish }: ApprovalRequest,
     details: string,
@@ -173,8 +173,8 @@ export class Approvals {
   }
 
   /**
-   * Ends a first approval, whoever's it is: nothing is done.
-   * @throws ApiError 4040 where none waits, 40900 where the second came first
+   * Ends a first approval, any operator's; the action does not run.
+   * @throws ApiError 4040 unless it waits, 40900 when the second approval came first
    */
   async revoke(id: number, operator: Operator, context: RequestContext): Promise<ApprovalRow> {
     const row = [...this.open.values()].find((each) => each.id === id);
@@ -189,7 +189,7 @@ export class Approvals {
     return row;
   }
 
-  /** What ends a first approval in the database, for when its subject ends otherwise; `forget` ends it in memory. */
+  /** The writes that end a first approval, also when its subject ended another way; `forget` drops it from memory. */
   endingWrites(action: string, subject: number, now: number, reference = ""): AccountWrite[] {
     const first = this.open.get(keyOf({ action, subject, reference }));
     return first === undefined ? [] : [{ kind: "update", table: "approvals", id: first.id, set: { endedAt: now } }];

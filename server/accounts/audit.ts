@@ -1,16 +1,16 @@
-/** Lines of the audit log: who changed what of money or access, when, and by which request. */
+/** Entries of the audit log: who changed money or access, when, and by which request. */
 
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
 import type { RouteRequest } from "../http/route.ts";
 import type { Principal } from "./types.ts";
 
-/** Of the request that asks for a change. */
+/** The request that causes a change. */
 export interface RequestContext {
   readonly now: number;
   readonly requestId: string;
   /** The client's IP address. */
   readonly address: string;
-  /** As limits count it. */
+  /** The address as rate limits count it: an IPv4 address, or the /64 of an IPv6 address. */
   readonly client: string;
   readonly userAgent: string;
 }
@@ -19,11 +19,11 @@ export function contextOf({ now, reply, address, headers }: RouteRequest): Reque
   return { now, requestId: reply.requestId, ...address, userAgent: headers["user-agent"] ?? "" };
 }
 
-/** What a line says beside who asked for it. Never a token, a password or a code. */
+/** The change that an entry records. Never contains a token, a password or a code. */
 export interface Change {
   readonly action: string;
   readonly userId: AuditEntry["userId"];
-  /** Null: what the write made. */
+  /** Null: the id of the row that the write inserts. */
   readonly subject?: number | null;
   readonly details?: object | null;
   readonly write?: number;
@@ -46,7 +46,7 @@ export function audit(context: RequestContext, actor: string, change: Change): A
   };
 }
 
-/** Who asks, as the log names it: the user, and by which kind of token where it isn't the user's own session. */
+/** The actor's name in the log: the user, and the credential unless it is the user's own session. */
 export function actorOf({ userId, role, credential }: Principal): string {
   const who = role === "operator" ? `operator ${userId}` : `user ${userId}`;
   return credential.kind === "session" ? who : `${who} by ${credential.kind} ${credential.id}`;

@@ -1,4 +1,4 @@
-/** Notes in the database when tokens, sessions and grants were last used: in arrears, and once a minute each at most. */
+/** Records in the database when tokens, sessions and grants were last used: write-behind, at most once a minute each. */
 
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AccountWriter } from "./account-writer.ts";
@@ -15,7 +15,7 @@ export class LastUse {
     this.writer = writer;
   }
 
-  /** Writes what is new since the last call. */
+  /** Writes what changed since the last call. */
   async write(): Promise<void> {
     const writes: AccountWrite[] = [];
     for (const credential of this.authenticator.drainUsed()) writes.push(...writesOf(credential));

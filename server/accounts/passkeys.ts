@@ -1,9 +1,9 @@
 /**
- * Passkeys (WebAuthn level 3): what a browser is asked for, and whether its answer holds. Knows no sessions and keeps
- * nothing. A passkey belongs to the host of PUBLIC_URL, which must be a name that browsers take for secure: https, or
- * localhost. An IP address can have none.
+ * Passkeys (WebAuthn level 3): the options for the browser, and the verification of its responses. Knows no sessions and
+ * stores nothing. A passkey belongs to the host of PUBLIC_URL, which browsers must consider secure: https, or localhost.
+ * An IP address cannot have passkeys.
  *
- * The library is loaded at its first use: it takes a quarter of a second, which a start without passkeys needn't spend.
+ * The first use loads the library: that takes a quarter of a second, which a start without passkeys avoids.
  */
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
@@ -17,10 +17,10 @@ const RP_NAME = "Prediction Exchange";
 /** COSE: ES256, Ed25519, RS256. */
 const ALGORITHMS = [-7, -8, -257];
 const CHALLENGE_BYTES = 32;
-/** The user's PIN, finger or face: a stolen key is of no use. */
+/** The user's PIN, finger or face, so that a stolen key is useless. */
 const USER_VERIFICATION = "required";
 
-/** A passkey as it is kept. */
+/** A passkey as the database stores it. */
 export type NewPasskey = Pick<SecondFactorRow, "rpId" | "credentialId" | "publicKey" | "counter" | "transports">;
 
 interface Descriptor {
@@ -60,26 +60,28 @@ export class Passkeys {
     this.publicUrl = publicUrl;
   }
 
-  /** Why there are none here; null where there are. */
+  /** Why this exchange cannot use passkeys; null when it can. */
   get refusal(): string | null {
     const { hostname, protocol } = new URL(this.publicUrl());
     if (isIP(hostname.replace(/^\[|\]$/g, "")) !== 0) {
-      return `passkeys need a host name, and this exchange is reached at ${hostname}: open it at a PUBLIC_URL with a name, such as http://localhost`;
+      return `passkeys need a host name, but the PUBLIC_URL of this exchange is the address ${hostname}: use a name, such as http://localhost`;
     }
     const isLocal = hostname === "localhost" || hostname.endsWith(".localhost");
-    return protocol === "https:" || isLocal ? null : "passkeys need https, and this exchange's PUBLIC_URL has none";
+    return protocol === "https:" || isLocal
+      ? null
+      : "passkeys need https, which the PUBLIC_URL of this exchange does not use";
   }
 
   private get rpId(): string {
     return new URL(this.publicUrl()).hostname;
   }
 
-  /** It was made for the host that the exchange is at now. */
+  /** True for a passkey that was created for the current host. */
   isUsable({ kind, rpId }: SecondFactorRow): boolean {
     return kind === "passkey" && this.refusal === null && rpId === this.rpId;
   }
 
-  /** What `navigator.credentials.create` takes, in JSON. @param own the user's factors */
+  /** The JSON for `navigator.credentials.create`. @param own the user's factors */
   creationOptions({ id, email }: User, challenge: string, own: readonly SecondFactorRow[]): CreationOptions {
     const userId = Buffer.from(String(id)).toString("base64url");
     return {
@@ -94,7 +96,7 @@ export class Passkeys {
     };
   }
 
-  /** What `navigator.credentials.get` takes, in JSON; null where none of the factors is a passkey that is of use here. */
+  /** The JSON for `navigator.credentials.get`; null when none of the factors is a usable passkey. */
   requestOptions(challenge: string, own: readonly SecondFactorRow[]): RequestOptions | null {
     const allowCredentials = this.describe(own);
     if (allowCredentials.length === 0) return null;
@@ -110,7 +112,7 @@ export class Passkeys {
       });
   }
 
-  /** What a browser made for the challenge. @throws ApiError 40000 where it doesn't hold */
+  /** Verifies the passkey that a browser created for the challenge. @throws ApiError 40000 when it is not valid */
   async register(response: object, challenge: string): Promise<NewPasskey> {
     const { verifyRegistrationResponse } = await import("@simplewebauthn/server");
     const { rpId } = this;
@@ -137,8 +139,8 @@ export class Passkeys {
   }
 
   /**
-   * The passkey's new counter where the browser's answer holds, else null. One whose counter doesn't rise, unless it has
-   * none, is a copy: it doesn't hold (WebAuthn, section 6.1.1).
+   * The passkey's new counter if the browser's response is valid, else null. A counter that does not rise, unless the
+   * passkey has none, means a cloned authenticator: the response is not valid (WebAuthn, section 6.1.1).
    */
   async verify(row: SecondFactorRow, response: object, challenge: string): Promise<number | null> {
     const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");

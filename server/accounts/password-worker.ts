@@ -1,7 +1,6 @@
 /**
- * Argon2id in a pool thread of low priority: trading threads on the same cores come first. It also knows which passwords
- * are too common. Passwords are compared and hashed in Unicode's NFKC form, and never leave this file in any other shape
- * than a hash.
+ * Argon2id in a pool thread of low priority, so that trading threads on the same cores run first; also rejects common
+ * passwords. Passwords are compared and hashed in Unicode's NFKC form, and leave this file only as a hash.
  */
 import { randomBytes } from "node:crypto";
 import { readlinkSync } from "node:fs";
@@ -11,57 +10,57 @@ import { dictionary } from "@zxcvbn-ts/language-common";
 
 export interface HashJob {
   password: string;
-  /** By an operator: it may be a common one. */
+  /** An operator chose it, so it may be a common one. */
   readonly isChosen: boolean;
 }
 
 export interface VerifyJob {
-  /** A PHC string; null to verify against nobody's password. */
+  /** A PHC string; null verifies against a dummy hash. */
   readonly hash: string | null;
   password: string;
 }
 
-/** Nice value; 19 would starve sign-ins beside a busy trading thread. */
+/** Nice value; 19 would starve sign-ins next to a busy trading thread. */
 const PRIORITY = 10;
 /** OWASP's Password Storage Cheat Sheet, with `memoryCost` in KiB. Argon2id version 19 is the library's own default. */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-/** How many times our own parameters a stored hash may have: a damaged one could ask for all of the memory. */
+/** A stored hash may cost at most this multiple of our parameters: a damaged one could demand all the memory. */
 const MAX_COST_FACTOR = 4;
 
-/** Shorter listed passwords are syllables of good ones, too. */
+/** Shorter listed passwords are also syllables of good ones. */
 const MIN_LISTED = 6;
-/** Of a unit that is refused when repeated, unless it is a listed password. */
+/** Longest repeated unit that is rejected, unless the unit is a listed password. */
 const MAX_UNIT = 5;
-/** Enough for `12345qwert`: what takes three runs to write down is not a run any more. */
+/** Enough for `12345qwert`: three runs or more no longer form a pattern. */
 const MAX_RUNS = 2;
 const ROWS = ["1234567890", "!@#$%^&*()", "abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfghjklzxcvbnm"]
-  // Columns of the keyboard, and other keyboards' first rows.
+  // Keyboard columns, and the first rows of other keyboards.
   .concat(["1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik,9ol.0p;/", "qwertzuiop", "azertyuiop"])
   .flatMap((row) => [row, [...row].reverse().join("")]);
 
-/** Made for the first password that is chosen: a start has no use for it. */
+/** Built for the first new password: most starts never need it. */
 const listed = new Set<string>();
 let longestListed = 0;
 
 lowerPriority();
-/** Costs what a real hash costs to verify, and is nobody's. */
+/** Costs as much to verify as a real hash, and matches no password. */
 const DUMMY_HASH = dummyHash();
 
-/** A PHC string with a hash of nothing that is known. */
+/** A PHC string with a random hash. */
 function dummyHash(): string {
   const { memoryCost, timeCost, parallelism } = PARAMETERS;
   const [salt, hash] = [16, 32].map((length) => randomBytes(length).toString("base64").replaceAll("=", ""));
   return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${salt}$${hash}`;
 }
 
-/** A PHC string; null for a password that is too common. */
+/** Returns a PHC string; null for a password that is too common. */
 export function hash(job: HashJob): string | null {
   if (listed.size === 0) readList();
   const password = consumePassword(job);
   return !job.isChosen && isTooCommon(password.toLowerCase()) ? null : hashSync(password, PARAMETERS);
 }
 
-/** False for nobody's and for what is no hash, after the same work. */
+/** False without a usable hash, after the same amount of work. */
 export function verify(job: VerifyJob): boolean {
   const password = consumePassword(job);
   const known = job.hash !== null && isUsable(job.hash) ? job.hash : null;
@@ -76,7 +75,7 @@ function readList(): void {
   }
 }
 
-/** The pool keeps a thread's last job until the next one comes, so the password is taken out of it. */
+/** Reads the password and clears it in the job: the pool keeps a thread's last job until the next one. */
 function consumePassword(job: HashJob | VerifyJob): string {
   const password = job.password.normalize("NFKC");
   job.password = "";
@@ -92,22 +91,22 @@ function isUsable(phc: string): boolean {
   }
 }
 
-/** Linux has a nice value per thread, and takes a thread's id for it; elsewhere it would slow the whole process. */
+/** Linux sets the nice value of a single thread by its id; elsewhere this would slow the whole process. */
 function lowerPriority(): void {
   if (process.platform !== "linux") return;
   try {
     // <pid>/task/<tid> of the calling thread.
     setPriority(Number(readlinkSync("/proc/thread-self").split("/")[2]), PRIORITY);
   } catch {
-    // Without /proc, or not allowed: it works as well, at the expense of others.
+    // Without /proc or permission, hashing works all the same and competes with other threads.
   }
 }
 
-// No regular expressions below: a thread keeps the last text that one matched.
+// No regular expressions below: V8 keeps the last text that one matched.
 
 /**
- * True for a listed password with or without digits and punctuation around it, for runs along the keyboard, the digits
- * or the alphabet, and for a short or listed unit repeated.
+ * True for a listed password, also with digits and punctuation around it; for runs along the keyboard, the digits or the
+ * alphabet; and for a repeated short or listed unit.
  * @param text in lower case
  */
 function isTooCommon(text: string): boolean {
@@ -119,13 +118,13 @@ function isTooCommon(text: string): boolean {
   return isPattern(text) || (core.length >= MIN_LISTED && isPattern(core)) || hasListed(text, start, end);
 }
 
-/** Anything beyond ASCII counts as a letter. */
+/** Every character beyond ASCII counts as a letter. */
 function isLetter(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return (code >= 97 && code <= 122) || code > 127;
 }
 
-/** Whether a listed password starts at or before `maxStart` and ends at or after `minEnd`. */
+/** True if a listed password starts at or before `maxStart` and ends at or after `minEnd`. */
 function hasListed(text: string, maxStart: number, minEnd: number): boolean {
   for (let start = 0; start <= maxStart; start++) {
     const last = Math.min(text.length, start + longestListed);
@@ -140,14 +139,14 @@ function isPattern(text: string): boolean {
   return isRuns(text) || isRepetition(text);
 }
 
-/** The longest run first leaves the least for the next. */
+/** Greedy: the longest first run leaves the least for the next one. */
 function isRuns(text: string): boolean {
   let at = 0;
   for (let runs = 0; runs < MAX_RUNS && at < text.length; runs++) at = endOfRun(text, at);
   return at === text.length;
 }
 
-/** Where the run from `start` ends: one character again and again, or neighbours in a row, which is a circle. */
+/** The end of the run at `start`: one repeated character, or neighbours in a row, which wraps around. */
 function endOfRun(text: string, start: number): number {
   let longest = start + 1;
   while (text[longest] === text[start]) longest++;
@@ -161,7 +160,7 @@ function endOfRun(text: string, start: number): number {
   return longest;
 }
 
-/** A short unit may break off at the end. */
+/** The last repetition of a short unit may be incomplete. */
 function isRepetition(text: string): boolean {
   const maxUnit = Math.min(longestListed, Math.floor(text.length / 2));
   for (let unit = 1; unit <= maxUnit; unit++) {

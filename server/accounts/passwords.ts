@@ -1,9 +1,9 @@
 /**
- * Password hashes, made and verified in the pool of server/accounts/password-worker.ts, off the gateway's thread. What waits for
- * the pool waits here in two lanes. Strangers wait fairly by client address: a flood of sign-ins from one address delays
- * others by a job each turn, one from thousands by thousands. Those who are known (an address from which the account
- * signed in lately, a session, a mailed link) have every second job to themselves, fairly by account.
- * Lengths are the caller's to check. No password is ever in an error, a log or a file.
+ * Hashes and verifies passwords in the pool of password-worker.ts, off the gateway's thread. Jobs queue here in two
+ * lanes. Strangers share one lane fairly by client address: a flood of sign-ins from one address delays others by one
+ * job per turn, a flood from thousands of addresses by thousands. Known clients (an address from which the account
+ * signed in recently, a session, a mailed link) have every second job to themselves, fairly by account.
+ * The caller checks lengths. No password ever appears in an error, a log or a file.
  */
 import { availableParallelism } from "node:os";
 import { ApiError, badRequest, overloaded, STOPPING } from "../errors.ts";
@@ -11,17 +11,17 @@ import { FairQueue } from "../util/fair-queue.ts";
 import { ThreadPool } from "../util/thread-pool.ts";
 import type { HashJob, VerifyJob } from "./password-worker.ts";
 
-/** One, so that a core stays with trading on a small machine; a quarter of a large one. */
+/** One on a small machine, so that trading keeps a core; a quarter of the cores on a large one. */
 export const PASSWORD_THREADS = availableParallelism() > 8 ? Math.floor(availableParallelism() / 4) : 1;
-/** Jobs under way count against neither. */
+/** Bounds on queued jobs; running jobs count against none of them. */
 export const MAX_WAITING_OF_ADDRESS = 256;
 export const MAX_WAITING = 16_384;
 export const MAX_WAITING_OF_ACCOUNT = 16;
 const MAX_WAITING_KNOWN = 4_096;
-/** What waited longer is refused: whoever asked is about to give up. */
+/** A job that waited longer is rejected: its client is about to time out. */
 const MAX_WAIT_MS = 8_000;
 
-/** Stands in the lane of accounts for commands of the machine's own shell. */
+/** The account id that commands of the machine's own shell queue under. */
 const OPERATOR = 0;
 
 interface QueuedJob {
@@ -37,22 +37,22 @@ export class Passwords {
   private readonly pool: ThreadPool;
   private readonly strangers = new FairQueue<QueuedJob>(MAX_WAITING_OF_ADDRESS, MAX_WAITING);
   private readonly known = new FairQueue<QueuedJob>(MAX_WAITING_OF_ACCOUNT, MAX_WAITING_KNOWN);
-  /** Whose turn it is where both wait. */
+  /** Which lane is next when both have jobs. */
   private isKnownNext = true;
   private running = 0;
   private isClosing = false;
 
-  /** @param onLost gets what a thread of the pool died of */
+  /** @param onLost receives the error that killed a pool thread */
   constructor(onLost: (error: Error) => void, workerFile: URL = new URL("./password-worker.js", import.meta.url)) {
     this.pool = new ThreadPool({ file: workerFile, threads: PASSWORD_THREADS, onLost });
   }
 
   /**
-   * @param address the client's, whose turn it takes
-   * @param field what the caller calls the password
-   * @param knownAs the account's id, where whoever asks is known to it; null for a stranger
+   * @param address of the client, by which strangers share the lane
+   * @param field the name of the password in error messages
+   * @param knownAs the account's id when the client is known to it; null for a stranger
    * @returns a PHC string of argon2id
-   * @throws ApiError 40000 naming the field where the password is too common; 50300 where too many wait
+   * @throws ApiError 40000 naming the field when the password is too common; 50300 when the queue is full
    */
   async hash(password: string, address: string, field = "password", knownAs: number | null = null): Promise<string> {
     const phc = await this.run<string | null>("hash", { password, isChosen: false }, address, knownAs);
@@ -66,16 +66,16 @@ export class Passwords {
   }
 
   /**
-   * True where it is the password of `hash`. A null hash (no such account, or none set) costs the same and is false, as
-   * is one that can't be read: neither the answer nor its time tells.
-   * @param knownAs as of `hash`
-   * @throws ApiError 50300 where too many wait
+   * True if it is the password of `hash`. A null hash (no such account, or no password) and an unreadable one cost the
+   * same and return false: neither the result nor its time reveals which.
+   * @param knownAs as in `hash`
+   * @throws ApiError 50300 when the queue is full
    */
   verify(hash: string | null, password: string, address: string, knownAs: number | null = null): Promise<boolean> {
     return this.run("verify", { hash, password }, address, knownAs);
   }
 
-  /** Refuses what waits; resolves when the jobs under way are answered and the threads ended. */
+  /** Rejects queued jobs; resolves once running jobs are done and the threads have ended. */
   async close(): Promise<void> {
     this.isClosing = true;
     for (let next = this.next(); next !== undefined; next = this.next()) next.reject(shuttingDown());
@@ -100,12 +100,12 @@ export class Passwords {
 
   private next(): QueuedJob | undefined {
     const [first, second] = this.isKnownNext ? [this.known, this.strangers] : [this.strangers, this.known];
-    // An empty lane leaves its turn to the other.
+    // An empty lane passes its turn to the other.
     this.isKnownNext = !this.isKnownNext;
     return first.pop() ?? second.pop();
   }
 
-  /** Hands the pool no more than it has threads: its own queue is first come, first served. */
+  /** Gives the pool one job per thread only: its own queue is not fair, but first come, first served. */
   private startJobs(): void {
     while (this.running < PASSWORD_THREADS) {
       const next = this.next();
@@ -123,7 +123,7 @@ export class Passwords {
     try {
       resolve(await this.pool.run(name, job));
     } catch (error) {
-      // Of what was thrown only the code: a message could quote the password.
+      // Only the code of the error: its message could quote the password.
       const failed = `the password worker failed: ${String((error as { code?: unknown } | null)?.code)}`;
       reject(error instanceof ApiError ? error : new Error(failed));
     }

@@ -1,4 +1,4 @@
-/** Personal access tokens: made, listed and revoked by their owner. The text is shown once; its SHA-256 is kept. */
+/** Personal access tokens, which their owner creates and revokes. The token is returned once; only its SHA-256 is stored. */
 
 import { randomBytes } from "node:crypto";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
@@ -20,7 +20,7 @@ export interface PatRequest {
   readonly scopes: readonly string[];
   /** ms */
   readonly expiresAt: number | null;
-  /** Addresses and CIDR ranges that it may come from; null: any. */
+  /** Addresses and CIDR ranges that may use the token; null: any. */
   readonly allowedIps: readonly string[] | null;
 }
 
@@ -34,7 +34,7 @@ export class Pats {
     this.writer = writer;
   }
 
-  /** @throws ApiError 40000, 40900 where the user has as many as may be */
+  /** @throws ApiError 40000, 40900 when the user has the maximum number */
   async create(principal: Principal, wish: PatRequest, context: RequestContext): Promise<{ pat: Pat; token: string }> {
     const { userId } = principal;
     const { name, expiresAt, allowedIps } = wish;
@@ -54,7 +54,7 @@ export class Pats {
       return this.writer.insert(write, [audit(context, actorOf(principal), change)]);
     });
     const pat = this.accounts.pats.get(id)!;
-    // All access may have been taken away while it was written.
+    // A password reset may have ended all access during the write.
     if (principal.credential.isEnded) {
       await this.revokeNow(pat, principal, context);
       throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
@@ -62,7 +62,7 @@ export class Pats {
     return { pat, token };
   }
 
-  /** @throws ApiError 4040 unless it is one of the caller's */
+  /** @throws ApiError 4040 unless the caller owns it */
   async revoke(principal: Principal, id: number, context: RequestContext): Promise<void> {
     const pat = this.accounts.pats.get(id);
     if (pat === undefined || pat.user.id !== principal.userId) throw notFound("token");

@@ -1,34 +1,34 @@
 /**
- * Which phone numbers can be somebody's: E.164 as the contract says, valid in their region, able to get text messages.
+ * Validates phone numbers: in E.164 form as the API requires, valid in their region, able to receive text messages.
  *
- * The "max" metadata is chosen on purpose. "min", half its size, which a server doesn't feel, knows a number's kind in
- * few regions only: German or French landlines pass there. "mobile" knows no other kind, so that a landline is no valid
- * number there and its owner can't be told what is wrong.
+ * Uses the "max" metadata on purpose. "min" is half the size, which does not matter on a server, but knows the type of a
+ * number in few regions only: German or French landlines would pass. "mobile" knows mobile numbers only, so a landline
+ * would be an invalid number and the error could not say why.
  */
 import { type NumberType, parsePhoneNumberFromString } from "libphonenumber-js/max";
 import { badRequest } from "../errors.ts";
 
-/** E.164: a plus and at most 15 digits, of which the first, a country code's, is never 0. */
+/** E.164: a plus and at most 15 digits, the first of which belongs to the country code and is never 0. */
 const E164 = /^\+[1-9]\d{4,14}$/;
 
 /**
- * Where a plan doesn't tell mobiles from landlines (North America) the type says so, and such a number passes. Pagers,
- * personal numbers and the like are left out: what a text to them costs is their owner's choice, which invites fraud.
+ * Where a numbering plan does not distinguish mobiles from landlines (North America), such a number passes. Pagers,
+ * personal numbers and the like do not: their owner sets the price of a text, which invites fraud.
  */
 const TEXTABLE_TYPES: readonly NumberType[] = ["MOBILE", "FIXED_LINE_OR_MOBILE"];
 
 /**
- * The number as it was written, which is its only form: two texts are one number where they are equal.
- * @throws ApiError 40000 that doesn't repeat the text
+ * Returns the number unchanged: it has one valid form only, so two numbers are the same if their texts are equal.
+ * @throws ApiError 40000, which does not quote the text
  */
 export function readPhoneNumber(text: string): string {
   if (!E164.test(text)) throw badRequest("phone: must be in E.164 form: a plus, the country code and digits only");
   const number = parsePhoneNumberFromString(text);
-  // The parser repairs what isn't E.164, as a national prefix after the country code (+4407...): not the same text.
+  // The parser repairs some invalid numbers, such as a national prefix after the country code (+4407...).
   if (number === undefined || number.number !== text || !number.isValid()) {
     throw badRequest("phone: must be a valid number");
   }
-  // Satellite networks and other plans without a region cost dollars a text.
+  // A text to a satellite network, or another plan without a region, costs dollars.
   if (number.country === undefined || !TEXTABLE_TYPES.includes(number.getType())) {
     throw badRequest("phone: must be a number that can receive text messages");
   }

@@ -1,7 +1,7 @@
 /**
- * Refresh tokens that were spent seconds ago: a browser that reloads, or has two tabs, while a refresh is under way comes
- * again with the cookie just spent, without anybody having stolen it. For a few seconds the last spent secret of a
- * session stands for the token that came after it, which stays as it is so long, and is forgotten then. In memory only: nothing is rotated here.
+ * Grace period for refresh tokens that were rotated seconds ago: a browser that reloads during a refresh, or has two tabs,
+ * sends the old cookie again although nobody stole it. For a few seconds, the last rotated secret of a session stands for
+ * its successor, which does not rotate again meanwhile. In memory only; rotates nothing itself.
  */
 
 import { BoundedMap } from "../util/bounded-map.ts";
@@ -10,18 +10,18 @@ import { MAX_RECENT_ROTATIONS, REFRESH_GRACE_MS } from "./limits.ts";
 import { isHashOf } from "./token-hash.ts";
 
 export interface Rotation {
-  /** SHA-256 of the secret that was spent. */
+  /** SHA-256 of the secret that was rotated out. */
   readonly spentHash: string;
-  /** The token that is good now. */
+  /** The token that is valid now. */
   readonly refreshToken: string;
-  /** Resolves when the rotation is durable: before that nobody may be told of it. */
+  /** Resolves once the rotation is durable: no response may contain the new token before. */
   readonly durable: Promise<unknown>;
   /** ms */
   readonly at: number;
 }
 
 export class RefreshGrace {
-  /** The last of each session, oldest first. */
+  /** The last rotation of each session, oldest first. */
   private readonly rotations = new BoundedMap<Session, Rotation>(MAX_RECENT_ROTATIONS);
 
   add(session: Session, rotation: Rotation): void {
@@ -33,8 +33,8 @@ export class RefreshGrace {
   }
 
   /**
-   * The rotation that spent or made this secret of the session a moment ago; null where there was none. What it made isn't
-   * spent again meanwhile: of a crowd of requests the last could come with a secret that was spent two rotations ago.
+   * The recent rotation that replaced or created this secret of the session; null if there is none. The new secret does
+   * not rotate again meanwhile: otherwise the last of many parallel requests could bring a secret two rotations old.
    * @param now ms
    */
   find(session: Session, secret: string, now: number): Rotation | null {

@@ -1,13 +1,13 @@
 /**
- * The keys that TOTP secrets are sealed with in the database (AES-256-GCM), in a file of their own beside the signing keys:
- * who has a copy of the database alone can make no code. The newest key seals; older ones stay, so that a database that
- * was restored can be read with the keys of today. The file is made when the first secret is sealed.
+ * The keys that encrypt TOTP secrets in the database (AES-256-GCM), in a file next to the signing keys: a copy of the
+ * database alone yields no codes. The newest key encrypts; older ones stay, so that today's keys can read a restored
+ * database. The first encryption creates the file.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { chmod, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** Its name in the folder of the signing keys. */
+/** The file's name in the folder of the signing keys. */
 export const SECOND_FACTOR_KEYS = "second-factors.json";
 
 const ALGORITHM = "aes-256-gcm";
@@ -15,7 +15,7 @@ const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const FILE_MODE = 0o600;
-/** Beyond it the oldest goes. */
+/** Beyond this number, the oldest key is dropped. */
 const MAX_KEYS = 20;
 
 interface Key {
@@ -28,7 +28,7 @@ export class SecondFactorKeys {
   private readonly path: string;
   /** Newest first. */
   private keys: readonly Key[];
-  /** The last change of the file, settled or not; never rejects. */
+  /** The last change of the file, finished or not; never rejects. */
   private lastChange: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string, keys: readonly Key[]) {
@@ -36,7 +36,7 @@ export class SecondFactorKeys {
     this.keys = keys;
   }
 
-  /** @throws Error naming the file where it is there and holds no keys */
+  /** @throws Error naming the file if it exists and contains no keys */
   static async open(path: string): Promise<SecondFactorKeys> {
     let text: string;
     try {
@@ -47,23 +47,23 @@ export class SecondFactorKeys {
     }
     await chmod(path, FILE_MODE);
     const keys = readKeys(text);
-    // Without its cause, which may quote the file.
+    // Without the cause, which may quote the file.
     if (keys === null) throw new Error(`${path} contains no second-factor keys`);
     return new SecondFactorKeys(path, keys);
   }
 
-  /** The key that seals now; null before the first. */
+  /** The id of the key that encrypts; null before the first. */
   get activeId(): string | null {
     return this.keys[0]?.id ?? null;
   }
 
-  /** @param of whose it is: it opens for the same alone @throws what the file system throws */
+  /** @param of the owner, without whom the secret cannot be decrypted @throws file system errors */
   async seal(secret: Uint8Array, of: string, now: number): Promise<string> {
     await this.change(() => (this.keys.length === 0 ? this.add(now) : undefined));
     return this.sealNow(secret, of);
   }
 
-  /** As `seal`, where there is a key. */
+  /** As `seal`, once a key exists. */
   sealNow(secret: Uint8Array, of: string): string {
     const { id, bytes } = this.keys[0]!;
     const iv = randomBytes(IV_BYTES);
@@ -72,7 +72,7 @@ export class SecondFactorKeys {
     return `${id}.${sealed.toString("base64url")}`;
   }
 
-  /** Null where its key is missing, or it was sealed for something else. */
+  /** Null if the key is missing, or the secret was sealed for another owner. */
   unseal(sealed: string, of: string): Buffer | null {
     const [id, text = ""] = sealed.split(".");
     const key = this.keys.find((each) => each.id === id);
@@ -88,12 +88,12 @@ export class SecondFactorKeys {
     }
   }
 
-  /** True where the newest key sealed it. */
+  /** True if the newest key sealed it. */
   isCurrent(sealed: string): boolean {
     return sealed.split(".", 1)[0] === this.activeId;
   }
 
-  /** From now on another key seals, which is on disk before it does. @returns its id */
+  /** Creates a new key, on disk before it encrypts anything. @returns its id */
   async rotate(now: number): Promise<string> {
     await this.change(() => this.add(now));
     return this.activeId!;
@@ -126,7 +126,7 @@ function readKeys(text: string): Key[] | null {
   }
 }
 
-/** All or nothing, and on disk when it returns. */
+/** Atomic, and on disk when it returns. */
 async function writeKeys(path: string, keys: readonly Key[]): Promise<void> {
   const content = keys.map(({ id, bytes, createdAt }) => {
     return { id, key: bytes.toString("base64url"), created_at: createdAt };
