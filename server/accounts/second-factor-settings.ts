@@ -1,9 +1,9 @@
 /**
- * What an account's owner does with its second factors: proves that it is still the owner, adds one in two steps, removes
- * one, has new recovery codes made. And the end of them all, where they are lost. Mails the owner of each change.
+ * How an account's owner manages its second factors: confirms its identity, adds a factor in two steps, removes one,
+ * replaces recovery codes. Also the reset of lost factors by operators. Mails the owner about each change.
  *
- * What is being added, and proofs, are in memory only: after a restart one begins anew. The first factor ends the other
- * sessions, which were made without one; the session that added it counts as made with it.
+ * Pending factors and identity proofs live in memory only, so a restart drops them. Adding the first factor ends the
+ * other sessions, which were opened without one; the session that added it counts as opened with it.
  */
 import { randomBytes } from "node:crypto";
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
@@ -42,24 +42,24 @@ const NO_PROOF =
   "confirm your identity first: POST /me/second-factors/proof with your password or a second-factor code";
 const SIGN_IN_AGAIN = "confirm your identity first: sign in again";
 
-/** A factor that waits for its confirmation. */
+/** A factor that the owner has not confirmed yet. */
 export interface PendingFactor {
   readonly id: number;
   readonly userId: number;
   readonly kind: FactorKind;
   readonly name: string;
   readonly expiresAt: number;
-  /** Of a TOTP. */
+  /** A TOTP's secret. */
   readonly secret: Buffer | null;
-  /** Of a passkey. */
+  /** A passkey's challenge. */
   readonly challenge: string | null;
   wrong: number;
 }
 
-/** What the owner needs to confirm it: shown this once. */
+/** What the owner needs to confirm a pending factor; returned only once. */
 export interface Enrollment {
   readonly pending: PendingFactor;
-  /** Base 32, and in the URI that apps read from a QR code. */
+  /** In base 32; `uri` contains it too, for the QR code. */
   readonly secret: string | null;
   readonly uri: string | null;
   readonly options: CreationOptions | null;
@@ -68,7 +68,7 @@ export interface Enrollment {
 export const OWNER_PROOF_METHODS = ["password", "code"] as const;
 export type OwnerProofMethod = (typeof OWNER_PROOF_METHODS)[number];
 
-/** What the owner shows to prove itself. */
+/** How the owner confirms its identity. */
 export interface OwnerProof {
   readonly password?: string | undefined;
   readonly code?: string | undefined;
@@ -82,7 +82,7 @@ interface Options {
   readonly sessions: Sessions;
   readonly writer: AccountWriter;
   readonly notifier: Notifier;
-  /** Operators must have a second factor. */
+  /** True when operators must have a second factor. */
   readonly isRequired: boolean;
 }
 
@@ -153,8 +153,8 @@ export class SecondFactorSettings {
   }
 
   /**
-   * How the session's owner can prove itself before a change: none where only another sign-in can, null where nothing is
-   * needed now. Of an account without a password a sign-in of a moment ago is a proof.
+   * How the session's owner can confirm its identity before a change: an empty list when it has to sign in again, null when
+   * no proof is needed now. For an account without a password, a sign-in moments ago is a proof.
    */
   proofsOf({ credential }: Principal, now: number): OwnerProofMethod[] | null {
     const { factors } = this.options;
@@ -171,7 +171,7 @@ export class SecondFactorSettings {
     ];
   }
 
-  /** @throws ApiError 40300 unless the session proved its owner a moment ago */
+  /** @throws ApiError 40300 unless the session confirmed its owner recently */
   private expectProof(principal: Principal, now: number): void {
     const proofs = this.proofsOf(principal, now);
     if (proofs === null) return;
@@ -181,9 +181,9 @@ export class SecondFactorSettings {
   // ---------------------------------------------------------------- adding
 
   /**
-   * The first step: another of the user's that waits is forgotten.
-   * @throws ApiError 40300 without a proof or a verified address, 40900 where there are enough, 40000 for a passkey where
-   * there can be none
+   * The first step; it drops the user's other pending factors.
+   * @throws ApiError 40300 without a proof or a verified address, 40900 at the maximum number, 40000 for a passkey when
+   * this exchange cannot use passkeys
    */
   begin(principal: Principal, kind: FactorKind, name: string | null, { now }: RequestContext): Enrollment {
     const { factors, passkeys } = this.options;
@@ -215,8 +215,8 @@ export class SecondFactorSettings {
   }
 
   /**
-   * The second step. Recovery codes are made with the first factor; null otherwise.
-   * @throws ApiError 4040 for none that waits, 40000 for nothing or something wrong; five wrong codes end it
+   * The second step. Returns recovery codes with the first factor, else null.
+   * @throws ApiError 4040 when the factor is not pending, 40000 for a missing or wrong proof; five wrong codes end it
    */
   confirm(
     principal: Principal,
@@ -227,12 +227,12 @@ export class SecondFactorSettings {
     const { user } = principal.credential;
     return this.mutex.run(user.id, async () => {
       const { factors } = this.options;
-      // Told before what the path doesn't name.
+      // A missing proof is reported before an unknown id.
       if (shown.code === undefined && shown.passkey === undefined)
         throw badRequest("code: required, unless you send passkey");
       const pending = this.pendingOf(user, id, context.now);
       const row = await this.verify(pending, shown, context.now);
-      // Another request, or the end of the session, may have come first.
+      // During the verification, another request or the end of the session may have come first.
       if (principal.credential.isEnded || this.pendingOf(user, id, context.now) !== pending) throw noPending();
       expectRoom(factors.of(user.id), pending.kind);
       if (row.credentialId !== null && factors.isTaken(row.credentialId)) {
@@ -249,7 +249,7 @@ export class SecondFactorSettings {
     return pending;
   }
 
-  /** What the factor is kept as, where what is shown is of it. @throws ApiError 40000 */
+  /** Verifies the proof; returns the row to store. @throws ApiError 40000 */
   private async verify(pending: PendingFactor, { code, passkey }: FactorProof, now: number): Promise<SecondFactorRow> {
     const { factors, passkeys } = this.options;
     const { id, userId, kind, name, secret, challenge } = pending;
@@ -272,7 +272,7 @@ export class SecondFactorSettings {
     return badRequest(`code: wrong, ${left === 0 ? "start again" : `${left} more ${left === 1 ? "try" : "tries"}`}`);
   }
 
-  /** Durable when it resolves; with the first factor go the sessions that were made without one. */
+  /** Resolves once the factor is durable; the first one ends the sessions that were opened without one. */
   private async enroll(principal: Principal, row: SecondFactorRow, context: RequestContext): Promise<string[] | null> {
     const { factors, sessions, writer, notifier } = this.options;
     const { user } = principal.credential;
@@ -296,7 +296,7 @@ export class SecondFactorSettings {
 
   // ---------------------------------------------------------------- removing
 
-  /** @throws ApiError 4040, 40300 without a proof, 40900 for the last one of who must have one */
+  /** @throws ApiError 4040, 40300 without a proof, 40900 for the last one of an operator who must have one */
   async remove(principal: Principal, id: number, context: RequestContext): Promise<void> {
     const { factors, sessions, writer, notifier } = this.options;
     const { user } = principal.credential;
@@ -321,7 +321,7 @@ export class SecondFactorSettings {
     });
   }
 
-  /** New recovery codes; the old ones are good no more. @throws ApiError 40300 without a proof, 40900 without a factor */
+  /** Replaces the recovery codes; the old ones stop working. @throws ApiError 40300 without a proof, 40900 without a factor */
   async renewCodes(principal: Principal, context: RequestContext): Promise<string[]> {
     const { factors, writer, notifier } = this.options;
     const { user } = principal.credential;
@@ -343,12 +343,12 @@ export class SecondFactorSettings {
     });
   }
 
-  // ---------------------------------------------------------------- a lost one
+  // ---------------------------------------------------------------- reset
 
   /**
    * Removes all of the user's factors and ends its sessions.
-   * @param why goes into the audit log @param ending goes into the same transaction
-   * @throws ApiError 40900 where there is none
+   * @param why details for the audit log @param ending writes for the same transaction
+   * @throws ApiError 40900 when there are none
    */
   reset(user: User, why: object, who: Operator, context: RequestContext, ending: readonly AccountWrite[] = []) {
     return this.mutex.run(user.id, async () => {

@@ -1,10 +1,10 @@
 /**
- * The second step of a sign-in. Whoever has shown the password of an account with a second factor, or came through an
- * identity provider, gets a challenge in the place of tokens: opaque, for one sign-in, good for minutes, and only as long as
- * the password stays as it was. In memory only: after a restart one signs in anew.
+ * The second step of a sign-in. After the password, or an identity provider's sign-in, an account with a second factor
+ * gets a challenge instead of tokens: opaque, for one sign-in, valid for minutes and while the password stays the same. In
+ * memory only: after a restart the user signs in again.
  *
- * Wrong codes are bounded by challenge and by account. Only who knows the password has a challenge, so that a stranger
- * can't use the account's bound up; and a passkey works whatever it says.
+ * Wrong codes are bounded per challenge and per account. A challenge requires the password, so a stranger cannot exhaust
+ * the account's bound; and passkeys work even when it is exhausted.
  */
 import { randomBytes } from "node:crypto";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
@@ -30,11 +30,11 @@ import type { ProofMethod, User } from "./types.ts";
 const CHALLENGE_PREFIX = "pm_chl_";
 const CHALLENGE_BYTES = 32;
 
-/** What the first step is answered with. */
+/** The response to the first step. */
 export interface Challenge {
   readonly challenge: string;
   readonly methods: ProofMethod[];
-  /** For `navigator.credentials.get`, null without a passkey. */
+  /** The options for `navigator.credentials.get`; null without a passkey. */
   readonly passkey: RequestOptions | null;
   readonly expiresAt: number;
 }
@@ -43,16 +43,16 @@ interface PendingChallenge {
   readonly user: User;
   /** Of the first step, such as "password". */
   readonly method: string;
-  /** As it was then. */
+  /** The user's hash at the first step. */
   readonly passwordHash: string | null;
   readonly passkeyChallenge: string;
   readonly expiresAt: number;
   wrong: number;
-  /** Something is being looked at: it isn't good for a second sign-in meanwhile. */
+  /** A proof is being verified: a second request with this challenge is rejected meanwhile. */
   isBusy: boolean;
 }
 
-/** Both steps are done. */
+/** The result of both steps. */
 export interface CompletedSignIn {
   readonly user: User;
   /** Of the first step. */
@@ -71,7 +71,7 @@ export class SecondFactorSignIn {
   private readonly options: Options;
   /** By the challenge's hash, oldest first. */
   private readonly pending = new BoundedMap<string, PendingChallenge>(MAX_CHALLENGES);
-  /** By user, oldest first; some may be over. */
+  /** By user, oldest first; some may have ended. */
   private readonly ofUser = new Map<number, string[]>();
   private readonly wrongCodes = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
 
@@ -79,7 +79,7 @@ export class SecondFactorSignIn {
     this.options = options;
   }
 
-  /** Null where the account has no second factor. @param method of the first step */
+  /** Returns null when the account has no second factor. @param method of the first step */
   begin(user: User, method: string, now: number): Challenge | null {
     const { factors, passkeys } = this.options;
     if (!factors.has(user.id)) return null;
@@ -97,9 +97,9 @@ export class SecondFactorSignIn {
   }
 
   /**
-   * Resolves once what was shown is durably spent, and with it the challenge.
-   * @throws ApiError 40100 for a challenge that is over, or something wrong; 40000; 40900 while another request looks at
-   * the same challenge; 42900 after too many wrong codes
+   * Resolves once the proof, and with it the challenge, is durably used up.
+   * @throws ApiError 40100 for an ended challenge or a wrong proof; 40000; 40900 while another request uses the same
+   * challenge; 42900 after too many wrong codes
    */
   async finish(challenge: string, shown: FactorProof, context: RequestContext): Promise<CompletedSignIn> {
     const { factors, writer, notifier } = this.options;
@@ -120,7 +120,7 @@ export class SecondFactorSignIn {
       const change = { action: "second_factor.recover", userId: user.id, subject: user.id, details: { left } };
       await writer.write(writes, isRecovery ? [audit(context, `user ${user.id}`, change)] : []);
       if (isRecovery) notifier.sendMail(recoveryCodeUsedMail(user.email, left));
-      // What ended the challenge while it was being written ends the sign-in.
+      // Whatever ended the challenge during the write also ends the sign-in.
       this.expectGood(waiting, now);
       return { user, method, by: use.method };
     } finally {
@@ -145,7 +145,7 @@ export class SecondFactorSignIn {
     return factors.useCode(id, code!, now);
   }
 
-  /** Counts something wrong. @returns what whoever showed it is told */
+  /** Counts a wrong proof. @returns the error for the client */
   private refuse(hash: string, waiting: PendingChallenge, isCode: boolean, now: number): ApiError {
     const { user } = waiting;
     waiting.wrong++;
@@ -153,7 +153,7 @@ export class SecondFactorSignIn {
     if (isCode) {
       const key = String(user.id);
       this.wrongCodes.consume(key, now);
-      // Whoever is here knows the password.
+      // Whoever got this far knows the password.
       if (this.wrongCodes.waitMs(key, now) > 0) this.options.notifier.sendMail(wrongCodesMail(user.email));
     }
     const left = MAX_WRONG_CODES - waiting.wrong;
@@ -165,7 +165,7 @@ export class SecondFactorSignIn {
   /** @throws ApiError 40100 */
   private live(hash: string, now: number): PendingChallenge {
     const found = this.pending.get(hash);
-    if (found === undefined) throw over();
+    if (found === undefined) throw challengeEnded();
     this.expectGood(found, now);
     return found;
   }
@@ -173,7 +173,7 @@ export class SecondFactorSignIn {
   /** @throws ApiError 40100 */
   private expectGood({ user, passwordHash, expiresAt }: PendingChallenge, now: number): void {
     const isSame = user.passwordHash === passwordHash && this.options.factors.has(user.id);
-    if (!isSame || expiresAt <= now) throw over();
+    if (!isSame || expiresAt <= now) throw challengeEnded();
   }
 
   forgetExpired(now: number): void {
@@ -188,5 +188,5 @@ export class SecondFactorSignIn {
   }
 }
 
-const over = (): ApiError =>
+const challengeEnded = (): ApiError =>
   new ApiError(ErrorKind.unauthenticated, "challenge: unknown, used or expired: sign in again");

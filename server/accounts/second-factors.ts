@@ -1,6 +1,6 @@
 /**
- * Second factors: what an account has beside its password (TOTP, passkeys, recovery codes), and whether what somebody shows
- * is one of them. What was shown is spent at once, and counts when that is durable: no code is good twice, also over a
+ * Second factors: the TOTPs, passkeys and recovery codes of each account, and the verification of codes and passkey
+ * responses. A correct one is used up at once and counts once that is durable, so that no code works twice, even after a
  * crash. Owned by the gateway thread.
  */
 import { randomBytes } from "node:crypto";
@@ -14,16 +14,16 @@ import { hashToken } from "./token-hash.ts";
 import { base32, matchStep } from "./totp.ts";
 import type { ProofMethod } from "./types.ts";
 
-/** What somebody shows: a code of six digits, a recovery code, or a browser's answer for a passkey. */
+/** A proof of a second factor: a six-digit code, a recovery code, or a browser's response for a passkey. */
 export interface FactorProof {
   readonly code?: string | undefined;
   readonly passkey?: object | undefined;
 }
 
-/** Something shown was right; it is spent in memory, and durable once `writes` are. */
+/** A correct proof: used up in memory, and durably once `writes` are committed. */
 export interface UsedFactor {
   readonly method: ProofMethod;
-  /** Null of a recovery code. */
+  /** Null for a recovery code. */
   readonly factor: SecondFactorRow | null;
   readonly writes: readonly AccountWrite[];
 }
@@ -31,7 +31,7 @@ export interface UsedFactor {
 /** 80 bits, shown as four groups of four. */
 const RECOVERY_BYTES = 10;
 const TOTP_CODE = /^\d{6}$/;
-/** What people put between the groups of a code. */
+/** What people type between the groups of a code. */
 const SEPARATORS = /[\s-]/g;
 
 interface Options {
@@ -42,11 +42,11 @@ interface Options {
 
 export class SecondFactors {
   private readonly options: Options;
-  /** By user and id. */
+  /** By user, then by id. */
   private readonly factors = new Map<number, Map<number, SecondFactorRow>>();
-  /** Ids of all passkeys: one is one account's. */
+  /** Credential ids of all passkeys: a passkey belongs to one account. */
   private readonly credentials = new Set<string>();
-  /** By user: id by hash. */
+  /** By user: recovery code ids by hash. */
   private readonly codes = new Map<number, Map<string, number>>();
   private lastId: number;
 
@@ -74,13 +74,13 @@ export class SecondFactors {
     return this.codes.get(userId)?.size ?? 0;
   }
 
-  /** TOTPs whose key isn't there: their codes can't be looked at. */
+  /** TOTPs whose key is missing, so that their codes cannot be verified. */
   countUnreadable(): number {
     const all = [...this.factors.values()].flatMap((mine) => [...mine.values()]);
     return all.filter((row) => row.kind === "totp" && this.secretOf(row) === null).length;
   }
 
-  /** Some account has this passkey. */
+  /** True if an account has this passkey. */
   isTaken(credentialId: string): boolean {
     return this.credentials.has(credentialId);
   }
@@ -89,7 +89,7 @@ export class SecondFactors {
     return ++this.lastId;
   }
 
-  /** How the user can prove itself here and now. */
+  /** The methods that the user can use now. */
   methodsOf(userId: number): ProofMethod[] {
     const own = this.of(userId);
     const methods: ProofMethod[] = [];
@@ -99,9 +99,9 @@ export class SecondFactors {
     return methods;
   }
 
-  // ---------------------------------------------------------------- looking at what is shown
+  // ---------------------------------------------------------------- verification
 
-  /** Spends a code of the user's; null where it is none. */
+  /** Uses up one of the user's codes; null for a wrong one. */
   useCode(userId: number, text: string, now: number): UsedFactor | null {
     const code = text.replaceAll(SEPARATORS, "");
     return TOTP_CODE.test(code) ? this.useTotp(userId, code, now) : this.useRecoveryCode(userId, code, now);
@@ -129,7 +129,7 @@ export class SecondFactors {
     return { method: "recovery_code", factor: null, writes: [write] };
   }
 
-  /** What a browser answered for the challenge, with a passkey of the user's; null where that doesn't hold. */
+  /** Verifies a browser's response to the challenge, from one of the user's passkeys; null for a wrong one. */
   async usePasskey(userId: number, challenge: string, response: object, now: number): Promise<UsedFactor | null> {
     const { passkeys } = this.options;
     const { id } = response as { id?: unknown };
@@ -137,7 +137,7 @@ export class SecondFactors {
     if (row === undefined) return null;
     const before = row.counter;
     const counter = await passkeys.verify(row, response, challenge);
-    // It may have been removed, or used, meanwhile.
+    // Another request may have removed or used it during the verification.
     if (counter === null || this.find(userId, row.id) !== row || row.counter !== before) return null;
     const set = { counter, lastUsedAt: now };
     Object.assign(row, set);
@@ -154,13 +154,13 @@ export class SecondFactors {
 
   // ---------------------------------------------------------------- changes
 
-  /** Takes a factor in: at once, and durable with the write. */
+  /** Adds a factor: at once, and durably with the write. */
   add(row: SecondFactorRow): AccountWrite {
     this.index(row);
     return { kind: "insert", table: "second_factors", row: { ...row } };
   }
 
-  /** Ends a factor at once; with the last of them the recovery codes go. */
+  /** Removes a factor at once; the last one takes the recovery codes with it. */
   remove(row: SecondFactorRow, now: number): AccountWrite[] {
     const mine = this.factors.get(row.userId);
     mine?.delete(row.id);
@@ -171,7 +171,7 @@ export class SecondFactors {
     return this.has(row.userId) ? [write] : [write, ...this.endCodes(row.userId, now)];
   }
 
-  /** New recovery codes in the place of those that are left: the codes as they are shown, and what makes them durable. */
+  /** Replaces the recovery codes. Returns the new codes for the user, the writes, and `learn` to activate them. */
   replaceCodes(
     userId: number,
     now: number,
@@ -182,7 +182,7 @@ export class SecondFactors {
     const inserts = hashes.map((codeHash): AccountWrite => {
       return { kind: "insert", table: "recovery_codes", row: { userId, codeHash, createdAt: now } };
     });
-    // Good once they are durable, when their ids are known.
+    // The codes work once they are durable, because only then their ids are known.
     const learn = (ids: number[]): void => {
       for (const [i, hash] of hashes.entries()) this.codesOf(userId).set(hash, ids[i]!);
     };
@@ -195,7 +195,7 @@ export class SecondFactors {
     return ids.map((id) => ({ kind: "update", table: "recovery_codes", id, set: { endedAt: now } }));
   }
 
-  /** Seals all secrets with a new key. @returns the key's id, and how many secrets it seals */
+  /** Encrypts all secrets with a new key. @returns the key's id, and the number of secrets */
   async rotateKey(now: number): Promise<{ key: string; sealed: number }> {
     const { keys, writer } = this.options;
     const key = await keys.rotate(now);
@@ -226,5 +226,5 @@ export class SecondFactors {
   }
 }
 
-/** A sealed secret that is put into another user's row doesn't open. */
+/** Binds a secret to its user: copied into another user's row, it cannot be decrypted. */
 const sealedFor = (userId: number): string => `second factor of user ${userId}`;

@@ -1,7 +1,7 @@
 /**
- * The cookie in which the web page keeps its refresh token: no script reads it, and it never comes along from another
- * site. `POST /auth/refresh` alone believes it, and only of requests that a form on another site cannot make: it gives
- * no other access, so nothing else needs guarding against pages that send a user's cookies (RFC 6265, section 8.2).
+ * The cookie that holds the web page's refresh token: no script can read it, and browsers do not send it from another
+ * site. Only `POST /auth/refresh` accepts it, and only from requests that a form on another site cannot make. It gives
+ * no other access, so no other route needs protection against cross-site requests (RFC 6265, section 8.2).
  */
 
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
@@ -11,7 +11,7 @@ import type { Tokens } from "./sessions.ts";
 const NAME = "session";
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
-/** Request headers that `mayUse` looks at. */
+/** Request headers that `mayUse` checks. */
 export const COOKIE_GUARDS: readonly string[] = ["content-type", "origin", "sec-fetch-site"];
 
 export class SessionCookie {
@@ -21,26 +21,26 @@ export class SessionCookie {
     this.publicUrl = publicUrl;
   }
 
-  /** Set-Cookie with the tokens' refresh token, for as long as that is good. @param now milliseconds */
+  /** The Set-Cookie that stores the refresh token until it expires. @param now ms */
   keep({ session, refreshToken }: Pick<Tokens, "session" | "refreshToken">, now: number): string {
     return this.set(refreshToken, Math.round((session.row.expiresAt - now) / 1_000));
   }
 
-  /** Set-Cookie that takes it away. */
+  /** The Set-Cookie that deletes it. */
   remove(): string {
     return this.set("", 0);
   }
 
-  /** The refresh token of a Cookie header; null where it has none. */
+  /** The refresh token in a Cookie header; null if there is none. */
   read(header: string): string | null {
     return cookieIn(header, NAME, this.publicUrl());
   }
 
   /**
-   * Of a request that gets or spends the cookie. Where its Origin is of another host it was refused before.
-   * @param headers those of COOKIE_GUARDS, "" where they are missing
-   * @throws ApiError 40000 for what a form could send, 40300 for a page of another site, or of this host by plain HTTP
-   * where the exchange is reached by HTTPS: whoever sits on the line writes such a page
+   * Checks a request that receives or uses the cookie. The server already rejected an Origin of another host.
+   * @param headers those of COOKIE_GUARDS, "" for missing ones
+   * @throws ApiError 40000 for a request that a form could send; 40300 from a page of another site, or of this host over
+   * plain HTTP when the exchange uses HTTPS: an attacker on the network could have written such a page
    */
   mayUse(headers: Readonly<Record<string, string>>): void {
     if (!JSON_TYPE.test(headers["content-type"]!)) {

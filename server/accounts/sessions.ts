@@ -1,10 +1,10 @@
 /**
- * Sessions: what a sign-in or an authorization code opens, and a rotating refresh token keeps going. An access token is
- * a signed JWT that names its session; when the session ends, its tokens end at once.
+ * Sessions: a sign-in or an authorization code opens one, and a rotating refresh token extends it. An access token is a
+ * signed JWT that names its session; when the session ends, its tokens end at once.
  *
- * A refresh token is a family, the same over the session's life, and a secret that is good for one use. Whoever shows
- * the family with another secret has seen a spent token: it leaked, and the session ends. RFC 9700, section 4.14. Only
- * where tokens come in a browser's cookie the one just spent has some seconds' leeway (refresh-grace.ts).
+ * A refresh token consists of a family, constant over the session's life, and a secret for one use. A request with the
+ * family and an old secret means that the token leaked, so the session ends (RFC 9700, section 4.14). Only a token that
+ * comes in a browser's cookie has a grace period of seconds after its rotation (refresh-grace.ts).
  */
 import { randomBytes } from "node:crypto";
 import type { SessionRow } from "../../engine/projection/load/accounts.ts";
@@ -26,7 +26,7 @@ import { SCOPES } from "./types.ts";
 
 export interface Tokens {
   readonly session: Session;
-  /** Of the access token. */
+  /** Those of the access token. */
   readonly scopes: readonly string[];
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -47,7 +47,7 @@ export interface SessionOptions {
   readonly refreshTtlMs: number;
 }
 
-/** Whose a refresh token that counts is. */
+/** A refresh token whose session is live; its secret may be an old one. */
 export interface RefreshToken {
   readonly session: Session;
   readonly secret: string;
@@ -61,12 +61,12 @@ export class Sessions {
     this.options = options;
   }
 
-  /** A sign-in by `method`, such as "password", and a second factor. Its tokens carry all scopes. */
+  /** Opens the session of a sign-in, whose tokens have all scopes. @param method such as "password" @param by second factor */
   open(user: User, method: string, context: RequestContext, by: ProofMethod | null = null): Promise<Tokens> {
     return this.start(user, null, method, [...SCOPES], context, `user ${user.id}`, by);
   }
 
-  /** What an authorization code of a third party opens. */
+  /** Opens the session of a third party's authorization code. */
   openForGrant(grant: Grant, user: User, scopes: readonly string[], context: RequestContext): Promise<Tokens> {
     return this.start(user, grant, "authorization_code", scopes, context, `oauth client ${grant.client.row.id}`);
   }
@@ -86,7 +86,7 @@ export class Sessions {
     const over = crowd.length >= most ? [crowd[0]!] : [];
     const made = this.end(over, "too_many_sessions", actor, context);
     const { address, userAgent } = context;
-    // A password takes its time to check: the session begins when it is made.
+    // Verifying a password takes time: the session begins now, not when the request arrived.
     const now = writer.time();
     const family = randomBytes(FAMILY_BYTES).toString("base64url");
     const secret = randomBytes(SECRET_BYTES).toString("base64url");
@@ -106,7 +106,7 @@ export class Sessions {
       expiresAt: now + refreshTtlMs,
     };
     const write: AccountWrite = { kind: "insert", table: "sessions", row };
-    // Known before it is durable, so that what ends all of the user's sessions meanwhile ends this one too.
+    // In memory before it is durable, so that whatever ends all of the user's sessions during the write ends this one too.
     const session = accounts.addSession(row);
     if (session === null) throw new ApiError(ErrorKind.unauthenticated, "the grant was revoked");
     const change = {
@@ -116,7 +116,7 @@ export class Sessions {
       details: { method, scopes: row.scopes, ...(by === null ? {} : { second_factor: by }) },
     };
     await Promise.all([made, writer.insert(write, [audit(context, actor, change)]), this.noteUse(grant, now)]);
-    // A third party asks from its own address.
+    // A third party sends requests from its own address.
     if (grant === null) accounts.knownAddresses.note(user.id, context.client, now);
     const accessToken = await this.sign(session, scopes, now);
     return { session, scopes, accessToken, refreshToken: REFRESH_PREFIX + family + secret };
@@ -130,9 +130,9 @@ export class Sessions {
   }
 
   /**
-   * The session whose refresh token this is.
-   * @param isOAuth whether it must be a third party's
-   * @throws ApiError 40100; where the token was used before its session ends too
+   * Finds the session of a refresh token.
+   * @param isOAuth true if it must be a third party's
+   * @throws ApiError 40100; a token that was used before also ends its session
    */
   async find(token: string, isOAuth: boolean, context: RequestContext): Promise<RefreshToken> {
     const found = this.findFamily(token, context.now);
@@ -141,7 +141,7 @@ export class Sessions {
     return found;
   }
 
-  /** The session that the refresh token keeps going; null where it isn't one that counts. Nothing follows. */
+  /** The session of a current refresh token, else null. Changes nothing. */
   peek(token: string, now: number): Session | null {
     const found = this.findFamily(token, now);
     return found !== null && isCurrent(found) ? found.session : null;
@@ -154,9 +154,9 @@ export class Sessions {
   }
 
   /**
-   * Spends the refresh token and answers new ones.
-   * @param fewer scopes that the access token shall have, of the session's; null: all of them
-   * @throws ApiError 40100 where another request spent it first, 40300
+   * Rotates the refresh token and returns new tokens.
+   * @param fewer scopes of the access token, a subset of the session's; null: all of them
+   * @throws ApiError 40100 when another request rotated it first; 40300
    */
   async rotate(
     refresh: RefreshToken,
@@ -167,14 +167,14 @@ export class Sessions {
     if (session.isEnded) throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
     if (!isCurrent(refresh)) throw await this.endReused(session, context);
     const { refreshToken, durable } = this.rotateSecret(session, context);
-    // Its cookie, if it had one, was taken out of the browser.
+    // A client that sends the token itself has no cookie that could need the grace period.
     this.grace.forget(session);
     return this.issue(session, fewer ?? [...session.scopes], refreshToken, durable, context);
   }
 
   /**
-   * As `rotate`, for a user's own session whose token came in a browser's cookie: who brings the one that was spent last,
-   * seconds ago, or the one that came after it, gets the latter, and nothing is spent.
+   * As `rotate`, for a user's own session whose token came in a browser's cookie: the token that was rotated seconds ago,
+   * and its successor, both get the successor without another rotation.
    * @throws ApiError 40100, 40300
    */
   async rotateCookie(token: string, context: RequestContext): Promise<Tokens> {
@@ -195,8 +195,8 @@ export class Sessions {
   }
 
   /**
-   * Puts another refresh token in the place of the session's: from here no other request can spend that one. The new one
-   * may be told when it is durable.
+   * Replaces the session's refresh token: from here no other request can use the old one. The new one may leave the
+   * process once it is durable.
    * @throws ApiError 40300
    */
   private rotateSecret(session: Session, { now }: RequestContext): { refreshToken: string; durable: Promise<unknown> } {
@@ -222,7 +222,7 @@ export class Sessions {
     return { session, scopes, accessToken, refreshToken };
   }
 
-  /** Ends sessions and all that hangs on them, at once; resolves when that is durable. */
+  /** Ends sessions, their tokens and their sockets at once; resolves when that is durable. */
   async end(sessions: readonly Session[], reason: string, actor: string, context: RequestContext): Promise<void> {
     const live = sessions.filter(({ isEnded }) => !isEnded);
     if (live.length === 0) return;
@@ -240,20 +240,20 @@ export class Sessions {
     await this.options.writer.write(writes, audits);
   }
 
-  /** As `end`, the caller's own but the one that asks; what third parties were given stays. */
+  /** Ends the caller's other sessions; those of third parties stay. */
   endOthers(principal: Principal, reason: string, context: RequestContext): Promise<void> {
     const own = this.options.accounts.sessions.of(principal.userId).filter(({ grant }) => grant === null);
     const others = own.filter((session) => session !== principal.credential);
     return this.end(others, reason, actorOf(principal), context);
   }
 
-  /** The session's user has shown a second factor in it: from now on it counts as made with one. */
+  /** The user proved a second factor in this session: from now on it counts as opened with one. */
   prove({ row }: Session, by: ProofMethod): AccountWrite {
     row.amr = amrOf(row.method, by);
     return { kind: "update", table: "sessions", id: row.id, set: { amr: row.amr } };
   }
 
-  /** The user has no second factor any more: no session counts as made with one. */
+  /** The user has no second factor any more: no session counts as opened with one. */
   unprove({ id: userId }: User): AccountWrite[] {
     const proven = this.options.accounts.sessions.of(userId).filter(({ hasSecondFactor }) => hasSecondFactor);
     return proven.map(({ row }) => {
@@ -262,7 +262,7 @@ export class Sessions {
     });
   }
 
-  /** Forgets sessions of which no token is good any more. */
+  /** Drops sessions whose tokens have all expired. */
   forgetExpired(now: number): void {
     const { accounts, accessTtlMs } = this.options;
     for (const session of accounts.sessions.values()) {
@@ -270,7 +270,7 @@ export class Sessions {
     }
   }
 
-  /** @returns what whoever showed a spent token is told */
+  /** Ends the session of a reused token. @returns the error for the client */
   private async endReused(session: Session, context: RequestContext): Promise<ApiError> {
     await this.end([session], "refresh_token_reused", `user ${session.user.id}`, context);
     return new ApiError(ErrorKind.unauthenticated, "the refresh token was used before: the session has ended");
@@ -291,7 +291,7 @@ export class Sessions {
       ...(row.amr === null ? {} : { amr: row.amr.split(" ") }),
       ...(grant === null ? {} : { client_id: grant.client.row.clientId }),
     };
-    // RFC 9068 for third parties.
+    // Third parties get the token type of RFC 9068.
     const token = await keys.sign(claims, grant === null ? "JWT" : "at+jwt");
     authenticator.issued(token, session, exp * 1_000, scopes);
     return token;
