@@ -1,16 +1,16 @@
 /**
- * The database's shape as numbered migrations, forward only. A migration that has shipped is never edited.
+ * The database's schema as numbered migrations, forward only. The statements of a shipped migration are never edited.
  *
- * The hot tables (orders, fills, entries) are appended to and have no secondary index on the commit path: one would
- * dirty a page per user and commit. Their rows are chained instead (row-links.ts). Small tables say where each chain ends
- * and which orders rest; they are written in arrears: meta tells how far they reach, and readers scan the tail beyond.
+ * The hot tables (orders, fills, entries) are append-only and have no secondary index on the commit path: one would dirty
+ * a page per user and commit. Their rows are linked instead (row-links.ts). Small tables contain the newest row of each
+ * list and the resting orders. They are written behind: meta says how far they are complete, and readers scan the rest.
  */
 export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   INSERT INTO meta VALUES ('orders_indexed', 0), ('fills_indexed', 0);
 
-  -- One row: sums as of the last commit, micro-USDC, and how far each counter got.
+  -- One row: totals as of the last commit, micro-USDC, and the last value of each counter.
   CREATE TABLE totals (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     deposits INTEGER NOT NULL, withdrawals INTEGER NOT NULL, users_total INTEGER NOT NULL,
@@ -25,7 +25,7 @@ export const MIGRATIONS: readonly string[] = [
     created_at INTEGER NOT NULL
   ) STRICT;
 
-  -- What a user has, micro-USDC. Holds are not stored: they derive from live orders.
+  -- Balances, micro-USDC. Holds are not stored: they derive from live orders.
   CREATE TABLE accounts (
     user_id INTEGER PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0),
     activity_day INTEGER NOT NULL, activity_used INTEGER NOT NULL
@@ -49,7 +49,7 @@ export const MIGRATIONS: readonly string[] = [
     closes_at INTEGER, created_at INTEGER NOT NULL
   ) STRICT;
 
-  -- Outcome ids are unique over all markets; those of one market follow each other. position: 0, 1, ...
+  -- Outcome ids are unique over all markets; those of one market are consecutive. position: 0, 1, ...
   CREATE TABLE outcomes (
     id INTEGER PRIMARY KEY, market_id INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL,
     last_price INTEGER, volume INTEGER NOT NULL
@@ -60,7 +60,7 @@ export const MIGRATIONS: readonly string[] = [
   -- status: 0 queued, 1 open, 2 partially_filled, 3 filled, 4 canceled, 5 expired, 6 rejected.
   -- reason: 0 none, 1 user, 2 post_only_would_cross, 3 fok_unfillable, 4 ioc_remainder, 5 self_trade,
   --   6 market_closed, 7 market_halted, 8 cancel_on_disconnect, 9 operator, 10 too_late, 11 expired.
-  -- priority: time priority where an amend lost the order its own (null: the id).
+  -- priority: the time priority after an amend (null: the id).
   CREATE TABLE orders (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, outcome_id INTEGER NOT NULL, side INTEGER NOT NULL,
     type INTEGER NOT NULL, time_in_force INTEGER NOT NULL, self_trade_prevention INTEGER NOT NULL,
@@ -70,8 +70,8 @@ export const MIGRATIONS: readonly string[] = [
     updated_at INTEGER NOT NULL
   ) STRICT;
 
-  -- One order's side of one match. Ids come from one sequence with entries, without gaps over the two together.
-  -- balance_after: the user's balance once this fill and its fee and rebate are in it.
+  -- One order's side of one match. Fills and entries share one sequence of ids without gaps.
+  -- balance_after: the user's balance after this fill, its fee and its rebate.
   -- role: 0 maker, 1 taker. match_type: 0 direct, 1 mint, 2 merge.
   CREATE TABLE fills (
     id INTEGER PRIMARY KEY, match_id INTEGER NOT NULL, user_id INTEGER NOT NULL, order_id INTEGER NOT NULL,
@@ -80,7 +80,7 @@ export const MIGRATIONS: readonly string[] = [
     balance_after INTEGER NOT NULL, created_at INTEGER NOT NULL
   ) STRICT;
 
-  -- Every other change of a balance.
+  -- All other changes of a balance.
   CREATE TABLE entries (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, type TEXT NOT NULL, amount INTEGER NOT NULL,
     balance_after INTEGER NOT NULL, market_id INTEGER, outcome_id INTEGER, reference TEXT UNIQUE,
@@ -93,7 +93,7 @@ export const MIGRATIONS: readonly string[] = [
     cost INTEGER NOT NULL, realized_pnl INTEGER NOT NULL, PRIMARY KEY (user_id, outcome_id)
   ) STRICT, WITHOUT ROWID;
 
-  -- Written in arrears.
+  -- Write-behind.
   CREATE TABLE orders_by_user (user_id INTEGER NOT NULL, order_id INTEGER NOT NULL, PRIMARY KEY (user_id, order_id))
     STRICT, WITHOUT ROWID;
   CREATE TABLE fills_by_user (user_id INTEGER NOT NULL, fill_id INTEGER NOT NULL, PRIMARY KEY (user_id, fill_id))
@@ -107,9 +107,9 @@ export const MIGRATIONS: readonly string[] = [
   `,
   `
   -- orders.status: 2 queued, 3 open, 4 partially_filled, 5 filled, 6 canceled, 7 expired, 8 rejected.
-  -- orders.previous_of_user: the owner's order before this one (0: none).
-  -- orders.last_fill_id: its newest fill; until it has one, an id below any that it can get, so that the row needn't grow.
-  -- fills.previous_of_...: the fill before this one of the same user, order, and, for takers, market (0: none).
+  -- orders.previous_of_user: the owner's previous order (0: none).
+  -- orders.last_fill_id: its newest fill; before its first fill, an id below any possible one, so that the row needn't grow.
+  -- fills.previous_of_...: the previous fill of the same user, order and, for takers, market (0: none).
   -- entries.last_fill_id: the user's newest fill before it (0: none).
   ALTER TABLE orders ADD COLUMN previous_of_user INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE orders ADD COLUMN last_fill_id INTEGER NOT NULL DEFAULT 0;
@@ -132,7 +132,7 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE entries SET last_fill_id = (SELECT coalesce(max(fill_id), 0) FROM fills_by_user
     WHERE fills_by_user.user_id = entries.user_id AND fill_id < entries.id);
 
-  -- Written in arrears: where chains end (0: none), complete up to what meta says.
+  -- Write-behind: the newest row of each list (0: none), complete up to the numbers in meta.
   CREATE TABLE newest_of_user (user_id INTEGER PRIMARY KEY, order_id INTEGER NOT NULL, fill_id INTEGER NOT NULL) STRICT;
   CREATE TABLE newest_of_market (market_id INTEGER PRIMARY KEY, fill_id INTEGER NOT NULL) STRICT;
   INSERT INTO newest_of_user SELECT user_id, max(order_id), max(fill_id) FROM (
@@ -148,23 +148,23 @@ export const MIGRATIONS: readonly string[] = [
   DROP TABLE trades_by_market;
   `,
   `
-  -- orders.fingerprint: of the body that the client order id came with (null: none, or from before this column).
-  -- orders.builder_id, fills.builder_id: the integration that the order came through (null: none).
-  -- orders.quote: 1 = placed by PUT /quotes. orders.tied: 1 = ends when its connection does.
+  -- orders.fingerprint: of the request body with the client order id (null: none, or from before this column).
+  -- orders.builder_id, fills.builder_id: the integration that sent the order (null: none).
+  -- orders.quote: 1 = placed by PUT /quotes. orders.tied: 1 = cancel on disconnect.
   ALTER TABLE orders ADD COLUMN fingerprint INTEGER;
   ALTER TABLE orders ADD COLUMN builder_id INTEGER;
   ALTER TABLE orders ADD COLUMN quote INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE orders ADD COLUMN tied INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE fills ADD COLUMN builder_id INTEGER;
 
-  -- Integrations and what came through them: orders, fills, shares, micro-USDC of notional and of trading fees.
+  -- Integrations and the sums of their orders: orders, fills, shares, micro-USDC of notional and of trading fees.
   CREATE TABLE builders (
     id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, orders INTEGER NOT NULL, fills INTEGER NOT NULL,
     volume INTEGER NOT NULL, notional INTEGER NOT NULL, fees INTEGER NOT NULL, created_at INTEGER NOT NULL
   ) STRICT;
   `,
   `
-  -- users.password_hash: argon2id in PHC form (null: none set). Tier 1 is reached with e-mail and phone verified.
+  -- users.password_hash: argon2id in PHC format (null: none). Tier 1 requires a verified email address and phone.
   ALTER TABLE users ADD COLUMN password_hash TEXT;
   ALTER TABLE users ADD COLUMN email_verified_at INTEGER;
   ALTER TABLE users ADD COLUMN phone TEXT;
@@ -172,11 +172,11 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE users ADD COLUMN suspended_at INTEGER;
   UPDATE users SET email_verified_at = created_at, phone_verified_at = created_at WHERE kyc_tier > 0;
 
-  -- Addresses and CIDR ranges that the token may come from, with spaces between them (null: any).
+  -- The addresses and CIDR ranges that may use the token, separated by spaces (null: any).
   ALTER TABLE personal_access_tokens ADD COLUMN allowed_addresses TEXT;
 
-  -- What a refresh token keeps going: a sign-in (grant_id null), or what a third party got for an authorization code.
-  -- family: the part that all its refresh tokens share. refresh_hash: SHA-256 of the one that counts.
+  -- What a refresh token continues: a sign-in (grant_id null), or a third party's session from an authorization code.
+  -- family: the part that all its refresh tokens share. refresh_hash: SHA-256 of the valid one.
   -- user_id, grant_id, client_id here and below: ids of users, oauth_grants and oauth_clients.
   CREATE TABLE sessions (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, grant_id INTEGER, method TEXT NOT NULL, scopes TEXT NOT NULL,
@@ -186,7 +186,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX live_sessions ON sessions (expires_at) WHERE ended_at IS NULL;
   CREATE INDEX ended_sessions ON sessions (ended_at) WHERE ended_at IS NOT NULL;
 
-  -- Links that were mailed, by SHA-256 of their token. purpose: verify_email, reset_password.
+  -- Mailed links, by SHA-256 of their token. purpose: verify_email, reset_password.
   CREATE TABLE email_tokens (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, purpose TEXT NOT NULL, token_hash TEXT NOT NULL UNIQUE,
     created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, used_at INTEGER
@@ -199,12 +199,12 @@ export const MIGRATIONS: readonly string[] = [
     country TEXT NOT NULL, status TEXT NOT NULL, note TEXT, created_at INTEGER NOT NULL, decided_at INTEGER
   ) STRICT;
 
-  -- Third parties. redirect_uris: one a line. secret_hash: SHA-256 (null: a public client).
+  -- Third parties. redirect_uris: one per line. secret_hash: SHA-256 (null: a public client).
   CREATE TABLE oauth_clients (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, client_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
     redirect_uris TEXT NOT NULL, secret_hash TEXT, created_at INTEGER NOT NULL, deleted_at INTEGER
   ) STRICT;
-  -- What a user lets a third party do; one at a time of each pair.
+  -- A user's consent to a third party; at most one live grant per pair.
   CREATE TABLE oauth_grants (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, client_id INTEGER NOT NULL, scopes TEXT NOT NULL,
     created_at INTEGER NOT NULL, last_used_at INTEGER, revoked_at INTEGER
@@ -216,14 +216,14 @@ export const MIGRATIONS: readonly string[] = [
     created_at INTEGER NOT NULL, UNIQUE (issuer, subject)
   ) STRICT;
 
-  -- Who changed what of money or access. actor: "user 12", "operator 3", "oauth client 4", "seed", "admin".
-  -- subject: the id of what was changed, in the table that the action speaks of. details: JSON.
+  -- Who changed what about money or access. actor: "user 12", "operator 3", "oauth client 4", "seed", "admin".
+  -- subject: the id of the changed row, in the table that the action implies. details: JSON.
   CREATE TABLE audit_log (
     id INTEGER PRIMARY KEY, at INTEGER NOT NULL, action TEXT NOT NULL, actor TEXT NOT NULL, user_id INTEGER,
     subject INTEGER, details TEXT, request_id TEXT, address TEXT
   ) STRICT;
   CREATE INDEX audit_by_user ON audit_log (user_id);
-  -- INSERT OR REPLACE would take a row away without a DELETE.
+  -- INSERT OR REPLACE would remove a row without a DELETE.
   CREATE TRIGGER audit_log_adds_rows BEFORE INSERT ON audit_log WHEN NEW.id IN (SELECT id FROM audit_log)
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
   CREATE TRIGGER audit_log_keeps_rows BEFORE DELETE ON audit_log
@@ -232,22 +232,22 @@ export const MIGRATIONS: readonly string[] = [
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
   `,
   `
-  -- Each order update, as order.updated told it. id: over all users, without gaps; sequence: of its user, without gaps.
-  -- price, quantity, remaining, status, reason: the order's then. fills: how many of the order's fills it reports, of
-  -- which last_fill_id is the last (0: none). previous_of_user: the update before it of the same user (0: none).
-  -- Kept for some days, then taken away, oldest first.
+  -- Each order update, the content of order.updated. id: over all users, without gaps; sequence: of its user, without
+  -- gaps. price, quantity, remaining, status, reason: the order's at that time. fills: the number of fills that it reports;
+  -- last_fill_id: the last of them (0: none). previous_of_user: the same user's previous update (0: none).
+  -- Pruned after some days, oldest first.
   CREATE TABLE order_updates (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, sequence INTEGER NOT NULL, order_id INTEGER NOT NULL,
     price INTEGER NOT NULL, quantity INTEGER NOT NULL, remaining INTEGER NOT NULL, status INTEGER NOT NULL,
     reason INTEGER NOT NULL, fills INTEGER NOT NULL, last_fill_id INTEGER NOT NULL, previous_of_user INTEGER NOT NULL,
     created_at INTEGER NOT NULL
   ) STRICT;
-  -- Some of each user's updates, so that its chain can be entered in the middle.
+  -- Some of each user's updates, so that a reader can enter the list in the middle.
   CREATE TABLE update_marks (
     user_id INTEGER NOT NULL, sequence INTEGER NOT NULL, update_id INTEGER NOT NULL, PRIMARY KEY (user_id, sequence)
   ) STRICT, WITHOUT ROWID;
-  -- newest_of_user.update_id: its newest update (0: none is kept), of number update_sequence; users of the time before
-  -- this table go on above what they have seen.
+  -- newest_of_user.update_id: the newest update (0: none is kept), with number update_sequence. The sequences of users
+  -- from before this table continue above all numbers that they have seen.
   ALTER TABLE newest_of_user ADD COLUMN update_id INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE newest_of_user ADD COLUMN update_sequence INTEGER NOT NULL DEFAULT 0;
   INSERT OR IGNORE INTO newest_of_user (user_id, order_id, fill_id) SELECT DISTINCT user_id, 0, 0 FROM orders
@@ -255,8 +255,8 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE newest_of_user SET update_sequence = (SELECT order_updates FROM totals);
   INSERT INTO meta SELECT 'newest_update', order_updates FROM totals;
 
-  -- What markets and events are found by: the words of their texts as search-words.ts makes them, whose function
-  -- search_words is there while migrations run. No text is kept twice: a row has its id and the index.
+  -- The search index of markets and events: the words of their texts (search-words.ts), whose function search_words is
+  -- defined while migrations run. No text is stored twice: a row has only its id and the index.
   CREATE VIRTUAL TABLE market_words USING fts5
     (words, content = '', contentless_delete = 1, detail = none, prefix = '1 2', tokenize = 'ascii');
   CREATE VIRTUAL TABLE event_words USING fts5
@@ -265,8 +265,8 @@ export const MIGRATIONS: readonly string[] = [
     FROM markets JOIN (SELECT market_id, group_concat(name, ' ') AS names FROM outcomes GROUP BY market_id) ON market_id = id;
   INSERT INTO event_words (rowid, words) SELECT id, search_words(title, category, slug) FROM events;
 
-  -- What outcomes traded at, written in arrears. interval: minutes; open_time: ms, a multiple of it; prices in BPS.
-  -- Complete up to the fill that meta's candles_fill names; a row counts trades up to last_fill_id.
+  -- Prices and volumes of outcomes, write-behind. interval: minutes; open_time: ms, a multiple of it; prices in BPS.
+  -- Complete up to the fill in meta's candles_fill; a row includes trades up to last_fill_id.
   CREATE TABLE candles (
     outcome_id INTEGER NOT NULL, interval INTEGER NOT NULL, open_time INTEGER NOT NULL, open INTEGER NOT NULL,
     high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL, volume INTEGER NOT NULL,
@@ -286,19 +286,19 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO meta SELECT 'candles_fill', last_entry_id FROM totals;
   `,
   `
-  -- What an operator set for one user (null: as for everybody): micro-USDC of activity a day, BPS of the notional that a
-  -- seller pays and that a resting order gets (without and with a PAT), and by what the rate limits are multiplied.
+  -- Individual terms (null: the default): micro-USDC of activity per day, a seller's fee and a resting order's rebate
+  -- (without and with a PAT) in BPS of the notional, and the factor for rate limits.
   ALTER TABLE users ADD COLUMN daily_limit INTEGER;
   ALTER TABLE users ADD COLUMN trading_fee INTEGER;
   ALTER TABLE users ADD COLUMN maker_rebate INTEGER;
   ALTER TABLE users ADD COLUMN pat_rebate INTEGER;
   ALTER TABLE users ADD COLUMN rate_limit_factor INTEGER;
 
-  -- Those that wait are read among all that were decided.
+  -- Finds pending applications among decided ones.
   CREATE INDEX applications_by_status ON identity_applications (status);
 
-  -- markets.proposed_by: the user whose proposal it was. decision_note, decided_at: how that was decided.
-  -- settled_sets: complete sets that were paid out when it was resolved or voided. outcomes.payout: BPS, null before.
+  -- markets.proposed_by: the proposing user. decision_note, decided_at: the decision on the proposal.
+  -- settled_sets: complete sets paid out when the market was resolved or voided. outcomes.payout: BPS, null before.
   ALTER TABLE markets ADD COLUMN proposed_by INTEGER;
   ALTER TABLE markets ADD COLUMN decision_note TEXT;
   ALTER TABLE markets ADD COLUMN decided_at INTEGER;
@@ -308,14 +308,14 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE outcomes ADD COLUMN payout INTEGER;
   CREATE INDEX markets_by_proposer ON markets (proposed_by) WHERE proposed_by IS NOT NULL;
 
-  -- entries.user_id 0: the house. quantity, cost: of type settlement, the shares and what they had cost.
+  -- entries.user_id 0: the house. quantity, cost: for type settlement, the shares and their cost.
   ALTER TABLE entries ADD COLUMN quantity INTEGER;
   ALTER TABLE entries ADD COLUMN cost INTEGER;
   CREATE INDEX deposits ON entries (id) WHERE type = 'deposit';
-  -- Of one user's: what is looked for alone, among any number of splits and merges.
+  -- Finds a user's rare entries among any number of splits and merges.
   CREATE INDEX rare_entries ON entries (user_id, type) WHERE type IN ('deposit', 'withdrawal', 'settlement');
 
-  -- status: pending, paid, refused, canceled. A pending one holds its amount. reference: of the payment.
+  -- status: pending, paid, refused, canceled. A pending one holds its amount. reference: the payment's.
   CREATE TABLE withdrawals (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, amount INTEGER NOT NULL CHECK (amount > 0), address TEXT NOT NULL,
     status TEXT NOT NULL, reference TEXT UNIQUE, note TEXT, created_at INTEGER NOT NULL, decided_at INTEGER
@@ -323,8 +323,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX withdrawals_by_user ON withdrawals (user_id);
   CREATE INDEX pending_withdrawals ON withdrawals (id) WHERE status = 'pending';
 
-  -- First of two approvals that some actions need. subject: the id of what is acted on. details: JSON, what shall be
-  -- done; the second must say the same. ended_at: it was done, or given up.
+  -- The first of two approvals that some actions need. subject: the id of the action's object. details: the action as
+  -- JSON, which the second approval must repeat. ended_at: when it was executed or withdrawn.
   CREATE TABLE approvals (
     id INTEGER PRIMARY KEY, action TEXT NOT NULL, subject INTEGER NOT NULL, details TEXT NOT NULL, actor TEXT NOT NULL,
     created_at INTEGER NOT NULL, ended_at INTEGER
@@ -332,9 +332,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX open_approvals ON approvals (action, subject) WHERE ended_at IS NULL;
   `,
   `
-  -- Up to which order update the rows of orders tell what the orders came to: order-states.ts writes them in arrears.
+  -- orders_told: the last order update that the rows of orders include (write-behind.ts).
   INSERT INTO meta SELECT 'orders_told', order_updates FROM totals;
-  -- Orders as they are: what their rows don't tell yet is taken from their updates.
+  -- Current orders: pending changes of rows are taken from the order updates.
   CREATE VIEW current_orders AS
     WITH newer AS MATERIALIZED (
       SELECT order_id, max(id) AS update_id, max(last_fill_id) AS fill_id FROM order_updates
@@ -348,22 +348,22 @@ export const MIGRATIONS: readonly string[] = [
     FROM orders o LEFT JOIN newer n ON n.order_id = o.id LEFT JOIN order_updates u ON u.id = n.update_id;
   `,
   `
-  -- What an operator set for one user (null: as for everybody): BPS of 1 USDC that merging a complete set costs, and how
-  -- many live orders the user may have.
+  -- Individual terms (null: the default): the fee for merging a complete set in BPS of 1 USDC, and the maximum number of
+  -- live orders.
   ALTER TABLE users ADD COLUMN merge_fee INTEGER;
   ALTER TABLE users ADD COLUMN max_live_orders INTEGER;
 
-  -- approvals.reference: tells several of one subject apart, such as deposits to one user ('': nothing needs to).
+  -- approvals.reference: distinguishes several approvals of one subject, such as deposits to one user ('': only one).
   ALTER TABLE approvals ADD COLUMN reference TEXT NOT NULL DEFAULT '';
   DROP INDEX open_approvals;
   CREATE UNIQUE INDEX open_approvals ON approvals (action, subject, reference) WHERE ended_at IS NULL;
-  -- sessions.amr: how the sign-in was proven, in the words of RFC 8176 with spaces between them; "mfa" is among them where
-  -- it took a second factor (null: from before this column, or of a third party).
+  -- sessions.amr: the sign-in's authentication methods, as space-separated values of RFC 8176; includes "mfa" after a
+  -- second factor (null: from before this column, or a third party's session).
   ALTER TABLE sessions ADD COLUMN amr TEXT;
-  -- What proves a sign-in beside the password. kind: totp, passkey.
-  -- Of a TOTP: secret, sealed with a key that isn't in this file (second-factor-keys.ts; null once it is removed), and
-  -- last_step: the time step of the last code that was taken. Of a passkey: rp_id, the host that it is for; its id and
-  -- COSE public key in base64url; counter: of its signatures; transports: with spaces between them.
+  -- Second factors. kind: totp, passkey.
+  -- TOTP: secret, sealed with a key that isn't in this file (second-factor-keys.ts; null once it is removed), and
+  -- last_step, the time step of the last accepted code. Passkey: rp_id, the relying party's host; its id and COSE public
+  -- key in base64url; counter, of its signatures; transports, separated by spaces.
   CREATE TABLE second_factors (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, secret TEXT,
     last_step INTEGER, rp_id TEXT, credential_id TEXT, public_key TEXT, counter INTEGER, transports TEXT,
@@ -371,36 +371,36 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE UNIQUE INDEX live_passkeys ON second_factors (credential_id) WHERE removed_at IS NULL;
   CREATE INDEX live_second_factors ON second_factors (user_id) WHERE removed_at IS NULL;
-  -- What stands in for a lost second factor, once each, by SHA-256. ended_at: it was used, or others took its place.
+  -- One-time codes that replace a lost second factor, by SHA-256. ended_at: when it was used or replaced.
   CREATE TABLE recovery_codes (
     id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, code_hash TEXT NOT NULL, created_at INTEGER NOT NULL,
     ended_at INTEGER
   ) STRICT;
   CREATE INDEX live_recovery_codes ON recovery_codes (user_id) WHERE ended_at IS NULL;
 
-  -- orders.type: 2 a market order that came without a price; what stands as its price bounds it and is shown to nobody.
+  -- orders.type: 2 a market order without a price; its price column is an internal bound that no client sees.
   -- Market orders of before this have type 1, with or without a bound.
   -- orders.reason, order_updates.reason: 12 cancel_after.
   -- users.cancels_at: when all of the user's live orders that were placed before then are canceled, ms (null: never).
   ALTER TABLE users ADD COLUMN cancels_at INTEGER;
 
-  -- Requests with an Idempotency-Key that were done, each written with its effect and kept for 24 hours. request: method,
-  -- path and body. subject: the withdrawal, or the entry of a split or merge, that it made. fee: micro-USDC that it cost.
+  -- Executed requests with an Idempotency-Key, each written with its effect and kept for 24 hours. request: method,
+  -- path and body. subject: the withdrawal, or the entry of a split or merge, that it created. fee: micro-USDC charged.
   CREATE TABLE idempotency_keys (
     user_id INTEGER NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL, subject INTEGER NOT NULL, fee INTEGER NOT NULL,
     created_at INTEGER NOT NULL, PRIMARY KEY (user_id, key)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 
-  -- How an account came to what it has, among all that was noted of it: trail-reader.ts.
+  -- Finds the history of an account's money and terms among all its audit lines (trail-reader.ts).
   CREATE INDEX audit_trail ON audit_log (user_id, action, subject)
     WHERE action IN ('wallet.deposit', 'user.set_terms', 'identity.approve', 'identity.refuse');
 
-  -- Up to which fill or entry rebates were not bounded by their match's fees, and voided sets could pay less than 1 USDC.
+  -- old_rebates: up to this fill or entry, rebates could exceed their match's fees, and voided sets could pay less than 1 USDC.
   INSERT INTO meta SELECT 'old_rebates', last_entry_id FROM totals;
-  -- What merging cost (entries of type fee) is looked for among any number of splits and merges.
+  -- Finds merge fees (entries of type fee) among any number of splits and merges.
   CREATE INDEX merge_fees ON entries (user_id) WHERE type = 'fee';
-  -- order_updates.expires_at: the order's then, ms (0: never; null: from before this column, when it never changed).
+  -- order_updates.expires_at: the order's at that time, ms (0: never; null: from before this column, when it never changed).
   ALTER TABLE order_updates ADD COLUMN expires_at INTEGER;
 
   -- accounts.activity_used counts entries from now on: buys' notional and 1 USDC per set split, of the account's last UTC
@@ -416,9 +416,9 @@ export const MIGRATIONS: readonly string[] = [
     activity_used = coalesce((SELECT used FROM temp.entered e WHERE e.user_id = accounts.user_id), 0);
   DROP TABLE temp.entered;
 
-  -- Ids of accounts that were deleted: given out again once all the others are.
+  -- Ids of deleted accounts: assigned again once all others are in use.
   CREATE TABLE free_user_ids (id INTEGER PRIMARY KEY) STRICT;
-  -- What an account leaves is found by these when it is deleted.
+  -- For the deletion of an account's rows.
   CREATE INDEX tokens_by_user ON personal_access_tokens (user_id);
   CREATE INDEX sessions_by_user ON sessions (user_id);
   CREATE INDEX sessions_by_grant ON sessions (grant_id) WHERE grant_id IS NOT NULL;
@@ -429,14 +429,14 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX grants_by_client ON oauth_grants (client_id);
   CREATE INDEX identities_by_user ON social_identities (user_id);
 
-  -- What is over is swept away by these. Of clients that were removed nothing is kept until then but their ids.
+  -- For the sweep of obsolete rows. Removed clients keep only their ids until then.
   CREATE INDEX revoked_tokens ON personal_access_tokens (id) WHERE revoked_at IS NOT NULL;
   CREATE INDEX revoked_grants ON oauth_grants (id) WHERE revoked_at IS NOT NULL;
   CREATE INDEX removed_clients ON oauth_clients (id) WHERE deleted_at IS NOT NULL;
   CREATE INDEX used_email_tokens ON email_tokens (id) WHERE used_at IS NOT NULL;
   UPDATE oauth_clients SET name = '', redirect_uris = '', secret_hash = NULL WHERE deleted_at IS NOT NULL;
 
-  -- Outcomes of refused proposals have ids of their own (2^30 + market_id * 32 + position): those that they had are free.
+  -- Outcomes of refused proposals get separate ids (2^30 + market_id * 32 + position), which frees their original ones.
   UPDATE outcomes SET id = 1073741824 + market_id * 32 + position
     WHERE market_id IN (SELECT id FROM markets WHERE status = 6);
   `,
