@@ -145,7 +145,7 @@ function measure(workload: Workload): number[] {
     run(workload, 0, workload.prefill);
     matches = 0;
     const ms = run(workload, workload.prefill, workload.operations);
-    assert(matches === workload.trades, `${matches} matches where the model has ${workload.trades}`);
+    assert(matches === workload.trades, `${matches} matches, the model has ${workload.trades}`);
     if (round >= 0) rates.push(workload.operations / (ms / 1_000));
     emptyBooks(workload);
   }

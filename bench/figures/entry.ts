@@ -221,10 +221,10 @@ async function startRivals(folder: string, answerBytes: number): Promise<Running
 }
 
 const makers = Object.values(MAKERS);
-printHead("entry", `orders by way of entry, ${MARKETS} markets, 90 % rest, 10 % fill at once; FULL`);
-console.log(`  HTTP: turns of ${HTTP_SECONDS} s; ${HTTP_SENDERS} users, who hear no events`);
+printHead("entry", `orders by entry path, ${MARKETS} markets, 90 % rest, 10 % fill immediately; FULL`);
+console.log(`  HTTP: turns of ${HTTP_SECONDS} s; ${HTTP_SENDERS} users without subscriptions`);
 console.log(
-  `  WebSocket: turns of ${grouped(SOCKET_ORDERS)} of the same orders; one user, who hears of each order once`,
+  `  WebSocket: turns of ${grouped(SOCKET_ORDERS)} of the same orders; one user, who receives one update per order`,
 );
 console.log("    more (order.updated), and of balance and positions; the client hears all of it");
 try {

@@ -140,7 +140,7 @@ function measureUpdates(updatesPerBatch: number): { written: number; pruned: num
     }
   }
   const left = db.prepare("SELECT count(*) FROM order_updates").pluck().get() as number;
-  assert(left < (ROUNDS + 2) * updatesPerBatch, `old updates were taken away, ${left} are left`);
+  assert(left < (ROUNDS + 2) * updatesPerBatch, `outdated updates are pruned: ${left} are left`);
   db.close();
   return { written: median(times.written), pruned: median(times.pruned) };
 }
@@ -159,7 +159,7 @@ const micros = measureUpdates(Math.round((MAX_BATCH_COMMANDS * written) / traffi
 const perOrder = (micro: number): string => `${(updatesPerOrder * micro).toFixed(2)} µs an order`;
 console.log(
   `  for the private stream to be durable: ${updatesPerOrder.toFixed(2)} updates an order, ${micros.written.toFixed(2)} µs ` +
-    `each: ${perOrder(micros.written)}; with old ones taken away ${perOrder(micros.pruned)}`,
+    `each: ${perOrder(micros.written)}; with pruning ${perOrder(micros.pruned)}`,
 );
 await checkpoint;
 await pool.destroy();

@@ -79,7 +79,7 @@ async function measureLoads(exchange: ExchangeProcess, workload: Workload): Prom
   }
   const capacity = median(rates);
   console.log(
-    `  ${CONNECTIONS} connections: ${grouped(capacity)} orders/s where each waits for its answer; at a fixed rate,`,
+    `  ${CONNECTIONS} connections: ${grouped(capacity)} orders/s, each waiting for its response; at a fixed rate,`,
   );
   console.log("  counted from when an order was to be sent, ms:");
   console.log("    load    offered   answered     p50     p90     p99   p99.9      max");
@@ -108,7 +108,7 @@ async function measureLoads(exchange: ExchangeProcess, workload: Workload): Prom
   return { connections: CONNECTIONS, capacity_per_s: Math.round(capacity), points };
 }
 
-printHead("latency", "POST /orders, durable at FULL, 200 users, 100 markets, 90 % rest, 10 % fill at once");
+printHead("latency", "POST /orders, durable at FULL, 200 users, 100 markets, 90 % rest, 10 % fill immediately");
 try {
   const folder = makeFolder("bench-latency");
   const exchange = await ExchangeProcess.start({ dataDir: folder, seed: seedOf([]) });
@@ -120,7 +120,7 @@ try {
   workload.close();
   await exchange.stop();
   removeFolder(folder);
-  const goals = [goal("one order at a time, times bare answer and commit", NEEDED_RATIO, median(alone.ratios), true)];
+  const goals = [goal("one order at a time, over bare response and commit", NEEDED_RATIO, median(alone.ratios), true)];
   printResult({ bench: "latency", one_at_a_time: figures, open_loop: loads, goals });
 } catch (error) {
   fail(`latency: ${(error as Error).message}`);

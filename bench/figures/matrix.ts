@@ -146,9 +146,9 @@ async function measure({
 printHead(
   "matrix",
   `of eleven operations 5 rest, 1 takes, 5 cancel; one WebSocket, ${WINDOW} outstanding; FULL, one engine thread, ` +
-    `${USUAL.markets} markets, ${grouped(USUAL.live)} live orders where nothing else is said`,
+    `${USUAL.markets} markets, ${grouped(USUAL.live)} live orders unless stated otherwise`,
 );
-console.log("  processor time of the whole server, user and system, with what it puts off; medians of turns");
+console.log("  processor time of the whole server, user and system, including deferred work; medians of turns");
 try {
   const results: Record<string, unknown> = {};
   const goals: Goal[] = [];

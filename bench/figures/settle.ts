@@ -95,7 +95,7 @@ const answerMs = performance.now() - startedAt;
 const busy = { gateway: await gateway.report(), engine: await engine.report() };
 for (let waited = 0; received < 2 * LISTENERS && waited < 10_000; waited += 10) await pause(10);
 assert(received === 2 * LISTENERS, `every listener gets its updates: ${received} positions of ${2 * LISTENERS}`);
-assert(busy.engine.refused === 0 && busy.gateway.refused === 0, "nobody is refused anything meanwhile");
+assert(busy.engine.refused === 0 && busy.gateway.refused === 0, "no request is refused meanwhile");
 for (const probe of [gateway, engine]) await probe.end();
 for (const socket of sockets) socket.terminate();
 api.close();

@@ -137,6 +137,6 @@ function textOf(path: string): string {
   try {
     return gunzipSync(bytes).toString();
   } catch (error) {
-    throw new FolderError(`${path}: not a whole gzip file (${(error as Error).message})`);
+    throw new FolderError(`${path}: not a complete gzip file (${(error as Error).message})`);
   }
 }

@@ -96,7 +96,7 @@ export class Api {
     } catch {
       // Falls through to the error for any other body.
     }
-    throw new ExchangeError(`${this.base}: HTTP ${status} with a body that is no answer of this API`);
+    throw new ExchangeError(`${this.base}: HTTP ${status} with a body that isn't this API's`);
   }
 
   private give(error: NodeJS.ErrnoException): never {

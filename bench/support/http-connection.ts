@@ -71,7 +71,7 @@ export class HttpConnection {
       const socket = secure ? connectTls({ ...options, servername: host }) : connectPlain(options);
       socket.setNoDelay(true);
       socket.setTimeout(ANSWER_DEADLINE_MS, () => {
-        if (this.waiting !== null) socket.destroy(new Error(`no answer in ${ANSWER_DEADLINE_MS / 1000} s`));
+        if (this.waiting !== null) socket.destroy(new Error(`no response within ${ANSWER_DEADLINE_MS / 1000} s`));
       });
       socket.once("error", reject);
       socket.once(secure ? "secureConnect" : "connect", () => {
@@ -84,7 +84,7 @@ export class HttpConnection {
       });
       socket.on("close", () => {
         if (this.socket === socket) this.socket = null;
-        this.fail(fault ?? new Error("the connection was closed before the answer came"));
+        this.fail(fault ?? new Error("the connection was closed before the response arrived"));
       });
     });
   }
@@ -104,7 +104,7 @@ export class HttpConnection {
     const head = bytes.toString("latin1", 0, headEnd);
     const length = /\r\ncontent-length: *(\d+)/i.exec(head);
     if (length === null) {
-      this.socket?.destroy(new Error(`an answer without Content-Length: ${head.split("\r\n", 1)[0]}`));
+      this.socket?.destroy(new Error(`a response without Content-Length: ${head.split("\r\n", 1)[0]}`));
       return;
     }
     const end = headEnd + HEAD_END.length + Number(length[1]);

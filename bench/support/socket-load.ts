@@ -227,7 +227,7 @@ export class SocketLoad {
       if (memory[payload + EVENT_AT] === LETTER_O) run.updates++;
       return;
     }
-    assert(kind === LETTER_I, "a message is an answer or an event");
+    assert(kind === LETTER_I, "a message is a response or an event");
     if (run.answered % TIMED_SHARE === 0) run.latencies.push(now - run.sentAt[run.answered]!);
     run.answered++;
     if (memory[payload + CODE_AT] !== DIGIT_0 || memory[payload + CODE_AT + 1] !== COMMA) return;

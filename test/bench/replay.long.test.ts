@@ -284,7 +284,7 @@ describe("mistakes end with a line that says where, and code 1", () => {
     [
       "half a gzip file",
       { "markets.json": market, "orders.jsonl.gz": gzipSync(order).subarray(0, 40) },
-      /not a whole gzip file/,
+      /not a complete gzip file/,
     ],
   ] as [string, Record<string, string | Buffer>, RegExp][])("%s", (_, files, message) => {
     expect(() => readRecording(makeFolder(files))).toThrow(message);
