@@ -1,9 +1,8 @@
 /** The routes of second factors: the second step of a sign-in, the owner's own, and the reset of lost ones by operators. */
 
-import type { Static } from "typebox";
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
-import { pathId, type Route, route } from "../http/route.ts";
+import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
 import type { Accounts } from "./accounts.ts";
@@ -14,20 +13,18 @@ import { secondFactorResetRequestedMail } from "./mail-templates.ts";
 import type { Notifier } from "./notifier.ts";
 import { noteOf, OPERATOR, operatorOf } from "./operator.ts";
 import type { Passkeys } from "./passkeys.ts";
-import { OWN_SESSION, type SignInContext, signedInJson } from "./routes.ts";
 import { SignIn } from "./schemas.ts";
 import * as F from "./second-factor-schemas.ts";
 import type { SecondFactorSettings } from "./second-factor-settings.ts";
 import type { SecondFactors } from "./second-factors.ts";
 import { COOKIE_GUARDS, SessionCookie } from "./session-cookie.ts";
-import type { SignInService } from "./sign-in.ts";
-import type { FactorKind } from "./types.ts";
+import type { SignInContext } from "./sign-in-routes.ts";
+import { signedInJson } from "./views.ts";
 
 const RESET = "second_factor.reset";
 
 export interface SecondFactorContext extends SignInContext {
   readonly accounts: Accounts;
-  readonly auth: SignInService;
   readonly approvals: Approvals;
   readonly notifier: Notifier;
   readonly factors: SecondFactors;
@@ -52,7 +49,7 @@ function secondStepRoute({ auth, exchange, publicUrl }: SecondFactorContext): Ro
     body: F.SecondStep,
     response: SignIn,
     async handler(request) {
-      const { challenge, code, passkey, cookie = false } = request.body as Static<typeof F.SecondStep>;
+      const { challenge, code, passkey, cookie = false } = request.body;
       if (cookie) kept.mayUse(request.headers);
       const found = await auth.finishSignIn(challenge, { code, passkey }, contextOf(request));
       if (!cookie) return signedInJson(found, found.refreshToken, exchange, request.now);
@@ -73,7 +70,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       summary: "The caller's second factors, newest first, and how many recovery codes are left",
       response: F.SecondFactors,
       handler({ principal, now }) {
-        const { userId, credential, hasSecondFactor } = principal!;
+        const { userId, credential, hasSecondFactor } = principal;
         return JSON.stringify({
           items: factors.of(userId).reverse().map(factorView),
           next_cursor: null,
@@ -81,7 +78,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
           required: factorSettings.isRequiredOf(credential.user),
           session: hasSecondFactor,
           passkeys: passkeys.refusal,
-          proof: factorSettings.proofsOf(principal!, now),
+          proof: factorSettings.proofsOf(principal, now),
         });
       },
     }),
@@ -93,8 +90,8 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       body: F.OwnerProof,
       response: Nothing,
       async handler(request) {
-        const proof = request.body as Static<typeof F.OwnerProof>;
-        await factorSettings.prove(request.principal!, proof, contextOf(request));
+        const proof = request.body;
+        await factorSettings.prove(request.principal, proof, contextOf(request));
         return "null";
       },
     }),
@@ -107,8 +104,8 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       response: F.Enrolment,
       status: 201,
       handler(request) {
-        const { kind, name = null } = request.body as Static<typeof F.NewSecondFactor>;
-        const begun = factorSettings.begin(request.principal!, kind as FactorKind, name, contextOf(request));
+        const { kind, name = null } = request.body;
+        const begun = factorSettings.begin(request.principal, kind, name, contextOf(request));
         const { pending, secret, uri, options } = begun;
         const { id, expiresAt: expires_at } = pending;
         const enrolment = { id, kind, name: pending.name, status: "pending", secret, uri, options, expires_at };
@@ -126,8 +123,8 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       response: F.Confirmed,
       async handler(request) {
         const id = pathId(request.params[0], "second factor");
-        const shown = request.body as Static<typeof F.Confirmation>;
-        const { factor, codes } = await factorSettings.confirm(request.principal!, id, shown, contextOf(request));
+        const shown = request.body;
+        const { factor, codes } = await factorSettings.confirm(request.principal, id, shown, contextOf(request));
         return JSON.stringify({ factor: factorView(factor), recovery_codes: codes });
       },
     }),
@@ -139,7 +136,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       response: F.RenewedCodes,
       status: 201,
       async handler(request) {
-        const recovery_codes = await factorSettings.renewCodes(request.principal!, contextOf(request));
+        const recovery_codes = await factorSettings.renewCodes(request.principal, contextOf(request));
         return JSON.stringify({ recovery_codes });
       },
     }),
@@ -151,7 +148,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       response: Nothing,
       async handler(request) {
         const id = pathId(request.params[0], "second factor");
-        await factorSettings.remove(request.principal!, id, contextOf(request));
+        await factorSettings.remove(request.principal, id, contextOf(request));
         return "null";
       },
     }),

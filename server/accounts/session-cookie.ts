@@ -12,7 +12,7 @@ const NAME = "session";
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
 /** Request headers that `mayUse` checks. */
-export const COOKIE_GUARDS: readonly string[] = ["content-type", "origin", "sec-fetch-site"];
+export const COOKIE_GUARDS = ["content-type", "origin", "sec-fetch-site"] as const;
 
 export class SessionCookie {
   private readonly publicUrl: () => string;
@@ -42,12 +42,12 @@ export class SessionCookie {
    * @throws ApiError 40000 for a request that a form could send; 40300 from a page of another site, or of this host over
    * plain HTTP when the exchange uses HTTPS: an attacker on the network could have written such a page
    */
-  mayUse(headers: Readonly<Record<string, string>>): void {
-    if (!JSON_TYPE.test(headers["content-type"]!)) {
+  mayUse(headers: Readonly<Record<(typeof COOKIE_GUARDS)[number], string>>): void {
+    if (!JSON_TYPE.test(headers["content-type"])) {
       throw badRequest("Content-Type: must be application/json when the session is kept in a cookie");
     }
     if (headers["sec-fetch-site"] === "cross-site") throw forbidden("Sec-Fetch-Site");
-    if (isSecure(this.publicUrl()) && headers["origin"]!.startsWith("http:")) throw forbidden("Origin");
+    if (isSecure(this.publicUrl()) && headers.origin.startsWith("http:")) throw forbidden("Origin");
   }
 
   private set(value: string, maxAge: number): string {

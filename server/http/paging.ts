@@ -16,6 +16,12 @@ export interface PageOptions {
   limit: number;
 }
 
+/** What a request says of the page that it asks for. */
+interface PageQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
 /** A page of a user's own rows. */
 export interface OwnPageOptions extends PageOptions {
   userId: number;
@@ -75,7 +81,7 @@ export class Listing {
   }
 
   /** The position and size of a page of an id-ordered list. @throws ApiError 40000 */
-  page(query: { limit?: number; cursor?: string }): PageOptions {
+  page(query: PageQuery): PageOptions {
     const before = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : this.keys(query.cursor, 1)[0]!;
     return { before, limit: query.limit ?? DEFAULT_PAGE_LIMIT };
   }
@@ -100,4 +106,24 @@ function decode(cursor: string): number[] | null {
 /** @throws ApiError 40000 where `from` is later than `to` */
 export function checkSpan({ from, to }: { from?: number; to?: number }): void {
   if (from !== undefined && to !== undefined && from > to) throw badRequest("from: must not be later than to");
+}
+
+/** A list of the caller's own, without filters. */
+export const ownList = (name: string, { userId }: { readonly userId: number }): Listing =>
+  new Listing(name, { userId });
+
+/** Returns one page of rows in memory, newest first. */
+export function pageJson<T extends { readonly id: number }>(
+  listing: Listing,
+  rows: readonly T[],
+  query: PageQuery,
+  view: (row: T) => object,
+): string {
+  const { before, limit } = listing.page(query);
+  const found = rows.filter(({ id }) => id < before).sort((a, b) => b.id - a.id);
+  const shown = found.slice(0, limit);
+  return listing.json(
+    shown.map((row) => JSON.stringify(view(row))),
+    found.length > limit ? (shown.at(-1)?.id ?? null) : null,
+  );
 }

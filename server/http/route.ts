@@ -1,9 +1,9 @@
 /**
- * What a route is: its path, schemas and access, and what a handler gets and answers. Handlers answer JSON text, now or
- * later, or keep the reply and answer it themselves once the journal has committed (then they return undefined).
+ * A route: its path, schemas and access, and its handler. A handler returns JSON text, now or later; or it returns
+ * undefined, keeps the reply, and responds itself once the log has committed. It never sees a socket.
  */
 
-import type { TSchema } from "typebox";
+import type { Static, TSchema, TUnknown } from "typebox";
 import type { Principal, Scope, TokenKind } from "../accounts/types.ts";
 import { type ApiError, notFound } from "../errors.ts";
 import type { Answer, Origin } from "../trading/types.ts";
@@ -15,7 +15,7 @@ import { NoQuery } from "./schemas.ts";
 /** The path of every route that isn't `unversioned`. */
 export const API_BASE = "/api/v1";
 
-/** The way back to whoever asked. Only the first call does anything. */
+/** The response to one request. Only the first call has an effect. */
 export interface Responder extends Answer {
   readonly requestId: string;
   /** A body that is not enveloped: text, or, over HTTP and of a route with a `contentType`, bytes. */
@@ -33,20 +33,29 @@ export interface Responder extends Answer {
   fail(thrown: unknown): void;
 }
 
-export interface RouteRequest {
-  /** When it was whole. */
+/**
+ * What a handler gets. @template Query the validated query @template Body the validated body @template Caller null only
+ * where the route's access allows it @template Header the names of the headers that the route reads
+ */
+export interface RouteRequest<
+  Query = unknown,
+  Body = unknown,
+  Caller extends Principal | null = Principal | null,
+  Header extends string = string,
+> {
+  /** When the request was complete, in ms since the Unix epoch. */
   now: number;
-  /** Null without a good token, and on public routes where nothing asks for it. */
-  readonly principal: Principal | null;
-  /** The client's; unknown on the hot paths where nothing is limited. */
+  /** Null without a valid token, and on public routes that don't ask for one. */
+  readonly principal: Caller;
+  /** The client's; unknown on hot paths without limits. */
   readonly address: ClientAddress;
-  /** Those that the route asks for, "" where they are missing. */
-  readonly headers: Readonly<Record<string, string>>;
+  /** The headers that the route reads, "" where they are missing. */
+  readonly headers: Readonly<Record<Header, string>>;
   readonly origin: Origin;
   /** Path parameters in the order of the path, as text. */
   readonly params: readonly [string, string];
-  readonly query: unknown;
-  body: unknown;
+  readonly query: Query;
+  body: Body;
   readonly reply: Responder;
 }
 
@@ -117,13 +126,54 @@ type Optional =
   | "failurePage"
   | "cache"
   | "deprecated";
-type RouteInput = Omit<Route, Optional> & Partial<Pick<Route, Optional>>;
+type Access = Route["access"];
+
+/** The caller of a route: known where it needs a token. Operators' routes also serve the machine's own shell, which has none. */
+type CallerOf<Level extends Access, Needed extends Scope | null> = Level extends "user"
+  ? Principal
+  : Needed extends Scope
+    ? Principal
+    : Principal | null;
+
+/** A route as a room writes it: defaults left out, and its handler typed by its schemas, access and headers. */
+type RouteInput<
+  Query extends TSchema,
+  Body extends TSchema | null,
+  Level extends Access,
+  Needed extends Scope | null,
+  Header extends string,
+> = Omit<Route, Optional | "handler"> &
+  Partial<Omit<Pick<Route, Optional>, "query" | "body" | "access" | "scope" | "headers">> & {
+    readonly query?: Query;
+    readonly body?: Body;
+    readonly access?: Level;
+    readonly scope?: Needed;
+    readonly headers?: readonly Header[];
+    handler(
+      request: RouteRequest<
+        Static<Query>,
+        Body extends TSchema ? Static<Body> : unknown,
+        CallerOf<Level, Needed>,
+        Header
+      >,
+    ): ReturnType<Route["handler"]>;
+  };
+
+/** Access for the user's own sign-in alone: no personal access token and no third party. */
+export const OWN_SESSION = { access: "user", tokens: ["session"] } as const;
 
 const ANY_TOKEN: readonly TokenKind[] = ["session", "oauth", "pat"];
 const NO_HEADERS: readonly string[] = [];
 
-/** A route, with what most of them have left out. */
-export function route(input: RouteInput): Route {
+/** Fills in the defaults of a route. The types of its request are gone afterwards: dispatch validates against the schemas. */
+export function route<
+  Query extends TSchema = typeof NoQuery,
+  Body extends TSchema | null = TUnknown,
+  Level extends Access = "public",
+  Needed extends Scope | null = null,
+  Header extends string = never,
+>(input: RouteInput<Query, Body, Level, Needed, Header>): Route {
+  const { handler, ...given } = input;
   return {
     unversioned: false,
     access: input.scope ? "user" : "public",
@@ -146,7 +196,8 @@ export function route(input: RouteInput): Route {
     failurePage: null,
     cache: null,
     deprecated: null,
-    ...input,
+    ...given,
+    handler: handler as Route["handler"],
   };
 }
 

@@ -22,8 +22,8 @@ export function about<T extends TSchema>(schema: T, description: string): T {
   return Object.assign(clone, { description });
 }
 
-/** One of these words. Generators of clients want the type as well. */
-export const names = (values: readonly (string | null)[], options: TSchemaOptions = {}) =>
+/** One of these words. Client generators need the type as well. */
+export const names = <Word extends string>(values: readonly (Word | null)[], options: TSchemaOptions = {}) =>
   Type.Enum(
     values.filter((value) => value !== null),
     { type: "string", ...options },

@@ -1,30 +1,24 @@
 /** Operators' routes of markets and events: proposals, the life of a market, its resolution. */
 
-import type { Static } from "typebox";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { approvalView } from "../accounts/approvals.ts";
 import { contextOf, type RequestContext } from "../accounts/audit.ts";
 import { noteOf, OPERATOR, type Operator, operatorOf } from "../accounts/operator.ts";
-import { page } from "../accounts/routes.ts";
 import { notFound } from "../errors.ts";
-import { Listing } from "../http/paging.ts";
+import { Listing, pageJson } from "../http/paging.ts";
 import { type Route, type RouteRequest, route } from "../http/route.ts";
 import { pageOf } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
-import type { Exchange } from "../trading/exchange.ts";
-import type { MarketCatalog } from "./catalog.ts";
 import type { MarketChanges, MarketLifecycle } from "./lifecycle.ts";
-import { readTexts } from "./proposal-routes.ts";
+import { type ProposalRouteContext, readTexts } from "./proposal-routes.ts";
 import { marketStatusName } from "./registry.ts";
-import { marketNamed } from "./routes.ts";
+import { type MarketExchange, marketNamed } from "./routes.ts";
 import * as S from "./schemas.ts";
 
 import type { Market } from "./types.ts";
 import { decisionView, eventView, marketView } from "./views.ts";
 
-export interface MarketAdminRouteContext {
-  readonly exchange: Exchange;
-  readonly catalog: MarketCatalog;
+export interface MarketAdminRouteContext extends ProposalRouteContext {
   readonly life: MarketLifecycle;
 }
 
@@ -33,7 +27,7 @@ export function createMarketAdminRoutes(context: MarketAdminRouteContext): Route
 }
 
 /** The market as anybody sees it now. */
-function marketJson(market: Market, exchange: Exchange): string {
+function marketJson(market: Market, exchange: MarketExchange): string {
   return JSON.stringify(marketView(market, exchange.registry, exchange.ledger, Date.now()));
 }
 
@@ -76,10 +70,10 @@ function proposalRoutes(context: MarketAdminRouteContext): Route[] {
       query: S.ProposalsQuery,
       response: pageOf(S.MarketRecord),
       handler({ query, now }) {
-        const { status = "proposed", ...rest } = query as Static<typeof S.ProposalsQuery>;
+        const { status = "proposed", ...rest } = query;
         const wanted = (market: Market): boolean => market.proposedBy !== null && marketStatusName(market) === status;
         const listing = new Listing("/admin/proposals", { status });
-        return page(listing, registry.all().filter(wanted), rest, (market) => recordView(market, context, now));
+        return pageJson(listing, registry.all().filter(wanted), rest, (market) => recordView(market, context, now));
       },
     }),
     decision("approve", "Open a proposal for trading; the proposer is told"),
@@ -102,7 +96,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       response: S.EventSchema,
       status: 201,
       async handler(request) {
-        const { slug, title, category = null, closes_at = null } = request.body as Static<typeof S.NewEvent>;
+        const { slug, title, category = null, closes_at = null } = request.body;
         const texts = { slug, title, category, closesAt: closes_at };
         const id = await catalog.createEvent(operatorOf(request), texts, contextOf(request));
         return JSON.stringify(eventView(registry.event(id)!, registry, ledger, request.now));
@@ -139,7 +133,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       response: S.MarketSchema,
       async handler(request) {
         const market = marketNamed(registry, request.params[0]);
-        const { closes_at, ...texts } = request.body as Static<typeof S.MarketChanges>;
+        const { closes_at, ...texts } = request.body;
         const changes: MarketChanges = closes_at === undefined ? texts : { ...texts, closesAt: closes_at };
         await life.describe(market, changes, operatorOf(request), contextOf(request));
         return marketJson(market, exchange);
@@ -181,34 +175,40 @@ function lifeRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
 
 type End = (
   market: Market,
-  request: RouteRequest,
   note: string | null,
   operator: Operator,
   context: RequestContext,
 ) => Promise<ApprovalRow | null>;
 
+const TWO_PERSON_RULE = "under the two-person rule, another operator must request the same";
+
 function endRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
-  const end = (name: string, summary: string, body: Route["body"], run: End): Route =>
+  const end = async (request: RouteRequest, run: End): Promise<string> => {
+    const market = marketNamed(exchange.registry, request.params[0]);
+    const approval = await run(market, noteOf(request), operatorOf(request), contextOf(request));
+    return `{"market":${marketJson(market, exchange)},"approval":${JSON.stringify(approval && approvalView(approval))}}`;
+  };
+  return [
     route({
       ...OPERATOR,
       method: "POST",
-      path: `/admin/markets/:id/${name}`,
-      summary: `${summary}; under the two-person rule another operator must ask for the same`,
-      body,
+      path: "/admin/markets/:id/resolve",
+      summary: `Resolve a closed market and pay the holders of its shares; ${TWO_PERSON_RULE}`,
+      body: S.Resolution,
       response: S.Settlement,
-      async handler(request) {
-        const market = marketNamed(exchange.registry, request.params[0]);
-        const approval = await run(market, request, noteOf(request), operatorOf(request), contextOf(request));
-        return `{"market":${marketJson(market, exchange)},"approval":${JSON.stringify(approval && approvalView(approval))}}`;
+      handler(request) {
+        const { payouts = null, outcome_id: outcomeId = null } = request.body;
+        return end(request, (market, ...args) => life.resolve(market, { payouts, outcomeId }, ...args));
       },
-    });
-  return [
-    end("resolve", "Pay the holders of a closed market", S.Resolution, (market, { body }, ...args) => {
-      const { payouts = null, outcome_id: outcomeId = null } = body as Static<typeof S.Resolution>;
-      return life.resolve(market, { payouts, outcomeId }, ...args);
     }),
-    end("void", "Pay all outcomes of a closed market alike", NoteOnly, (market, _request, ...args) =>
-      life.void(market, ...args),
-    ),
+    route({
+      ...OPERATOR,
+      method: "POST",
+      path: "/admin/markets/:id/void",
+      summary: `Void a closed market: every outcome pays the same; ${TWO_PERSON_RULE}`,
+      body: NoteOnly,
+      response: S.Settlement,
+      handler: (request) => end(request, (market, ...args) => life.void(market, ...args)),
+    }),
   ];
 }

@@ -2,16 +2,21 @@
 
 import type { Static } from "typebox";
 import { contextOf } from "../accounts/audit.ts";
-import { ownList, page } from "../accounts/routes.ts";
+import { ownList, pageJson } from "../http/paging.ts";
 import { type Route, route } from "../http/route.ts";
 import { PageQuery } from "../http/schemas.ts";
-import type { MarketAdminRouteContext } from "./admin-routes.ts";
-import type { MarketTexts } from "./catalog.ts";
+import type { MarketCatalog, MarketTexts } from "./catalog.ts";
+import type { MarketExchange } from "./routes.ts";
 import * as S from "./schemas.ts";
 
 import { decisionView, marketView } from "./views.ts";
 
-export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteContext): Route[] {
+export interface ProposalRouteContext {
+  readonly exchange: MarketExchange;
+  readonly catalog: MarketCatalog;
+}
+
+export function createProposalRoutes({ exchange, catalog }: ProposalRouteContext): Route[] {
   const { registry, ledger } = exchange;
   return [
     route({
@@ -24,7 +29,7 @@ export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteCont
       response: S.MarketSchema,
       status: 201,
       async handler(request) {
-        const market = await catalog.propose(request.principal!, readTexts(request.body), contextOf(request));
+        const market = await catalog.propose(request.principal, readTexts(request.body), contextOf(request));
         return JSON.stringify(marketView(market, registry, ledger, request.now));
       },
     }),
@@ -36,8 +41,8 @@ export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteCont
       query: PageQuery,
       response: S.Proposals,
       handler({ principal, query, now }) {
-        const listing = ownList("/markets/proposals", principal!);
-        return page(listing, registry.proposalsOf(principal!.userId), query, (market) => {
+        const listing = ownList("/markets/proposals", principal);
+        return pageJson(listing, registry.proposalsOf(principal.userId), query, (market) => {
           return { market: marketView(market, registry, ledger, now), decision: decisionView(market) };
         });
       },
@@ -45,9 +50,8 @@ export function createProposalRoutes({ exchange, catalog }: MarketAdminRouteCont
   ];
 }
 
-/** @param body as MS.NewMarket has let it through */
-export function readTexts(body: unknown): MarketTexts {
-  const given = body as Static<typeof S.NewMarket>;
+/** Returns the texts of a new market, null where the request has none. */
+export function readTexts(given: Static<typeof S.NewMarket>): MarketTexts {
   const { question, outcomes, description = null, category = null, slug = null } = given;
   const { closes_at: closesAt = null, event_id: eventId = null } = given;
   return { question, outcomes, description, category, slug, closesAt, eventId };

@@ -2,13 +2,14 @@
 
 import type { Static } from "typebox";
 import { CANDLE_MINUTES } from "../../engine/constants.ts";
+import type { Ledger } from "../../engine/ledger.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { pathId, type Route, route } from "../http/route.ts";
 import { Now, pageOf } from "../http/schemas.ts";
 import { type History, historyPage } from "../queries/history.ts";
-import type { Exchange } from "../trading/exchange.ts";
-import { type BookView, bookJson, marketBooksJson } from "./book-json.ts";
+import type { OrderedReads } from "../trading/types.ts";
+import { bookJson, marketBooksJson } from "./book-json.ts";
 import type { MarketFeed } from "./feed.ts";
 import { DEFAULT_CANDLES, MAX_CANDLES } from "./limits.ts";
 import type { MarketLists } from "./lists.ts";
@@ -22,8 +23,15 @@ const NOBODY = 0;
 
 const MINUTE_MS = 60_000;
 
+/** What market routes need of the exchange. */
+export interface MarketExchange {
+  readonly registry: MarketRegistry;
+  readonly ledger: Ledger;
+  readonly reads: OrderedReads;
+}
+
 export interface MarketRouteContext {
-  readonly exchange: Exchange;
+  readonly exchange: MarketExchange;
   readonly history: History;
   readonly lists: MarketLists;
   readonly feed: MarketFeed;
@@ -40,7 +48,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       query: S.MarketsQuery,
       response: pageOf(S.MarketSchema),
       handler({ query, now }) {
-        return lists.markets(query as Static<typeof S.MarketsQuery>, now);
+        return lists.markets(query, now);
       },
     }),
     route({
@@ -57,8 +65,8 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       query: S.TradesQuery,
       response: pageOf(S.Trade),
       handler({ params, query, address }) {
-        const { outcome_id: outcomeId, from, to, ...page } = query as Static<typeof S.TradesQuery>;
-        checkSpan(query as Static<typeof S.TradesQuery>);
+        const { outcome_id: outcomeId, from, to, ...page } = query;
+        checkSpan(query);
         const market = findMarket(params[0]);
         if (outcomeId !== undefined && market.outcomes[outcomeId - market.firstOutcomeId] === undefined) {
           throw badRequest("outcome_id: not an outcome of this market");
@@ -80,8 +88,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       summary: "Candles of one outcome (the first by default), in UTC: open, high, low, close and volume of its trades",
       query: S.CandlesQuery,
       response: S.Candles,
-      handler: ({ params, query, now, address }) =>
-        candles(history, address.client, findMarket(params[0]), query as CandlesQuery, now),
+      handler: ({ params, query, now, address }) => candles(history, address.client, findMarket(params[0]), query, now),
     }),
     route({
       method: "GET",
@@ -89,7 +96,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       summary: "The order books of all outcomes of a market",
       query: S.BookQuery,
       response: S.MarketBook,
-      handler: ({ params, query }) => marketBooksJson(registry, findMarket(params[0]), query as BookView),
+      handler: ({ params, query }) => marketBooksJson(registry, findMarket(params[0]), query),
     }),
     route({
       method: "GET",
@@ -101,7 +108,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
         const market = findMarket(params[0]);
         const outcome = market.outcomes[pathId(params[1], "outcome") - market.firstOutcomeId];
         if (outcome === undefined) throw notFound("outcome");
-        return bookJson(registry, market, outcome, query as BookView);
+        return bookJson(registry, market, outcome, query);
       },
     }),
     route({
@@ -111,7 +118,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       query: S.MarketEventsQuery,
       response: pageOf(S.EventSchema),
       handler({ query, now }) {
-        return lists.events(query as Static<typeof S.MarketEventsQuery>, now);
+        return lists.events(query, now);
       },
     }),
     route({
@@ -132,7 +139,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       query: S.FeedQuery,
       response: S.Feed,
       handler({ query, now }) {
-        return feed.read(query as Static<typeof S.FeedQuery>, now);
+        return feed.read(query, now);
       },
     }),
     route({
@@ -157,7 +164,7 @@ export function marketNamed(registry: MarketRegistry, text: string): Market {
  * A page of the database, given when memory has caught up with it: the next page, or the same again, may come of memory,
  * and must not lack what this one shows.
  */
-async function storedTrades({ reads }: Exchange, page: Promise<string>): Promise<string> {
+async function storedTrades({ reads }: MarketExchange, page: Promise<string>): Promise<string> {
   const text = await page;
   await reads.committed(NOBODY);
   return text;
@@ -175,7 +182,7 @@ async function candles(
 ): Promise<string> {
   const { outcome_id: outcomeId = market.firstOutcomeId, interval = "1m", to = now } = query;
   if (market.outcomes[outcomeId - market.firstOutcomeId] === undefined) throw notFound("outcome");
-  const minutes = CANDLE_MINUTES[interval as keyof typeof CANDLE_MINUTES];
+  const minutes = CANDLE_MINUTES[interval];
   const step = minutes * MINUTE_MS;
   const openTime = (at: number): number => at - (at % step);
   const last = openTime(Math.min(to, now));

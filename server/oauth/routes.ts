@@ -7,13 +7,12 @@ import { ApiError, ErrorKind } from "../errors.ts";
 import { prefers } from "../http/content-negotiation.ts";
 import { API_BASE, type Route, type RouteRequest, route } from "../http/route.ts";
 import { Nothing } from "../http/schemas.ts";
+import { type ClientRouteContext, createClientRoutes } from "./client-routes.ts";
 import { AUTHORIZATION_CODE_MS } from "./limits.ts";
-import type { OAuth } from "./oauth.ts";
 import * as S from "./schemas.ts";
 import type { OAuthResponse, Params } from "./types.ts";
 
-export interface OAuthRouteContext {
-  readonly oauth: OAuth;
+export interface OAuthRouteContext extends ClientRouteContext {
   readonly keys: SigningKeys;
   /** The service's own address, which is the issuer of its tokens too. */
   readonly publicUrl: () => string;
@@ -25,7 +24,7 @@ const HTML = "text/html";
 const JWKS_CACHE = "public, max-age=300";
 
 export function createOAuthRoutes(context: OAuthRouteContext): Route[] {
-  return [...endpointRoutes(context), ...metadataRoutes(context)];
+  return [...createClientRoutes(context), ...endpointRoutes(context), ...metadataRoutes(context)];
 }
 
 function give({ reply }: RouteRequest, { status, body, headers }: OAuthResponse): undefined {
@@ -50,7 +49,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
         const params = query as Params;
         const back = await oauth.authorization.inspect(params, contextOf(request)).catch((error: unknown) => {
           // A person is told by the consent page, in words, that this request leads nowhere.
-          if (error instanceof ApiError && error.kind === ErrorKind.badRequest && prefers(headers["accept"]!, HTML))
+          if (error instanceof ApiError && error.kind === ErrorKind.badRequest && prefers(headers["accept"], HTML))
             return null;
           throw error;
         });
@@ -66,7 +65,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       response: S.TokenAnswer,
       async handler(request) {
         const { body, headers } = request;
-        return give(request, await oauth.tokens.respond(body as Params, headers["authorization"]!, contextOf(request)));
+        return give(request, await oauth.tokens.respond(body as Params, headers["authorization"], contextOf(request)));
       },
     }),
     route({
@@ -79,7 +78,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
         const { body, headers } = request;
         return give(
           request,
-          await oauth.management.revoke(body as Params, headers["authorization"]!, contextOf(request)),
+          await oauth.management.revoke(body as Params, headers["authorization"], contextOf(request)),
         );
       },
     }),
@@ -91,7 +90,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
       response: S.Introspection,
       async handler(request) {
         const { body, headers, now } = request;
-        return give(request, await oauth.management.introspect(body as Params, headers["authorization"]!, now));
+        return give(request, await oauth.management.introspect(body as Params, headers["authorization"], now));
       },
     }),
   ];

@@ -7,12 +7,12 @@ import { type Approvals, approvalView, withFirstApproval } from "../accounts/app
 import { audit, contextOf } from "../accounts/audit.ts";
 import type { KycVerification } from "../accounts/kyc.ts";
 import { checkNotOwn, noteOf, OPERATOR, operatorOf } from "../accounts/operator.ts";
-import { userView } from "../accounts/routes.ts";
 import type { SecondFactors } from "../accounts/second-factors.ts";
 import type { Suspensions } from "../accounts/suspensions.ts";
 import { TERM_FIELDS, TermsChange, termsIn, termsView } from "../accounts/terms.ts";
 import type { User } from "../accounts/types.ts";
 import { changeTerms, checkRates } from "../accounts/users.ts";
+import { userView } from "../accounts/views.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { checkSpan, Listing } from "../http/paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
@@ -78,9 +78,9 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       query: S.UsersQuery,
       response: S.Users,
       handler({ query, now }) {
-        const { limit: _limit, cursor: _cursor, ...filters } = query as Static<typeof S.UsersQuery>;
+        const { limit: _limit, cursor: _cursor, ...filters } = query;
         const listing = new Listing("/admin/users", filters);
-        const { users, next } = usersPage(accounts, listing, query as Static<typeof S.UsersQuery>);
+        const { users, next } = usersPage(accounts, listing, query);
         return listing.json(
           users.map((user) => json(user, now)),
           next,
@@ -192,7 +192,7 @@ function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Ro
       query: S.ApplicationsQuery,
       response: pageOf(S.OperatorApplication),
       handler({ query }) {
-        const { status = "pending", email, ...rest } = query as Static<typeof S.ApplicationsQuery>;
+        const { status = "pending", email, ...rest } = query;
         const filters = { status: String(status), email: email?.toLowerCase() };
         const listing = new Listing("/admin/identity-applications", filters);
         return historyPage(listing, history.applications({ ...listing.page(rest), ...filters }));
@@ -214,8 +214,8 @@ function auditRoute({ history }: OperatorRouteContext): Route {
     query: S.AuditQuery,
     response: S.AuditLog,
     handler({ query }) {
-      const { user_id, actor, action, from, to, ...rest } = query as Static<typeof S.AuditQuery>;
-      checkSpan(query as Static<typeof S.AuditQuery>);
+      const { user_id, actor, action, from, to, ...rest } = query;
+      checkSpan(query);
       const filters = { userId: user_id, actor, action, from, to };
       const listing = new Listing("/admin/audit-log", filters);
       return historyPage(listing, history.audits({ ...listing.page(rest), ...filters }));

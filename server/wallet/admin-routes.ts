@@ -1,18 +1,15 @@
 /** Operators' routes of money: deposits, the decision of withdrawals, the house, and first approvals. */
 
-import type { Static } from "typebox";
 import { SEED_REFERENCE } from "../../engine/limits.ts";
-import type { CommittedTotals } from "../../engine/log/totals.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
 import { audit, contextOf } from "../accounts/audit.ts";
 import { noteOf, OPERATOR, operatorOf } from "../accounts/operator.ts";
-import { page } from "../accounts/routes.ts";
 import { Approval } from "../accounts/schemas.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
-import { Listing } from "../http/paging.ts";
+import { Listing, pageJson } from "../http/paging.ts";
 import { pathId, type Route, type RouteRequest, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
 import { NoteOnly } from "../http/text-schemas.ts";
@@ -28,7 +25,6 @@ const WITHDRAW_FROM_HOUSE = "house.withdraw";
 export interface MoneyAdminContext extends WalletRouteContext {
   readonly accounts: Accounts;
   readonly approvals: Approvals;
-  readonly totals: CommittedTotals;
 }
 
 export function createMoneyAdminRoutes(context: MoneyAdminContext): Route[] {
@@ -79,7 +75,7 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       response: S.NewDepositAnswer,
       status: 201,
       async handler(request) {
-        const { user_id, amount, reference } = request.body as Static<typeof S.NewDeposit>;
+        const { user_id, amount, reference } = request.body;
         if (accounts.user(user_id) === undefined) throw notFound("user");
         return deposit(request, user_id, amount, reference);
       },
@@ -92,7 +88,7 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       query: S.UserQuery,
       response: pageOf(S.Deposit),
       handler({ query }) {
-        const { user_id = null, ...rest } = query as Static<typeof S.UserQuery>;
+        const { user_id = null, ...rest } = query;
         const listing = new Listing("/admin/deposits", { user_id });
         return historyPage(listing, history.deposits({ userId: user_id, ...listing.page(rest) }), paymentView);
       },
@@ -107,7 +103,7 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       response: S.NewDepositAnswer,
       status: 201,
       handler(request) {
-        const { amount, reference } = request.body as Static<typeof S.HousePayment>;
+        const { amount, reference } = request.body;
         return deposit(request, HOUSE, amount, reference);
       },
     }),
@@ -157,7 +153,7 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
     response: S.HouseWithdrawal,
     status: 201,
     async handler(request) {
-      const { amount, reference } = request.body as Static<typeof S.HousePayment>;
+      const { amount, reference } = request.body;
       checkReference(reference);
       const before = async (): Promise<Payment | null> => {
         const found = await paid(history, reference, HOUSE, -amount);
@@ -205,8 +201,8 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       query: S.AllWithdrawalsQuery,
       response: pageOf(S.Withdrawal),
       handler({ query }) {
-        const { status, user_id = null, ...rest } = query as Static<typeof S.AllWithdrawalsQuery>;
-        const filters = { userId: user_id, status: status as string | undefined };
+        const { status, user_id = null, ...rest } = query;
+        const filters = { userId: user_id, status };
         const listing = new Listing("/admin/withdrawals", filters);
         return historyPage(listing, history.withdrawals({ ...filters, ...listing.page(rest) }), withdrawalView);
       },
@@ -245,7 +241,7 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       response: S.WithdrawalDecision,
       async handler(request) {
         const id = pathId(request.params[0], "withdrawal");
-        const { reference = null, note = null } = request.body as Static<typeof S.WithdrawalPayment>;
+        const { reference = null, note = null } = request.body;
         const decided = await withdrawals.pay(id, { reference, note }, operatorOf(request), contextOf(request));
         const approval = decided.approval && approvalView(decided.approval);
         return JSON.stringify({ withdrawal: withdrawalView(decided.withdrawal), approval });
@@ -278,7 +274,7 @@ function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
       summary: "First approvals whose second is awaited, newest first",
       query: PageQuery,
       response: pageOf(Approval),
-      handler: ({ query }) => page(new Listing("/admin/approvals", {}), approvals.pending(), query, approvalView),
+      handler: ({ query }) => pageJson(new Listing("/admin/approvals", {}), approvals.pending(), query, approvalView),
     }),
     route({
       ...OPERATOR,

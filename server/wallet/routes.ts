@@ -1,18 +1,17 @@
 /** The wallet's routes: balance, positions, complete sets, deposits, withdrawals, and what became of the money. */
 
-import type { Static } from "typebox";
+import type { CommittedTotals } from "../../engine/log/totals.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, contextOf } from "../accounts/audit.ts";
 import { checkLive } from "../accounts/authenticator.ts";
-import { OWN_SESSION, ownList } from "../accounts/routes.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { prefers } from "../http/content-negotiation.ts";
 import { IDEMPOTENCY_KEY, type Idempotency } from "../http/idempotency.ts";
-import { checkSpan, Listing } from "../http/paging.ts";
-import { pathId, type Route, route } from "../http/route.ts";
+import { checkSpan, Listing, ownList } from "../http/paging.ts";
+import { OWN_SESSION, pathId, type Route, route } from "../http/route.ts";
 import { PageQuery, pageOf } from "../http/schemas.ts";
-import { balanceView, positionsOf, positionView } from "../markets/views.ts";
+import { balanceView, positionsOf, positionView, solvencyView } from "../markets/views.ts";
 import { type History, historyPage } from "../queries/history.ts";
 import type { Payment, Withdrawal } from "../queries/payment-reader.ts";
 import { setsJson } from "../trading/event-projection.ts";
@@ -33,10 +32,11 @@ export interface WalletRouteContext {
   readonly withdrawals: Withdrawals;
   readonly idempotency: Idempotency;
   readonly addressRule: AddressRule;
+  readonly totals: CommittedTotals;
 }
 
 export function createWalletRoutes(context: WalletRouteContext): Route[] {
-  return [...balanceRoutes(context), ...historyRoutes(context), ...withdrawalRoutes(context)];
+  return [...balanceRoutes(context), ...historyRoutes(context), ...withdrawalRoutes(context), solvencyRoute(context)];
 }
 
 // ---------------------------------------------------------------- what the caller has
@@ -50,7 +50,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
       summary: "The caller's platform balance",
       scope: "portfolio:read",
       response: S.Balance,
-      handler: ({ principal }) => JSON.stringify(balanceView(ledger, principal!.userId)),
+      handler: ({ principal }) => JSON.stringify(balanceView(ledger, principal.userId)),
     });
   const sets = (name: "split" | "merge", summary: string): Route =>
     route({
@@ -63,9 +63,9 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
       body: S.ChangeSets,
       response: S.SetsChange,
       handler(request) {
-        const principal = request.principal!;
+        const principal = request.principal;
         const { userId } = principal;
-        const { market_id, quantity } = request.body as Static<typeof S.ChangeSets>;
+        const { market_id, quantity } = request.body;
         const details = { market_id, quantity };
         const change = (now: number, answer: Answer, kept: Omit<KeptRequest, "reference"> | null): void => {
           const said = { action: `wallet.${name}`, userId, subject: market_id, details };
@@ -75,7 +75,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
             void writer.write([], [line], kept && { ...kept, reference }).catch(() => {});
           entry.sets[name](principal, market_id, quantity, now, answer, begin);
         };
-        const key = request.headers[IDEMPOTENCY_KEY]!;
+        const key = request.headers[IDEMPOTENCY_KEY];
         if (key === "") return void change(request.now, request.reply, null);
         return idempotency.run(
           { userId, key, name: `POST /wallet/${name}`, body: details },
@@ -103,10 +103,10 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
       query: S.PositionsQuery,
       response: pageOf(S.Position),
       handler({ principal, query }) {
-        const { market_id, ...rest } = query as Static<typeof S.PositionsQuery>;
-        const listing = new Listing("/me/positions", { userId: principal!.userId, market_id });
+        const { market_id, ...rest } = query;
+        const listing = new Listing("/me/positions", { userId: principal.userId, market_id });
         const { before, limit } = listing.page(rest);
-        const found = positionsOf(ledger, principal!.userId).filter((position) => {
+        const found = positionsOf(ledger, principal.userId).filter((position) => {
           const outcomeId = ledger.outcomeOf(position);
           return outcomeId < before && (market_id === undefined || registry.marketOf(outcomeId).id === market_id);
         });
@@ -133,17 +133,17 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       query: S.TransactionsQuery,
       response: pageOf(S.Transaction),
       async handler({ principal, query, headers, reply }) {
-        const { type, from, to, ...rest } = query as Static<typeof S.TransactionsQuery>;
-        checkSpan(query as Static<typeof S.TransactionsQuery>);
-        const filters = { userId: principal!.userId, type: type as string | undefined, from, to };
-        if (!prefers(headers["accept"]!, CSV)) {
+        const { type, from, to, ...rest } = query;
+        checkSpan(query);
+        const filters = { userId: principal.userId, type, from, to };
+        if (!prefers(headers["accept"], CSV)) {
           const listing = new Listing("/wallet/transactions", filters);
           return historyPage(listing, history.transactions({ ...filters, ...listing.page(rest) }));
         }
         const [paged] = Object.keys(rest);
         if (paged !== undefined) throw badRequest(`${paged}: a text/csv export has no pages`);
         // As every read of the caller's own: after the messages about what it shows.
-        await exchange.reads.committed(principal!.userId);
+        await exchange.reads.committed(principal.userId);
         reply.stream(CSV_TYPE, "transactions.csv", exports.read(filters));
         return undefined;
       },
@@ -156,9 +156,9 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       query: PageQuery,
       response: pageOf(S.OwnDeposit),
       handler({ principal, query }) {
-        const listing = ownList("/wallet/deposits", principal!);
-        const page = listing.page(query as Static<typeof PageQuery>);
-        return historyPage(listing, history.deposits({ userId: principal!.userId, ...page }), ownPaymentView);
+        const listing = ownList("/wallet/deposits", principal);
+        const page = listing.page(query);
+        return historyPage(listing, history.deposits({ userId: principal.userId, ...page }), ownPaymentView);
       },
     }),
     route({
@@ -169,8 +169,8 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
       query: S.SettlementsQuery,
       response: pageOf(S.Settlement),
       handler({ principal, query }) {
-        const { market_id, ...rest } = query as Static<typeof S.SettlementsQuery>;
-        const filters = { userId: principal!.userId, marketId: market_id };
+        const { market_id, ...rest } = query;
+        const filters = { userId: principal.userId, marketId: market_id };
         const listing = new Listing("/wallet/settlements", filters);
         return historyPage(listing, history.settlements({ ...filters, ...listing.page(rest) }));
       },
@@ -193,16 +193,16 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       response: S.OwnWithdrawal,
       status: 201,
       async handler(request) {
-        const principal = request.principal!;
+        const principal = request.principal;
         const { userId } = principal;
-        const { amount, address } = request.body as Static<typeof S.NewWithdrawal>;
+        const { amount, address } = request.body;
         addressRule.check(address);
         const wish = { amount, address };
         const make = async (now: number, kept: KeptRequest | null): Promise<string> => {
           const made = await withdrawals.request(principal, wish, { ...contextOf(request), now }, kept);
           return JSON.stringify(ownWithdrawalView(made));
         };
-        const key = request.headers[IDEMPOTENCY_KEY]!;
+        const key = request.headers[IDEMPOTENCY_KEY];
         if (key === "") return make(request.now, null);
         return idempotency.run(
           { userId, key, name: "POST /wallet/withdrawals", body: wish },
@@ -226,8 +226,8 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       query: S.WithdrawalsQuery,
       response: pageOf(S.OwnWithdrawal),
       handler({ principal, query }) {
-        const { status, ...rest } = query as Static<typeof S.WithdrawalsQuery>;
-        const filters = { userId: principal!.userId, status: status as string | undefined };
+        const { status, ...rest } = query;
+        const filters = { userId: principal.userId, status };
         const listing = new Listing("/wallet/withdrawals", filters);
         return historyPage(listing, history.withdrawals({ ...filters, ...listing.page(rest) }), ownWithdrawalView);
       },
@@ -240,7 +240,7 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       response: S.OwnWithdrawal,
       async handler({ principal, params }) {
         const found = await history.withdrawal(pathId(params[0], "withdrawal"));
-        if (found?.userId !== principal!.userId) throw notFound("withdrawal");
+        if (found?.userId !== principal.userId) throw notFound("withdrawal");
         return JSON.stringify(ownWithdrawalView(found));
       },
     }),
@@ -252,10 +252,20 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       response: S.OwnWithdrawal,
       async handler(request) {
         const id = pathId(request.params[0], "withdrawal");
-        return JSON.stringify(ownWithdrawalView(await withdrawals.cancel(request.principal!, id, contextOf(request))));
+        return JSON.stringify(ownWithdrawalView(await withdrawals.cancel(request.principal, id, contextOf(request))));
       },
     }),
   ];
+}
+
+function solvencyRoute({ totals }: WalletRouteContext): Route {
+  return route({
+    method: "GET",
+    path: "/solvency",
+    summary: "The exchange's totals as of the last committed transaction",
+    response: S.Solvency,
+    handler: () => JSON.stringify(solvencyView(totals.read())),
+  });
 }
 
 export function ownPaymentView({ id, amount, reference, createdAt }: Payment): object {

@@ -5,7 +5,6 @@
 
 import { assert } from "../../engine/util/assert.ts";
 import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
-import { cancelEither } from "../bootstrap/routes.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";
 import { parseJson } from "../http/body.ts";
 import { authorize, type CompiledRoute, countRequest, creditedTo, execute } from "../http/dispatch.ts";
@@ -16,6 +15,7 @@ import type { Responder, RouteRequest } from "../http/route.ts";
 import { compileSchema } from "../http/validate.ts";
 import { type Logger, logInternal } from "../logger.ts";
 import type { OrderEntry } from "../trading/order-entry.ts";
+import { cancelEither } from "../trading/order-requests.ts";
 import { CancelOrder, PlaceQuery } from "../trading/schemas.ts";
 import type { OrderedReads } from "../trading/types.ts";
 import type { Counters } from "../util/counters.ts";

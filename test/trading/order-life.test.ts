@@ -269,7 +269,7 @@ describe("lists", () => {
     expect(changed).toBeGreaterThan(0);
     const last = await reader.all<OrderJson>("/orders?status=all", 7);
     expect(idsOf(last).toReversed()).toEqual(known.toSorted((a, b) => a - b));
-    const statuses = new Set(last.map(({ status }) => status));
+    const statuses = new Set<string>(last.map(({ status }) => status));
     for (const status of ["open", "canceled", "filled"]) expect(statuses.has(status)).toBe(true);
   });
 

@@ -155,7 +155,7 @@ export function previewOrder(draft: Draft, context: PreviewContext): OrderPrevie
           side: isBuy ? 1 : 2,
           price: isMarket && draft.price.trim() === "" ? null : worstPrice,
           quantity,
-          type: isMarket ? "market" : "limit",
+          type: isMarket ? ("market" as const) : ("limit" as const),
           time_in_force: timeInForce,
           post_only: draft.kind === "post_only",
           ...(expiresAt === null ? {} : { expires_at: expiresAt }),

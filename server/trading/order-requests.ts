@@ -1,0 +1,91 @@
+/** Reads order requests: the JSON bodies of placements, amendments, cancels and batches as commands of order entry. */
+
+import type { Static } from "typebox";
+import { ORDER_TYPES, OrderType, SELF_TRADE_PREVENTIONS, TIMES_IN_FORCE, TimeInForce } from "../../engine/constants.ts";
+import type { Principal } from "../accounts/types.ts";
+import { badRequest, notFound } from "../errors.ts";
+import { compileSchema } from "../http/validate.ts";
+import type { Operation } from "./batch.ts";
+import type { OrderEntry } from "./order-entry.ts";
+import { type AmendOrder, BatchOperations, CLIENT_ORDER_ID_PATTERN, type PlaceOrder } from "./schemas.ts";
+import type { Amendment, Answer, Origin, Placement } from "./types.ts";
+
+export function readPlacement(body: Static<typeof PlaceOrder>, timestamps: boolean): Placement {
+  const type = body.type === undefined ? OrderType.limit : ORDER_TYPES.indexOf(body.type);
+  const usual = type === OrderType.market ? TimeInForce.ioc : TimeInForce.gtc;
+  const { time_in_force, self_trade_prevention } = body;
+  return {
+    marketId: body.market_id,
+    outcomeId: body.outcome_id,
+    side: body.side,
+    price: body.price ?? null,
+    quantity: body.quantity,
+    type,
+    timeInForce: time_in_force === undefined ? usual : TIMES_IN_FORCE.indexOf(time_in_force),
+    postOnly: body.post_only ?? false,
+    selfTradePrevention:
+      self_trade_prevention === undefined ? 0 : SELF_TRADE_PREVENTIONS.indexOf(self_trade_prevention),
+    clientOrderId: body.client_order_id ?? null,
+    expiresAt: body.expires_at ?? null,
+    validUntil: body.valid_until ?? null,
+    timestamps,
+  };
+}
+
+export function readAmendment(body: Static<typeof AmendOrder>): Amendment {
+  return { price: body.price ?? null, quantity: body.quantity ?? null, validUntil: body.valid_until ?? null };
+}
+
+const CLIENT_ORDER_ID = new RegExp(CLIENT_ORDER_ID_PATTERN);
+
+/** Returns the client order id of a path, which may be percent-encoded. @throws ApiError 4040 if it can name no order */
+export function clientOrderIdIn(text: string): string {
+  let name = text;
+  try {
+    name = decodeURIComponent(text);
+  } catch {
+    // The text is no valid encoding, and so no client order id either.
+  }
+  if (!CLIENT_ORDER_ID.test(name)) throw notFound("order");
+  return name;
+}
+
+/**
+ * Turns each operation of a batch into a command. A malformed operation throws only when its turn comes, so that it
+ * doesn't affect the others.
+ */
+export function createOperations(
+  entry: OrderEntry,
+): (principal: Principal, origin: Origin, operation: object) => Operation {
+  const checks = {
+    place: compileSchema(BatchOperations.place),
+    cancel: compileSchema(BatchOperations.cancel),
+    amend: compileSchema(BatchOperations.amend),
+  };
+  return (principal, origin, operation) => (now, answer) => {
+    const { op } = operation as { op?: unknown };
+    if (op === "place")
+      return entry.place(principal, origin, readPlacement(checks.place(operation), false), now, answer);
+    if (op === "amend") {
+      const change = checks.amend(operation);
+      return entry.amend(principal, origin, change.id, readAmendment(change), now, answer);
+    }
+    if (op !== "cancel") throw badRequest(`op: must be one of ${Object.keys(checks).join(", ")}`);
+    cancelEither(entry, principal.userId, checks.cancel(operation), now, answer);
+  };
+}
+
+/** Cancels the order with an id or a client order id. @throws ApiError 40000 unless exactly one of the two is given */
+export function cancelEither(
+  entry: OrderEntry,
+  userId: number,
+  named: { id?: number; client_order_id?: string },
+  now: number,
+  answer: Answer,
+): void {
+  const { id, client_order_id } = named;
+  if (id !== undefined && client_order_id === undefined) entry.cancel(userId, id, now, answer);
+  else if (client_order_id !== undefined && id === undefined)
+    entry.cancelByClientId(userId, client_order_id, now, answer);
+  else throw badRequest("id: required, or else client_order_id");
+}
