@@ -21,18 +21,15 @@ const termColumns: readonly Column<Order>[] = [
   },
 ];
 
-export function OpenOrders({
-  title,
-  orders,
-  markets,
-  marketId = null,
-}: {
+interface OpenOrdersProps {
   title: string;
   orders: readonly Order[];
   markets: ReadonlyMap<number, Market>;
   /** Set if all orders are in this market. */
   marketId?: number | null;
-}) {
+}
+
+export function OpenOrders({ title, orders, markets, marketId = null }: OpenOrdersProps) {
   const [amended, setAmended] = useState<number | null>(null);
   const [isConfirming, setConfirming] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);

@@ -10,21 +10,7 @@ import { focusFirstProblem, noteProblem, trimmedOrNull } from "../../ui/validati
 import { focusHeading } from "./heading.tsx";
 import { refreshPendingCounts } from "./pending-counts.ts";
 
-/**
- * Explains an action and asks for confirmation. Keeps the input until the action succeeds. If the server reports a
- * conflict, refreshes the page behind the dialog.
- */
-export function DecisionDialog({
-  title,
-  confirm,
-  isDangerous = false,
-  noteHint,
-  check = () => true,
-  act,
-  onClose,
-  onDone,
-  children,
-}: {
+interface DecisionProps {
   title: string;
   /** Label of the confirming button. */
   confirm: string;
@@ -39,7 +25,23 @@ export function DecisionDialog({
   /** Reloads what the action has changed. */
   onDone: () => void;
   children: Children;
-}) {
+}
+
+/**
+ * Explains an action and asks for confirmation. Keeps the input until the action succeeds. If the server reports a
+ * conflict, refreshes the page behind the dialog.
+ */
+export function DecisionDialog({
+  title,
+  confirm,
+  isDangerous = false,
+  noteHint,
+  check = () => true,
+  act,
+  onClose,
+  onDone,
+  children,
+}: DecisionProps) {
   const [note, setNote] = useState("");
   const problem = noteProblem(note);
   const [hasConflict, setConflict] = useState(false);

@@ -71,27 +71,29 @@ export function NewEventForm() {
           Create…
         </button>
       </form>
-      {isConfirming && (
-        <DecisionDialog
-          title="Create event"
-          confirm="Create"
-          noteHint={null}
-          act={async () => {
-            await request<MarketEvent>("POST", "/admin/events", { body });
-            navigate("/desk/markets?new=market");
-            return `Event “${body.title}” created. Add markets to it next.`;
-          }}
-          onClose={() => setConfirming(false)}
-          onDone={() => {}}
-        >
-          <p>
-            <strong>{body.title}</strong>
-          </p>
-          <p>
-            You can't change its title or slug later, and you can't delete it. It becomes public with its first market.
-          </p>
-        </DecisionDialog>
-      )}
+      {isConfirming && <CreateDialog body={body} onClose={() => setConfirming(false)} />}
     </>
+  );
+}
+
+function CreateDialog({ body, onClose }: { body: NewEvent; onClose: () => void }) {
+  return (
+    <DecisionDialog
+      title="Create event"
+      confirm="Create"
+      noteHint={null}
+      act={async () => {
+        await request<MarketEvent>("POST", "/admin/events", { body });
+        navigate("/desk/markets?new=market");
+        return `Event “${body.title}” created. Add markets to it next.`;
+      }}
+      onClose={onClose}
+      onDone={() => {}}
+    >
+      <p>
+        <strong>{body.title}</strong>
+      </p>
+      <p>You can't change its title or slug later, and you can't delete it. It becomes public with its first market.</p>
+    </DecisionDialog>
   );
 }
