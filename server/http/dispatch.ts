@@ -135,7 +135,7 @@ export function execute(route: Route, request: RouteRequest, reply: Responder, r
   const reader = route.method === "GET" && route.scope === "portfolio:read" ? request.principal!.userId : null;
   if (!(answer instanceof Promise)) {
     if (reader === null) give(answer);
-    else reads.afterTold(reader, request.now, () => give(answer));
+    else reads.afterMessagesSent(reader, request.now, () => give(answer));
     return;
   }
   answer.then(

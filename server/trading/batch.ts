@@ -1,7 +1,7 @@
 /**
- * Several operations in one request, taken in turn, each with a result of its own. All go to the engine in that order
- * without waiting for each other; only where one lacks money, shares or activity that an operation before it may yet set
- * free does the batch wait for those before it, and tries once more.
+ * Several operations in one request, in order, each with its own result. They go to the engine without waiting for each
+ * other. Only where one lacks money, shares or activity that an earlier operation may free does the batch wait for the
+ * earlier ones and retry it.
  */
 
 import { ApiError, ErrorKind } from "../errors.ts";
@@ -11,11 +11,11 @@ import type { Exchange } from "./exchange.ts";
 import { ANSWER_DEADLINE_MS } from "./limits.ts";
 import type { Answer } from "./types.ts";
 
-/** Starts one operation, which answers now or later. @throws ApiError where it is refused */
+/** Starts one operation, which replies now or later. @throws ApiError where it is refused */
 export type Operation = (now: number, answer: Answer) => void;
 
-/** What may be there a commit later. */
-const MEANS: readonly ErrorKind[] = [
+/** Errors that a commit may resolve. */
+const RETRYABLE: readonly ErrorKind[] = [
   ErrorKind.insufficientBalance,
   ErrorKind.insufficientShares,
   ErrorKind.tooManyOrders,
@@ -25,18 +25,18 @@ const MEANS: readonly ErrorKind[] = [
 class Batch {
   private readonly exchange: Exchange;
   private readonly operations: readonly Operation[];
-  private readonly gathered: CompositeReply;
+  private readonly reply: CompositeReply;
   private readonly requestId: string;
   private readonly results: string[];
   private next = 0;
-  /** Operations that were started and have not answered. */
+  /** Operations started and without a reply. */
   private outstanding = 0;
   private running = false;
 
-  constructor(exchange: Exchange, operations: readonly Operation[], gathered: CompositeReply, requestId: string) {
+  constructor(exchange: Exchange, operations: readonly Operation[], reply: CompositeReply, requestId: string) {
     this.exchange = exchange;
     this.operations = operations;
-    this.gathered = gathered;
+    this.reply = reply;
     this.requestId = requestId;
     this.results = new Array<string>(operations.length);
   }
@@ -45,22 +45,22 @@ class Batch {
     this.running = true;
     while (this.next < this.operations.length && this.start(this.next, now)) this.next++;
     this.running = false;
-    this.goOn();
+    this.continue();
   }
 
-  /** False where the operation has to wait for those before it. */
+  /** Returns false where the operation must wait for earlier ones. */
   private start(index: number, now: number): boolean {
     this.outstanding++;
     try {
       this.operations[index]!(now, {
-        data: (json) => this.settle(index, successBody(json)),
-        error: (error) => this.settle(index, this.refused(error)),
+        data: (json) => this.complete(index, successBody(json)),
+        error: (error) => this.complete(index, this.refused(error)),
       });
     } catch (error) {
       this.outstanding--;
       const refusal = error instanceof ApiError ? error : null;
       if (refusal === null) throw error;
-      if (this.outstanding > 0 && MEANS.includes(refusal.kind)) return false;
+      if (this.outstanding > 0 && RETRYABLE.includes(refusal.kind)) return false;
       this.results[index] = this.refused(refusal);
     }
     return true;
@@ -71,22 +71,22 @@ class Batch {
     return errorBody(error, this.requestId);
   }
 
-  private settle(index: number, result: string): void {
+  private complete(index: number, result: string): void {
     this.outstanding--;
-    this.gathered.arrived();
+    this.reply.arrived();
     this.results[index] = result;
-    if (!this.running) this.goOn();
+    if (!this.running) this.continue();
   }
 
-  private goOn(): void {
+  private continue(): void {
     if (this.outstanding > 0) return;
-    // The rest starts when what was just answered has also taken effect.
+    // The rest starts once the events of this turn have taken effect.
     if (this.next < this.operations.length) this.exchange.turn.afterTurn(() => this.run(Date.now()));
-    else this.gathered.finish(`{"results":[${this.results.join(",")}]}`);
+    else this.reply.finish(`{"results":[${this.results.join(",")}]}`);
   }
 }
 
-/** Runs the operations in turn; `answer` gets {results}, once each has answered. @param requestId the trace id of 5xx */
+/** Runs the operations in order; `answer` gets {results} once each has replied. @param requestId the trace id of 5xx */
 export function runBatch(
   exchange: Exchange,
   userId: number,
@@ -95,6 +95,6 @@ export function runBatch(
   answer: Answer,
   requestId: string,
 ): void {
-  const gathered = new CompositeReply(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
-  new Batch(exchange, operations, gathered, requestId).run(now);
+  const reply = new CompositeReply(exchange, userId, answer, now + ANSWER_DEADLINE_MS);
+  new Batch(exchange, operations, reply, requestId).run(now);
 }

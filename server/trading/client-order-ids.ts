@@ -1,9 +1,9 @@
 /**
- * Client order ids as idempotency keys: which order each user's id named in the last 24 hours, live orders' for as long as
- * they live. Millions of them, so an id is kept as a number of 53 bits, drawn from its text with a salt of this process,
- * and beside it only the order's id: what the order was is read from memory or from the database, whoever asks.
- * Two ids of 53 equal bits would be taken for one (with a million ids a chance of one in 10^10 an order): the second is
- * refused as in use, and nothing else happens. Owned by the gateway thread.
+ * Client order ids as idempotency keys: which order each user's id named in the last 24 hours, and those of live orders for
+ * as long as they live. There are millions, so an id is stored as a number of 53 bits, hashed from its text with a salt of
+ * this process, beside the order's id alone: the order itself is read from memory or from the database. Two ids with equal
+ * 53 bits would pass for one (with a million ids, a chance of one in 10^10 per order): the second is refused as in use, and
+ * nothing else happens. Owned by the gateway thread.
  */
 import { randomInt } from "node:crypto";
 import { NumberMap } from "../../engine/util/number-map.ts";
@@ -17,14 +17,14 @@ import {
   SMALL_CLIENT_ORDER_IDS,
 } from "./limits.ts";
 
-/** Several small tables instead of a large one: a table that grows stops the thread for as long as it takes. */
+/** Several small tables instead of a large one: a table that grows blocks the thread while it copies. */
 const SHARDS = 64;
-/** Keys forgotten at a time. */
+/** Keys that one call expires at most. */
 const MAX_EXPIRED = 20_000;
-/** When an account whose ids are used up may try again, seconds: some of them are 24 hours old by then. */
+/** When an account at its bound may retry, seconds: some of its ids are 24 hours old by then. */
 const FULL_WAIT_S = 60;
 
-/** How many ids of the last 24 hours are kept. */
+/** Bounds of the ids of the last 24 hours. */
 export interface ClientOrderIdBounds {
   readonly all: number;
   readonly perUser: number;
@@ -40,19 +40,19 @@ const BOUNDS: ClientOrderIdBounds = {
 
 export class ClientOrderIds {
   private readonly shards = Array.from({ length: SHARDS }, () => new NumberMap());
-  // Keys, whose they are and when each was placed, in that order: a circle from `first`, `count` long.
+  // Keys, their users and when each order was placed: circular buffers of `count` entries from `first`.
   private keys = new Float64Array(1024);
   private users = new Int32Array(1024);
   private times = new Float64Array(1024);
-  /** By user: its keys in the circle. */
+  /** By user: its keys in the buffers. */
   private countOfUser = new Int32Array(1024);
   private readonly bounds: ClientOrderIdBounds;
   private first = 0;
   private count = 0;
-  /** Whatever was placed up to then has left the circle, and has its id only while it lives. */
+  /** Orders placed up to then have left the buffers: their ids last as long as they live. */
   private forgottenUntil: number;
   private readonly salt = randomInt(2 ** 32);
-  /** The key made last: a placement is looked up, and then added. */
+  /** The key computed last: a placement looks its id up, then adds it. */
   private lastUser = 0;
   private lastText = "";
   private lastKey = 0;
@@ -63,7 +63,7 @@ export class ClientOrderIds {
     this.bounds = bounds;
   }
 
-  /** @throws ApiError unless one more of the user's can be kept: 42900 beyond its own bound, 50300 where the table is full */
+  /** @throws ApiError where the user can add no id: 42900 at its own bound, 50300 where the table is full */
   checkRoom(userId: number): void {
     const { all, perUser, small } = this.bounds;
     const own = this.countOfUser[userId] ?? 0;
@@ -76,38 +76,38 @@ export class ClientOrderIds {
     throw overloaded("client_order_id table is full: retry later, or place the order without one");
   }
 
-  /** The order that the user's id names, 0 where it names none. */
+  /** Returns the order that the user's id names, 0 for none. */
   find(userId: number, clientOrderId: string): number {
     const key = this.keyOf(userId, clientOrderId);
     return this.shardOf(key).get(key);
   }
 
-  /** @param at when the order was placed, ms; rises from call to call */
+  /** @param at when the order was placed, ms; never falls from call to call */
   add(userId: number, clientOrderId: string, orderId: number, at: number): void {
     const key = this.keyOf(userId, clientOrderId);
     this.shardOf(key).set(key, orderId);
     if (at <= this.forgottenUntil) return;
     if (this.count === this.keys.length) this.grow();
-    const place = (this.first + this.count++) % this.keys.length;
-    this.keys[place] = key;
-    this.users[place] = userId;
-    this.times[place] = at;
+    const index = (this.first + this.count++) % this.keys.length;
+    this.keys[index] = key;
+    this.users[index] = userId;
+    this.times[index] = at;
     this.countOfUser = withIndex(this.countOfUser, userId);
     this.countOfUser[userId]!++;
   }
 
-  /** True when an order placed then has its id only while it lives. */
+  /** True when an order placed then keeps its id only while it lives. */
   isForgotten(at: number): boolean {
     return at <= this.forgottenUntil;
   }
 
-  /** Such an order has ended: its id is free. */
+  /** Frees the id of such an order once it has ended. */
   free(userId: number, clientOrderId: string): void {
     const key = this.keyOf(userId, clientOrderId);
     this.shardOf(key).delete(key);
   }
 
-  /** Forgets ids of 24 hours ago, some thousands a call, but those of live orders. @param now ms */
+  /** Removes ids older than 24 hours, except those of live orders, up to MAX_EXPIRED a call. @param now ms */
   expire(now: number, isLive: (orderId: number) => boolean): void {
     const until = now - CLIENT_ORDER_ID_MS;
     for (let i = 0; i < MAX_EXPIRED && this.count > 0 && this.times[this.first]! <= until; i++) {
@@ -131,10 +131,10 @@ export class ClientOrderIds {
     this.users = withIndex(new Int32Array(keys.length), count);
     this.times = withIndex(new Float64Array(keys.length), count);
     for (let i = 0; i < count; i++) {
-      const place = (first + i) % keys.length;
-      this.keys[i] = keys[place]!;
-      this.users[i] = users[place]!;
-      this.times[i] = times[place]!;
+      const index = (first + i) % keys.length;
+      this.keys[i] = keys[index]!;
+      this.users[i] = users[index]!;
+      this.times[i] = times[index]!;
     }
     this.first = 0;
   }
@@ -159,7 +159,7 @@ export class ClientOrderIds {
   }
 }
 
-/** Two words, each of whose bits comes to depend on all of both, as one integer below 2^32 * `highSpan`. */
+/** Mixes two words so that each bit of the result depends on all bits of both. Returns an integer below 2^32 * `highSpan`. */
 function mixed(low: number, high: number, highSpan: number): number {
   let a = Math.imul(low ^ (high >>> 15), 0x85ebca6b);
   let b = Math.imul(high ^ (a >>> 13), 0xc2b2ae35);
@@ -170,8 +170,8 @@ function mixed(low: number, high: number, highSpan: number): number {
 }
 
 /**
- * The fingerprint of a body: 47 bits of the numbers that it says, in their order. Kept with the order, so that it must
- * never change.
+ * The fingerprint of a body: 47 bits hashed from its numbers in their order. It is stored with the order, so this function
+ * must never change.
  */
 export function fingerprintOf(numbers: readonly number[]): number {
   let low = 0x811c9dc5;

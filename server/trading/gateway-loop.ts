@@ -1,20 +1,20 @@
 /**
- * The gateway's event loop as the exchange sees it: the clocks, what happens in a later turn, and how the thread sleeps
- * until events come. Handed in, so that a simulation decides over all of it. Knows no orders.
+ * The gateway's event loop as the exchange uses it: the clocks, callbacks in a later turn, and sleep until events arrive.
+ * Passed in, so that a simulation controls all of it. Knows no orders.
  */
 import type { Waker } from "../../engine/ring/waker.ts";
 
-/** How long the gateway sleeps at most before it looks for events by itself. */
+/** The gateway sleeps at most this long before it checks for events itself. */
 const SLEEP_MS = 1_000;
 
 export interface GatewayLoop {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds of a clock that never falls. */
+  /** Milliseconds of a monotonic clock. */
   elapsed(): number;
   /** Calls back in a later turn. */
   soon(callback: () => void): void;
-  /** Calls back when `hasEvents` holds, at once where it does already, or when the time is over. One call at a time. */
+  /** Calls back when `hasEvents` holds (at once if it does already) or the timeout expires. One call at a time. */
   sleep(hasEvents: () => boolean, callback: () => void): void;
 }
 

@@ -1,13 +1,13 @@
 /**
- * What live orders set aside in the gateway's ledger: a buy's USDC, which count for daily activity too, or a sell's shares.
- * Usually price times what remains.
+ * What live orders hold in the gateway's ledger: a buy holds USDC, which also counts as daily activity, a sell holds shares.
+ * Usually that is the price times the remaining quantity.
  *
- * While changes of an order are on their way to the engine, fills may be on their way back, and nobody can say yet which
- * came first. Such an order has a reservation instead: the most that any succession of fills and changes can cost. That is
- * less than old and new together: each share is filled at the old price or at the new one, not at both.
+ * While a change of an order is on its way to the engine, fills may be on their way back, and their order is unknown. Such
+ * an order has a reservation instead: the most that any sequence of fills and changes can cost. That is less than old and
+ * new together, because each share fills at the old price or at the new one, not at both.
  *
- * A quote that takes over from another one counts on what that one holds. Whatever frees it before the new one is placed,
- * but a fill, passes it on: nobody else may spend it in between.
+ * A quote that takes over from another one relies on what that one holds. If anything but a fill frees it before the new
+ * one is placed, it passes to the new one: no other order may use it in between.
  */
 import { Side } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
@@ -15,25 +15,25 @@ import { notionalMicro } from "../../engine/money.ts";
 import { sideOf } from "../../engine/ring/records.ts";
 import { MARK_RESERVED, type OrderStore } from "./order-store.ts";
 
-/** What an order may still cost at most. */
+/** The most that an order may still cost. */
 export interface Exposure {
-  /** micro-USDC of notional: what a buy holds, and what it counts for daily activity. A sell's is the same sum, unused. */
+  /** micro-USDC of notional: what a buy holds and adds to daily activity. A sell has the same sum, unused. */
   readonly money: number;
-  /** The most that may rest: what a sell holds. */
+  /** The largest quantity that may rest: what a sell holds. */
   readonly shares: number;
   /** The highest price that it may rest at, BPS. */
   readonly price: number;
 }
 
 interface Reservation extends Exposure {
-  /** Changes on their way. */
+  /** Changes in flight. */
   readonly changes: number;
 }
 
 /**
- * The exposure of an order that changes from what `before` says to so many shares at a price, with fills in flight.
- * Of f shares filled before, each cost at most `before.price`, and all together at most `before.money`; what remains
- * costs `price` a share. Where the new price is the lower one that is most when `before.money` was just used up.
+ * The exposure of an order that changes from `before` to `shares` shares at `price`, with fills in flight. Shares filled
+ * before the change cost at most `before.price` each and `before.money` in total; the rest costs `price` per share. With a
+ * lower new price, the maximum is where fills have just used up `before.money`.
  */
 export function worstOf(before: Exposure, price: number, shares: number): Exposure {
   const filledAtMost = Math.floor(before.money / notionalMicro(before.price, 1));
@@ -49,7 +49,7 @@ export class Holds {
   private readonly store: OrderStore;
   private readonly ledger: Ledger;
   private readonly reservations = new Map<number, Reservation>();
-  /** By slot of a quote that is being replaced: the slot of the one on its way that takes over what it holds. */
+  /** By slot of a replaced quote: the slot of the quote in flight that takes over what it holds. */
   private readonly successors = new Map<number, number>();
 
   constructor(store: OrderStore, ledger: Ledger) {
@@ -68,17 +68,17 @@ export class Holds {
     return (this.store.marks[slot]! & MARK_RESERVED) !== 0;
   }
 
-  /** Sets aside for all that remains of the order. */
+  /** Holds for all that remains of the order. */
   hold(slot: number): void {
     this.change(slot, this.store.remaining[slot]!, 1);
   }
 
-  /** A self-trade took so many shares away. With changes on their way the reservation stays: they may bring them back. */
+  /** Self-trade prevention took `shares` off. A reservation stays: the changes in flight may bring them back. */
   reduce(slot: number, shares: number): void {
     if (!this.isReserved(slot)) this.change(slot, shares, -1);
   }
 
-  /** Gives back what so many shares of the order held: they were filled. */
+  /** Releases what `shares` of the order held: they were filled. */
   releasePart(slot: number, shares: number): void {
     if (this.isReserved(slot)) {
       const before = this.reservations.get(slot)!;
@@ -88,7 +88,7 @@ export class Holds {
     this.change(slot, shares, -1);
   }
 
-  /** Gives all back that the order still holds: it ends. */
+  /** Releases everything that the order still holds: it ends. */
   end(slot: number): void {
     const left = this.successors.has(slot) ? this.exposureOf(slot) : null;
     if (this.isReserved(slot)) this.dropReservation(slot);
@@ -98,7 +98,7 @@ export class Holds {
     this.successors.delete(slot);
   }
 
-  /** Another change of a live order is on its way. The caller has seen that the difference is there. */
+  /** Another change of a live order goes out. The caller has checked that the difference is available. */
   reserve(slot: number, exposure: Exposure): void {
     const before = this.exposureOf(slot);
     const changes = (this.isReserved(slot) ? this.reservations.get(slot)!.changes : 0) + 1;
@@ -107,7 +107,7 @@ export class Holds {
     this.store.marks[slot]! |= MARK_RESERVED;
   }
 
-  /** An order on its way takes over what the one in `replaced` holds, and adds only the difference until it is placed. */
+  /** An order in flight takes over what the one in `replaced` holds, and holds only the difference until it is placed. */
   reserveDifference(slot: number, replaced: number, money: number, shares: number): void {
     this.successors.set(replaced, slot);
     this.changeBy(slot, money, shares);
@@ -115,7 +115,7 @@ export class Holds {
     this.store.marks[slot]! |= MARK_RESERVED;
   }
 
-  /** A change came back, made or refused; the store says what the order is now. With the last one the hold is usual again. */
+  /** A change came back, executed or refused; the store has the order as it is now. After the last one the hold is the usual one. */
   resolveChange(slot: number): void {
     if (!this.isReserved(slot)) return;
     const reservation = this.reservations.get(slot)!;
@@ -129,7 +129,7 @@ export class Holds {
     this.passOn(slot, reservation.money - money, reservation.shares - shares);
   }
 
-  /** What the order in `slot` just gave back goes to the one that takes over from it, where there is one. */
+  /** What the order in `slot` just released goes to the one that takes over from it, if any. */
   private passOn(slot: number, money: number, shares: number): void {
     const successor = this.successors.get(slot);
     if (successor === undefined) return;

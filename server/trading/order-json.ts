@@ -1,4 +1,4 @@
-/** Writes orders and fills as JSON text, field by field: the hot answers are made of these, never of objects. */
+/** Writes orders and fills as JSON text, field by field: the hot responses consist of these texts, never of objects. */
 import {
   MATCH_TYPES,
   ORDER_STATUSES,
@@ -25,7 +25,7 @@ const MATCH_TYPE_JSON = quoted(MATCH_TYPES);
 const ROLE_JSON = quoted(ROLES);
 
 /**
- * The live order in `slot` as the contract's order object, with the state given. Client order ids and builder codes hold
+ * The live order in `slot` as the contract's order object, in the given state. Client order ids and builder codes contain
  * nothing that JSON would escape.
  * @param trades JSON texts of its fills, joined by commas
  */
@@ -59,18 +59,18 @@ export function orderJson(
   },"created_at":${store.createdAt[slot]},"updated_at":${updatedAt},"trades":[${trades}]}`;
 }
 
-/** An order as `orderJson` writes it, with the times of the event at hand. */
+/** Adds timestamps to a text of `orderJson`. */
 export function withTimestamps(orderText: string, timestamps: string): string {
   return `${orderText.slice(0, -1)},"timestamps":${timestamps}}`;
 }
 
-/** The live order in `slot` as it stands; one that is on its way stands as it was asked for. */
+/** The live order in `slot` as it stands; one in flight as it was requested. */
 export function liveOrderJson(store: OrderStore, slot: number): string {
   const status = store.statuses[slot] === IN_FLIGHT ? OrderStatus.queued : store.statuses[slot]!;
   return orderJson(store, slot, status, Reason.none, store.remaining[slot]!, store.updatedAt[slot]!, "");
 }
 
-/** What a placement was answered with when it was first made, whatever has become of the order since. */
+/** The response to the first request of a placement, whatever has become of the order since. */
 export function firstAnswerJson(
   orderId: number,
   order: Placement,

@@ -1,7 +1,7 @@
 /**
- * The live orders of the exchange: one slot each in flat arrays, found by id, by user, and, quotes, by user and market
- * (newest first). A slot is taken at placement and given back when the order's last event was applied; the
- * same number names the order in the engine thread and in the texts. Owned by the gateway thread.
+ * The live orders of the exchange: one slot each in flat arrays, indexed by id, by user, and quotes by user and market
+ * (newest first). An order has its slot from its placement until its last event is applied; the same number names it in the
+ * engine thread and in the texts. Owned by the gateway thread.
  */
 
 import { MAX_LIVE_ORDERS, OUTCOME_ID_BITS } from "../../engine/limits.ts";
@@ -13,23 +13,23 @@ import { withIndex } from "../../engine/util/typed-arrays.ts";
 import { RESERVED_PART, SMALL_LIVE_ORDERS } from "./limits.ts";
 import type { Origin } from "./types.ts";
 
-/** Room from the start for so many, in memory that is used as they come: to grow a map of that size takes 50 ms. */
+/** The id map starts with room for this many orders, in memory that is committed on use: growing it later takes 50 ms. */
 const EXPECTED_ORDERS = 600_000;
 const MARKET_SPAN = 2 ** OUTCOME_ID_BITS;
 
-/** A slot's status between its placement and the commit of it: not yet to be seen by anyone. */
+/** The status of an order whose placement is not committed: no client sees it. */
 export const IN_FLIGHT = 255;
 
-/** Marks of a slot. The order will end, whatever else happens: a cancel of it is on its way, or it came too late. */
+/** Marks of a slot. The order will end: a cancel is in flight, or it came too late. */
 export const MARK_ENDING = 1;
-/** The order's hold is not price times what remains but a reservation of `Holds`. */
+/** The order's hold is a reservation of `Holds` instead of price times remaining quantity. */
 export const MARK_RESERVED = 2;
-/** Its owner asked for the times of its events. */
+/** Its owner requested timestamps. */
 export const MARK_TIMESTAMPS = 4;
-/** A set of quotes on its way takes its place: the new ones count for its owner instead. */
+/** A set of quotes in flight replaces it: the new ones count as live orders instead. */
 const MARK_REPLACED = 8;
 
-/** What every order has from its start; numbers as the arrays of `OrderStore` hold them. */
+/** The fields that an order has from its start, as the arrays of `OrderStore` hold them. */
 export interface OrderFields {
   readonly id: number;
   readonly user: number;
@@ -80,7 +80,7 @@ export class OrderStore {
   readonly packed: Int32Array;
   readonly statuses: Uint8Array;
   readonly marks: Uint8Array;
-  /** The number of the connection that placed it, 0 where it came over HTTP or before the start. */
+  /** The number of the connection that placed it; 0 over HTTP or before startup. */
   readonly connections: Int32Array;
   readonly expiresAt: Float64Array;
   readonly createdAt: Float64Array;
@@ -89,9 +89,9 @@ export class OrderStore {
   private readonly older: Int32Array;
   private readonly newer: Int32Array;
   private newest = new Int32Array(1024);
-  /** By user: its orders, less those that its quotes on their way replace. */
+  /** By user: its live orders, less those that quotes in flight replace. */
   private liveOfUser = new Int32Array(1024);
-  /** The client order id read last: an order's answer and its first update follow each other. */
+  /** The client order id read last: an order's reply and its first update follow each other. */
   private lastNamed = 0;
   private lastName: string | null = null;
   private readonly slotOfId: NumberMap;
@@ -149,13 +149,13 @@ export class OrderStore {
     return this.usedSlots - this.freeCount;
   }
 
-  /** True when `count` slots can be taken. */
+  /** True when `count` slots are free. */
   hasSlots(count: number): boolean {
     return this.capacity - this.liveCount >= count;
   }
 
   /**
-   * True when the user can take `count` slots and give `replaced` back: the last tenth is for those who have fewer than
+   * True when the user may allocate `count` slots and free `replaced`: the last tenth is reserved for users with fewer than
    * 100 orders, so that nobody can fill the exchange for everyone.
    */
   hasSlotsFor(user: number, count: number, replaced: number): boolean {
@@ -165,19 +165,19 @@ export class OrderStore {
     return this.liveOf(user) + added <= SMALL_LIVE_ORDERS;
   }
 
-  /** The user's orders, from their acceptance to their final state; at most as many as the account may have. */
+  /** The user's orders, from acceptance to final state; at most as many as the account may have. */
   liveOf(user: number): number {
     return this.liveOfUser[user] ?? 0;
   }
 
-  /** The order ends in the same commit in which another takes its place: that one counts already. */
+  /** The order ends in the commit that places its replacement, which counts already. */
   replace(slot: number): void {
     if ((this.marks[slot]! & MARK_REPLACED) !== 0) return;
     this.marks[slot]! |= MARK_REPLACED;
     this.liveOfUser[this.users[slot]!]!--;
   }
 
-  /** Gives the order a slot, which there must be (the database holds no more live orders than that either). */
+  /** Gives the order a slot. One must be free; the database holds no more live orders than there are slots either. */
   allocate(order: OrderFields): number {
     assert(this.hasSlots(1), "there is a slot for each live order");
     const slot = this.freeCount > 0 ? this.freeSlots[--this.freeCount]! : ++this.usedSlots;
@@ -219,7 +219,7 @@ export class OrderStore {
     });
   }
 
-  /** Makes an order findable. Orders of one user are linked in the order of their ids. */
+  /** Indexes an order. Orders of one user are linked in the order of their ids. */
   link(slot: number): void {
     const user = this.users[slot]!;
     if (slot === this.lastNamed) this.lastNamed = 0;
@@ -234,7 +234,7 @@ export class OrderStore {
     if ((this.packed[slot]! & FLAG_QUOTE) !== 0) this.linkQuote(slot);
   }
 
-  /** Ends an order: it is found no more and its slot is free. */
+  /** Removes an order from the indexes and frees its slot. */
   remove(slot: number): void {
     const older = this.older[slot]!;
     const newer = this.newer[slot]!;

@@ -1,7 +1,7 @@
 /**
- * When orders were received, matched, durable and sent: in microseconds of the clock that all threads share. Received is
- * the order's own, from when the gateway took it; matched and durable are of the committed events that are being applied,
- * by the stamp that stands before them in their ring. Owned by the gateway thread.
+ * When orders were received, matched, durable and sent, in microseconds of the clock that all threads share. `received` is
+ * the order's own; `matched` and `durable` belong to the batch of events being applied, from the stamp before them in their
+ * ring. Owned by the gateway thread.
  */
 
 import { MAX_LIVE_ORDERS } from "../../engine/limits.ts";
@@ -15,7 +15,7 @@ const BOUNDS = logBounds(10, 10_000_000);
 const openHistogram = (): Histogram => new Histogram(createHistogram(BOUNDS));
 
 export class OrderTimes {
-  /** Of placements, from one stage to the next, in microseconds. */
+  /** Of placements, from stage to stage, µs. */
   readonly latencies = {
     received_to_matched: openHistogram(),
     matched_to_durable: openHistogram(),
@@ -25,7 +25,7 @@ export class OrderTimes {
   private readonly clock: MicroClock;
   /** By slot. */
   private readonly received: Float64Array;
-  /** Of the events at hand. In an array, because doubles in fields would be boxed. */
+  /** The current batch. An array, because V8 boxes doubles in fields. */
   private readonly stamp = new Float64Array(2);
 
   /** @param capacity the largest slot */
@@ -34,7 +34,7 @@ export class OrderTimes {
     this.received = new Float64Array(capacity + 1);
   }
 
-  /** The order in `slot` is being taken. */
+  /** The gateway accepts the order in `slot`. */
   receive(slot: number): void {
     this.received[slot] = this.clock();
   }
@@ -45,7 +45,7 @@ export class OrderTimes {
     this.stamp[DURABLE] = doubles[(w >> 1) + D_DURABLE]!;
   }
 
-  /** The placement of the order in `slot` has just been answered. */
+  /** The gateway has just replied to the placement of the order in `slot`. */
   observe(slot: number): void {
     const sent = this.clock();
     const received = this.received[slot]!;
@@ -56,7 +56,7 @@ export class OrderTimes {
     latencies.total.observe(Math.max(0, sent - received));
   }
 
-  /** The times of the event at hand of the order in `slot`, sent now, as JSON. Rising, whatever threads' clocks differ by. */
+  /** The times of the current event of the order in `slot`, sent now, as JSON. They never fall, whatever threads' clocks differ by. */
   json(slot: number): string {
     const received = Math.floor(this.received[slot]!);
     const matched = Math.max(received, Math.floor(this.stamp[MATCHED]!));

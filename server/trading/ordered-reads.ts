@@ -1,9 +1,9 @@
 /**
- * Reads of a user's own state leave after the messages about what they show. A client that reads its orders anew and
- * then hears nothing on a socket that it had open before knows that no older news is still to come.
+ * Delivers reads of a user's own state after the messages about what they show. A client that reads its orders and then
+ * receives nothing on an open socket knows that no older update is still on its way.
  *
- * Memory shows what was applied, whose messages may be held back for an answer; the database shows what was committed,
- * which the gateway may not have applied. A read waits for both, and not longer than READ_WAIT_MS.
+ * Memory shows applied events, whose messages may wait for a composite reply; the database shows committed events, which
+ * the gateway may not have applied. A read waits for both, at most READ_WAIT_MS.
  */
 
 import type { CommittedEvents } from "./committed-events.ts";
@@ -12,20 +12,20 @@ import type { OrderedReads } from "./types.ts";
 
 interface Read {
   readonly userId: number;
-  /** By link: the event position that must have been applied. */
+  /** By link: the event position that the gateway must have applied. */
   readonly marks: readonly number[];
   /** ms since the epoch */
   readonly deadline: number;
-  readonly give: () => void;
+  readonly deliver: () => void;
 }
 
 export class OrderedReadQueue implements OrderedReads {
   private readonly events: CommittedEvents;
-  /** Calls back when the user's messages so far are on their way. */
+  /** Calls back once the user's messages so far were sent. */
   private readonly afterMessages: (userId: number, callback: () => void) => void;
   /** Oldest first. */
   readonly unapplied: Read[] = [];
-  /** Behind messages that are held back, oldest first. */
+  /** Reads behind held messages, oldest first. */
   private readonly held = new Set<Read>();
   private isOver = false;
 
@@ -34,43 +34,43 @@ export class OrderedReadQueue implements OrderedReads {
     this.afterMessages = afterMessages;
   }
 
-  /** Calls `give` once the user has been told what the database held when this was called. */
-  afterCommitted(userId: number, now: number, give: () => void): void {
-    if (this.isOver) return give();
+  /** Calls `deliver` once the user was sent everything that the database held at the time of this call. */
+  afterCommitted(userId: number, now: number, deliver: () => void): void {
+    if (this.isOver) return deliver();
     const marks = this.events.published();
-    if (this.unapplied.length === 0 && this.events.haveApplied(marks)) this.afterTold(userId, now, give);
-    else this.unapplied.push({ userId, marks, deadline: now + READ_WAIT_MS, give });
+    if (this.unapplied.length === 0 && this.events.haveApplied(marks)) this.afterMessagesSent(userId, now, deliver);
+    else this.unapplied.push({ userId, marks, deadline: now + READ_WAIT_MS, deliver });
   }
 
-  /** Resolves once the user has been told what the database holds now. */
+  /** Resolves once the user was sent everything that the database holds now. */
   committed(userId: number): Promise<void> {
     return new Promise((resolve) => this.afterCommitted(userId, Date.now(), resolve));
   }
 
-  /** Calls `give` once the user has been told what memory holds. */
-  afterTold(userId: number, now: number, give: () => void): void {
-    if (this.isOver) return give();
-    this.hold({ userId, marks: [], deadline: now + READ_WAIT_MS, give });
+  /** Calls `deliver` once the user was sent everything that memory holds. */
+  afterMessagesSent(userId: number, now: number, deliver: () => void): void {
+    if (this.isOver) return deliver();
+    this.hold({ userId, marks: [], deadline: now + READ_WAIT_MS, deliver });
   }
 
-  /** Events were applied and told. */
+  /** Events were applied and published. */
   advance(): void {
     while (this.unapplied.length > 0 && this.events.haveApplied(this.unapplied[0]!.marks)) {
       this.hold(this.unapplied.shift()!);
     }
   }
 
-  /** Gives those that wait too long: their engine or a batch's lookups are stuck, and a late read helps nobody. */
+  /** Delivers reads past their deadline: their engine or a batch's lookups are stuck, and a late read helps nobody. */
   expire(now: number): void {
-    while (this.unapplied.length > 0 && this.unapplied[0]!.deadline <= now) this.unapplied.shift()!.give();
+    while (this.unapplied.length > 0 && this.unapplied[0]!.deadline <= now) this.unapplied.shift()!.deliver();
     for (const read of this.held) {
       if (read.deadline > now) return;
       this.held.delete(read);
-      read.give();
+      read.deliver();
     }
   }
 
-  /** The journal failed: nothing more is told, and reads wait for nothing. */
+  /** The journal failed: no message follows, so reads wait for none. */
   end(): void {
     this.isOver = true;
     this.expire(Number.POSITIVE_INFINITY);
@@ -79,7 +79,7 @@ export class OrderedReadQueue implements OrderedReads {
   private hold(read: Read): void {
     this.held.add(read);
     this.afterMessages(read.userId, () => {
-      if (this.held.delete(read)) read.give();
+      if (this.held.delete(read)) read.deliver();
     });
   }
 }

@@ -1,8 +1,7 @@
 /**
- * Whose the orders were that ended lately. A place an order, chosen by its id: of ids that follow each other each has a
- * place of its own, so that the latest MAX_RECENTLY_ENDED_ORDERS that were placed are all here once they end. One that
- * was placed before them may take another's place, or lose its own: what isn't here is in the database. Knows no order
- * that ended before the start. Owned by the gateway thread.
+ * The owners of orders that ended recently. An order's id picks its entry: consecutive ids have different entries, so the
+ * latest MAX_RECENTLY_ENDED_ORDERS entryd are all here once they end. An older one may overwrite an entry or lose its own;
+ * the database has it. Holds no order that ended before startup. Owned by the gateway thread.
  */
 import { MAX_RECENTLY_ENDED_ORDERS } from "./limits.ts";
 
@@ -11,14 +10,14 @@ export class RecentlyEndedOrders {
   private readonly owners = new Int32Array(MAX_RECENTLY_ENDED_ORDERS);
 
   add(orderId: number, userId: number): void {
-    const place = orderId % MAX_RECENTLY_ENDED_ORDERS;
-    this.ids[place] = orderId;
-    this.owners[place] = userId;
+    const entry = orderId % MAX_RECENTLY_ENDED_ORDERS;
+    this.ids[entry] = orderId;
+    this.owners[entry] = userId;
   }
 
-  /** The user whose order it was; 0 where it isn't here. */
+  /** Returns the order's user; 0 where it isn't here. */
   ownerOf(orderId: number): number {
-    const place = orderId % MAX_RECENTLY_ENDED_ORDERS;
-    return this.ids[place] === orderId ? this.owners[place]! : 0;
+    const entry = orderId % MAX_RECENTLY_ENDED_ORDERS;
+    return this.ids[entry] === orderId ? this.owners[entry]! : 0;
   }
 }

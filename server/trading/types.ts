@@ -21,13 +21,13 @@ export interface Placement {
   clientOrderId: string | null;
   expiresAt: number | null;
   validUntil: number | null;
-  /** Its answer and its updates tell when they were received, matched, durable and sent. */
+  /** Its reply and its updates carry when they were received, matched, durable and sent. */
   timestamps: boolean;
 }
 
 export interface Amendment {
   price: number | null;
-  /** The new total, what is filled included. */
+  /** The new total, filled shares included. */
   quantity: number | null;
   validUntil: number | null;
 }
@@ -45,13 +45,13 @@ export interface QuoteTerms {
   readonly validUntil: number | null;
 }
 
-/** Which of the user's orders a cancel-all means. */
+/** Which of the user's orders a cancel-all cancels. */
 export interface OrderFilter {
   marketId?: number | undefined;
   outcomeId?: number | undefined;
   side?: number | undefined;
   clientOrderId?: string | undefined;
-  /** Those placed before then, ms. */
+  /** Orders placed before this time, ms. */
   placedBefore?: number | undefined;
 }
 
@@ -59,15 +59,15 @@ export interface Trader {
   readonly userId: number;
   /** micro-USDC of activity a UTC day. */
   readonly dailyLimit: number;
-  /** What the user pays for merging, BPS of 1 USDC a set; null: as everybody. */
+  /** The user's own merge fee, BPS of 1 USDC per set; null for the usual one. */
   readonly mergeFee: number | null;
-  /** Orders at one time, in flight included. */
+  /** Live orders at one time, in flight included. */
   readonly maxLiveOrders: number;
-  /** The request came with a personal access token. */
+  /** The request carries a personal access token. */
   readonly pat: boolean;
 }
 
-/** A connection that places orders of its own. */
+/** A connection that places orders. */
 export interface Connection {
   /** From 1. */
   readonly number: number;
@@ -77,13 +77,13 @@ export interface Connection {
   ended: boolean;
 }
 
-/** How a request came. */
+/** Where a request came from. */
 export interface Origin {
   readonly connection: Connection | null;
   readonly builderCode: string | null;
 }
 
-/** An order that has ended, as far as a repeat of its placement must know it. */
+/** An order that has ended, as far as a repeat of its placement needs it. */
 export interface EndedOrder {
   readonly userId: number;
   readonly fingerprint: number | null;
@@ -100,7 +100,7 @@ export interface OrderEntryOptions {
   readonly usualMergeFeeBps: number;
 }
 
-/** Takes the answer to a command once it is committed: the data as JSON text, or the error. Called exactly once. */
+/** Receives the result of a command once it is committed: data as JSON text, or an error. One call exactly. */
 export interface Answer {
   data(json: string): void;
   error(error: ApiError): void;
@@ -109,7 +109,7 @@ export interface Answer {
 /** Delays reads of a user's own state until the messages about what they show are on their way. */
 export interface OrderedReads {
   /** Calls `give` once the messages about what memory holds now are on their way. @param now ms */
-  afterTold(userId: number, now: number, give: () => void): void;
+  afterMessagesSent(userId: number, now: number, give: () => void): void;
   /** Calls `give` once the messages about what the database holds now are on their way. @param now ms */
   afterCommitted(userId: number, now: number, give: () => void): void;
   /** Resolves as `afterCommitted` calls back. */
