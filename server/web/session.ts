@@ -121,7 +121,7 @@ function clearSession(why: string | null = null): void {
   for (const listener of listeners) listener(null);
 }
 
-/** Renews the token. Returns true if there is a valid token and its user is known. @throws ApiError if the server gave no verdict */
+/** Renews the token. Returns true if the user is signed in afterwards. @throws ApiError if the server can't be reached or is busy */
 export function renew(): Promise<boolean> {
   renewing ??= renewUnderLock()
     .catch((error) => {

@@ -12,5 +12,3 @@ export default function Apps() {
     </AccountLayout>
   );
 }
-
-// ---------------------------------------------------------------- those that were let in

@@ -92,7 +92,7 @@ function Levels({
   onPick: (price: number) => void;
 }) {
   const isAsks = side === "asks";
-  // Keyed by distance from the spread, so that the focus stays in position while prices change.
+  // Keyed by distance from the spread, so that the focus stays in place while prices change.
   const positions = rows.map((row, position) => ({ row, position }));
   if (isAsks) positions.reverse();
   return (

@@ -104,5 +104,3 @@ function RateLimits({ limits, reload }: { limits: readonly RateLimit[]; reload: 
     </details>
   );
 }
-
-// ---------------------------------------------------------------- password

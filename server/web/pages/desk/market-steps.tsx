@@ -3,9 +3,7 @@ import { request } from "../../session.ts";
 import type { Market, MarketRecord } from "../../types.ts";
 import { DecisionDialog } from "./decision-dialog.tsx";
 import type { DialogProps } from "./edit-market.tsx";
-import type { Opened, Record } from "./market.tsx";
-
-export type Step = "open" | "halt" | "resume" | "close";
+import type { Opened, Step } from "./market-dialogs.ts";
 
 const STEP_BUTTONS: Readonly<Record<string, readonly (readonly [Step, string])[]>> = {
   proposed: [["open", "Approve and open"]],

@@ -13,15 +13,10 @@ import { EditDialog } from "./edit-market.tsx";
 import { Facts } from "./facts.tsx";
 import { Heading } from "./heading.tsx";
 import { UserLink } from "./links.tsx";
-import { type Step, StepDialog, Steps } from "./market-steps.tsx";
+import type { Opened } from "./market-dialogs.ts";
+import { StepDialog, Steps } from "./market-steps.tsx";
 import { type ResolutionRequest, ResolveDialog } from "./resolve-market.tsx";
 import { StatusBadge } from "./status-badge.tsx";
-
-export type Opened =
-  | { readonly kind: "step"; readonly step: Step }
-  | { readonly kind: "edit" }
-  | { readonly kind: "resolve"; readonly resolution: ResolutionRequest }
-  | { readonly kind: "revoke"; readonly approval: Approval };
 
 export function MarketDesk({ id }: { id: string }) {
   const { data, error, reload } = useFetch(
@@ -43,7 +38,7 @@ export function MarketDesk({ id }: { id: string }) {
       {data === null && <Heading>Market</Heading>}
       <ErrorNotice error={error} retry={reload} />
       {data === null && error === null && <Loading />}
-      {data !== null && <Record market={data} open={setOpened} />}
+      {data !== null && <MarketDetails market={data} open={setOpened} />}
       {data !== null && opened?.kind === "step" && <StepDialog market={data} step={opened.step} {...dialog} />}
       {data !== null && opened?.kind === "edit" && <EditDialog market={data} {...dialog} />}
       {data !== null && opened?.kind === "resolve" && (
@@ -54,7 +49,7 @@ export function MarketDesk({ id }: { id: string }) {
   );
 }
 
-export function Record({ market, open }: { market: MarketRecord; open: (opened: Opened) => void }) {
+function MarketDetails({ market, open }: { market: MarketRecord; open: (opened: Opened) => void }) {
   const { id, slug, question, description, category, status, closes_at, event_id, proposed_by, decision } = market;
   return (
     <>

@@ -78,5 +78,3 @@ export const paymentFacts = ({ amount, reference }: Payment): readonly (readonly
     </span>,
   ],
 ];
-
-// ---------------------------------------------------------------- approvals

@@ -37,8 +37,6 @@ export function ResolveDialog(props: Props) {
   return <ReviewDialog {...props} payouts={payouts} />;
 }
 
-// ---------------------------------------------------------------- payouts
-
 function PayoutsDialog({ market, onClose, onChosen }: Props & { onChosen: (payouts: readonly number[]) => void }) {
   const [kind, setKind] = useState<"winner" | "split">("winner");
   const [winner, setWinner] = useState("");
@@ -147,8 +145,6 @@ function sumProblem(parts: readonly (number | null)[]): string | null {
   if (left === 0) return null;
   return left > 0 ? `${percent(left)} not allocated yet.` : `${percent(-left)} over 100%.`;
 }
-
-// ---------------------------------------------------------------- review
 
 function PayoutTable({ market, payouts }: { market: MarketRecord; payouts: readonly number[] }) {
   const sets = market.open_interest;

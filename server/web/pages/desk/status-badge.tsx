@@ -18,5 +18,3 @@ const TONES: Readonly<Record<string, "good" | "bad" | "warn">> = {
 export function StatusBadge({ status }: { status: string }) {
   return <Badge text={statusText(status)} tone={TONES[status] ?? ""} />;
 }
-
-// ---------------------------------------------------------------- users

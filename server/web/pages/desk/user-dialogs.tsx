@@ -55,8 +55,6 @@ export function RestoreDialog({ user: { id, email }, onClose, onDone }: DialogPr
   );
 }
 
-// ---------------------------------------------------------------- a lost second factor
-
 export function ResetFactorsDialog({ user: { id, email }, onClose, onDone }: DialogProps) {
   return (
     <DecisionDialog
@@ -84,5 +82,3 @@ export function ResetFactorsDialog({ user: { id, email }, onClose, onDone }: Dia
     </DecisionDialog>
   );
 }
-
-// ---------------------------------------------------------------- terms

@@ -68,5 +68,3 @@ export function UserFilter({ userId, onChange }: { userId: string; onChange: (us
     </p>
   );
 }
-
-// ---------------------------------------------------------------- money

@@ -138,5 +138,3 @@ function Details({ user, open }: { user: OperatorUser; open: (opened: Opened) =>
     </>
   );
 }
-
-// ---------------------------------------------------------------- suspension

@@ -163,5 +163,3 @@ function NameDialog({ title, placeholder, name, onName, action, problem = null, 
     </Dialog>
   );
 }
-
-// ---------------------------------------------------------------- recovery codes

@@ -80,5 +80,3 @@ export function ProofDialog({ methods, onProven, onClose }: ProofProps) {
     </Dialog>
   );
 }
-
-// ---------------------------------------------------------------- adding

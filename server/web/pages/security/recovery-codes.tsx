@@ -27,8 +27,6 @@ export function CodesPanel({ left, onRenew }: { left: number; onRenew: () => voi
   );
 }
 
-// ---------------------------------------------------------------- the owner's proof
-
 export function CodesDialog({ codes, onClose }: { codes: readonly string[]; onClose: () => void }) {
   return (
     <Dialog title="Your recovery codes" onClose={onClose}>

@@ -30,5 +30,3 @@ export function Deposits() {
     </section>
   );
 }
-
-// ---------------------------------------------------------------- withdrawals

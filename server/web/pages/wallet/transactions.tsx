@@ -150,5 +150,3 @@ function Download({ query, isDisabled }: { query: Query; isDisabled: boolean }) 
     </>
   );
 }
-
-// ---------------------------------------------------------------- deposits
