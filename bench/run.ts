@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { drawPlots, keepResult } from "./support/figures.ts";
+import { itemAt } from "./support/item-at.ts";
 import { type Goal, grouped } from "./support/report.ts";
 import { orUsage } from "./support/usage.ts";
 
@@ -52,10 +53,10 @@ function printGoals(goals: readonly Goal[]): void {
     reached ? "reached" : "not reached",
   ]);
   const lines = [["figure", "needed", "measured", ""], ...rows];
-  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+  const widths = itemAt(lines, 0).map((_, column) => Math.max(...lines.map((line) => itemAt(line, column).length)));
   for (const line of lines) {
     const [figure, needed, measured, word] = line.map((cell, column) =>
-      column === 1 || column === 2 ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
+      column === 1 || column === 2 ? cell.padStart(itemAt(widths, column)) : cell.padEnd(itemAt(widths, column)),
     );
     console.log(`${figure}  ${needed}  ${measured}  ${word}`.trimEnd());
   }

@@ -6,6 +6,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { build } from "hdr-histogram-js";
 import type { Loaded, LoadSetup } from "../figures/http/load.ts";
 import { HttpConnection, requestBytes } from "../support/http-connection.ts";
+import { itemAt } from "../support/item-at.ts";
 
 const { url, path, connections, seconds, requests } = workerData as LoadSetup;
 const root = new URL(url);
@@ -16,7 +17,7 @@ let failed = 0;
 
 async function run(connection: HttpConnection, end: number): Promise<void> {
   for (let start = performance.now(); start < end; ) {
-    const { status } = await connection.send(prepared[sent++ % prepared.length]!);
+    const { status } = await connection.send(itemAt(prepared, sent++ % prepared.length));
     const now = performance.now();
     latency.recordValue(Math.round((now - start) * 1_000));
     if (status !== 202) failed++;

@@ -8,6 +8,7 @@ import { parentPort, Worker, workerData } from "node:worker_threads";
 import { build, type Histogram } from "hdr-histogram-js";
 import type { OpenLoad, OpenLoaded } from "../figures/latency/open-loop.ts";
 import { HttpConnection, requestBytes } from "../support/http-connection.ts";
+import { itemAt } from "../support/item-at.ts";
 import { comeFirst } from "../support/priority.ts";
 import { builtScript } from "../support/root.ts";
 
@@ -48,7 +49,7 @@ function look(now: number): void {
 
 async function send(connection: HttpConnection, order: number, now: number): Promise<void> {
   const intended = intendedAt(order, now);
-  const { status } = await connection.send(prepared[order % prepared.length]!);
+  const { status } = await connection.send(itemAt(prepared, order % prepared.length));
   const at = performance.now();
   latency.recordValue(micros(at - intended));
   answered++;

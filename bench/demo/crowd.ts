@@ -4,6 +4,8 @@
  * the choices, though not the timing.
  */
 import { setMaxListeners } from "node:events";
+import { assert } from "../../engine/util/assert.ts";
+import { itemAt } from "../support/item-at.ts";
 import { Api, pause, type Reply } from "./api.ts";
 import { MARKETS } from "./catalog.ts";
 import { FairValues } from "./fair-values.ts";
@@ -69,10 +71,14 @@ export class Crowd {
     // Each bot listens to it, in several places.
     setMaxListeners(0, this.stopping.signal);
     const { tokens, random } = options;
-    const api = (name: string): Api => new Api(name, options.root, tokens[name]!, this.stopping.signal);
+    const api = (name: string): Api => {
+      const token = tokens[name];
+      assert(token !== undefined, "every bot has a token");
+      return new Api(name, options.root, token, this.stopping.signal);
+    };
     this.makers = MAKERS.map(([name, style]) => new Maker(api(name), style, random));
     this.takers = TAKERS.map((name) => new Taker(api(name), random));
-    this.reader = this.takers[0]!.api;
+    this.reader = itemAt(this.takers, 0).api;
   }
 
   /**
@@ -234,7 +240,7 @@ function required<T>({ code, msg, data }: Reply<T>, what: string): T {
 }
 
 function pick<T>(items: readonly T[], random: () => number): T {
-  return items[Math.floor(random() * items.length)]!;
+  return itemAt(items, Math.floor(random() * items.length));
 }
 
 function pickWeighted(markets: readonly TradedMarket[], random: () => number): TradedMarket | null {

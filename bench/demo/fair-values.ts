@@ -2,6 +2,7 @@
  * The fair value of each outcome: a mean-reverting random walk per outcome on the log scale, normalised so that a
  * market's chances always add up to 1. Reads no clock.
  */
+import { itemAt } from "../support/item-at.ts";
 
 /** The walk's volatility per second, and the time scale of its mean reversion. */
 const STEP_PER_ROOT_SECOND = 0.012;
@@ -26,7 +27,7 @@ export class FairValues {
     const pull = 1 - Math.exp(-seconds / RETURN_SECONDS);
     const spread = STEP_PER_ROOT_SECOND * Math.sqrt(seconds);
     this.logs.forEach((log, i) => {
-      this.logs[i] = log + pull * (this.homes[i]! - log) + spread * normal(this.random);
+      this.logs[i] = log + pull * (itemAt(this.homes, i) - log) + spread * normal(this.random);
     });
   }
 

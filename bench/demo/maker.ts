@@ -4,6 +4,7 @@
  * one that only asks offers to merge. Quotes lie on a price grid and their sizes depend on their prices, so that most
  * of them stay unchanged when the value moves a little.
  */
+import { itemAt } from "../support/item-at.ts";
 import type { Api, Reply } from "./api.ts";
 import type { Position, TradedMarket } from "./types.ts";
 
@@ -87,7 +88,7 @@ export class Maker {
     const quotes: Quote[] = [];
     const distance = this.distance(id);
     outcomes.forEach((outcome_id, i) => {
-      const value = prices[i]!;
+      const value = itemAt(prices, i);
       const step = value < EDGE || value > FULL_PRICE_BPS - EDGE ? EDGE_STEP : STEP;
       const bid = Math.floor(value / step - distance);
       const ask = Math.ceil(value / step + distance);

@@ -3,6 +3,7 @@
  * around the fair value, sometimes rests an order for a while, and sells its shares again.
  */
 import { randomUUID } from "node:crypto";
+import { itemAt } from "../support/item-at.ts";
 import type { Api, Reply } from "./api.ts";
 import type { Position, TradedMarket } from "./types.ts";
 
@@ -38,8 +39,8 @@ export class Taker {
     if (this.orders++ % LOOK_EVERY === 0) await this.look();
     const { random } = this;
     const at = Math.floor(random() * outcomes.length);
-    const outcome_id = outcomes[at]!;
-    const value = fair.prices()[at]!;
+    const outcome_id = itemAt(outcomes, at);
+    const value = itemAt(fair.prices(), at);
     const held = this.held.get(outcome_id) ?? 0;
     const wanted = 5 + Math.floor(150 * random() ** 2);
     const isSale = held > 0 && random() < (held > PLENTY ? 0.9 : 0.45);

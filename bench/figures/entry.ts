@@ -13,6 +13,7 @@ import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
+import { itemAt } from "../support/item-at.ts";
 import { missingPackages, RIVALS } from "../support/on-demand.ts";
 import { fail, type Goal, goal, grouped, median, printHead, printResult } from "../support/report.ts";
 import { type Operations, SocketLoad } from "../support/socket-load.ts";
@@ -102,7 +103,7 @@ class Bench {
 
   /** Measures every path once. @throws Error if orders are refused or lost */
   async round(number: number, isMeasured: boolean): Promise<void> {
-    for (const way of TURNS[number % TURNS.length]!) {
+    for (const way of itemAt(TURNS, number % TURNS.length)) {
       const turn = way === "http" ? await this.overHttp() : await this.overSocket(way);
       checkRefused(way, turn);
       const tally = this.tallies[way];
@@ -168,7 +169,7 @@ class Bench {
          count(*) FILTER (WHERE status = ${OrderStatus.canceled}) AS canceled
        FROM orders WHERE user_id IN (SELECT id FROM users WHERE email LIKE ?)`,
     );
-    for (const way of TURNS[0]!) {
+    for (const way of itemAt(TURNS, 0)) {
       const { turns, accepted, canceled } = this.tallies[way];
       const email = emailOf(way === "http" ? httpSender("%") : MAKERS[way]);
       const found = count.get(email) as { orders: number; filled: number; canceled: number };
@@ -195,14 +196,14 @@ function print(name: string, turns: readonly Turn[], bases: readonly Base[]): ob
   console.log(`  ${name.padEnd(41)} ${grouped(of("perSecond")).padStart(7)} orders/s, p50 ${p50} ms, p99 ${p99} ms`);
   const result = { orders_per_s: Math.round(of("perSecond")), p50_ms: p50, p99_ms: p99 };
   const ratios = bases.map((base) => printRatio(turns, base));
-  if (turns[0]!.clientMicroseconds === null) return { ...result, ratios };
+  if (itemAt(turns, 0).clientMicroseconds === null) return { ...result, ratios };
   const clientUs = Number(median(turns.map((turn) => turn.clientMicroseconds!)).toFixed(2));
   console.log(`    client ${clientUs} µs an order`);
   return { ...result, ratios, client_us: clientUs };
 }
 
 function printRatio(turns: readonly Turn[], { name, turns: theirs, needed }: Base): object {
-  const ratios = turns.map(({ perSecond }, i) => perSecond / theirs[i]!.perSecond);
+  const ratios = turns.map(({ perSecond }, i) => perSecond / itemAt(theirs, i).perSecond);
   const ratio = Number(median(ratios).toFixed(3));
   const each = ratios.map((one) => one.toFixed(2)).join(" ");
   console.log(`    ${ratio} of ${name} (${each})${needed === null ? "" : `, needed ${needed}`}`);
@@ -297,7 +298,7 @@ function printAll({ tallies, beside }: Bench, client: LoadClient): void {
 /** One of the two is enough. */
 function goalsOf(batched: readonly Turn[], bare: readonly Turn[]): Goal[] {
   const rate = median(batched.map(({ perSecond }) => perSecond));
-  const ratio = median(batched.map(({ perSecond }, i) => perSecond / bare[i]!.perSecond));
+  const ratio = median(batched.map(({ perSecond }, i) => perSecond / itemAt(bare, i).perSecond));
   return [
     goal("WebSocket batches, orders/s (this or the next)", NEEDED_BATCHES.perSecond, rate),
     goal("WebSocket batches, times the bare handler", NEEDED_BATCHES.timesBare, ratio),

@@ -4,9 +4,9 @@
  * per second of each and the ratios, at 64 and at 256 connections. The servers alternate in one run, and a ratio is the
  * median over the turns: a machine of varying speed affects all of them alike.
  */
-
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
+import { itemAt } from "../support/item-at.ts";
 import { missingPackages, RIVALS } from "../support/on-demand.ts";
 import { fail, type Goal, goal, grouped, median, printHead, printResult } from "../support/report.ts";
 import { Beside } from "./http/beside.ts";
@@ -80,7 +80,7 @@ function printServer(name: Name, rounds: readonly Loaded[]): object {
 
 function printRatio(rounds: Rounds, to: Name, connections: number, needed: number): Goal {
   const theirs = rounds.get(to)!;
-  const ratios = rounds.get("exchange")!.map(({ perSecond }, round) => perSecond / theirs[round]!.perSecond);
+  const ratios = rounds.get("exchange")!.map(({ perSecond }, round) => perSecond / itemAt(theirs, round).perSecond);
   const each = ratios.map((one) => one.toFixed(2)).join(" ");
   console.log(`    ${median(ratios).toFixed(3)} of the ${TITLES[to]} (${each}), needed ${needed}`);
   return goal(`HTTP, ${connections} connections, of the ${TITLES[to]}`, needed, median(ratios));

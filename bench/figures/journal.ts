@@ -14,6 +14,7 @@ import { RowLinks } from "../../engine/projection/row-links.ts";
 import { verifyDatabase } from "../../engine/projection/verify.ts";
 import { assert } from "../../engine/util/assert.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
+import { itemAt } from "../support/item-at.ts";
 import { randomFrom } from "../support/random.ts";
 import { goal, grouped, median, printHead, printResult } from "../support/report.ts";
 import { builtScript } from "../support/root.ts";
@@ -152,7 +153,7 @@ printHead(
 await measure(MAX_BATCH_COMMANDS, WARM_UP_SECONDS);
 const results: Batches[] = [];
 for (const batch of BATCHES) results.push(await measureRounds(batch));
-const { orders_per_s: atFullBatches } = results[0]!;
+const { orders_per_s: atFullBatches } = itemAt(results, 0);
 const written = db.prepare("SELECT order_updates FROM totals").pluck().get() as number;
 const updatesPerOrder = written / traffic.placements;
 const micros = measureUpdates(Math.round((MAX_BATCH_COMMANDS * written) / traffic.operations));

@@ -12,6 +12,7 @@ import { assert } from "../../engine/util/assert.ts";
 import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
+import { itemAt } from "../support/item-at.ts";
 import { fail, type Goal, goal, grouped, printHead, printResult } from "../support/report.ts";
 import { batchesOf, SocketLoad } from "../support/socket-load.ts";
 import { UNBOUNDED_TERMS } from "../support/terms.ts";
@@ -53,7 +54,7 @@ const seed: object = {
   markets: indices(MARKETS).map((market) => ({
     slug: slugOf(market),
     question: `Which of them wins ${market}?`,
-    outcomes: indices(OUTCOMES[market % OUTCOMES.length]!).map((outcome) => `Outcome ${outcome + 1}`),
+    outcomes: indices(itemAt(OUTCOMES, market % OUTCOMES.length)).map((outcome) => `Outcome ${outcome + 1}`),
   })),
 };
 
@@ -63,7 +64,7 @@ async function prepare(url: string): Promise<ListedMarket[]> {
   await api.open();
   const markets = await api.markets(indices(MARKETS).map(slugOf));
   await api.each(USERS * MARKETS, async (i, send) => {
-    const body = { market_id: markets[i % MARKETS]!.id, quantity: SETS };
+    const body = { market_id: itemAt(markets, i % MARKETS).id, quantity: SETS };
     const answer = await send(api.bytes("POST", "/wallet/split", tokenOf(Math.floor(i / MARKETS)), body));
     dataOf("/wallet/split", answer);
   });
@@ -80,9 +81,9 @@ function ordersOf(user: number, markets: readonly ListedMarket[], naming: Naming
     const side = order % 2 === 0 ? Side.buy : Side.sell;
     // Both sides of a market before the next one.
     const turn = order >> 1;
-    const market = markets[turn % MARKETS]!;
+    const market = itemAt(markets, turn % MARKETS);
     const round = Math.floor(turn / MARKETS);
-    const outcome = market.outcomes[round % market.outcomes.length]!;
+    const outcome = itemAt(market.outcomes, round % market.outcomes.length);
     const price = (side === Side.buy ? 1 : LOWEST_ASK) + (round % PRICES);
     const name = naming === null ? {} : { client_order_id: naming(user, order) };
     return JSON.stringify({ market_id: market.id, outcome_id: outcome.id, side, price, quantity: 1, ...name });

@@ -4,9 +4,9 @@
  * operations per second and the server's processor time, which other processes disturb less. The cost must stay flat
  * over markets and over live orders.
  */
-
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
+import { itemAt } from "../support/item-at.ts";
 import { fail, type Goal, goal, grouped, median, printHead, printResult } from "../support/report.ts";
 import { MatrixWorkload, PLACEMENTS_SHARE, type Size, seedOf } from "./matrix/workload.ts";
 
@@ -121,13 +121,13 @@ async function measure({
   const rows = runners.map(({ turns }, i) => {
     const perSecond = median(turns.map((turn) => turn.perSecond));
     const micros = median(turns.map((turn) => turn.micros));
-    const { name } = points[i]!;
+    const { name } = itemAt(points, i);
     console.log(
       `    ${name.padEnd(22)} ${grouped(perSecond).padStart(8)} operations/s, ${micros.toFixed(1)} µs an order`,
     );
     return {
       name,
-      ...points[i]!.size,
+      ...itemAt(points, i).size,
       operations_per_s: Math.round(perSecond),
       us_per_order: Number(micros.toFixed(2)),
     };

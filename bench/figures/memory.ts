@@ -6,6 +6,7 @@
 import { assert } from "../../engine/util/assert.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
+import { itemAt } from "../support/item-at.ts";
 import { grouped, printHead, printResult } from "../support/report.ts";
 
 const smoke = process.argv.includes("--smoke");
@@ -33,7 +34,7 @@ async function measure(probe: string, seed?: object): Promise<{ first: number; r
     await exchange.stop();
   }
   removeFolder(dataDir);
-  return { first: bytes[0]!, restarted: bytes[1]! };
+  return { first: itemAt(bytes, 0), restarted: itemAt(bytes, 1) };
 }
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

@@ -12,6 +12,7 @@ import { assert } from "../../engine/util/assert.ts";
 import { Api, dataOf, type ListedMarket } from "../support/api.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
+import { itemAt } from "../support/item-at.ts";
 import { grouped, printHead, printResult } from "../support/report.ts";
 import { builtScript } from "../support/root.ts";
 import { UNBOUNDED_TERMS } from "../support/terms.ts";
@@ -80,7 +81,7 @@ const sockets = await Promise.all(
     return socket;
   }),
 );
-const order = { market_id: other.id, outcome_id: other.outcomes[0]!.id, side: Side.buy, price: 1, quantity: 1 };
+const order = { market_id: other.id, outcome_id: itemAt(other.outcomes, 0).id, side: Side.buy, price: 1, quantity: 1 };
 const placement = { method: "POST", path: "/api/v1/orders", token: TRADER, body: JSON.stringify(order) };
 const gateway = await Probe.start(PROBE, { url: exchange.url, path: "/livez" });
 const engine = await Probe.start(PROBE, { url: exchange.url, ...placement });

@@ -14,6 +14,7 @@ import { Child } from "../support/child.ts";
 import { ClientFrames } from "../support/client-frames.ts";
 import { ExchangeProcess } from "../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../support/folder.ts";
+import { itemAt } from "../support/item-at.ts";
 import { randomFrom } from "../support/random.ts";
 import { fail, grouped, median, printHead, printResult } from "../support/report.ts";
 import { operationId, SocketLoad } from "../support/socket-load.ts";
@@ -76,7 +77,7 @@ async function fanOut(): Promise<{ ours: number[]; bare: number[]; bytes: number
   await api.open();
   const [market] = await api.markets(["busy"]);
   api.close();
-  const outcome = market!.outcomes[0]!.id;
+  const outcome = itemAt(market!.outcomes, 0).id;
   const crowdOf = { path: WS_PATH, count: SUBSCRIBERS, recorded: RECORDED };
   const [ours, bare, rates]: number[][] = [[], [], []];
   const recording = join(folder, "messages.json");
@@ -165,7 +166,7 @@ async function idleMemory(): Promise<{ sockets: number; bytesEach: number }> {
   return { sockets, bytesEach };
 }
 
-const ratios = (a: readonly number[], b: readonly number[]): number[] => a.map((one, i) => one / b[i]!);
+const ratios = (a: readonly number[], b: readonly number[]): number[] => a.map((one, i) => one / itemAt(b, i));
 const shown = (values: readonly number[]): string => values.map((value) => value.toFixed(2)).join(" ");
 
 printHead("sockets", `${grouped(SUBSCRIBERS)} subscribers of one book; ${grouped(IDLE_SOCKETS)} idle sockets; FULL`);

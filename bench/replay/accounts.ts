@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { Side } from "../../engine/constants.ts";
 import { MAX_MONEY_MICRO, MAX_PRICE_BPS, MAX_QUANTITY, MICRO_PER_SHARE } from "../../engine/limits.ts";
 import { notionalMicro } from "../../engine/money.ts";
+import { itemAt } from "../support/item-at.ts";
 import { UNBOUNDED_TERMS } from "../support/terms.ts";
 import { FolderError, type RecordedOrder, type Recording } from "./folder.ts";
 
@@ -71,7 +72,7 @@ function neededSets({ orders, markets }: Recording): Sets[] {
     const key = `${user} ${market}`;
     let entry = sold.get(key);
     if (entry === undefined) {
-      entry = { user, market, byOutcome: markets[market]!.outcomes.map(() => 0) };
+      entry = { user, market, byOutcome: itemAt(markets, market).outcomes.map(() => 0) };
       sold.set(key, entry);
     }
     entry.byOutcome[outcome]! += quantity;

@@ -8,6 +8,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { MAX_OUTCOMES, MIN_OUTCOMES } from "../../engine/limits.ts";
+import { itemAt } from "../support/item-at.ts";
 
 /** An error in the folder, with a message for its owner. */
 export class FolderError extends Error {}
@@ -119,7 +120,7 @@ function readOrders(
       }
       const index = marketIndexes.get(String(market));
       if (index === undefined) throw new FolderError(`${where}: market ${market} is not in markets.json`);
-      if (markets[index]!.outcomes[outcome as number] === undefined) {
+      if (itemAt(markets, index).outcomes[outcome as number] === undefined) {
         throw new FolderError(`${where}: market ${market} has no outcome ${outcome}`);
       }
       let userIndex = userIndexes.get(String(user));

@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { build, type Histogram } from "hdr-histogram-js";
 import { Api, dataOf, ExchangeError, type ListedMarket } from "../support/api.ts";
+import { itemAt } from "../support/item-at.ts";
 import { Progress } from "../support/progress.ts";
 import type { Plan } from "./accounts.ts";
 import type { Recording } from "./folder.ts";
@@ -126,12 +127,12 @@ export class Session {
       const answer = await send(helpers.bytes("GET", `/markets/${plan.slugs[i]}`, null));
       if (answer.code !== 0) throw new ExchangeError(`the exchange has no market ${plan.slugs[i]}: ${hint}`);
       const market = answer.data as ListedMarket;
-      if (market.outcomes.length !== recording.markets[i]!.outcomes.length) {
+      if (market.outcomes.length !== itemAt(recording.markets, i).outcomes.length) {
         throw new ExchangeError(`market ${plan.slugs[i]} of the exchange has other outcomes: use a fresh DATA_DIR`);
       }
       this.markets[i] = market;
     });
-    const answer = await this.helpers.get("/me/balance", plan.tokens[0]!).catch((error: Error) => error);
+    const answer = await this.helpers.get("/me/balance", itemAt(plan.tokens, 0)).catch((error: Error) => error);
     if (answer instanceof Error) throw new ExchangeError(`${answer.message}; ${hint}`);
   }
 
@@ -139,7 +140,10 @@ export class Session {
     const { plan, helpers } = this;
     const path = "/me/fills?limit=1";
     await helpers.each(plan.tokens.length, async (user, send) => {
-      const { items } = dataOf<{ items: Fill[] }>(path, await send(helpers.bytes("GET", path, plan.tokens[user]!)));
+      const { items } = dataOf<{ items: Fill[] }>(
+        path,
+        await send(helpers.bytes("GET", path, itemAt(plan.tokens, user))),
+      );
       this.firstFills[user] = items[0]?.id ?? 0;
     });
   }
@@ -149,9 +153,9 @@ export class Session {
     const progress = new Progress("sets", plan.sets.length);
     let done = 0;
     await helpers.each(plan.sets.length, async (i, send) => {
-      const { user, market, quantity } = plan.sets[i]!;
-      const body = { market_id: this.markets[market]!.id, quantity };
-      const { code, msg } = await send(helpers.bytes("POST", "/wallet/split", plan.tokens[user]!, body));
+      const { user, market, quantity } = itemAt(plan.sets, i);
+      const body = { market_id: itemAt(this.markets, market).id, quantity };
+      const { code, msg } = await send(helpers.bytes("POST", "/wallet/split", itemAt(plan.tokens, user), body));
       if (code !== 0) count(this.splitRefusals, code, msg);
       progress.update(++done);
     });
@@ -169,10 +173,10 @@ export class Session {
     let done = 0;
     const start = performance.now();
     await api.each(orders.length, async (i, send) => {
-      const { market, outcome, side, price, quantity, user, line } = orders[i]!;
-      const { id, outcomes } = this.markets[market]!;
-      const body = { market_id: id, outcome_id: outcomes[outcome]!.id, side, price, quantity };
-      const request = api.bytes("POST", "/orders", plan.tokens[user]!, body);
+      const { market, outcome, side, price, quantity, user, line } = itemAt(orders, i);
+      const { id, outcomes } = itemAt(this.markets, market);
+      const body = { market_id: id, outcome_id: itemAt(outcomes, outcome).id, side, price, quantity };
+      const request = api.bytes("POST", "/orders", itemAt(plan.tokens, user), body);
       const sentAt = performance.now();
       const { code, msg, data } = await send(request);
       this.latency.recordValue(Math.round((performance.now() - sentAt) * 1_000));
@@ -234,8 +238,8 @@ export class Session {
     const progress = new Progress("accounts", plan.tokens.length);
     let done = 0;
     await helpers.each(plan.tokens.length, async (user, send) => {
-      for (const fill of await helpers.all<Fill>(send, "/me/fills", plan.tokens[user]!)) {
-        if (fill.id > this.firstFills[user]!) written.set(fill.id, fill);
+      for (const fill of await helpers.all<Fill>(send, "/me/fills", itemAt(plan.tokens, user))) {
+        if (fill.id > itemAt(this.firstFills, user)) written.set(fill.id, fill);
       }
       progress.update(++done);
     });
@@ -269,7 +273,9 @@ export class Session {
     let found = 0;
     let different = 0;
     await helpers.each(plan.tokens.length, async (user, send) => {
-      for (const order of await helpers.all<OrderState>(send, "/orders", plan.tokens[user]!, { status: "all" })) {
+      for (const order of await helpers.all<OrderState>(send, "/orders", itemAt(plan.tokens, user), {
+        status: "all",
+      })) {
         if (!this.lines.has(order.id)) continue;
         found++;
         const heard = listener.orders.get(order.id);
@@ -295,7 +301,7 @@ export class Session {
     const outcomes = new Map<number, string>();
     this.markets.forEach((market, i) => {
       market.outcomes.forEach(({ id }, index) => {
-        outcomes.set(id, `${recording.markets[i]!.name} ${index}`);
+        outcomes.set(id, `${itemAt(recording.markets, i).name} ${index}`);
       });
     });
     const matches = new Map<number, number>();

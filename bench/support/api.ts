@@ -3,6 +3,7 @@
  * unexpected response becomes an error with a message.
  */
 import { HttpConnection, requestBytes } from "./http-connection.ts";
+import { itemAt } from "./item-at.ts";
 
 export interface Envelope<T> {
   readonly code: number;
@@ -58,7 +59,7 @@ export class Api {
 
   /** The data of one GET. */
   async get<T>(path: string, token: string | null = null): Promise<T> {
-    return dataOf<T>(path, await this.exchange(this.connections[0]!, this.bytes("GET", path, token)));
+    return dataOf<T>(path, await this.exchange(itemAt(this.connections, 0), this.bytes("GET", path, token)));
   }
 
   /** A market by each of the slugs. */

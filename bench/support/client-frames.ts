@@ -6,6 +6,7 @@
  *   byte 1     0x80 masked | length, or 126 and the length in two bytes, or 127 and in eight
  *   then       the mask's key, four bytes, and the text
  */
+import { itemAt } from "./item-at.ts";
 
 export const TEXT = 0x81;
 export const CLOSE = 0x88;
@@ -39,7 +40,7 @@ export class ClientFrames {
   }
 
   private endOf(count: number): number {
-    return count === 0 ? 0 : this.ends[count - 1]!;
+    return count === 0 ? 0 : itemAt(this.ends, count - 1);
   }
 
   private grow(length: number): void {

@@ -4,6 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { cpus } from "node:os";
+import { itemAt } from "./item-at.ts";
 
 /** Processor, cores, Node and commit: a figure without them means little. */
 export function machineLine(): string {
@@ -37,7 +38,7 @@ export function millions(perSecond: number): string {
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+  return sorted.length % 2 === 1 ? itemAt(sorted, middle) : (itemAt(sorted, middle - 1) + itemAt(sorted, middle)) / 2;
 }
 
 /** Prints the bench's name, its workload and the machine. */

@@ -8,6 +8,7 @@ import { Side } from "../../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
 import { Api, dataOf, type ListedMarket } from "../../support/api.ts";
 import { ClientFrames } from "../../support/client-frames.ts";
+import { itemAt } from "../../support/item-at.ts";
 import { randomFrom } from "../../support/random.ts";
 import { batchesOf, type Operations, operationId } from "../../support/socket-load.ts";
 import { UNBOUNDED_TERMS } from "../../support/terms.ts";
@@ -94,7 +95,7 @@ export class Workload {
     const workload = new Workload(api, markets);
     const split = (name: string, market: number, quantity: number): Post => [
       name,
-      { market_id: markets[market]!.id, quantity },
+      { market_id: itemAt(markets, market).id, quantity },
     ];
     await workload.post("/wallet/split", [
       ...indices(HTTP_SENDERS).map((sender) => split(httpSender(sender), sender % MARKETS, SETS)),
@@ -131,7 +132,7 @@ export class Workload {
     const frames = new ClientFrames();
     const bodies = this.bodies();
     for (let i = 0; i < count; i++) {
-      const order = bodies[i % TEMPLATES]!;
+      const order = itemAt(bodies, i % TEMPLATES);
       const data = named ? `{"client_order_id":"${this.nextUuid()}",${order.slice(1)}` : order;
       frames.add(`{"id":${operationId(i)},"op":"order.place","data":${data}}`);
     }
@@ -147,7 +148,7 @@ export class Workload {
   async cancelAll(names: readonly string[]): Promise<number> {
     let ended = 0;
     await this.api.each(names.length, async (i, send) => {
-      const answer = await send(this.api.bytes("DELETE", "/orders", tokenOf(names[i]!)));
+      const answer = await send(this.api.bytes("DELETE", "/orders", tokenOf(itemAt(names, i))));
       ended += dataOf<{ order_ids: number[] }>("/orders", answer).order_ids.length;
     });
     return ended;
@@ -164,7 +165,7 @@ export class Workload {
 
   private async post(path: string, posts: readonly Post[]): Promise<void> {
     await this.api.each(posts.length, async (i, send) => {
-      const [name, body] = posts[i]!;
+      const [name, body] = itemAt(posts, i);
       const answer = await send(this.api.bytes("POST", path, tokenOf(name), body));
       dataOf(path, answer);
       this.answerBytes = JSON.stringify(answer).length;
@@ -181,14 +182,14 @@ export class Workload {
 }
 
 function bodyOf(market: ListedMarket, side: number, price: number, quantity: number): Record<string, number> {
-  return { market_id: market.id, outcome_id: market.outcomes[0]!.id, side, price, quantity };
+  return { market_id: market.id, outcome_id: itemAt(market.outcomes, 0).id, side, price, quantity };
 }
 
 function makeTemplate(index: number, markets: readonly ListedMarket[], random: () => number): Template {
   const upTo = (count: number): number => Math.floor(random() * count);
   const sender = upTo(HTTP_SENDERS);
   const buys = index % 2 === 0;
-  const market = markets[buys ? upTo(MARKETS) : sender % MARKETS]!;
+  const market = itemAt(markets, buys ? upTo(MARKETS) : sender % MARKETS);
   const rests = upTo(10) > 0;
   const behind = 1 + upTo(LEVELS);
   const price = buys ? (rests ? DEEP_BID - behind : DEEP_ASK) : rests ? DEEP_ASK + behind : DEEP_BID;

@@ -10,6 +10,7 @@ import { openSqlite } from "../../../engine/util/sqlite.ts";
 import { Api, dataOf } from "../../support/api.ts";
 import { ExchangeProcess } from "../../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../../support/folder.ts";
+import { itemAt } from "../../support/item-at.ts";
 import { Beside } from "./beside.ts";
 import { type OrderRequest, prepare, seed } from "./workload.ts";
 
@@ -36,7 +37,7 @@ async function sendInTurn(root: string, requests: readonly OrderRequest[]): Prom
   const api = new Api(root, 1);
   await api.open();
   await api.each(requests.length, async (i, send) => {
-    const { token, body } = requests[i]!;
+    const { token, body } = itemAt(requests, i);
     dataOf("/orders", await send(api.bytes("POST", "/orders", token, JSON.parse(body))));
   });
   api.close();

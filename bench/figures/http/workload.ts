@@ -7,6 +7,7 @@
 import { Side } from "../../../engine/constants.ts";
 import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
 import { Api, dataOf, type ListedMarket } from "../../support/api.ts";
+import { itemAt } from "../../support/item-at.ts";
 import { randomFrom } from "../../support/random.ts";
 import { UNBOUNDED_TERMS } from "../../support/terms.ts";
 
@@ -46,14 +47,14 @@ export async function prepare(root: string): Promise<{ requests: OrderRequest[];
   await api.open();
   const markets = await api.markets(Array.from({ length: MARKETS }, (_, market) => slugOf(market)));
   await api.each(USERS, async (user, send) => {
-    const body = { market_id: markets[user % MARKETS]!.id, quantity: SETS };
+    const body = { market_id: itemAt(markets, user % MARKETS).id, quantity: SETS };
     dataOf("/wallet/split", await send(api.bytes("POST", "/wallet/split", tokenOf(user), body)));
   });
   const random = randomFrom(20_241_120);
   const requests = Array.from({ length: ORDERS }, (_, i) => makeOrder(i, markets, random));
   let answerBytes = 0;
   await api.each(1, async (_, send) => {
-    const { token, body } = requests[0]!;
+    const { token, body } = itemAt(requests, 0);
     const answer = await send(api.bytes("POST", "/orders", token, JSON.parse(body)));
     dataOf("/orders", answer);
     answerBytes = JSON.stringify(answer).length;
@@ -66,11 +67,11 @@ function makeOrder(index: number, markets: readonly ListedMarket[], random: () =
   const upTo = (count: number): number => Math.floor(random() * count);
   const user = upTo(USERS);
   const side = index % 2 === 0 ? Side.buy : Side.sell;
-  const market = markets[side === Side.sell ? user % MARKETS : upTo(MARKETS)]!;
+  const market = itemAt(markets, side === Side.sell ? user % MARKETS : upTo(MARKETS));
   const takes = upTo(10) === 0;
   const resting = side === Side.buy ? 1 + upTo(100) : 101 + upTo(100);
   const price = takes ? (side === Side.buy ? 200 : 1) : resting;
-  const outcome = market.outcomes[0]!;
+  const outcome = itemAt(market.outcomes, 0);
   const order = { market_id: market.id, outcome_id: outcome.id, side, price, quantity: 1 + upTo(10) };
   return { token: tokenOf(user), body: JSON.stringify(order) };
 }

@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import type { ExchangeProcess } from "../../support/exchange-process.ts";
 import { HttpConnection, requestBytes } from "../../support/http-connection.ts";
+import { itemAt } from "../../support/item-at.ts";
 import { median } from "../../support/report.ts";
 import { Beside } from "../http/beside.ts";
 import type { OrderRequest } from "../http/workload.ts";
@@ -45,6 +46,9 @@ const percentiles = (values: readonly number[]): Percentiles => ({
   p99Ms: percentile(values, 0.99),
 });
 
+/** The stages of an order, µs. */
+type Timestamps = Record<"received" | "matched" | "durable" | "sent", number>;
+
 /** One connection that sends the orders in turn. */
 export class Sender {
   private readonly connection: HttpConnection;
@@ -60,7 +64,7 @@ export class Sender {
   /** @param observe receives each response and its time, ms */
   async send(count: number, observe: (body: Buffer, ms: number) => void): Promise<void> {
     for (let i = 0; i < count; i++) {
-      const request = this.bytes[this.next++ % this.bytes.length]!;
+      const request = itemAt(this.bytes, this.next++ % this.bytes.length);
       const start = performance.now();
       const { status, body } = await this.connection.send(request);
       const ms = performance.now() - start;
@@ -84,14 +88,12 @@ export class Sender {
       elsewhere: [] as number[],
     };
     await this.send(count, (body, ms) => {
-      const { timestamps } = (JSON.parse(body.toString()) as { data: { timestamps: Record<string, number> } }).data;
-      const [received, matched, durable, sent] = ["received", "matched", "durable", "sent"].map(
-        (at) => timestamps[at]!,
-      );
-      stages.matched.push(matched! - received!);
-      stages.durable.push(durable! - matched!);
-      stages.sent.push(sent! - durable!);
-      stages.elsewhere.push(ms * 1_000 - (sent! - received!));
+      const { timestamps } = (JSON.parse(body.toString()) as { data: { timestamps: Timestamps } }).data;
+      const { received, matched, durable, sent } = timestamps;
+      stages.matched.push(matched - received);
+      stages.durable.push(durable - matched);
+      stages.sent.push(sent - durable);
+      stages.elsewhere.push(ms * 1_000 - (sent - received));
     });
     const medians = Object.entries(stages).map(([stage, micros]) => [stage, Math.round(median(micros))]);
     return Object.fromEntries(medians) as OneAtATime["stages"];

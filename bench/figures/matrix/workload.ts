@@ -9,6 +9,7 @@ import { MICRO_PER_SHARE } from "../../../engine/limits.ts";
 import { Api, dataOf, type ListedMarket } from "../../support/api.ts";
 import { ClientFrames } from "../../support/client-frames.ts";
 import type { ExchangeProcess } from "../../support/exchange-process.ts";
+import { itemAt } from "../../support/item-at.ts";
 import { randomFrom } from "../../support/random.ts";
 import { batchesOf, type Operations, operationId, SocketLoad } from "../../support/socket-load.ts";
 import { UNBOUNDED_TERMS } from "../../support/terms.ts";
@@ -69,7 +70,7 @@ export function seedOf({ markets, live }: Size): object {
 }
 
 function bodyOf({ id, outcomes }: ListedMarket, side: number, price: number, quantity: number): object {
-  return { market_id: id, outcome_id: outcomes[0]!.id, side, price, quantity };
+  return { market_id: id, outcome_id: itemAt(outcomes, 0).id, side, price, quantity };
 }
 
 async function placeAll(url: string, name: string, bodies: readonly object[]): Promise<void> {
@@ -113,12 +114,12 @@ export class MatrixWorkload {
     const splits = [
       ...markets.flatMap(({ id }) => [SENDER, OWNER].map((name) => ({ name, market_id: id, quantity: shares }))),
       ...indices(holders).map((holder) => {
-        const market_id = markets[holder % size.markets]!.id;
+        const market_id = itemAt(markets, holder % size.markets).id;
         return { name: holderName(holder), market_id, quantity: ORDERS_OF_HOLDER };
       }),
     ];
     await api.each(splits.length, async (i, send) => {
-      const { name, ...body } = splits[i]!;
+      const { name, ...body } = itemAt(splits, i);
       dataOf("/wallet/split", await send(api.bytes("POST", "/wallet/split", tokenOf(name), body)));
     });
     const deep = markets.flatMap((market) => [
@@ -133,7 +134,7 @@ export class MatrixWorkload {
     }
     let lastOrderId = 0;
     await api.each(1, async (_, send) => {
-      const order = api.bytes("POST", "/orders", tokenOf(SENDER), bodyOf(markets[0]!, Side.buy, 1, 1));
+      const order = api.bytes("POST", "/orders", tokenOf(SENDER), bodyOf(itemAt(markets, 0), Side.buy, 1, 1));
       lastOrderId = dataOf<{ id: number }>("/orders", await send(order)).id;
     });
     api.close();
@@ -174,7 +175,7 @@ export class MatrixWorkload {
 
   private nextOrder(rests: boolean): object {
     const upTo = (count: number): number => Math.floor(this.random() * count);
-    const market = this.markets[upTo(this.markets.length)]!;
+    const market = itemAt(this.markets, upTo(this.markets.length));
     const orderId = ++this.lastOrderId;
     if (rests) this.resting.push(orderId);
     const buys = upTo(2) === 0;
@@ -189,7 +190,7 @@ export class MatrixWorkload {
 function restingOrders(holder: number, count: number, markets: readonly ListedMarket[]): object[] {
   return indices(count).map((i) => {
     const level = (i >> 1) % LEVELS;
-    if (i % 2 === 0) return bodyOf(markets[(holder + (i >> 1)) % markets.length]!, Side.buy, 1 + level, 1);
-    return bodyOf(markets[holder % markets.length]!, Side.sell, DEEP_ASK + 1 + level, 1);
+    if (i % 2 === 0) return bodyOf(itemAt(markets, (holder + (i >> 1)) % markets.length), Side.buy, 1 + level, 1);
+    return bodyOf(itemAt(markets, holder % markets.length), Side.sell, DEEP_ASK + 1 + level, 1);
   });
 }

@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { itemAt } from "../../support/item-at.ts";
 import { ROOT } from "../../support/root.ts";
 
 const FOLDER = fileURLToPath(ROOT);
@@ -69,7 +70,7 @@ function readProfile(path: string, from: number, to: number): ThreadProfile {
   const self = new Map<number, number>();
   let at = profile.startTime;
   profile.samples.forEach((id, i) => {
-    const delta = profile.timeDeltas[i]!;
+    const delta = itemAt(profile.timeDeltas, i);
     at += delta;
     if (at >= from && at <= to) self.set(id, (self.get(id) ?? 0) + delta);
   });
