@@ -18,7 +18,7 @@ import { missingPackages, RIVALS } from "../support/on-demand.ts";
 import { fail, type Goal, goal, grouped, median, printHead, printResult } from "../support/report.ts";
 import { type Operations, SocketLoad } from "../support/socket-load.ts";
 import { emailOf, HTTP_SENDERS, httpSender, MARKETS, seedOf, tokenOf, Workload } from "./entry/workload.ts";
-import { Beside } from "./http/beside.ts";
+import { Baseline } from "./http/baseline.ts";
 import { createLoadClient, type LoadClient } from "./http/load.ts";
 
 const smoke = process.argv.includes("--smoke");
@@ -59,7 +59,7 @@ interface Turn {
 /** A server for comparison; the plain service has resting orders to cancel. */
 interface Running {
   readonly name: Rival;
-  readonly server: Beside;
+  readonly server: Baseline;
   readonly workload: Workload | null;
 }
 
@@ -87,7 +87,7 @@ class Bench {
     batched: new Tally(),
   };
   /** The turns of each server for comparison. */
-  readonly beside = new Map<Rival, Turn[]>();
+  readonly baselines = new Map<Rival, Turn[]>();
   private readonly exchange: ExchangeProcess;
   private readonly workload: Workload;
   private readonly client: LoadClient;
@@ -98,7 +98,7 @@ class Bench {
     this.workload = workload;
     this.client = client;
     this.rivals = rivals;
-    for (const { name } of rivals) this.beside.set(name, []);
+    for (const { name } of rivals) this.baselines.set(name, []);
   }
 
   /** Measures every path once. @throws Error if orders are refused or lost */
@@ -115,7 +115,7 @@ class Bench {
       const turn = await this.loadHttp(server.url);
       checkRefused(name, turn);
       await workload?.cancelAll(SENDERS);
-      if (isMeasured) this.beside.get(name)!.push(turn);
+      if (isMeasured) this.baselines.get(name)!.push(turn);
     }
   }
 
@@ -211,13 +211,13 @@ function printRatio(turns: readonly Turn[], { name, turns: theirs, needed }: Bas
 }
 
 async function startRivals(folder: string, answerBytes: number): Promise<Running[]> {
-  const bare: Running = { name: "bare", server: await Beside.bareHandler(answerBytes), workload: null };
+  const bare: Running = { name: "bare", server: await Baseline.bareHandler(answerBytes), workload: null };
   const missing = missingPackages(RIVALS, !smoke);
   if (missing !== null) {
     console.log(`  plain service: skipped, ${missing}`);
     return [bare];
   }
-  const server = await Beside.plainService(folder, seedOf(makers));
+  const server = await Baseline.plainService(folder, seedOf(makers));
   return [bare, { name: "plain", server, workload: await Workload.prepare(server.url, makers) }];
 }
 
@@ -253,12 +253,12 @@ try {
   fail(`entry: ${(error as Error).message}`);
 }
 
-function printAll({ tallies, beside }: Bench, client: LoadClient): void {
+function printAll({ tallies, baselines }: Bench, client: LoadClient): void {
   const [http, plain, named, batched] = (["http", "plain", "named", "batched"] as const).map(
     (way) => tallies[way].measured,
   ) as [Turn[], Turn[], Turn[], Turn[]];
-  const bare = beside.get("bare")!;
-  const service = beside.get("plain");
+  const bare = baselines.get("bare")!;
+  const service = baselines.get("plain");
   console.log(`  medians of ${ROUNDS} turns of each way:`);
   const [toHttp, toBare] = [
     { name: "HTTP", turns: http },

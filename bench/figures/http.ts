@@ -9,7 +9,7 @@ import { makeFolder, removeFolder } from "../support/folder.ts";
 import { itemAt } from "../support/item-at.ts";
 import { missingPackages, RIVALS } from "../support/on-demand.ts";
 import { fail, type Goal, goal, grouped, median, printHead, printResult } from "../support/report.ts";
-import { Beside } from "./http/beside.ts";
+import { Baseline } from "./http/baseline.ts";
 import { createLoadClient, type LoadClient, type Loaded } from "./http/load.ts";
 import { checkSameTrades } from "./http/same-trades.ts";
 import { MARKETS, prepare, seed, USERS } from "./http/workload.ts";
@@ -44,9 +44,9 @@ async function measure(
   const exchange = await ExchangeProcess.start({ dataDir: folder, seed });
   const { requests, answerBytes } = await prepare(exchange.url);
   const servers = new Map<Name, { readonly url: string; stop(): Promise<void> }>([["exchange", exchange]]);
-  servers.set("bare", await Beside.bareHandler(answerBytes));
+  servers.set("bare", await Baseline.bareHandler(answerBytes));
   if (hasPlain) {
-    const plain = await Beside.plainService(folder, seed);
+    const plain = await Baseline.plainService(folder, seed);
     await prepare(plain.url);
     servers.set("plain", plain);
   }

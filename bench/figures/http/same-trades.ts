@@ -11,7 +11,7 @@ import { Api, dataOf } from "../../support/api.ts";
 import { ExchangeProcess } from "../../support/exchange-process.ts";
 import { makeFolder, removeFolder } from "../../support/folder.ts";
 import { itemAt } from "../../support/item-at.ts";
-import { Beside } from "./beside.ts";
+import { Baseline } from "./baseline.ts";
 import { type OrderRequest, prepare, seed } from "./workload.ts";
 
 /** Rows that must be the same; each order is named by its number in turn. */
@@ -50,7 +50,7 @@ async function sendInTurn(root: string, requests: readonly OrderRequest[]): Prom
 export async function checkSameTrades(count: number): Promise<number> {
   const folder = makeFolder("bench-same");
   const exchange = await ExchangeProcess.start({ dataDir: folder, seed });
-  const plain = await Beside.plainService(folder, seed);
+  const plain = await Baseline.plainService(folder, seed);
   const { requests } = await prepare(exchange.url);
   await prepare(plain.url);
   await sendInTurn(exchange.url, requests.slice(0, count));

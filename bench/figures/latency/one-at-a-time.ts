@@ -8,7 +8,7 @@ import type { ExchangeProcess } from "../../support/exchange-process.ts";
 import { HttpConnection, requestBytes } from "../../support/http-connection.ts";
 import { itemAt } from "../../support/item-at.ts";
 import { median } from "../../support/report.ts";
-import { Beside } from "../http/beside.ts";
+import { Baseline } from "../http/baseline.ts";
 import type { OrderRequest } from "../http/workload.ts";
 import { Commits } from "./commits.ts";
 
@@ -106,7 +106,7 @@ export class Sender {
 
 export async function measureOneAtATime(setup: Setup): Promise<OneAtATime> {
   const { exchange, requests, answerBytes, folder, rounds, ordersEach } = setup;
-  const bare = await Beside.bareHandler(answerBytes);
+  const bare = await Baseline.bareHandler(answerBytes);
   const [ours, theirs] = [new Sender(exchange.url, PATH, requests), new Sender(bare.url, PATH, requests)];
   const warmUp = Math.min(WARM_UP_ORDERS, ordersEach);
   await ours.time(warmUp);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { sqlitePath } from "../../../engine/util/sqlite.ts";
 import { Child } from "../../support/child.ts";
 
-export class Beside {
+export class Baseline {
   readonly url: string;
   private readonly child: Child;
 
@@ -17,20 +17,20 @@ export class Beside {
   }
 
   /** @param answerBytes the length of its responses */
-  static bareHandler(answerBytes: number): Promise<Beside> {
-    return Beside.start(new Child("the bare handler", "bench/children/bare-handler.js", [String(answerBytes)], {}));
+  static bareHandler(answerBytes: number): Promise<Baseline> {
+    return Baseline.start(new Child("the bare handler", "bench/children/bare-handler.js", [String(answerBytes)], {}));
   }
 
   /** Its packages must be installed; it opens its database with our better-sqlite3. @param folder for its database, plain.db @param seed as the exchange takes it */
-  static plainService(folder: string, seed: object): Promise<Beside> {
+  static plainService(folder: string, seed: object): Promise<Baseline> {
     const seedFile = join(folder, "plain-seed.json");
     writeFileSync(seedFile, JSON.stringify(seed), { mode: 0o600 });
     const args = [join(folder, "plain.db"), seedFile, sqlitePath()];
-    return Beside.start(new Child("the plain service", "../bench/rivals/plain-service.js", args, {}));
+    return Baseline.start(new Child("the plain service", "../bench/rivals/plain-service.js", args, {}));
   }
 
-  private static async start(child: Child): Promise<Beside> {
-    return new Beside(child, await child.line((line) => /^port (\d+)$/.exec(line)?.[1]));
+  private static async start(child: Child): Promise<Baseline> {
+    return new Baseline(child, await child.line((line) => /^port (\d+)$/.exec(line)?.[1]));
   }
 
   async stop(): Promise<void> {
