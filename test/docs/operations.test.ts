@@ -21,6 +21,20 @@ const PAGE = "docs/operations.md";
 /** Metrics of other programs. */
 const FOREIGN = /^(up|node_filesystem_avail_bytes)$/;
 
+/** Parts of log lines that operators search for. */
+const LOG_LINES = [
+  ...["cannot start: ", "exchange.db is damaged", "deposits - withdrawals = balances + collateral + house"],
+  ...[
+    "trading has stopped",
+    "the thread ended",
+    "has done nothing for ",
+    " s while work waits",
+    "was moved or deleted",
+  ],
+  ...["the machine's clock is behind the last timestamp", "a thread died and is replaced"],
+  ...["message not sent", "message abandoned", "unreadable", "run a newer one"],
+];
+
 const isInstalled = (program: string): boolean => spawnSync(program, ["--version"]).error === undefined;
 const hasPrometheus = isInstalled("prometheus") && isInstalled("promtool");
 if (!hasPrometheus) console.log("skipping the alert tests: prometheus and promtool are not installed");
@@ -177,6 +191,17 @@ test("the page lists exactly the variables that the server reads, with their def
     const fallback = String(read[name]?.default ?? "");
     // The number of engine threads depends on the machine: the page says how.
     if (name !== "ENGINE_THREADS") expect(cell, name).toContain(fallback);
+  }
+});
+
+test("the log lines that the page quotes are those that the server writes", () => {
+  const files = ["engine", "server"].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
+  );
+  const sources = files.filter((name) => name.endsWith(".ts")).map(readDocument);
+  for (const line of LOG_LINES) {
+    const isWritten = sources.some((source) => source.includes(line));
+    expect([line, readDocument(PAGE).includes(line), isWritten]).toEqual([line, true, true]);
   }
 });
 
