@@ -1,7 +1,7 @@
 /**
- * Accounts in memory: users and what gives access to them (sessions, personal access tokens, grants to third parties).
- * The gateway decides here and the journal records: what ends access takes effect at once, what gives it once it is
- * durable. Tokens are known by their SHA-256 only. Owned by the gateway thread; does no I/O.
+ * Accounts in memory: users and their credentials (sessions, personal access tokens, grants to third parties). The
+ * gateway decides here and the journal records: revoking access takes effect at once, granting it once it is durable.
+ * Tokens are stored as their SHA-256 only. Owned by the gateway thread; does no I/O.
  */
 
 import type {
@@ -32,7 +32,7 @@ export class Accounts {
   readonly knownAddresses = new KnownAddresses();
   private readonly users = new Map<number, User>();
   private readonly usersByEmail = new Map<string, User>();
-  /** By verified number; some have another number by now. */
+  /** By verified number; a user may have a different number by now. */
   private readonly usersByPhone = new Map<string, User>();
   private readonly unverified = new Map<number, User>();
   private readonly patsByHash = new Map<string, Pat>();
@@ -42,14 +42,14 @@ export class Accounts {
   private readonly emailTokensByHash = new Map<string, EmailTokenRow>();
   private readonly identities = new Map<number, IdentityApplicationRow>();
   private readonly usersByIdentity = new Map<string, User>();
-  /** The last that ended, so that their tokens are known for it even once they have expired. */
+  /** Sessions that ended recently, so that their expired tokens still report the end and not the expiry. */
   private readonly endedSids = new BoundedSet<string>(MAX_ENDED_SESSIONS);
   private lastSessionId = 0;
   /** Ids have gaps where accounts were deleted. */
   private lastUser = 0;
   private seededTerms: ReadonlySet<number> = new Set();
   private seeded = new Set<number>();
-  /** Told of each credential that ends. */
+  /** Called with each credential that ends. */
   private readonly onEnded: (credential: Credential) => void;
 
   constructor(onEnded: (credential: Credential) => void) {
@@ -85,7 +85,7 @@ export class Accounts {
     }
   }
 
-  /** Forgets an account and ends, at once, all access to it and all that it opened to others. */
+  /** Removes an account, and at once ends all access to it and all access through its OAuth clients. */
   removeUser(user: User): void {
     const { id, email } = user;
     for (const pat of this.pats.of(id)) this.endPat(pat);
@@ -109,7 +109,7 @@ export class Accounts {
     this.removeGrant(grant);
   }
 
-  /** Accounts whose e-mail address isn't verified and that have no record of money, oldest first. */
+  /** Accounts with an unverified email address and no record of money, oldest first. */
   unverifiedUsers(): IterableIterator<User> {
     return this.unverified.values();
   }
@@ -118,18 +118,18 @@ export class Accounts {
     return this.unverified.size;
   }
 
-  /** The account stays, whatever becomes of its address: it is verified, or money came to it. */
+  /** Protects the account from deletion: its address is verified, or it received money. */
   keepUser(userId: number): void {
     this.unverified.delete(userId);
   }
 
-  /** The account whose verified number it is. */
+  /** The account that verified this number. */
   userByPhone(phone: string): User | undefined {
     const user = this.usersByPhone.get(phone);
     return user?.phone === phone && user.phoneVerifiedAt !== null ? user : undefined;
   }
 
-  /** Notes that the user's number is verified: no other account's can be it then. */
+  /** Records that the user verified its number: no other account can verify it then. */
   notePhone(user: User): void {
     this.usersByPhone.set(user.phone!, user);
   }
@@ -147,12 +147,12 @@ export class Accounts {
     return this.usersByEmail.get(email);
   }
 
-  /** True where a seed made the user, and not a registration. */
+  /** True if a seed created the user, not a registration. */
   isSeeded(userId: number): boolean {
     return this.seeded.has(userId);
   }
 
-  /** True where a seed of an earlier start set the user's terms. */
+  /** True if the seed of an earlier start set the user's terms. */
   hasSeededTerms(userId: number): boolean {
     return this.seededTerms.has(userId);
   }
@@ -203,7 +203,7 @@ export class Accounts {
 
   addSession(row: SessionRow): Session | null {
     const grant = row.grantId === null ? null : this.grants.get(row.grantId);
-    // Its grant was revoked with it, or its client is gone.
+    // Its grant was revoked, or its client was removed.
     if (grant === undefined) return null;
     const session = new Session(row, this.users.get(row.userId)!, grant);
     this.sessions.add(row.id, row.userId, session);
@@ -230,7 +230,7 @@ export class Accounts {
     this.end(session);
   }
 
-  /** One whose time is over, and that of its access tokens. */
+  /** Drops a session that has expired together with its access tokens. */
   forgetSession(session: Session): void {
     this.sessions.remove(session.id, session.user.id);
     this.sessionsByFamily.delete(session.row.family);
@@ -246,7 +246,7 @@ export class Accounts {
     this.onEnded(credential);
   }
 
-  /** Those who hold a credential of the user. */
+  /** All credentials of the user. */
   credentialsOf(userId: number): Credential[] {
     return [...this.pats.of(userId), ...this.sessions.of(userId)];
   }
@@ -260,7 +260,7 @@ export class Accounts {
     return client;
   }
 
-  /** @param clientId as the third party knows it */
+  /** @param clientId the public id */
   clientByName(clientId: string): OAuthClient | undefined {
     return this.clientsByName.get(clientId);
   }

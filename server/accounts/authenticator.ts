@@ -18,14 +18,14 @@ import type { Credential, Principal, TokenAuthenticator } from "./types.ts";
 const tokenInvalid = (): ApiError => new ApiError(ErrorKind.unauthenticated, "the token is not valid");
 const tokenExpired = (): ApiError => new ApiError(ErrorKind.tokenExpired, "the token has expired");
 
-/** What ends or changes while a connection lives. @throws ApiError 40100, 2002, 40300 */
+/** Checks what can end while a connection lives. @throws ApiError 40100, 2002, 40300 */
 export function checkLive({ credential, expiresAt, isSuspended }: Principal, now: number): void {
   if (credential.isEnded) throw tokenInvalid();
   if (expiresAt !== null && expiresAt <= now) throw tokenExpired();
   if (isSuspended) throw new ApiError(ErrorKind.forbidden, "the account is suspended");
 }
 
-/** Characters at a token's end that it is found by: random in each, and short enough that to hash them is nothing. */
+/** Tokens are looked up by their last characters: random in every token, and few enough that hashing them is cheap. */
 const TAIL_LENGTH = 32;
 
 interface KnownToken {
@@ -49,8 +49,8 @@ export class Authenticator implements TokenAuthenticator {
 
   /**
    * @param header the Authorization header, or ""
-   * @param address where the request comes from; asked for where the token is bound to addresses
-   * @param mayVerify throws where so costly a look at an unknown token is too much
+   * @param address of the client; called only if the token is bound to addresses
+   * @param mayVerify throws if verifying another unknown token would exceed a limit
    * @throws ApiError 40100, 2002 for a genuine token that expired, 40300
    */
   authenticateHeader(
@@ -83,12 +83,12 @@ export class Authenticator implements TokenAuthenticator {
     return this.verify(token, now).then((principal) => this.admit(principal, now, address));
   }
 
-  /** An access token that was just made for the session: it needs no verification. */
+  /** Registers an access token that was just signed, so that it needs no verification. */
   issued(token: string, session: Session, expiresAt: number, scopes: readonly string[]): void {
     this.remember(token, new TokenPrincipal(session, expiresAt, new Set(scopes)));
   }
 
-  /** The genuine token's holder, however its account stands. Rejects with an ApiError 40100 or 2002. */
+  /** The principal of a genuine token, whatever the state of its account. Rejects with an ApiError 40100 or 2002. */
   async verify(token: string, now: number): Promise<Principal> {
     if (this.verifications >= MAX_VERIFICATIONS) throw overloaded("too many tokens are being verified: try again");
     this.verifications++;
@@ -108,14 +108,14 @@ export class Authenticator implements TokenAuthenticator {
     }
   }
 
-  /** Credentials that were used since the last call, at most once a minute each. */
+  /** Returns the credentials used since the last call; each appears at most once a minute. */
   drainUsed(): Iterable<Credential> {
     const { used } = this;
     this.used = new Set();
     return used;
   }
 
-  /** Lets the holder of a genuine token in, or not. @throws ApiError 40100, 2002, 40300 */
+  /** Admits the principal of a genuine token, or throws. @throws ApiError 40100, 2002, 40300 */
   admit(principal: Principal, now: number, address: () => ClientAddress): Principal {
     checkLive(principal, now);
     const { credential } = principal;
@@ -141,7 +141,7 @@ function sidOf({ sid }: TokenClaims): string {
   return typeof sid === "string" ? sid : "";
 }
 
-/** Three parts, of which the first is a JSON object in base64url. */
+/** True for three parts, the first of which starts like a JSON object in base64url. */
 function looksSigned(token: string): boolean {
   return token.startsWith("eyJ") && token.split(".", 4).length === 3;
 }

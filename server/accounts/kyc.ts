@@ -1,6 +1,6 @@
 /**
- * What takes an account to tier 1 and 2: the phone, by a code in a text message, and the application with a government
- * ID, which an operator decides. Codes live in memory only: after a restart a new one is asked for.
+ * Takes accounts to KYC tiers 1 and 2: verifies phones with a code in a text message, and keeps the identity applications
+ * that operators decide. Codes live in memory only: after a restart, the user requests a new one.
  */
 import { randomInt, timingSafeEqual } from "node:crypto";
 import type { IdentityApplicationRow } from "../../engine/projection/load/accounts.ts";
@@ -25,10 +25,10 @@ import { changeUser } from "./users.ts";
 
 const CODE_DIGITS = 6;
 
-/** The code that a user was sent last. */
+/** The last code sent to a user. */
 interface PhoneCode {
   readonly phone: string;
-  /** Empty once it is over. */
+  /** Empty once it is used up. */
   code: string;
   wrong: number;
   readonly expiresAt: number;
@@ -50,7 +50,7 @@ export class KycVerification {
   private readonly writer: AccountWriter;
   private readonly notifier: Notifier;
   private readonly codes = new Map<number, PhoneCode>();
-  /** What stands between us and whoever would have us send messages for nothing. */
+  /** Bounds on text messages, which cost money. */
   private readonly limits = {
     user: new HourlyLimit(MAX_MESSAGES_PER_HOUR),
     number: new HourlyLimit(MAX_CODES_PER_NUMBER_AND_HOUR),
@@ -63,7 +63,7 @@ export class KycVerification {
     this.notifier = notifier;
   }
 
-  /** Sends a code. @param phone in E.164 @throws ApiError 42900 after so many in an hour, 40900 where it is verified */
+  /** Sends a code. @param phone in E.164 @throws ApiError 42900 at an hourly limit, 40900 for a verified number */
   async sendPhoneCode(principal: Principal, phone: string, context: RequestContext): Promise<void> {
     const { user } = principal.credential;
     const { now } = context;
@@ -74,7 +74,7 @@ export class KycVerification {
     this.countCode(String(user.id), phone, context);
     const code = String(randomInt(10 ** CODE_DIGITS)).padStart(CODE_DIGITS, "0");
     this.codes.set(user.id, { phone, code, wrong: 0, expiresAt: now + PHONE_CODE_MS });
-    // Another number of a verified account counts once it is verified itself.
+    // A verified account keeps its number until it has verified the new one.
     if (user.phoneVerifiedAt === null && user.phone !== phone) {
       const change = { action: "user.set_phone", userId: user.id, subject: user.id };
       await this.writer.write([changeUser(user, { phone })], [audit(context, actorOf(principal), change)]);
@@ -98,7 +98,7 @@ export class KycVerification {
     for (const { limit, key } of parts) limit.consume(key, now);
   }
 
-  /** @throws ApiError 40000 for a wrong code, 40900 where none is waiting: expired, or ended by five wrong ones */
+  /** @throws ApiError 40000 for a wrong code; 40900 without an active one: expired, or used up by five wrong attempts */
   async verifyPhone(principal: Principal, code: string, context: RequestContext): Promise<User> {
     const { user } = principal.credential;
     const found = this.codes.get(user.id);
@@ -114,7 +114,7 @@ export class KycVerification {
       );
     }
     found.code = "";
-    // Another account may have verified it since the code was sent.
+    // Another account may have verified the number since the code was sent.
     this.expectFree(user, found.phone);
     const write = changeUser(user, { phone: found.phone, phoneVerifiedAt: context.now });
     this.accounts.notePhone(user);
@@ -123,13 +123,13 @@ export class KycVerification {
     return user;
   }
 
-  /** Forgets codes that are over. */
+  /** Drops expired codes. */
   forgetExpired(now: number): void {
     for (const limit of Object.values(this.limits)) limit.forgetExpired(now);
     for (const [userId, { expiresAt }] of this.codes) if (expiresAt <= now) this.codes.delete(userId);
   }
 
-  /** @throws ApiError 40300 below tier 1, 40900 where one waits or tier 2 is reached */
+  /** @throws ApiError 40300 below tier 1, 40900 with a pending application or at tier 2 */
   async applyForTier2(
     principal: Principal,
     identity: Identity,
@@ -147,7 +147,7 @@ export class KycVerification {
     const { document_type, document_number, country } = identity;
     const made = { userId: user.id, documentType: document_type, country, status: "pending", createdAt: context.now };
     const known = { ...made, note: null, decidedAt: null };
-    // Seen at once, so that two requests don't make two applications.
+    // In memory at once, so that two requests cannot create two applications.
     this.accounts.setIdentityApplication({ ...known, id: 0 });
     const row = { ...made, documentNumber: document_number };
     const write: AccountWrite = { kind: "insert", table: "identity_applications", row };
@@ -160,7 +160,7 @@ export class KycVerification {
 
   /**
    * An operator's decision on one of the user's applications.
-   * @throws ApiError 40300 for the operator's own, 40900 unless it waits
+   * @throws ApiError 40300 for the operator's own, 40900 unless it is pending
    */
   async decide(
     user: User,
@@ -171,7 +171,7 @@ export class KycVerification {
   ): Promise<void> {
     checkNotOwn(operator, user.id);
     const application = this.accounts.identityApplication(user.id);
-    // Those before the user's last one are decided.
+    // All applications before the user's last one are decided.
     if (application?.id !== id || application.status !== "pending") {
       throw new ApiError(ErrorKind.conflict, "the application has already been decided");
     }
@@ -187,6 +187,6 @@ export class KycVerification {
   }
 }
 
-function isSame(given: string, expected: string): boolean {
-  return given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected));
+function isSame(code: string, expected: string): boolean {
+  return code.length === expected.length && timingSafeEqual(Buffer.from(code), Buffer.from(expected));
 }

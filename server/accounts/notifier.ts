@@ -1,8 +1,8 @@
 /**
- * Sends mails and text messages in the background, or writes them as files where no server is configured. A caller
- * never waits, and is never told how it went: what fails is tried again, then given up with an error line. No line ever
- * holds a text, an address, a code or a URL, and so only codes of errors, whose messages quote them. What waits is lost
- * with the process.
+ * Sends mails and text messages in the background, or writes them to files when no server is configured. Callers never
+ * wait and never learn the result: a failed message is retried, then abandoned with a log line. No log line contains a
+ * text, an address, a code or a URL, so it has only the codes of errors, whose messages quote them. A crash loses queued
+ * messages.
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
@@ -26,14 +26,14 @@ export interface TextMessage {
 export interface NotifierOptions {
   readonly smtpUrl: string | null;
   readonly smsWebhookUrl: string | null;
-  /** Folder for what has nowhere to go; made when the first file is written. */
+  /** Folder for messages without a server; the first file creates it. */
   readonly outbox: string;
-  /** As in a header: `Prediction Exchange <no-reply@host>`. */
+  /** The header: `Prediction Exchange <no-reply@host>`. */
   readonly from: string;
   readonly logger: Logger;
-  /** Before the second, third ... attempt; so many attempts and one more are made. */
+  /** Pauses before the second, third ... attempt. */
   readonly retryPausesMs?: readonly number[];
-  /** One attempt takes at most so long. */
+  /** Limit of one attempt. */
   readonly timeoutsMs?: Readonly<Record<Kind, number>>;
 }
 
@@ -41,13 +41,13 @@ type Kind = "mail" | "text";
 
 const RETRY_PAUSES_MS: readonly number[] = [1_000, 5_000, 30_000];
 const TIMEOUTS_MS: Readonly<Record<Kind, number>> = { mail: 30_000, text: 10_000 };
-/** Messages of one kind that are accepted and not yet sent or given up. */
+/** Queued messages of one kind. */
 export const MAX_WAITING_MESSAGES = 1_000;
 const CLOSE_DEADLINE_MS = 3_000;
 
 /**
- * One address and nothing that a header or an envelope could read as more of them. Quoted local parts and address
- * literals, which are addresses too, are left out: mail programs disagree about where they end.
+ * Exactly one address, which no header or envelope can read as several. Excludes quoted local parts and address literals,
+ * although they are valid: mail programs disagree about where they end.
  */
 const PLAIN_ADDRESS = /^[^\s\p{C}"(),:;<>@[\\\]]+@[^\s\p{C}"(),:;<>@[\\\]]+$/u;
 const PHONE_NUMBER = /^\+\d{1,15}$/;
@@ -58,7 +58,7 @@ export class Notifier {
   private readonly closeTransport: () => void;
   private closing: Promise<void> | null = null;
 
-  /** Connects to nothing yet. */
+  /** Does not connect yet. */
   constructor(options: NotifierOptions) {
     const { smtpUrl, smsWebhookUrl, from } = options;
     const outbox = new Outbox(options.outbox);
@@ -76,21 +76,21 @@ export class Notifier {
     this.closeTransport = () => transport?.close({ force: true });
   }
 
-  /** A mail to what isn't one plain address is dropped with an error line. */
+  /** Drops a mail to anything but one plain address, with a log line. */
   sendMail(mail: Mail): void {
     if (isPlainAddress(mail.to)) this.mails.add(mail);
     else this.mails.drop("address");
   }
 
-  /** A message to what isn't a phone number is dropped with an error line. */
+  /** Drops a message to anything but a phone number, with a log line. */
   sendText(message: TextMessage): void {
     if (PHONE_NUMBER.test(message.to)) this.texts.add(message);
     else this.texts.drop("address");
   }
 
   /**
-   * Resolves when all that was accepted is sent or given up, after a few seconds at most: what waits for its next
-   * attempt gets it now, and no further one. What comes later is dropped.
+   * Resolves once all queued messages are sent or abandoned, after a few seconds at most: a message that waits for a retry
+   * gets one last attempt now. Drops later messages.
    */
   close(): Promise<void> {
     this.closing ??= Promise.all([this.mails.close(), this.texts.close()]).then(this.closeTransport);
@@ -98,7 +98,7 @@ export class Notifier {
   }
 }
 
-/** Rejects where the message wasn't sent, soon after the signal at the latest. */
+/** Rejects if the message was not sent, at the latest soon after the signal. */
 type Send<T> = (message: T, signal: AbortSignal) => Promise<void>;
 
 interface Job<T> {
@@ -106,7 +106,7 @@ interface Job<T> {
   attempts: number;
 }
 
-/** The messages of one kind: one at a time, in the order of acceptance, except that those to try again stand aside. */
+/** The queue of one kind of message: sends one at a time in order, except that retries do not block later messages. */
 class Lane<T> {
   private readonly kind: Kind;
   private readonly send: Send<T>;
@@ -143,7 +143,7 @@ class Lane<T> {
     this.logger.error({ kind: this.kind, reason, dropped: this.dropped }, "message dropped");
   }
 
-  /** To be called once. */
+  /** Call once. */
   close(): Promise<void> {
     this.isClosing = true;
     for (const [job, timer] of this.retries) {
@@ -172,7 +172,7 @@ class Lane<T> {
     const controller = new AbortController();
     this.current = controller;
     const timer = setTimeout(() => controller.abort(new SendError("ETIMEDOUT")), this.timeoutMs);
-    // Listens before the sender does, so that the reason is what is logged, and holds for a file on a hanging disk too.
+    // Registered before the sender, so that the log shows this reason; also ends a write to a hanging disk.
     const aborted = new Promise<never>((_, reject) => {
       controller.signal.addEventListener("abort", () => reject(controller.signal.reason));
     });
@@ -222,27 +222,27 @@ class SendError extends Error {
   }
 }
 
-/** What may be logged of an error: its message can quote a recipient (SMTP answers do) or the webhook's URL. */
+/** The loggable part of an error: its message can quote a recipient (as SMTP responses do) or the webhook's URL. */
 function codesOf(error: unknown): { code: string; responseCode?: number } {
   const { code, responseCode, name, cause } = Object(error) as Record<"code" | "responseCode" | "name", unknown> & {
     cause?: { code?: unknown } | null;
   };
-  // fetch has the code of the socket's error in its cause.
+  // `fetch` puts the socket's error code into the cause.
   const known = [code, cause?.code, name].find((each) => typeof each === "string") ?? "unknown";
   return { code: String(known), ...(typeof responseCode === "number" && { responseCode }) };
 }
 
-/** In its compatibility form, which a domain is sent in: there some letters, as a small comma, become these signs. */
+/** Tests the compatibility form, in which domains are sent: it turns some characters, such as a small comma, into signs. */
 function isPlainAddress(text: string): boolean {
   return text.length <= MAX_EMAIL_LENGTH && PLAIN_ADDRESS.test(text.normalize("NFKC"));
 }
 
-/** One connection, since there is one mail at a time. The pool's own second attempts are off: `Lane` has the pauses. */
+/** One connection, because one mail is sent at a time. The pool does not retry: `Lane` does, with its pauses. */
 function connectLater(url: string) {
   return createTransport({ url, pool: true, maxConnections: 1, maxRequeues: 0 });
 }
 
-/** The address as an object is never parsed as a list. */
+/** The address is an object, so that it is never parsed as a list. */
 function compose(from: string, mail: Mail): SendMailOptions {
   return {
     from,
@@ -269,12 +269,12 @@ async function postText(url: string, { to, body }: TextMessage, signal: AbortSig
     redirect: "error",
     signal,
   });
-  // Nothing in it matters, and an unread body would hold its connection. It fails only where that is gone already.
+  // The body is irrelevant, and unread it would hold the connection. Cancelling fails only if that is already gone.
   response.body?.cancel().catch(() => {});
   if (!response.ok) throw new SendError("EHTTP", response.status);
 }
 
-/** Files that only the process's user can read and that appear whole: their names sort by time. */
+/** Writes files atomically, readable by the process's user only; their names sort by time. */
 class Outbox {
   private readonly folder: string;
   private count = 0;

@@ -90,12 +90,12 @@ export class SecondFactorSettings {
   private readonly options: Options;
   /** By id, oldest first. */
   private readonly pending = new BoundedMap<number, PendingFactor>(MAX_PENDING_FACTORS);
-  /** When a session proved its owner, in ms. */
+  /** When each session confirmed its owner, ms. */
   private readonly proofs = new WeakMap<Session, number>();
   private readonly wrongProofs = new HourlyLimit(MAX_WRONG_CODES_PER_HOUR);
   private readonly proving = new KeyedMutex<number>("another proof is being verified: try again");
   private readonly mutex = new KeyedMutex<number>(
-    "another change of the account's second factors is under way: try again",
+    "another change to the account's second factors is in progress: try again",
   );
 
   constructor(options: Options) {
@@ -109,16 +109,20 @@ export class SecondFactorSettings {
   // ---------------------------------------------------------------- proofs
 
   /**
-   * Lets the session change second factors for some minutes. The password is enough where there is no second factor, or
-   * the session was made with one.
-   * @throws ApiError 40300 for something wrong, 40000, 40900 while another is looked at, 42900 after too many
+   * Allows the session to change second factors for some minutes. The password is enough without a second factor, or in a
+   * session that was opened with one.
+   * @throws ApiError 40300 for a wrong proof; 40000; 40900 while another is verified; 42900 after too many wrong ones
    */
   prove(principal: Principal, proof: OwnerProof, context: RequestContext): Promise<void> {
-    // One at a time: those that are looked at together would all be within the bound.
-    return this.proving.run(principal.userId, () => this.lookAt(principal, proof, context));
+    // One at a time: parallel attempts would all pass the check of the bound.
+    return this.proving.run(principal.userId, () => this.verifyOwner(principal, proof, context));
   }
 
-  private async lookAt(principal: Principal, { password, code }: OwnerProof, context: RequestContext): Promise<void> {
+  private async verifyOwner(
+    principal: Principal,
+    { password, code }: OwnerProof,
+    context: RequestContext,
+  ): Promise<void> {
     const { factors, passwords, writer } = this.options;
     const session = principal.credential as Session;
     const { user } = session;

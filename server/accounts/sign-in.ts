@@ -1,9 +1,9 @@
 /**
- * Sign-up and sign-in: registration, mailed links, passwords, and the sessions that they open. Expects to be attacked:
- * neither answer nor time of a sign-in or of a forgotten password tells whether an address has an account, and what
- * opens access is looked at again after every wait.
+ * Sign-up and sign-in: registration, mailed links, passwords, and the sessions that they open. Built for attack: neither
+ * the response nor the timing of a sign-in or a password reset reveals whether an address has an account, and every check
+ * that grants access runs again after each await.
  *
- * Changes are made in memory at once and answered when they are durable.
+ * Changes apply to memory at once; the response waits until they are durable.
  */
 import { randomBytes, randomInt } from "node:crypto";
 import type { EmailTokenRow } from "../../engine/projection/load/accounts.ts";
@@ -30,9 +30,9 @@ import type { Grant, Principal, User } from "./types.ts";
 import type { UnverifiedAccounts } from "./unverified-accounts.ts";
 import { changeUser } from "./users.ts";
 
-/** An answer that must not tell what follows it comes so much earlier, in ms. */
+/** Delay before work whose timing the response must not reveal, ms. */
 const HIDDEN_WORK_MS = { min: 50, max: 250 };
-/** Characters of a mailed token: 132 bits, short enough that a link stays on one line. */
+/** 128 bits, short enough that a link stays on one line. */
 const EMAIL_TOKEN_BYTES = 16;
 
 export interface SignedIn extends Tokens {
@@ -48,19 +48,19 @@ export interface SignInServiceOptions {
   readonly unverified: UnverifiedAccounts;
   readonly logger: Logger;
   readonly secondStep: SecondFactorSignIn;
-  /** Where links lead: the web page's address. */
+  /** The web page's address, which mailed links open. */
   readonly publicUrl: () => string;
 }
 
 type LinkPurpose = "verify_email" | "reset_password";
 
-/** What is taken away of an account. */
+/** The access to revoke from an account. */
 interface AccessRevocation {
-  /** As the audit log says why sessions ended. */
+  /** Why sessions ended, for the audit log. */
   readonly reason: "email_verified" | "email_claimed" | "password_reset";
-  /** "access" is sessions, tokens and grants; "everything" also the clients that it registered, with what others granted them. */
+  /** "access": sessions, tokens and grants; "everything": also its OAuth clients, with the grants of others to them. */
   readonly ends: "sessions" | "access" | "everything";
-  /** The session that goes on. */
+  /** The session that stays. */
   readonly keep?: Session | null;
 }
 
@@ -77,7 +77,7 @@ export class SignInService {
 
   // ---------------------------------------------------------------- sign-up
 
-  /** @param email in lower case @throws ApiError 40900 where the address is taken, 40000 for a common password, 50300 */
+  /** @param email in lower case @throws ApiError 40900 when the address is taken, 40000 for a common password, 50300 */
   async register(email: string, password: string, context: RequestContext): Promise<User> {
     const { accounts, passwords } = this.options;
     if (accounts.userByEmail(email) !== undefined) throw emailTaken();
@@ -102,7 +102,7 @@ export class SignInService {
     return this.options.accounts.user(made!.id)!;
   }
 
-  /** Mails another link where the address waits for one; says nothing of whether it does. */
+  /** Mails another link if the address is unverified; does not reveal whether it is. */
   resendVerification(email: string, context: RequestContext): void {
     this.runDelayed(async () => {
       const user = this.options.accounts.userByEmail(email);
@@ -111,12 +111,12 @@ export class SignInService {
   }
 
   /**
-   * The link shows that the address is the caller's, and the password, or a session of the account, that the account
-   * is: anybody can register any address. Ends all access from before, except the session that verifies.
-   * @param password null where the caller gave none
-   * @param principal who calls, which may be another account; null for nobody in particular
+   * The link proves that the address belongs to the caller; the password, or a session, proves that the account does:
+   * anybody can register any address. Ends all earlier access, except the session that verifies.
+   * @param password null if the request has none
+   * @param principal the caller, which may be another account; null without a token
    * @throws ApiError 40000 for a link that is wrong, used or expired, and for a missing password; 40100 for a wrong
-   * password, 40300 where it comes with the account's session; 50300
+   * password, 40300 if the request has the account's session; 50300
    */
   async verifyEmail(
     token: string,
@@ -128,12 +128,12 @@ export class SignInService {
     const session = ownSession(principal, user);
     if (password !== null) await this.expectPassword(user, password, session !== null, context);
     else if (session === null) throw badRequest("password: required unless you are signed in to the account");
-    // A sign-in through a provider or a reset may have come first, and taken the link and the session with it.
+    // Meanwhile, a sign-in at a provider or a password reset may have invalidated the link and ended the session.
     this.findLink(token, "verify_email", context.now);
     if (session?.isEnded) throw new ApiError(ErrorKind.unauthenticated, "the session has ended");
     // From here it must succeed.
     const actor = `user ${user.id}`;
-    // What an operator's seed gave an account of its own is nobody else's.
+    // An operator's seed created the account's tokens, so they stay.
     const ends = this.options.accounts.isSeeded(user.id) ? "sessions" : "everything";
     const closed = this.revokeAccess(user, { reason: "email_verified", ends, keep: session }, context);
     const change = { action: "user.verify_email", userId: user.id, subject: user.id };
@@ -145,7 +145,7 @@ export class SignInService {
     return user;
   }
 
-  /** @throws ApiError 40100, or 40300 for somebody who is signed in; 50300 */
+  /** @throws ApiError 40100, or 40300 for a signed-in caller; 50300 */
   private async expectPassword(
     user: User,
     password: string,
@@ -155,7 +155,7 @@ export class SignInService {
     const hash = user.passwordHash;
     const knownAs = isSignedIn || this.isKnown(user, context) ? user.id : null;
     const isRight = await this.options.passwords.verify(hash, password, context.client, knownAs);
-    // The password may have been changed while it was looked at.
+    // The password may have changed during the verification.
     if (isRight && user.passwordHash === hash) return;
     throw new ApiError(isSignedIn ? ErrorKind.forbidden : ErrorKind.unauthenticated, "password: wrong");
   }
@@ -169,7 +169,7 @@ export class SignInService {
     const hash = user?.passwordHash ?? null;
     const knownAs = user !== undefined && this.isKnown(user, context) ? user.id : null;
     const isRight = await passwords.verify(hash, password, context.client, knownAs);
-    // The password may have been changed while it was looked at.
+    // The password may have changed during the verification.
     if (!isRight || user === undefined || user.passwordHash !== hash) throw wrongCredentials();
     return this.signIn(user, "password", context);
   }
@@ -178,7 +178,7 @@ export class SignInService {
     return this.options.accounts.knownAddresses.has(user.id, client, now);
   }
 
-  /** The first step is done; it is the last one unless the account has a second factor. */
+  /** After the first step: opens the session, or returns the challenge of a second factor. */
   private async signIn(user: User, method: string, context: RequestContext): Promise<SignedIn | Challenge> {
     expectUnsuspended(user);
     const challenge = this.options.secondStep.begin(user, method, context.now);
@@ -194,8 +194,8 @@ export class SignInService {
   }
 
   /**
-   * Signs in whom an identity provider vouches for. Who isn't known there yet gets the account with the same address,
-   * or a new one, and only where the provider says that the address is verified.
+   * Signs in a user whom an identity provider authenticated. An identity that is new here gets the account with the same
+   * address, or a new account, but only if the provider has verified the address.
    * @throws ApiError 40300
    */
   async signInBy(provider: string, identity: SocialIdentity, context: RequestContext): Promise<SignedIn | Challenge> {
@@ -219,12 +219,12 @@ export class SignInService {
     const { accounts } = this.options;
     if (accounts.userByEmail(email) === undefined) {
       const made = await this.createUser(email, null, context.now, context).catch(refusedAs(null));
-      // Null where another sign-in, or a registration, made it meanwhile.
+      // Null when another sign-in, or a registration, created it meanwhile.
       if (made !== null) return made;
     }
     const user = accounts.userByEmail(email)!;
     if (user.emailVerifiedAt !== null) return user;
-    // Whoever registered the address never showed that it is theirs: what they set up must not open the account.
+    // Whoever registered the address never proved that they own it: their password must not open the account.
     const change = { action: "user.claim_email", userId: user.id, subject: user.id };
     const closed = this.revokeAccess(user, { reason: "email_claimed", ends: "everything" }, context);
     const write = changeUser(user, { passwordHash: null, ...claimedAccount(context.now) });
@@ -234,14 +234,14 @@ export class SignInService {
   }
 
   /**
-   * Takes away at once all that opens the account: sessions, tokens, grants; resolves when that is durable. Call it
-   * before the change that it belongs to is saved, so that no crash comes between that change and this.
+   * Revokes sessions, tokens and grants at once; resolves when that is durable. The caller saves the change that it
+   * belongs to afterwards, so that no crash leaves that change without the revocation.
    */
-  private async revokeAccess(user: User, closing: AccessRevocation, context: RequestContext): Promise<void> {
+  private async revokeAccess(user: User, revocation: AccessRevocation, context: RequestContext): Promise<void> {
     const { accounts, writer, sessions } = this.options;
-    const { reason, ends, keep = null } = closing;
+    const { reason, ends, keep = null } = revocation;
     const own = accounts.sessions.of(user.id).filter(({ grant }) => grant === null || ends !== "sessions");
-    const over = new Set(own.filter((session) => session !== keep));
+    const ending = new Set(own.filter((session) => session !== keep));
     const set = { revokedAt: context.now };
     const writes: AccountWrite[] = [];
     const audits: AuditEntry[] = [];
@@ -255,7 +255,7 @@ export class SignInService {
       end({ kind: "update", table: "personal_access_tokens", id: pat.id, set }, "pat.revoke");
     }
     for (const grant of this.grantsToRevoke(user, ends)) {
-      for (const session of accounts.sessionsOfGrant(grant)) over.add(session);
+      for (const session of accounts.sessionsOfGrant(grant)) ending.add(session);
       accounts.removeGrant(grant);
       end({ kind: "update", table: "oauth_grants", id: grant.row.id, set }, "grant.revoke");
     }
@@ -265,7 +265,7 @@ export class SignInService {
       end(clientRemoval(id, context.now), "client.remove");
     }
     const written = writes.length === 0 ? null : writer.write(writes, audits);
-    await Promise.all([written, sessions.end([...over], reason, `user ${user.id}`, context)]);
+    await Promise.all([written, sessions.end([...ending], reason, `user ${user.id}`, context)]);
   }
 
   private grantsToRevoke(user: User, ends: AccessRevocation["ends"]): Grant[] {
@@ -281,7 +281,7 @@ export class SignInService {
     return sessions.rotate(await sessions.find(token, false, context), context);
   }
 
-  /** As `refresh`, of the token in the page's cookie. @throws ApiError 40100, 40300 */
+  /** As `refresh`, for the token in the page's cookie. @throws ApiError 40100, 40300 */
   refreshByCookie(token: string, context: RequestContext): Promise<Tokens> {
     return this.options.sessions.rotateCookie(token, context);
   }
@@ -292,7 +292,7 @@ export class SignInService {
 
   // ---------------------------------------------------------------- passwords
 
-  /** Mails a link where the address has an account; says nothing of whether it has. */
+  /** Mails a link if the address has an account; does not reveal whether it has. */
   forgotPassword(email: string, context: RequestContext): void {
     this.runDelayed(async () => {
       const user = this.options.accounts.userByEmail(email);
@@ -305,9 +305,9 @@ export class SignInService {
     const { passwords, notifier } = this.options;
     const { row } = this.findLink(token, "reset_password", context.now);
     const passwordHash = await passwords.hash(password, context.client, "password", row.userId);
-    // It may have been used meanwhile.
+    // Another request may have used the link during the hashing.
     const { user } = this.findLink(token, "reset_password", context.now);
-    // Whoever set the account up didn't show that the address is theirs; the link came there.
+    // Whoever registered never proved that they own the address; the reader of the link just did.
     const isClaim = user.emailVerifiedAt === null;
     const ends = isClaim ? "everything" : "access";
     const closed = this.revokeAccess(user, { reason: "password_reset", ends }, context);
@@ -340,7 +340,7 @@ export class SignInService {
     notifier.sendMail(passwordChangedMail(user.email));
   }
 
-  /** The user's mailed links are over: those for a purpose, or all. */
+  /** Invalidates the user's mailed links: those for one purpose, or all. */
   private invalidateLinks(user: User, now: number, purpose: LinkPurpose | null = null): AccountWrite[] {
     const { accounts } = this.options;
     const links = accounts.emailTokens.of(user.id).filter((row) => purpose === null || row.purpose === purpose);
@@ -377,14 +377,14 @@ export class SignInService {
     return { row, user: accounts.user(row.userId)! };
   }
 
-  /** Forgets links that are over. */
+  /** Drops expired links. */
   forgetExpired(now: number): void {
     const { accounts } = this.options;
     this.mails.forgetExpired(now);
     for (const row of accounts.emailTokens.values()) if (row.expiresAt <= now) accounts.removeEmailToken(row);
   }
 
-  /** Does what an answer must not tell of, some time after the answer. */
+  /** Runs work that the response must not reveal, some time after the response. */
   private runDelayed(work: () => Promise<void>): void {
     const { logger } = this.options;
     const run = (): void => void work().catch((error) => logInternal(logger, internal(error), ""));
@@ -403,13 +403,13 @@ function expectUnsuspended({ suspendedAt }: User): void {
 const internal = (error: unknown): ApiError => new ApiError(ErrorKind.internal, "internal error", null, error);
 const emailTaken = (): ApiError => new ApiError(ErrorKind.conflict, "email: already registered");
 
-/** Null where it is another's, or no session but a token for a program. */
+/** Null if the principal is another user, or holds a token instead of a session. */
 function ownSession(principal: Principal | null, user: User): Session | null {
   if (principal === null || principal.userId !== user.id || principal.kind !== "session") return null;
   return principal.credential as Session;
 }
 
-/** Of an account that its address's owner takes over: what whoever made it has shown counts for nothing. */
+/** Resets an account whose address's owner takes it over: proofs of whoever registered it no longer count. */
 function claimedAccount(now: number) {
   return { emailVerifiedAt: now, phone: null, phoneVerifiedAt: null, kycTier: 0 };
 }

@@ -1,7 +1,7 @@
 /**
- * Sign-in at OpenID Connect providers: the code flow with PKCE, state and nonce. Answers who the provider says has
- * signed in, and knows nothing of our users, of HTTP requests to us or of cookies. It reads no clock, except that the
- * library takes the system's for the times in ID tokens. Attempts are lost with the process.
+ * Sign-in at OpenID Connect providers: the code flow with PKCE, state and nonce. Returns the identity that the provider
+ * authenticated; knows nothing of our users, our HTTP requests or cookies. Reads no clock, except that the library
+ * checks the times in ID tokens against the system's. A restart drops attempts in progress.
  */
 import assert from "node:assert";
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
@@ -33,27 +33,27 @@ export interface SocialProvider {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** ISO 3166-1 alpha-2 codes; null is everywhere. */
+  /** ISO 3166-1 alpha-2 codes; null: everywhere. */
   readonly jurisdictions: readonly string[] | null;
   readonly scope: string;
 }
 
-/** Who has signed in: issuer and subject together name one account for ever, an e-mail address does not. */
+/** Who signed in: issuer and subject together identify one account forever, an email address does not. */
 export interface SocialIdentity {
   readonly issuer: string;
   readonly subject: string;
   /** In lower case. */
   readonly email: string | null;
-  /** True only where the provider itself says so of this address. */
+  /** True only if the provider itself states it for this address. */
   readonly emailVerified: boolean;
 }
 
-/** Where a browser goes to sign in. */
+/** The redirect that starts a sign-in. */
 interface SocialStart {
   /** The provider's page. */
   readonly location: string;
   readonly state: string;
-  /** A secret for a cookie of this browser, which it brings back to finish. */
+  /** A secret for a cookie of this browser, required to finish. */
   readonly binding: string;
 }
 
@@ -66,7 +66,7 @@ interface SocialOptions {
 export const ATTEMPT_MS = 600_000;
 export const MAX_ATTEMPTS = 10_000;
 export const DISCOVERY_MS = 3_600_000;
-/** Of each request to a provider, its body included. */
+/** Limit of each request to a provider, body included. */
 const REQUEST_TIMEOUT_S = 5;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const RETRY_AFTER_S = 1;
@@ -79,7 +79,7 @@ const DEFAULT_SCOPE = "openid email";
 
 /**
  * Reads `{"google": {"issuer", "client_id", "client_secret", "jurisdictions", "scope"}}`, the last two optional.
- * @throws Error that says which field is wrong and how, with no value in it, since a secret may stand anywhere
+ * @throws Error naming the wrong field and its rule, never a value: a secret could be anywhere
  */
 export function readSocialProviders(json: string): SocialProvider[] {
   let parsed: unknown;
@@ -128,14 +128,14 @@ function readProvider(name: string, fields: unknown): SocialProvider {
   };
 }
 
-/** What an issuer must be (OpenID Connect Core, 2: https, no query, no fragment), where it is not. */
+/** What an issuer must be (OpenID Connect Core, 2: https, no query, no fragment); null if it is. */
 function issuerFault(issuer: string): string | null {
   if (!URL.canParse(issuer)) return "a URL";
   const url = new URL(issuer);
   if (url.protocol !== "https:" && !isLoopbackHttp(url)) return "an https URL, or an http URL of a loopback host";
   if (url.username !== "" || url.password !== "") return "a URL without user and password";
   if (/[?#]/.test(issuer)) return "a URL without query and fragment";
-  // The library would take such a URL as it is, and not check that the document names this issuer.
+  // The library would fetch such a URL without checking that the document names this issuer.
   if (url.pathname.includes("/.well-known/")) return "the issuer, not the URL of its discovery document";
   return null;
 }
@@ -153,10 +153,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What is remembered of a browser that was sent to a provider. */
+/** A sign-in in progress: the browser is at the provider. */
 interface Attempt {
   readonly provider: SocialProvider;
-  /** SHA-256: who reads our memory cannot finish a stranger's sign-in. */
+  /** SHA-256, so that a memory dump does not suffice to finish a stranger's sign-in. */
   readonly bindingHash: Buffer;
   readonly nonce: string;
   readonly codeVerifier: string;
@@ -172,7 +172,7 @@ interface Discovery {
 export class SocialSignIn {
   private readonly providers: ReadonlyMap<string, SocialProvider>;
   private readonly redirectUri: (provider: string) => string;
-  /** By state, oldest first; each is taken out on its first use. */
+  /** By state, oldest first; the first use removes it. */
   private readonly attempts = new BoundedMap<string, Attempt>(MAX_ATTEMPTS);
   /** By provider. */
   private readonly discoveries = new Map<string, Discovery>();
@@ -182,26 +182,26 @@ export class SocialSignIn {
     this.redirectUri = options.redirectUri;
   }
 
-  /** Names of the providers offered in a jurisdiction; null, unknown, has only those that are offered everywhere. */
+  /** Names of the providers offered in a jurisdiction; null (unknown): those offered everywhere. */
   offered(jurisdiction: string | null): string[] {
     return [...this.providers.values()]
       .filter(({ jurisdictions }) => isOffered(jurisdictions, jurisdiction))
       .map(({ name }) => name);
   }
 
-  /** Where some are offered that aren't offered everywhere, in the order of their codes. */
+  /** The jurisdictions that some provider names, sorted by code. */
   jurisdictions(): string[] {
     const named = [...this.providers.values()].flatMap(({ jurisdictions }) => jurisdictions ?? []);
     return [...new Set(named)].sort();
   }
 
   /**
-   * Begins a sign-in, which is to be finished within ten minutes.
-   * @param jurisdiction as in the provider's list, in capitals, or null where it is unknown
-   * @param now milliseconds
-   * @param returnTo where in the web page whoever signs in wants to go then; null where no page asks
-   * @throws ApiError 4040 for an unknown provider, 40000 where a jurisdiction is needed, 40300 where the provider is
-   * not offered in it, 50300 where the provider cannot be reached
+   * Starts a sign-in, which must finish within ten minutes.
+   * @param jurisdiction a code of the provider's list, or null if it is unknown
+   * @param now ms
+   * @param returnTo the page to open after the sign-in; null if no page started it
+   * @throws ApiError 4040 for an unknown provider, 40000 when a jurisdiction is required, 40300 when the provider is not
+   * offered in it, 50300 when the provider cannot be reached
    */
   async start(
     providerName: string,
@@ -231,20 +231,20 @@ export class SocialSignIn {
     return { location: location.href, state, binding };
   }
 
-  /** What `start` was told of the page, until the sign-in is finished; null too where no such sign-in is known. */
+  /** The `returnTo` of `start` while the sign-in is in progress, else null. */
   returnTo(state: string): string | null {
     return this.attempts.get(state)?.returnTo ?? null;
   }
 
   /**
-   * Ends a sign-in, well or not: its state is used up by the first call that brings it.
-   * @param providerName the one whose callback the browser came to
-   * @param query of the callback, as it came, with or without the question mark
-   * @param binding the cookie's value, null where there is none: without it, whoever signs in at the provider could
-   * have a victim's browser finish, and so sign the victim in to an account that is not its own (RFC 9700, 4.7)
-   * @throws ApiError 40100 for a state that is unknown, used, expired, another provider's or another browser's, a
-   * refusal by the provider, or tokens that do not hold; 50300 where the provider cannot be reached. The cause is a
-   * few words for the log, with no secret in them.
+   * Finishes a sign-in, successfully or not: the first call with its state uses it up.
+   * @param providerName the provider of the callback route
+   * @param query of the callback, verbatim, with or without the question mark
+   * @param binding the cookie's value, null without one: it prevents an attacker from signing a victim's browser in to
+   * the attacker's account (RFC 9700, 4.7)
+   * @throws ApiError 40100 for a state that is unknown, used, expired, another provider's or another browser's, a denial
+   * by the provider, or invalid tokens; 50300 when the provider cannot be reached. The cause is a few words for the log,
+   * without secrets.
    */
   async finish(providerName: string, query: string, binding: string | null, now: number): Promise<SocialIdentity> {
     const attempt = this.consume(new URLSearchParams(query).get("state") ?? "");
@@ -266,7 +266,7 @@ export class SocialSignIn {
     }
   }
 
-  /** Written in one way, since the provider compares that of the start with that of the finish. */
+  /** In one place, because the provider compares the URL of the start with the URL of the finish. */
   private callbackUrl(providerName: string): URL {
     return new URL(this.redirectUri(providerName));
   }
@@ -277,7 +277,7 @@ export class SocialSignIn {
     return attempt;
   }
 
-  /** @throws ApiError 50300, which is not remembered, unlike what was found, which is for an hour */
+  /** Caches a configuration for an hour, a failure not at all. @throws ApiError 50300 */
   private configurationOf(provider: SocialProvider, now: number): Promise<Configuration> {
     const known = this.discoveries.get(provider.name);
     if (known !== undefined && now < known.expiresAt) return known.configuration;
@@ -305,7 +305,7 @@ function hash(secret: string): Buffer {
 
 async function discover(provider: SocialProvider): Promise<Configuration> {
   const issuer = new URL(provider.issuer);
-  // The library leaves the signature of an ID token that comes straight from the token endpoint unchecked otherwise.
+  // Otherwise the library does not check the signature of an ID token from the token endpoint.
   const execute = [enableNonRepudiationChecks];
   if (isLoopbackHttp(issuer)) execute.push(allowInsecureRequests);
   try {
@@ -314,7 +314,7 @@ async function discover(provider: SocialProvider): Promise<Configuration> {
       timeout: REQUEST_TIMEOUT_S,
       [customFetch]: fetchWhole,
     });
-    // Throws where the document has no usable endpoint, before it is kept for an hour.
+    // Throws if the document has no usable endpoint, before it is cached for an hour.
     buildAuthorizationUrl(configuration, {});
     return configuration;
   } catch (error) {
@@ -322,7 +322,7 @@ async function discover(provider: SocialProvider): Promise<Configuration> {
   }
 }
 
-/** By the body where the provider lists that, which is what all understand alike, else by the header, the default. */
+/** In the body if the provider lists that method, which all implement alike; else in the header, the default. */
 function clientAuth(secret: string): ClientAuth {
   const post = ClientSecretPost(secret);
   const basic = ClientSecretBasic(secret);
@@ -332,12 +332,12 @@ function clientAuth(secret: string): ClientAuth {
   };
 }
 
-/** The provider did not answer, or not as a working server does. */
+/** The provider did not respond, or not as a working server does. */
 class Unreachable extends Error {}
 
 /**
- * `fetch` for the library that reads the whole body, within the request's time-out and a bound, so that whatever
- * goes wrong with the network does so here.
+ * The library's `fetch`: reads the whole body within the request's timeout and a size bound, so that every network
+ * failure surfaces here.
  */
 async function fetchWhole(url: string, options: CustomFetchOptions): Promise<Response> {
   let response: Response;
@@ -346,7 +346,7 @@ async function fetchWhole(url: string, options: CustomFetchOptions): Promise<Res
     response = await fetch(url, options as RequestInit);
     body = await readBody(response);
   } catch (error) {
-    throw error instanceof Unreachable ? error : new Unreachable(`no answer: ${reasonOf(error)}`);
+    throw error instanceof Unreachable ? error : new Unreachable(`no response: ${reasonOf(error)}`);
   }
   const { status, headers } = response;
   if (status >= 500 || status === 429) throw new Unreachable(`status ${status}`);
@@ -373,13 +373,13 @@ async function identify(configuration: Configuration, callback: URL, attempt: At
     idTokenExpected: true,
   });
   const claims = tokens.claims();
-  assert(claims !== undefined, "an ID token was asked for");
+  assert(claims !== undefined, "the request asked for an ID token");
   return { issuer: claims.iss, subject: claims.sub, ...(await readEmail(configuration, claims, tokens.access_token)) };
 }
 
 type Email = Pick<SocialIdentity, "email" | "emailVerified">;
 
-/** What the ID token says, or where it leaves something out, what userinfo does; never one's address as the other's. */
+/** From the ID token, or from userinfo if the token is incomplete; never combines the two. */
 async function readEmail(configuration: Configuration, claims: IDToken, accessToken: string): Promise<Email> {
   const own = emailOf(claims);
   if (own.email !== null && claims["email_verified"] !== undefined) return own;
@@ -398,7 +398,7 @@ function emailOf(claims: Readonly<Record<string, unknown>>): Email {
   return { email: lowerCase(email), emailVerified: verified === true || verified === "true" };
 }
 
-/** ASCII only: `toLowerCase` makes the Kelvin sign a k, and so one mailbox of two. */
+/** ASCII only: `toLowerCase` turns the Kelvin sign into a k, which would merge two mailboxes. */
 function lowerCase(email: string): string {
   return email.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
 }
@@ -414,12 +414,12 @@ function failure(provider: SocialProvider, error: unknown): ApiError {
   return new ApiError(ErrorKind.unauthenticated, message, null, reasonOf(error));
 }
 
-/** The library wraps what its `fetch` threw. */
+/** The library wraps errors of its `fetch`. */
 function isUnreachable(error: unknown): error is Error {
   return error instanceof Error && error.cause instanceof Unreachable;
 }
 
-/** Codes only: the messages and causes of the library's errors carry codes, tokens and secrets. */
+/** Codes only: messages and causes of the library's errors can contain authorization codes, tokens and secrets. */
 function reasonOf(error: unknown): string {
   if (error instanceof Unreachable) return error.message;
   if (isUnreachable(error)) return reasonOf(error.cause);
@@ -428,6 +428,6 @@ function reasonOf(error: unknown): string {
   }
   if (!(error instanceof Error)) return "unknown";
   if ("code" in error && typeof error.code === "string") return error.code;
-  // What `fetch` throws names the failure of the network as its cause.
+  // `fetch` names the network failure as its cause.
   return error.cause instanceof Error ? reasonOf(error.cause) : error.name;
 }

@@ -1,4 +1,4 @@
-/** Suspension: an operator shuts an account. Its tokens are refused, its sockets end, its orders are canceled. */
+/** Suspension of an account by an operator: rejects its tokens, ends its sockets, cancels its orders. */
 
 import { ApiError, ErrorKind } from "../errors.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
@@ -16,20 +16,20 @@ export interface SuspensionOptions {
   readonly writer: AccountWriter;
   /** Ends the sockets that a credential opened. */
   readonly endSockets: (credential: Credential) => void;
-  /** Cancels all of the user's orders; resolves when that is durable, or takes too long to wait for. */
+  /** Cancels all of the user's orders; resolves when that is durable, or after a timeout. */
   readonly cancelOrders: (userId: number) => Promise<void>;
 }
 
 export class Suspensions {
   private readonly options: SuspensionOptions;
-  /** Users whose suspension isn't durable yet: it must not become so after it was ended. */
+  /** Users whose suspension is not durable yet: a restore must not overtake it. */
   private readonly beginning = new KeyedMutex<number>(BEING_SUSPENDED);
 
   constructor(options: SuspensionOptions) {
     this.options = options;
   }
 
-  /** @throws ApiError 40300 for the operator's own account, 40900 where it is so already */
+  /** @throws ApiError 40300 for the operator's own account, 40900 if it is already suspended */
   async suspend(user: User, note: string | null, operator: Operator, context: RequestContext): Promise<void> {
     const { accounts, writer, endSockets, cancelOrders } = this.options;
     checkNotOwn(operator, user.id);
@@ -38,7 +38,7 @@ export class Suspensions {
     const canceled = cancelOrders(user.id);
     for (const credential of accounts.credentialsOf(user.id)) endSockets(credential);
     await this.beginning.run(user.id, async () => {
-      // Before the suspension, so that no crash leaves orders of a suspended user.
+      // Before the suspension is durable, so that no crash leaves a suspended user with live orders.
       await canceled;
       await writer.write([write], [audit(context, operator.actor, changeOf("user.suspend", user, note))]);
     });

@@ -1,6 +1,6 @@
 /**
- * One account's terms where they differ from everybody's, as operators and seed files write them: their names in JSON,
- * their bounds, and the way to the names of engine/projection/load.ts. Knows no route and no user.
+ * An account's own terms where they differ from the defaults, as operators and seed files write them: their JSON names
+ * and bounds, and the mapping to the names of engine/projection/load.ts. Knows no route and no user.
  */
 
 import Type, { type Static } from "typebox";
@@ -23,9 +23,9 @@ const terms = {
   max_live_orders: integer(1, MAX_OWN_LIVE_ORDERS, "orders that may be live at one time"),
 };
 
-/** Null: as for everybody. */
+/** Null: the default. */
 export const Terms = closed(terms);
-/** What is absent stays as it is; null: as for everybody again. */
+/** A missing term stays the same; null: back to the default. */
 export const TermsChange = Type.Partial(Terms, { additionalProperties: false });
 export type TermsChange = Static<typeof TermsChange>;
 

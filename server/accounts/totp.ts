@@ -1,6 +1,6 @@
 /**
- * Time-based one-time passwords: RFC 6238 with what every authenticator app takes for granted, HMAC-SHA-1, six digits and
- * steps of 30 s. Pure: reads no clock, and remembers no code.
+ * Time-based one-time passwords: RFC 6238 with the parameters that every authenticator app supports, HMAC-SHA-1, six
+ * digits and steps of 30 s. Pure: reads no clock and stores no code.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
@@ -8,7 +8,7 @@ export const STEP_MS = 30_000;
 const DIGITS = 6;
 /** 160 bits, as RFC 4226 recommends (section 4, R6). */
 export const SECRET_BYTES = 20;
-/** Steps before and after the present one whose codes are taken too: clocks differ, and people type slowly. */
+/** Steps before and after the current one that are accepted too: clocks differ, and people type slowly. */
 const WINDOW = 1;
 const BASE_32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
@@ -22,16 +22,16 @@ export function codeAt(secret: Uint8Array, step: number, digits = DIGITS): strin
 }
 
 /**
- * The time step whose code this is, near `now` (ms) and after `lastStep`: a step's code is good for once (RFC 6238,
- * section 5.2). Null where there is none. Its time doesn't tell how much of the code is right.
+ * The time step of this code, near `now` (ms) and after `lastStep`, because a code works only once (RFC 6238, section
+ * 5.2). Null for a wrong code. The timing does not reveal how much of the code is right.
  * @param code six digits
  */
 export function matchStep(secret: Uint8Array, code: string, now: number, lastStep: number): number | null {
-  const present = Math.floor(now / STEP_MS);
-  const given = Buffer.from(code);
+  const current = Math.floor(now / STEP_MS);
+  const digits = Buffer.from(code);
   let found: number | null = null;
-  for (let step = present - WINDOW; step <= present + WINDOW; step++) {
-    const isSame = timingSafeEqual(Buffer.from(codeAt(secret, step)), given);
+  for (let step = current - WINDOW; step <= current + WINDOW; step++) {
+    const isSame = timingSafeEqual(Buffer.from(codeAt(secret, step)), digits);
     if (isSame && step > lastStep) found = step;
   }
   return found;
@@ -51,7 +51,7 @@ export function base32(bytes: Uint8Array): string {
   return bits === 0 ? text : text + BASE_32[(held << (5 - bits)) & 31];
 }
 
-/** What an authenticator app reads from a QR code: github.com/google/google-authenticator/wiki/Key-Uri-Format. */
+/** The URI that an authenticator app reads from a QR code: github.com/google/google-authenticator/wiki/Key-Uri-Format. */
 export function totpUri(secret: Uint8Array, issuer: string, account: string): string {
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`;
   return `otpauth://totp/${label}?secret=${base32(secret)}&issuer=${encodeURIComponent(issuer)}`;

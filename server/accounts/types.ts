@@ -1,4 +1,4 @@
-/** Users, what gives access to them and how a sign-in is proven: shapes that every room may name. */
+/** Users, their credentials and second factors: shapes that every room may name. */
 import type { OAuthClientRow, OAuthGrantRow, UserRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite, WriteResult } from "../../engine/projection/writes/account-write.ts";
 import type { ClientAddress } from "../http/client-address.ts";
@@ -8,7 +8,7 @@ export type Scope = (typeof SCOPES)[number];
 
 export type TokenKind = "session" | "oauth" | "pat";
 
-/** What gives access until it ends: every token derived from it stops working with it. */
+/** Gives access until it ends: every token derived from it stops working with it. */
 export interface Credential {
   readonly kind: TokenKind;
   readonly id: number;
@@ -71,7 +71,7 @@ export interface OAuthClient {
   readonly redirectUris: readonly string[];
 }
 
-/** What a user lets a third party do. */
+/** What a user allows a third party to do. */
 export interface Grant {
   readonly row: OAuthGrantRow;
   readonly client: OAuthClient;
@@ -80,7 +80,7 @@ export interface Grant {
 }
 
 export type User = UserRow & {
-  /** A seed made it: it is the operator's word, and no stranger's registration. */
+  /** An operator's seed created the account, not a stranger's registration. */
   isSeeded?: true;
 };
 

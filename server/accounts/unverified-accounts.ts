@@ -1,7 +1,7 @@
 /**
- * Deletes accounts whose e-mail address nobody verified: those of seven days ago, and the oldest where there are so many
- * that registrations could fill the exchange. An account goes with everything it left but its lines in the audit log;
- * its address is free again. One with a record of money stays. Owned by the gateway thread: memory first, at once.
+ * Deletes accounts whose email address was never verified: after seven days, and the oldest when registrations would
+ * fill the exchange. Everything of the account goes except its audit log entries, and its address becomes free. An
+ * account with a record of money stays. Owned by the gateway thread; deletes from memory first.
  */
 
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
@@ -18,14 +18,14 @@ export class UnverifiedAccounts {
   private readonly writer: AccountWriter;
   private readonly max: number;
 
-  /** @param most that there may be at one time */
+  /** @param max number of unverified accounts */
   constructor(accounts: Accounts, writer: AccountWriter, most = MAX_UNVERIFIED_USERS) {
     this.accounts = accounts;
     this.writer = writer;
     this.max = most;
   }
 
-  /** Deletes a slice of those whose time is over; resolves, when that is durable, with their number. */
+  /** Deletes a slice of the overdue accounts; resolves with their number once that is durable. */
   async deleteOverdue(now: number): Promise<number> {
     const overdue: User[] = [];
     for (const user of this.accounts.unverifiedUsers()) {
@@ -36,7 +36,7 @@ export class UnverifiedAccounts {
     return overdue.length;
   }
 
-  /** Makes room for one more registration: the oldest goes where there are as many as may be. */
+  /** Makes room for one more registration: at the maximum, deletes the oldest account. */
   async makeRoom(now: number): Promise<void> {
     if (this.accounts.unverifiedCount < this.max) return;
     for (const oldest of this.accounts.unverifiedUsers()) return this.delete([oldest], "too_many_unverified", now);
@@ -44,7 +44,7 @@ export class UnverifiedAccounts {
 
   private async delete(users: readonly User[], reason: Reason, now: number): Promise<void> {
     if (users.length === 0) return;
-    // From here nobody can verify one: its links are gone with it.
+    // From here nobody can verify one: its links are deleted with it.
     for (const user of users) this.accounts.removeUser(user);
     const writes = users.map(({ id }): AccountWrite => ({ kind: "deleteUser", userId: id }));
     const audits = users.map(({ id }, write): AuditEntry => {
@@ -52,7 +52,7 @@ export class UnverifiedAccounts {
       return { at: now, action: "user.delete", actor: "exchange", userId: id, subject: id, write, ...rest };
     });
     const results = await this.writer.write(writes, audits);
-    // Money that was on its way came first: the account stays, without what opened it.
+    // A deposit committed first: the account stays, without its credentials.
     results.forEach(({ created }, i) => {
       if (created) return;
       this.accounts.addUser(users[i]!);

@@ -1,7 +1,4 @@
-/**
- * Changes of a user's row: in memory at once, and the write that makes them durable. And what holds for a user: its own
- * terms where an operator set some, else what holds for everybody.
- */
+/** Changes to a user's row and terms: applied to memory at once, and returned as the write that makes them durable. */
 
 import { makerRebateBps, tradingFeeBps } from "../../engine/money.ts";
 import { TERM_NAMES, type UserTerms } from "../../engine/projection/user-terms.ts";
@@ -13,7 +10,7 @@ type Changes = Partial<
   Pick<User, "passwordHash" | "emailVerifiedAt" | "phone" | "phoneVerifiedAt" | "kycTier" | "suspendedAt" | "role">
 >;
 
-/** Tier 1 is reached with the second of e-mail and phone. Section "Account KYC tiers" of the specification. */
+/** Verifying both email and phone reaches tier 1: section "Account KYC tiers" of the specification. */
 export function changeUser(user: User, changes: Changes): AccountWrite {
   Object.assign(user, changes);
   const reached = user.kycTier === 0 && user.emailVerifiedAt !== null && user.phoneVerifiedAt !== null;
@@ -22,14 +19,14 @@ export function changeUser(user: User, changes: Changes): AccountWrite {
   return { kind: "update", table: "users", id: user.id, set: all };
 }
 
-/** A registration that nobody confirmed: it can do nothing else. Accounts that operators made need not. */
+/** True for an unverified registration, which can do nothing else. Accounts that operators created are exempt. */
 export function mustVerify({ emailVerifiedAt, role, isSeeded }: User): boolean {
   return emailVerifiedAt === null && role !== "operator" && isSeeded !== true;
 }
 
 /**
- * No account gets more for a resting order than it pays on its own sales: what it sells to itself must not earn it
- * anything. Counts what an account has, its own terms or everybody's. Contract, section 6.
+ * No rebate may exceed the account's trading fee, so that nobody earns money by trading with themselves. Checks the
+ * account's own terms or the defaults. Contract, section 6.
  * @throws ApiError 40000 naming the rebate and the fee
  */
 export function checkRates(terms: Pick<UserTerms, "tradingFee" | "makerRebate" | "patRebate">): void {
@@ -46,8 +43,8 @@ export function checkRates(terms: Pick<UserTerms, "tradingFee" | "makerRebate" |
 }
 
 /**
- * Two requests that change different terms at one time both count: each writes all of them as they are now.
- * @throws ApiError 40000 where the rebates would exceed the fee; then nothing changed
+ * Writes all terms, so that two concurrent requests for different terms both take effect.
+ * @throws ApiError 40000 if a rebate would exceed the fee; nothing changes then
  */
 export function changeTerms(user: User, changes: Partial<UserTerms>): AccountWrite {
   checkRates({ ...user, ...changes });
