@@ -1,9 +1,8 @@
 /**
- * From a bearer token to its holder. A token that was seen genuine costs a map lookup; the signature of one that is
- * not known is verified off this thread, and its holder comes later. Every use looks at what may have changed: ended,
- * expired, suspended, the address.
+ * Authenticates bearer tokens. A known token costs one map lookup; the signature of an unknown one is verified off this
+ * thread, so its principal arrives asynchronously. Every use checks what may have changed: the credential's end, expiry,
+ * suspension, the client's address.
  */
-
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import { type ClientAddress, isListed } from "../http/client-address.ts";
 import { BoundedMap } from "../util/bounded-map.ts";
@@ -130,7 +129,7 @@ export class Authenticator implements TokenAuthenticator {
     return principal;
   }
 
-  /** Only genuine tokens are kept: a flood of wrong ones costs its lookups and no memory. */
+  /** Remembers genuine tokens only: a flood of wrong ones costs lookups but no memory. */
   private remember(token: string, principal: Principal): Principal {
     this.known.set(token.slice(-TAIL_LENGTH), { token, principal });
     return principal;

@@ -1,7 +1,7 @@
 /**
- * Owns the RSA keys that sign access tokens: their files, their rotation, what a genuine token is, and the key set by
- * which others verify. It reads no clock. Nothing but the file of the active key ever holds a private part, no error
- * quotes a file or a token, and of a folder no two processes may be at work in at one time.
+ * Owns the RSA keys that sign access tokens: their files and rotation, signing and verification, and the public key set.
+ * Reads no clock. Only the active key's file contains a private key, and no error quotes a file or a token. Not safe for
+ * two processes that use the same folder.
  */
 import assert from "node:assert";
 import { constants } from "node:fs";
@@ -25,18 +25,18 @@ import { MAX_TOKEN_LENGTH } from "./limits.ts";
 import { SECOND_FACTOR_KEYS } from "./second-factor-keys.ts";
 
 export type TokenClaims = JWTPayload;
-/** RFC 9068 names the second one, for tokens that OAuth clients get. */
+/** RFC 9068 defines the second one, for the tokens of OAuth clients. */
 type TokenType = "JWT" | "at+jwt";
 
-/** Not a token that we signed, for whom it says, with all of its claims. */
+/** The token is not one that we signed for this audience with all claims. */
 export class TokenInvalid extends Error {}
-/** In everything a genuine token, but over. */
+/** The token is genuine but expired. */
 export class TokenExpired extends Error {}
 
 interface SigningKeysOptions {
   readonly issuer: string;
   readonly audience: string;
-  /** No token lives longer. May be made shorter between two starts, by up to a day, and longer at will. */
+  /** Longest lifetime of a token. Between two starts it may shrink by up to a day, and grow at will. */
   readonly tokenTtlMs: number;
   readonly now: number;
 }
@@ -44,9 +44,9 @@ interface SigningKeysOptions {
 const ALGORITHM = "RS256";
 const MODULUS_BITS = 2048;
 const TOKEN_TYPES: readonly TokenType[] = ["JWT", "at+jwt"];
-/** A retired key stays so much longer than its tokens, for verifiers that cache the key set. */
+/** How much longer a retired key stays than its tokens, for verifiers that cache the key set. */
 const CACHE_MS = 24 * 3_600_000;
-/** Keys that are not over yet: bounds the key set that every verifier loads. */
+/** Keys that have not ended yet: bounds the key set that every verifier loads. */
 const MAX_KEYS = 100;
 
 const FOLDER_MODE = 0o700;
@@ -65,8 +65,8 @@ interface PublicJwk {
 }
 
 /**
- * A key file is a JSON Web Key (RFC 7517) with two members more: `created_at`, and `retired_at` once the key is retired,
- * both in milliseconds. It has the private members until then.
+ * A key file is a JSON Web Key (RFC 7517) with two more members, in milliseconds: `created_at`, and `retired_at` once the
+ * key is retired. It has the private members until then.
  */
 interface SigningKey {
   readonly jwk: PublicJwk;
@@ -74,7 +74,7 @@ interface SigningKey {
   readonly createdAt: number;
   readonly privateKey: CryptoKey | null;
   readonly retiredAt: number | null;
-  /** False once its file says that it is retired and holds the public part alone. */
+  /** False once the file records the retirement and contains the public part only. */
   fileIsPrivate: boolean;
 }
 
@@ -82,7 +82,7 @@ type ActiveKey = SigningKey & { readonly privateKey: CryptoKey; readonly retired
 
 interface CachedText {
   readonly text: string;
-  /** The times, in milliseconds, for which it is right: the first included, the last not. */
+  /** Valid from `from` to before `until`, ms. */
   readonly from: number;
   readonly until: number;
 }
@@ -95,10 +95,10 @@ export class SigningKeys {
   private active: ActiveKey;
   /** Newest first. */
   private retired: readonly SigningKey[] = [];
-  /** By the one header segment that a token of this key and type has. */
+  /** By the header segment of the key's tokens, one per token type. */
   private byHeader = new Map<string, SigningKey>();
   private jwksText: CachedText | null = null;
-  /** The last rotation, settled or not; never rejects. */
+  /** The last rotation, finished or not; never rejects. */
   private lastRotation: Promise<unknown> = Promise.resolve();
 
   private constructor(folder: string, options: SigningKeysOptions, active: ActiveKey, retired: readonly SigningKey[]) {
@@ -111,43 +111,46 @@ export class SigningKeys {
   }
 
   /**
-   * Makes the folder and a first key where there is none, and finishes what a crash left half done.
-   * @throws Error naming the file in the folder that is not a signing key
+   * Creates the folder and a first key if they are missing, and completes a rotation that a crash interrupted.
+   * @throws Error naming a file in the folder that is not a signing key
    */
   static async open(folder: string, options: SigningKeysOptions): Promise<SigningKeys> {
-    assert(Number.isSafeInteger(options.tokenTtlMs) && options.tokenTtlMs > 0, "tokens live for whole milliseconds");
+    assert(
+      Number.isSafeInteger(options.tokenTtlMs) && options.tokenTtlMs > 0,
+      "a token lifetime is whole milliseconds",
+    );
     assert(isTime(options.now), "a key's times are whole milliseconds");
     folder = resolve(folder);
     await makeFolder(folder);
     const loaded = await loadKeys(folder);
     const active = loaded.find(isActive) ?? (await createKey(folder, createdAfter(loaded[0], options.now)));
-    // A crash between the two steps of a rotation leaves two active keys. The older may have signed until just now.
+    // A crash between the two steps of a rotation leaves two active keys. The older may have signed until the crash.
     const retired = loaded.filter((key) => key !== active).map((key) => retire(key, options.now));
     const keys = new SigningKeys(folder, options, active, retired);
     await keys.tidy(options.now);
     return keys;
   }
 
-  /** RFC 7638 thumbprint of the key that signs. */
+  /** RFC 7638 thumbprint of the active key. */
   get activeKid(): string {
     return this.active.jwk.kid;
   }
 
-  /** From now on tokens are for these, and those signed for others are invalid. */
+  /** From now on, signs tokens for this issuer and audience, and rejects those of others. */
   setAudience(issuer: string, audience: string): void {
     this.issuer = issuer;
     this.audience = audience;
   }
 
   /**
-   * @param claims whole but for `iss` and `aud`; they say when the token is over, no later than the options allow
+   * @param claims all except `iss` and `aud`; their lifetime is at most the one of the options
    * @returns a compact JWS (RFC 7515)
    */
   async sign(claims: TokenClaims, typ: TokenType): Promise<string> {
     const { iat, exp } = claims;
-    assert(Number.isSafeInteger(iat) && Number.isSafeInteger(exp), "a token says in whole seconds when it is over");
-    // Or it would outlive its key. The second is for who rounds up.
-    assert(exp! - iat! <= this.tokenTtlMs / 1_000 + 1, "a token lives no longer than the keys were told");
+    assert(Number.isSafeInteger(iat) && Number.isSafeInteger(exp), "a token's times are whole seconds");
+    // Otherwise it would outlive its key. The extra second allows for rounding up.
+    assert(exp! - iat! <= this.tokenTtlMs / 1_000 + 1, "a token lives no longer than the keys allow");
     const { jwk, privateKey } = this.active;
     const token = await new SignJWT({ ...claims, iss: this.issuer, aud: this.audience })
       .setProtectedHeader(headerOf(jwk.kid, typ))
@@ -157,13 +160,13 @@ export class SigningKeys {
   }
 
   /**
-   * The claims of a token that `sign` made and that is not over at `now`, in milliseconds, without any tolerance.
-   * @throws TokenExpired where that it is over is all that is wrong
+   * Returns the claims of a token that `sign` made and that has not expired at `now`, ms, without tolerance.
+   * @throws TokenExpired if the expiry is all that is wrong
    * @throws TokenInvalid for everything else
    */
   async verify(token: string, now: number): Promise<TokenClaims> {
     const key = this.keyOf(token);
-    if (key === null || this.isOver(key, now)) throw new TokenInvalid("the token is none of ours");
+    if (key === null || this.hasEnded(key, now)) throw new TokenInvalid("no key of ours signed the token");
     try {
       const { payload } = await jwtVerify(token, key.publicKey, {
         algorithms: [ALGORITHM],
@@ -173,7 +176,7 @@ export class SigningKeys {
       });
       if (hasAllClaims(payload)) return payload;
     } catch (error) {
-      // What jose throws may hold claims: it ends here.
+      // jose's errors can contain claims, so they end here.
       if (!(error instanceof errors.JOSEError)) throw error;
       if (error instanceof errors.JWTExpired && hasAllClaims(error.payload)) {
         throw new TokenExpired("the token has expired");
@@ -182,21 +185,21 @@ export class SigningKeys {
     throw new TokenInvalid("the token is not valid");
   }
 
-  /** The JSON Web Key Set (RFC 7517): the active key, then retired ones whose tokens may live, newest first. */
+  /** The JSON Web Key Set (RFC 7517): the active key, then retired keys whose tokens may be valid, newest first. */
   jwks(now: number): string {
     const cached = this.jwksText;
     if (cached !== null && now >= cached.from && now < cached.until) return cached.text;
-    const live = [this.active, ...this.retired.filter((key) => !this.isOver(key, now))];
+    const live = [this.active, ...this.retired.filter((key) => !this.hasEnded(key, now))];
     const text = JSON.stringify({ keys: live.map((key) => key.jwk) });
     this.jwksText = { text, from: now, until: Math.min(...live.map((key) => this.endOf(key))) };
     return text;
   }
 
   /**
-   * Makes a new key the active one, on disk before it signs. Calls run one after the other.
+   * Activates a new key, which is on disk before it signs. Calls run one after the other.
    * @returns the new key's id
-   * @throws what the file system throws: before the new key was on disk nothing has changed; after, the new key is the
-   * active one and the next rotation or start does what is left
+   * @throws file system errors: before the new key is on disk, nothing has changed; afterwards the new key is active and
+   * the next rotation or start completes the rest
    */
   rotate(now: number): Promise<string> {
     const rotation = this.lastRotation.then(() => this.rotateNow(now));
@@ -206,10 +209,10 @@ export class SigningKeys {
 
   private async rotateNow(now: number): Promise<string> {
     assert(isTime(now), "a key's times are whole milliseconds");
-    const live = this.retired.filter((key) => !this.isOver(key, now)).length + 1;
+    const live = this.retired.filter((key) => !this.hasEnded(key, now)).length + 1;
     if (live >= MAX_KEYS) throw new Error(`${live} signing keys are still in use: the maximum is ${MAX_KEYS}`);
     const active = await createKey(this.folder, createdAfter(this.active, now));
-    // A crash from here on leaves two active keys in the folder, of which the new one wins.
+    // A crash from here on leaves two active keys in the folder: the newer one wins.
     this.use(active, [retire(this.active, now), ...this.retired]);
     await this.tidy(now);
     return active.jwk.kid;
@@ -225,22 +228,22 @@ export class SigningKeys {
     }
   }
 
-  /** Brings the files in line with what is retired and what is over. */
+  /** Rewrites the files of retired keys without their private part, and deletes keys that have ended. */
   private async tidy(now: number): Promise<void> {
     for (const key of this.retired) {
-      if (this.isOver(key, now)) {
-        // Not synced: a file that a power loss brings back goes at the next start.
+      if (this.hasEnded(key, now)) {
+        // Not synced: the next start deletes a file that a power loss restored.
         await rm(keyPath(this.folder, key.jwk.kid), { force: true });
       } else if (key.fileIsPrivate) {
         await writeKey(this.folder, key.jwk.kid, { ...key.jwk, created_at: key.createdAt, retired_at: key.retiredAt });
         key.fileIsPrivate = false;
       }
     }
-    const live = this.retired.filter((key) => !this.isOver(key, now));
+    const live = this.retired.filter((key) => !this.hasEnded(key, now));
     if (live.length < this.retired.length) this.use(this.active, live);
   }
 
-  private isOver(key: SigningKey, now: number): boolean {
+  private hasEnded(key: SigningKey, now: number): boolean {
     return now >= this.endOf(key);
   }
 
@@ -249,9 +252,9 @@ export class SigningKeys {
   }
 
   /**
-   * Null for what can't be a token of ours. The header must be, byte for byte, one that we write. So nothing in it is
-   * interpreted, be it another algorithm, a key of the sender's own, `crit` or a name twice, before the signature is
-   * known to be ours.
+   * The key of a token; null for one that we cannot have signed. The header must equal, byte for byte, one that we write.
+   * So before the signature is verified, nothing in it is interpreted: no other algorithm, no key of the sender's, no
+   * `crit`, no duplicate name.
    */
   private keyOf(token: string): SigningKey | null {
     if (token.length > MAX_TOKEN_LENGTH) return null;
@@ -274,12 +277,12 @@ function headerSegment(kid: string, typ: TokenType): string {
   return Buffer.from(JSON.stringify(headerOf(kid, typ))).toString("base64url");
 }
 
-/** True for the one text that base64url (RFC 4648 section 5, without padding) has for its bytes: no token has two. */
+/** True for the canonical base64url form (RFC 4648 section 5, without padding), so that a token has one form only. */
 function isCanonical(segment: string): boolean {
   return segment !== "" && Buffer.from(segment, "base64url").toString("base64url") === segment;
 }
 
-/** Each there and of its type, but for `iss` and `aud`. */
+/** True if every claim except `iss` and `aud` exists and has its type. */
 function hasAllClaims(claims: TokenClaims): boolean {
   const { exp, iat, nbf, sub, jti } = claims;
   for (const time of [exp, iat, nbf ?? 0]) if (!Number.isSafeInteger(time) || time! < 0) return false;
@@ -295,7 +298,7 @@ function retire(key: SigningKey, now: number): SigningKey {
   return { ...key, privateKey: null, retiredAt: key.retiredAt ?? now };
 }
 
-/** The newest wins after a crash, so a key is newer than the last one even where the clock stepped back. */
+/** The newest key wins after a crash, so a key is newer than the last one even if the clock stepped back. */
 function createdAfter(newest: SigningKey | undefined, now: number): number {
   return newest === undefined ? now : Math.max(now, newest.createdAt + 1);
 }
@@ -311,7 +314,7 @@ async function createKey(folder: string, createdAt: number): Promise<ActiveKey> 
   return key;
 }
 
-/** All keys of the folder, newest first; temporary files of a crash are removed. */
+/** Loads all keys of the folder, newest first; deletes temporary files of a crash. */
 async function loadKeys(folder: string): Promise<SigningKey[]> {
   const keys: SigningKey[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -322,7 +325,7 @@ async function loadKeys(folder: string): Promise<SigningKey[]> {
       continue;
     }
     const text = entry.isFile() ? await readPrivately(path) : "";
-    // Without its cause, which may quote the file.
+    // Without the cause, which may quote the file.
     const key = await parseKey(text).catch(() => null);
     if (key === null || keyPath(folder, key.jwk.kid) !== path) throw new Error(`${path} is not a signing key`);
     keys.push(key);
@@ -330,7 +333,7 @@ async function loadKeys(folder: string): Promise<SigningKey[]> {
   return keys.sort((a, b) => b.createdAt - a.createdAt);
 }
 
-/** @throws whatever, with words that may quote the text, where it is not a key */
+/** @throws anything, with a message that may quote the text, if it is not a key */
 async function parseKey(text: string): Promise<SigningKey> {
   const { created_at: createdAt, retired_at: retiredAt = null, ...jwk } = JSON.parse(text);
   assert(isTime(createdAt) && (retiredAt === null || isTime(retiredAt)));
@@ -358,7 +361,7 @@ function keyPath(folder: string, kid: string): string {
   return join(folder, `${kid}${KEY_SUFFIX}`);
 }
 
-/** Takes others' access away first. A file that is too large for a key reads as an empty one. */
+/** Restricts the file to its owner before reading it. A file too large for a key reads as an empty one. */
 async function readPrivately(path: string): Promise<string> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
@@ -370,7 +373,7 @@ async function readPrivately(path: string): Promise<string> {
   }
 }
 
-/** All or nothing, and on disk when it returns. */
+/** Atomic, and on disk when it returns. */
 async function writeKey(folder: string, kid: string, content: object): Promise<void> {
   const temporary = join(folder, `${kid}${TEMPORARY_SUFFIX}`);
   await rm(temporary, { force: true });
@@ -385,7 +388,7 @@ async function writeKey(folder: string, kid: string, content: object): Promise<v
   await syncFolder(folder);
 }
 
-/** The folder, an absolute path, and those above it that are missing, on disk. Who could write in it could forge. */
+/** Creates the folder, an absolute path, and its missing parents, on disk. Private: whoever writes in it could forge tokens. */
 async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   if (first !== undefined) {

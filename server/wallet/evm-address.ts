@@ -1,13 +1,13 @@
 /**
- * Addresses of EVM chains: 0x and 40 hexadecimal digits, whose letters' case is a checksum where it is mixed (EIP-55).
- * Pure: the exchange and its web page both check with it.
+ * Addresses of EVM chains: 0x and 40 hexadecimal digits; mixed-case letters are a checksum (EIP-55). Pure: the server and
+ * the web page share it.
  */
 import { keccak_256 } from "@noble/hashes/sha3.js";
 
 const SHAPE = /^0x[0-9a-fA-F]{40}$/;
 const utf8 = new TextEncoder();
 
-/** What is wrong with an address, as the end of a sentence about it; null where nothing is. */
+/** What is wrong with an address, as the end of a sentence about it; null for a valid one. */
 export function evmAddressFault(address: string): string | null {
   if (!SHAPE.test(address)) return "must be 0x and 40 hexadecimal digits";
   const digits = address.slice(2);
@@ -16,7 +16,7 @@ export function evmAddressFault(address: string): string | null {
   return null;
 }
 
-/** Letters are capitals where the hash of the digits in lower case has 8 or more at their place. */
+/** A letter is a capital if the hash of the lower-case digits has 8 or more in its place. */
 function checksummed(digits: string): string {
   const lower = digits.toLowerCase();
   const hash = keccak_256(utf8.encode(lower));

@@ -1,17 +1,17 @@
-/** Exports of transactions as CSV (RFC 4180), a slice at a time, so that one of any length holds little memory. */
+/** Exports transactions as CSV (RFC 4180), in slices, so that an export of any length needs little memory. */
 
 import { ApiError, ErrorKind, overloaded } from "../errors.ts";
 import type { History } from "../queries/history.ts";
 import { CSV_HEADER, type TransactionsOptions } from "../queries/transaction-reader.ts";
 import { EXPORT_SLICE_ROWS, MAX_EXPORT_MS, MAX_EXPORTS, MAX_EXPORTS_PER_USER } from "./limits.ts";
 
-/** As a client names it, and as the answer does. */
+/** The media type in requests, and in responses. */
 export const CSV = "text/csv";
 export const CSV_TYPE = `${CSV}; charset=utf-8`;
 
 export class TransactionExports {
   private readonly history: History;
-  /** By user, how many are under way. */
+  /** By user: exports in progress. */
   private readonly running = new Map<number, number>();
   private count = 0;
 
@@ -20,8 +20,8 @@ export class TransactionExports {
   }
 
   /**
-   * The text in pieces, newest transaction first: all that were there when the first was asked for.
-   * @throws ApiError 42900, 50300 in place of the first piece, where too many are under way
+   * Yields the text in pieces, newest transaction first: all transactions from before the export began.
+   * @throws ApiError 42900, 50300 instead of the first piece when too many exports are in progress
    */
   async *read(options: Omit<TransactionsOptions, "before" | "limit">): AsyncGenerator<string, void> {
     this.begin(options.userId);
@@ -31,7 +31,7 @@ export class TransactionExports {
       for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null; ) {
         if (performance.now() > deadline) throw overloaded("the export took too long: request a shorter period");
         const slice = await this.history.transactionLines({ ...options, before, limit: EXPORT_SLICE_ROWS });
-        // A slice may have walked past all of its rows.
+        // The filters may have excluded every row of a slice.
         if (head !== "" || slice.text !== "") yield head + slice.text;
         head = "";
         before = slice.next;

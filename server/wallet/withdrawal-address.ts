@@ -1,27 +1,27 @@
 /**
- * What WITHDRAWAL_ADDRESS lets through: addresses of EVM chains, or what a regular expression matches as a whole. A match
- * that takes long is stopped, so that an expression with catastrophic backtracking can't hold the gateway.
+ * The rule of WITHDRAWAL_ADDRESS: EVM addresses, or a regular expression that matches the whole address. A slow match is
+ * stopped, so that an expression with catastrophic backtracking cannot block the gateway.
  */
 import { type Context, createContext, Script } from "node:vm";
 import { badRequest } from "../errors.ts";
 import { evmAddressFault } from "./evm-address.ts";
 import { MAX_ADDRESS_LENGTH } from "./limits.ts";
 
-/** The word for the default. */
+/** The default value. */
 export const EVM = "evm";
 const MAX_PATTERN_LENGTH = 1_000;
-/** Of one match; usual ones take microseconds. By the clock, so that a busy machine gets more than one try. */
+/** Limit of one match, which usually takes microseconds. Wall-clock time, so a busy machine needs several tries. */
 const MATCH_MS = 20;
 const MATCH_TRIES = 3;
-/** Repeated up to the longest address, and with a last character that fits nothing, they find most slow expressions. */
+/** Repeated to the longest address, with and without a mismatching last character, these find most slow expressions. */
 const PROBES = ["a", "A", "f", "z", "0", "1", "x", "b", "ab", "a1", "0x", "-", "_", ".", ":", "/"];
 
 export interface AddressRule {
-  /** @throws ApiError 40000 for an address that money can't be paid to */
+  /** @throws ApiError 40000 for an address that does not match the rule */
   check(address: string): void;
 }
 
-/** @throws Error with what is wrong with the variable's value */
+/** @throws Error that says what is wrong with the variable's value */
 export function readAddressRule(value: string): AddressRule {
   if (value === EVM) return EVM_RULE;
   if (value.length > MAX_PATTERN_LENGTH) throw new Error(`must have at most ${MAX_PATTERN_LENGTH} characters`);
@@ -59,7 +59,7 @@ class PatternRule implements AddressRule {
     this.context = createContext({ pattern, text: "" });
   }
 
-  /** Null where each try takes too long to tell. */
+  /** Null if every try takes too long. */
   matches(text: string): boolean | null {
     for (let i = 0; i < MATCH_TRIES; i++) {
       const found = this.tryMatch(text);

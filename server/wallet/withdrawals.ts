@@ -1,6 +1,6 @@
 /**
- * Withdrawals: asked for by a user, held at once, paid or refused by an operator. Owns those that are pending; one is
- * decided by one request at a time, so that of a cancel and a payment exactly one wins. Owned by the gateway thread.
+ * Withdrawals: a user requests one, the amount is held at once, an operator pays or refuses it. Owns the pending ones. One
+ * request at a time decides a withdrawal, so that exactly one of a cancel and a payment wins. Owned by the gateway thread.
  */
 
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
@@ -25,25 +25,25 @@ import { MAX_PENDING_WITHDRAWALS, MAX_WITHDRAWAL_MAILS_PER_HOUR } from "./limits
 
 const PAY = "withdrawal.pay";
 const BEING_DECIDED = "the withdrawal is being decided: try again";
-/** Operators decide by hand: there is no telling when the next one is free. */
+/** Operators decide by hand, so there is no exact time. */
 const RETRY_AFTER_S = 60;
 const UNDECIDED = { status: "pending", reference: null, note: null, decidedAt: null } as const;
 
-/** How a withdrawal was paid. */
+/** How an operator paid a withdrawal. */
 export interface PaymentRecord {
-  /** What the payment is known by elsewhere. */
+  /** The payment's id in the external system. */
   readonly reference: string | null;
   readonly note: string | null;
 }
 
-/** What a user asks for. */
+/** What a user requests. */
 export interface WithdrawalRequest {
   /** micro-USDC */
   readonly amount: number;
   readonly address: string;
 }
 
-/** A withdrawal as its request is answered, whatever became of it since. */
+/** A withdrawal as the response to its request shows it, whatever happened to it since. */
 export function pendingWithdrawal(userId: number, id: number, wish: WithdrawalRequest, createdAt: number): Withdrawal {
   return { id, userId, ...wish, createdAt, ...UNDECIDED };
 }
@@ -62,10 +62,10 @@ export class Withdrawals {
   private readonly pending = new Map<number, WithdrawalRow>();
   private readonly deciding = new KeyedMutex<WithdrawalRow>(BEING_DECIDED);
   private readonly mails = new HourlyLimit(MAX_WITHDRAWAL_MAILS_PER_HOUR);
-  /** By user, those that aren't durable yet among them. */
+  /** Pending withdrawals by user, including those that are not durable yet. */
   private readonly counts = new Map<number, number>();
 
-  /** @param rows those that were pending at the last commit: their amounts are held from now on */
+  /** @param rows withdrawals pending at the last commit, whose amounts are held from now on */
   constructor(options: WithdrawalsOptions, rows: readonly WithdrawalRow[]) {
     this.options = options;
     for (const row of rows) {
@@ -76,8 +76,8 @@ export class Withdrawals {
   }
 
   /**
-   * @param kept of a request with an Idempotency-Key
-   * @throws ApiError 42201, 42900 where too many of the user's are pending
+   * @param kept the record of a request with an Idempotency-Key
+   * @throws ApiError 42201; 42900 when the user has too many pending withdrawals
    */
   async request(
     principal: Principal,
@@ -105,7 +105,7 @@ export class Withdrawals {
     });
     const row: WithdrawalRow = { id, userId, amount, address, createdAt: made.createdAt };
     this.pending.set(id, row);
-    // Asking and canceling in turn must not fill a mailbox, or the way to everybody's.
+    // Requesting and canceling in a loop must not fill a mailbox, or the mail queue of everybody.
     if (this.mails.consume(String(userId), context.now)) {
       notifier.sendMail(withdrawalRequestedMail(principal.credential.user.email, amount, address));
     }
@@ -174,7 +174,7 @@ export class Withdrawals {
     return { withdrawal: { ...found, status: "paid", ...payout, decidedAt }, approval: null };
   }
 
-  /** Without payment; with it ends what one operator approved of. */
+  /** Ends a withdrawal without payment, and with it a first approval. */
   private async end(
     found: WithdrawalRow,
     status: "canceled" | "refused",
@@ -195,12 +195,12 @@ export class Withdrawals {
     return { ...found, ...UNDECIDED, status, note, decidedAt };
   }
 
-  /** Forgets what counts no more. */
+  /** Drops expired mail counts. */
   forgetExpired(now: number): void {
     this.mails.forgetExpired(now);
   }
 
-  /** @param userId whose it must be; null: anybody's */
+  /** Why a withdrawal cannot be decided. @param userId its owner if it must be the caller's; null: anybody's */
   private async whyNot(id: number, userId: number | null): Promise<ApiError> {
     const found = await this.options.history.withdrawal(id);
     return refusalOf(found === null || (userId !== null && found.userId !== userId) ? null : found);
@@ -222,10 +222,10 @@ export class Withdrawals {
   }
 }
 
-/** Why a withdrawal that isn't pending here can't be decided. */
+/** The error for a withdrawal that is not pending in memory. */
 function refusalOf(found: Withdrawal | null): ApiError {
   if (found === null) return notFound("withdrawal");
-  // It became durable, or its end did, and the gateway is yet to be told.
+  // Its request or its end is durable, but the gateway has not received the reply yet.
   return conflict(found.status === "pending" ? BEING_DECIDED : `the withdrawal is ${found.status}`);
 }
 
