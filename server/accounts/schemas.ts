@@ -11,27 +11,27 @@ import { SCOPES } from "./types.ts";
 export const Scopes = Type.Array(names(SCOPES), {
   minItems: 1,
   maxItems: SCOPES.length,
-  description: "what the token may do",
+  description: "what the token permits",
 });
 
-/** ASCII, so that upper and lower case have one meaning; one mailbox, as mail programs understand it. */
+/** ASCII, so that case folding is unambiguous; a single mailbox, as mail programs parse it. */
 export const Email = Type.String({
   pattern:
     "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*$",
   maxLength: MAX_EMAIL_LENGTH,
-  description: "e-mail address; upper and lower case are the same",
+  description: "email address; case-insensitive",
 });
 
 const NewPassword = Type.String({
   minLength: MIN_PASSWORD_LENGTH,
   maxLength: MAX_PASSWORD_LENGTH,
-  description: "hard to guess: one that is common or made of the address is refused",
+  description: "hard to guess: the server rejects common passwords and ones derived from the address",
 });
 
-/** One that exists may have been made under other rules. */
+/** An existing password may be older than today's rules. */
 const GivenPassword = Type.String({ minLength: 1, maxLength: 1_024 });
 
-const MailedToken = Type.String({ minLength: 1, maxLength: 200, description: "of the mailed link" });
+const MailedToken = Type.String({ minLength: 1, maxLength: 200, description: "from the mailed link" });
 
 const Country = Type.String({ pattern: "^[A-Z]{2}$", description: "ISO 3166-1 alpha-2" });
 
@@ -44,7 +44,7 @@ export const ROLES_OF_USERS = ["user", "operator"] as const;
 export const Credentials = closed({
   email: Email,
   password: GivenPassword,
-  cookie: Type.Optional(Type.Boolean({ description: "true: the refresh token comes in an HttpOnly cookie" })),
+  cookie: Type.Optional(Type.Boolean({ description: "true: an HttpOnly cookie holds the refresh token" })),
 });
 
 export const Registration = closed({ email: Email, password: NewPassword });
@@ -62,7 +62,7 @@ export const PasswordChange = closed({ current: GivenPassword, new: NewPassword 
 
 export const RefreshToken = closed({
   refresh_token: Type.Optional(
-    Type.String({ minLength: 1, maxLength: MAX_TOKEN_LENGTH, description: "missing: that of the cookie" }),
+    Type.String({ minLength: 1, maxLength: MAX_TOKEN_LENGTH, description: "if missing, the cookie's" }),
   ),
 });
 
@@ -70,16 +70,16 @@ const jurisdiction = { jurisdiction: Type.Optional(Country) };
 
 export const JurisdictionQuery = closed(jurisdiction);
 
-/** A path of the same host whichever way a browser reads it: of `//host` and `/\host` it makes another host. */
+/** A path on the same host however a browser parses it: browsers read `//host` and `/\host` as another host. */
 const PagePath = Type.String({
   maxLength: MAX_RETURN_TO_LENGTH,
   pattern: "^/(?![/\\\\])[^\\p{Cc}]*$",
-  description: "path on the web page where the user goes after the sign-in; without it the callback answers JSON",
+  description: "path on the web page to return to after the sign-in; without it, the callback responds with JSON",
 });
 
 export const SocialStartQuery = closed({ ...jurisdiction, return_to: Type.Optional(PagePath) });
 
-/** What a provider adds is its own matter. */
+/** Providers may add parameters of their own. */
 export const CallbackQuery = Type.Object(
   {
     code: Type.Optional(Type.String()),
@@ -92,7 +92,7 @@ export const CallbackQuery = Type.Object(
 export const PhoneNumber = closed({ phone: Type.String({ minLength: 1, maxLength: 32, description: "E.164" }) });
 
 export const PhoneCode = closed({
-  code: Type.String({ pattern: "^\\d{6}$", description: "six digits, of the message" }),
+  code: Type.String({ pattern: "^\\d{6}$", description: "six digits from the message" }),
 });
 
 export const IdentityDocument = closed({
@@ -106,21 +106,23 @@ const Name = Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\p{Cc}\\p
 export const NewPat = closed({
   name: Name,
   scopes: Scopes,
-  expires_at: Type.Optional(about(nullable(Time), "ms since the Unix epoch; never where it is missing or null")),
+  expires_at: Type.Optional(
+    about(nullable(Time), "ms since the Unix epoch; if missing or null, the token never expires"),
+  ),
   allowed_ips: Type.Optional(
     nullable(
       Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
         minItems: 1,
         maxItems: 20,
-        description: "IP addresses and CIDR ranges that the token may be used from",
+        description: "IP addresses and CIDR ranges from which the token works",
       }),
     ),
   ),
 });
 
 export const DailyActivity = closed({
-  used: money("notional of this UTC day's buy fills and of live buys, and 1 USDC per set split today"),
-  limit: money("what used may come to"),
+  used: money("notional of the UTC day's buy fills and of live buys, plus 1 USDC per set split today"),
+  limit: money("maximum of used"),
 });
 
 export const user = {
@@ -137,12 +139,12 @@ export const user = {
 
 export const User = closed(user);
 
-/** As whoever asks may see it. */
+/** The account as the token may see it: a third party sees neither email nor phone. */
 export const Account = closed({ ...user, email: nullable(Type.String()) });
 
 const tokens = {
   access_token: Type.String(),
-  refresh_token: nullable(Type.String({ description: "null where it is in the cookie" })),
+  refresh_token: nullable(Type.String({ description: "null if the cookie holds it" })),
 };
 
 export const Tokens = closed(tokens);
@@ -151,7 +153,7 @@ export const SignIn = closed({ ...tokens, user: User });
 
 export const SocialProviders = closed({
   providers: Type.Array(Type.String()),
-  jurisdictions: Type.Array(Country, { description: "those in which more are offered than everywhere" }),
+  jurisdictions: Type.Array(Country, { description: "those with additional providers" }),
 });
 
 export const IdentityApplication = closed({
@@ -159,7 +161,7 @@ export const IdentityApplication = closed({
   document_type: names(DOCUMENT_TYPES),
   country: Type.String(),
   status: names(APPLICATION_STATUSES),
-  note: nullable(Type.String({ description: "what the operator noted" })),
+  note: nullable(Type.String({ description: "the operator's note" })),
   created_at: Time,
   decided_at: nullable(Time),
 });
@@ -168,7 +170,7 @@ const pat = {
   id: Id,
   name: Type.String(),
   scopes: Scopes,
-  prefix: Type.String({ description: "how the token begins" }),
+  prefix: Type.String({ description: "the first characters of the token" }),
   allowed_ips: nullable(Type.Array(Type.String())),
   created_at: Time,
   last_used_at: nullable(Time),
@@ -181,9 +183,9 @@ export const CreatedPat = closed({ ...pat, token: Type.String({ description: "sh
 
 export const Session = closed({
   id: Id,
-  method: Type.String({ description: "password, or social: and the provider" }),
-  current: Type.Boolean({ description: "the one that asks" }),
-  second_factor: Type.Boolean({ description: "the sign-in took a second factor" }),
+  method: Type.String({ description: "password, or social:PROVIDER" }),
+  current: Type.Boolean({ description: "the session of this request" }),
+  second_factor: Type.Boolean({ description: "the sign-in used a second factor" }),
   user_agent: nullable(Type.String()),
   address: nullable(Type.String()),
   created_at: Time,
@@ -194,8 +196,11 @@ export const Session = closed({
 export const Approval = closed({
   id: Id,
   action: Type.String(),
-  subject: Type.Integer({ minimum: 0, description: "id of what is acted on; 0: the house" }),
-  details: Type.Object({}, { additionalProperties: true, description: "all that the second must ask for too" }),
+  subject: Type.Integer({ minimum: 0, description: "id of the object of the action; 0: the house" }),
+  details: Type.Object(
+    {},
+    { additionalProperties: true, description: "the details that the second request must repeat" },
+  ),
   approved_by: Type.String(),
   created_at: Time,
 });

@@ -1,22 +1,22 @@
 /**
- * The shapes of requests and answers, written once: the server validates with them, the tests check answers against
- * them, and the API document is made of them. Money is in micro-USDC, prices in BPS, times in ms since the epoch.
+ * Shapes that every room's schemas share: ids, times, money, pages, the envelope. The server validates with the schemas,
+ * the tests check responses against them, and the API documents are generated from them. Imports no other room.
  */
 
 /**
- * The shapes of requests and answers, written once: the server validates with them, the tests check answers against
- * them, and the API document is made of them. Money is in micro-USDC, prices in BPS, times in ms since the epoch.
+ * Shapes that every room's schemas share: ids, times, money, pages, the envelope. The server validates with the schemas,
+ * the tests check responses against them, and the API documents are generated from them. Imports no other room.
  */
 import Type, { type TProperties, type TSchema, type TSchemaOptions } from "typebox";
 import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from "./limits.ts";
 
-/** An object whose fields are all there is: anything else is refused. */
+/** An object without further fields: the server rejects unknown ones. */
 export const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** The same schema in words of its own. */
+/** The same schema with another description. */
 export function about<T extends TSchema>(schema: T, description: string): T {
   const clone = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as T;
   return Object.assign(clone, { description });
@@ -47,10 +47,10 @@ export const shares = (description: string) => Type.Integer({ minimum: 0, descri
 
 export const page = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: "items of a page" }),
+    Type.Integer({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: "items per page" }),
   ),
   cursor: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, description: "next_cursor of the page before, as it was given" }),
+    Type.String({ minLength: 1, maxLength: 200, description: "next_cursor of the previous page, unchanged" }),
   ),
 };
 
@@ -59,35 +59,35 @@ export const NoQuery = closed({});
 export const PageQuery = closed(page);
 
 export const span = {
-  from: Type.Optional(about(Time, "ms since the Unix epoch: made at that time or later")),
-  to: Type.Optional(about(Time, "ms since the Unix epoch: made at that time or before")),
+  from: Type.Optional(about(Time, "ms since the Unix epoch: created at or after this time")),
+  to: Type.Optional(about(Time, "ms since the Unix epoch: created at or before this time")),
 };
 
 export const Nothing = Type.Null();
 
 /** One page of `item`, newest first. */
 export function pageOf<T extends TSchema>(item: T) {
-  const NextCursor = Type.String({ description: "of the next page; null at the end" });
+  const NextCursor = Type.String({ description: "of the next page; null on the last page" });
   return closed({ items: Type.Array(item), next_cursor: nullable(NextCursor) });
 }
 
 export const rateState = {
   limit: Type.Integer({ minimum: 1, description: "requests a minute" }),
   remaining: Type.Integer({ minimum: 0 }),
-  reset: Type.Integer({ minimum: 0, description: "seconds until the whole limit is free again" }),
+  reset: Type.Integer({ minimum: 0, description: "seconds until the full limit is available again" }),
 };
 
 export const Rate = closed(rateState);
 
 export const Now = closed({ now: Time });
 
-/** A body that is no JSON. */
+/** A body other than JSON. */
 export const Text = Type.String();
 
-/** A document of another format that is JSON. */
+/** A JSON document in a format of its own. */
 export const JsonDocument = Type.Object({}, { additionalProperties: true });
 
-/** Every JSON answer: `data` on success, null on an error; trace_id on 5xx only. */
+/** Every JSON response: `data` is null on errors; only 5xx have a trace_id. */
 export function envelopeOf(data: TSchema) {
   return closed({ code: Type.Integer(), msg: Type.String(), data, trace_id: Type.Optional(Type.String()) });
 }

@@ -1,10 +1,10 @@
-/** Texts that people write, as request bodies have them. */
+/** Free texts in request bodies: one line, several lines, and operators' notes. */
 
 import Type from "typebox";
 import { MAX_NOTE_LENGTH } from "./limits.ts";
 import { closed, nullable } from "./schemas.ts";
 
-/** Without blanks around it. Counted by the pattern too: `maxLength` takes a letter with any number of marks for one. */
+/** No surrounding white space. The pattern counts too: `maxLength` counts a letter with any number of marks as one. */
 const textOf = (characters: string, minLength: number, maxLength: number) =>
   Type.String({
     minLength,
@@ -19,6 +19,6 @@ export const text = (maxLength: number) => textOf("[^\\p{Cc}\\p{Cs}]|[\\n\\r\\t]
 /** May be missing or null. */
 export const optional = <T extends Parameters<typeof nullable>[0]>(schema: T) => Type.Optional(nullable(schema));
 
-/** What an operator notes beside a decision, for whom it concerns to read. */
+/** The note that an operator leaves with a decision; the user concerned can read it. */
 export const note = optional(text(MAX_NOTE_LENGTH));
 export const NoteOnly = closed({ note });

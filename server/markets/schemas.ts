@@ -1,4 +1,7 @@
-/** Shapes of the life of a market: proposals, what operators make and decide, resolutions. */
+/**
+ * The shapes of market data (markets, events, trades, books, candles) and of a market's lifecycle: proposals, operators'
+ * changes, resolutions.
+ */
 import Type from "typebox";
 import { CANDLE_MINUTES, MARKET_STATUSES, MATCH_TYPES } from "../../engine/constants.ts";
 import {
@@ -32,7 +35,7 @@ export const Quantity = Type.Integer({ minimum: 1, maximum: MAX_QUANTITY, descri
 
 export const SideSchema = Type.Integer({ minimum: 1, maximum: 2, description: "1 = buy, 2 = sell" });
 
-export const OutcomeId = about(Id, "of the market's outcomes; unique over all markets");
+export const OutcomeId = about(Id, "one of the market's outcomes; unique across all markets");
 
 const LevelSchema = Type.Array(Type.Integer(), { minItems: 2, maxItems: 2, description: "[price BPS, shares]" });
 
@@ -41,7 +44,7 @@ export const Levels = Type.Array(LevelSchema);
 export const TradesQuery = closed({
   ...page,
   ...span,
-  outcome_id: Type.Optional(about(Id, "of the market's outcomes: trades whose taker's order was of it")),
+  outcome_id: Type.Optional(about(Id, "one of the market's outcomes: only trades whose taker's order was for it")),
 });
 
 const LIST_SORTS = ["created_at", "volume", "closes_at"] as const;
@@ -49,17 +52,18 @@ const LIST_SORTS = ["created_at", "volume", "closes_at"] as const;
 const sort = Type.Optional(
   names(LIST_SORTS, {
     description:
-      "newest, largest or soonest first; a cursor is of one sort; what is traded while one pages by volume may rise past the page",
+      "newest, largest or soonest first; a cursor belongs to one sort; while a client pages by volume, new trades may move items to earlier pages",
   }),
 );
 
 const listFilters = {
-  category: Type.Optional(Type.String({ maxLength: 200, description: "exactly this one" })),
+  category: Type.Optional(Type.String({ maxLength: 200, description: "exact match" })),
   q: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: MAX_SEARCH_LENGTH,
-      description: "words that must all occur, each whole or as the start of one; case and diacritics don't count",
+      description:
+        "words that must all occur, each as a whole word or as the start of one; ignores case and diacritics",
     }),
   ),
 };
@@ -73,14 +77,14 @@ export const MarketsQuery = closed({
     Type.String({
       pattern: `^(all|${STATE}(,${STATE})*)$`,
       maxLength: 100,
-      description: "open by default; a state, several with commas between, or all",
+      description: "open by default; one status, several separated by commas, or all",
     }),
   ),
   ids: Type.Optional(
     Type.String({
       pattern: "^[1-9][0-9]{0,14}(,[1-9][0-9]{0,14})*$",
       maxLength: 16 * MAX_LISTED_IDS,
-      description: `of these alone, with commas between, ${MAX_LISTED_IDS} at most; status still counts: with all, whatever state they are in`,
+      description: `only these markets, separated by commas, at most ${MAX_LISTED_IDS}; status still filters: use all to include every status`,
     }),
   ),
   event_id: Type.Optional(Id),
@@ -98,42 +102,42 @@ export const FeedQuery = closed({
 
 export const BookQuery = closed({
   depth: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_PRICE_BPS, description: "levels a side; all where missing" }),
+    Type.Integer({ minimum: 1, maximum: MAX_PRICE_BPS, description: "levels per side; all if missing" }),
   ),
-  implied: Type.Optional(Type.Boolean({ description: "true: with what mint and merge offer beside the book's own" })),
+  implied: Type.Optional(Type.Boolean({ description: "true: include the liquidity of mint and merge" })),
 });
 
 const CANDLE_INTERVALS = Object.keys(CANDLE_MINUTES) as (keyof typeof CANDLE_MINUTES)[];
 
 export const CandlesQuery = closed({
-  outcome_id: Type.Optional(about(Id, "the market's first outcome where missing")),
+  outcome_id: Type.Optional(about(Id, "the market's first outcome if missing")),
   interval: Type.Optional(about(names(CANDLE_INTERVALS), "1m by default")),
-  from: Type.Optional(about(Time, "ms since the Unix epoch; 500 intervals before `to` where missing, at most 1500")),
-  to: Type.Optional(about(Time, "ms since the Unix epoch; now where missing")),
+  from: Type.Optional(about(Time, "ms since the Unix epoch; 500 intervals before `to` if missing, at most 1500")),
+  to: Type.Optional(about(Time, "ms since the Unix epoch; now if missing")),
 });
 
 export const MatchTypeSchema = about(
   names(MATCH_TYPES),
-  "direct: a buy and a sell of one outcome; mint: buys of all outcomes make sets; merge: sells of all outcomes dissolve them",
+  "direct: a buy matches a sell of the same outcome; mint: buys of all outcomes create complete sets; merge: sells of all outcomes redeem them",
 );
 
 export const ImpliedBid = about(
   nullable(Price),
-  "basis points: what a seller gets at best, merge included; never below best_bid",
+  "basis points: the best price for a seller, merge included; never below best_bid",
 );
 
 export const ImpliedAsk = about(
   nullable(Price),
-  "basis points: what a buyer pays at best, mint included; never above best_ask",
+  "basis points: the best price for a buyer, mint included; never above best_ask",
 );
 
 const OutcomeSchema = closed({
   id: Id,
   name: Type.String(),
-  index: Type.Integer({ minimum: 0, description: "its place among the market's outcomes, from 0" }),
-  last_price: about(nullable(Price), "basis points: of its last trade"),
-  best_bid: about(nullable(Price), "basis points: the highest buy order's"),
-  best_ask: about(nullable(Price), "basis points: the lowest sell order's"),
+  index: Type.Integer({ minimum: 0, description: "position among the market's outcomes, from 0" }),
+  last_price: about(nullable(Price), "basis points: price of its last trade"),
+  best_bid: about(nullable(Price), "basis points: highest buy price"),
+  best_ask: about(nullable(Price), "basis points: lowest sell price"),
   implied_bid: ImpliedBid,
   implied_ask: ImpliedAsk,
   volume: shares("traded so far"),
@@ -145,25 +149,28 @@ const DayVolume = Type.Integer({ minimum: 0, description: "shares in the last 24
 
 const market = {
   id: Id,
-  slug: Type.String({ description: "names it in paths as the id does" }),
+  slug: Type.String({ description: "usable in paths instead of the id" }),
   question: Type.String(),
   description: nullable(Type.String()),
   category: nullable(Type.String()),
   status: about(
     names(MARKET_STATUSES),
-    "proposed, open, halted (nothing matches), closed, and in the end resolved or voided; rejected: a proposal that was refused",
+    "proposed, open, halted (no matching), closed, and finally resolved or voided; rejected: a rejected proposal",
   ),
-  outcomes: Type.Array(OutcomeSchema, { description: "2 to 32, of which exactly one pays" }),
-  event_id: about(nullable(Id), "of the event that groups it"),
-  opens_at: about(nullable(Time), "ms since the Unix epoch: when it was opened"),
-  closes_at: about(nullable(Time), "ms since the Unix epoch: when trading ends; null: when an operator ends it"),
+  outcomes: Type.Array(OutcomeSchema, { description: "2 to 32; exactly one pays" }),
+  event_id: about(nullable(Id), "the event that the market belongs to"),
+  opens_at: about(nullable(Time), "ms since the Unix epoch: when trading began"),
+  closes_at: about(
+    nullable(Time),
+    "ms since the Unix epoch: when trading ends; null: when an operator closes the market",
+  ),
   resolution: nullable(
     closed({
       payouts: Type.Array(Type.Integer({ minimum: 0, maximum: 10_000 }), {
         description:
-          "basis points of 1 USDC that a share of each outcome pays, in the order of the outcomes: 10000 in all",
+          "what a share of each outcome pays, in basis points of 1 USDC, in the order of the outcomes; they add up to 10000",
       }),
-      outcome_id: about(nullable(Id), "of the one that pays all, null where there is none"),
+      outcome_id: about(nullable(Id), "the outcome that pays in full; null if the payout is shared"),
       note: nullable(Type.String()),
       resolved_at: Time,
     }),
@@ -185,7 +192,7 @@ const event = {
   created_at: Time,
   volume: Volume,
   volume_24h: DayVolume,
-  market_count: Type.Integer({ minimum: 0, description: "how many there are; `markets` shows 100 at most" }),
+  market_count: Type.Integer({ minimum: 0, description: "number of markets; `markets` shows at most 100" }),
   markets: Type.Array(MarketSchema),
 };
 
@@ -198,16 +205,16 @@ export const FeedEvent = closed({ kind: Type.Literal("event"), ...event });
 export const Feed = closed({
   items: Type.Array(Type.Union([FeedMarket, FeedEvent])),
   page: Type.Integer({ description: "from 1" }),
-  size: Type.Integer({ description: "items of a page" }),
-  total: Type.Integer({ description: "items of all pages" }),
+  size: Type.Integer({ description: "items per page" }),
+  total: Type.Integer({ description: "items on all pages" }),
 });
 
 export const Trade = closed({
-  id: about(Id, "of the match: the match_id of its fills"),
+  id: about(Id, "id of the match: the match_id of its fills"),
   market_id: Id,
-  outcome_id: about(Id, "of the taker's order"),
-  side: about(SideSchema, "of the taker: 1 = buy, 2 = sell"),
-  price: about(Price, "basis points: of the taker's fill"),
+  outcome_id: about(Id, "outcome of the taker's order"),
+  side: about(SideSchema, "the taker's side: 1 = buy, 2 = sell"),
+  price: about(Price, "basis points: price of the taker's fill"),
   quantity: Quantity,
   match_type: MatchTypeSchema,
   created_at: Time,
@@ -218,7 +225,7 @@ const implied = Type.Optional(
     { bids: Levels, asks: Levels },
     {
       additionalProperties: false,
-      description: "with ?implied=true: what of the bids merge offers, and of the asks mint",
+      description: "with ?implied=true: the part of the bids that merge provides, and of the asks that mint provides",
     },
   ),
 );
@@ -226,13 +233,13 @@ const implied = Type.Optional(
 const BookSequence = Type.Integer({
   description:
     "rises by 1 with each committed batch that changed the book; book.updated numbers the same changes. With " +
-    "?implied=true that of the other channel, `book` with `implied`, whose numbers have nothing to do with these",
+    "?implied=true, the sequence of the channel `book` with `implied`, which is numbered separately",
 });
 
 const BookTime = Type.Integer({
   minimum: 0,
   description:
-    "ms since the epoch at which the state that is shown was applied, not of the request: the same until a book changes",
+    "ms since the Unix epoch: when the server applied this state, not when it received the request; unchanged until a book changes",
 });
 
 export const Candles = closed({
@@ -243,7 +250,7 @@ export const Candles = closed({
     Type.Array(Type.Integer({ minimum: 0 }), {
       minItems: 6,
       maxItems: 6,
-      description: "[open_time, open, high, low, close, volume]: ms, BPS, shares; ascending, without a gap",
+      description: "[open_time, open, high, low, close, volume]: ms, basis points, shares; ascending, without gaps",
     }),
   ),
 });
@@ -268,11 +275,11 @@ const Slug = Type.String({ maxLength: MAX_SLUG_LENGTH, pattern: SLUG_PATTERN });
 const Title = line(MIN_QUESTION_LENGTH, MAX_QUESTION_LENGTH);
 const Category = line(1, MAX_CATEGORY_LENGTH);
 const Description = text(MAX_DESCRIPTION_LENGTH);
-const Payout = Type.Integer({ minimum: 0, maximum: FULL_PRICE_BPS, description: "basis points of 1 USDC a share" });
+const Payout = Type.Integer({ minimum: 0, maximum: FULL_PRICE_BPS, description: "basis points of 1 USDC per share" });
 
 // ---------------------------------------------------------------- requests
 
-/** Without a slug one is made of the question. */
+/** Without a slug, the server derives one from the question. */
 export const NewMarket = closed({
   question: Title,
   description: optional(Description),
@@ -288,33 +295,37 @@ export const NewEvent = closed({
   category: optional(Category),
   closes_at: optional(Time),
 });
-/** What isn't given stays; null clears. */
+/** Missing fields stay unchanged; null clears. */
 export const MarketChanges = closed({
   description: optional(Description),
   category: optional(Category),
   closes_at: optional(Time),
 });
-/** By what each outcome pays, or by the one that pays all. */
+/** Either the payout of each outcome, or the one outcome that pays in full. */
 export const Resolution = closed({
   payouts: Type.Optional(
-    Type.Array(Payout, { minItems: MIN_OUTCOMES, maxItems: MAX_OUTCOMES, description: "one an outcome: 10000 in all" }),
+    Type.Array(Payout, {
+      minItems: MIN_OUTCOMES,
+      maxItems: MAX_OUTCOMES,
+      description: "one per outcome; they add up to 10000",
+    }),
   ),
   outcome_id: Type.Optional(Id),
   note,
 });
 export const ProposalsQuery = closed({ ...page, status: Type.Optional(names(MARKET_STATUSES)) });
 
-// ---------------------------------------------------------------- answers
+// ---------------------------------------------------------------- responses
 
 const Decision = nullable(closed({ note: nullable(Type.String()), decided_at: Time }));
 
 export const Proposals = pageOf(closed({ market: MarketSchema, decision: Decision }));
-/** As operators see it. */
+/** The operators' view. */
 export const MarketRecord = closed({
   ...MarketSchema.properties,
   proposed_by: nullable(Id),
   decision: Decision,
   approval: nullable(Approval),
 });
-/** The market as it is now, and the first approval where a second one is awaited. */
+/** The market's current state, and the first approval while a second one is pending. */
 export const Settlement = closed({ market: MarketSchema, approval: nullable(Approval) });

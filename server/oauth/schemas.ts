@@ -4,7 +4,7 @@ import { Scopes } from "../accounts/schemas.ts";
 import { closed, Id, names, nullable, Time } from "../http/schemas.ts";
 import { MAX_REDIRECT_URIS } from "./limits.ts";
 
-/** Users decide by it: nothing that can't be seen, turns the text around, or stacks marks over what stands beside it. */
+/** Users decide by this name: it contains no invisible characters, no reversed text and no stacked marks. */
 const ClientName = Type.String({
   minLength: 1,
   maxLength: 100,
@@ -16,9 +16,9 @@ export const NewOAuthClient = closed({
   redirect_uris: Type.Array(Type.String({ minLength: 1, maxLength: 2_000 }), {
     minItems: 1,
     maxItems: MAX_REDIRECT_URIS,
-    description: "https, http on the user's own machine, or a scheme of an app's own; compared exactly",
+    description: "https, http on the user's own machine, or an app's own scheme; compared exactly",
   }),
-  confidential: Type.Boolean({ description: "true: it can keep a secret, and gets one" }),
+  confidential: Type.Boolean({ description: "true: the client can keep a secret, and gets one" }),
 });
 
 const oauthClient = {
@@ -34,10 +34,10 @@ export const OAuthClient = closed(oauthClient);
 
 export const CreatedOAuthClient = closed({
   ...oauthClient,
-  client_secret: nullable(Type.String({ description: "shown once; null of a public client" })),
+  client_secret: nullable(Type.String({ description: "shown once; null for a public client" })),
 });
 
-/** What anybody who is asked for consent may know of a client. */
+/** What the consent page shows of a client to any user. */
 export const AskingClient = closed({
   client_id: Type.String(),
   name: Type.String(),
@@ -97,11 +97,11 @@ export const TokenAnswer = Type.Object({
   access_token: Type.String(),
   token_type: Type.Literal("Bearer"),
   expires_in: Type.Integer({ description: "seconds" }),
-  refresh_token: Type.String({ description: "good once: the answer has the next one" }),
-  scope: Type.String({ description: "scopes with spaces between" }),
+  refresh_token: Type.String({ description: "works once: the response has the next one" }),
+  scope: Type.String({ description: "scopes separated by spaces" }),
 });
 
-/** Of a token that is not active, or not this client's, nothing more is told. */
+/** For a token that is inactive, or another client's, the response says nothing more. */
 export const Introspection = Type.Object({
   active: Type.Boolean(),
   scope: Type.Optional(Type.String()),

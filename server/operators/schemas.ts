@@ -1,4 +1,4 @@
-/** The shapes of operators' requests about users, identity applications and the audit log, and of the answers. */
+/** The shapes of the operators' desk: users, identity applications, the audit log; and of the health checks. */
 import Type, { type TSchema } from "typebox";
 import {
   APPLICATION_STATUSES,
@@ -14,11 +14,11 @@ import { MAX_AUDIT_WALKED } from "../queries/limits.ts";
 import { Balance } from "../wallet/schemas.ts";
 import { MAX_USERS_WALKED } from "./limits.ts";
 
-export const Health = closed({ status: Type.String({ description: "ok, or why not" }) });
+export const Health = closed({ status: Type.String({ description: "ok, or the reason" }) });
 
-/** A page of a list whose filters may fit little of it. */
+/** A page of a list whose filters may match only a few items. */
 function walkOf<T extends TSchema>(item: T, bound: number) {
-  const description = `one read looks at the next ${bound} at most: a page may have few items, or none, and go on`;
+  const description = `one read scans at most ${bound} rows: a page may have few items, or none, while next_cursor continues`;
   return closed({ items: Type.Array(item), next_cursor: nullable(Type.String({ description })) });
 }
 
@@ -35,7 +35,7 @@ export const UsersQuery = closed({
 export const OperatorUser = closed({
   ...user,
   suspended_at: nullable(Time),
-  second_factors: Type.Integer({ minimum: 0, description: "how many the account has" }),
+  second_factors: Type.Integer({ minimum: 0, description: "number of second factors" }),
   balance: Balance,
   terms: T.Terms,
   terms_approval: nullable(Approval),
@@ -62,13 +62,13 @@ export const AuditQuery = closed({
   ...page,
   user_id: Type.Optional(Id),
   actor: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 100, description: "such as user 12, operator 3, admin" }),
+    Type.String({ minLength: 1, maxLength: 100, description: "for example user 12, operator 3, admin" }),
   ),
   action: Type.Optional(
     Type.String({
       pattern: "^[a-z_]+(\\.[a-z_]+)*\\.?$",
       maxLength: 100,
-      description: "such as user.suspend; one that ends in a dot means all that begin so",
+      description: "for example user.suspend; a trailing dot matches all actions with that prefix",
     }),
   ),
   from: Type.Optional(Time),
@@ -80,7 +80,7 @@ export const AuditLine = closed({
   action: Type.String(),
   actor: Type.String(),
   user_id: nullable(Id),
-  subject: nullable(Type.Integer({ minimum: 0, description: "the id of what was changed" })),
+  subject: nullable(Type.Integer({ minimum: 0, description: "id of the changed object" })),
   details: nullable(Type.Object({})),
   request_id: nullable(Type.String()),
   address: nullable(Type.String()),

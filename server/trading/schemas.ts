@@ -34,34 +34,37 @@ export const CLIENT_ORDER_ID_PATTERN = "^[A-Za-z0-9._:-]{1,64}$";
 
 const ClientOrderId = Type.String({
   pattern: CLIENT_ORDER_ID_PATTERN,
-  description: "the caller's own name of the order",
+  description: "the caller's own id of the order",
 });
 
-const ORDER_TYPE_WORDS = "a market order never rests; without a price its bound is 9999 to buy, 1 to sell";
+const ORDER_TYPE_WORDS = "a market order never rests; without a price, its limit is 9999 for a buy and 1 for a sell";
 
 const OrderTypeSchema = about(names([...new Set(ORDER_TYPES)]), ORDER_TYPE_WORDS);
 
 const TIME_IN_FORCE_WORDS =
-  "gtc: rests until it is canceled; gtd: until expires_at; ioc: what doesn't match at once is canceled; fok: all at once or nothing";
+  "gtc: rests until canceled; gtd: rests until expires_at; ioc: the unmatched rest is canceled immediately; fok: fills completely and immediately, or not at all";
 
 const TimeInForceSchema = about(names(TIMES_IN_FORCE), TIME_IN_FORCE_WORDS);
 
-const SELF_TRADE_WORDS = "what becomes of an order that would meet another one of its owner: the taker's choice rules";
+const SELF_TRADE_WORDS =
+  "what happens when an order would match another order of the same user; the taker's setting applies";
 
 const SelfTradeSchema = about(names(SELF_TRADE_PREVENTIONS), SELF_TRADE_WORDS);
 
-const PostOnly = Type.Boolean({ description: "true: rejected (post_only_would_cross) where it would match at once" });
+const PostOnly = Type.Boolean({ description: "true: rejected (post_only_would_cross) if it would match immediately" });
 
 const ValidUntil = about(
   Time,
-  "ms since the Unix epoch: what reaches the engine later is rejected as too_late, so that a slow request cannot act any more",
+  "ms since the Unix epoch: the engine rejects a request that reaches it later as too_late, so that a delayed request has no effect",
 );
 
 export const PlaceOrder = closed({
   market_id: Id,
   outcome_id: OutcomeId,
   side: SideSchema,
-  price: Type.Optional(about(nullable(Price), "basis points; required for limit orders, the bound of market orders")),
+  price: Type.Optional(
+    about(nullable(Price), "basis points; required for limit orders; for market orders, the worst acceptable price"),
+  ),
   quantity: Quantity,
   type: Type.Optional(about(OrderTypeSchema, `limit by default; ${ORDER_TYPE_WORDS}`)),
   time_in_force: Type.Optional(
@@ -71,24 +74,24 @@ export const PlaceOrder = closed({
   client_order_id: Type.Optional(
     about(
       nullable(ClientOrderId),
-      "unique among the caller's live orders and those of the last 24 hours: the same body again is answered as at first and places nothing, another body is 40900",
+      "unique among the caller's live orders and those of the last 24 hours: a repeat with the same body returns the first response and places nothing; with another body it is 40900",
     ),
   ),
   self_trade_prevention: Type.Optional(about(SelfTradeSchema, `cancel_taker by default; ${SELF_TRADE_WORDS}`)),
-  expires_at: Type.Optional(about(nullable(Time), "ms since the Unix epoch; required for gtd, and for it alone")),
+  expires_at: Type.Optional(about(nullable(Time), "ms since the Unix epoch; required for gtd, not allowed otherwise")),
   valid_until: Type.Optional(nullable(ValidUntil)),
 });
 
 export const TIMESTAMPS_WORDS =
-  "the answer and the order's updates carry when they were received, matched, durable, sent";
+  "true: the response and the order's updates state when the order was received, matched, made durable and sent";
 
 export const PlaceQuery = closed({ timestamps: Type.Optional(Type.Boolean({ description: TIMESTAMPS_WORDS })) });
 
-/** The new price, the new total quantity (what is filled included), or both. */
+/** The new price, the new total quantity (filled shares included), or both. */
 const amendment = {
-  price: Type.Optional(about(nullable(Price), "basis points; as it is where missing")),
+  price: Type.Optional(about(nullable(Price), "basis points; unchanged if missing")),
   quantity: Type.Optional(
-    about(nullable(Quantity), "whole shares: the new total, what is filled included; as it is where missing"),
+    about(nullable(Quantity), "whole shares: the new total, filled shares included; unchanged if missing"),
   ),
   valid_until: Type.Optional(nullable(ValidUntil)),
 };
@@ -102,18 +105,18 @@ export const Quotes = closed({
   expires_at: Type.Optional(
     about(
       nullable(Time),
-      "ms since the Unix epoch: when all of them end; one that stays keeps its place and ends then too",
+      "ms since the Unix epoch: when all quotes expire; an unchanged quote keeps its place and gets this expiry too",
     ),
   ),
   valid_until: Type.Optional(
     about(
       nullable(Time),
-      "ms since the Unix epoch: of what reaches the engine later the new quotes are rejected as too_late, and those that stand stay",
+      "ms since the Unix epoch: if the request reaches the engine later, it rejects the new quotes as too_late and keeps the standing ones",
     ),
   ),
 });
 
-/** Each is checked by its own schema when its turn comes, so that one that is wrong doesn't spoil the others. */
+/** The server checks each operation against its own schema when its turn comes: an invalid one doesn't affect the others. */
 export const BatchOperation = Type.Object({});
 
 export const Batch = closed({
@@ -134,7 +137,7 @@ export const CancelAfter = closed({
   timeout_ms: Type.Integer({
     minimum: 0,
     maximum: MAX_CANCEL_AFTER_MS,
-    description: `ms from now, ${MIN_CANCEL_AFTER_MS} or more; 0 ends the timer`,
+    description: `ms from now, at least ${MIN_CANCEL_AFTER_MS}; 0 stops the timer`,
   }),
 });
 
@@ -152,7 +155,10 @@ export const OrdersQuery = closed({
   ...orderFilters,
   ...span,
   status: Type.Optional(
-    about(names(["active", "all", ...ORDER_STATUSES]), "active by default; all: finished ones too; or a single state"),
+    about(
+      names(["active", "all", ...ORDER_STATUSES]),
+      "active by default; all: finished orders too; or a single status",
+    ),
   ),
 });
 
@@ -160,18 +166,18 @@ export const FillsQuery = closed({ ...page, ...span, market_id: Type.Optional(Id
 
 export const EventsQuery = closed({
   ...page,
-  after: Type.Optional(about(Sequence, "the sequence to go on behind; all that is kept where missing")),
+  after: Type.Optional(about(Sequence, "returns updates after this sequence; all stored ones if missing")),
 });
 
 export const Fill = closed({
   id: Id,
-  match_id: about(Id, "one a match, shared by all of its fills: the id of its trade"),
-  price: about(Price, "basis points: what this order paid or got"),
+  match_id: about(Id, "of the match, shared by all of its fills: the id of its trade"),
+  price: about(Price, "basis points: what this order paid or received"),
   quantity: Quantity,
-  role: about(names(ROLES), "maker: it rested; taker: it came in and matched"),
+  role: about(names(ROLES), "maker: the order rested; taker: it matched on arrival"),
   match_type: MatchTypeSchema,
-  fee: money("taken from a seller's proceeds"),
-  rebate: money("given to the maker"),
+  fee: money("deducted from the seller's proceeds"),
+  rebate: money("paid to the maker"),
   created_at: Time,
 });
 
@@ -181,7 +187,7 @@ const Microseconds = Type.Integer({
   description: "µs since the Unix epoch",
 });
 
-/** When the order was received, and what is told of it was matched, durable and sent. */
+/** When the server received the order, and when the reported change was matched, made durable and sent. */
 const Timestamps = closed({
   received: Microseconds,
   matched: Microseconds,
@@ -195,9 +201,9 @@ export const Order = closed({
   market_id: Id,
   outcome_id: OutcomeId,
   side: SideSchema,
-  price: about(nullable(Price), "basis points; null for a market order without a bound"),
+  price: about(nullable(Price), "basis points; null for a market order without a price"),
   quantity: Quantity,
-  remaining: shares("not filled yet"),
+  remaining: shares("not yet filled"),
   filled: shares("filled so far"),
   type: OrderTypeSchema,
   time_in_force: TimeInForceSchema,
@@ -206,46 +212,49 @@ export const Order = closed({
   expires_at: nullable(Time),
   status: about(
     names(ORDER_STATUSES),
-    "queued, open, partially_filled, and in the end one of filled, canceled, expired, rejected",
+    "queued, open, partially_filled, and finally filled, canceled, expired or rejected",
   ),
-  reason: about(nullable(names(REASONS)), "of canceled, expired and rejected, null otherwise"),
-  builder_code: about(nullable(Type.String()), "the integration that its fills are credited to"),
+  reason: about(nullable(names(REASONS)), "of canceled, expired and rejected orders; null otherwise"),
+  builder_code: about(nullable(Type.String()), "the integration that receives credit for its fills"),
   created_at: Time,
   updated_at: Time,
   trades: Type.Array(Fill, {
-    description: "its fills; in order.updated those that the event reports; in the answer to a placement none, always",
+    description:
+      "its fills; in order.updated, those that the event reports; always empty in the response to a placement",
   }),
   timestamps: Type.Optional(
-    about(Timestamps, "in the answer to a placement that asked for it, and in what is told of the order then"),
+    about(Timestamps, "in the response to a placement with timestamps=true, and in that order's updates"),
   ),
 });
 
-/** What each operation of a batch, or each quote, came to. */
+/** The result of each operation of a batch, or of each quote. */
 export const Results = closed({
   results: Type.Array(
     closed({ code: Type.Integer(), msg: Type.String(), data: nullable(Order), trace_id: Type.Optional(Type.String()) }),
-    { description: "one for each operation or quote, in their order, each as the answer to it alone would be" },
+    { description: "one per operation or quote, in request order, each like the response to that operation alone" },
   ),
 });
 
 export const CancelTimer = closed({
-  timeout_ms: Type.Integer({ minimum: 0, description: "as asked for" }),
-  fires_at: about(nullable(Time), "ms since the Unix epoch: when all live orders are canceled; null: never"),
+  timeout_ms: Type.Integer({ minimum: 0, description: "as requested" }),
+  fires_at: about(nullable(Time), "ms since the Unix epoch: when the server cancels all live orders; null: never"),
 });
 
-export const Canceled = closed({ order_ids: Type.Array(Id, { description: "of the orders that it ended" }) });
+export const Canceled = closed({
+  order_ids: Type.Array(Id, { description: "of the orders that this request canceled" }),
+});
 
 export const Limits = closed({
   kyc_tier: Type.Integer({ minimum: 0, maximum: 2 }),
   daily_activity: DailyActivity,
   live_orders: closed({
-    used: Type.Integer({ minimum: 0, description: "orders accepted and not yet final" }),
-    limit: Type.Integer({ minimum: 0, description: "what used may come to; one more order is refused with 42204" }),
+    used: Type.Integer({ minimum: 0, description: "accepted orders that are not yet finished" }),
+    limit: Type.Integer({ minimum: 0, description: "maximum of used; the server rejects a further order with 42204" }),
   }),
   fees: closed({
-    trading_fee: Type.Integer({ minimum: 0, description: "BPS of the notional, of a seller" }),
-    maker_rebate: Type.Integer({ minimum: 0, description: "BPS of the notional, of orders placed with this token" }),
-    merge_fee: Type.Integer({ minimum: 0, description: "BPS of 1 USDC for each complete set that is merged" }),
+    trading_fee: Type.Integer({ minimum: 0, description: "bps of the notional, for the seller" }),
+    maker_rebate: Type.Integer({ minimum: 0, description: "bps of the notional, for orders placed with this token" }),
+    merge_fee: Type.Integer({ minimum: 0, description: "bps of 1 USDC per merged complete set" }),
   }),
   rate_limits: Type.Array(
     closed({
@@ -262,13 +271,13 @@ export const BuilderStats = closed({
   fills: Type.Integer({ minimum: 0 }),
   volume: Type.Integer({ minimum: 0, description: "shares" }),
   notional: Money,
-  fees: Type.Integer({ minimum: 0, description: "trading fees of these fills, micro-USDC" }),
+  fees: Type.Integer({ minimum: 0, description: "micro-USDC: trading fees of these fills" }),
 });
 
-/** A frame of the private stream. */
+/** The number of a frame of the private stream. */
 export const FrameSequence = about(
   Sequence,
-  "rises by exactly 1 a message and key; of balances and positions the last order.updated that they reflect",
+  "rises by exactly 1 per message and key; for balances and positions, the sequence of the last order.updated that they reflect",
 );
 
 export const OrderEvent = closed({

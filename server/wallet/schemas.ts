@@ -1,4 +1,4 @@
-/** The shapes of requests and answers about deposits, withdrawals, settlements and the house. */
+/** The shapes of balances, positions and transactions, and of deposits, withdrawals, settlements and the house. */
 import Type from "typebox";
 import { FULL_PRICE_BPS } from "../../engine/limits.ts";
 import { Approval } from "../accounts/schemas.ts";
@@ -8,7 +8,7 @@ import { OutcomeId, Quantity } from "../markets/schemas.ts";
 import { MAX_TRAIL } from "../queries/limits.ts";
 import { MAX_ADDRESS_LENGTH, MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "./limits.ts";
 
-export const ChangeSets = closed({ market_id: Id, quantity: about(Quantity, "complete sets, of 1 USDC each") });
+export const ChangeSets = closed({ market_id: Id, quantity: about(Quantity, "complete sets, 1 USDC each") });
 
 const TRANSACTION_TYPES = ["deposit", "withdrawal", "trade", "fee", "rebate", "split", "merge", "settlement"] as const;
 
@@ -21,69 +21,69 @@ export const TransactionsQuery = closed({
 export const PositionsQuery = closed({ ...page, market_id: Type.Optional(Id) });
 
 export const Balance = closed({
-  available: money("free to trade or to withdraw"),
-  held: money("by live buy orders and pending withdrawals"),
+  available: money("available for trading and withdrawals"),
+  held: money("held by live buy orders and pending withdrawals"),
   total: money("available + held"),
 });
 
 export const SetsChange = closed({
   market_id: Id,
   quantity: about(Quantity, "complete sets"),
-  fee: money("of a merge: what the house kept of its 1 USDC a set"),
+  fee: money("of a merge: what the house keeps of the 1 USDC per set"),
 });
 
 export const Transaction = closed({
   id: Id,
   type: names(TRANSACTION_TYPES),
-  amount: money("what it changed the balance by, negative where it took"),
-  balance_after: money("the whole balance after it"),
+  amount: money("change of the balance, negative for a debit"),
+  balance_after: money("total balance afterwards"),
   market_id: nullable(Id),
   outcome_id: nullable(Id),
   order_id: nullable(Id),
-  trade_id: about(nullable(Id), "of the fill"),
+  trade_id: about(nullable(Id), "id of the fill"),
   created_at: Time,
 });
 
 export const Position = closed({
   market_id: Id,
   outcome_id: OutcomeId,
-  quantity: shares("all that the caller has"),
-  held: shares("of these, held by live sell orders"),
-  cost: money("what the shares cost"),
-  average_price: nullable(Type.Number({ description: "basis points a share, may be fractional; null without shares" })),
-  realized_pnl: money("profit of the shares that were sold, merged or paid out, negative for a loss"),
-  market_value: nullable(
-    Type.Integer({ minimum: 0, description: "micro-USDC, at the last price; null where there is none" }),
+  quantity: shares("total position"),
+  held: shares("held by live sell orders"),
+  cost: money("cost of the shares"),
+  average_price: nullable(
+    Type.Number({ description: "basis points per share, possibly fractional; null without shares" }),
   ),
+  realized_pnl: money("profit on shares sold, merged or paid out; negative for a loss"),
+  market_value: nullable(Type.Integer({ minimum: 0, description: "micro-USDC, at the last price; null without one" })),
   unrealized_pnl: nullable(Type.Integer({ description: "micro-USDC: market_value - cost" })),
 });
 
 export const Solvency = closed({
-  deposits: money("all that came in"),
-  withdrawals: money("all that was paid out"),
-  users_total: money("of all users' balances"),
-  collateral: money("of all markets: 1 USDC for each complete set outstanding"),
-  house: money("of the house account"),
+  deposits: money("all deposits"),
+  withdrawals: money("all paid withdrawals"),
+  users_total: money("sum of all users' balances"),
+  collateral: money("of all markets: 1 USDC per outstanding complete set"),
+  house: money("balance of the house account"),
   balanced: Type.Boolean({ description: "deposits - withdrawals = users_total + collateral + house" }),
-  sequence: Type.Integer({ description: "of the committed transaction that these sums are of" }),
+  sequence: Type.Integer({ description: "of the committed transaction that the totals reflect" }),
   at: Time,
 });
 
 const WITHDRAWAL_STATUSES = ["pending", "paid", "refused", "canceled"] as const;
 
 const Amount = Type.Integer({ minimum: 1, maximum: MAX_PAYMENT_MICRO, description: "micro-USDC" });
-/** ASCII, with single spaces within: none looks like another. */
+/** ASCII with single spaces, so that no two references look alike. */
 const Reference = Type.String({
   minLength: 1,
   maxLength: MAX_REFERENCE_LENGTH,
   pattern: "^[!-~]+(?: [!-~]+)*$",
-  description: "what the payment is known by elsewhere, and no other: ASCII, with single spaces within",
+  description: "unique external reference of the payment: ASCII, single spaces inside only",
 });
 const Address = Type.String({
   minLength: 1,
   maxLength: MAX_ADDRESS_LENGTH,
   pattern: "^[!-~]+$",
-  description: "where it is to be paid to: visible ASCII without spaces",
+  description: "destination of the payment: visible ASCII without spaces",
 });
 
 // ---------------------------------------------------------------- requests
@@ -100,7 +100,7 @@ export const WithdrawalsQuery = closed({ ...page, status: Type.Optional(names(WI
 export const AllWithdrawalsQuery = closed({ ...WithdrawalsQuery.properties, user_id: Type.Optional(Id) });
 export const SettlementsQuery = closed({ ...page, market_id: Type.Optional(Id) });
 
-// ---------------------------------------------------------------- answers
+// ---------------------------------------------------------------- responses
 
 const deposit = { id: Id, amount: Amount, reference: Type.String(), created_at: Time };
 export const OwnDeposit = closed(deposit);
@@ -113,20 +113,20 @@ const withdrawal = {
   amount: Amount,
   address: Type.String(),
   status: names(WITHDRAWAL_STATUSES),
-  reference: nullable(Type.String({ description: "of the payment" })),
+  reference: nullable(Type.String({ description: "external reference of the payment" })),
   note: nullable(Type.String()),
   created_at: Time,
   decided_at: nullable(Time),
 };
 export const OwnWithdrawal = closed(withdrawal);
 export const Withdrawal = closed({ ...withdrawal, user_id: Id, email: Type.String() });
-/** The first of two approvals, where there was one. */
+/** The first of two approvals, if there was one. */
 const first = {
-  approved_by: nullable(Type.String({ description: "who gave the first of two approvals" })),
+  approved_by: nullable(Type.String({ description: "the operator who gave the first of two approvals" })),
   approved_at: nullable(Time),
 };
-const Actor = Type.String({ description: "such as operator 3, admin (the machine's shell), seed" });
-const newest = { description: `newest first, ${MAX_TRAIL} at most` };
+const Actor = Type.String({ description: "for example operator 3, admin (the server's shell), seed" });
+const newest = { description: `newest first, at most ${MAX_TRAIL}` };
 export const Trail = closed({
   deposits: Type.Array(
     closed({
@@ -142,7 +142,7 @@ export const Trail = closed({
   terms: Type.Array(
     closed({
       ...{ set_at: Time, set_by: Actor },
-      changes: Type.Object({}, { additionalProperties: true, description: "the terms that were set" }),
+      changes: Type.Object({}, { additionalProperties: true, description: "the changed terms" }),
       ...first,
     }),
     newest,
@@ -154,14 +154,14 @@ export const Trail = closed({
     }),
     newest,
   ),
-  has_more: Type.Boolean({ description: "there are older ones of some kind: the audit log has them" }),
+  has_more: Type.Boolean({ description: "older entries exist: see the audit log" }),
 });
 export const WithdrawalWithTrail = closed({ ...Withdrawal.properties, trail: Trail });
 
-/** What became of a request for a deposit: it is credited, or its first approval waits. */
+/** The result of a deposit request: either credited, or waiting for its second approval. */
 export const NewDepositAnswer = closed({
   ...Deposit.properties,
-  id: nullable(Type.Integer({ minimum: 1, description: "null: not credited yet" })),
+  id: nullable(Type.Integer({ minimum: 1, description: "null: not yet credited" })),
   created_at: nullable(Time),
   approval: nullable(Approval),
 });

@@ -1,13 +1,11 @@
 /**
- * What clients ask for over the WebSocket and what the server tells them unasked: each operation with the schemas of its
- * request and answer, each event with that of its data. The hub, the API document and the tests read it; there is no
- * second list.
+ * The messages of the WebSocket: each operation with the schemas of its request and response, each event with the schema
+ * of its data. The hub, the API document and the tests read these tables; there is no second list.
  */
 
 /**
- * What clients ask for over the WebSocket and what the server tells them unasked: each operation with the schemas of its
- * request and answer, each event with that of its data. The hub, the API document and the tests read it; there is no
- * second list.
+ * The messages of the WebSocket: each operation with the schemas of its request and response, each event with the schema
+ * of its data. The hub, the API document and the tests read these tables; there is no second list.
  */
 import Type, { type TSchema } from "typebox";
 import { MAX_TOKEN_LENGTH } from "../accounts/limits.ts";
@@ -19,15 +17,15 @@ import { MAX_WS_SUBSCRIPTIONS } from "./limits.ts";
 import { CHANNELS, type Channel } from "./types.ts";
 
 export const SocketTicket = closed({
-  ticket: Type.String({ description: "good for one connection" }),
+  ticket: Type.String({ description: "opens one connection" }),
   expires_at: Time,
 });
 
 const id = Type.Optional(
-  about(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })), "comes back with the answer"),
+  about(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })), "repeated in the response"),
 );
 
-/** Without a market: of the channel markets, all of them. Without an outcome: all of the market's. */
+/** Without a market, the channel markets covers all of them; without an outcome, a channel covers all of the market's. */
 export const Subscription = closed({
   op: Type.String(),
   channel: names(CHANNELS),
@@ -37,13 +35,13 @@ export const Subscription = closed({
   implied: Type.Optional(
     about(
       Type.Boolean(),
-      "of book: true for the book with mint and merge liquidity, a channel of its own with its own sequence",
+      "book only; true: the book with mint and merge liquidity, a separate channel with its own sequence",
     ),
   ),
   id,
 });
 
-/** A fresh token for the connection: of the same user, or of any where it had none. */
+/** A fresh token for the connection: of the same user, or of any user if the connection had none. */
 export const PresentToken = closed({
   op: Type.String(),
   token: Type.String({ minLength: 1, maxLength: MAX_TOKEN_LENGTH }),
@@ -52,16 +50,16 @@ export const PresentToken = closed({
 
 const SubscriptionState = closed({
   channel: names(CHANNELS),
-  implied: about(Type.Boolean(), "of book: the one with mint and merge liquidity"),
+  implied: about(Type.Boolean(), "book only: the book with mint and merge liquidity"),
   market_id: nullable(Id),
   outcome_id: nullable(Id),
   sequence: Sequence,
 });
 
-/** Answers subscribe and unsubscribe. */
+/** The response to subscribe and unsubscribe. */
 export const Subscriptions = closed({ subscriptions: Type.Array(SubscriptionState) });
 
-/** orders: the number of the last order.updated, null where none are heard. */
+/** orders: the sequence of the last order.updated; null if the connection receives none. */
 export const Heartbeat = closed({ subscriptions: Type.Array(SubscriptionState), orders: nullable(Sequence) });
 
 export const Ticker = closed({
@@ -82,38 +80,41 @@ export const Ping = closed({ op: Type.String(), id });
 
 export const CancelOnDisconnect = closed({ op: Type.String(), enabled: Type.Boolean(), id });
 
-/** Answers to operations of the connection. */
+/** Responses to operations of the connection. */
 const Resumed = closed({
-  after: about(Sequence, "as asked for: what is told begins behind it"),
-  last: about(Sequence, "of the last order.updated so far"),
+  after: about(Sequence, "as requested: the replay begins after this sequence"),
+  last: about(Sequence, "of the latest order.updated"),
 });
 
-const PresentedToken = closed({ user_id: Id, expires_at: about(nullable(Time), "of the token; null: never") });
+const PresentedToken = closed({
+  user_id: Id,
+  expires_at: about(nullable(Time), "when the token expires; null: never"),
+});
 
 const Tied = closed({ enabled: Type.Boolean() });
 
-/** What changed of a book. */
+/** A change of a book. */
 const BookChange = closed({
   market_id: Id,
   outcome_id: Id,
-  bids: about(Levels, "[price BPS, new quantity] of each level that changed; quantity 0: the level is gone"),
-  asks: about(Levels, "as bids"),
+  bids: about(Levels, "[price in basis points, new quantity] of each changed level; quantity 0 removes the level"),
+  asks: about(Levels, "like bids"),
   implied: Type.Optional(
     about(
       closed({ bids: Levels, asks: Levels }),
-      "of the book with mint and merge alone: what changed of the part that they offer, as bids and asks",
+      "only for implied books: changes of the part that mint and merge provide",
     ),
   ),
 });
 
 const Shutdown = Type.Null();
 
-/** Every message that the server sends unasked. @param data of the event */
+/** An event: a message that answers no operation. @param data the schema of its data */
 export function frameOf(event: string, data: TSchema) {
   return closed({ event: Type.Literal(event), sequence: FrameSequence, ts: Time, data });
 }
 
-/** The answer to an operation. @param data of its success */
+/** The response to an operation. @param data the schema of its data on success */
 export function acknowledgementOf(data: TSchema) {
   return closed({
     id: nullable(Type.Integer()),
@@ -123,21 +124,24 @@ export function acknowledgementOf(data: TSchema) {
     trace_id: Type.Optional(Type.String({ minLength: 1 })),
     rate_limit: Type.Optional(nullable(Rate)),
     retry_after: Type.Optional(
-      about(Type.Integer({ minimum: 1 }), "of 42900, 42901 and 50300: seconds until the next will be accepted"),
+      about(
+        Type.Integer({ minimum: 1 }),
+        "for 42900, 42901 and 50300: seconds until the server accepts the next request",
+      ),
     ),
   });
 }
 
-/** An operation of a route: `data` is checked by the route's own schemas. */
+/** An operation of a route; the route's own schemas validate `data`. */
 export const RouteOperation = closed({
   op: Type.String(),
   data: Type.Optional(Type.Object({})),
-  builder_code: Type.Optional(about(nullable(Type.String()), "the integration that the fills are credited to")),
+  builder_code: Type.Optional(about(nullable(Type.String()), "the integration that receives credit for the fills")),
   timestamps: Type.Optional(about(Type.Boolean(), TIMESTAMPS_WORDS)),
   id,
 });
 
-/** An operation's route, and what of its data are path parameters; the rest is the route's query or body. */
+/** An operation's route, and the field of its data that is a path parameter; the rest is the route's query or body. */
 export interface OperationRoute {
   readonly template: string;
   readonly param: string | null;
@@ -157,35 +161,34 @@ export const ROUTE_OPERATIONS: ReadonlyMap<string, OperationRoute> = new Map([
 interface ConnectionOperation {
   readonly summary: string;
   readonly request: TSchema;
-  /** Of `data` of its success. */
+  /** The schema of `data` on success. */
   readonly answer: TSchema;
 }
 
 export const CONNECTION_OPERATIONS = {
   subscribe: {
-    summary: "Hear a channel from now on; books, tickers and single markets begin with their state",
+    summary: "Subscribe to a channel; books, tickers and single markets begin with their current state",
     request: Subscription,
     answer: Subscriptions,
   },
   unsubscribe: {
-    summary: "Hear a channel no longer; answers with the last sequence of each",
+    summary: "Unsubscribe from a channel; returns the last sequence of each subscription",
     request: Subscription,
     answer: Subscriptions,
   },
-  ping: { summary: "Answers with the server's clock, behind all that was sent before", request: Ping, answer: Now },
+  ping: { summary: "Returns the server's clock, after all messages sent before", request: Ping, answer: Now },
   cancel_on_disconnect: {
-    summary: "Tie the orders that come over the connection to it: they are canceled when it closes",
+    summary: "Cancel the orders placed over this connection when it closes",
     request: CancelOnDisconnect,
     answer: Tied,
   },
   resume: {
-    summary:
-      "Hear the caller's order updates after a sequence again, then its balance and positions, then what happens",
+    summary: "Replay the caller's order updates after a sequence, then balance and positions, then continue live",
     request: Resume,
     answer: Resumed,
   },
   auth: {
-    summary: "Present a token: a fresh one of the same user, or any where the connection has none",
+    summary: "Present a token: a fresh one of the same user, or any user's if the connection has none",
     request: PresentToken,
     answer: PresentedToken,
   },
@@ -193,30 +196,32 @@ export const CONNECTION_OPERATIONS = {
 
 interface SocketEvent {
   readonly summary: string;
-  /** What brings it; null where nobody subscribes to it. */
+  /** The channel that carries it; null for events without a subscription. */
   readonly channel: Channel | null;
   readonly data: TSchema;
 }
 
 export const SOCKET_EVENTS: Readonly<Record<string, SocketEvent>> = {
   "order.updated": {
-    summary: "An order of the caller changed; without subscribing, with the scope portfolio:read or orders:write",
+    summary:
+      "An order of the caller changed; sent without a subscription, with the scope portfolio:read or orders:write",
     channel: null,
     data: Order,
   },
   "balance.updated": {
-    summary: "The caller's balance as it is now, as of the order.updated of this sequence; with portfolio:read",
+    summary: "The caller's current balance, as of the order.updated with this sequence; with portfolio:read",
     channel: null,
     data: Balance,
   },
   "position.updated": {
-    summary: "A position of the caller as it is now, as of the order.updated of this sequence; with portfolio:read",
+    summary: "A current position of the caller, as of the order.updated with this sequence; with portfolio:read",
     channel: null,
     data: Position,
   },
-  "book.snapshot": { summary: "The book that a subscription begins with", channel: "book", data: OutcomeBook },
+  "book.snapshot": { summary: "The book at the start of a subscription", channel: "book", data: OutcomeBook },
   "book.updated": {
-    summary: "The levels of a book that one commit changed; its sequence follows the snapshot's or last one's by 1",
+    summary:
+      "The levels of a book that one commit changed; its sequence is 1 above the previous update's or the snapshot's",
     channel: "book",
     data: BookChange,
   },
@@ -227,17 +232,17 @@ export const SOCKET_EVENTS: Readonly<Record<string, SocketEvent>> = {
     data: Ticker,
   },
   "market.updated": {
-    summary: "A market is new, or its state or texts changed",
+    summary: "A market is new, or its status or texts changed",
     channel: "markets",
     data: MarketSchema,
   },
   heartbeat: {
-    summary: "Every 5 seconds: the last sequence of each subscription, so that what is missing shows",
+    summary: "Every 5 seconds: the last sequence of each subscription, so that clients can detect gaps",
     channel: null,
     data: Heartbeat,
   },
   "system.shutdown": {
-    summary: "The exchange goes down: the connection is closed with 1001 after this",
+    summary: "The exchange is shutting down: it closes the connection with 1001 after this event",
     channel: null,
     data: Shutdown,
   },
