@@ -2,7 +2,6 @@
  * What an operator sets for one user: the day's limit, fees and rebates, rate limits. Each shows where it should and
  * counts where it must, over kills and races; then random terms and trades beside a plain reckoning. TEST_SEED repeats.
  */
-
 import { afterEach, describe, expect, test } from "vitest";
 import {
   MAKER_REBATE_BPS,
@@ -21,7 +20,7 @@ import { Client, type OrderJson, type OwnFillJson, type TransactionJson } from "
 import { rowsOf } from "../support/data-dir.ts";
 import { PASSWORD, signIn } from "../support/identity.ts";
 import { OPERATOR, type OperatorUserJson, operatorOf, setTerms, userNamed } from "../support/operator.ts";
-import { variants } from "../support/projects.ts";
+import { EFFORT, variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { RandomTrading } from "../support/random-trading.ts";
 import { expectLimited, expectRate, type LimitsJson, rateOf } from "../support/rates.ts";
@@ -465,7 +464,7 @@ describe.each(variants([1], [2]))("with ENGINE_THREADS=%i", (threads) => {
     );
     await trading.prepare(world.server);
     trading.start(world.server);
-    const until = trading.answered + 800;
+    const until = trading.answered + 200 * EFFORT;
     while (trading.answered < until) {
       const [user, name] = [random.pick(users), random.pick(["trading_fee", "maker_rebate", "pat_rebate"])];
       const rate = name === "trading_fee" ? randomFee(random) : randomRebate(random);

@@ -1,8 +1,7 @@
 /**
- * kill -9 of one exchange again and again, at every moment of its life, under load of every kind: every word that the server
- * said before holds after it, the invariants hold in the database, nothing is done twice, and trading goes on.
+ * kill -9 of one exchange again and again, at every moment of its life and under every kind of load: it keeps what it
+ * acknowledged, the database satisfies its invariants, nothing happens twice, and trading goes on.
  */
-
 import { expect, test } from "vitest";
 import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";

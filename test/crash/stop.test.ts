@@ -2,7 +2,6 @@
  * SIGTERM: the server stops accepting, finishes and answers what it accepted, commits, says system.shutdown and exits 0
  * in time. What was never answered was never done.
  */
-
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { openSqlite } from "../../engine/util/sqlite.ts";

@@ -2,7 +2,6 @@
  * Idempotency-Key on withdrawals, splits and merges: a repeat returns the first answer and does nothing, in flight, later,
  * over a restart and over kills in the midst of many; another body is refused; what was refused keeps no key.
  */
-
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { IDEMPOTENCY_KEY_MS, MAX_KEYS_PRUNED } from "../../engine/limits.ts";
 import { MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../server/http/limits.ts";

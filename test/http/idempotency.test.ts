@@ -7,6 +7,7 @@ import { encode } from "@msgpack/msgpack";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import { API_BASE, type Client, type OrderJson } from "../support/client.ts";
+import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { notional } from "../support/reference.ts";
 import {
@@ -219,7 +220,7 @@ describe("at the same time", () => {
     const [market, maker] = [world.market(), world.user()];
     await world.split(maker, market, 100);
     const user = again(world.user(), SOCKETS);
-    for (let round = 0; round < 25; round++) {
+    for (let round = 0; round < 5 * EFFORT; round++) {
       // Every other one is filled as soon as it is placed.
       if (round % 2 === 1) await maker.place(terms(market, 0, SELL, 5_000, 3));
       const body = JSON.stringify(terms(market, 0, BUY, 5_000, 3, { client_order_id: `round-${round}` }));
@@ -236,7 +237,7 @@ describe("at the same time", () => {
   test("of two bodies one wins: its senders get the order, the others a conflict", async () => {
     const [market, fresh] = [world.market(), world.user()];
     const user = again(fresh, SOCKETS);
-    for (let round = 0; round < 15; round++) {
+    for (let round = 0; round < 3 * EFFORT; round++) {
       const bodies = [2, 3].map((quantity) => terms(market, 0, BUY, 1_000, quantity, { client_order_id: `r${round}` }));
       const answers = await Promise.all(Array.from({ length: SOCKETS }, (_, i) => post(user, bodies[i % 2]!)));
       const won = answers.findIndex(({ code }) => code === 0) % 2;
@@ -254,7 +255,7 @@ describe("at the same time", () => {
   test("a placement, its repeats and cancels by client id end with one order, canceled", async () => {
     const [market, fresh] = [world.market(), world.user()];
     const user = again(fresh, SOCKETS);
-    for (let round = 0; round < 15; round++) {
+    for (let round = 0; round < 3 * EFFORT; round++) {
       const body = terms(market, 0, BUY, 1_000, 2, { client_order_id: `c${round}` });
       const placed = Array.from({ length: 10 }, () => post(user, body));
       const canceled = Array.from({ length: 10 }, () => cancelAll(user, `?client_order_id=c${round}`));

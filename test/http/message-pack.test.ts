@@ -5,6 +5,7 @@ import { Packr } from "msgpackr";
 import { describe, expect, test } from "vitest";
 import { MAX_MESSAGE_DEPTH } from "../../server/http/limits.ts";
 import { decodeMessage, encodeJson } from "../../server/http/message-pack.ts";
+import { EFFORT } from "../support/projects.ts";
 
 const order = {
   id: 123456,
@@ -209,7 +210,7 @@ describe("decodeMessage", () => {
   }
 
   test("random bytes are refused or read as plain values", () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), readOrRefuse), { numRuns: 5_000 });
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), readOrRefuse), { numRuns: 1_000 * EFFORT });
   });
 
   test("valid messages with bytes changed, cut and put in are refused or read as plain values", () => {
@@ -226,7 +227,7 @@ describe("decodeMessage", () => {
         }
         readOrRefuse(Uint8Array.from(bytes));
       }),
-      { numRuns: 5_000 },
+      { numRuns: 1_000 * EFFORT },
     );
   });
 });

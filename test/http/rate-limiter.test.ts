@@ -1,5 +1,4 @@
 /** The rate limiter beside a plain list of what passed, and what it says of itself. */
-
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";

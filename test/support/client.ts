@@ -118,6 +118,8 @@ function expectThat(condition: boolean, what: string, raw: RawAnswer): asserts c
   if (!condition) throw new Error(`${what}: ${raw.status} ${JSON.stringify(raw.headers)} ${raw.body.toString()}`);
 }
 
+/** Less than the 10 s after which the server closes an idle connection: no request may meet that close. */
+const IDLE_MS = 5_000;
 let requestCount = 0;
 
 /** Only a page of the exchange's own may read what sessions are made and kept with; nobody may keep what isn't meant to. */
@@ -234,7 +236,7 @@ export class Client {
   constructor(server: TestServer, token: string | null, sockets = 1) {
     this.server = server;
     this.token = token;
-    this.agent = new Agent({ keepAlive: true, maxSockets: sockets });
+    this.agent = new Agent({ keepAlive: true, maxSockets: sockets, timeout: IDLE_MS });
   }
 
   /** Sends a request and checks what any answer must be, whatever its status. `path` is below /api/v1. */

@@ -2,7 +2,6 @@
  * Many orders by one request: POST /orders/batch, taken in turn with a result each, and DELETE /orders with its filters,
  * up to tens of thousands of orders while others trade. With one engine thread and with three.
  */
-
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { OrderJson, OwnFillJson } from "../support/client.ts";

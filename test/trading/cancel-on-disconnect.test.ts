@@ -2,7 +2,6 @@
  * cancel_on_disconnect: what a tied connection placed ends with it, whatever ended it, and nothing else does. Also what
  * was still on its way, what waited for money, and, after a crash of the server, what it finds at its next start.
  */
-
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket as TcpSocket } from "node:net";

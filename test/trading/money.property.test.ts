@@ -3,7 +3,6 @@
  * every kind of order, amends, batches, quotes, cancels of all that fits, repeats. Each answer and each order's state must be the reference's, and every few steps all books,
  * balances, holds, positions, collateral and the house. One connection, one request at a time; TEST_SEED repeats a run.
  */
-
 import { afterEach, expect, test } from "vitest";
 import { DAILY_ACTIVITY_LIMIT_MICRO } from "../../engine/limits.ts";
 import type { Placement, ReferenceOrder } from "../engine/book/reference-book.ts";
@@ -17,7 +16,7 @@ import type {
   TradeJson,
   TransactionJson,
 } from "../support/client.ts";
-import { variants } from "../support/projects.ts";
+import { EFFORT, variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { feeOn, isLive, notional, type Quote, ReferenceExchange, rebateOn } from "../support/reference.ts";
 import type { ResultJson } from "../support/trading.ts";
@@ -42,7 +41,7 @@ afterEach(async () => {
 });
 
 const RUNS = variants<[threads: number, orders: number]>(
-  [[1, 1_000]],
+  [[1, 200 * EFFORT]],
   [
     [2, 250],
     [3, 250],

@@ -2,7 +2,6 @@
  * Every way of trading at once, by one user on several connections with hardly any means, while takers trade against it:
  * nothing goes negative on the way, and in the end fills, orders, balances and positions agree to the last micro-USDC.
  */
-
 import { afterEach, expect, test } from "vitest";
 import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, OrderJson, OwnFillJson, PositionJson } from "../support/client.ts";

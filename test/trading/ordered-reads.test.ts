@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBalanced } from "../support/checks.ts";
 import type { Client, OrderJson, OwnFillJson } from "../support/client.ts";
+import { EFFORT } from "../support/projects.ts";
 import type { Socket } from "../support/socket.ts";
 import { BUY, batch, cancelAll, liveOrders, post, SELL, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
@@ -43,7 +44,7 @@ test("orders in memory are shown when their updates have left, however long an a
     );
   }
   const socket = await world.socket(user);
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < EFFORT; round++) {
     const busy = Array.from({ length: 256 }, () => reader.get("/orders?status=all&limit=200"));
     const operations = [
       { op: "cancel", id: ended },
@@ -71,7 +72,7 @@ test("finished orders and fills are shown when their updates have left, while ot
     const client = world.user();
     while (trading) await batch(client, Array.from({ length: 50 }, () => ({ op: "place", ...terms(noisy, 0, BUY, 1, 1, { time_in_force: "ioc" }) })));
   }); // biome-ignore format: one line
-  for (let round = 0; round < 150; round++) {
+  for (let round = 0; round < 30 * EFFORT; round++) {
     await post(other, terms(market, 0, SELL, 500, 1));
     const placed = post(user, terms(market, 0, BUY, 500, 1));
     for (let seen = 0; seen <= round; ) {

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
+import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { notional } from "../support/reference.ts";
 import {
@@ -37,7 +38,7 @@ afterAll(async () => {
 });
 
 describe("others in between", () => {
-  const ROUNDS = 250;
+  const ROUNDS = 100 * EFFORT;
   /** Two sets that cross each other: half replaced they would match among themselves, or with nobody. */
   const SETS: readonly (readonly QuoteSpec[])[] = [
     [
@@ -140,7 +141,7 @@ describe("others in between", () => {
     })();
     const codes = new Map<number, number>();
     let last: OrderJson[] = [];
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < 200 * EFFORT; round++) {
       const { available, total } = await user.balance();
       expect(available).toBeGreaterThanOrEqual(0);
       if (total < USDC) break;

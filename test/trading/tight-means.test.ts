@@ -3,7 +3,6 @@
  * while others trade with it: no succession of fills, amends, cancels and replacements may find less than was held for
  * it. The server asserts each hold; money and shares come out exact.
  */
-
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Client, OrderJson } from "../support/client.ts";
@@ -153,7 +152,7 @@ test("tight means hold through any succession of changes on their way and fills"
 });
 
 describe("what a change on its way counts on is not spent by the next order", () => {
-  const ROUNDS = 120;
+  const ROUNDS = 24 * EFFORT;
 
   interface Round {
     readonly market: TestMarket;

@@ -2,7 +2,6 @@
  * Orders that ask for timestamps: their answer and all that is told of them carry when they were received, matched, durable
  * and sent, whichever way they came and on any number of engine threads; nothing else does.
  */
-
 import type { Static } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Order } from "../../server/trading/schemas.ts";

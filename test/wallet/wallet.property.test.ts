@@ -3,18 +3,17 @@
  * earnings, orders and sets. After each step the books balance; in the end each user has what its transactions say,
  * and of each withdrawal happened what was answered. TEST_SEED repeats a run.
  */
-
 import { afterEach, expect, test } from "vitest";
 import { eventually, expectBalanced, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
 import type { Answer, Client, OrderJson } from "../support/client.ts";
 import { Guests, PASSWORD } from "../support/identity.ts";
 import { expectAddsUp, type WithdrawalJson } from "../support/money.ts";
-import { variants } from "../support/projects.ts";
+import { EFFORT, variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { PUBLIC_URL, type TestMarket, USDC, World } from "../support/world.ts";
 
-const STEPS = 250;
+const STEPS = 50 * EFFORT;
 const USERS = ["alice", "bob", "carol"];
 const EXPECTED = [0, 40900, 42201, 42202, 42900, 42901];
 

@@ -2,7 +2,6 @@
  * Trading over the WebSocket: the same operations, checks and answers as over REST, answered by id; many at a time, each
  * answered before its order's first update; and the same idempotency keys, also after a restart.
  */
-
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
 import { Client, type OrderJson } from "../support/client.ts";

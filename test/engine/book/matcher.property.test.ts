@@ -4,7 +4,6 @@
  * continues like the original, and batch ends only change when levels are reported.
  * A failure prints its seed; SEED=n repeats that seed, EFFORT=n multiplies the number of runs.
  */
-
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {

@@ -3,7 +3,6 @@
  * the running process). Who waits is answered 50000, for what it asked may be durable or not. Trading stops with 50300 and
  * a fatal log line, reads go on, nothing that was acknowledged is lost, and a restart with room trades on.
  */
-
 import { execFileSync, spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { join } from "node:path";

@@ -2,7 +2,6 @@
  * What a power cut may leave: the write-ahead log cut off at any byte. Each commit must be an exchange that balances,
  * whatever came after it: nothing is half there, and the server's own recovery takes it.
  */
-
 import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
