@@ -8,6 +8,7 @@
 
 import type { TemplatedApp } from "uWebSockets.js";
 import type { Ledger } from "../../engine/ledger.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { encodeJson } from "../http/message-pack.ts";
 import { bookJson } from "../markets/book-json.ts";
@@ -21,7 +22,7 @@ import type { Traffic } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import { frame, type SocketConnection } from "./connection.ts";
 import { MAX_WS_SUBSCRIPTIONS } from "./limits.ts";
-import { ALL_MARKETS, Topic, type TopicKind, topicKey } from "./topic.ts";
+import { ALL_MARKETS, type Subject, Topic, type TopicKind, topicKey } from "./topic.ts";
 import type { Subscription } from "./types.ts";
 
 /** Numbers the messages of tickers and markets; those of trades and books have numbers already. */
@@ -102,11 +103,11 @@ export class Channels {
     connection.topics = own;
     for (const topic of added) {
       own.add(topic);
-      this.topics[topic.kind].set(topic.key, topic);
+      this.topics[topic.subject.kind].set(topic.key, topic);
       if (connection.packed) topic.packedSubscribers++;
       else topic.textSubscribers++;
       this.subscriptions++;
-      this.setWatched(topic, true);
+      this.setWatched(topic.subject, true);
     }
     return { json: this.list(topics), topics };
   }
@@ -119,7 +120,8 @@ export class Channels {
     const { socket } = connection;
     if (socket === null || connection.topics?.has(topic) !== true) return null;
     // Changes that other subscribers still lack are published before this one joins them.
-    if (topic.kind === "implied") this.registry.implied.sequence(topic.market!, topic.outcome!);
+    const { subject } = topic;
+    if (subject.kind === "implied") this.registry.implied.sequence(subject.market, subject.outcome);
     socket.subscribe(connection.packed ? topic.packedName : topic.textName);
     return this.snapshot(topic, this.timeline.stamp(Date.now()));
   }
@@ -148,30 +150,31 @@ export class Channels {
     else topic.textSubscribers--;
     this.subscriptions--;
     if (topic.textSubscribers + topic.packedSubscribers > 0) return;
-    this.topics[topic.kind].delete(topic.key);
-    this.setWatched(topic, false);
+    this.topics[topic.subject.kind].delete(topic.key);
+    this.setWatched(topic.subject, false);
   }
 
   /** The topics with their sequences, as JSON text. */
   list(topics: Iterable<Topic>): string {
     let list = "";
     for (const topic of topics) {
-      list += `${list === "" ? "" : ","}${topic.listed}${this.sequenceOf(topic)}}`;
+      list += `${list === "" ? "" : ","}${topic.listed}${this.sequenceOf(topic.subject)}}`;
     }
     return `[${list}]`;
   }
 
   /** The first message to a new subscriber; null for trades, and for all markets. @param now ms */
   private snapshot(topic: Topic, now: number): string | null {
-    const { kind, market, outcome } = topic;
-    const sequence = this.sequenceOf(topic);
+    const { subject } = topic;
+    const { kind, market } = subject;
+    const sequence = this.sequenceOf(subject);
     if (kind === "book" || kind === "implied") {
-      const json = bookJson(this.registry, market!, outcome!, kind === "implied" ? IMPLIED_VIEW : {});
+      const json = bookJson(this.registry, market, subject.outcome, kind === "implied" ? IMPLIED_VIEW : {});
       return frame("book.snapshot", sequence, now, json);
     }
     if (kind === "ticker") {
       // The ticker of this sequence number: later changes go to all subscribers alike.
-      if (topic.lastTicker === "") topic.lastTicker = tickerJson(market!, outcome!);
+      if (topic.lastTicker === "") topic.lastTicker = tickerJson(market, subject.outcome);
       return frame("ticker.updated", sequence, now, topic.lastTicker);
     }
     if (kind === "markets" && market !== null) {
@@ -185,19 +188,26 @@ export class Channels {
     return null;
   }
 
-  private sequenceOf({ kind, market, outcome }: Topic): number {
-    if (kind === "book") return this.registry.bookSequence(outcome!);
-    if (kind === "implied") return this.registry.implied.publishedSequence(market!, outcome!);
-    if (kind === "trades") return market!.tradeSequence;
-    if (kind === "ticker") return this.tickerSequences.of(outcome!.id);
-    return this.marketSequences.of(market?.id ?? ALL_MARKETS);
+  private sequenceOf(subject: Subject): number {
+    const { registry } = this;
+    switch (subject.kind) {
+      case "book":
+        return registry.bookSequence(subject.outcome);
+      case "implied":
+        return registry.implied.publishedSequence(subject.market, subject.outcome);
+      case "trades":
+        return subject.market.tradeSequence;
+      case "ticker":
+        return this.tickerSequences.of(subject.outcome.id);
+      case "markets":
+        return this.marketSequences.of(subject.market?.id ?? ALL_MARKETS);
+    }
   }
 
   /** The topics that a subscription names. @throws ApiError */
   private find(named: Subscription): Topic[] {
     const { channel, market_id, market_ids, outcome_id, implied = false } = named;
     if (implied && channel !== "book") throw badRequest("implied: only for book");
-    const kind: TopicKind = implied ? "implied" : channel;
     if (market_id !== undefined && market_ids !== undefined) throw badRequest("market_ids: not beside market_id");
     const ids = market_ids ?? (market_id === undefined ? null : [market_id]);
     if (outcome_id !== undefined && (market_id === undefined || channel === "trades" || channel === "markets")) {
@@ -205,7 +215,7 @@ export class Channels {
     }
     if (ids === null) {
       if (channel !== "markets") throw badRequest("market_id: required, or else market_ids");
-      return [this.topic(kind, null, null)];
+      return [this.topic({ kind: channel, market: null, outcome: null })];
     }
     const topics: Topic[] = [];
     for (const id of new Set(ids)) {
@@ -214,29 +224,32 @@ export class Channels {
       // Once a proposal is refused, another market may get its outcomes' ids.
       if (channel !== "markets" && !isListed(market))
         throw new ApiError(ErrorKind.marketNotOpen, "the market is only a proposal");
-      if (channel === "trades" || channel === "markets") topics.push(this.topic(kind, market, null));
-      else {
+      if (channel === "trades" || channel === "markets") {
+        topics.push(this.topic({ kind: channel, market, outcome: null }));
+      } else {
+        const kind = implied ? "implied" : channel;
         const outcomes = market.outcomes.filter((outcome) => outcome_id === undefined || outcome.id === outcome_id);
         if (outcomes.length === 0) throw notFound("outcome");
-        for (const outcome of outcomes) topics.push(this.topic(kind, market, outcome));
+        for (const outcome of outcomes) topics.push(this.topic({ kind, market, outcome }));
       }
       if (topics.length > MAX_WS_SUBSCRIPTIONS) throw tooMany();
     }
     return topics;
   }
 
-  private topic(kind: TopicKind, market: Market | null, outcome: Outcome | null): Topic {
-    return this.topics[kind].get(topicKey(market, outcome)) ?? new Topic(kind, market, outcome);
+  private topic(subject: Subject): Topic {
+    return this.topics[subject.kind].get(topicKey(subject)) ?? new Topic(subject);
   }
 
   /** Starts or stops gathering the changes that the topic publishes. */
-  private setWatched({ kind, market, outcome }: Topic, isWatched: boolean): void {
-    if (kind === "book") outcome!.isWatched = isWatched;
-    else if (kind === "implied") this.registry.implied.setFollowed(market!, outcome!, isWatched);
-    else if (kind === "trades") market!.isWatched = isWatched;
+  private setWatched(subject: Subject, isWatched: boolean): void {
+    const { kind, market, outcome } = subject;
+    if (kind === "book") outcome.isWatched = isWatched;
+    else if (kind === "implied") this.registry.implied.setFollowed(market, outcome, isWatched);
+    else if (kind === "trades") market.isWatched = isWatched;
     else if (kind === "ticker") {
-      outcome!.ticker = isWatched ? TickerState.sent : TickerState.unwatched;
-      market!.tickers += isWatched ? 1 : -1;
+      outcome.ticker = isWatched ? TickerState.sent : TickerState.unwatched;
+      market.tickers += isWatched ? 1 : -1;
     }
   }
 
@@ -247,8 +260,11 @@ export class Channels {
   }
 
   bookUpdated(market: Market, outcome: Outcome, sequence: number, bids: Level[], asks: Level[]): void {
+    const topic = this.topics.book.get(outcome.id);
+    const { book } = outcome;
+    if (topic === undefined || book === null) return;
     const data = JSON.stringify({ market_id: market.id, outcome_id: outcome.id, bids, asks });
-    this.publish(this.topics.book.get(outcome.id), "book.updated", sequence, outcome.book!.at, data);
+    this.publish(topic, "book.updated", sequence, book.at, data);
   }
 
   private impliedBookUpdated(market: Market, outcome: Outcome, sequence: number, change: ImpliedChange): void {
@@ -275,8 +291,8 @@ export class Channels {
   publishTickers(now: number): void {
     for (const { id } of this.registry.drainChangedTickers()) {
       const topic = this.topics.ticker.get(id);
-      if (topic === undefined) continue;
-      const data = tickerJson(topic.market!, topic.outcome!);
+      if (topic === undefined || topic.subject.kind !== "ticker") continue;
+      const data = tickerJson(topic.subject.market, topic.subject.outcome);
       if (data === topic.lastTicker) continue;
       topic.lastTicker = data;
       this.publish(topic, "ticker.updated", this.tickerSequences.next(id), now, data);
@@ -303,7 +319,8 @@ function tooMany(): ApiError {
 }
 
 function tickerJson(market: Market, { id, lastPrice, book, volume }: Outcome): string {
-  const implied = tradablePrices(market)[id - market.firstOutcomeId]!;
+  const implied = tradablePrices(market)[id - market.firstOutcomeId];
+  assert(implied !== undefined, "each outcome has tradable prices");
   return JSON.stringify({
     market_id: market.id,
     outcome_id: id,

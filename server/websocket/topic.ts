@@ -3,24 +3,25 @@
  * its subscribers. Channels creates, numbers and publishes topics.
  */
 import type { Market, Outcome } from "../markets/types.ts";
-import type { Channel } from "./types.ts";
 
-/** A channel as topics have it: the book with implied liquidity is a kind of its own. */
-export type TopicKind = Channel | "implied";
+/** What a topic is about. The book with implied liquidity is a kind of its own; market null: all markets. */
+export type Subject =
+  | { readonly kind: "book" | "implied" | "ticker"; readonly market: Market; readonly outcome: Outcome }
+  | { readonly kind: "trades"; readonly market: Market; readonly outcome: null }
+  | { readonly kind: "markets"; readonly market: Market | null; readonly outcome: null };
+
+export type TopicKind = Subject["kind"];
 
 /** The key of all markets: no id is 0. */
 export const ALL_MARKETS = 0;
 
 /** Among the topics of one kind. */
-export function topicKey(market: Market | null, outcome: Outcome | null): number {
+export function topicKey({ market, outcome }: Subject): number {
   return outcome?.id ?? market?.id ?? ALL_MARKETS;
 }
 
-/** Of one outcome (book, ticker) or market (trades, markets); of all markets where it has neither. */
 export class Topic {
-  readonly kind: TopicKind;
-  readonly market: Market | null;
-  readonly outcome: Outcome | null;
+  readonly subject: Subject;
   readonly key: number;
   /** Its name in uWebSockets.js for subscribers that speak JSON. */
   readonly textName: string;
@@ -33,11 +34,10 @@ export class Topic {
   /** The ticker that was sent last, also if only to its first subscriber, as JSON text. */
   lastTicker = "";
 
-  constructor(kind: TopicKind, market: Market | null, outcome: Outcome | null) {
-    this.kind = kind;
-    this.market = market;
-    this.outcome = outcome;
-    this.key = topicKey(market, outcome);
+  constructor(subject: Subject) {
+    const { kind, market, outcome } = subject;
+    this.subject = subject;
+    this.key = topicKey(subject);
     const marketId = market?.id ?? null;
     const outcomeId = outcome?.id ?? null;
     this.textName = `${kind}/${outcomeId ?? marketId ?? "all"}`;

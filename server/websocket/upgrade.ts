@@ -101,7 +101,7 @@ export class Upgrade {
     }
     // Only a signature to verify counts: known tokens and plainly wrong ones cost nothing.
     const mayVerify = (): void => {
-      limiter?.take(UPGRADE, "default", null, address.client, now);
+      limiter?.consume(UPGRADE, "default", null, address.client, now);
     };
     return authenticator.authenticate(token, now, () => address, mayVerify);
   }
