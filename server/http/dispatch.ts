@@ -118,7 +118,7 @@ export function countRequest(
   isKnown = false,
 ): RateState | null {
   const { userId = null, rateLimitFactor = 1 } = principal ?? {};
-  return limiter?.take(template, route.rateClass, userId, client, now, identifier, rateLimitFactor, isKnown) ?? null;
+  return limiter?.consume(template, route.rateClass, userId, client, now, identifier, rateLimitFactor, isKnown) ?? null;
 }
 
 /**
@@ -126,23 +126,24 @@ export function countRequest(
  * A read of a user's own trading leaves after the messages about what it shows.
  */
 export function execute(route: Route, request: RouteRequest, reply: Responder, reads: OrderedReads): void {
-  const answer = route.handler(request);
-  if (answer === undefined) return;
-  const give = (json: string): void => {
+  const response = route.handler(request);
+  if (response === undefined) return;
+  const respond = (json: string): void => {
     if (route.enveloped) reply.data(json);
     else reply.plain(route.status, json);
   };
-  const reader = route.method === "GET" && route.scope === "portfolio:read" ? request.principal!.userId : null;
-  if (!(answer instanceof Promise)) {
-    if (reader === null) give(answer);
-    else reads.afterMessagesSent(reader, request.now, () => give(answer));
+  const isOwnRead = route.method === "GET" && route.scope === "portfolio:read";
+  const reader = isOwnRead && request.principal !== null ? request.principal.userId : null;
+  if (!(response instanceof Promise)) {
+    if (reader === null) respond(response);
+    else reads.afterMessagesSent(reader, request.now, () => respond(response));
     return;
   }
-  answer.then(
+  response.then(
     (json) => {
       if (json === undefined) return;
-      if (reader === null) give(json);
-      else reads.afterCommitted(reader, Date.now(), () => give(json));
+      if (reader === null) respond(json);
+      else reads.afterCommitted(reader, Date.now(), () => respond(json));
     },
     (error) => reply.fail(error),
   );

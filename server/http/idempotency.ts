@@ -32,12 +32,12 @@ export interface KeyedActions {
   repeat(done: DoneRequest): string;
 }
 
-interface UnderWay {
+interface PendingRequest {
   readonly request: string;
-  readonly answer: Promise<string>;
+  readonly response: Promise<string>;
   readonly since: number;
   /** The response timed out: the request may be done, or will be. */
-  isOverdue: boolean;
+  isResultUnknown: boolean;
 }
 
 /** Looks up the requests that are done. */
@@ -48,7 +48,7 @@ interface KeyHistory {
 
 export class Idempotency {
   private readonly history: KeyHistory;
-  private readonly underWay = new Map<string, UnderWay>();
+  private readonly pending = new Map<string, PendingRequest>();
 
   constructor(history: KeyHistory) {
     this.history = history;
@@ -62,31 +62,31 @@ export class Idempotency {
   async run({ userId, key, name, body }: KeyedRequest, actions: KeyedActions): Promise<string> {
     if (!VISIBLE.test(key)) throw badRequest(WRONG_KEY);
     const request = `${name} ${JSON.stringify(body)}`;
-    const place = `${userId} ${key}`;
-    const first = this.underWay.get(place);
+    const id = `${userId} ${key}`;
+    const first = this.pending.get(id);
     if (first !== undefined) {
       checkSame(first, request);
-      if (!first.isOverdue) return first.answer;
+      if (!first.isResultUnknown) return first.response;
     }
     const lookup = this.history.idempotencyKey(userId, key, Date.now() - IDEMPOTENCY_KEY_MS);
     if (first !== undefined) {
       const { found } = await lookup;
       if (found === null) throw overloaded("the first request with this Idempotency-Key is still under way: try again");
-      this.underWay.delete(place);
+      this.pending.delete(id);
       return actions.repeat(found);
     }
-    const answer = this.decide(lookup, { userId, key, request }, actions);
-    const entry: UnderWay = { request, answer, since: Date.now(), isOverdue: false };
-    this.underWay.set(place, entry);
-    const ended = (): void => void this.underWay.delete(place);
-    answer.then(ended, (error) => {
-      if (error instanceof ApiError && error.kind === ErrorKind.internal) entry.isOverdue = true;
-      else ended();
+    const response = this.runOnce(lookup, { userId, key, request }, actions);
+    const entry: PendingRequest = { request, response, since: Date.now(), isResultUnknown: false };
+    this.pending.set(id, entry);
+    const forget = (): void => void this.pending.delete(id);
+    response.then(forget, (error) => {
+      if (error instanceof ApiError && error.kind === ErrorKind.internal) entry.isResultUnknown = true;
+      else forget();
     });
-    return answer;
+    return response;
   }
 
-  private async decide(
+  private async runOnce(
     lookup: Promise<KeyLookup>,
     kept: Pick<KeptRequest, "userId" | "key" | "request">,
     { act, repeat }: KeyedActions,
@@ -99,15 +99,15 @@ export class Idempotency {
     const at = Date.now();
     if (count >= MAX_IDEMPOTENCY_KEYS_PER_USER) {
       const text = `no more than ${MAX_IDEMPOTENCY_KEYS_PER_USER} Idempotency-Keys are kept in 24 hours`;
-      throw new ApiError(ErrorKind.limitExceeded, text, Math.ceil((oldest! + IDEMPOTENCY_KEY_MS - at) / 1_000));
+      throw new ApiError(ErrorKind.limitExceeded, text, Math.ceil(((oldest ?? at) + IDEMPOTENCY_KEY_MS - at) / 1_000));
     }
     return act({ ...kept, at });
   }
 
   /** Forgets requests that timed out and weren't repeated. */
   forgetExpired(now: number): void {
-    for (const [place, { isOverdue, since }] of this.underWay) {
-      if (isOverdue && since <= now - IDEMPOTENCY_KEY_MS) this.underWay.delete(place);
+    for (const [id, { isResultUnknown, since }] of this.pending) {
+      if (isResultUnknown && since <= now - IDEMPOTENCY_KEY_MS) this.pending.delete(id);
     }
   }
 }

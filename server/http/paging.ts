@@ -28,14 +28,15 @@ export interface OwnPageOptions extends PageOptions {
 }
 
 /** @param rows the page's rows, and one more where there is one */
-export function takePage<T, O extends object>(
+export function buildPage<T, O extends object>(
   rows: readonly T[],
   limit: number,
   object: (row: T) => O,
   id: (row: T) => number,
 ): HistoryPage<O> {
   const items = rows.slice(0, limit).map(object);
-  return { items, next: rows.length > limit ? id(rows[limit - 1]!) : null };
+  const last = rows[limit - 1];
+  return { items, next: rows.length > limit && last !== undefined ? id(last) : null };
 }
 
 /** What identifies a list: path parameters, owner, sort and filters. Undefined and null don't count. */
@@ -82,7 +83,7 @@ export class Listing {
 
   /** The position and size of a page of an id-ordered list. @throws ApiError 40000 */
   page(query: PageQuery): PageOptions {
-    const before = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : this.keys(query.cursor, 1)[0]!;
+    const [before = Number.MAX_SAFE_INTEGER] = query.cursor === undefined ? [] : this.keys(query.cursor, 1);
     return { before, limit: query.limit ?? DEFAULT_PAGE_LIMIT };
   }
 

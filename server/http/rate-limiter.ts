@@ -1,7 +1,7 @@
 /**
- * Counts requests over a sliding minute: of any 60 s, however they lie, no more than the limit pass. Knows users,
- * addresses, identifiers and routes, and nothing of HTTP. It reads no clock; all of its state is lost with the process.
- * A flood of one kind of key never makes it forget another kind, and costs the same for each request.
+ * Counts requests over a sliding minute: in any 60 s, no more than the limit pass. Knows users, addresses, identifiers and
+ * routes, and nothing of HTTP. It reads no clock, and its state ends with the process. A flood of one kind of key never
+ * evicts another kind, and costs the same per request.
  */
 
 import { ApiError, ErrorKind } from "../errors.ts";
@@ -15,13 +15,13 @@ import {
 /** Requests a minute, each on one route. */
 export interface RateLimits {
   readonly user: number;
-  /** Of those who bring no valid token, and of all sign-ins, whatever they name. */
+  /** Of requests without a valid token, and of all sign-ins, whatever account they name. */
   readonly address: number;
   readonly orderUser: number;
   readonly orderAddress: number;
   readonly authIdentifier: number;
   readonly refreshAddress: number;
-  /** Third-party clients that are registered. */
+  /** Registrations of third-party clients. */
   readonly registrationAddress: number;
 }
 
@@ -36,11 +36,11 @@ export const DEFAULT_RATE_LIMITS: RateLimits = {
   registrationAddress: 20,
 };
 
-/** What the `RateLimit-*` headers say, of the bucket with the least left. */
+/** The content of the `RateLimit-*` headers, of the bucket with the least allowance. */
 export interface RateState {
   readonly limit: number;
   readonly remaining: number;
-  /** Seconds, rounded up, until the whole limit is free again; requests that leave the window earlier free a part. */
+  /** Seconds, rounded up, until the whole limit is free again; a part of it is free earlier. */
   readonly reset: number;
 }
 
@@ -50,14 +50,14 @@ export interface RateBucketState extends RateState {
 
 /**
  * Which limits count a call: "default" by user, else by address; "order" by both where there is a user; "identifier" by
- * address and by the account that the request names, except that an address known to the account has a count of its own
- * for it, so that strangers' attempts don't lock the owner out; "mail" by address and the account named, since what it
- * asks for is sent to others; "refresh" and "registration" by address. The last four don't care who asks.
+ * address and by the named account, except that an address known to the account has a bucket of its own, so that
+ * strangers' attempts don't lock the owner out; "mail" by address and by the named account, since the mail goes to others;
+ * "refresh" and "registration" by address. The last four ignore the token.
  */
 export type RateClass = "default" | "order" | "none" | "identifier" | "mail" | "refresh" | "registration";
 type RateScope = "user" | "address" | "identifier" | "known_address";
 
-/** 42900, with what the headers say. */
+/** 42900, with the content of the headers. */
 export class RateLimited extends ApiError {
   readonly rate: RateState;
 
@@ -72,55 +72,55 @@ const FIRST_TIMES = 4;
 
 type Key = number | string;
 
-/** Where the buckets of one kind on one route are found. */
-interface Home {
+/** The buckets of one kind on one route. */
+interface BucketStore {
   get(key: Key): Bucket | undefined;
   set(key: Key, bucket: Bucket): unknown;
   delete(key: Key): unknown;
 }
 
 /**
- * The requests of one key on one route in the last minute, oldest first, and its place among the recently used. Measured
- * in a full limiter (Node 20) it takes, with its key and its place in the map, 227 bytes for a user, 282 for an address
- * and 509 for an identifier of 254 characters; room for 100 requests instead of four would be 768 more.
+ * The requests of one key on one route in the last minute, oldest first, linked in order of use. Measured in a full limiter
+ * (Node 20), with its key and map entry it takes 227 bytes for a user, 282 for an address and 509 for an identifier of 254
+ * characters; room for 100 requests instead of four would take 768 more.
  */
 class Bucket {
   limit: number;
-  home: Home;
+  store: BucketStore;
   key: Key;
   older: Bucket | null = null;
   newer: Bucket | null = null;
-  /** A ring; the limiter's own time of each request. A plain array: a typed one is 150 bytes more and slower to make. */
+  /** A ring of request times, on the limiter's clock. A plain array: a typed one takes 150 bytes more and is slower to create. */
   private times = new Array<number>(FIRST_TIMES);
   private first = 0;
   private used = 0;
 
-  constructor(limit: number, home: Home, key: Key) {
+  constructor(limit: number, store: BucketStore, key: Key) {
     this.limit = limit;
-    this.home = home;
+    this.store = store;
     this.key = key;
   }
 
   /** Becomes the empty bucket of another key. */
-  reuse(limit: number, home: Home, key: Key): void {
+  reuse(limit: number, store: BucketStore, key: Key): void {
     this.limit = limit;
-    this.home = home;
+    this.store = store;
     this.key = key;
     this.first = 0;
     this.used = 0;
     if (this.times.length > FIRST_TIMES) this.times = new Array<number>(FIRST_TIMES);
   }
 
-  /** Forgets what is a minute old and answers how many requests are free; none where the limit was lowered below them. */
+  /** Drops requests that are a minute old; returns how many are free: 0 where the limit was lowered below the count. */
   free(time: number): number {
-    while (this.used > 0 && this.times[this.first]! + WINDOW_MS <= time) {
+    while (this.used > 0 && this.timeAt(0) + WINDOW_MS <= time) {
       this.first = this.index(1);
       this.used--;
     }
     return Math.max(0, this.limit - this.used);
   }
 
-  /** Something must be free. */
+  /** At least one request must be free. */
   add(time: number): void {
     if (this.used === this.times.length) this.grow();
     this.times[this.index(this.used)] = time;
@@ -129,24 +129,29 @@ class Bucket {
 
   /** Milliseconds until one request is free, where none is. */
   waitMs(time: number): number {
-    return this.times[this.index(this.used - this.limit)]! + WINDOW_MS - time;
+    return this.timeAt(this.used - this.limit) + WINDOW_MS - time;
   }
 
   state(time: number): RateState {
     return { limit: this.limit, remaining: this.free(time), reset: this.resetSeconds(time) };
   }
 
-  /** The state right after `add`: the newest request has its whole minute before it. */
+  /** The state right after `add`: the newest request expires in a full minute. */
   addedState(): RateState {
     return { limit: this.limit, remaining: this.limit - this.used, reset: WINDOW_MS / 1_000 };
   }
 
   private resetSeconds(time: number): number {
     if (this.used === 0) return 0;
-    return Math.ceil((this.times[this.index(this.used - 1)]! + WINDOW_MS - time) / 1_000);
+    return Math.ceil((this.timeAt(this.used - 1) + WINDOW_MS - time) / 1_000);
   }
 
-  /** Where the request `offset` places after the oldest one stands. */
+  /** The time of the request `offset` places after the oldest one; there must be one. */
+  private timeAt(offset: number): number {
+    return this.times[this.index(offset)] ?? 0;
+  }
+
+  /** The ring index of the request `offset` places after the oldest one. */
   private index(offset: number): number {
     const at = this.first + offset;
     return at < this.times.length ? at : at - this.times.length;
@@ -154,43 +159,43 @@ class Bucket {
 
   private grow(): void {
     const times = new Array<number>(Math.min(this.limit, this.times.length * 2));
-    for (let i = 0; i < this.used; i++) times[i] = this.times[this.index(i)]!;
+    for (let i = 0; i < this.used; i++) times[i] = this.timeAt(i);
     this.times = times;
     this.first = 0;
   }
 }
 
-const PIECES = 64;
+const SHARDS = 64;
 
 /**
- * A map of text, cut in pieces: a Map copies itself each time that it fills up, also where as much was deleted as added.
- * With 131,072 keys that stops the thread for 5 to 18 ms, with a 64th of them for about one at most.
+ * A map in shards: a Map copies itself whenever it fills up, even where entries were deleted as often as added. With
+ * 131,072 keys that stops the thread for 5 to 18 ms, with a 64th of them for about 1 ms at most.
  */
-class PiecedMap implements Home {
-  private readonly pieces = new Array<Map<Key, Bucket> | undefined>(PIECES).fill(undefined);
+class ShardedMap implements BucketStore {
+  private readonly shards = new Array<Map<Key, Bucket> | undefined>(SHARDS).fill(undefined);
 
   get(key: Key): Bucket | undefined {
-    return this.pieces[pieceOf(key)]?.get(key);
+    return this.shards[shardOf(key)]?.get(key);
   }
 
   set(key: Key, bucket: Bucket): void {
-    (this.pieces[pieceOf(key)] ??= new Map<Key, Bucket>()).set(key, bucket);
+    (this.shards[shardOf(key)] ??= new Map<Key, Bucket>()).set(key, bucket);
   }
 
   delete(key: Key): void {
-    this.pieces[pieceOf(key)]?.delete(key);
+    this.shards[shardOf(key)]?.delete(key);
   }
 }
 
-/** Below `PIECES`; whoever chooses keys of one piece gets the pauses of a whole map, and no more. */
-function pieceOf(key: Key): number {
+/** Below `SHARDS`. An attacker who picks keys of one shard causes the pauses of an unsharded map, and no more. */
+function shardOf(key: Key): number {
   const text = String(key);
   let hash = 0;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x9e3779b1);
-  return (hash >>> 16) % PIECES;
+  return (hash >>> 16) % SHARDS;
 }
 
-/** Buckets of one kind on all routes: no more than `bound`, past which the least recently used is forgotten. */
+/** Buckets of one kind on all routes, at most `bound`: beyond it, the least recently used one is evicted. */
 class RecentBuckets {
   private readonly bound: number;
   private oldest: Bucket | null = null;
@@ -201,11 +206,11 @@ class RecentBuckets {
     this.bound = bound;
   }
 
-  /** The bucket of the key, made where there is none, as the most recently used one. */
-  use(home: Home, key: Key, limit: number): Bucket {
-    let bucket = home.get(key);
+  /** Returns the bucket of the key, a new one where there is none, and marks it as most recently used. */
+  use(store: BucketStore, key: Key, limit: number): Bucket {
+    let bucket = store.get(key);
     if (bucket === undefined) {
-      bucket = this.make(limit, home, typeof key === "string" ? flat(key) : key);
+      bucket = this.make(limit, store, typeof key === "string" ? copyOf(key) : key);
     } else {
       bucket.limit = limit;
       if (bucket === this.newest) return bucket;
@@ -218,19 +223,20 @@ class RecentBuckets {
     return bucket;
   }
 
-  /** Past the bound out of the oldest bucket, so that a flood leaves the garbage collector little to do. */
-  private make(limit: number, home: Home, key: Key): Bucket {
+  /** At the bound it reuses the oldest bucket, so that a flood makes little garbage. */
+  private make(limit: number, store: BucketStore, key: Key): Bucket {
+    const { oldest } = this;
     let bucket: Bucket;
-    if (this.size < this.bound) {
-      bucket = new Bucket(limit, home, key);
+    if (oldest === null || this.size < this.bound) {
+      bucket = new Bucket(limit, store, key);
       this.size++;
     } else {
-      bucket = this.oldest!;
+      bucket = oldest;
       this.unlink(bucket);
-      bucket.home.delete(bucket.key);
-      bucket.reuse(limit, home, key);
+      bucket.store.delete(bucket.key);
+      bucket.reuse(limit, store, key);
     }
-    home.set(key, bucket);
+    store.set(key, bucket);
     return bucket;
   }
 
@@ -245,28 +251,28 @@ class RecentBuckets {
   }
 }
 
-/** The same text on its own: a piece of a request's body, kept as it is, would keep the whole body. */
-function flat(text: string): string {
-  // This encoding alone gives back any text as it was; with latin1 or UTF-8 some keys would never be found again.
+/** A copy of the text: a slice of a request's body would keep the whole body alive. */
+function copyOf(text: string): string {
+  // Only this encoding round-trips any text; after latin1 or UTF-8 some keys would never be found again.
   return Buffer.from(text, "utf16le").toString("utf16le");
 }
 
 /**
- * The buckets of one route. A route has one class, so that only a user's limit can change, with its factor. Only valid tokens
- * make users and their addresses, which their limits bound; the other two can be flooded.
+ * The buckets of one route. A route has one class, so only a user's limit can change, with its factor. Only valid tokens
+ * create buckets of users and their addresses, and limits bound both; the next two kinds can be flooded.
  */
 interface RouteBuckets {
   readonly users: Map<Key, Bucket>;
   /** Of the orders of users. */
   readonly userAddresses: Map<Key, Bucket>;
-  /** Of requests that are counted by nothing else. */
-  readonly addresses: PiecedMap;
-  readonly identifiers: PiecedMap;
-  /** Of accounts at addresses known to them: few, and made by right passwords only. */
-  readonly known: PiecedMap;
+  /** Of requests that nothing else counts. */
+  readonly addresses: ShardedMap;
+  readonly identifiers: ShardedMap;
+  /** Of accounts at addresses known to them: few, since only correct passwords create them. */
+  readonly known: ShardedMap;
 }
 
-/** Of one account at one address: neither an e-mail nor an address has a space. */
+/** Of one account at one address: neither an email nor an address has a space. */
 const pairOf = (identifier: string, address: string): string => `${identifier} ${address}`;
 
 export class RateLimiter {
@@ -285,17 +291,17 @@ export class RateLimiter {
   }
 
   /**
-   * Counts one request on a route template such as `DELETE /orders/:id`, or none at all where it refuses.
+   * Counts one request on a route template such as `DELETE /orders/:id`, or nothing where it rejects the request.
    * @param userId null for a request without a valid token
    * @param now milliseconds
-   * @param identifier of the classes "identifier" and "mail": what the request names its account by, in its one spelling (an e-mail in
+   * @param identifier of the classes "identifier" and "mail": the account that the request names, in normal form (an email in
    *   lower case), bounded by the caller; empty where it names none
-   * @param factor of the user's own limits; those of addresses and identifiers are everybody's
-   * @param isKnown of the class "identifier": the account that the request names signed in from the address lately
+   * @param factor multiplies the user's own limits; limits of addresses and identifiers are the same for all
+   * @param isKnown of the class "identifier": the named account lately signed in from the address
    * @returns null where nothing limits the class
    * @throws RateLimited 42900 with the seconds until such a request passes
    */
-  take(
+  consume(
     route: string,
     rateClass: RateClass,
     userId: number | null,
@@ -308,9 +314,10 @@ export class RateLimiter {
     if (rateClass === "none") return null;
     const time = this.advance(now);
     const buckets = this.bucketsOf(route);
-    if (rateClass === "order" && userId !== null) return this.takeOrder(buckets, userId, factor, address, route, time);
+    if (rateClass === "order" && userId !== null)
+      return this.consumeOrder(buckets, userId, factor, address, route, time);
     const isNamed = (rateClass === "mail" || rateClass === "identifier") && identifier !== "";
-    if (isNamed) return this.takeNamed(buckets, identifier, isKnown, address, route, time);
+    if (isNamed) return this.consumeNamed(buckets, identifier, isKnown, address, route, time);
     const bucket = this.onlyBucket(buckets, rateClass, userId, factor, address);
     if (bucket.free(time) === 0) throw refusal(bucket, route, time);
     bucket.add(time);
@@ -318,8 +325,8 @@ export class RateLimiter {
   }
 
   /**
-   * The buckets that such a request would take from, as they stand, and where an address is known that of strangers' too:
-   * takes nothing and remembers nothing.
+   * The state of the buckets that would count such a request; for a known address also the one that counts strangers.
+   * Counts nothing and creates no bucket.
    */
   peek(
     route: string,
@@ -359,7 +366,7 @@ export class RateLimiter {
     return [show("user", limits.orderUser * factor, user), ofAddress];
   }
 
-  /** The bucket of a request that a single one counts. */
+  /** The bucket of a request that a single bucket counts. */
   private onlyBucket(
     buckets: RouteBuckets,
     rateClass: RateClass,
@@ -376,7 +383,7 @@ export class RateLimiter {
     return this.users.use(buckets.users, userId, limits.user * factor);
   }
 
-  /** Throws as `take` would where the address of a request without a valid token has nothing left; takes nothing. */
+  /** Throws as `consume` would for a request without a valid token from a full address; counts nothing. */
   checkRoom(route: string, rateClass: RateClass, address: string, now: number): void {
     if (rateClass === "none") return;
     const time = this.advance(now);
@@ -384,7 +391,7 @@ export class RateLimiter {
     if (bucket !== undefined && bucket.free(time) === 0) throw refusal(bucket, route, time);
   }
 
-  private takeNamed(
+  private consumeNamed(
     buckets: RouteBuckets,
     identifier: string,
     isKnown: boolean,
@@ -393,15 +400,15 @@ export class RateLimiter {
     time: number,
   ): RateState {
     const { limits } = this;
-    const [all, home, key] = isKnown
+    const [all, store, key] = isKnown
       ? [this.known, buckets.known, pairOf(identifier, address)]
       : [this.identifiers, buckets.identifiers, identifier];
-    // A refusal makes no bucket: one address with many names would evict what other names have used, or the other way.
-    const found = [buckets.addresses.get(address), home.get(key)];
+    // A rejected request creates no bucket: one address with many names would evict the buckets of others, or the reverse.
+    const found = [buckets.addresses.get(address), store.get(key)];
     const full = found.filter((bucket) => bucket?.free(time) === 0) as Bucket[];
     if (full.length > 0) {
       if (found[0] !== undefined) this.addresses.use(buckets.addresses, address, limits.address);
-      if (found[1] !== undefined) all.use(home, key, limits.authIdentifier);
+      if (found[1] !== undefined) all.use(store, key, limits.authIdentifier);
       throw refusal(
         full.reduce((one, other) => (one.waitMs(time) < other.waitMs(time) ? other : one)),
         route,
@@ -410,14 +417,14 @@ export class RateLimiter {
     }
     // From here it must succeed.
     const ofAddress = this.addresses.use(buckets.addresses, address, limits.address);
-    const named = all.use(home, key, limits.authIdentifier);
+    const named = all.use(store, key, limits.authIdentifier);
     const isAddressTighter = ofAddress.free(time) < named.free(time);
     ofAddress.add(time);
     named.add(time);
     return (isAddressTighter ? ofAddress : named).addedState();
   }
 
-  private takeOrder(
+  private consumeOrder(
     buckets: RouteBuckets,
     userId: number,
     factor: number,
@@ -428,7 +435,7 @@ export class RateLimiter {
     const user = this.users.use(buckets.users, userId, this.limits.orderUser * factor);
     const userFree = user.free(time);
     if (userFree === 0) {
-      // Makes no bucket of the address: one user with many addresses would evict what others' requests left.
+      // Creates no bucket for the address: one user with many addresses would evict those of others.
       const full = buckets.userAddresses.get(address);
       const isLater = full !== undefined && full.free(time) === 0 && full.waitMs(time) > user.waitMs(time);
       throw refusal(isLater ? full : user, route, time);
@@ -443,9 +450,9 @@ export class RateLimiter {
   }
 
   /**
-   * A clock that is a little behind (a step back, times that come out of order) stands still until it has caught up,
-   * which errs on the strict side. Waiting out a step of hours would shut users out, so past a window it goes on from
-   * where it was.
+   * Where the clock falls a little behind (a step back, times out of order), the limiter's time stands still until the
+   * clock has caught up, which errs on the strict side. Waiting out a step of hours would lock users out, so beyond one
+   * window the limiter's time continues from where it was.
    */
   private advance(now: number): number {
     const time = now + this.shift;
@@ -460,9 +467,9 @@ export class RateLimiter {
       buckets = {
         users: new Map(),
         userAddresses: new Map(),
-        addresses: new PiecedMap(),
-        identifiers: new PiecedMap(),
-        known: new PiecedMap(),
+        addresses: new ShardedMap(),
+        identifiers: new ShardedMap(),
+        known: new ShardedMap(),
       };
       this.routes.set(route, buckets);
     }
@@ -470,7 +477,7 @@ export class RateLimiter {
   }
 }
 
-/** @param full of the request's buckets that have no room, the one that is full the longest */
+/** @param full the request's full bucket; of two, the one that stays full longer */
 function refusal(full: Bucket, route: string, time: number): RateLimited {
   const message = `${route}: the limit of ${full.limit} requests a minute is reached`;
   return new RateLimited(message, Math.ceil(full.waitMs(time) / 1_000), full.state(time));

@@ -91,7 +91,8 @@ export class StaticSite {
       .map((entry) => join(entry.parentPath, entry.name).slice(this.folder.length).split(sep).join("/"))
       .map((name) => (name.startsWith("/") ? name : `/${name}`));
     for (const name of names) {
-      if (TYPES[extname(name)] !== undefined) this.files.set(name, this.readFile(name, new Set(names)));
+      const type = TYPES[extname(name)];
+      if (type !== undefined) this.files.set(name, this.readFile(name, type, new Set(names)));
     }
   }
 
@@ -109,22 +110,22 @@ export class StaticSite {
     return { status: isFound ? 200 : 404, lines, body };
   }
 
-  private readFile(name: string, names: ReadonlySet<string>): SiteFile {
+  private readFile(name: string, type: string, names: ReadonlySet<string>): SiteFile {
     const read = (suffix: string): Buffer => readFileSync(join(this.folder, name + suffix));
-    const type = TYPES[extname(name)]!;
     const common = this.headerLines(name.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache");
+    let plain = read("");
     const bodies = new Map<Encoding, Buffer>();
     if (name === INDEX) {
       const { pathname } = new URL(this.publicUrl());
       const base = `${pathname.replace(/\/+$/, "")}/`;
-      const html = Buffer.from(read("").toString().replace('<base href="/"', `<base href="${base}"`));
-      bodies.set("identity", html).set("gzip", gzipSync(html)).set("br", brotliCompressSync(html));
+      plain = Buffer.from(plain.toString().replace('<base href="/"', `<base href="${base}"`));
+      bodies.set("identity", plain).set("gzip", gzipSync(plain)).set("br", brotliCompressSync(plain));
     } else {
-      bodies.set("identity", read(""));
+      bodies.set("identity", plain);
       if (names.has(`${name}.gz`)) bodies.set("gzip", read(".gz"));
       if (names.has(`${name}.br`)) bodies.set("br", read(".br"));
     }
-    const hash = createHash("sha256").update(bodies.get("identity")!).digest("base64url").slice(0, 22);
+    const hash = createHash("sha256").update(plain).digest("base64url").slice(0, 22);
     const variants = new Map<Encoding, Variant>();
     for (const [encoding, body] of bodies) {
       const etag = `"${hash}-${encoding}"`;

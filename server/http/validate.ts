@@ -21,16 +21,16 @@ export function compileSchema<T extends TSchema>(schema: T): Check<Static<T>> {
 
 function compile<T extends TSchema>(schema: T): Check<Static<T>> {
   const validator = Compile(schema);
-  const { properties = null, additionalProperties } = schema as { properties?: object; additionalProperties?: unknown };
-  const lists = Object.entries((properties ?? {}) as Record<string, { maxItems?: number }>).filter(
-    ([, { maxItems }]) => maxItems !== undefined,
-  );
+  const { properties = null, additionalProperties } = schema as {
+    properties?: Record<string, { maxItems?: number }>;
+    additionalProperties?: unknown;
+  };
   return (value) => {
     if (validator.Check(value)) return value as Static<T>;
     // Explaining the errors of each of sixty thousand items would take a second.
-    for (const [name, { maxItems }] of lists) {
+    for (const [name, { maxItems = Number.POSITIVE_INFINITY }] of Object.entries(properties ?? {})) {
       const list = (value as Record<string, unknown> | null)?.[name];
-      if (Array.isArray(list) && list.length > maxItems!) throw badRequest(`${name}: at most ${maxItems} items`);
+      if (Array.isArray(list) && list.length > maxItems) throw badRequest(`${name}: at most ${maxItems} items`);
     }
     // Of many unknown fields it names one: listing them all would take milliseconds.
     if (properties !== null && additionalProperties === false && typeof value === "object" && value !== null) {

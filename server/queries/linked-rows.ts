@@ -5,7 +5,7 @@
  */
 import type Database from "better-sqlite3";
 import { firstIdSince } from "../../engine/projection/load/orders.ts";
-import { type HistoryPage, takePage } from "../http/paging.ts";
+import { buildPage, type HistoryPage } from "../http/paging.ts";
 import { MAX_ROWS_WALKED } from "./limits.ts";
 import type { AnySpan } from "./types.ts";
 
@@ -73,7 +73,7 @@ export function pageOfWalk<Row extends Walked>(
   object: (row: Row) => object,
 ): HistoryPage {
   const fitting = rows.filter(({ fits }) => fits === 1);
-  const page = takePage(fitting, limit, object, ({ id }) => id);
+  const page = buildPage(fitting, limit, object, ({ id }) => id);
   return page.next === null ? { ...page, next: endOfWalk(rows) } : page;
 }
 

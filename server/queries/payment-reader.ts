@@ -3,7 +3,7 @@
  */
 import type Database from "better-sqlite3";
 import type { WithdrawalRow } from "../../engine/projection/load/wallet.ts";
-import { type HistoryPage, type OwnPageOptions, type PageOptions, takePage } from "../http/paging.ts";
+import { buildPage, type HistoryPage, type OwnPageOptions, type PageOptions } from "../http/paging.ts";
 
 export interface DepositsOptions extends PageOptions {
   /** Null for all users and the house. */
@@ -51,7 +51,7 @@ const WITHDRAWAL_COLUMNS = `id, user_id AS userId, amount, address, status, refe
 
 /** @param rows one more than the page has, where there is one */
 function byId<T extends { id: number }>(rows: readonly unknown[], limit: number): HistoryPage<T> {
-  return takePage(
+  return buildPage(
     rows as readonly T[],
     limit,
     (row) => row,

@@ -5,7 +5,7 @@
 import type Database from "better-sqlite3";
 import { Side } from "../../engine/constants.ts";
 import { notionalMicro } from "../../engine/money.ts";
-import { type HistoryPage, type OwnPageOptions, takePage } from "../http/paging.ts";
+import { buildPage, type HistoryPage, type OwnPageOptions } from "../http/paging.ts";
 import { csvLine } from "../util/csv.ts";
 import type { FillReader } from "./fill-reader.ts";
 import { MAX_ROWS_WALKED } from "./limits.ts";
@@ -102,7 +102,7 @@ export function prepareTransactions(db: Database.Database, fillReader: FillReade
     // Rows below the floor were not scanned.
     const lowest = entries.floor * TRANSACTIONS_PER_ENTRY;
     const rows = [...fills.rows, ...entries.rows].filter(({ id }) => id < before && id >= lowest);
-    const page = takePage(
+    const page = buildPage(
       rows.sort((a, b) => b.id - a.id),
       limit,
       (row) => row,

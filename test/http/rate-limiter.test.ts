@@ -43,7 +43,7 @@ function attempt(take: () => RateState | null): RateState | RateLimited | null {
 function passing(limiter: RateLimiter, count: number, userId: number | null, now: number, address = ADDRESS): number {
   let passed = 0;
   for (let i = 0; i < count; i++) {
-    if (!(attempt(() => limiter.take(PLACE, "order", userId, address, now)) instanceof RateLimited)) passed++;
+    if (!(attempt(() => limiter.consume(PLACE, "order", userId, address, now)) instanceof RateLimited)) passed++;
   }
   return passed;
 }
@@ -51,15 +51,15 @@ function passing(limiter: RateLimiter, count: number, userId: number | null, now
 test("30 orders at once pass and the 31st doesn't, until a minute after the first", () => {
   const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
   for (let left = 29; left >= 0; left--) {
-    expect(limiter.take(PLACE, "order", 1, ADDRESS, NOON)).toEqual({ limit: 30, remaining: left, reset: 60 });
+    expect(limiter.consume(PLACE, "order", 1, ADDRESS, NOON)).toEqual({ limit: 30, remaining: left, reset: 60 });
   }
-  const refused = attempt(() => limiter.take(PLACE, "order", 1, ADDRESS, NOON + 500)) as RateLimited;
+  const refused = attempt(() => limiter.consume(PLACE, "order", 1, ADDRESS, NOON + 500)) as RateLimited;
   expect(refused).toBeInstanceOf(RateLimited);
   expect(refused.kind.code).toBe(42900);
   expect(refused.message).toContain(PLACE);
   expect(refused.retryAfter).toBe(60);
   expect(refused.rate).toEqual({ limit: 30, remaining: 0, reset: 60 });
-  expect((attempt(() => limiter.take(PLACE, "order", 1, ADDRESS, NOON + 59_999)) as RateLimited).retryAfter).toBe(1);
+  expect((attempt(() => limiter.consume(PLACE, "order", 1, ADDRESS, NOON + 59_999)) as RateLimited).retryAfter).toBe(1);
   expect(passing(limiter, 100, 1, NOON + 60_000)).toBe(30);
 });
 
@@ -78,7 +78,7 @@ test("a user's limit that changes counts from the next request on, beside a plai
         const used = passed.filter((at) => at > now - 60_000);
         const [shown] = limiter.peek(TIME, "default", 1, ADDRESS, now, "", factor);
         expect(shown).toMatchObject({ limit, remaining: Math.max(0, limit - used.length) });
-        const answer = attempt(() => limiter.take(TIME, "default", 1, ADDRESS, now, "", factor));
+        const answer = attempt(() => limiter.consume(TIME, "default", 1, ADDRESS, now, "", factor));
         if (used.length < limit) {
           expect(answer).toEqual({ limit, remaining: limit - used.length - 1, reset: 60 });
           passed.push(now);
@@ -100,7 +100,7 @@ test("no burst of twice the limit passes across the end of a minute", () => {
   expect(passing(limiter, 10, 1, NOON)).toBe(10);
   expect(passing(limiter, 100, 1, NOON + 59_000)).toBe(20);
   expect(passing(limiter, 100, 1, NOON + 60_000)).toBe(10);
-  const refused = attempt(() => limiter.take(PLACE, "order", 1, ADDRESS, NOON + 60_000)) as RateLimited;
+  const refused = attempt(() => limiter.consume(PLACE, "order", 1, ADDRESS, NOON + 60_000)) as RateLimited;
   expect(refused.retryAfter).toBe(59);
   expect(refused.rate.reset).toBe(60);
 });
@@ -109,9 +109,9 @@ test("an address is full at 60 orders, whoever sends them, and that takes nothin
   const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
   expect(passing(limiter, 30, 1, NOON)).toBe(30);
   expect(passing(limiter, 20, 2, NOON + 1_000)).toBe(20);
-  expect(limiter.take(PLACE, "order", 3, ADDRESS, NOON)).toEqual({ limit: 60, remaining: 9, reset: 60 });
+  expect(limiter.consume(PLACE, "order", 3, ADDRESS, NOON)).toEqual({ limit: 60, remaining: 9, reset: 60 });
   expect(passing(limiter, 30, 3, NOON + 2_000)).toBe(9);
-  const refused = attempt(() => limiter.take(PLACE, "order", 3, ADDRESS, NOON + 2_000)) as RateLimited;
+  const refused = attempt(() => limiter.consume(PLACE, "order", 3, ADDRESS, NOON + 2_000)) as RateLimited;
   expect(refused.rate).toEqual({ limit: 60, remaining: 0, reset: 60 });
   expect(refused.retryAfter).toBe(58);
   expect(passing(limiter, 30, 3, NOON + 2_000, "192.0.2.2")).toBe(20);
@@ -125,16 +125,16 @@ test("a user's refused orders take nothing from the address", () => {
 
 test("where user and address are full, the wait is until both have room", () => {
   const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, orderUser: 1, orderAddress: 2 });
-  limiter.take(PLACE, "order", 1, ADDRESS, NOON);
-  limiter.take(PLACE, "order", 2, ADDRESS, NOON + 10_000);
-  const first = attempt(() => limiter.take(PLACE, "order", 1, ADDRESS, NOON + 20_000)) as RateLimited;
+  limiter.consume(PLACE, "order", 1, ADDRESS, NOON);
+  limiter.consume(PLACE, "order", 2, ADDRESS, NOON + 10_000);
+  const first = attempt(() => limiter.consume(PLACE, "order", 1, ADDRESS, NOON + 20_000)) as RateLimited;
   expect(first.retryAfter).toBe(40);
-  const second = attempt(() => limiter.take(PLACE, "order", 2, ADDRESS, NOON + 20_000)) as RateLimited;
+  const second = attempt(() => limiter.consume(PLACE, "order", 2, ADDRESS, NOON + 20_000)) as RateLimited;
   expect(second.retryAfter).toBe(50);
   expect(second.rate.limit).toBe(1);
-  limiter.take(PLACE, "order", 3, "192.0.2.2", NOON + 20_000);
-  limiter.take(PLACE, "order", 4, "192.0.2.2", NOON + 30_000);
-  const third = attempt(() => limiter.take(PLACE, "order", 1, "192.0.2.2", NOON + 30_000)) as RateLimited;
+  limiter.consume(PLACE, "order", 3, "192.0.2.2", NOON + 20_000);
+  limiter.consume(PLACE, "order", 4, "192.0.2.2", NOON + 30_000);
+  const third = attempt(() => limiter.consume(PLACE, "order", 1, "192.0.2.2", NOON + 30_000)) as RateLimited;
   expect(third.retryAfter).toBe(50);
   expect(third.rate).toEqual({ limit: 2, remaining: 0, reset: 60 });
 });
@@ -142,7 +142,7 @@ test("where user and address are full, the wait is until both have room", () => 
 test("routes, users, and requests without a user don't share; users on the default class don't share addresses", () => {
   const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, user: 1, address: 1, orderUser: 1, orderAddress: 1 });
   const passes = (route: string, rateClass: RateClass, userId: number | null): boolean =>
-    !(attempt(() => limiter.take(route, rateClass, userId, ADDRESS, NOON)) instanceof RateLimited);
+    !(attempt(() => limiter.consume(route, rateClass, userId, ADDRESS, NOON)) instanceof RateLimited);
   for (const route of [PLACE, CANCEL]) {
     expect(passes(route, "order", 1)).toBe(true);
     expect(passes(route, "order", 1)).toBe(false);
@@ -160,7 +160,7 @@ function signingIn(limiter: RateLimiter, count: number, identifier: string, now:
   let passed = 0;
   for (let i = 0; i < count; i++) {
     // The address changes and a token comes along now and then: neither matters.
-    const take = () => limiter.take(route, "identifier", i % 3 || null, `192.0.2.${i % 250}`, now, identifier);
+    const take = () => limiter.consume(route, "identifier", i % 3 || null, `192.0.2.${i % 250}`, now, identifier);
     if (!(attempt(take) instanceof RateLimited)) passed++;
   }
   return passed;
@@ -169,7 +169,7 @@ function signingIn(limiter: RateLimiter, count: number, identifier: string, now:
 describe("sign-in", () => {
   test("counts by the identifier, on each route, from whatever strange address", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
-    expect(limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com")).toEqual({
+    expect(limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com")).toEqual({
       limit: 10,
       remaining: 9,
       reset: 60,
@@ -177,7 +177,7 @@ describe("sign-in", () => {
     expect(signingIn(limiter, 500, "a@example.com", NOON)).toBe(9);
     expect(signingIn(limiter, 500, "b@example.com", NOON)).toBe(10);
     expect(signingIn(limiter, 500, "a@example.com", NOON, REGISTER)).toBe(10);
-    const refused = attempt(() => limiter.take(LOGIN, "identifier", 1, ADDRESS, NOON + 500, "a@example.com"));
+    const refused = attempt(() => limiter.consume(LOGIN, "identifier", 1, ADDRESS, NOON + 500, "a@example.com"));
     expect(refused).toBeInstanceOf(RateLimited);
     expect((refused as RateLimited).rate).toEqual({ limit: 10, remaining: 0, reset: 60 });
     expect((refused as RateLimited).retryAfter).toBe(60);
@@ -195,7 +195,7 @@ describe("sign-in", () => {
   test("of strangers leaves the owner ten from each known address, and the owner's take nothing from the identifier", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const home = (address = ADDRESS, identifier = "a@example.com") =>
-      attempt(() => limiter.take(LOGIN, "identifier", null, address, NOON, identifier, 1, true));
+      attempt(() => limiter.consume(LOGIN, "identifier", null, address, NOON, identifier, 1, true));
     expect(signingIn(limiter, 500, "a@example.com", NOON)).toBe(10);
     for (let left = 9; left >= 0; left--) expect(home()).toEqual({ limit: 10, remaining: left, reset: 60 });
     expect((home() as RateLimited).rate).toEqual({ limit: 10, remaining: 0, reset: 60 });
@@ -208,29 +208,30 @@ describe("sign-in", () => {
   test("from one address 100 pass, whatever they name and whoever is known there; a refusal takes nothing from either", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const take = (n: number, isKnown = false) =>
-      attempt(() => limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, `${n}@example.com`, 1, isKnown));
+      attempt(() => limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON, `${n}@example.com`, 1, isKnown));
     for (let n = 0; n < 100; n++) expect(take(n, n % 2 === 0)).not.toBeInstanceOf(RateLimited);
     for (const isKnown of [false, true]) {
       for (let n = 0; n < 200; n++) {
         expect((take(n, isKnown) as RateLimited).rate).toEqual({ limit: 100, remaining: 0, reset: 60 });
       }
     }
-    expect(attempt(() => limiter.take(LOGIN, "identifier", null, ADDRESS, NOON))).toBeInstanceOf(RateLimited);
+    expect(attempt(() => limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON))).toBeInstanceOf(RateLimited);
     // What the address was refused is there for others to use.
     for (let n = 100; n < 200; n++) expect(signingIn(limiter, 20, `${n}@example.com`, NOON)).toBe(10);
     // And what an identifier was refused is there for the address.
     const fresh = new RateLimiter(DEFAULT_RATE_LIMITS);
-    for (let i = 0; i < 500; i++) attempt(() => fresh.take(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com"));
+    for (let i = 0; i < 500; i++)
+      attempt(() => fresh.consume(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com"));
     expect(fresh.peek(LOGIN, "identifier", null, ADDRESS, NOON)).toMatchObject([{ remaining: 90 }]);
   });
 
   test("refused by both, waits for the later of the two", () => {
     const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 10 });
     const take = (at: number) =>
-      attempt(() => limiter.take(LOGIN, "identifier", null, ADDRESS, at, "a@example.com")) as RateLimited;
-    for (let i = 0; i < 5; i++) limiter.take(LOGIN, "identifier", null, "192.0.2.9", NOON + 20_000, "a@example.com");
-    for (let i = 0; i < 5; i++) limiter.take(LOGIN, "identifier", null, ADDRESS, NOON + 20_000, "a@example.com");
-    for (let i = 0; i < 5; i++) limiter.take(LOGIN, "identifier", null, ADDRESS, NOON + 40_000, "b@example.com");
+      attempt(() => limiter.consume(LOGIN, "identifier", null, ADDRESS, at, "a@example.com")) as RateLimited;
+    for (let i = 0; i < 5; i++) limiter.consume(LOGIN, "identifier", null, "192.0.2.9", NOON + 20_000, "a@example.com");
+    for (let i = 0; i < 5; i++) limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON + 20_000, "a@example.com");
+    for (let i = 0; i < 5; i++) limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON + 40_000, "b@example.com");
     expect(take(NOON + 50_000).retryAfter).toBe(30);
     expect(take(NOON + 79_500).retryAfter).toBe(1);
   });
@@ -238,7 +239,7 @@ describe("sign-in", () => {
   test("without an identifier counts by the address, and takes nothing from the identifiers", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const passes = (userId: number | null, address: string): boolean =>
-      !(attempt(() => limiter.take(LOGIN, "identifier", userId, address, NOON)) instanceof RateLimited);
+      !(attempt(() => limiter.consume(LOGIN, "identifier", userId, address, NOON)) instanceof RateLimited);
     for (let i = 0; i < 100; i++) expect(passes(i % 2 === 0 ? null : i, ADDRESS)).toBe(true);
     expect(passes(null, ADDRESS)).toBe(false);
     expect(passes(7, ADDRESS)).toBe(false);
@@ -263,7 +264,7 @@ describe("sign-in", () => {
   test("a refresh counts by the address, whoever asks", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const take = (userId: number | null, address: string) => () =>
-      limiter.take(REFRESH, "refresh", userId, address, NOON, "ignored");
+      limiter.consume(REFRESH, "refresh", userId, address, NOON, "ignored");
     expect(take(1, ADDRESS)()).toEqual({ limit: 20, remaining: 19, reset: 60 });
     for (let i = 0; i < 19; i++) expect(attempt(take(i % 2 === 0 ? null : i, ADDRESS))).not.toBeInstanceOf(RateLimited);
     for (const userId of [null, 1, 99]) expect(attempt(take(userId, ADDRESS))).toBeInstanceOf(RateLimited);
@@ -286,9 +287,9 @@ describe("sign-in", () => {
       expect(peek("identifier", NOON)).toEqual([ofAddress]);
       expect(peek("refresh", NOON)).toEqual([{ scope: "address", limit: 20, remaining: 20, reset: 0 }]);
     }
-    limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com");
-    limiter.take(LOGIN, "identifier", null, ADDRESS, NOON);
-    limiter.take(REFRESH, "refresh", null, ADDRESS, NOON);
+    limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON, "a@example.com");
+    limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON);
+    limiter.consume(REFRESH, "refresh", null, ADDRESS, NOON);
     const later = NOON + 1_500;
     const ofIdentifier = { scope: "identifier", limit: 10, remaining: 9, reset: 59 };
     const ofAddress = { scope: "address", limit: 100, remaining: 98, reset: 59 };
@@ -302,7 +303,7 @@ describe("sign-in", () => {
 
 test("nothing limits the class none", () => {
   const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, user: 1, address: 1 });
-  for (let i = 0; i < 5; i++) expect(limiter.take("GET /livez", "none", null, ADDRESS, NOON)).toBeNull();
+  for (let i = 0; i < 5; i++) expect(limiter.consume("GET /livez", "none", null, ADDRESS, NOON)).toBeNull();
   expect(limiter.peek("GET /livez", "none", null, ADDRESS, NOON)).toEqual([]);
 });
 
@@ -319,8 +320,8 @@ test("peek shows the buckets of a request and takes nothing", () => {
   expect(limiter.peek("GET /time", "default", 1, ADDRESS, NOON)).toEqual([
     { scope: "user", limit: 100, remaining: 100, reset: 0 },
   ]);
-  limiter.take(PLACE, "order", 1, ADDRESS, NOON);
-  limiter.take(PLACE, "order", 2, ADDRESS, NOON + 2_500);
+  limiter.consume(PLACE, "order", 1, ADDRESS, NOON);
+  limiter.consume(PLACE, "order", 2, ADDRESS, NOON + 2_500);
   expect(peek(1, NOON + 2_600)).toEqual([
     { scope: "user", limit: 30, remaining: 29, reset: 58 },
     { scope: "address", limit: 60, remaining: 58, reset: 60 },
@@ -341,7 +342,7 @@ describe("a clock that steps back", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const earlier = NOON - 5 * 3_600_000;
     expect(passing(limiter, 30, 1, NOON)).toBe(30);
-    const refused = attempt(() => limiter.take(PLACE, "order", 1, ADDRESS, earlier)) as RateLimited;
+    const refused = attempt(() => limiter.consume(PLACE, "order", 1, ADDRESS, earlier)) as RateLimited;
     expect(refused.retryAfter).toBe(60);
     expect(passing(limiter, 30, 1, earlier + 59_999)).toBe(0);
     expect(passing(limiter, 31, 1, earlier + 60_000)).toBe(30);
@@ -358,7 +359,7 @@ describe("a clock that steps back", () => {
 test("a flood of addresses evicts the least recently used buckets, one for each new one", () => {
   const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1 });
   const passes = (address: string): boolean =>
-    !(attempt(() => limiter.take("GET /time", "default", null, address, NOON)) instanceof RateLimited);
+    !(attempt(() => limiter.consume("GET /time", "default", null, address, NOON)) instanceof RateLimited);
   const isKnown = (address: string): boolean =>
     limiter.peek("GET /time", "default", null, address, NOON)[0]!.remaining === 0;
   const flood = Array.from({ length: MAX_ADDRESS_RATE_BUCKETS }, (_, i) => `2001:db8:0:${i.toString(16)}::/64`);
@@ -385,7 +386,7 @@ describe("a flood", () => {
     const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1_000_000_000 });
     expect(passing(limiter, 50, 1, NOON)).toBe(30);
     expect(signingIn(limiter, 50, VICTIM, NOON)).toBe(10);
-    for (let i = 0; i < 5; i++) limiter.take(REFRESH, "refresh", null, ADDRESS, NOON);
+    for (let i = 0; i < 5; i++) limiter.consume(REFRESH, "refresh", null, ADDRESS, NOON);
     const left = {
       user: () => limiter.peek(PLACE, "order", 1, ADDRESS, NOON)[0]!.remaining === 0,
       address: () =>
@@ -400,9 +401,9 @@ describe("a flood", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i < 300_000; i++) {
       const address = `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`;
-      if (i % 3 === 0) limiter.take(TIME, "default", null, address, NOON);
-      else if (i % 3 === 1) limiter.take(REFRESH, "refresh", null, address, NOON);
-      else limiter.take(LOGIN, "identifier", null, address, NOON);
+      if (i % 3 === 0) limiter.consume(TIME, "default", null, address, NOON);
+      else if (i % 3 === 1) limiter.consume(REFRESH, "refresh", null, address, NOON);
+      else limiter.consume(LOGIN, "identifier", null, address, NOON);
     }
     keeps("user", "identifier");
   });
@@ -410,7 +411,7 @@ describe("a flood", () => {
   test("of identifiers leaves users and addresses as they were, and forgets the oldest identifiers only", () => {
     const { limiter, keeps } = watched();
     const flood = (from: number, to: number): void => {
-      for (let i = from; i < to; i++) limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
+      for (let i = from; i < to; i++) limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
     };
     flood(0, MAX_IDENTIFIER_RATE_BUCKETS - 1);
     keeps("user", "address", "identifier");
@@ -425,7 +426,7 @@ describe("a flood", () => {
 
   test("of users leaves addresses and identifiers as they were", () => {
     const { limiter, keeps } = watched();
-    for (let i = 0; i <= MAX_USER_RATE_BUCKETS; i++) limiter.take(TIME, "default", i + 2, ADDRESS, NOON);
+    for (let i = 0; i <= MAX_USER_RATE_BUCKETS; i++) limiter.consume(TIME, "default", i + 2, ADDRESS, NOON);
     keeps("address", "identifier");
     expect(() => keeps("user")).toThrow();
   });
@@ -433,7 +434,7 @@ describe("a flood", () => {
   test("of one user's orders from many addresses leaves the addresses as they were", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i <= MAX_ADDRESS_RATE_BUCKETS; i++) {
-      attempt(() => limiter.take(CANCEL, "order", 1, `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, NOON));
+      attempt(() => limiter.consume(CANCEL, "order", 1, `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, NOON));
     }
     keeps("user", "address", "identifier");
   });
@@ -444,11 +445,11 @@ describe("a flood", () => {
     const oldest = "192.0.2.0";
     for (let i = 0; i <= MAX_ADDRESS_RATE_BUCKETS; i++) {
       const address = `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`;
-      attempt(() => limiter.take(LOGIN, "identifier", null, address, NOON, VICTIM));
+      attempt(() => limiter.consume(LOGIN, "identifier", null, address, NOON, VICTIM));
     }
     expect(limiter.peek(LOGIN, "identifier", null, oldest, NOON)[0]!.remaining).toBe(0);
     for (let i = 0; i <= MAX_IDENTIFIER_RATE_BUCKETS; i++) {
-      attempt(() => limiter.take(LOGIN, "identifier", null, oldest, NOON, `${i}@example.com`));
+      attempt(() => limiter.consume(LOGIN, "identifier", null, oldest, NOON, `${i}@example.com`));
     }
     expect(limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, VICTIM)[0]!.remaining).toBe(0);
   });
@@ -456,7 +457,7 @@ describe("a flood", () => {
   test("of accounts at known addresses forgets the oldest of those only", () => {
     const { limiter, keeps } = watched();
     const take = (n: number) =>
-      limiter.take(LOGIN, "identifier", null, `10.0.${n >> 8}.${n & 255}`, NOON, `${n}@example.com`, 1, true);
+      limiter.consume(LOGIN, "identifier", null, `10.0.${n >> 8}.${n & 255}`, NOON, `${n}@example.com`, 1, true);
     for (let n = 0; n <= MAX_KNOWN_RATE_BUCKETS; n++) take(n);
     keeps("user", "address", "identifier");
     const left = (n: number): number =>
@@ -468,7 +469,7 @@ describe("a flood", () => {
   test("of refused guesses keeps their bucket the newest", () => {
     const { limiter, keeps } = watched();
     for (let i = 0; i < 2 * MAX_IDENTIFIER_RATE_BUCKETS; i++) {
-      limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
+      limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON, `${i}@example.com`);
       if (i % 100_000 === 0) expect(signingIn(limiter, 1, VICTIM, NOON)).toBe(0);
     }
     keeps("user", "address", "identifier");
@@ -490,7 +491,7 @@ describe("memory", () => {
     const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
     const before = heapMb();
     for (let i = 0; i < 600_000; i++) {
-      limiter.take(
+      limiter.consume(
         TIME,
         "default",
         null,
@@ -506,7 +507,7 @@ describe("memory", () => {
     const limiter = new RateLimiter({ ...DEFAULT_RATE_LIMITS, address: 1_000 });
     const flood = (name: string, count: number): void => {
       for (let i = 0; i < MAX_ADDRESS_RATE_BUCKETS; i++) {
-        for (let j = 0; j < count; j++) limiter.take(TIME, "default", null, `${name}${i}`, NOON);
+        for (let j = 0; j < count; j++) limiter.consume(TIME, "default", null, `${name}${i}`, NOON);
       }
     };
     flood("small", 1);
@@ -522,7 +523,7 @@ describe("memory", () => {
     const before = heapMb();
     for (let i = 0; i < 1_000; i++) {
       const body = Buffer.alloc(64 * 1024, `somebody-${i}@example.com `).toString("latin1");
-      limiter.take(LOGIN, "identifier", null, ADDRESS, NOON, body.slice(0, body.indexOf(" ")));
+      limiter.consume(LOGIN, "identifier", null, ADDRESS, NOON, body.slice(0, body.indexOf(" ")));
     }
     expect(heapMb() - before).toBeLessThan(5);
     expect(limiter.peek(LOGIN, "identifier", null, ADDRESS, NOON, "somebody-7@example.com")[0]!.remaining).toBe(9);
@@ -611,7 +612,7 @@ test("of any minute no more than the limit passes, and never less than it could,
         const expected = free().every((count) => count > 0);
         if (expected) for (const [name] of names) passed.push({ name, at: now });
 
-        const state = attempt(() => limiter.take(route, rateClass, userId, address, now, identifier, 1, isKnown));
+        const state = attempt(() => limiter.consume(route, rateClass, userId, address, now, identifier, 1, isKnown));
         if (state instanceof RateLimited) {
           expect(expected).toBe(false);
           // When the last of those that are full has room.
