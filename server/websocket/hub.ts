@@ -342,18 +342,26 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
   }
 
   accountUpdate(userId: number, sequence: number, at: number, outcomeIds: ReadonlySet<number>): AccountUpdate | null {
-    const connections = accountReceivers(this.byUser.get(userId) ?? []);
+    const connections: SocketConnection[] = [];
+    for (const connection of this.byUser.get(userId) ?? []) {
+      // At its end, a replay sends its connection the whole account.
+      if (connection.replay !== null) connection.replay.holdAccount();
+      else if (connection.receivesAccount) connections.push(connection);
+    }
     if (connections.length === 0) return null;
-    const { ledger } = this.exchange;
-    const positions = [...outcomeIds].map((outcomeId) => ledger.findPosition(userId, outcomeId));
+    const positions: number[] = [];
+    for (const outcomeId of outcomeIds) positions.push(this.exchange.ledger.findPosition(userId, outcomeId));
     return { connections, at, messages: this.accountMessages(userId, sequence, at, positions) };
   }
 
   sendAccountUpdate({ connections, at, messages }: AccountUpdate): void {
-    // A replay may have started while the update was held back.
-    for (const connection of accountReceivers(connections)) {
-      connection.updatedAt = at;
-      for (const message of messages) this.send(connection, message);
+    for (const connection of connections) {
+      // While the update was held back, a replay may have started, or a token with fewer scopes replaced the old one.
+      if (connection.replay !== null) connection.replay.holdAccount();
+      else if (connection.receivesAccount) {
+        connection.updatedAt = at;
+        for (const message of messages) this.send(connection, message);
+      }
     }
   }
 
@@ -421,16 +429,6 @@ export class SocketHub implements UserSink<AccountUpdate>, OperationHost {
   private isBehind({ replay }: SocketConnection, userId: number): boolean {
     return replay !== null || this.outbox.isHeld(userId);
   }
-}
-
-/** Those to send account messages to now. A replay sends its connection the account when it ends. */
-function accountReceivers(connections: Iterable<SocketConnection>): SocketConnection[] {
-  const receivers: SocketConnection[] = [];
-  for (const connection of connections) {
-    if (connection.replay !== null) connection.replay.holdAccount();
-    else if (connection.receivesAccount) receivers.push(connection);
-  }
-  return receivers;
 }
 
 function addTo<K>(groups: Map<K, Set<SocketConnection>>, key: K, connection: SocketConnection): void {
