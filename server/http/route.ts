@@ -2,7 +2,6 @@
  * A route: its path, schemas and access, and its handler. A handler returns JSON text, now or later; or it returns
  * undefined, keeps the reply, and responds itself once the log has committed. It never sees a socket.
  */
-
 import type { Static, TSchema, TUnknown } from "typebox";
 import type { Principal, Scope, TokenKind } from "../accounts/types.ts";
 import { type ApiError, notFound } from "../errors.ts";
@@ -18,18 +17,18 @@ export const API_BASE = "/api/v1";
 /** The response to one request. Only the first call has an effect. */
 export interface Responder extends Answer {
   readonly requestId: string;
-  /** A body that is not enveloped: text, or, over HTTP and of a route with a `contentType`, bytes. */
+  /** A body without envelope: text, or bytes over HTTP on a route with a `contentType`. */
   plain(status: number, body: string | Uint8Array): void;
   /**
-   * A success in pieces, over HTTP: the next is asked for when the one before has left. What they throw first is answered
-   * as an error; after that the answer is cut short, which chunked encoding tells. @param type its Content-Type
+   * A success in chunks, over HTTP: it requests a chunk when the one before has left. An error before the first chunk is
+   * the response; a later one truncates it, which chunked encoding shows. @param type its Content-Type
    */
-  stream(type: string, fileName: string, pieces: AsyncIterable<string>): void;
-  /** Sends a browser elsewhere, over HTTP. @param error why, where what it asked for failed: logged and counted as such */
+  stream(type: string, fileName: string, chunks: AsyncIterable<string>): void;
+  /** Redirects a browser, over HTTP. @param error of the failed request, to log and count */
   redirect(location: string, error?: ApiError): void;
-  /** Adds a header to the answer, over HTTP. */
+  /** Adds a header to the response, over HTTP. */
   header(name: string, value: string): void;
-  /** Answers whatever a handler threw. */
+  /** Responds with an error that a handler threw. */
   fail(thrown: unknown): void;
 }
 
@@ -65,23 +64,23 @@ export interface Route {
   readonly path: string;
   readonly unversioned: boolean;
   readonly summary: string;
-  /** For operators it is the same whether one asks over HTTP or from the machine's own shell (control-socket.ts). */
+  /** Operators' routes work over HTTP and from the machine's own shell (control-socket.ts). */
   readonly access: "public" | "user" | "operator";
-  /** On a public route: the handler asks whose good token came with the request, if one did. */
+  /** On a public route: the handler uses the holder of a valid token, if the request has one. */
   readonly knowsHolder: boolean;
   readonly tokens: readonly TokenKind[];
   readonly scope: Scope | null;
-  /** Another scope that will do in its place. */
+  /** Another scope that suffices instead. */
   readonly orScope: Scope | null;
-  /** KYC tier that the caller must have. */
+  /** The KYC tier that the caller needs. */
   readonly minTier: number;
-  /** The session must have been made with a second factor. */
+  /** The session needs a second factor. */
   readonly secondFactor: boolean;
-  /** Accounts whose e-mail address isn't verified may use it: reads, and what ends access. */
+  /** Accounts with an unverified email address may use it: reads, and routes that end access. */
   readonly unverified: boolean;
   /** Which rate limits count a call. */
   readonly rateClass: RateClass;
-  /** Orders that it places may be credited to an integration. */
+  /** Builder codes may credit its orders to an integration. */
   readonly credited: boolean;
   /** Request headers that the handler reads, in lower case. */
   readonly headers: readonly string[];
@@ -93,13 +92,13 @@ export interface Route {
   readonly response: TSchema;
   readonly status: number;
   readonly enveloped: boolean;
-  /** Of a success that is neither JSON nor MessagePack, null otherwise. */
+  /** Of a success that is neither JSON nor MessagePack; else null. */
   readonly contentType: string | null;
-  /** Where a person whom a link led here reads what went wrong, in place of JSON; null where only programs come. */
+  /** The URL of a page that explains an error to a person who followed a link here; null: only programs use the route. */
   readonly failurePage: ((error: ApiError) => string) | null;
-  /** Cache-Control of a success; null where nobody may keep it. */
+  /** Cache-Control of a success; null: no-store. */
   readonly cache: string | null;
-  /** It will go: each answer says so. */
+  /** It will be removed: each response says so. */
   readonly deprecated: Deprecation | null;
   readonly handler: (request: RouteRequest) => string | Promise<string | undefined> | undefined;
 }
@@ -201,7 +200,7 @@ export function route<
   };
 }
 
-/** A path id: a positive integer, or it names nothing. @throws ApiError 4040 */
+/** Parses a path id, a positive integer. @throws ApiError 4040 for any other text */
 export function pathId(text: string, what: string): number {
   const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
   if (id === 0 || !Number.isSafeInteger(id)) throw notFound(what);
