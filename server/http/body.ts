@@ -2,7 +2,6 @@
  * Collects and parses the body of one request, within a bound. Where the rate limits count an identifier in the body,
  * it counts the request too. It never runs a handler.
  */
-
 import type { HttpResponse } from "uWebSockets.js";
 import { isAscii } from "node:buffer";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";

@@ -2,7 +2,6 @@
  * The one way into every handler: HTTP, the WebSocket's operations and the control socket share each route's schemas,
  * access rules and rate limits. Knows no sockets.
  */
-
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { OrderedReads, Origin } from "../trading/types.ts";

@@ -3,7 +3,6 @@
  * ones are rows that the journal writes in the transaction of their effect. A request without effect keeps no key. Owned
  * by the gateway thread.
  */
-
 import { IDEMPOTENCY_KEY_MS } from "../../engine/limits.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
 import { ApiError, badRequest, ErrorKind, overloaded } from "../errors.ts";

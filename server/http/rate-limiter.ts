@@ -3,7 +3,6 @@
  * routes, and nothing of HTTP. It reads no clock, and its state ends with the process. A flood of one kind of key never
  * evicts another kind, and costs the same per request.
  */
-
 import { ApiError, ErrorKind } from "../errors.ts";
 import {
   MAX_ADDRESS_RATE_BUCKETS,

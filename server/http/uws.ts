@@ -2,7 +2,6 @@
  * The only import of uWebSockets.js, whose authors don't publish it to npm. One republished package has all binaries for
  * Node 20 and 22; for Node 24 and 26 there is one package per platform, which needs a newer libc.
  */
-
 import type * as Uws from "uWebSockets.js";
 import { createRequire } from "node:module";
 import { majorOf, PlatformError, thisPlatform, whyNot } from "../../engine/util/node-support.ts";

@@ -5,7 +5,6 @@
  * A message is encoded once, whatever the number of subscribers: uWebSockets.js sends it to the topic, and, where some
  * subscribers speak MessagePack, once more to the topic's twin.
  */
-
 import type { TemplatedApp } from "uWebSockets.js";
 import type { Ledger } from "../../engine/ledger.ts";
 import { assert } from "../../engine/util/assert.ts";

@@ -3,7 +3,6 @@
  * sent. Gathers the messages to this socket alone, so that those of one committed batch leave in one write; messages to
  * many sockets leave through uWebSockets.js's topics.
  */
-
 import type { WebSocket } from "uWebSockets.js";
 import type { Principal } from "../accounts/types.ts";
 import { ApiError, ErrorKind } from "../errors.ts";

@@ -5,7 +5,6 @@
  * Inside, every message is JSON text; a connection with the subprotocol `msgpack` gets the same objects as MessagePack.
  * A client that lets more than 1 MiB pile up is closed with 4408: the hub waits for no client.
  */
-
 import type { TemplatedApp, WebSocket } from "uWebSockets.js";
 import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Credential, Principal } from "../accounts/types.ts";

@@ -2,7 +2,6 @@
  * What a client asks over its socket: parses a message, runs the operation through its route or on the connection itself,
  * and responds. It sends nothing that no operation asked for.
  */
-
 import { assert } from "../../engine/util/assert.ts";
 import type { Principal, TokenAuthenticator } from "../accounts/types.ts";
 import { ApiError, asApiError, badRequest, ErrorKind } from "../errors.ts";

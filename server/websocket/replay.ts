@@ -4,7 +4,6 @@
  *
  * Meanwhile it holds new updates back, up to a bound; past the bound it drops them and reads them from the database later.
  */
-
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { History } from "../queries/history.ts";
 import type { UpdatesPage } from "../queries/types.ts";

@@ -2,7 +2,6 @@
  * Tickets for the WebSocket: a client puts one into the URL instead of its token. A ticket is good for one connection
  * within a minute and lives in memory only: a restart ends connections and tickets alike.
  */
-
 import { randomBytes } from "node:crypto";
 import { hashToken } from "../accounts/token-hash.ts";
 import type { Principal } from "../accounts/types.ts";

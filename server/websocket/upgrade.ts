@@ -2,7 +2,6 @@
  * The upgrade of an HTTP request to a WebSocket: its token or ticket, its subprotocol, and the bound on connections per
  * address. It reads the request synchronously, and never touches the response once the client is gone.
  */
-
 import type { HttpRequest, HttpResponse, us_socket_context_t } from "uWebSockets.js";
 import type { Authenticator } from "../accounts/authenticator.ts";
 import type { Principal } from "../accounts/types.ts";
