@@ -93,14 +93,14 @@ function Sums({ solvency }: { solvency: Solvency }) {
     <>
       <p>
         {balanced ? (
-          <Badge text="balanced" tone="good" />
+          <Badge text="Balanced" tone="good" />
         ) : (
           <Badge text="NOT balanced: halt trading and run the verification" tone="bad" />
         )}
         {house < 0 && (
           <>
             {" "}
-            <Badge text="house balance negative" tone="bad" />
+            <Badge text="House balance negative" tone="bad" />
           </>
         )}
       </p>
