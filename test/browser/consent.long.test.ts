@@ -18,7 +18,7 @@ import {
 } from "../support/third-party.ts";
 import { World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
-import { expectLoaded, fillInSignIn, signInTo } from "./support/person.ts";
+import { expectLoaded, fillInSignIn, signInTo } from "./support/user-actions.ts";
 
 const NAME = "Portfolio Viewer";
 const SCOPE = "orders:write portfolio:read";

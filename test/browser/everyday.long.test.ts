@@ -12,7 +12,7 @@ import { PASSWORD } from "../support/identity.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { type TestMarket, World } from "../support/world.ts";
 import { describeInBrowser, type OpenPage } from "./support/page.ts";
-import { expectLoaded, levelsOf, PATIENTLY, signInTo, ticketOf } from "./support/person.ts";
+import { expectLoaded, levelsOf, PATIENTLY, signInTo, ticketOf } from "./support/user-actions.ts";
 
 /** More tab stops than the page has. */
 const MAX_TABS = 100;

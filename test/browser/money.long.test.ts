@@ -12,7 +12,7 @@ import { ADDRESS } from "../support/money.ts";
 import { operatorOf, userNamed } from "../support/operator.ts";
 import { USDC, World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
-import { PATIENTLY, signInTo } from "./support/person.ts";
+import { PATIENTLY, signInTo } from "./support/user-actions.ts";
 
 describeInBrowser("money on the page", (openPage) => {
   let world: World;

@@ -5,8 +5,8 @@ import { PAGE_PATHS, type PagePath } from "../../server/web/paths.ts";
 import { expectEndsWell } from "../support/checks.ts";
 import { expectAccessible } from "./support/accessibility.ts";
 import { describeInBrowser, screenshotOnPhone } from "./support/page.ts";
-import { expectLoaded, signInTo } from "./support/person.ts";
 import { EVENT, type Scene, setScene } from "./support/scene.ts";
+import { expectLoaded, signInTo } from "./support/user-actions.ts";
 
 /** For tests that visit many pages. */
 const LONG = { timeout: 240_000 };

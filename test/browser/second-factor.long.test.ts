@@ -11,7 +11,7 @@ import { AuthenticatorApp, addApp } from "../support/second-factor.ts";
 import { World } from "../support/world.ts";
 import { expectAccessible } from "./support/accessibility.ts";
 import { describeInBrowser, screenshotOnPhone } from "./support/page.ts";
-import { expectLoaded, fillInSignIn, PATIENTLY, signInTo } from "./support/person.ts";
+import { expectLoaded, fillInSignIn, PATIENTLY, signInTo } from "./support/user-actions.ts";
 
 const SECURITY = "/account/security";
 const NARROW = { width: 360, height: 740 };

@@ -17,7 +17,7 @@ import {
   PATIENTLY,
   signInTo,
   ticketOf,
-} from "./support/person.ts";
+} from "./support/user-actions.ts";
 
 /** Set in the page's window; a reload would clear it. */
 const MARK = "untouched";

@@ -6,7 +6,7 @@ import { PASSWORD } from "../support/identity.ts";
 import { BUY, SELL, terms } from "../support/terms.ts";
 import { World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
-import { expectLoaded, signInTo } from "./support/person.ts";
+import { expectLoaded, signInTo } from "./support/user-actions.ts";
 
 const MAX_BYTES = 250_000;
 const MAX_READY_MS = 1_000;

@@ -11,7 +11,7 @@ import { API_BASE } from "../support/client.ts";
 import { PASSWORD } from "../support/identity.ts";
 import { World } from "../support/world.ts";
 import { describeInBrowser } from "./support/page.ts";
-import { expectLoaded, levelsOf, PATIENTLY, signInTo } from "./support/person.ts";
+import { expectLoaded, levelsOf, PATIENTLY, signInTo } from "./support/user-actions.ts";
 
 /** Places an order as README.md shows it; prints the status and code of the response. */
 const SCRIPT = `
