@@ -32,7 +32,11 @@ export const Environment = Type.Object({
   TRUSTED_PROXIES: text("", "addresses and CIDR ranges whose X-Forwarded-For counts, with commas between them"),
   DATA_DIR: text("data", "the data folder"),
   ENGINE_THREADS: integer(Math.max(1, availableParallelism() - 1), 1, MAX_ENGINE_THREADS, "engine threads"),
-  DURABILITY: choice("full", ["full", "normal", "off"], "how much of a power loss a commit survives"),
+  DURABILITY: choice(
+    "full",
+    ["full", "normal", "off"],
+    "full: a commit survives a power loss; normal: a crash of the process; off: for benchmarks",
+  ),
   SEED_FILE: optional("a JSON file of users, events and markets"),
   LOG_LEVEL: choice("info", ["fatal", "error", "warn", "info", "debug", "trace", "silent"], "the least level logged"),
   RATE_LIMITS: text("on", "on, off, or a JSON object that overrides single limits"),

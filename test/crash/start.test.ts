@@ -77,7 +77,7 @@ test.skipIf(spawnSync("openssl", ["version"]).status !== 0)("with a certificate 
     const asked = request(login, (response) => resolve(response.resume().headers["set-cookie"]));
     asked.on("error", reject).end(JSON.stringify({ email: "owner@example.com", password: PASSWORD, cookie: true }));
   });
-  expect(cookies).toEqual([expect.stringMatching(/^__Host-session=pm_ref_.*; Secure$/)]);
+  expect(cookies).toEqual([expect.stringMatching(/^__Host-session=pm_ref_.*; Secure; SameSite=Strict$/)]);
   // The certificate is looked at: a client that doesn't know it gets nothing, nor one that speaks no TLS.
   const { ca: _, ...trustingNobody } = options;
   const unknown = get({ ...trustingNobody, path: "/api/v1/time", agent: false });

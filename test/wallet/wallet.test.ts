@@ -145,7 +145,7 @@ describe("deposits", () => {
         // The users have some already.
         expect(answers.filter(({ code }) => code === 0)).toHaveLength(most - 1);
         for (const { code, msg } of answers)
-          if (code !== 0) expect([code, msg]).toEqual([40900, expect.stringMatching(/no more money/)]);
+          if (code !== 0) expect([code, msg]).toEqual([40900, expect.stringMatching(/maximum of deposits/)]);
         await expectBalanced(chief);
       },
     );
@@ -155,7 +155,7 @@ describe("deposits", () => {
     const users = ["a", "b"].map((name) => ({ email: `${name}@example.com`, deposit: MAX_MONEY_MICRO }));
     const dataDir = temporaryFolder();
     const { code, errors } = await TestServer.refuse({ dataDir, seed: { users } as Seed });
-    expect([code, errors]).toEqual([1, expect.stringMatching(/SEED_FILE: .*no more money/)]);
+    expect([code, errors]).toEqual([1, expect.stringMatching(/SEED_FILE: .*maximum of deposits/)]);
     expectSoundDatabase(dataDir);
     const credited = rowsOf<{ reference: string }>(dataDir, "SELECT reference FROM entries");
     const told = rowsOf<{ details: string }>(dataDir, "SELECT details FROM audit_log WHERE action = 'wallet.deposit'");
