@@ -32,7 +32,7 @@ test("a slow build is silent", { timeout: 180_000 }, () => {
   }
 });
 
-test("what a build says nevertheless goes to stderr, and commands build silently", () => {
+test("a build's messages go to stderr, and commands build silently", () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
     scripts: Record<string, string>;
   };

@@ -115,7 +115,7 @@ async function heardTrades(demo: Demo, marketIds: readonly number[], markets: nu
   socket.close();
 }
 
-test("bots trade, the token trades with them, Ctrl-C ends all, a second run goes on", async () => {
+test("bots trade, the token trades with them, Ctrl-C stops everything, a second run continues", async () => {
   const dataDir = temporaryFolder();
   const first = await Demo.start(dataDir, "0", "--seed", "7");
   const [, , , , email, password] = LINE.exec(first.lines[0]!)!;
@@ -186,7 +186,7 @@ test("bots trade, the token trades with them, Ctrl-C ends all, a second run goes
   expectSoundDatabase(dataDir);
 });
 
-test("a folder of another exchange is left alone", async () => {
+test("another exchange's folder is left untouched", async () => {
   const dataDir = temporaryFolder();
   writeFileSync(join(dataDir, "exchange.db"), "somebody else's");
   for (const args of [[], ["--fresh"]]) {
@@ -197,7 +197,7 @@ test("a folder of another exchange is left alone", async () => {
   expect(readFileSync(join(dataDir, "exchange.db"), "utf8")).toBe("somebody else's");
 });
 
-test("a fresh demo forgets the earlier one, and another run keeps it", () => {
+test("--fresh starts over, and a later run continues", () => {
   const dataDir = temporaryFolder();
   const first = openFolder(dataDir, false, BOTS);
   writeFileSync(join(dataDir, "exchange.db"), "a database");
@@ -212,7 +212,7 @@ test("a fresh demo forgets the earlier one, and another run keeps it", () => {
   openFolder(dataDir, true, BOTS);
 });
 
-test("a folder that was no demo's keeps what is in it, fresh or not", () => {
+test("a folder that isn't a demo's keeps its files, with --fresh or without", () => {
   const dataDir = temporaryFolder();
   for (const name of ["keys", "outbox"]) {
     mkdirSync(join(dataDir, name));

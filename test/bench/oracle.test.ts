@@ -53,7 +53,7 @@ describe("reports", () => {
     expect(trades).toBe(4);
   });
 
-  test("a modify loses its place even where it shrinks, and takes side, quantity and price from its message", () => {
+  test("a modify loses its place even if it shrinks, and gets side, quantity and price from its message", () => {
     const { reports } = reportsOf([
       "N,1,B,10,30000",
       "N,2,B,10,30000",
@@ -75,7 +75,7 @@ describe("reports", () => {
     ]);
   });
 
-  test("a modify that crosses is reported behind its trades and may end the order", () => {
+  test("a crossing modify is reported after its trades and may end the order", () => {
     const { reports } = reportsOf([
       "N,1,S,10,30000",
       "N,2,B,10,29990",
@@ -97,7 +97,7 @@ describe("reports", () => {
     ]);
   });
 
-  test("cancels and modifies of ids that were never seen are refused; ids may be zero, huge, and used again", () => {
+  test("cancels and modifies of unknown ids are refused; ids may be zero, huge, and reused", () => {
     const { reports } = reportsOf([
       "C,0",
       "M,2147483648,B,1,30000",
@@ -123,7 +123,7 @@ describe("reports", () => {
     ]);
   });
 
-  test("an id that comes again while its order rests names the later one", () => {
+  test("an id reused while its order rests names the later order", () => {
     const { reports } = reportsOf(["N,5,B,1,30000", "N,5,B,2,30001", "C,5", "C,5", "N,6,S,1,30000"]);
     expect(reports).toEqual([
       "0,0,0,5,30000,1",
@@ -137,7 +137,7 @@ describe("reports", () => {
 });
 
 describe("prices", () => {
-  test("the documented offset where it fits, another where it doesn't, none where the range is too wide", () => {
+  test("the documented offset if it fits, otherwise another, none if the range is too wide", () => {
     expect(offsetFor(28_851, 38_849)).toBe(28_850);
     expect(offsetFor(100, 10_098)).toBe(99);
     expect(offsetFor(-5, 3)).toBe(-6);
@@ -149,7 +149,7 @@ describe("prices", () => {
     expect(reports).toEqual(["0,0,0,1,-3,1", "0,1,1,2,9000,1", "0,2,1,3,-3,1", "1,2,-3,1,1,3"]);
   });
 
-  test("a range wider than the book: what rests keeps its place and quantity from window to window", () => {
+  test("a range wider than the book: resting orders keep their place and quantity from window to window", () => {
     const lines = ["N,1,B,5,100000", "N,2,B,5,100000", "N,3,S,2,100000"];
     // Each of these uses a price up: 30 000 of them take several windows.
     for (let i = 0; i < 30_000; i++) lines.push(`N,${10 + i},S,1,${200_000 + 3 * i},1`);
@@ -159,7 +159,7 @@ describe("prices", () => {
     expect(reports.slice(-3)).toEqual(["0,30003,1,4,99999,4", "1,30003,100000,3,1,4", "1,30003,100000,1,2,4"]);
   });
 
-  test("more prices at one time than a book has are refused", () => {
+  test("more simultaneous prices than a book has are refused", () => {
     const lines: string[] = [];
     for (let i = 0; i < 10_000; i++) lines.push(`N,${i},B,1,${2 * i}`);
     expect(() => reportsOf(lines)).toThrow("line 10000: orders at more than 9999 prices rest at one time");
@@ -200,7 +200,7 @@ describe("the command", () => {
     expect(status).toBe(1);
   });
 
-  test("a missing file ends with a line and code 1", () => {
+  test("a missing file ends with one line and exit code 1", () => {
     const { status, stderr } = command(join(folder, "nowhere.csv"));
     expect(stderr).toMatch(/^oracle: .*\n$/);
     expect(status).toBe(1);

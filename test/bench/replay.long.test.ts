@@ -130,7 +130,7 @@ describe("a small folder", () => {
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  test("another order of the lines gives other fills", async () => {
+  test("a different order of the lines gives different fills", async () => {
     const swapped = ORDERS.with(0, ORDERS[1]!).with(1, ORDERS[0]!);
     const folder = makeFolder({ "markets.json": JSON.stringify(MARKETS), "orders.jsonl": lines(swapped) });
     const [one, other] = [await replay([folder]), await replay([small()])];
@@ -153,14 +153,14 @@ describe("a small folder", () => {
   });
 });
 
-describe("what the users are given", () => {
+describe("the users' accounts", () => {
   const plan = planAccounts(readRecording(small()));
   const { users, markets } = plan.seed as {
     users: { email: string; deposit: number; kyc_tier: number; pats: { token: string }[] }[];
     markets: { slug: string; outcomes: string[] }[];
   };
 
-  test("complete sets for the outcome that is sold most, and money for these and all buys", () => {
+  test("complete sets for the most-sold outcome, and money for these and all buys", () => {
     expect(plan.sets).toEqual([
       { user: 1, market: 0, quantity: 6 },
       { user: 2, market: 1, quantity: 1 },
@@ -169,7 +169,7 @@ describe("what the users are given", () => {
     expect(usdc).toEqual([6 + 0.5, 6, 3.6 + 1, 1.5 + 0.9, 10_000.0001]);
   });
 
-  test("markets and tokens that are the same each time, and each its own", () => {
+  test("markets and tokens are deterministic and distinct", () => {
     expect(markets.map(({ slug, outcomes }) => [slug, outcomes.length])).toEqual([
       ["small-7", 2],
       ["small-three", 3],
@@ -181,8 +181,8 @@ describe("what the users are given", () => {
   });
 });
 
-describe("an exchange that runs already", () => {
-  test("with the seed that was written for it: the same fills as in one of its own, and a second time", async () => {
+describe("a running exchange", () => {
+  test("with the seed written for it: the same fills as on the replay's own exchange, twice", async () => {
     const folder = small();
     const seedFile = join(folder, "seed.json");
     expect((await replay([folder, "--write-seed", seedFile])).status).toBe(0);
@@ -231,7 +231,7 @@ describe("an exchange that runs already", () => {
     await server.stop();
   });
 
-  test("that dies meanwhile: a line that says so and code 1", async () => {
+  test("that dies meanwhile: one line and exit code 1", async () => {
     const orders = Array.from({ length: 20_000 }, (_, i): Line => [7, 0, BUY, 1 + (i % 99), 1, `user ${i % 5}`]);
     const folder = makeFolder({ "markets.json": JSON.stringify(MARKETS), "orders.jsonl": lines(orders) });
     const seedFile = join(folder, "seed.json");
@@ -249,7 +249,7 @@ describe("an exchange that runs already", () => {
   });
 });
 
-describe("mistakes end with a line that says where, and code 1", () => {
+describe("mistakes end with one line that names the place, and exit code 1", () => {
   const market = JSON.stringify(MARKETS.slice(0, 1));
   const order = lines([[7, 0, BUY, 5_000, 1, "ann"]]);
   test.each([

@@ -58,7 +58,7 @@ test.skipIf(!existsSync(join(PLOTS, "node_modules")))(
   },
 );
 
-test("an unknown name is refused with the names there are", async () => {
+test("an unknown name is refused with the known names", async () => {
   const failure = await run(process.execPath, [RUN, "nonsense"]).catch(
     (error: { code: number; stderr: string }) => error,
   );

@@ -163,7 +163,7 @@ describe("a chain around the end of a batch", () => {
     return thread.read(MAX_BATCH_COMMANDS - fitting + CHAIN);
   };
 
-  test("is in one batch, whichever of its commands would be the last", async () => {
+  test("is in one batch, wherever the batch's bound falls", async () => {
     await start(EVENT_RING_RECORDS);
     for (const fitting of [0, 1, 2, QUOTES, CHAIN - 1, CHAIN, CHAIN + 1, MAX_CHAIN_COMMANDS, MAX_CHAIN_COMMANDS + 1]) {
       expect(standTogether(await handOver(fitting, true)), `${fitting} commands fit`).toBe(true);
@@ -175,7 +175,7 @@ describe("a chain around the end of a batch", () => {
     for (const fitting of [1, QUOTES, CHAIN - 1]) expect(standTogether(await handOver(fitting, false))).toBe(false);
   });
 
-  test("the batch ends before a chain that might not fit, and takes one that does", async () => {
+  test("the batch ends before a chain that might not fit, and includes one that does", async () => {
     await start(EVENT_RING_RECORDS);
     for (const [before, ends] of [
       [MAX_BATCH_COMMANDS - MAX_CHAIN_COMMANDS, false],
@@ -220,7 +220,7 @@ describe("a chain before the end of the event ring", () => {
     heldCounts.push(held);
   }
 
-  test("starts when there is room for all of it", async () => {
+  test("starts once there is room for the whole chain", async () => {
     await start(RECORDS);
     for (const held of [...heldCounts, RECORDS - CHAIN_ROOM, RECORDS - CHAIN_ROOM + 1]) {
       expect(standTogether(await handOver(held, true)), `${held} records held`).toBe(true);
@@ -266,7 +266,7 @@ describe("a gateway's mistakes with chains end the thread", () => {
     });
   }
 
-  test("the longest chain is no mistake", async () => {
+  test("the longest chain is accepted", async () => {
     await start(EVENT_RING_RECORDS);
     thread.handOver(whole(fillers(MAX_CHAIN_COMMANDS)));
     expect(await thread.read(MAX_CHAIN_COMMANDS)).toHaveLength(MAX_CHAIN_COMMANDS);

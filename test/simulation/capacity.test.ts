@@ -55,7 +55,7 @@ describe("slots of live orders", () => {
     expect(place(4)).toBe(50300);
   });
 
-  test("a large account can go on replacing its quotes when the rest is reserved", async () => {
+  test("a large account can keep replacing its quotes while the rest is reserved", async () => {
     const world = new SmallWorld({ capacity: 400, commandRecords: 2_048, eventRecords: 2_048, longestChain: 256 });
     await world.begin();
     await world.found(2);
@@ -78,7 +78,7 @@ describe("slots of live orders", () => {
 describe("client order ids", () => {
   const bounds = { all: 100, perUser: 60, small: 5 };
 
-  test("are bounded for each account and for all, with a reserve; each is free again after 24 hours", async () => {
+  test("are bounded per account and in total, with a reserve; each is free again after 24 hours", async () => {
     const world = new SmallWorld({ clientOrderIds: bounds });
     await world.begin();
     await world.found(4);

@@ -5,7 +5,7 @@ import { SmallWorld } from "./small-world.ts";
 
 const HOUR_MS = 3_600_000;
 
-test("a live order's client order id names it after a restart, whatever the clock did since", async () => {
+test("a live order's client order id identifies it after a restart, whatever the clock did", async () => {
   const world = new SmallWorld();
   const { clock, record } = world;
   await world.begin();

@@ -113,7 +113,7 @@ function withoutLevels(engine: Engine): Int32Array[] {
   return engine.eventWords.filter((words) => kindOf(words[0]!) !== EventKind.levelChanged);
 }
 
-test("books restored from the live orders go on as the old ones", () => {
+test("books restored from live orders behave like the old ones", () => {
   fc.assert(
     fc.property(markets, runs, runs, (outcomeCounts, before, after) => {
       const model = modelOf(outcomeCounts);

@@ -67,7 +67,7 @@ test("a placement's event carries all its terms", () => {
   expect(R.termsSelfTradePrevention(placed!.reference)).toBe(C.SelfTradePrevention.decrement);
 });
 
-test("references come back with what they caused", () => {
+test("references come back in the events that they caused", () => {
   const { run } = engineWithMarket();
   const place = (slot: number, id: number) => CommandRecord.place(R.CommandKind.placeOrder, slot, 1, { ...ORDER, id });
   run(place(1, 11), place(2, 12), place(3, 13));
@@ -82,7 +82,7 @@ test("references come back with what they caused", () => {
   expect(run(halt)).toMatchObject([{ kind: "marketChanged", slot: 1, reference: 106, at: 9 }]);
 });
 
-test("a replacement's event has what is left of it, its terms and, where it has none, no expiry", () => {
+test("a replacement's event has its remaining quantity, its terms and its expiry, if any", () => {
   const { engine, run } = engineWithMarket();
   const quote = { ...ORDER, timeInForce: "gtc", expiresAt: 0 } as const;
   const taker = { ...quote, id: 52, user: 8, side: 2, quantity: 4, postOnly: false } as const;
@@ -120,7 +120,7 @@ test("a replacement may expire, as all quotes of a request may", () => {
   expect(engine.matcher.ordersAt(1, 4_000)).toEqual([[2, 10]]);
 });
 
-test("sets pass through to the ledger, and a stop to all behind", () => {
+test("sets pass through to the ledger, and a stop to all later stages", () => {
   const { run } = engineWithMarket();
   for (const [kind, name] of [
     [R.CommandKind.splitSets, "setsSplit"],
@@ -134,7 +134,7 @@ test("sets pass through to the ledger, and a stop to all behind", () => {
   expect(run(CommandRecord.market(R.CommandKind.stop, 0, 0))).toMatchObject([{ kind: "stopped" }]);
 });
 
-test("a restored order keeps its terms: what is filled, post-only, self-trade prevention and PAT", () => {
+test("a restored order keeps its terms: filled quantity, post-only, self-trade prevention and PAT", () => {
   const { engine, run } = engineWithMarket();
   const other = { ...ORDER, user: 8, postOnly: false, pat: false, timeInForce: "gtc" } as const;
   run(
@@ -167,7 +167,7 @@ test("a cancel that names a slot's former order is refused", () => {
   expect(engine.matcher.ordersAt(1, 5_000)).toEqual([[1, 10]]);
 });
 
-test("closed markets give their books back, within one batch too", () => {
+test("closed markets free their books, even within one batch", () => {
   const steps = new LockStep({ capacity: 64, activeBooks: 6 });
   for (let round = 0; round < 50; round++) {
     steps.batchOfOne = false;
@@ -203,7 +203,7 @@ test("the last outcome id and the largest market", () => {
   expect(fills.at(-1)).toMatchObject({ role: "taker", matchType: "mint", price: 10_000 - 31 * 313, remaining: 0 });
 });
 
-test("a caller's mistakes end the process instead of spoiling a book", () => {
+test("a caller's mistakes end the process instead of corrupting a book", () => {
   const { run } = engineWithMarket();
   const place = (slot: number, id: number) => CommandRecord.place(R.CommandKind.placeOrder, slot, 1, { ...ORDER, id });
   run(place(1, 41));

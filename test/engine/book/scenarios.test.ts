@@ -208,6 +208,6 @@ for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".txt"))) 
   });
 }
 
-test("the scenario files are found and say something", () => {
+test("the scenario files are found and not empty", () => {
   expect(count).toBeGreaterThan(40);
 });

@@ -66,7 +66,7 @@ function run(isStamped: boolean, ringRecords: number): Int32Array[][] {
 const kindOf = (record: Int32Array): string => decodeEvent(record, new Float64Array(record.buffer), 0).kind;
 const isStamp = (record: Int32Array): boolean => kindOf(record) === "batchMatched";
 
-test("each publish begins with the one stamp that it has, in a command's middle too", () => {
+test("each publish begins with its only stamp, even in the middle of a command", () => {
   const published = run(true, SMALL_RING);
   expect(published.length).toBeGreaterThan(RESTING + 2 + 2);
   published.forEach((records, i) => {

@@ -31,7 +31,7 @@ function tailsOf({ db }: Rig): Record<string, number> {
   return db.prepare(sql).get() as Record<string, number>;
 }
 
-test("what is written in arrears never falls far behind under full batches, and is up to date in the end", () => {
+test("write-behind rows never lag far behind under full batches, and are complete in the end", () => {
   const rig = makeRig();
   for (let i = 0; i < 40; i++) {
     rig.traffic.makeBatch(MAX_BATCH_COMMANDS);
@@ -49,7 +49,7 @@ test("what is written in arrears never falls far behind under full batches, and 
   rig.db.close();
 });
 
-test("after batches of every size the database is sound", () => {
+test("the database is sound after batches of every size", () => {
   const rig = makeRig();
   for (const size of [1, 2, 15, 16, 17, 31, 32, 33, 100, 1_000, MAX_BATCH_COMMANDS]) {
     rig.traffic.makeBatch(size);
@@ -59,7 +59,7 @@ test("after batches of every size the database is sound", () => {
   rig.journal.close();
 });
 
-test("a journal that is closed under load writes all that waits in few commits: a stop has seconds", () => {
+test("closing the journal under load writes everything pending in few commits: a stop has seconds", () => {
   const rig = makeRig();
   for (let i = 0; i < 20; i++) {
     rig.traffic.makeBatch(2_000);

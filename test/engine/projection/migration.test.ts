@@ -67,7 +67,7 @@ test("schema 1, with look-up tables that lag behind", () => {
   db.close();
 });
 
-test("schema 4: what its markets and events say can be searched for", () => {
+test("schema 4: its markets and events become searchable", () => {
   const db = openSqlite(":memory:");
   for (const migration of MIGRATIONS.slice(0, 4)) db.exec(migration);
   db.exec(`
@@ -90,7 +90,7 @@ test("schema 4: what its markets and events say can be searched for", () => {
   db.close();
 });
 
-test("schema 4, whose updates were numbered and not kept: users go on above what they have seen", () => {
+test("schema 4, whose updates were numbered but not stored: sequences continue above what users have seen", () => {
   const db = openSqlite(":memory:");
   for (const [i, migration] of MIGRATIONS.slice(0, 4).entries()) {
     db.exec(migration);
@@ -122,7 +122,7 @@ test("schema 4, whose updates were numbered and not kept: users go on above what
   db.close();
 });
 
-test("a database of a newer schema is refused in words", () => {
+test("a database with a newer schema is refused with a message", () => {
   const db = openSqlite(":memory:");
   db.pragma(`user_version = ${MIGRATIONS.length + 1}`);
   expect(() => migrate(db)).toThrow(/run a newer one/);

@@ -120,7 +120,7 @@ test("outdated updates and their marks are pruned in small slices, oldest first,
   journal.close();
 });
 
-test("with all of them gone but the last, the numbers go on after a restart", () => {
+test("with only the last update left, the numbers continue after a restart", () => {
   const { rig, clock, path } = makeRig(2);
   while (rig.journal.idle());
   const before = sequencesIn(rig.db);
@@ -140,7 +140,7 @@ test("with all of them gone but the last, the numbers go on after a restart", ()
   journal.close();
 });
 
-test("updates whose numbers nothing else tells of yet stay, however old: after a restart numbers would fall back", () => {
+test("updates whose numbers aren't stored elsewhere yet stay, however old: numbers would fall back after a restart", () => {
   const { rig, clock } = makeRig(1);
   clock.now = Number.MAX_SAFE_INTEGER;
   while (rig.journal.idle());
@@ -158,7 +158,7 @@ test("updates whose numbers nothing else tells of yet stay, however old: after a
   rig.journal.close();
 });
 
-test("under load as many go as come, and more", () => {
+test("under load, pruning keeps up with new updates", () => {
   const { rig, clock } = makeRig(2);
   while (rig.journal.idle());
   clock.now = 1e13;

@@ -138,14 +138,14 @@ const findings = (damage: string): string[] =>
     .filter(({ ok }) => !ok)
     .map(({ name }) => name);
 
-test("a sound database has no finding, and each line says what was compared", () => {
+test("a sound database has no finding, and each line names the compared figures", () => {
   const all = check("");
   expect(all.filter(({ ok }) => !ok)).toEqual([]);
   for (const { name, figures } of all) if (name !== "the file is intact") expect(figures).toMatch(/\d/);
   expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
 });
 
-test("the sums that GET /solvency tells are those of the rows", () => {
+test("the totals of GET /solvency are the sums of the rows", () => {
   const { deposits, withdrawals, users_total, collateral, house, balanced } = solvency;
   expect(balanced).toBe(true);
   expect([deposits, withdrawals]).toEqual([(20_000 + 50 + 7) * USDC, 8 * USDC]);
@@ -176,14 +176,14 @@ const EQUAL_PARTS = `
   UPDATE totals SET users_total = users_total - (SELECT sum(amount) FROM less), house = house + (SELECT sum(amount) FROM less);`;
 const BEFORE_THE_RULES = "UPDATE meta SET value = (SELECT last_entry_id FROM totals) WHERE key = 'old_rebates';";
 
-test("what was booked under the old rules of rebates and voided markets is sound, what is booked now is not", () => {
+test("old entries may follow the old rules of rebates and voided markets, new ones may not", () => {
   expect(findings(MINT_REBATE)).toEqual(["the rebates of a match come out of its fees"]);
   expect(findings(MINT_REBATE + BEFORE_THE_RULES)).toEqual([]);
   expect(findings(EQUAL_PARTS)).toEqual([expect.stringContaining("a resolved market has no collateral")]);
   expect(findings(EQUAL_PARTS + BEFORE_THE_RULES)).toEqual([]);
 });
 
-test("a database whose house is below zero goes on, isn't balanced, and says so until the house is funded", () => {
+test("a database with a negative house keeps working, but reports an imbalance until the house is funded", () => {
   const path = join(temporaryFolder(), "exchange.db");
   copyFileSync(sound, path);
   const db = openSqlite(path);
@@ -210,7 +210,7 @@ test("a database whose house is below zero goes on, isn't balanced, and says so 
 /** Rows that are few whatever the exchange holds. */
 const FEW = /^SCAN (totals|meta|json_each|CONSTANT ROW|\d+ CONSTANT ROWS)/;
 
-test("no query reads a table once per row of another", () => {
+test("no query scans a table once per row of another", () => {
   const db = openReadOnly(sound);
   const inner = INVARIANTS.flatMap(({ name, sql }) => {
     const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { id: number; parent: number; detail: string }[];
@@ -227,7 +227,7 @@ test("no query reads a table once per row of another", () => {
   expect(inner).toEqual([]);
 });
 
-test("the command says what is wrong and ends with 1, of a file that isn't there too", async () => {
+test("the command prints the error and exits with 1, also for a missing file", async () => {
   const dataDir = temporaryFolder();
   const path = join(dataDir, "exchange.db");
   expect(await admin(dataDir, "verify")).toMatchObject({ code: 1, out: "", errors: expect.stringContaining(path) });

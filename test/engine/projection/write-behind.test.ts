@@ -55,7 +55,7 @@ function makeRig(): { rig: Rig; path: string } {
   return { rig, path };
 }
 
-test("a start on what a crash left brings every row to what its updates tell, and a quiet journal does the same", () => {
+test("a start after a crash brings every row forward to its updates, and so does a quiet journal", () => {
   const { rig, path } = makeRig();
   expect(different(rig.db)).toBeGreaterThan(500);
   const current = rowsOf(rig.db, "current_orders");
@@ -77,7 +77,7 @@ test("a start on what a crash left brings every row to what its updates tell, an
   rig.journal.close();
 });
 
-test("no crash leaves orders that have ended on the list of resting ones", () => {
+test("no crash leaves ended orders in the resting list", () => {
   const { rig, path } = makeRig();
   while (rig.journal.idle());
   expect(rig.db.prepare(STALE).pluck().get()).toBe(0);
@@ -96,7 +96,7 @@ test("no crash leaves orders that have ended on the list of resting ones", () =>
   rig.journal.close();
 });
 
-test("readers see what rows don't tell yet, of one order and of a user's", async () => {
+test("readers see pending changes, of one order and of all of a user's", async () => {
   const { rig, path } = makeRig();
   const current = rowsOf(rig.db, "current_orders");
   const rows = new Map(rowsOf(rig.db, "orders").map((row) => [row.id, row]));

@@ -87,7 +87,7 @@ for (const timeInForce of ["gtc", "ioc"] as const) {
   });
 }
 
-test("decrement against thousands of own orders between strangers", () => {
+test("decrement against thousands of own orders among others'", () => {
   const { steps, market } = smallRing(3);
   fillBook(steps, market, market.first, 2, [1, 1, 2], 5_000);
   const terms = { user: 1, outcome: market.first, side: 1, price: 8_000, quantity: 1_000_000 } as const;

@@ -51,7 +51,7 @@ describe("in one thread", () => {
     });
   }
 
-  test("the gated consumer sees what the gate let through, the producer's room is the consumer's", () => {
+  test("the gated consumer sees what the gate passed; only the consumer gives the producer room", () => {
     const memory = ringAt(8, WRAP - 2);
     const producer = new RingProducer(memory);
     const gate = new RingGate(memory);
@@ -68,7 +68,7 @@ describe("in one thread", () => {
     expect([consumer.available(), producer.hasRoom(6), producer.hasRoom(7)]).toEqual([0, true, false]);
   });
 
-  test("an end opened later goes on where the others stand", () => {
+  test("an end opened later continues at the current cursors", () => {
     const memory = ringAt(8, 5);
     const first = new RingProducer(memory);
     first.head += 3;
@@ -176,7 +176,7 @@ describe("between threads", () => {
   });
 });
 
-test("the traffic's own check sees a wrong word, a wrong number and a missing stamp", () => {
+test("the traffic's own check detects a wrong word, a wrong number and a missing stamp", () => {
   const memory = ringAt(4, 0);
   const ring = new RingProducer(memory);
   const sum = writeRecord(ring, 2, 7, 0);
@@ -187,7 +187,7 @@ test("the traffic's own check sees a wrong word, a wrong number and a missing st
   expect(() => readRecord(ring, 2, 7, false, 0)).toThrow("word 13");
 });
 
-test("a waker that nobody waits on, and a sleep that is over before it begins", async () => {
+test("a waker without a sleeper, and a sleep that ends immediately", async () => {
   const waker = new Waker();
   waker.wake();
   await waker.sleepAsync(() => true, 10_000);

@@ -5,7 +5,7 @@ import { createHistogram, Histogram, logBounds } from "../../../engine/util/hist
 
 const counts = (histogram: Histogram): number[] => histogram.cumulated().map(({ count }) => count);
 
-test("each value is counted at its bound and all above it", () => {
+test("each value counts at its bound and all higher ones", () => {
   const values = fc.array(fc.oneof(fc.integer({ min: -5, max: 5_000 }), fc.double({ min: 0, max: 100, noNaN: true })));
   const bounds = fc.uniqueArray(fc.integer({ min: 0, max: 3_000 }), { minLength: 1, maxLength: 12 });
   fc.assert(
@@ -26,7 +26,7 @@ test("each value is counted at its bound and all above it", () => {
   );
 });
 
-test("who opens the same memory sees what was observed", () => {
+test("another thread's histogram on the same memory sees the observations", () => {
   const memory = createHistogram([10, 20]);
   const [writer, reader] = [new Histogram(memory), new Histogram(structuredClone(memory))];
   for (const value of [10, 11, 21, 1_000]) writer.observe(value);

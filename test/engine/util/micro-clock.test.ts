@@ -22,7 +22,7 @@ test("it shows the wall clock's time and never falls", () => {
   expect(last / 1_000).toBeLessThan(Date.now() + 6);
 });
 
-test("threads that start one after the other read the same time", async () => {
+test("threads started at different times read the same time", async () => {
   const epoch = readClockEpoch();
   const clock = createMicroClock(epoch);
   for (let thread = 0; thread < 3; thread++) {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MinHeap } from "../../../engine/util/min-heap.ts";
 
-test("gives them back in order, whatever is added, taken and dropped between", () => {
+test("pops items in order, whatever is added, popped and dropped in between", () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ add: fc.integer({ min: 0, max: 50 }) }) },
     { weight: 2, arbitrary: fc.constant({ take: true }) },

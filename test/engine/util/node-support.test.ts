@@ -24,7 +24,7 @@ afterAll(async () => {
   for (const server of started) await server.kill();
 });
 
-test("one file loads each of the packages with binaries for some Nodes only", () => {
+test("each package with binaries is loaded by one file only", () => {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
   const importing = (name: string): string[] =>
     ["engine", "server", "bench", "test"]
@@ -65,7 +65,7 @@ describe("seeded hashes", () => {
     "28.0.0",
   ])("%s has them", (node) => expect(hashFlaw(node)).toBeNull());
 
-  test("the engines of package.json begin with them", () => {
+  test("package.json's engines start at these releases", () => {
     const { engines } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
     const first = (engines.node as string).split(" || ").map((range) => range.slice(1));
     expect(first).toEqual(["20.20.2", "22.22.2", "24.14.1", "26.0.0"]);
@@ -77,7 +77,7 @@ describe("seeded hashes", () => {
   });
 });
 
-describe("what there are binaries for", () => {
+describe("platforms with binaries", () => {
   test.each<[Partial<Platform>, boolean]>([
     [{ node: "20.20.2" }, true],
     [{ node: "22.22.2", glibc: "2.28" }, true],
@@ -100,7 +100,7 @@ describe("what there are binaries for", () => {
   });
 });
 
-describe("a server on such a machine", () => {
+describe("a server on an unsupported machine", () => {
   test.each([
     [
       "24.21.0",
@@ -144,7 +144,7 @@ describe("a server on such a machine", () => {
     await old.stop();
   });
 
-  test("any other starts without a warning", async () => {
+  test("a supported one starts without a warning", async () => {
     const seeded = await TestServer.start();
     started.push(seeded);
     await seeded.stop();
