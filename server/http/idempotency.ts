@@ -97,7 +97,7 @@ export class Idempotency {
     }
     const at = Date.now();
     if (count >= MAX_IDEMPOTENCY_KEYS_PER_USER) {
-      const text = `no more than ${MAX_IDEMPOTENCY_KEYS_PER_USER} Idempotency-Keys are kept in 24 hours`;
+      const text = `at most ${MAX_IDEMPOTENCY_KEYS_PER_USER} Idempotency-Keys in 24 hours`;
       throw new ApiError(ErrorKind.limitExceeded, text, Math.ceil(((oldest ?? at) + IDEMPOTENCY_KEY_MS - at) / 1_000));
     }
     return act({ ...kept, at });
@@ -114,6 +114,6 @@ export class Idempotency {
 /** @throws ApiError 40900 */
 function checkSame(first: { readonly request: string }, request: string): void {
   if (first.request !== request) {
-    throw new ApiError(ErrorKind.conflict, "Idempotency-Key: it came with another request before");
+    throw new ApiError(ErrorKind.conflict, "Idempotency-Key: already used with another request");
   }
 }

@@ -16,7 +16,7 @@ export interface PageOptions {
   limit: number;
 }
 
-/** What a request says of the page that it asks for. */
+/** The page parameters of a request. */
 interface PageQuery {
   readonly limit?: number;
   readonly cursor?: string;
@@ -74,9 +74,9 @@ export class Listing {
   /** @param count how many numbers the cursor must hold @throws ApiError 40000 */
   keys(cursor: string, count: number): number[] {
     const given = decode(cursor);
-    if (given?.length !== count + 1) throw badRequest("cursor: not one of this list's");
+    if (given?.length !== count + 1) throw badRequest("cursor: not a cursor of this list");
     if (given[0] !== this.fingerprint) {
-      throw badRequest("cursor: of another list, or of other filters: only limit may change from page to page");
+      throw badRequest("cursor: belongs to another list or to other filters: only limit may change between pages");
     }
     return given.slice(1);
   }

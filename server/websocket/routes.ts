@@ -39,9 +39,10 @@ export function createSocketRoutes({ exchange, history, tickets }: SocketRouteCo
         // The cursor records where the list began: a request that repeats `after` beside it must repeat the same number.
         const [begun = after ?? NO_SEQUENCE, from = after ?? null] =
           cursor === undefined ? [] : listing.keys(cursor, 2);
-        if (cursor !== undefined && after !== undefined && after !== begun) throw badRequest("cursor: of another list");
+        if (cursor !== undefined && after !== undefined && after !== begun)
+          throw badRequest("cursor: belongs to another list");
         const last = exchange.updates.sequenceOf(userId);
-        if (from !== null && from < 0) throw badRequest("cursor: not one of this list's");
+        if (from !== null && from < 0) throw badRequest("cursor: not a cursor of this list");
         if (from !== null && from > last) throw badRequest(`after: the last is ${last}`);
         const page = await history.updates({ userId, after: from, limit });
         checkKept(page, "after");
