@@ -21,7 +21,7 @@ export function deprecationHeaders(deprecated: Deprecation | null): readonly Hea
   if (deprecated === null) return NONE;
   const since = startOf(deprecated.since);
   const sunset = startOf(deprecated.sunset);
-  assert(sunset - since >= MIN_DEPRECATION_MS, "a deprecated route stays for the promised time");
+  assert(sunset - since >= MIN_DEPRECATION_MS, "a deprecated route goes no sooner than promised");
   const headers: Header[] = [
     ["Deprecation", `@${since / 1_000}`],
     ["Sunset", new Date(sunset).toUTCString()],

@@ -298,7 +298,7 @@ describe("cursors", () => {
       }
       for (const more of cursors.has(path) ? others : []) {
         const elsewhere = user.request("GET", `${path}${more}&cursor=${cursors.get(path)}`);
-        await expectRefused(elsewhere, 400, 40000, /^cursor: of another list/);
+        await expectRefused(elsewhere, 400, 40000, /^cursor: belongs to another list/);
       }
     }
     // What is the default is no other list, and another user's list is.
