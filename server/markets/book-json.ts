@@ -1,6 +1,6 @@
 /**
- * Order books as the JSON that REST and the WebSocket answer, made once for each state of a book and kept until it
- * changes. `ts` is when that state was applied, so that one text serves all who ask.
+ * Order books as the JSON of REST and the WebSocket, built once per state of a book and cached until it changes. `ts` is
+ * when that state was applied, so that one text serves every client.
  */
 import { Side } from "../../engine/constants.ts";
 import { MAX_PRICE_BPS } from "../../engine/limits.ts";
@@ -10,35 +10,35 @@ import { impliedSide } from "./implied-books.ts";
 import type { MarketRegistry } from "./registry.ts";
 import type { Market, Outcome } from "./types.ts";
 
-/** What of a book is shown. */
+/** Which part of a book a client requests. */
 export interface BookView {
-  /** Levels a side; all of them by default. */
+  /** Levels per side; all by default. */
   readonly depth?: number | undefined;
-  /** With what mint and merge offer. */
+  /** Include the liquidity that mint and merge imply. */
   readonly implied?: boolean | undefined;
 }
 
-/** Above every depth, for the key's sake. */
+/** Greater than every depth, for cache keys. */
 const DEPTHS = 2 ** 14;
 
-/** Texts of outcomes have positive keys, those of markets negative ones. */
+/** The cache key: positive for outcomes, negative for markets. */
 function keyOf(id: number, depth: number, implied: boolean): number {
   return id * 2 * DEPTHS + depth * 2 + (implied ? 1 : 0);
 }
 
-/** The `data` of GET /orderbook/:market_id/:outcome_id. With no view given, that of book.snapshot too. */
+/** The `data` of GET /orderbook/:market_id/:outcome_id; without a view also of book.snapshot. */
 export function bookJson(registry: MarketRegistry, market: Market, outcome: Outcome, view: BookView = {}): string {
   const { book } = outcome;
   const { depth = MAX_PRICE_BPS, implied = false } = view;
-  // A depth that shows all is the same as none. What is implied may be deeper than the book.
-  const shown = implied || depth < (book?.depth ?? 0) ? depth : MAX_PRICE_BPS;
+  // A depth that includes every level equals none. The implied book may be deeper than the book.
+  const levels = implied || depth < (book?.depth ?? 0) ? depth : MAX_PRICE_BPS;
   const sequence = sequenceOf(registry, market, outcome, implied);
   const make = (): string => {
     const at = implied ? market.booksAt : (book?.at ?? market.addedAt);
     const head = `{"market_id":${market.id},"outcome_id":${outcome.id},"sequence":${sequence},"ts":${at},`;
-    return `${head}${laddersJson(market, outcome, shown, implied)}}`;
+    return `${head}${laddersJson(market, outcome, levels, implied)}}`;
   };
-  return registry.bookTexts.get(keyOf(outcome.id, shown, implied), implied ? market.booksVersion : sequence, make);
+  return registry.bookTexts.get(keyOf(outcome.id, levels, implied), implied ? market.booksVersion : sequence, make);
 }
 
 /** The `data` of GET /markets/:id/orderbook. */
@@ -54,7 +54,7 @@ export function marketBooksJson(registry: MarketRegistry, market: Market, view: 
   return registry.bookTexts.get(-keyOf(market.id, depth, implied), market.booksVersion, make);
 }
 
-/** A book with what mint and merge offer is numbered by itself. */
+/** The implied book has a sequence of its own. */
 function sequenceOf(registry: MarketRegistry, market: Market, outcome: Outcome, implied: boolean): number {
   return implied ? registry.implied.sequence(market, outcome) : registry.bookSequence(outcome);
 }
@@ -73,7 +73,7 @@ interface Sides {
   readonly asks: readonly Level[];
 }
 
-/** Both sides with what mint and merge offer in them, and that part alone under `implied`. */
+/** Both sides including the implied liquidity, and under `implied` that part alone. */
 function impliedLadders(market: Market, { id, book }: Outcome, depth: number): Sides & { implied: Sides } {
   const implied = { bids: impliedSide(market, id, Side.buy, depth), asks: impliedSide(market, id, Side.sell, depth) };
   return {

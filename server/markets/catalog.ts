@@ -1,8 +1,7 @@
 /**
- * Makes markets and events: those of operators, which are open at once, and users' proposals, which wait for a decision
- * (lifecycle.ts). Owned by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
+ * Creates markets and events: operators' markets open at once, users' proposals wait for a decision (lifecycle.ts). Owned
+ * by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
  */
-
 import { MS_PER_DAY } from "../../engine/money.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
@@ -14,7 +13,7 @@ import { isProposed, type MarketRegistry } from "./registry.ts";
 import { slugOf } from "./slugs.ts";
 import type { Market } from "./types.ts";
 
-/** When it is worth to ask again where a decision must come first, seconds. */
+/** Retry-After when an operator must decide first, seconds. */
 const DECISION_WAIT_S = 3_600;
 
 export interface MarketTexts {
@@ -25,7 +24,7 @@ export interface MarketTexts {
   /** ms */
   readonly closesAt: number | null;
   readonly eventId: number | null;
-  /** Null: one is made of the question. */
+  /** Null: derived from the question. */
   readonly slug: string | null;
 }
 
@@ -40,7 +39,7 @@ export interface EventTexts {
 export class MarketCatalog {
   private readonly registry: MarketRegistry;
   private readonly writer: AccountWriter;
-  /** Slugs of markets that are being made, and whose proposals they are (null: an operator's). */
+  /** Slugs of markets on their way to the database, with the proposing user (null: an operator). */
   private readonly making = new Map<string, number | null>();
   private readonly makingEvents = new Set<string>();
 
@@ -49,7 +48,7 @@ export class MarketCatalog {
     this.writer = writer;
   }
 
-  /** @throws ApiError 40000, 40900 where the slug is taken, 42900 past what one user may propose */
+  /** @throws ApiError 40000, 40900 for a taken slug, 42900 past the user's limits */
   async propose(principal: Principal, texts: MarketTexts, context: RequestContext): Promise<Market> {
     const { userId } = principal;
     this.checkTexts(texts, context.now);
@@ -57,7 +56,7 @@ export class MarketCatalog {
     return this.make(texts, userId, actorOf(principal), context);
   }
 
-  /** A market that is open at once. @throws ApiError 40000, 40900 where the slug is taken or there are too many */
+  /** Creates a market that opens at once. @throws ApiError 40000, 40900 for a taken slug or at the maximum number */
   async create(operator: Operator, texts: MarketTexts, context: RequestContext): Promise<Market> {
     this.checkTexts(texts, context.now);
     return this.make(texts, null, operator.actor, context);
@@ -87,7 +86,7 @@ export class MarketCatalog {
     }
   }
 
-  /** @throws ApiError 40000, 40900 where the slug is taken */
+  /** @throws ApiError 40000, 40900 for a taken slug */
   async createEvent(operator: Operator, texts: EventTexts, context: RequestContext): Promise<number> {
     const { registry, makingEvents } = this;
     const { slug, closesAt } = texts;
@@ -102,7 +101,7 @@ export class MarketCatalog {
     }
   }
 
-  /** What a schema can't say. @throws ApiError */
+  /** Checks the rules that a schema cannot express. @throws ApiError */
   private checkTexts({ outcomes, closesAt, eventId }: MarketTexts, now: number): void {
     const names = new Set<string>();
     outcomes.forEach((name, i) => {

@@ -1,4 +1,4 @@
-/** When markets close by themselves, soonest first. Knows no clock and closes nothing. */
+/** When markets are due to close, soonest first. Reads no clock and closes nothing. */
 
 import { MinHeap } from "../../engine/util/min-heap.ts";
 import { MAX_OLD_CLOSINGS } from "./limits.ts";
@@ -12,7 +12,7 @@ interface ScheduledClose {
 
 export class CloseSchedule implements RegistryListener {
   private readonly registry: MarketRegistry;
-  /** Of markets that were closed or given another end meanwhile as well, until their time or the next sweep. */
+  /** Contains outdated entries, of markets closed early or rescheduled, until their time or the next sweep. */
   private readonly heap = new MinHeap<ScheduledClose>();
 
   constructor(registry: MarketRegistry) {
@@ -20,7 +20,7 @@ export class CloseSchedule implements RegistryListener {
     registry.listen(this);
   }
 
-  /** The market that is due first; undefined where none is. */
+  /** The market that is due first; undefined if none is due. */
   due(now: number): Market | undefined {
     for (let next = this.heap.peek(); next !== undefined && next.at <= now; next = this.heap.peek()) {
       if (isPending(next)) return next.market;
@@ -29,7 +29,7 @@ export class CloseSchedule implements RegistryListener {
     return undefined;
   }
 
-  /** Takes out the one that is due first. */
+  /** Removes the market that `due` returned. */
   pop(): void {
     this.heap.pop();
   }

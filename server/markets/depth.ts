@@ -1,17 +1,17 @@
 /**
- * One outcome's depth as of the last committed batch: a mirror of the engine's book that is read by price and by text.
- * Levels lie in pages of 64 neighbouring prices, so that a change costs the same however many there are, and what is
- * read best first needs no sorting. Pages come on first use and go back to what all books share when their last level
- * is gone. A page keeps its levels' JSON until one of them changes.
+ * One outcome's depth as of the last committed batch: a mirror of the engine's book for reads by price and as JSON.
+ * Levels live in pages of 64 neighbouring prices: a change costs the same however many levels there are, and reading best
+ * first needs no sorting. A page is allocated on first use and returns to the shared memory with its last level. It caches
+ * the JSON of its levels until one of them changes.
  */
 import { Side } from "../../engine/constants.ts";
 import { FULL_PRICE_BPS, MAX_PRICE_BPS, MIN_PRICE_BPS } from "../../engine/limits.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 
 /**
- * A page holds the quantities of 64 neighbouring prices, shares to buy or, below zero, to sell. Its state is one word:
- *   bids 0..7 | asks 8..15 | the JSON of its bids is fresh 16 | of its asks 17
- * A book's directory has the number of a page for each 64 prices, 0 where none of them has a level.
+ * A page holds the quantities of 64 neighbouring prices: bids positive, asks negative. Its state is one word, by bits:
+ *   number of bids 0..7 | number of asks 8..15 | JSON of its bids is fresh 16 | JSON of its asks is fresh 17
+ * A book's directory has a page number for each 64 prices; 0: no levels.
  */
 const PAGE_BITS = 6;
 const PRICES_PER_PAGE = 1 << PAGE_BITS;
@@ -24,20 +24,20 @@ const COUNT_MASK = 0xff;
 const COUNTS_MASK = 0xffff;
 const BIDS_FRESH = 1 << 16;
 const ASKS_FRESH = 1 << 17;
-/** Pages and directories are made so many at a time. */
+/** Pages and directories are allocated in chunks. */
 const CHUNK_BITS = 8;
 const CHUNK_SIZE = 1 << CHUNK_BITS;
 const CHUNK_MASK = CHUNK_SIZE - 1;
 
-/** What `nextBid` and `nextAsk` answer where there is none. */
+/** What `nextBid` and `nextAsk` return when there is no further level. */
 const NO_BID = 0;
 const NO_ASK = FULL_PRICE_BPS;
-/** Ends the list of a book's changes. */
+/** Ends the linked list of a book's changes. */
 const NO_CHANGE = -1;
 
-/** What the books of one registry share: the pages with their directories, and the changes of the batch at hand. */
+/** Memory that the books of one registry share: pages, directories, and the changes of the current batch. */
 export class DepthMemory {
-  /** By page, in chunks: the quantities. All are 0 when a page is given back, and so when it is taken. */
+  /** By page, in chunks: the quantities. All are 0 when a page is released, and therefore when it is allocated. */
   readonly quantities: Float64Array[] = [];
   /** By page. */
   states = new Int32Array(CHUNK_SIZE);
@@ -48,11 +48,11 @@ export class DepthMemory {
   readonly directories: Int32Array[] = [];
   private readonly freePages: number[] = [];
   private readonly freeDirectories: number[] = [];
-  /** Page 0 stands for none. */
+  /** Page 0 means none. */
   private pageCount = 1;
   private directoryCount = 0;
   private changeCount = 0;
-  /** By change: its price, what stood there before it, and the book's next one. */
+  /** By change: its price, the quantity before it, and the book's next change. */
   private prices = new Int32Array(1024);
   private before = new Float64Array(1024);
   private next = new Int32Array(1024);
@@ -68,7 +68,7 @@ export class DepthMemory {
     return page;
   }
 
-  /** Takes a page without levels back. */
+  /** @param page one without levels */
   releasePage(page: number): void {
     this.states[page] = 0;
     this.bidsJson[page] = "";
@@ -84,7 +84,7 @@ export class DepthMemory {
     return directory;
   }
 
-  /** Takes a directory without pages back. */
+  /** @param directory one without pages */
   releaseDirectory(directory: number): void {
     this.freeDirectories.push(directory);
   }
@@ -97,7 +97,7 @@ export class DepthMemory {
     return (this.states[page]! >> ASKS_SHIFT) & COUNT_MASK;
   }
 
-  /** All of a page's levels of a side. @param first the page's lowest price */
+  /** The JSON of all of a page's levels on one side. @param first the page's lowest price */
   pageJson(page: number, first: number, side: Side): string {
     const isBuy = side === Side.buy;
     const texts = isBuy ? this.bidsJson : this.asksJson;
@@ -109,12 +109,12 @@ export class DepthMemory {
     return texts[page]!;
   }
 
-  /** The first `count` of a page's levels of a side, which has as many. */
+  /** The JSON of the first `count` levels on one side of a page, which has at least as many. */
   makeJson(page: number, first: number, side: Side, count: number): string {
     const quantities = this.quantities[page >> CHUNK_BITS]!;
     const start = (page & CHUNK_MASK) << PAGE_BITS;
     const step = side === Side.buy ? -1 : 1;
-    // Joined, they are one flat string; added one by one they would be a tree that every answer had to walk.
+    // `join` yields a flat string; concatenation would yield a rope that every response had to flatten.
     const texts: string[] = [];
     for (let at = side === Side.buy ? IN_PAGE_MASK : 0; texts.length < count; at += step) {
       const shares = side === Side.buy ? quantities[start | at]! : -quantities[start | at]!;
@@ -123,7 +123,7 @@ export class DepthMemory {
     return texts.join(",");
   }
 
-  /** Notes a change, behind the book's last one; answers its number. */
+  /** Adds a change behind the book's last one; returns its number. */
   addChange(price: number, before: number, last: number): number {
     const change = this.changeCount++;
     if (change === this.prices.length) this.growChanges(change);
@@ -146,7 +146,7 @@ export class DepthMemory {
     return this.next[change]!;
   }
 
-  /** Forgets all changes. Every book has taken its own. */
+  /** Drops all changes; every book has ended its batch. */
   clearChanges(): void {
     this.changeCount = 0;
   }
@@ -160,15 +160,15 @@ export class DepthMemory {
 
 export class Depth {
   sequence: number;
-  /** When the state that it has at this sequence was applied, in ms since the epoch. */
+  /** When the state of this sequence was applied, ms since the epoch. */
   at: number;
   private readonly memory: DepthMemory;
-  /** The chunk that has the book's directory, and where in it; null while there is no level. */
+  /** The chunk with the book's directory, and the offset in it; null while there is no level. */
   private pages: Int32Array | null = null;
   private directory = 0;
   private base = 0;
   private pageCount = 0;
-  /** No bid is above, no ask below: where a look for the best begins. */
+  /** No bid is above, no ask below: where the search for the best price starts. */
   private bidBound = NO_BID;
   private askBound = NO_ASK;
   private bidCount = 0;
@@ -231,7 +231,7 @@ export class Depth {
     return isFirst;
   }
 
-  /** The page that has a price, 0 where there is none. */
+  /** The page of a price; 0 if there is none. */
   private pageOf(price: number): number {
     return this.pages === null ? 0 : this.pages[this.base + (price >> PAGE_BITS)]!;
   }
@@ -257,14 +257,14 @@ export class Depth {
     this.pages = null;
   }
 
-  // ---------------------------------------------------------------- the batch at hand
+  // ---------------------------------------------------------------- the current batch
 
   /** True when some level is not what it was at the last `settle`. */
   hasMoved(): boolean {
     const { memory, firstChange } = this;
     if (firstChange === NO_CHANGE) return false;
     if (memory.quantityBefore(firstChange) !== this.shares(memory.priceOf(firstChange))) return true;
-    // Several commits came together, and that level went back to what it was.
+    // Several commits arrived together, and this level changed back.
     const { bids, asks } = this.changes();
     return bids.length + asks.length > 0;
   }
@@ -288,7 +288,7 @@ export class Depth {
     return { bids: bids.sort((a, b) => b[0] - a[0]), asks: asks.sort((a, b) => a[0] - b[0]) };
   }
 
-  /** What comes from now on is of the next batch. */
+  /** Ends the batch: later changes belong to the next one. */
   endBatch(): void {
     this.firstChange = NO_CHANGE;
     this.lastChange = NO_CHANGE;
@@ -308,12 +308,12 @@ export class Depth {
     return best === NO_ASK ? null : best;
   }
 
-  /** How many levels the longer side has. */
+  /** Number of levels on the longer side. */
   get depth(): number {
     return Math.max(this.bidCount, this.askCount);
   }
 
-  /** The best price of a side; 0 to buy or 10000 to sell where there is none. */
+  /** The best price of a side; without one 0 for bids, 10000 for asks. */
   bestOf(side: Side): number {
     if (side === Side.buy) {
       this.bidBound = this.nextBid(this.bidBound + 1);
@@ -323,19 +323,19 @@ export class Depth {
     return this.askBound;
   }
 
-  /** The price behind `price` on a side; 0 to buy or 10000 to sell where there is none. */
+  /** The next worse price after `price`; without one 0 for bids, 10000 for asks. */
   nextOf(side: Side, price: number): number {
     return side === Side.buy ? this.nextBid(price) : this.nextAsk(price);
   }
 
-  /** Shares at a price: to buy, or, below zero, to sell. */
+  /** Shares at a price: positive for bids, negative for asks. */
   shares(price: number): number {
     const page = this.pageOf(price);
     if (page === 0) return 0;
     return this.memory.quantities[page >> CHUNK_BITS]![((page & CHUNK_MASK) << PAGE_BITS) | (price & IN_PAGE_MASK)]!;
   }
 
-  /** The first levels of a side, as many as `depth`. */
+  /** The best levels of a side, at most `depth`. */
   levels(side: Side, depth: number): Level[] {
     const levels: Level[] = [];
     const end = endOf(side);
@@ -397,15 +397,15 @@ function endOf(side: Side): number {
 }
 
 /**
- * What mint (to sell) or merge (to buy) offers on an outcome: each step takes the best of every other outcome's book,
- * bids to mint and asks to merge, and the smallest quantity among them.
- * @param others the books of the market's other outcomes, null where one was never used
- * @param depth levels at most
+ * The levels that mint (asks) or merge (bids) imply for an outcome: each step combines the best level of every other
+ * outcome's book, bids for mint and asks for merge, with the smallest quantity among them.
+ * @param others the books of the market's other outcomes; null for one never used
+ * @param depth maximum number of levels
  */
 export function impliedLevels(others: readonly (Depth | null)[], side: Side, depth: number): Level[] {
-  const taken = side === Side.sell ? Side.buy : Side.sell;
-  const end = endOf(taken);
-  const prices = others.map((book) => book?.bestOf(taken) ?? end);
+  const source = side === Side.sell ? Side.buy : Side.sell;
+  const end = endOf(source);
+  const prices = others.map((book) => book?.bestOf(source) ?? end);
   if (prices.includes(end)) return [];
   const left = others.map((book, i) => Math.abs(book!.shares(prices[i]!)));
   const levels: Level[] = [];
@@ -413,7 +413,7 @@ export function impliedLevels(others: readonly (Depth | null)[], side: Side, dep
   for (const price of prices) sum += price;
   for (;;) {
     let price = FULL_PRICE_BPS - sum;
-    // The bids of three and more outcomes can pass 10000: a share costs 1 at least, but none is sold below that.
+    // Bids of three or more outcomes can sum to more than 10000: a mint then costs the minimum price of 1; a merge has no such level.
     if (price < MIN_PRICE_BPS) {
       if (side === Side.buy) return levels;
       price = MIN_PRICE_BPS;
@@ -427,7 +427,7 @@ export function impliedLevels(others: readonly (Depth | null)[], side: Side, dep
     for (let i = 0; i < others.length; i++) {
       left[i]! -= quantity;
       if (left[i] !== 0) continue;
-      const next = others[i]!.nextOf(taken, prices[i]!);
+      const next = others[i]!.nextOf(source, prices[i]!);
       if (next === end) return levels;
       sum += next - prices[i]!;
       prices[i] = next;
@@ -436,7 +436,7 @@ export function impliedLevels(others: readonly (Depth | null)[], side: Side, dep
   }
 }
 
-/** Adds two ladders of one side, best first, into as many levels as `depth`. */
+/** Merges two ladders of one side, best first, into at most `depth` levels. */
 export function addLevels(
   a: readonly Level[],
   b: readonly Level[],

@@ -1,6 +1,6 @@
 /**
- * The feed: open markets, and events that have one, in one list by the volume of the last 24 hours, in numbered pages.
- * Owns their order; what it shows of each is of now.
+ * The feed: open markets, and events with open markets, in one list sorted by 24-hour volume, in numbered pages. Owns the
+ * order; reads everything else at the time of the request.
  */
 
 import type { Static } from "typebox";
@@ -18,11 +18,11 @@ import { eventView, marketView } from "./views.ts";
 
 type FeedQuery = Static<typeof S.FeedQuery>;
 
-/** Places of the feed have one number each: twice a market's id, twice an event's and one. */
-const placeOfMarket = (id: number): number => 2 * id;
-const placeOfEvent = (id: number): number => 2 * id + 1;
-const isEvent = (place: number): boolean => place % 2 === 1;
-const idOf = (place: number): number => place >>> 1;
+/** Feed entries have one id each: twice a market's id, or twice an event's id plus one. */
+const entryOfMarket = (id: number): number => 2 * id;
+const entryOfEvent = (id: number): number => 2 * id + 1;
+const isEvent = (entry: number): boolean => entry % 2 === 1;
+const idOf = (entry: number): number => entry >>> 1;
 
 const HOUR_MS = 3_600_000;
 const NOTHING = SearchHits.of([]);
@@ -36,7 +36,7 @@ export class MarketFeed implements RegistryListener {
   private readonly order: SortedIds;
   private readonly category = new Column();
   private readonly kind = new Column();
-  /** Volumes of 24 hours are as of here. */
+  /** The time of the 24-hour volumes, ms. */
   private now = 0;
 
   constructor(registry: MarketRegistry, ledger: Ledger, search: MarketSearch, timeSlicer: TimeSlicer) {
@@ -44,20 +44,20 @@ export class MarketFeed implements RegistryListener {
     this.ledger = ledger;
     this.search = search;
     this.timeSlicer = timeSlicer;
-    const createdAt = (place: number): number => {
-      return (isEvent(place) ? registry.event(idOf(place)) : registry.get(idOf(place)))!.createdAt;
+    const createdAt = (entry: number): number => {
+      return (isEvent(entry) ? registry.event(idOf(entry)) : registry.get(idOf(entry)))!.createdAt;
     };
     this.order = new SortedIds({
-      keyOf: (place) => this.keyOf(place),
+      keyOf: (entry) => this.keyOf(entry),
       tie: (a, b) => createdAt(b) - createdAt(a) || b - a,
     });
     registry.listen(this);
   }
 
-  private keyOf(place: number): number {
+  private keyOf(entry: number): number {
     const { registry, now } = this;
-    const id = idOf(place);
-    if (!isEvent(place)) {
+    const id = idOf(entry);
+    if (!isEvent(entry)) {
       const market = registry.get(id)!;
       return isOpen(market) ? registry.dayVolume(market, now) : Number.NaN;
     }
@@ -66,18 +66,18 @@ export class MarketFeed implements RegistryListener {
     return markets.reduce((sum, market) => sum + registry.dayVolume(market, now), 0);
   }
 
-  // ---------------------------------------------------------------- what changes
+  // ---------------------------------------------------------------- registry changes
 
   marketAdded(market: Market): void {
-    this.category.set(placeOfMarket(market.id), market.category);
-    this.kind.set(placeOfMarket(market.id), "market");
+    this.category.set(entryOfMarket(market.id), market.category);
+    this.kind.set(entryOfMarket(market.id), "market");
     this.volumeChanged(market);
   }
 
   eventAdded({ id, category }: EventRow): void {
-    this.category.set(placeOfEvent(id), category);
-    this.kind.set(placeOfEvent(id), "event");
-    this.order.mark(placeOfEvent(id));
+    this.category.set(entryOfEvent(id), category);
+    this.kind.set(entryOfEvent(id), "event");
+    this.order.mark(entryOfEvent(id));
   }
 
   statusChanged(market: Market): void {
@@ -85,22 +85,22 @@ export class MarketFeed implements RegistryListener {
   }
 
   marketDescribed({ id, category }: Market): void {
-    this.category.set(placeOfMarket(id), category);
+    this.category.set(entryOfMarket(id), category);
   }
 
   volumeChanged({ id, eventId }: Market): void {
-    this.order.mark(placeOfMarket(id));
-    if (eventId !== null) this.order.mark(placeOfEvent(eventId));
+    this.order.mark(entryOfMarket(id));
+    if (eventId !== null) this.order.mark(entryOfEvent(eventId));
   }
 
-  /** Sorts it, so that whoever asks first needn't wait for it. */
+  /** Sorts the feed at startup, so that the first request does not have to. */
   warmUp(now: number): void {
     this.now = now;
     this.order.refresh(Number.MAX_SAFE_INTEGER);
   }
 
-  /** Each hour the volumes lose one of their hours. */
-  private renew(now: number): void {
+  /** Every hour, the oldest hour leaves the volumes. */
+  private refresh(now: number): void {
     if (Math.floor(now / HOUR_MS) !== Math.floor(this.now / HOUR_MS)) this.order.markAll();
     this.now = now;
     this.order.refresh();
@@ -115,7 +115,7 @@ export class MarketFeed implements RegistryListener {
       return kind === undefined || table === `${kind}s` ? this.search.find(table, q) : Promise.resolve(NOTHING);
     };
     return Promise.all([find("markets"), find("events")]).then(([markets, events]) => {
-      const found = { has: (place: number) => (isEvent(place) ? events : markets).has(idOf(place)) };
+      const found = { has: (entry: number) => (isEvent(entry) ? events : markets).has(idOf(entry)) };
       return this.page(query, [found], now);
     });
   }
@@ -125,22 +125,22 @@ export class MarketFeed implements RegistryListener {
     const filters = [...found];
     if (kind !== undefined) filters.push(this.kind.having(String(kind)));
     if (category !== undefined) filters.push(this.category.having(category));
-    this.renew(now);
+    this.refresh(now);
     const all = this.order.ids.subarray(0, this.order.size);
-    const wanted = filters.length === 0 ? all : all.filter((place) => matches(place, filters));
-    // A copy: while it is written the order may change.
-    const shown = [...wanted.subarray((page - 1) * size, page * size)];
+    const wanted = filters.length === 0 ? all : all.filter((entry) => matches(entry, filters));
+    // A copy: the order may change while the response is written in slices.
+    const selected = [...wanted.subarray((page - 1) * size, page * size)];
     return this.timeSlicer.write(
-      shown,
-      (place) => this.text(place, now),
+      selected,
+      (entry) => this.text(entry, now),
       (items) => `{"items":[${items}],"page":${page},"size":${size},"total":${wanted.length}}`,
     );
   }
 
-  private text(place: number, now: number): string {
+  private text(entry: number, now: number): string {
     const { registry, ledger } = this;
-    const id = idOf(place);
-    return isEvent(place)
+    const id = idOf(entry);
+    return isEvent(entry)
       ? JSON.stringify({
           kind: "event",
           ...eventView(registry.event(id)!, registry, ledger, now, MAX_LISTED_EVENT_MARKETS),

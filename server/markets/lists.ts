@@ -1,8 +1,7 @@
 /**
- * The public lists of markets and events by cursor: filters, search, sorts, pages, from the gateway's memory. A read is
- * a walk through numbers in typed arrays; at most MAX_MOVED_PER_READ of them are put in another place before it. A volume
- * never falls, so that paging by it never shows a thing twice; what is traded meanwhile can rise past the page that is
- * being read, and is then found further in front.
+ * The public lists of markets and events with cursors: filters, search, sorts and pages, from the gateway's memory. A read
+ * walks numbers in typed arrays, after moving at most MAX_MOVED_PER_READ of them. Volumes never fall, so paging by volume
+ * never shows an entry twice; one that trades meanwhile can move ahead of the page that the client reads.
  */
 
 import type { Static } from "typebox";
@@ -31,7 +30,7 @@ interface Sorts {
   readonly closes_at: SortedIds;
 }
 
-/** Soonest first; what has no end comes last. */
+/** Soonest first; entries without an end come last. */
 const endKey = (closesAt: number | null): number => -(closesAt ?? Number.MAX_SAFE_INTEGER);
 
 function sortsOf(volumeOf: (id: number) => number, closesAt: (id: number) => number | null): Sorts {
@@ -69,7 +68,7 @@ export class MarketLists implements RegistryListener {
     registry.listen(this);
   }
 
-  // ---------------------------------------------------------------- what changes
+  // ---------------------------------------------------------------- registry changes
 
   marketAdded(market: Market): void {
     for (const order of Object.values(this.marketSorts)) order.mark(market.id);
@@ -97,7 +96,7 @@ export class MarketLists implements RegistryListener {
     if (eventId !== null) this.eventSorts.volume.mark(eventId);
   }
 
-  /** Sorts every list, so that whoever asks first needn't wait for it. */
+  /** Sorts every list at startup, so that the first request does not have to. */
   warmUp(): void {
     for (const sorts of [this.marketSorts, this.eventSorts]) {
       for (const order of Object.values(sorts)) order.refresh(Number.MAX_SAFE_INTEGER);
@@ -144,17 +143,17 @@ export class MarketLists implements RegistryListener {
   }
 }
 
-/** In the place of a state: any. */
+/** The status filter that matches every status. */
 const ALL = "all";
 
-/** @param text ids with commas between, as the schema lets them through @throws ApiError 40000 */
+/** @param text comma-separated ids, validated by the schema @throws ApiError 40000 */
 function readIds(text: string): number[] {
   const ids = text.split(",").map(Number);
   if (ids.length > MAX_LISTED_IDS) throw badRequest(`ids: at most ${MAX_LISTED_IDS}`);
   return ids;
 }
 
-/** One page of an order: what fits the filters, from the cursor on. @throws ApiError 40000 */
+/** One page: the entries after the cursor that match the filters. @throws ApiError 40000 */
 function page(
   timeSlicer: TimeSlicer,
   order: SortedIds,
@@ -172,18 +171,18 @@ function page(
     place = order.placeOf(key, id);
     if (place < size && keys[place] === key && ids[place] === id) place++;
   }
-  const shown: number[] = [];
+  const selected: number[] = [];
   let last = 0;
   let next = "null";
   for (; place < size; place++) {
     const id = ids[place]!;
     if (!matches(id, filters)) continue;
-    if (shown.length === limit) {
+    if (selected.length === limit) {
       next = `"${listing.cursor(keys[last]!, ids[last]!)}"`;
       break;
     }
-    shown.push(id);
+    selected.push(id);
     last = place;
   }
-  return timeSlicer.write(shown, text, (items) => `{"items":[${items}],"next_cursor":${next}}`);
+  return timeSlicer.write(selected, text, (items) => `{"items":[${items}],"next_cursor":${next}}`);
 }

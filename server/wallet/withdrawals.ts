@@ -132,8 +132,8 @@ export class Withdrawals {
   }
 
   /**
-   * By an operator, or the second of two. Repeating a payment with its reference answers it again.
-   * @throws ApiError 4040, 40900 unless it is pending, and where the user is suspended; as `Approvals.ask`
+   * By an operator, or the second of two. A repeat with the same reference returns the payment again.
+   * @throws ApiError 4040, 40900 unless it is pending, and for a suspended user; as `Approvals.ask`
    */
   async pay(
     id: number,
