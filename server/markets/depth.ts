@@ -173,10 +173,10 @@ export class Depth {
   private askBound = NO_ASK;
   private bidCount = 0;
   private askCount = 0;
-  /** Some level of the side is not, or was in between not, what it was at the last `settle`. */
+  /** A level of the side changed since the last `endBatch`, even if it changed back. */
   bidsMoved = false;
   asksMoved = false;
-  /** Changes since `settle`, oldest first. */
+  /** Changes since `endBatch`, oldest first. */
   private firstChange = NO_CHANGE;
   private lastChange = NO_CHANGE;
 
@@ -187,7 +187,7 @@ export class Depth {
   }
 
   /**
-   * Takes a level's new quantity; 0 empties the price whichever side had it. True for the first change since `settle`.
+   * Sets a level's quantity; 0 clears the price on either side. Returns true for the first change since `endBatch`.
    */
   set(side: number, price: number, quantity: number): boolean {
     const { memory } = this;
@@ -259,7 +259,7 @@ export class Depth {
 
   // ---------------------------------------------------------------- the current batch
 
-  /** True when some level is not what it was at the last `settle`. */
+  /** True if a level differs from the last `endBatch`. */
   hasMoved(): boolean {
     const { memory, firstChange } = this;
     if (firstChange === NO_CHANGE) return false;
@@ -269,7 +269,7 @@ export class Depth {
     return bids.length + asks.length > 0;
   }
 
-  /** The levels that are not what they were at the last `settle`, best first; a price that changed sides is in both lists. */
+  /** The levels that differ from the last `endBatch`, best first; a price that changed sides is in both lists. */
   changes(): { bids: Level[]; asks: Level[] } {
     const { memory } = this;
     const bids: Level[] = [];
@@ -413,7 +413,8 @@ export function impliedLevels(others: readonly (Depth | null)[], side: Side, dep
   for (const price of prices) sum += price;
   for (;;) {
     let price = FULL_PRICE_BPS - sum;
-    // Bids of three or more outcomes can sum to more than 10000: a mint then costs the minimum price of 1; a merge has no such level.
+    // Bids of three or more outcomes can sum to more than 10000: a mint then costs the minimum price, and a merge has no
+    // such level.
     if (price < MIN_PRICE_BPS) {
       if (side === Side.buy) return levels;
       price = MIN_PRICE_BPS;

@@ -1,10 +1,10 @@
 /**
- * Implied books: what can be traded in an outcome when mint and merge are counted in. They derive from the depth mirrors
- * of all of a market's outcomes and are made when somebody looks; for those that somebody follows, what changed is found
- * after each committed batch. A book that nobody follows costs nothing.
+ * Implied books: an outcome's tradable liquidity including mint and merge. They derive from the depth mirrors of all of a
+ * market's outcomes. A book is computed on request; a book with followers is compared with its last published state
+ * after committed batches. A book without followers costs nothing.
  *
- * Each has a sequence of its own, which rises by 1 with each message about it, and where nobody follows it with each look
- * that finds another state of the market. REST and the channel show the same book at the same number.
+ * Each has a sequence of its own, which rises by 1 with each message about it; without followers, with each request that
+ * finds a new state of the market. REST and the channel show the same book at the same sequence.
  */
 import { Side } from "../../engine/constants.ts";
 import { FULL_PRICE_BPS, MAX_PRICE_BPS, MIN_PRICE_BPS } from "../../engine/limits.ts";
@@ -13,24 +13,24 @@ import { addLevels, impliedLevels } from "./depth.ts";
 import { IMPLIED_BURST_MS, IMPLIED_TIME_SHARE } from "./limits.ts";
 import type { Market, Outcome } from "./types.ts";
 
-/** One side, best first: all that can be traded, and what of it mint and merge offer. */
+/** One side, best first: all tradable levels, and the implied part of them. */
 interface ImpliedSide {
   readonly all: readonly Level[];
   readonly implied: readonly Level[];
 }
 
-/** Levels that changed, with their new quantities; 0: the level is gone. Best first. */
+/** Changed levels with their new quantities, best first; 0: the level was removed. */
 export interface ImpliedChange {
   readonly bids: readonly Level[];
   readonly asks: readonly Level[];
-  /** Of the part that mint and merge offer. */
+  /** Changes of the implied part alone. */
   readonly implied: { readonly bids: readonly Level[]; readonly asks: readonly Level[] };
 }
 
-/** Told of each change of a book that is followed, in order. */
+/** Receives each change of a followed book, in order. */
 export type ImpliedListener = (market: Market, outcome: Outcome, sequence: number, change: ImpliedChange) => void;
 
-/** Sides that may have changed since they were made. */
+/** Sides that may have changed since they were computed. */
 const BIDS = 1;
 const ASKS = 2;
 
@@ -38,10 +38,10 @@ interface FollowedBook {
   readonly market: Market;
   readonly outcome: Outcome;
   sequence: number;
-  /** The state of the market's books that the sequence stands for. */
+  /** The market's `booksVersion` at this sequence. */
   version: number;
   isFollowed: boolean;
-  /** As they were told; null where nobody follows it, or nobody has begun to. */
+  /** As last published; null without followers, or before the first snapshot. */
   published: { bids: ImpliedSide; asks: ImpliedSide } | null;
   /** BIDS | ASKS. */
   dirty: number;
@@ -49,11 +49,11 @@ interface FollowedBook {
 
 export class ImpliedBooks {
   private readonly firstSequence: () => number;
-  /** By outcome: where somebody ever looked. */
+  /** By outcome: created on the first request. */
   private states: (FollowedBook | undefined)[] = [];
   dirty: FollowedBook[] = [];
   private listener: ImpliedListener = () => {};
-  /** Milliseconds that may be spent, and when they were counted. */
+  /** Remaining time budget, ms, and when it was last refilled. */
   private credit = IMPLIED_BURST_MS;
   private countedAt = 0;
 
@@ -66,27 +66,27 @@ export class ImpliedBooks {
     this.listener = listener;
   }
 
-  /** Forgets all numbers: nobody has seen one yet. */
+  /** Resets all sequences, before any client has seen one. */
   clear(): void {
     this.states = [];
     this.dirty = [];
   }
 
-  /** Somebody follows the outcome's book from now on, or nobody any more. */
+  /** Starts or stops publishing changes of the outcome's book. */
   setFollowed(market: Market, outcome: Outcome, isFollowed: boolean): void {
     const state = this.stateOf(market, outcome);
     if (state.isFollowed === isFollowed) return;
     state.isFollowed = isFollowed;
     market.impliedFollowers += isFollowed ? 1 : -1;
-    // Made when the first of them begins: a thousand subscriptions may come in one message.
+    // The first snapshot computes it: one message can contain a thousand subscriptions.
     state.published = null;
     state.dirty = 0;
   }
 
-  /** The outcome's book moved. Only of markets with followers. */
+  /** Marks implied books that a change of the outcome's book may affect. Called only for markets with followers. */
   moved(market: Market, outcome: Outcome, bidsMoved: boolean, asksMoved: boolean): void {
     const own = (bidsMoved ? BIDS : 0) | (asksMoved ? ASKS : 0);
-    // Bids of the others are what mint sells by, asks what merge buys by.
+    // The bids of the other outcomes imply mint asks, their asks imply merge bids.
     const others = (bidsMoved ? ASKS : 0) | (asksMoved ? BIDS : 0);
     for (const { id } of market.outcomes) {
       const state = this.states[id];
@@ -97,26 +97,26 @@ export class ImpliedBooks {
   }
 
   /**
-   * Tells what changed, as far as the time goes that this may take: deep books of many outcomes would take it from orders.
-   * The rest is told at a later call, or when somebody looks.
-   * @param elapsed a clock that never falls, ms
+   * Publishes changes within a time budget: deep books of many outcomes would otherwise delay orders. A later call, or a
+   * request for the book, publishes the rest.
+   * @param elapsed monotonic clock, ms
    */
   publish(elapsed: () => number): void {
     let now = elapsed();
     this.credit = Math.min(IMPLIED_BURST_MS, this.credit + (now - this.countedAt) * IMPLIED_TIME_SHARE);
     this.countedAt = now;
-    let told = 0;
-    while (told < this.dirty.length && this.credit > 0) {
-      this.refresh(this.dirty[told++]!);
+    let count = 0;
+    while (count < this.dirty.length && this.credit > 0) {
+      this.refresh(this.dirty[count++]!);
       const then = now;
       now = elapsed();
       this.credit -= now - then;
     }
     this.countedAt = now;
-    this.dirty = told === this.dirty.length ? [] : this.dirty.slice(told);
+    this.dirty = count === this.dirty.length ? [] : this.dirty.slice(count);
   }
 
-  /** The number of the outcome's book as it is now: followers are told first where they lag behind. */
+  /** The sequence of the outcome's book as it is now; publishes pending changes to its followers first. */
   sequence(market: Market, outcome: Outcome): number {
     const state = this.stateOf(market, outcome);
     if (state.published !== null) this.refresh(state);
@@ -127,7 +127,7 @@ export class ImpliedBooks {
     return state.sequence;
   }
 
-  /** The number that followers were told last. */
+  /** The sequence last published to followers. */
   publishedSequence(market: Market, outcome: Outcome): number {
     return this.stateOf(market, outcome).sequence;
   }
@@ -150,14 +150,14 @@ export class ImpliedBooks {
     return state;
   }
 
-  /** Gives another state of the market its own number, seen or not. */
+  /** Gives a new state of the market its own sequence. */
   private advance(state: FollowedBook): void {
     if (state.version === state.market.booksVersion) return;
     state.version = state.market.booksVersion;
     state.sequence++;
   }
 
-  /** Makes what may have changed again, and tells followers of what did. */
+  /** Recomputes dirty sides and publishes what changed. */
   private refresh(state: FollowedBook): void {
     const { market, outcome, dirty, published: told } = state;
     if (dirty === 0 || told === null) return;
@@ -186,13 +186,13 @@ function makeSide({ market, outcome }: FollowedBook, side: Side): ImpliedSide {
   return { all: addLevels(outcome.book?.levels(side, MAX_PRICE_BPS) ?? [], implied, side), implied };
 }
 
-/** What mint (to sell) or merge (to buy) offers on an outcome, as many levels as `depth`. */
+/** The levels that mint (asks) or merge (bids) imply for an outcome, at most `depth`. */
 export function impliedSide(market: Market, outcomeId: number, side: Side, depth: number): Level[] {
   const others = market.outcomes.filter(({ id }) => id !== outcomeId).map(({ book }) => book);
   return impliedLevels(others, side, depth);
 }
 
-/** The levels of two ladders, best first, that differ: as they are in the second. */
+/** The levels in which two ladders differ, best first, with the quantities of the second. */
 function changedLevels(before: readonly Level[], after: readonly Level[], side: Side): Level[] {
   if (before === after) return [];
   const changed: Level[] = [];
@@ -213,13 +213,13 @@ function changedLevels(before: readonly Level[], after: readonly Level[], side: 
   return changed;
 }
 
-/** Best prices in BPS, mint and merge included; null where nothing is offered. */
+/** Best prices in BPS, mint and merge included; null without liquidity. */
 export interface TradablePrices {
   readonly bid: number | null;
   readonly ask: number | null;
 }
 
-/** The best tradable prices of each of a market's outcomes, in their order; from the books' best prices alone. */
+/** The best tradable prices of each outcome, in order; computed from the books' best prices alone. */
 export function tradablePrices({ outcomes }: Market): TradablePrices[] {
   const bids = outcomes.map(({ book }) => book?.bestBid ?? null);
   const asks = outcomes.map(({ book }) => book?.bestAsk ?? null);
@@ -232,7 +232,7 @@ export function tradablePrices({ outcomes }: Market): TradablePrices[] {
   });
 }
 
-/** For each price the sum of all the others; null where one of those is missing. */
+/** For each price, the sum of all others; null if one of those is missing. */
 function sumsOfOthers(prices: readonly (number | null)[]): (number | null)[] {
   let sum = 0;
   let missing = 0;

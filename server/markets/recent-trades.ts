@@ -1,24 +1,24 @@
 /**
- * The latest trades of all markets in one ring of flat arrays, each naming its market's trade before it: what a market's
- * trades take does not depend on how many markets there are. A page is answered from here only where nothing of it can
- * be missing; all else is the database's to answer, with the same cursors (ids of takers' fills) and the same bytes.
+ * The latest trades of all markets in one ring of flat arrays; each entry links to the market's trade before it, so that
+ * memory does not depend on the number of markets. Serves a page only if no trade of it can be missing; otherwise the
+ * database does, with the same cursors (ids of takers' fills) and the same bytes.
  */
 import { MAX_TRADES_WALKED } from "./limits.ts";
 import { tradeJson } from "./trade-json.ts";
 import type { Trade } from "./types.ts";
 
-/** In the place of a trade before the market's first one. */
+/** Link before the market's first trade. */
 export const NO_TRADE = -1;
-/** In the place of a trade that only the database knows. */
+/** Link to trades that only the database has. */
 export const OLD_TRADES = -2;
 
-/** Word of terms: side 0..1 | match type 2..3 | fills of the match before the taker's 4..15. */
+/** Layout of `terms`: side 0..1 | match type 2..3 | fills of the match before the taker's 4..15. */
 const SIDE_MASK = 3;
 const TYPE_SHIFT = 2;
 const TYPE_MASK = 3;
 const LEGS_SHIFT = 4;
 
-/** Of which trades a page is. */
+/** Which trades a page contains. */
 export interface TradeFilters {
   readonly outcomeId?: number | undefined;
   /** ms, both included. */
@@ -29,14 +29,14 @@ export interface TradeFilters {
 export interface TradePage {
   /** JSON texts, newest first. */
   readonly items: string[];
-  /** The fill to continue below, or null at the end. */
+  /** The fill id to continue below; null at the end. */
   readonly next: number | null;
 }
 
 export class RecentTrades {
   private readonly capacity: number;
   private readonly mask: number;
-  /** Trades ever added: a trade's place is its number, modulo the capacity. */
+  /** Trades ever added: a trade's index is its number modulo the capacity. */
   private count = 0;
   private readonly before: Float64Array;
   private readonly fillIds: Float64Array;
@@ -60,8 +60,8 @@ export class RecentTrades {
   }
 
   /**
-   * Adds a trade; answers its number.
-   * @param before the number of its market's trade before it, NO_TRADE or OLD_TRADES
+   * Adds a trade; returns its number.
+   * @param before the number of the market's previous trade, NO_TRADE or OLD_TRADES
    */
   add(before: number, { outcomeId, side, price, quantity, matchType, matchId, fillId, at }: Trade): number {
     const number = this.count++;
@@ -77,9 +77,9 @@ export class RecentTrades {
   }
 
   /**
-   * The market's trades below the fill `below` that fit, newest first; null where some of them may be in the database alone.
+   * The market's matching trades below the fill `below`, newest first; null if only the database may have some of them.
    * @param newest the number of the market's latest trade, NO_TRADE or OLD_TRADES
-   * @param below a fill, or null for all of them
+   * @param below a fill id, or null for the newest
    */
   page(
     marketId: number,
@@ -88,7 +88,7 @@ export class RecentTrades {
     limit: number,
     filters: TradeFilters = {},
   ): TradePage | null {
-    // Who asks for what is below it has seen it, maybe in the database, which may hold trades that came between.
+    // The client saw fill `below`, possibly in a page of the database, so newer trades may exist that are not here yet.
     if (below !== null && (!this.has(newest) || this.fillIds[newest & this.mask]! < below)) return null;
     const found: number[] = [];
     let number = newest;

@@ -1,8 +1,7 @@
 /**
- * Full-text search over markets and events. The index is in the database and is asked in the read side's pool; what it
- * finds is kept in memory until a market or an event is made, or its texts are changed.
+ * Full-text search over markets and events. The index is in the database; the pool of readers queries it. Results stay in
+ * memory until a market or an event is created or its texts change.
  */
-
 import { searchWords } from "../../engine/projection/search-words.ts";
 import type { History } from "../queries/history.ts";
 import type { SearchTable } from "../queries/types.ts";
@@ -11,7 +10,7 @@ import { MAX_CACHED_SEARCHES } from "./limits.ts";
 import type { MarketRegistry } from "./registry.ts";
 import type { IdFilter } from "./sorted-ids.ts";
 
-/** A set of ids that was found, a bit each. */
+/** The ids that a search found, one bit each. */
 export class SearchHits implements IdFilter {
   private readonly bits: Uint32Array;
 
@@ -44,7 +43,7 @@ export class MarketSearch {
     this.registry = registry;
   }
 
-  /** Those whose texts have every word of what a user typed; none where there is no word in it. */
+  /** Finds entries whose texts contain every word that the user typed; none for a text without words. */
   find(table: SearchTable, typed: string): Promise<SearchHits> {
     const words = searchWords(typed).sort();
     if (words.length === 0) return NOTHING;
@@ -56,7 +55,7 @@ export class MarketSearch {
     if (known !== undefined) return known;
     const found = this.history.search(table, words).then((bits) => new SearchHits(bits));
     this.known.set(key, found);
-    // What failed is asked for anew.
+    // Failures are not cached.
     found.catch(() => this.known.get(key) === found && this.known.delete(key));
     return found;
   }

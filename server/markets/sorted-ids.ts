@@ -1,21 +1,19 @@
 /**
- * Ids in the order of a key, largest first, as lists are paged through. Sorting or even looking at everything for each
- * request would block the gateway: whoever changes a key marks the id, and a read moves what was marked. Knows ids and
- * numbers, not what they stand for.
+ * Ids sorted by a key, largest first, for paged lists. Sorting or scanning everything on each request would block the
+ * gateway, so writers mark ids whose key changed, and a read moves the marked ones. Knows ids and numbers only.
  */
-
 import { IdSet } from "../../engine/util/id-set.ts";
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 import { MAX_MOVED_PER_READ } from "./limits.ts";
 
 export interface SortedIdsOptions {
-  /** The key that an id has now; NaN where it isn't in the order. */
+  /** The id's current key; NaN if it is not in the order. */
   readonly keyOf: (id: number) => number;
-  /** The order among equal keys, as for sort(); by default the largest id comes first. */
+  /** Order of equal keys, as for sort(); by default the largest id first. */
   readonly tie?: (a: number, b: number) => number;
 }
 
-/** What comes into an order: before the `place`th of those in it. */
+/** An id to insert before index `place`. */
 interface Insertion {
   readonly id: number;
   readonly key: number;
@@ -28,12 +26,12 @@ interface Columns {
 }
 
 export class SortedIds {
-  /** The first `size` are in order; hold until the next call. */
+  /** The first `size` entries are valid, until the next call. */
   ids = new Int32Array(64);
   keys = new Float64Array(64);
   size = 0;
   private spare: Columns = { ids: new Int32Array(64), keys: new Float64Array(64) };
-  /** By id: the key that it is in the order under; NaN where it isn't in it. */
+  /** By id: its key in the order; NaN if it is not in the order. */
   private keyById = new Float64Array(64).fill(Number.NaN);
   private marked = new IdSet();
   private readonly keyOf: (id: number) => number;
@@ -44,19 +42,19 @@ export class SortedIds {
     this.tie = tie;
   }
 
-  /** Its key may have changed, or whether it is in the order at all. */
+  /** Marks an id whose key, or presence in the order, may have changed. */
   mark(id: number): void {
     this.marked.add(id);
   }
 
-  /** Marks all that are in it. */
+  /** Marks every id in the order. */
   markAll(): void {
     for (let i = 0; i < this.size; i++) this.marked.add(this.ids[i]!);
   }
 
   /**
-   * Puts what was marked in its place.
-   * @param most a bound that keeps it short: what is left is for the next calls
+   * Moves marked ids to their places.
+   * @param most maximum number to move; later calls move the rest
    */
   refresh(most = MAX_MOVED_PER_READ): void {
     const { marked } = this;
@@ -64,24 +62,24 @@ export class SortedIds {
     const ids = marked.list().slice();
     marked.clear();
     for (let i = most; i < ids.length; i++) marked.add(ids[i]!);
-    const gone: number[] = [];
-    const coming: Insertion[] = [];
+    const removals: number[] = [];
+    const insertions: Insertion[] = [];
     for (const id of ids.subarray(0, most)) {
       const key = this.keyOf(id);
       this.keyById = withIndex(this.keyById, id, Number.NaN);
       const before = this.keyById[id]!;
       if (Object.is(key, before)) continue;
-      if (!Number.isNaN(before)) gone.push(this.placeOf(before, id));
-      if (!Number.isNaN(key)) coming.push({ id, key, place: this.placeOf(key, id) });
+      if (!Number.isNaN(before)) removals.push(this.placeOf(before, id));
+      if (!Number.isNaN(key)) insertions.push({ id, key, place: this.placeOf(key, id) });
       this.keyById[id] = key;
     }
-    if (gone.length + coming.length === 0) return;
-    gone.sort((a, b) => a - b);
-    coming.sort((a, b) => b.key - a.key || this.tie(a.id, b.id));
-    this.move(gone, coming);
+    if (removals.length + insertions.length === 0) return;
+    removals.sort((a, b) => a - b);
+    insertions.sort((a, b) => b.key - a.key || this.tie(a.id, b.id));
+    this.move(removals, insertions);
   }
 
-  /** The place of what has this key and id, or would come next after it. */
+  /** The index of this key and id, or where they would be inserted. */
   placeOf(key: number, id: number): number {
     const { ids, keys } = this;
     let low = 0;
@@ -95,10 +93,10 @@ export class SortedIds {
     return low;
   }
 
-  /** Copies the order into the spare columns, without what is gone and with what is coming; whole runs at a time. */
-  private move(gone: readonly number[], coming: readonly Insertion[]): void {
+  /** Copies the order into the spare columns, with removals and insertions applied, in whole runs. */
+  private move(removals: readonly number[], insertions: readonly Insertion[]): void {
     const { ids, keys, spare } = this;
-    const size = this.size - gone.length + coming.length;
+    const size = this.size - removals.length + insertions.length;
     spare.ids = withIndex(spare.ids, size);
     spare.keys = withIndex(spare.keys, size);
     let from = 0;
@@ -109,20 +107,20 @@ export class SortedIds {
       to += place - from;
       from = place;
     };
-    let nextGone = 0;
-    let nextComing = 0;
-    while (nextGone < gone.length || nextComing < coming.length) {
-      const leaves = gone[nextGone] ?? this.size;
-      const comes = coming[nextComing];
-      if (comes !== undefined && comes.place <= leaves) {
-        copyUntil(comes.place);
-        spare.ids[to] = comes.id;
-        spare.keys[to++] = comes.key;
-        nextComing++;
+    let nextRemoval = 0;
+    let nextInsertion = 0;
+    while (nextRemoval < removals.length || nextInsertion < insertions.length) {
+      const removal = removals[nextRemoval] ?? this.size;
+      const insertion = insertions[nextInsertion];
+      if (insertion !== undefined && insertion.place <= removal) {
+        copyUntil(insertion.place);
+        spare.ids[to] = insertion.id;
+        spare.keys[to++] = insertion.key;
+        nextInsertion++;
       } else {
-        copyUntil(leaves);
+        copyUntil(removal);
         from++;
-        nextGone++;
+        nextRemoval++;
       }
     }
     copyUntil(this.size);
@@ -133,7 +131,7 @@ export class SortedIds {
   }
 }
 
-/** A property that lists are filtered by, as a number for each id: looking into 100,000 objects takes long. */
+/** A filterable property as one number per id: scanning 100,000 objects would take too long. */
 export class Column {
   private readonly codes = new Map<string | number | null, number>();
   private ofId = new Int32Array(64);
@@ -148,12 +146,12 @@ export class Column {
     this.ofId[id] = code;
   }
 
-  /** Those ids that have the value; holds until the next call of `set`. */
+  /** A filter for the ids with this value; valid until the next call of `set`. */
   having(value: string | number | null): IdFilter {
     return new ColumnFilter(this.ofId, this.codes.get(value) ?? NO_CODE);
   }
 
-  /** The same of several values. */
+  /** A filter for the ids with one of these values. */
   havingOneOf(values: readonly (string | number | null)[]): IdFilter {
     const filters = [...new Set(values)].map((value) => this.having(value));
     return filters.length === 1 ? filters[0]! : { has: (id) => filters.some((filter) => filter.has(id)) };
@@ -162,7 +160,7 @@ export class Column {
 
 const NO_CODE = -1;
 
-/** Says which ids are wanted. */
+/** A set of ids that a list may contain. */
 export interface IdFilter {
   has(id: number): boolean;
 }
@@ -181,7 +179,7 @@ class ColumnFilter implements IdFilter {
   }
 }
 
-/** Whether all filters want an id. */
+/** True if the id passes all filters. */
 export function matches(id: number, filters: readonly IdFilter[]): boolean {
   for (let i = 0; i < filters.length; i++) if (!filters[i]!.has(id)) return false;
   return true;

@@ -1,4 +1,4 @@
-/** Markets, outcomes and what happens to their books: shapes that every room may name. */
+/** Markets, outcomes and trades: shapes that every room may name. */
 
 import type { Depth } from "./depth.ts";
 
@@ -22,7 +22,7 @@ export interface Outcome {
   lastPrice: number | null;
   volume: number;
   book: Depth | null;
-  /** Someone is told of its book's changes: only then are they listed. */
+  /** Its book has followers: only then are changes published. */
   isWatched: boolean;
   ticker: TickerState;
 }
@@ -31,42 +31,42 @@ export interface Market {
   readonly id: number;
   readonly slug: string;
   readonly question: string;
-  /** Changed by the registry's `describe` alone: lists and searches must hear of it. */
+  /** Only the registry's `describe` changes it, because lists and searches must be notified. */
   readonly description: string | null;
   readonly category: string | null;
   readonly closesAt: number | null;
   readonly eventId: number | null;
-  /** Changed by the registry's `setStatus` alone: lists by status must hear of it. */
+  /** Only the registry's `setStatus` changes it, because lists must be notified. */
   readonly status: number;
   opensAt: number | null;
   readonly createdAt: number;
-  /** The user whose proposal it was. */
+  /** The user who proposed it; null: an operator created it. */
   readonly proposedBy: number | null;
   /** How the proposal was decided. */
   decision: { readonly note: string | null; readonly at: number } | null;
-  /** How it ended: BPS of each outcome. */
+  /** How it was settled: payout of each outcome, BPS. */
   resolution: { readonly payouts: readonly number[]; readonly note: string | null; readonly at: number } | null;
-  /** Its holders are being paid: nothing may move its shares. */
+  /** Its settlement is in progress: nothing may move its shares. */
   isSettling: boolean;
   readonly firstOutcomeId: number;
   readonly outcomes: readonly Outcome[];
   /** Shares by the hour that began at `hour * 3600000`, for the volume of the last 24 hours. */
   hourly: Map<number, number> | null;
-  /** Of `trade.created`; starts where the match counter stood, so that it never falls back over a restart. */
+  /** The sequence of `trade.created`; starts at the fill counter of the start, so that it never falls over a restart. */
   tradeSequence: number;
-  /** Where its latest trade is among the recent ones. */
+  /** The number of its latest trade in RecentTrades. */
   newestTrade: number;
-  /** Rises whenever one of its books changes, and when that was last applied; at first when it was loaded or made. */
+  /** Rises with each change of one of its books; `booksAt` is when, ms, at first when it was loaded or created. */
   booksVersion: number;
   booksAt: number;
   readonly addedAt: number;
-  /** Someone is told of its trades: only then are the messages made. */
+  /** Its trades have followers: only then are messages built. */
   isWatched: boolean;
-  /** Outcomes whose tickers, and whose implied books, somebody is told of. */
+  /** Number of outcomes whose tickers, and whose implied books, have followers. */
   tickers: number;
   impliedFollowers: number;
 }
 
-/** Whether a ticker has subscribers, and whether it changed since they were sent the last one. */
+/** Whether a ticker has followers, and whether it changed since the last one was sent. */
 export const TickerState = { unwatched: 0, sent: 1, changed: 2 } as const;
 export type TickerState = (typeof TickerState)[keyof typeof TickerState];

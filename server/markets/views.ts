@@ -1,4 +1,4 @@
-/** What reads answer: markets, books, balances and positions as the contract's objects, from the gateway's memory. */
+/** JSON objects of the API built from the gateway's memory: markets, events, balances and positions. */
 import { MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { isBalanced } from "../../engine/ledger.ts";
@@ -43,7 +43,7 @@ export function marketView(market: Market, registry: MarketRegistry, ledger: Led
   };
 }
 
-/** The outcome is named where it alone pays. */
+/** Names the outcome if it alone pays. */
 function resolutionView({ resolution, outcomes }: Market): object | null {
   if (resolution === null) return null;
   const winner = resolution.payouts.indexOf(FULL_PRICE_BPS);
@@ -55,7 +55,7 @@ function resolutionView({ resolution, outcomes }: Market): object | null {
   };
 }
 
-/** How a proposal was decided; null while it waits, and of what was none. */
+/** How a proposal was decided; null while it is pending, and for markets that were never proposals. */
 export function decisionView({ decision }: Market): object | null {
   return decision === null ? null : { note: decision.note, decided_at: decision.at };
 }
@@ -66,7 +66,7 @@ export function marketVolume(market: Market): number {
   return volume;
 }
 
-/** An event with its markets, `most` of them at most; what was only proposed isn't shown. @param now ms */
+/** An event with at most `most` of its markets; excludes proposals. @param now ms */
 export function eventView(
   event: EventRow,
   registry: MarketRegistry,
@@ -95,19 +95,19 @@ export function eventView(
   };
 }
 
-/** Proposals and what became of the refused ones are found by their status, and shown nowhere else. */
+/** Pending and refused proposals appear only in requests for their status. */
 export function isListed(market: Market): boolean {
   return market.status !== MarketStatus.proposed && market.status !== MarketStatus.rejected;
 }
 
-/** All that fit, as they were made; where they are too many the open ones first, and of these the newest. */
+/** All markets by id; if there are too many, the newest open ones first, then the newest others. */
 function selectMarkets(markets: readonly Market[], most: number): readonly Market[] {
   if (markets.length <= most) return markets;
   const isOpen = (market: Market): boolean => market.status === MarketStatus.open;
   const open = markets.filter(isOpen).slice(-most);
   const others = markets.filter((market) => !isOpen(market)).slice(open.length - most);
-  const shown = open.length === most ? open : [...open, ...others];
-  return shown.sort((a, b) => a.id - b.id);
+  const selected = open.length === most ? open : [...open, ...others];
+  return selected.sort((a, b) => a.id - b.id);
 }
 
 export function balanceView(ledger: Ledger, userId: number): object {
@@ -116,7 +116,7 @@ export function balanceView(ledger: Ledger, userId: number): object {
   return { available: total - held, held, total };
 }
 
-/** The user's positions, but for those that were split and merged, or never were. */
+/** The user's positions, except empty ones without realized profit or loss. */
 export function positionsOf(ledger: Ledger, userId: number): number[] {
   const found: number[] = [];
   for (let at = ledger.firstPositionOf(userId); at !== 0; at = ledger.nextPosition(at)) {
@@ -125,7 +125,7 @@ export function positionsOf(ledger: Ledger, userId: number): number[] {
   return found;
 }
 
-/** A position, with what its shares are worth (null while nothing tells). */
+/** A position with its market value, which is null while the outcome has no price. */
 export function positionView(ledger: Ledger, registry: MarketRegistry, position: number): object {
   const outcomeId = ledger.outcomeOf(position);
   const quantity = ledger.quantity(position);
@@ -146,7 +146,7 @@ export function positionView(ledger: Ledger, registry: MarketRegistry, position:
   };
 }
 
-/** The outcome's last price, or what those of all the others leave of a set: who makes them by a mint trades it too. */
+/** The outcome's last price, or a full set minus the last prices of all others, because a mint trades every outcome. */
 function lastValue({ outcomes, firstOutcomeId }: Market, outcomeId: number): number | null {
   const { lastPrice } = outcomes[outcomeId - firstOutcomeId]!;
   if (lastPrice !== null) return lastPrice;

@@ -133,7 +133,7 @@ export class Withdrawals {
 
   /**
    * By an operator, or the second of two. A repeat with the same reference returns the payment again.
-   * @throws ApiError 4040, 40900 unless it is pending, and for a suspended user; as `Approvals.ask`
+   * @throws ApiError 4040, 40900 unless it is pending, and for a suspended user; as `Approvals.request`
    */
   async pay(
     id: number,
