@@ -301,13 +301,13 @@ function checkHeartbeat({ subscriptions, orders }: Heartbeat): void {
 }
 
 function disconnect(): void {
-  const gone = socket;
+  const closing = socket;
   socket = null;
   isTokenSent = false;
   isAuthenticated = false;
   isResuming = false;
   pendingReplies.clear();
-  gone?.close();
+  closing?.close();
 }
 
 /** @param code close code, 0 if this page closes the connection */

@@ -27,17 +27,17 @@ export function ChartCanvas({
   const [error, setError] = useState<unknown>(null);
   const shown = useRef<readonly Candle[]>([]);
   useEffect(() => {
-    let made: Drawn | null = null;
+    let drawing: Drawn | null = null;
     let isGone = false;
-    const stopWatching = watchColors(() => made !== null && paint(made, shape));
+    const stopWatching = watchColors(() => drawing !== null && paint(drawing, shape));
     makeChart(() => (isGone ? null : frame.current), shape, isDaily).then((chart) => {
-      made = chart;
+      drawing = chart;
       setDrawn(chart);
     }, setError);
     return () => {
       isGone = true;
       stopWatching();
-      made?.chart.remove();
+      drawing?.chart.remove();
     };
   }, []);
   useEffect(() => {

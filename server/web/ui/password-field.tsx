@@ -61,7 +61,7 @@ export function NewPasswordField({ label, value, onInput, problem = null }: Pass
   return (
     <div class="stack small-gap">
       <PasswordField label={label} value={value} onInput={onInput} problem={problem} autoComplete="new-password" />
-      <ul class="asked" aria-label="Password requirements">
+      <ul class="requirements" aria-label="Password requirements">
         <Requirement isMet={length >= MIN_PASSWORD_LENGTH}>
           At least {MIN_PASSWORD_LENGTH} characters{length > 0 && length < MIN_PASSWORD_LENGTH && ` (now ${length})`}
         </Requirement>

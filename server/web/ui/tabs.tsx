@@ -16,8 +16,8 @@ export function useTabs<T extends string>(
 ): { section: T; tabs: Children } {
   const [first] = required(sections[0], "a section");
   const addressOf = (name: T): string => href(name === first ? path : `${path}?show=${name}`);
-  const asked = search.value.get("show");
-  const section = sections.find(([name]) => name === asked)?.[0] ?? first;
+  const requested = search.value.get("show");
+  const section = sections.find(([name]) => name === requested)?.[0] ?? first;
   const links = sections.map(([name, text]) => [addressOf(name), text] as const);
   return { section, tabs: <Tabs label={label} tabs={links} current={addressOf(section)} /> };
 }

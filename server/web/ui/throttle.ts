@@ -10,25 +10,25 @@ export function useThrottled(run: () => void): () => void {
   const [timer] = useState(() => {
     let frame = 0;
     let last = 0;
-    const turn = (now: number): void => {
+    const onFrame = (now: number): void => {
       frame = 0;
-      if (now - last < INTERVAL_MS) ask();
+      if (now - last < INTERVAL_MS) schedule();
       else {
         last = now;
         latest.current();
       }
     };
-    const ask = (): void => {
-      if (frame === 0) frame = requestAnimationFrame(turn);
+    const schedule = (): void => {
+      if (frame === 0) frame = requestAnimationFrame(onFrame);
     };
-    const stop = (): void => {
+    const cancel = (): void => {
       cancelAnimationFrame(frame);
       frame = 0;
     };
-    return { ask, stop };
+    return { schedule, cancel };
   });
-  useEffect(() => timer.stop, [timer]);
-  return timer.ask;
+  useEffect(() => timer.cancel, [timer]);
+  return timer.schedule;
 }
 
 /** A hidden page delivers a batch once it has this many items. */

@@ -19,7 +19,7 @@ export interface Fetched<T> {
 /** Fetches on mount and whenever the key changes. @param read null: don't fetch yet @param key identifies the request */
 export function useFetch<T>(read: ((signal: AbortSignal) => Promise<T>) | null, key: string): Fetched<T> {
   const [state, setState] = useState<{ key: string; data: T | null; error: unknown }>({ key, data: null, error: null });
-  const [turn, setTurn] = useState(0);
+  const [reloads, setReloads] = useState(0);
   const latest = useRef(read);
   latest.current = read;
   const isIdle = read === null;
@@ -32,8 +32,8 @@ export function useFetch<T>(read: ((signal: AbortSignal) => Promise<T>) | null, 
         !abort.signal.aborted && setState((before) => ({ key, data: before.key === key ? before.data : null, error })),
     );
     return () => abort.abort();
-  }, [key, turn, isIdle]);
-  const reload = useCallback(() => setTurn((count) => count + 1), []);
+  }, [key, reloads, isIdle]);
+  const reload = useCallback(() => setReloads((count) => count + 1), []);
   const set = useCallback(
     (change: (data: T) => T) =>
       setState((before) => (before.data === null ? before : { ...before, data: change(before.data) })),
