@@ -42,7 +42,7 @@ function ownRoutes({ auth, exchange }: AccountRouteContext): Route[] {
     route({
       method: "GET",
       path: "/me",
-      summary: "The caller's account; a third party is not told e-mail and phone",
+      summary: "The caller's account; third parties don't see email and phone",
       access: "user",
       response: S.Account,
       handler({ principal, now }) {
@@ -54,7 +54,7 @@ function ownRoutes({ auth, exchange }: AccountRouteContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/me/password",
-      summary: "Change the password; ends the other sessions",
+      summary: "Change the password; ends all other sessions",
       body: S.PasswordChange,
       response: Nothing,
       async handler(request) {
@@ -72,7 +72,7 @@ function identityRoutes({ accounts, exchange, kyc }: AccountRouteContext): Route
       ...OWN_SESSION,
       method: "POST",
       path: "/me/phone",
-      summary: "Send a code to a phone number",
+      summary: "Send a verification code to a phone number",
       body: S.PhoneNumber,
       response: Nothing,
       status: 202,
@@ -86,7 +86,7 @@ function identityRoutes({ accounts, exchange, kyc }: AccountRouteContext): Route
       ...OWN_SESSION,
       method: "POST",
       path: "/me/phone/verify",
-      summary: "Verify the phone number with the code; five wrong codes end it",
+      summary: "Verify the phone number with the code; five wrong codes invalidate it",
       body: S.PhoneCode,
       response: S.User,
       async handler(request) {
@@ -113,7 +113,7 @@ function identityRoutes({ accounts, exchange, kyc }: AccountRouteContext): Route
       ...OWN_SESSION,
       method: "GET",
       path: "/me/identity",
-      summary: "The caller's last application for KYC tier 2",
+      summary: "The caller's latest application for KYC tier 2",
       response: S.IdentityApplication,
       handler({ principal }) {
         const row = accounts.identityApplication(principal.userId);
@@ -148,7 +148,7 @@ function tokenRoutes({ accounts, pats }: AccountRouteContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/me/personal-access-tokens",
-      summary: "Make a personal access token; its text is shown this once",
+      summary: "Create a personal access token; only this response shows its text",
       body: S.NewPat,
       response: S.CreatedPat,
       status: 201,
@@ -163,7 +163,7 @@ function tokenRoutes({ accounts, pats }: AccountRouteContext): Route[] {
       ...OWN_SESSION,
       method: "DELETE",
       path: "/me/personal-access-tokens/:id",
-      summary: "Revoke a personal access token at once, with its sockets",
+      summary: "Revoke a personal access token immediately and close its sockets",
       response: Nothing,
       async handler(request) {
         await pats.revoke(request.principal, pathId(request.params[0], "token"), contextOf(request));
@@ -204,7 +204,7 @@ function sessionRoutes({ accounts, sessions }: AccountRouteContext): Route[] {
       ...OWN_SESSION,
       method: "DELETE",
       path: "/me/sessions",
-      summary: "End the caller's other sessions at once, with their sockets; what third parties were given stays",
+      summary: "End the caller's other sessions immediately and close their sockets; grants to third parties stay",
       response: Nothing,
       async handler(request) {
         await sessions.endOthers(request.principal, "ended_by_user", contextOf(request));
@@ -215,7 +215,7 @@ function sessionRoutes({ accounts, sessions }: AccountRouteContext): Route[] {
       ...OWN_SESSION,
       method: "DELETE",
       path: "/me/sessions/:id",
-      summary: "End a session at once, with its sockets",
+      summary: "End a session immediately and close its sockets",
       response: Nothing,
       async handler(request) {
         const { principal, params } = request;

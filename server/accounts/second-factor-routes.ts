@@ -1,4 +1,4 @@
-/** The routes of second factors: the second step of a sign-in, the owner's own, and the reset of lost ones by operators. */
+/** The routes of second factors: the second step of a sign-in, the owner's settings, and resets by operators. */
 
 import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { ApiError, ErrorKind, notFound } from "../errors.ts";
@@ -42,8 +42,8 @@ function secondStepRoute({ auth, exchange, publicUrl }: SecondFactorContext): Ro
     method: "POST",
     path: "/auth/login/second-factor",
     summary:
-      "Finish a sign-in with a second factor: a code (of an authenticator app, or a recovery code) or a passkey. Five " +
-      "wrong ones end the challenge; cookie: true as at the sign-in",
+      "Complete a sign-in with a second factor: a code (from an authenticator app, or a recovery code) or a passkey. Five " +
+      "wrong ones end the challenge; cookie: true works as for POST /auth/login",
     rateClass: "identifier",
     headers: ["user-agent", ...COOKIE_GUARDS],
     body: F.SecondStep,
@@ -67,7 +67,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       ...OWN_SESSION,
       method: "GET",
       path: "/me/second-factors",
-      summary: "The caller's second factors, newest first, and how many recovery codes are left",
+      summary: "The caller's second factors, newest first, and the number of remaining recovery codes",
       response: F.SecondFactors,
       handler({ principal, now }) {
         const { userId, credential, hasSecondFactor } = principal;
@@ -86,7 +86,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       ...OWN_SESSION,
       method: "POST",
       path: "/me/second-factors/proof",
-      summary: `Prove with the password, or a code, that it is the owner: the session may change second factors for ${PROOF_MS / 60_000} minutes`,
+      summary: `Prove ownership with the password or a code: the session may then change second factors for ${PROOF_MS / 60_000} minutes`,
       body: F.OwnerProof,
       response: Nothing,
       async handler(request) {
@@ -99,7 +99,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       ...OWN_SESSION,
       method: "POST",
       path: "/me/second-factors",
-      summary: "Begin to add a second factor, after a proof; it counts once it is confirmed",
+      summary: "Start adding a second factor, after a proof; it takes effect once confirmed",
       body: F.NewSecondFactor,
       response: F.Enrolment,
       status: 201,
@@ -117,8 +117,8 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       method: "POST",
       path: "/me/second-factors/:id/confirm",
       summary:
-        "Confirm a second factor with a code of it, or what the browser made. The first one comes with recovery codes, and " +
-        "ends the other sessions",
+        "Confirm a second factor with one of its codes, or with the browser's response. The first one comes with recovery codes and " +
+        "ends all other sessions",
       body: F.Confirmation,
       response: F.Confirmed,
       async handler(request) {
@@ -132,7 +132,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       ...OWN_SESSION,
       method: "POST",
       path: "/me/second-factors/recovery-codes",
-      summary: "Make new recovery codes in the place of the old ones, after a proof",
+      summary: "Replace the recovery codes, after a proof",
       response: F.RenewedCodes,
       status: 201,
       async handler(request) {
@@ -144,7 +144,7 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
       ...OWN_SESSION,
       method: "DELETE",
       path: "/me/second-factors/:id",
-      summary: "Remove a second factor, after a proof; recovery codes go with the last one",
+      summary: "Remove a second factor, after a proof; removing the last one also removes the recovery codes",
       response: Nothing,
       async handler(request) {
         const id = pathId(request.params[0], "second factor");
@@ -161,14 +161,14 @@ function factorView({ id, kind, name, createdAt, lastUsedAt }: SecondFactorRow):
 
 // ---------------------------------------------------------------- operators'
 
-/** Whatever the two-person rule says, two of them must ask for it. */
+/** Two operators must request a reset, whatever the two-person rule covers. */
 function resetRoute({ accounts, approvals, factors, factorSettings, notifier }: SecondFactorContext): Route {
   return route({
     ...OPERATOR,
     method: "POST",
     path: "/admin/users/:id/second-factors/reset",
     summary:
-      "Remove the second factors of a user who lost them, and end the sessions, once another operator has asked for the same",
+      "Remove the second factors of a user who lost them and end the user's sessions, once another operator has requested the same",
     body: NoteOnly,
     response: F.FactorReset,
     async handler(request) {
@@ -177,7 +177,7 @@ function resetRoute({ accounts, approvals, factors, factorSettings, notifier }: 
       const own = factors.of(user.id);
       if (own.length === 0) throw new ApiError(ErrorKind.conflict, "the account has no second factor");
       const [operator, context] = [operatorOf(request), contextOf(request)];
-      // Another agrees to the end of those that there are now: an old approval doesn't count for newer ones.
+      // The second operator approves the removal of today's factors: an old approval doesn't cover newer ones.
       const details = { email: user.email, factors: own.map(({ id }) => id) };
       const wish = { rule: "always", action: RESET, subject: user.id, details, userId: user.id } as const;
       const isFirst = approvals.find(RESET, user.id) === null;

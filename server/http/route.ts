@@ -78,7 +78,7 @@ export interface Route {
   readonly secondFactor: boolean;
   /** Accounts with an unverified email address may use it: reads, and routes that end access. */
   readonly unverified: boolean;
-  /** Which rate limits count a call. */
+  /** The rate limits that count a call. */
   readonly rateClass: RateClass;
   /** Builder codes may credit its orders to an integration. */
   readonly credited: boolean;
@@ -88,7 +88,7 @@ export interface Route {
   readonly body: TSchema | null;
   /** The body is a form (RFC 6749), and errors have that standard's shape. */
   readonly oauth: boolean;
-  /** Of `data`, or of the whole body where not enveloped. */
+  /** The schema of `data`, or of the whole body without an envelope. */
   readonly response: TSchema;
   readonly status: number;
   readonly enveloped: boolean;

@@ -1,4 +1,4 @@
-/** Operators' routes of markets and events: proposals, the life of a market, its resolution. */
+/** Operators' routes of markets and events: proposals, the lifecycle of a market, its resolution. */
 
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { approvalView } from "../accounts/approvals.ts";
@@ -26,7 +26,7 @@ export function createMarketAdminRoutes(context: MarketAdminRouteContext): Route
   return [...proposalRoutes(context), ...creationRoutes(context), ...lifeRoutes(context), ...endRoutes(context)];
 }
 
-/** The market as anybody sees it now. */
+/** The market's current public view. */
 function marketJson(market: Market, exchange: MarketExchange): string {
   return JSON.stringify(marketView(market, exchange.registry, exchange.ledger, Date.now()));
 }
@@ -66,7 +66,7 @@ function proposalRoutes(context: MarketAdminRouteContext): Route[] {
       ...OPERATOR,
       method: "GET",
       path: "/admin/proposals",
-      summary: "Users' proposals, those that wait for a decision by default, newest first",
+      summary: "Users' proposals, newest first; pending ones by default",
       query: S.ProposalsQuery,
       response: pageOf(S.MarketRecord),
       handler({ query, now }) {
@@ -76,8 +76,8 @@ function proposalRoutes(context: MarketAdminRouteContext): Route[] {
         return pageJson(listing, registry.all().filter(wanted), rest, (market) => recordView(market, context, now));
       },
     }),
-    decision("approve", "Open a proposal for trading; the proposer is told"),
-    decision("refuse", "Refuse a proposal; the proposer is told"),
+    decision("approve", "Open a proposal for trading and notify the proposer"),
+    decision("refuse", "Reject a proposal and notify the proposer"),
   ];
 }
 
@@ -91,7 +91,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       ...OPERATOR,
       method: "POST",
       path: "/admin/events",
-      summary: "Make an event, to group markets in",
+      summary: "Create an event, which groups markets",
       body: S.NewEvent,
       response: S.EventSchema,
       status: 201,
@@ -106,7 +106,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       ...OPERATOR,
       method: "POST",
       path: "/admin/markets",
-      summary: "Make a market that is open at once",
+      summary: "Create a market that opens immediately",
       body: S.NewMarket,
       response: S.MarketSchema,
       status: 201,
@@ -120,7 +120,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       method: "GET",
       path: "/admin/markets/:id",
       summary:
-        "A market by id or slug, with who proposed it, how that was decided, and the first of two approvals of its end",
+        "A market by id or slug, with its proposer, the decision on the proposal, and a pending first approval of its resolution",
       response: S.MarketRecord,
       handler: ({ params, now }) => JSON.stringify(recordView(marketNamed(registry, params[0]), context, now)),
     }),
@@ -128,7 +128,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
       ...OPERATOR,
       method: "PATCH",
       path: "/admin/markets/:id",
-      summary: "Change the texts or the end of a market that is not resolved; null clears",
+      summary: "Change the texts or the close time of an unresolved market; null clears",
       body: S.MarketChanges,
       response: S.MarketSchema,
       async handler(request) {
@@ -142,7 +142,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
   ];
 }
 
-// ---------------------------------------------------------------- their life
+// ---------------------------------------------------------------- lifecycle
 
 type Change = (market: Market, note: string | null, operator: Operator, context: RequestContext) => Promise<void>;
 
@@ -162,12 +162,12 @@ function lifeRoutes({ exchange, life }: MarketAdminRouteContext): Route[] {
       },
     });
   return [
-    change("open", "Open a proposal for trading, or a halted market again", (...args) => life.open(...args)),
-    change("halt", "Stop matching; orders rest on and can be canceled", (market, ...args) =>
+    change("open", "Open a proposal for trading, or reopen a halted market", (...args) => life.open(...args)),
+    change("halt", "Halt matching; orders keep resting and can be canceled", (market, ...args) =>
       life.change(market, "halt", ...args),
     ),
-    change("resume", "Let a halted market trade again", (market, ...args) => life.change(market, "resume", ...args)),
-    change("close", "End trading for good, and cancel all orders", (market, ...args) =>
+    change("resume", "Resume trading in a halted market", (market, ...args) => life.change(market, "resume", ...args)),
+    change("close", "Close the market for good and cancel all its orders", (market, ...args) =>
       life.change(market, "close", ...args),
     ),
   ];

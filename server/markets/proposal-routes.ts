@@ -1,4 +1,4 @@
-/** Users' routes of proposals: markets that they would have opened. */
+/** Users' routes of proposals: markets that they ask operators to open. */
 
 import type { Static } from "typebox";
 import { contextOf } from "../accounts/audit.ts";
@@ -36,7 +36,7 @@ export function createProposalRoutes({ exchange, catalog }: ProposalRouteContext
     route({
       method: "GET",
       path: "/markets/proposals",
-      summary: "The caller's proposals of every state, newest first, and how they were decided",
+      summary: "The caller's proposals in every status, newest first, with the decisions",
       scope: "markets:propose",
       query: PageQuery,
       response: S.Proposals,

@@ -18,7 +18,7 @@ import * as S from "./schemas.ts";
 import type { Market } from "./types.ts";
 import { eventView, marketView } from "./views.ts";
 
-/** Whom no messages are for: what waits for them waits for commits only. */
+/** No user: a read on behalf of nobody waits for commits only. */
 const NOBODY = 0;
 
 const MINUTE_MS = 60_000;
@@ -44,7 +44,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
     route({
       method: "GET",
       path: "/markets",
-      summary: "Markets, the open ones by default, newest first",
+      summary: "Markets, newest first; open ones by default",
       query: S.MarketsQuery,
       response: pageOf(S.MarketSchema),
       handler({ query, now }) {
@@ -85,7 +85,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
     route({
       method: "GET",
       path: "/markets/:id/candles",
-      summary: "Candles of one outcome (the first by default), in UTC: open, high, low, close and volume of its trades",
+      summary: "Candles of one outcome (the first by default) in UTC: open, high, low, close and volume",
       query: S.CandlesQuery,
       response: S.Candles,
       handler: ({ params, query, now, address }) => candles(history, address.client, findMarket(params[0]), query, now),
@@ -135,7 +135,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
     route({
       method: "GET",
       path: "/feed",
-      summary: "Open markets, and events that have one, in one list, by the volume of the last 24 hours",
+      summary: "Open markets, and events with open markets, in one list ordered by the volume of the last 24 hours",
       query: S.FeedQuery,
       response: S.Feed,
       handler({ query, now }) {
@@ -161,8 +161,8 @@ export function marketNamed(registry: MarketRegistry, text: string): Market {
 }
 
 /**
- * A page of the database, given when memory has caught up with it: the next page, or the same again, may come of memory,
- * and must not lack what this one shows.
+ * Returns a page from the database once memory has caught up with it: the next page, or a repeat of this one, may come
+ * from memory and must not lack trades that this page shows.
  */
 async function storedTrades({ reads }: MarketExchange, page: Promise<string>): Promise<string> {
   const text = await page;

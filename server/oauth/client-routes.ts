@@ -25,7 +25,7 @@ function grantRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       ...OWN_SESSION,
       method: "GET",
       path: "/me/oauth-grants",
-      summary: "What the caller lets third parties do, newest first",
+      summary: "The caller's grants to third parties, newest first",
       query: PageQuery,
       response: pageOf(S.OAuthGrant),
       handler({ principal, query }) {
@@ -37,7 +37,7 @@ function grantRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       ...OWN_SESSION,
       method: "DELETE",
       path: "/me/oauth-grants/:id",
-      summary: "Revoke all access of the third party at once",
+      summary: "Revoke all access of a third party immediately",
       response: Nothing,
       async handler(request) {
         await oauth.grants.revoke(request.principal, pathId(request.params[0], "grant"), contextOf(request));
@@ -77,7 +77,7 @@ function clientRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/me/oauth-clients",
-      summary: "Register a third-party client; its secret is shown this once",
+      summary: "Register a third-party client; only this response shows its secret",
       rateClass: "registration",
       body: S.NewOAuthClient,
       response: S.CreatedOAuthClient,
@@ -93,7 +93,7 @@ function clientRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       ...OWN_SESSION,
       method: "DELETE",
       path: "/me/oauth-clients/:id",
-      summary: "Remove a third-party client, and all access that it was given",
+      summary: "Remove a third-party client and all of its access",
       response: Nothing,
       async handler(request) {
         await oauth.clients.remove(request.principal, pathId(request.params[0], "client"), contextOf(request));
@@ -109,7 +109,7 @@ function consentRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       ...OWN_SESSION,
       method: "GET",
       path: "/oauth/clients/:client_id",
-      summary: "A third-party client as the consent page shows it to whoever is to decide",
+      summary: "A third-party client, as the consent page shows it",
       response: S.AskingClient,
       handler({ params }) {
         const client = accounts.clientByName(params[0]);
@@ -122,7 +122,7 @@ function consentRoutes({ accounts, oauth }: ClientRouteContext): Route[] {
       ...OWN_SESSION,
       method: "POST",
       path: "/oauth/authorize",
-      summary: "The user's decision on the consent page: answers where to send the browser",
+      summary: "The user's decision on the consent page; returns where to redirect the browser",
       body: S.AuthorizeDecision,
       response: S.RedirectTo,
       async handler(request) {

@@ -1,4 +1,4 @@
-/** The routes that standards fix: the OAuth 2.0 endpoints for third parties, their metadata, and the key set. */
+/** The routes of the OAuth 2.0 server: the endpoints that the standards fix, metadata, the key set, and users' own clients. */
 
 import { contextOf } from "../accounts/audit.ts";
 import type { SigningKeys } from "../accounts/signing-keys.ts";
@@ -18,9 +18,9 @@ export interface OAuthRouteContext extends ClientRouteContext {
   readonly publicUrl: () => string;
 }
 
-/** What browsers ask for where a person looks, and programs don't. */
+/** Browsers accept this type for pages that a person reads; programs don't. */
 const HTML = "text/html";
-/** How long key sets may be kept: shorter than a retired key is listed. */
+/** Caches may keep key sets for less time than a retired key stays listed. */
 const JWKS_CACHE = "public, max-age=300";
 
 export function createOAuthRoutes(context: OAuthRouteContext): Route[] {
@@ -39,7 +39,8 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
     route({
       method: "GET",
       path: "/oauth/authorize",
-      summary: "Authorization endpoint: sends the browser to sign-in and consent, or back to the client with an error",
+      summary:
+        "Authorization endpoint: redirects the browser to sign-in and consent, or back to the client with an error",
       headers: ["user-agent", "accept"],
       query: S.AuthorizeQuery,
       response: Nothing,
@@ -48,7 +49,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
         const { query, headers, reply } = request;
         const params = query as Params;
         const back = await oauth.authorization.inspect(params, contextOf(request)).catch((error: unknown) => {
-          // A person is told by the consent page, in words, that this request leads nowhere.
+          // The consent page explains to a person that this request is invalid.
           if (error instanceof ApiError && error.kind === ErrorKind.badRequest && prefers(headers["accept"], HTML))
             return null;
           throw error;
@@ -60,7 +61,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
     route({
       ...form,
       path: "/oauth/token",
-      summary: `Token endpoint: for a code (${AUTHORIZATION_CODE_MS / 1_000} s, once) or a refresh token`,
+      summary: `Token endpoint: exchanges a code (valid once, for ${AUTHORIZATION_CODE_MS / 1_000} s) or a refresh token`,
       body: S.TokenForm,
       response: S.TokenAnswer,
       async handler(request) {
@@ -71,7 +72,7 @@ function endpointRoutes({ oauth, publicUrl }: OAuthRouteContext): Route[] {
     route({
       ...form,
       path: "/oauth/revoke",
-      summary: "Revocation endpoint (RFC 7009): ends what the token is of",
+      summary: "Revocation endpoint (RFC 7009): ends the access behind a token",
       body: S.TokenOnlyForm,
       response: S.Empty,
       async handler(request) {

@@ -1,4 +1,4 @@
-/** Operators' routes of users: their accounts, suspension, terms, identity applications; and the audit log. */
+/** Operators' routes of users: accounts, suspensions, terms, identity applications; and the audit log. */
 
 import type { Static } from "typebox";
 import type { AccountWriter } from "../accounts/account-writer.ts";
@@ -95,14 +95,17 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       response: S.OperatorUser,
       handler: (request) => json(userIn(request), request.now),
     }),
-    suspensionRoute("suspend", "Refuse the user's tokens and sign-ins, end its sockets and cancel its orders"),
+    suspensionRoute(
+      "suspend",
+      "Suspend a user: reject its tokens and sign-ins, close its sockets and cancel its orders",
+    ),
     suspensionRoute("restore", "End a suspension"),
     route({
       ...OPERATOR,
       method: "PATCH",
       path: "/admin/users/:id/terms",
       summary:
-        "Set the user's own daily limit, fees and rate limits; null: as for everybody again. Two operators where the two-person rule covers terms",
+        "Set the user's own daily limit, fees and rate limits; null restores the default. Takes two operators if the two-person rule covers terms",
       body: TermsChange,
       response: S.OperatorUser,
       async handler(request) {
@@ -111,7 +114,7 @@ function userRoutes(context: OperatorRouteContext): Route[] {
         const context = contextOf(request);
         checkNotOwn(operator, user.id);
         const body = request.body as TermsChange;
-        // In one order, whatever the request's: the second operator must ask for the same.
+        // In a fixed order, whatever the request's: the second operator's details must be equal.
         const named = TERM_FIELDS.filter((name) => name in body);
         if (named.length === 0) throw badRequest(`${TERM_FIELDS.join(", ")}: give one of them or more`);
         const details = Object.fromEntries(named.map((name) => [name, body[name]]));
@@ -137,7 +140,7 @@ function operatorUserView(user: User, { exchange, factors }: OperatorRouteContex
   };
 }
 
-/** What fits among the users that one read looks at, and the id to go on below. */
+/** Returns the matching users among those that one read scans, and the id to continue below. */
 function usersPage(
   accounts: Accounts,
   listing: Listing,
@@ -188,7 +191,7 @@ function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Ro
       ...OPERATOR,
       method: "GET",
       path: "/admin/identity-applications",
-      summary: "Applications for KYC tier 2 in one state, newest first; those that wait unless another is named",
+      summary: "Applications for KYC tier 2 in one status, newest first; pending ones by default",
       query: S.ApplicationsQuery,
       response: pageOf(S.OperatorApplication),
       handler({ query }) {
@@ -199,7 +202,7 @@ function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Ro
       },
     }),
     decisionRoute("approve", "Give the applicant KYC tier 2"),
-    decisionRoute("refuse", "Refuse the application; the user may make another"),
+    decisionRoute("refuse", "Reject the application; the user may apply again"),
   ];
 }
 
@@ -210,7 +213,7 @@ function auditRoute({ history }: OperatorRouteContext): Route {
     ...OPERATOR,
     method: "GET",
     path: "/admin/audit-log",
-    summary: "Who changed what of money or access, newest first",
+    summary: "All changes of money and access and who made them, newest first",
     query: S.AuditQuery,
     response: S.AuditLog,
     handler({ query }) {

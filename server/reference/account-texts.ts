@@ -64,13 +64,13 @@ const AUTHORIZATION = {
 } satisfies Static<typeof AuthorizeQuery>;
 const CREDENTIALS = { client_id: example.oauthClient.client_id, client_secret: example.CLIENT_SECRET };
 const AUTHENTICATION =
-  "A confidential client shows its secret in the form or with HTTP Basic; a public one names itself by `client_id`.";
+  "A confidential client sends its secret in the form or with HTTP Basic; a public client sends only its `client_id`.";
 
 export const SIGN_IN_TEXTS: OperationTexts = {
   "POST /auth/register": {
     id: "register",
     tag: "Sign-in",
-    description: "The account has KYC tier 0 until e-mail and phone are verified.",
+    description: "The account has KYC tier 0 until email and phone are verified.",
     errors: [409],
     body: { email: EMAIL, password: example.PASSWORD } satisfies Static<typeof Registration>,
     response: example.newUser,
@@ -79,10 +79,9 @@ export const SIGN_IN_TEXTS: OperationTexts = {
     id: "verifyEmail",
     tag: "Sign-in",
     description:
-      "Anybody can register any address, so the link alone opens nothing: whoever got it because of another person's " +
-      "registration asks for `POST /auth/forgot-password`, and a reset takes the account over. A wrong password " +
-      "leaves the link as it is: 40100, or 40300 with the account's own session. A token that isn't good, or of another " +
-      "account, counts as none.",
+      "Anybody can register any address, so the link alone gives no access. If somebody else registered your address, use " +
+      "`POST /auth/forgot-password`: a reset transfers the account to you. A wrong password leaves the link valid: 40100, " +
+      "or 40300 with the account's own session. An invalid token, or another account's, counts as no token.",
     errors: [401, 403],
     body: { token: example.MAILED_TOKEN, password: example.PASSWORD } satisfies Static<typeof EmailVerification>,
     response: { ...example.newUser, email_verified: true },
@@ -97,8 +96,8 @@ export const SIGN_IN_TEXTS: OperationTexts = {
     id: "login",
     tag: "Sign-in",
     description:
-      "The access token is good for 15 minutes unless the exchange is set up otherwise. An account with a second factor is " +
-      "answered with a challenge in place of tokens.",
+      "The access token is valid for 15 minutes, unless the exchange sets another time. For an account with a second factor, " +
+      "the response is a challenge instead of tokens.",
     errors: [401],
     body: { email: EMAIL, password: example.PASSWORD } satisfies Static<typeof Credentials>,
     response: {
@@ -110,7 +109,8 @@ export const SIGN_IN_TEXTS: OperationTexts = {
   "POST /auth/refresh": {
     id: "refresh",
     tag: "Sign-in",
-    description: "Called on 401 with code 2002. Keep the refresh token of the answer: the one that was sent is spent.",
+    description:
+      "Call it after a 401 with code 2002. Keep the refresh token of the response: the one you sent is spent.",
     errors: [401],
     body: { refresh_token: example.REFRESH_TOKEN } satisfies Static<typeof RefreshToken>,
     response: { access_token: example.ACCESS_TOKEN, refresh_token: "pm_ref_9Kq1examplexx" } satisfies Static<
@@ -128,8 +128,8 @@ export const SIGN_IN_TEXTS: OperationTexts = {
     id: "resetPassword",
     tag: "Sign-in",
     description:
-      "Of an account whose address was never verified it also ends phone, KYC tier and third-party clients: whoever " +
-      "made it did not show that the address is theirs.",
+      "If the address was never verified, the reset also removes phone, KYC tier and third-party clients: whoever registered " +
+      "the account never proved ownership of the address.",
     body: { token: example.MAILED_TOKEN, password: example.NEW_PASSWORD } satisfies Static<typeof PasswordReset>,
     response: null,
   },
@@ -142,7 +142,7 @@ export const SIGN_IN_TEXTS: OperationTexts = {
   "GET /auth/social/:provider": {
     id: "startSocialSignIn",
     tag: "Sign-in",
-    description: "For a browser to go to, not for a page to fetch.",
+    description: "A page to visit with a browser, not to fetch.",
     params: { provider: "example" },
     query: { jurisdiction: "DE" } satisfies Static<typeof JurisdictionQuery>,
     response: null,
@@ -150,7 +150,7 @@ export const SIGN_IN_TEXTS: OperationTexts = {
   "GET /auth/social/:provider/callback": {
     id: "finishSocialSignIn",
     tag: "Sign-in",
-    description: "Needs the cookie that the start of this sign-in set.",
+    description: "Needs the cookie that was set at the start of the sign-in.",
     errors: [401, 409],
     params: { provider: "example" },
     query: { code: "SplxlOBeZQQYbYS6WxSbIA", state: "af0ifjsldkj" },
@@ -163,14 +163,14 @@ export const OAUTH_TEXTS: OperationTexts = {
     id: "authorize",
     tag: "OAuth",
     description:
-      "For a browser to go to. Where client or redirect URI are wrong it is not sent back, and answered 40000.",
+      "A page to visit with a browser. If the client or the redirect URI is invalid, the response is 40000 instead of a redirect.",
     query: AUTHORIZATION,
     response: null,
   },
   "GET /oauth/clients/:client_id": {
     id: "getAskingClient",
     tag: "OAuth",
-    description: "What the consent page shows of who asks.",
+    description: "The details that the consent page shows of a client.",
     params: { client_id: example.oauthClient.client_id },
     response: {
       client_id: example.oauthClient.client_id,
@@ -182,7 +182,7 @@ export const OAUTH_TEXTS: OperationTexts = {
   "POST /oauth/authorize": {
     id: "decideAuthorization",
     tag: "OAuth",
-    description: "What the consent page calls: approve or deny.",
+    description: "The consent page calls it to approve or deny.",
     errors: [409],
     body: { ...AUTHORIZATION, decision: "approve" } satisfies Static<typeof AuthorizeDecision>,
     response: {
@@ -192,7 +192,7 @@ export const OAUTH_TEXTS: OperationTexts = {
   "POST /oauth/token": {
     id: "requestToken",
     tag: "OAuth",
-    description: `${AUTHENTICATION} A code that comes twice revokes what it opened; so does a refresh token.`,
+    description: `${AUTHENTICATION} A second use of a code, or of a refresh token, revokes the access that it gave.`,
     body: {
       ...CREDENTIALS,
       grant_type: "authorization_code",
@@ -211,7 +211,7 @@ export const OAUTH_TEXTS: OperationTexts = {
   "POST /oauth/revoke": {
     id: "revokeToken",
     tag: "OAuth",
-    description: `${AUTHENTICATION} A token that is unknown is no error.`,
+    description: `${AUTHENTICATION} An unknown token is no error.`,
     body: { ...CREDENTIALS, token: example.REFRESH_TOKEN } satisfies Static<typeof TokenOnlyForm>,
     response: {},
   },
@@ -312,7 +312,7 @@ export const ACCOUNT_TEXTS: OperationTexts = {
   "POST /me/personal-access-tokens": {
     id: "createPersonalAccessToken",
     tag: "Account",
-    description: "For bots: it outlives sessions, and its maker rebate is 10 BPS instead of 5.",
+    description: "For bots: it outlives sessions and earns a maker rebate of 10 bps instead of 5.",
     errors: [409],
     body: {
       name: "quoting bot",

@@ -1,6 +1,6 @@
 /**
- * The AsyncAPI 3.0 document of the WebSocket, made of the tables of its operations and events, of the routes that some of
- * them run, and of the examples beside it. Pure: a document for a public URL.
+ * The AsyncAPI 3.0 document of the WebSocket, generated from the tables of its operations and events, the routes that some
+ * operations run, and the examples of this room. Pure: a document for a public URL.
  */
 
 import type { TProperties, TSchema } from "typebox";
@@ -23,7 +23,7 @@ import { EVENT_EXAMPLES, OPERATION_EXAMPLES } from "./socket-examples.ts";
 const CHANNEL = { $ref: "#/channels/socket" };
 const MESSAGE_PREFIX = "#/channels/socket/messages/";
 
-/** An operation that a client may ask for. */
+/** An operation that a client can send. */
 interface Operation {
   readonly op: string;
   readonly summary: string;
@@ -32,8 +32,8 @@ interface Operation {
 }
 
 /**
- * Makes the document, a step for each message.
- * @param publicUrl without a slash in the end @param version of the exchange
+ * Generates the document, one step per message.
+ * @param publicUrl without a trailing slash @param version of the exchange
  */
 export function* asyncApi(
   routes: readonly Route[],
@@ -93,7 +93,7 @@ export function* asyncApi(
           type: "httpApiKey",
           name: "token",
           in: "query",
-          description: "An access token, a personal access token, or a ticket of POST /ws-tickets.",
+          description: "An access token, a personal access token, or a ticket from POST /ws-tickets.",
         },
       },
     },
@@ -103,24 +103,25 @@ export function* asyncApi(
 const license = (): JsonObject => ({ name: LICENSE.name, url: "https://www.apache.org/licenses/LICENSE-2.0" });
 
 function description(publicUrl: string): string {
-  return `Connect to \`/ws?token=TOKEN\`, or without a token for public channels alone. A bad token is refused before the upgrade with
-401 and the REST API's error envelope; \`POST /ws-tickets\` gives a ticket for one connection, so that no token stands in a URL.
-Text frames carry JSON; with the subprotocol \`msgpack\` binary frames carry the same objects.
+  return `Connect to \`/ws?token=TOKEN\`, or without a token for public channels only. The exchange rejects an invalid token before the
+upgrade, with 401 and the REST API's error envelope. \`POST /ws-tickets\` issues a ticket for one connection, so that no URL
+contains a token.
+Text frames carry JSON; with the subprotocol \`msgpack\`, binary frames carry the same objects.
 
 ${CONVENTIONS}
-- **Operations** are answered by \`{id, code, msg, data}\` with the id that they came with; those of routes, and \`resume\`, count
-  among the same rate limits as over HTTP and say what is left in \`rate_limit\`; 42900 says in \`retry_after\` in how many seconds
-  the next request will be accepted.
-- **Events** are \`{event, sequence, ts, data}\`. \`sequence\` rises by exactly 1 a message: for each outcome of \`book\` and \`ticker\`, each
+- **Operations** get a response \`{id, code, msg, data}\` with the operation's id. Operations of routes, and \`resume\`, count
+  towards the same rate limits as over HTTP and state the remaining allowance in \`rate_limit\`. With 42900, \`retry_after\` is the
+  number of seconds until the exchange accepts the next request.
+- **Events** are \`{event, sequence, ts, data}\`. \`sequence\` rises by exactly 1 per message: for each outcome of \`book\` and \`ticker\`, each
   market of \`trades\` and \`markets\`, each user for \`order.updated\`. A \`heartbeat\` every 5 s carries the last of each. \`ts\` never
-  falls in a stream; that of balances, positions and heartbeats is the time up to which everything was told.
-- **Implied books**: \`book\` with \`implied: true\` is the book with mint and merge liquidity, numbered by itself as
-  \`?implied=true\` of REST; its data have \`implied\`, the part that those offer.
-- **Orders**: \`order.updated\` comes without subscribing. The answer to a placement comes before its first \`order.updated\`.
-  \`resume\` tells again what came after a sequence, for 7 days, over restarts; an older one is 4040.
-- **Closes**: 4401 when the token is revoked, logged out or expired (present a fresh one with \`auth\` before), 4408 where more than
-  1 MiB piles up unread (a client that doesn't read on sees 1006 instead), 1009 after a message above 64 KiB, 1001 when the exchange
-  goes down. 1006 is a line that broke, or an exchange that was killed.
+  falls within a stream; for balances, positions and heartbeats, it is the time up to which the client has everything.
+- **Implied books**: \`book\` with \`implied: true\` is the book with mint and merge liquidity. It is numbered separately,
+  like \`?implied=true\` in REST; its \`implied\` is the part that mint and merge provide.
+- **Orders**: \`order.updated\` needs no subscription. The response to a placement precedes its first \`order.updated\`. \`resume\`
+  replays the updates after a sequence, for 7 days and across restarts; an older sequence is 4040.
+- **Closes**: 4401 when the token is revoked, logged out or expired (present a fresh one with \`auth\` first), 4408 when more
+  than 1 MiB is unread (a client that stops reading sees 1006 instead), 1009 after a message above 64 KiB, 1001 when the exchange
+  shuts down. 1006 means a broken connection or a killed exchange.
 
 The REST API is described in [openapi.json](${publicUrl}/openapi.json).
 
@@ -133,7 +134,7 @@ function socketChannel(messages: JsonObject): JsonObject {
   return {
     address: "/ws",
     title: "WebSocket",
-    description: "One connection for everything: operations go up, answers and events come down.",
+    description: "One connection for everything: clients send operations; the exchange sends responses and events.",
     messages,
     bindings: {
       ws: {
@@ -160,7 +161,7 @@ function operationsOf(routes: readonly Route[]): Operation[] {
   return [...own, ...ofRoutes];
 }
 
-/** A message that runs a route: its body or query under `data`, with what HTTP has in the path. */
+/** The message that runs a route: its body or query under `data`, path parameters included. */
 function requestOf(op: string, route: Route, param: string | null): TSchema {
   const { data: _, builder_code, timestamps, ...rest } = RouteOperation.properties;
   const properties: TProperties = { ...rest, data: dataOf(route, param) };
@@ -186,7 +187,7 @@ function answer({ op, answer }: Operation): JsonObject {
   const examples = (OPERATION_EXAMPLES[op] ?? []).map(({ answer }) => ({ payload: answer as unknown as Json }));
   return {
     name: `${op} answer`,
-    title: `Answer to ${op}`,
+    title: `Response to ${op}`,
     payload: documented(acknowledgementOf(answer)),
     examples,
   };

@@ -1,6 +1,6 @@
 /**
- * The schemas that the API documents name, and how a schema is written into a document: as it is, except that what has
- * a name is referred to by it. Names go by identity, so that nothing is described twice.
+ * The named schemas of the API documents, and how a schema is written into a document: verbatim, with references to named
+ * schemas. A schema object has one name, so that nothing is described twice.
  */
 
 import Type, { type TSchema } from "typebox";
@@ -14,18 +14,18 @@ import * as trading from "../trading/schemas.ts";
 import * as wallet from "../wallet/schemas.ts";
 import * as websocket from "../websocket/schemas.ts";
 
-/** Values of a document: what JSON has. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
-/** A closed object whose `op` is this one. */
+/** Returns the schema with `op` narrowed to one value. */
 export function withOperation(schema: TSchema, op: string): TSchema {
   const { properties } = schema as unknown as { properties: Record<string, TSchema> };
   return http.closed({ ...properties, op: Type.Literal(op) });
 }
 
 const { place, cancel, amend } = trading.BatchOperations;
-/** What the server checks by `op`, one after the other. */
+/** The operations of a batch, by `op`. */
 const BATCH_OPERATIONS = {
   PlaceOperation: withOperation(place, "place"),
   CancelOperation: withOperation(cancel, "cancel"),
@@ -121,7 +121,7 @@ const PREFIX = "#/components/schemas/";
 
 const refTo = (name: string): JsonObject => ({ $ref: PREFIX + name });
 
-/** A schema as a document shows it. */
+/** Returns a schema as a document shows it. */
 export function documented(schema: TSchema): Json {
   return written(schema);
 }
@@ -143,7 +143,7 @@ function definition(name: string): Json {
   return { oneOf: operations.map(refTo), description: "by `op`" };
 }
 
-/** The definitions of all that these parts of a document refer to, and so on, by name. */
+/** Returns the definitions, by name, that parts of a document refer to, directly or through other definitions. */
 export function definitionsFor(parts: readonly Json[]): JsonObject {
   const found = new Map<string, Json>();
   const look = (value: Json): void => {

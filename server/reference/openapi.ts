@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document, made of the route table, of the schemas that the server validates with, and of the texts and
- * examples beside it. Pure: a document for a public URL.
+ * The OpenAPI 3.1 document, generated from the route table, the schemas that the server validates with, and the texts and
+ * examples of this room. Pure: a document for a public URL.
  */
 
 import type { TSchema } from "typebox";
@@ -41,8 +41,8 @@ const FORM = "application/x-www-form-urlencoded";
 const CSV = "text/csv";
 
 /**
- * Makes the document, a step for each route: all of it at once would keep trading waiting.
- * @param publicUrl without a slash in the end @param version of the exchange
+ * Generates the document, one step per route: generating it all at once would delay trading.
+ * @param publicUrl without a trailing slash @param version of the exchange
  */
 export function* openApi(
   routes: readonly Route[],
@@ -63,7 +63,7 @@ export function* openApi(
     info: {
       title: "Prediction exchange",
       version,
-      summary: "Markets whose outcomes are traded as shares: REST.",
+      summary: "Trade shares in the outcomes of markets: REST.",
       description: description(publicUrl),
       license: LICENSE,
     },
@@ -76,18 +76,18 @@ export function* openApi(
 
 function description(publicUrl: string): string {
   return `${CONVENTIONS}
-- **Answers** are enveloped, \`{code, msg, data}\`: \`code\` is 0 on success; on an error \`data\` is null, and 5xx add a \`trace_id\`.
-  Only what other standards fix has no envelope: OAuth, key sets, health, metrics, these documents.
+- **Responses** have an envelope, \`{code, msg, data}\`: \`code\` is 0 on success; on errors, \`data\` is null, and 5xx add a
+  \`trace_id\`. Formats of other standards have no envelope: OAuth, key sets, health, metrics, these documents.
 - **Encoding**: JSON, or the same objects as MessagePack with \`Accept: ${MESSAGE_PACK}\`; bodies may be \`Content-Type: ${MESSAGE_PACK}\`.
-  A body has at most 64 KiB, 8 KiB where one signs in. HEAD is answered wherever GET is: same status and headers, no body.
-- **Lists** take \`limit\` and \`cursor\` and answer \`{items, next_cursor}\`, newest first (\`created_at\` never rises down a list); \`next_cursor\` is null at the end. \`/feed\`
-  alone has numbered pages.
-- **Rate limits** count each route by itself over a sliding minute. \`RateLimit-Limit\`, \`RateLimit-Remaining\` and
-  \`RateLimit-Reset\` (seconds) say what is left, \`GET /me/limits\` of all of them; 429 adds \`Retry-After\`.
-- **Tokens** come in \`Authorization: Bearer\`: a session's (15 minutes, refreshed), a personal access token (for bots), or an OAuth
-  access token. Each operation says which kinds, which scope and which KYC tier it takes.
-- **Request ids**: \`X-Request-Id\` is echoed, or made.
-- **What will go** says so in each of its answers: \`Deprecation\`, \`Sunset\`, \`Link\`; at least 30 days before.
+  A body has at most 64 KiB, or 8 KiB on sign-in routes. HEAD works wherever GET does: same status and headers, no body.
+- **Lists** take \`limit\` and \`cursor\` and return \`{items, next_cursor}\`, newest first (\`created_at\` never rises down a list);
+  \`next_cursor\` is null on the last page. Only \`/feed\` has numbered pages.
+- **Rate limits** count each route separately over a sliding minute. \`RateLimit-Limit\`, \`RateLimit-Remaining\` and
+  \`RateLimit-Reset\` (seconds) state the remaining allowance, \`GET /me/limits\` that of all routes; 429 adds \`Retry-After\`.
+- **Tokens** go in \`Authorization: Bearer\`: a session token (15 minutes, refreshable), a personal access token (for bots), or an
+  OAuth access token. Each operation states the token kinds, the scope and the KYC tier that it needs.
+- **Request ids**: the response repeats \`X-Request-Id\`, or has a generated one.
+- **Deprecated** routes say so in every response, at least 30 days before their removal: \`Deprecation\`, \`Sunset\`, \`Link\`.
 
 The WebSocket is described in [asyncapi.json](${publicUrl}/asyncapi.json).
 
@@ -98,7 +98,7 @@ ${ERROR_TABLE}`;
 
 // ---------------------------------------------------------------- paths
 
-/** A path that is served at the root too is one path with two servers. */
+/** A path that the server also serves at the root is one path with two servers. */
 function* pathsOf(routes: readonly Route[], publicUrl: string): Generator<undefined, JsonObject> {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
@@ -108,7 +108,7 @@ function* pathsOf(routes: readonly Route[], publicUrl: string): Generator<undefi
     yield;
     if (!route.unversioned) continue;
     const isVersioned = routes.some((other) => other.path === route.path && !other.unversioned);
-    const versioned = isVersioned ? [{ url: publicUrl + API_BASE, description: "With the API" }] : [];
+    const versioned = isVersioned ? [{ url: publicUrl + API_BASE, description: "Within the API's version" }] : [];
     item["servers"] = [...versioned, { url: publicUrl, description: "Outside the API's versions" }];
   }
   return paths;
@@ -138,33 +138,33 @@ function operation(route: Route): JsonObject {
 
 function accessText({ access, knowsHolder, tokens, scope, orScope, minTier, oauth }: Route): string {
   if (oauth) return "";
-  if (knowsHolder) return "Public; a session's token may be sent.";
+  if (knowsHolder) return "Public; accepts a session token.";
   if (access === "public") return "Public: no credentials.";
-  const kinds = tokens.length === 3 ? "Any token" : "A session's token only";
+  const kinds = tokens.length === 3 ? "Any token" : "Session token only";
   const who = access === "operator" ? ", of an operator" : "";
   const other = orScope === null ? "" : ` or \`${orScope}\``;
   const withScope = scope === null ? "" : `, with the scope \`${scope}\`${other}`;
-  return `${kinds}${who}${withScope}${minTier === 0 ? "" : `; KYC tier ${minTier} or more`}.`;
+  return `${kinds}${who}${withScope}${minTier === 0 ? "" : `; KYC tier ${minTier} or higher`}.`;
 }
 
 const { user, address, orderUser, orderAddress, authIdentifier, refreshAddress, registrationAddress } =
   DEFAULT_RATE_LIMITS;
-/** As the exchange is set up unless its operator says otherwise. */
+/** The default limits; the settings of an exchange may differ. */
 const RATE_TEXTS: Readonly<Record<RateClass, string>> = {
-  default: `Rate limit: ${user} a minute for a user, without a token ${address} for an address.`,
-  order: `Rate limit of orders: ${orderUser} a minute for a user and ${orderAddress} for an address.`,
+  default: `Rate limit: ${user} per minute and user; without a token, ${address} per minute and IP address.`,
+  order: `Rate limit of orders: ${orderUser} per minute and user, ${orderAddress} per minute and IP address.`,
   identifier:
-    `Rate limit: ${authIdentifier} a minute for an e-mail address, and as many from each IP address from which its account ` +
-    `signed in during the last 30 days; ${address} for an IP address.`,
-  mail: `Rate limit: ${authIdentifier} a minute for an e-mail address, ${address} for an IP address.`,
-  refresh: `Rate limit: ${refreshAddress} a minute for an IP address.`,
-  registration: `Rate limit: ${registrationAddress} a minute for an IP address.`,
+    `Rate limit: ${authIdentifier} per minute and email address, and as many from each IP address from which its account ` +
+    `signed in during the last 30 days; ${address} per minute and IP address.`,
+  mail: `Rate limit: ${authIdentifier} per minute and email address, ${address} per minute and IP address.`,
+  refresh: `Rate limit: ${refreshAddress} per minute and IP address.`,
+  registration: `Rate limit: ${registrationAddress} per minute and IP address.`,
   none: "",
 };
 
 // ---------------------------------------------------------------- requests
 
-/** Paths whose first parameter takes a slug beside the id. */
+/** Paths whose first parameter is an id or a slug. */
 const NAMED_BY_SLUG = [
   "/markets/:id",
   "/orderbook/:market_id",
@@ -227,14 +227,13 @@ const PARAMETERS: JsonObject = {
   RequestId: {
     name: "X-Request-Id",
     in: "header",
-    description:
-      "Comes back with the answer, and stands in the exchange's log; visible ASCII. Made where it is missing.",
+    description: "Appears in the response and in the exchange's log; visible ASCII. Generated if missing.",
     schema: { type: "string", maxLength: 128 },
   },
   BuilderCode: {
     name: "X-Builder-Code",
     in: "header",
-    description: "The integration that the fills of what this places are credited to.",
+    description: "The integration that receives credit for the fills of these orders.",
     schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
     example: "acme-terminal",
   },
@@ -242,21 +241,21 @@ const PARAMETERS: JsonObject = {
     name: "Idempotency-Key",
     in: "header",
     description:
-      "Makes a retry safe: for 24 hours, also over restarts, the same request with the same key returns the first answer " +
+      "Makes a retry safe: for 24 hours, even across restarts, the same request with the same key returns the first response " +
       "and does nothing; with another body, or on another route, the key returns 40900. Requests with one key that are in " +
-      "flight together share one answer. A request that was refused keeps no key. Each user has keys of its own, " +
-      `${MAX_IDEMPOTENCY_KEYS_PER_USER} at most in 24 hours (42900).`,
+      "flight together share one response. A rejected request keeps no key. Each user has its own keys, " +
+      `at most ${MAX_IDEMPOTENCY_KEYS_PER_USER} in 24 hours (42900).`,
     schema: { type: "string", pattern: `^[!-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
   },
   IfNoneMatch: {
     name: "If-None-Match",
     in: "header",
-    description: "The ETag of what the caller has: 304 where it is the same still.",
+    description: "The ETag of the caller's copy: 304 if it is current.",
     schema: { type: "string" },
   },
 };
 
-/** A POST whose fields are all optional may come without a body. */
+/** A POST whose fields are all optional needs no body. */
 function requestBody(route: Route, body: TSchema, { body: example = {} }: OperationText): JsonObject {
   const { required = [] } = body as unknown as ObjectSchema;
   const schema = documented(body);
@@ -311,17 +310,17 @@ function securitySchemes(publicUrl: string): JsonObject {
   };
 }
 
-// ---------------------------------------------------------------- answers
+// ---------------------------------------------------------------- responses
 
 const HEADERS: JsonObject = {
-  RequestId: { description: "The request's own id, or one that was made.", schema: { type: "string" } },
-  RateLimitLimit: { description: "Requests a minute, where limits are on.", schema: { type: "integer" } },
-  RateLimitRemaining: { description: "What is left of them.", schema: { type: "integer" } },
-  RateLimitReset: { description: "Seconds until the whole limit is free again.", schema: { type: "integer" } },
-  RetryAfter: { description: "Seconds to wait before another try.", schema: { type: "integer", minimum: 1 } },
-  WWWAuthenticate: { description: "`Bearer`: what is wanted.", schema: { type: "string" } },
-  Location: { description: "Where the browser is sent.", schema: { type: "string" } },
-  ETag: { description: "Of this text.", schema: { type: "string" } },
+  RequestId: { description: "The request's own id, or a generated one.", schema: { type: "string" } },
+  RateLimitLimit: { description: "Requests per minute, if limits apply.", schema: { type: "integer" } },
+  RateLimitRemaining: { description: "Remaining requests.", schema: { type: "integer" } },
+  RateLimitReset: { description: "Seconds until the full limit is available again.", schema: { type: "integer" } },
+  RetryAfter: { description: "Seconds to wait before a retry.", schema: { type: "integer", minimum: 1 } },
+  WWWAuthenticate: { description: "`Bearer`: the expected scheme.", schema: { type: "string" } },
+  Location: { description: "The redirect's target.", schema: { type: "string" } },
+  ETag: { description: "Of this document.", schema: { type: "string" } },
 };
 const headerRef = (name: string): Json => ({ $ref: `#/components/headers/${name}` });
 const REQUEST_ID = { "X-Request-Id": headerRef("RequestId") };
@@ -331,10 +330,10 @@ const RATE_HEADERS = {
   "RateLimit-Reset": headerRef("RateLimitReset"),
 };
 
-/** No route may be deprecated, and what nothing refers to has no place among the components. */
+/** Not among the components: there may be no deprecated route to refer to them. */
 const DEPRECATION_HEADERS: JsonObject = {
-  Deprecation: { description: "Since when it is deprecated (RFC 9745).", schema: { type: "string" } },
-  Sunset: { description: "From when on it may be gone (RFC 8594).", schema: { type: "string" } },
+  Deprecation: { description: "When the deprecation began (RFC 9745).", schema: { type: "string" } },
+  Sunset: { description: "The earliest time of removal (RFC 8594).", schema: { type: "string" } },
 };
 
 function headersOf(route: Route): JsonObject {
@@ -359,7 +358,7 @@ function envelope(data: TSchema): JsonObject {
 
 function success(route: Route, { response, csv }: OperationText): JsonObject {
   const headers = headersOf(route);
-  if (route.status === 302) return { description: "The browser is sent on.", headers };
+  if (route.status === 302) return { description: "Redirect.", headers };
   const schema = route.enveloped ? envelope(route.response) : documented(route.response);
   const example = (route.enveloped ? { code: 0, msg: "ok", data: response } : response) as Json;
   const type = route.contentType?.split(";")[0] ?? JSON_TYPE;
@@ -369,9 +368,9 @@ function success(route: Route, { response, csv }: OperationText): JsonObject {
   return { description: SUCCESSES[route.status]!, headers, content };
 }
 
-const SUCCESSES: Readonly<Record<number, string>> = { 200: "Done.", 201: "Made.", 202: "Accepted." };
+const SUCCESSES: Readonly<Record<number, string>> = { 200: "Success.", 201: "Created.", 202: "Accepted." };
 
-/** Statuses of the errors that a route may answer with. */
+/** Returns the error statuses that a route may respond with. */
 export function errorStatuses(route: Route): number[] {
   const { access, path, body, rateClass, oauth, unversioned, query } = route;
   const { errors = [] } = TEXTS[`${route.method} ${path}`] ?? {};
@@ -387,7 +386,8 @@ export function errorStatuses(route: Route): number[] {
 
 function failures(route: Route): JsonObject {
   const found: Record<string, Json> = {};
-  if (route.headers.includes("if-none-match")) found["304"] = { description: "The caller has it." };
+  if (route.headers.includes("if-none-match"))
+    found["304"] = { description: "Not modified: the caller's copy is current." };
   for (const status of errorStatuses(route)) found[status] = failure(route, status);
   return found;
 }
@@ -415,18 +415,18 @@ const RESPONSES: Readonly<Record<number, ErrorText>> = {
   },
   401: {
     name: "Unauthenticated",
-    description: "No good token; code 2002 where it has expired.",
+    description: "No valid token; code 2002 if it has expired.",
     examples: { 40100: "the token is not valid", 2002: "the token has expired" },
   },
   403: {
     name: "Forbidden",
-    description: "KYC tier too low, scope missing, or not the caller's to do.",
+    description: "KYC tier too low, scope missing, or action not permitted.",
     examples: { 40300: "the token lacks the scope orders:write" },
   },
-  404: { name: "NotFound", description: "There is no such thing.", examples: { 4040: "no such market" } },
+  404: { name: "NotFound", description: "No such resource.", examples: { 4040: "no such market" } },
   409: {
     name: "Conflict",
-    description: "A name that is in use, or a state that doesn't allow it.",
+    description: "The name is in use, or the current state doesn't allow the request.",
     examples: { 40900: "the order is finished" },
   },
   413: {
@@ -437,7 +437,7 @@ const RESPONSES: Readonly<Record<number, ErrorText>> = {
   422: {
     name: "Unprocessable",
     description:
-      "Balance or shares don't suffice, the market is not open, or the account has its maximum number of live orders.",
+      "Insufficient balance or shares, market not open, or the account has its maximum number of live orders.",
     examples: {
       42201: "needs 42000000 micro-USDC, 1000000 are available",
       42202: "needs 100 shares, 40 are available",
@@ -447,7 +447,7 @@ const RESPONSES: Readonly<Record<number, ErrorText>> = {
   },
   429: {
     name: "LimitExceeded",
-    description: "A rate limit or the daily activity is exceeded.",
+    description: "The request exceeds a rate limit or the daily activity limit.",
     examples: {
       42900: "at most 30 requests a minute",
       42901: "daily activity: 90000000 of 100000000 micro-USDC are used, the order adds 42000000",
@@ -455,19 +455,19 @@ const RESPONSES: Readonly<Record<number, ErrorText>> = {
   },
   500: {
     name: "Internal",
-    description: "An error of the exchange's own, or no response in time: check before you retry.",
+    description: "Internal error, or no response in time: check before you retry.",
     examples: { 50000: "internal error" },
   },
   503: {
     name: "Overloaded",
-    description: "Overloaded, starting or stopping: nothing was done.",
+    description: "Overloaded, starting or stopping: the request had no effect.",
     examples: { 50300: "the exchange is starting" },
   },
 };
 
 const ERROR: Json = {
   type: "object",
-  description: "Every error, but for OAuth's.",
+  description: "Every error except OAuth's.",
   required: ["code", "msg", "data"],
   properties: {
     code: { type: "integer", enum: [...new Set(Object.values(ErrorKind).map(({ code }) => code))] },
@@ -503,6 +503,6 @@ function errorResponses(): JsonObject {
       example: { error: "invalid_grant", error_description: "Invalid grant: authorization code is invalid" },
     },
   };
-  found["OAuthError"] = { description: "As RFC 6749 has it.", headers: REQUEST_ID, content };
+  found["OAuthError"] = { description: "An error as RFC 6749 defines it.", headers: REQUEST_ID, content };
   return found;
 }

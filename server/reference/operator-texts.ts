@@ -1,4 +1,4 @@
-/** The documentation of what operators do, and of the service itself. */
+/** The documentation of operators' routes, and of health and metrics. */
 
 import type { Static } from "typebox";
 import type { TermsChange } from "../accounts/terms.ts";
@@ -23,7 +23,7 @@ import type { OperationText, OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 
 const PAGE = { limit: 10 } satisfies Static<typeof PageQuery>;
-const NOTE = { note: "Asked for by the compliance desk." } satisfies Static<typeof NoteOnly>;
+const NOTE = { note: "Requested by the compliance desk." } satisfies Static<typeof NoteOnly>;
 const HEALTHY = { status: "ok" } satisfies Static<typeof Health>;
 
 function text(id: string, rest: Omit<OperationText, "id" | "tag">): OperationText {
@@ -272,7 +272,7 @@ export const SERVICE_TEXTS: OperationTexts = {
   "GET /readyz": {
     id: "getReadiness",
     tag: "Service",
-    description: "503 with the reason as `status` while it is starting, stopping or has failed.",
+    description: "503, with the reason as `status`, while the exchange is starting or stopping, or after a failure.",
     response: HEALTHY,
   },
   "GET /metrics": {

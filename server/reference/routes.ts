@@ -1,7 +1,7 @@
 /**
- * The API's own documents, at the root: made when first asked for, a few milliseconds a turn of the event loop,
- * compressed off its thread, and the same bytes from then on. They say nothing that is not in the route table and the
- * schemas.
+ * The API documents, at the root. The first request generates a document, a few milliseconds per turn of the event loop,
+ * and compresses it off the gateway's thread; later requests get the same bytes. All content comes from the route table,
+ * the schemas and the texts of this room.
  */
 
 import { createHash } from "node:crypto";
@@ -18,10 +18,10 @@ import type { JsonObject } from "./components.ts";
 import { openApi } from "./openapi.ts";
 
 const JSON_TYPE = "application/json";
-/** To be kept, and asked about each time. */
+/** Caches may store the document, but must revalidate it. */
 const REVALIDATED = "public, no-cache";
 
-/** Each form has an ETag of its own. */
+/** Each encoding has its own ETag. */
 interface Form {
   readonly body: Buffer;
   readonly tag: string;
@@ -32,9 +32,9 @@ interface Forms {
   readonly zipped: Form;
 }
 
-/** Begins a document that is made in steps. */
+/** Generates a document in steps. */
 type Make = (routes: readonly Route[], publicUrl: string, version: string) => Generator<undefined, JsonObject>;
-/** Longer than that nobody waits for a document at a time. */
+/** The longest that generating a document keeps the event loop busy in one turn. */
 const TURN_MS = 2;
 
 /** @param routes the whole table @param publicUrl known once the server listens */

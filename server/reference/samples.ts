@@ -1,4 +1,4 @@
-/** Objects that the examples of the API documents are made of, in the shapes of the schemas. They tell of one small world. */
+/** Sample objects for the examples of the API documents, in the shapes of the schemas; they are consistent with each other. */
 
 import type { Static } from "typebox";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
@@ -20,12 +20,12 @@ import type {
   Withdrawal,
 } from "../wallet/schemas.ts";
 
-/** When things happened, and a time that is far off; ms. */
+/** The time of the samples, and a time far in the future; ms. */
 export const THEN = 1_763_769_600_000;
 export const FAR_OFF = 4_070_908_800_000;
 const MINUTE_MS = 60_000;
 
-/** A page with these items, and no more behind it. */
+/** A single page with these items. */
 export const pageOf = <T>(...items: T[]): { items: T[]; next_cursor: null } => ({ items, next_cursor: null });
 
 export const market: Static<typeof MarketSchema> = {
@@ -246,7 +246,7 @@ export const newUser: Static<typeof User> = {
   kyc_tier: 0,
   daily_activity: { used: 0, limit: 0 },
 };
-/** Cut short. */
+/** Truncated. */
 export const ACCESS_TOKEN = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.eyJzdWIiOiIzIn0.c2lnbmF0dXJl";
 export const REFRESH_TOKEN = "pm_ref_3Jx0examplexx";
 export const MAILED_TOKEN = "mK7Xexamplexx";

@@ -20,8 +20,8 @@ export const SECOND_FACTOR_TEXTS: OperationTexts = {
     id: "finishSignIn",
     tag: "Sign-in",
     description:
-      "A challenge is for one sign-in, within 5 minutes; a new password ends it. Each code counts once. After ten wrong " +
-      "codes in an hour, codes of the account are 42900 until fewer than ten are an hour old; passkeys go on working.",
+      "A challenge is valid for one sign-in and 5 minutes; a new password ends it. Each code works once. After ten wrong " +
+      "codes within an hour, the account's codes get 42900 until fewer than ten fall within the last hour; passkeys keep working.",
     errors: [401, 409],
     body: { challenge: CHALLENGE, code: "287082" } satisfies Static<typeof F.SecondStep>,
     response: { access_token: example.ACCESS_TOKEN, refresh_token: example.REFRESH_TOKEN, user: example.user },
@@ -43,8 +43,8 @@ export const SECOND_FACTOR_TEXTS: OperationTexts = {
     id: "proveOwner",
     tag: "Account",
     description:
-      "Before second factors are changed. A password is enough where the session was made with a second factor, or the " +
-      "account has none. Who has neither password nor factor signs in again instead. Ten wrong ones within an hour are 42900.",
+      "Required before a change of second factors. A password is enough if the session's sign-in used a second factor, or if " +
+      "the account has none. Users with neither password nor factor sign in again instead. Ten wrong attempts within an hour are 42900.",
     errors: [409],
     body: { password: example.PASSWORD } satisfies Static<typeof F.OwnerProof>,
     response: null,
@@ -52,8 +52,7 @@ export const SECOND_FACTOR_TEXTS: OperationTexts = {
   "POST /me/second-factors": {
     id: "addSecondFactor",
     tag: "Account",
-    description:
-      "Two authenticator apps and ten passkeys at most. Another one of the caller's that waits is forgotten.",
+    description: "At most two authenticator apps and ten passkeys. Discards another pending enrolment of the caller.",
     errors: [409],
     body: { kind: "totp", name: "Phone" } satisfies Static<typeof F.NewSecondFactor>,
     response: {
@@ -84,7 +83,7 @@ export const SECOND_FACTOR_TEXTS: OperationTexts = {
   "DELETE /me/second-factors/:id": {
     id: "removeSecondFactor",
     tag: "Account",
-    description: "The last one of an operator stays where operators must have one: add another first.",
+    description: "Operators who must have a second factor can't remove their last one: add another first.",
     errors: [404, 409],
     params: { id: 7 },
     response: null,
@@ -92,7 +91,7 @@ export const SECOND_FACTOR_TEXTS: OperationTexts = {
   "POST /admin/users/:id/second-factors/reset": {
     id: "resetSecondFactors",
     tag: "Operators",
-    description: "Always takes two operators (or one and the shell), neither of whom is the user.",
+    description: "Always takes two operators, or one operator and the server's shell; neither may be the user.",
     errors: [409],
     params: { id: 3 },
     body: { note: "Lost the phone; identity checked by video." } satisfies Static<typeof NoteOnly>,

@@ -1,4 +1,4 @@
-/** Examples of what goes over the WebSocket: by operation, requests with their answers; by event, what is told. */
+/** Examples of WebSocket messages: requests and responses by operation; events by name. */
 import type { JsonObject } from "./components.ts";
 import * as example from "./samples.ts";
 
@@ -120,16 +120,26 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, readonly OperationExamp
   ],
 };
 
-const told = (event: string, sequence: number, data: unknown): object => ({ event, sequence, ts: example.THEN, data });
+const eventOf = (event: string, sequence: number, data: unknown): object => ({
+  event,
+  sequence,
+  ts: example.THEN,
+  data,
+});
 
 export const EVENT_EXAMPLES: Readonly<Record<string, object>> = {
-  "order.updated": told("order.updated", 3, example.filledOrder),
-  "balance.updated": told("balance.updated", 3, example.balance),
-  "position.updated": told("position.updated", 3, example.position),
-  "book.snapshot": told("book.snapshot", 88, example.book),
-  "book.updated": told("book.updated", 89, { market_id: 1, outcome_id: 1, bids: [[4_150, 200]], asks: [[4_250, 0]] }),
-  "trade.created": told("trade.created", 13, example.trade),
-  "ticker.updated": told("ticker.updated", example.THEN + 1, {
+  "order.updated": eventOf("order.updated", 3, example.filledOrder),
+  "balance.updated": eventOf("balance.updated", 3, example.balance),
+  "position.updated": eventOf("position.updated", 3, example.position),
+  "book.snapshot": eventOf("book.snapshot", 88, example.book),
+  "book.updated": eventOf("book.updated", 89, {
+    market_id: 1,
+    outcome_id: 1,
+    bids: [[4_150, 200]],
+    asks: [[4_250, 0]],
+  }),
+  "trade.created": eventOf("trade.created", 13, example.trade),
+  "ticker.updated": eventOf("ticker.updated", example.THEN + 1, {
     market_id: 1,
     outcome_id: 1,
     last_price: 4_200,
@@ -139,7 +149,7 @@ export const EVENT_EXAMPLES: Readonly<Record<string, object>> = {
     implied_ask: 4_250,
     volume: 1_340,
   }),
-  "market.updated": told("market.updated", example.THEN + 1, { ...example.market, status: "halted" }),
-  heartbeat: told("heartbeat", 4, { subscriptions: [BOOK_SUBSCRIPTION], orders: 3 }),
-  "system.shutdown": told("system.shutdown", 0, null),
+  "market.updated": eventOf("market.updated", example.THEN + 1, { ...example.market, status: "halted" }),
+  heartbeat: eventOf("heartbeat", 4, { subscriptions: [BOOK_SUBSCRIPTION], orders: 3 }),
+  "system.shutdown": eventOf("system.shutdown", 0, null),
 };

@@ -36,14 +36,14 @@ import type { OperationTexts } from "./operation-text.ts";
 import * as example from "./samples.ts";
 
 const REFUSED_LATER =
-  "What only the book can know (a post-only order that would cross, a FOK that cannot fill, a self-trade) is no HTTP error: " +
+  "What only the book can decide (a post-only order that would cross, a FOK that can't fill, a self-trade) is no HTTP error: " +
   "the order ends `canceled` or `rejected` with a `reason`, in `order.updated`.";
 
 export const ORDER_TEXTS: OperationTexts = {
   "POST /orders": {
     id: "placeOrder",
     tag: "Orders",
-    description: `Answered with 202 once the order is durable: after a crash every order answered with 202 exists. The answer is the order as \`queued\` with \`trades\` empty, always; what becomes of it comes as \`order.updated\` over the WebSocket. ${REFUSED_LATER} A buy holds price × 100 × quantity micro-USDC, a sell holds the shares.`,
+    description: `The response is 202 once the order is durable: every order with a 202 survives a crash. It always shows the order as \`queued\` with empty \`trades\`; \`order.updated\` on the WebSocket reports what follows. ${REFUSED_LATER} A buy holds price × 100 × quantity micro-USDC, a sell holds the shares.`,
     errors: [404, 409, 422],
     query: { timestamps: false } satisfies Static<typeof PlaceQuery>,
     body: {
@@ -65,14 +65,14 @@ export const ORDER_TEXTS: OperationTexts = {
   "DELETE /orders": {
     id: "cancelOrders",
     tag: "Orders",
-    description: "Each order's end arrives as `order.updated`. Works in a halted market.",
+    description: "`order.updated` reports the end of each order. Works in a halted market.",
     query: { market_id: 1, side: 1 } satisfies Static<typeof CancelQuery>,
     response: { order_ids: [7_001] } satisfies Static<typeof Canceled>,
   },
   "POST /orders/batch": {
     id: "runBatch",
     tag: "Orders",
-    description: "One request to the rate limits. An operation that is refused doesn't spoil the others.",
+    description: "Counts as one request for the rate limits. A rejected operation doesn't affect the others.",
     body: {
       operations: [
         { op: "place", market_id: 1, outcome_id: 1, side: 1, price: 4_100, quantity: 50 },
@@ -96,7 +96,7 @@ export const ORDER_TEXTS: OperationTexts = {
     id: "cancelAfter",
     tag: "Orders",
     description:
-      "A dead man's switch: asked again and again, it stays open; when the caller falls silent, all of its live orders end with the reason `cancel_after`, whether its connections are open or not. One timer an account; each call sets it anew, and it outlives restarts of the exchange: what was due meanwhile is canceled before anything is matched.",
+      "A dead man's switch: if the caller stops renewing the timer, all of its live orders are canceled with the reason `cancel_after`, whether its connections are open or not. There is one timer per account; each call resets it. It survives restarts of the exchange: orders due in the meantime are canceled before any matching.",
     body: { timeout_ms: 30_000 } satisfies Static<typeof CancelAfter>,
     response: { timeout_ms: 30_000, fires_at: example.THEN + 30_000 } satisfies Static<typeof CancelTimer>,
   },
@@ -105,14 +105,14 @@ export const ORDER_TEXTS: OperationTexts = {
     id: "getOrderByClientId",
     tag: "Orders",
     description:
-      "For the caller who has no answer to a placement: 4040 means that no order came of it (yet), an order that it did. Live orders of any age, and those placed in the last 24 hours.",
+      "For a client that got no response to a placement: an order means that it succeeded, 4040 that it has placed no order (yet). Finds live orders of any age, and orders placed in the last 24 hours.",
     params: { client_order_id: "mm-1-0001" },
     response: example.filledOrder,
   },
   "DELETE /orders/by-client-id/:client_order_id": {
     id: "cancelOrderByClientId",
     tag: "Orders",
-    description: "As by id; also while the placement's own answer is still to come.",
+    description: "Like cancel by id; works even before the response to the placement arrives.",
     errors: [409],
     params: { client_order_id: "mm-1-0001" },
     response: example.restingOrder,
@@ -120,7 +120,7 @@ export const ORDER_TEXTS: OperationTexts = {
   "DELETE /orders/:id": {
     id: "cancelOrder",
     tag: "Orders",
-    description: "Answers with the order as it stands. Another user's order is 4040. Works in a halted market.",
+    description: "Returns the order's current state. Another user's order is 4040. Works in a halted market.",
     errors: [409],
     params: { id: 7_001 },
     response: example.restingOrder,
@@ -129,7 +129,7 @@ export const ORDER_TEXTS: OperationTexts = {
     id: "amendOrder",
     tag: "Orders",
     description:
-      "The id stays. Anything but a smaller quantity at the same price loses the time priority. A post-only order that would cross at the new price stays as it was: 40900. Needs the funds that the worst crossing with fills in flight can cost.",
+      "The id stays the same. Every change except a smaller quantity at the same price loses the time priority. A post-only order that would cross at the new price stays unchanged: 40900. Needs funds for the worst case in which fills are in flight.",
     errors: [409, 422],
     params: { id: 7_001 },
     body: { price: 4_200, quantity: 80 } satisfies Static<typeof AmendOrder>,
@@ -139,7 +139,7 @@ export const ORDER_TEXTS: OperationTexts = {
     id: "replaceQuotes",
     tag: "Orders",
     description:
-      "A quote is an order that this placed. No other order is matched between the removal of the old ones and the entry of the new; an empty list removes all. `expires_at` and `valid_until` apply to all: a quote that stands and gets another end keeps its place, and of what comes too late the new ones are rejected and nothing else changes.",
+      "A quote is an order placed by this route. No other order matches between the removal of the old quotes and the entry of the new ones; an empty list removes all. `expires_at` and `valid_until` apply to all: an unchanged quote with a new expiry keeps its place; after `valid_until`, the new quotes are rejected and nothing else changes.",
     errors: [409, 422],
     params: { market_id: 1 },
     body: {
@@ -169,7 +169,7 @@ export const ORDER_TEXTS: OperationTexts = {
   "GET /me/events": {
     id: "listOrderEvents",
     tag: "Orders",
-    description: "The same sequences with the same data as over the WebSocket, over restarts and crashes too.",
+    description: "The same sequences and data as on the WebSocket, even across restarts and crashes.",
     errors: [404],
     query: { after: 0, limit: 10 } satisfies Static<typeof EventsQuery>,
     response: example.pageOf<Static<typeof OrderEvent>>({
@@ -269,7 +269,7 @@ export const MARKET_TEXTS: OperationTexts = {
     id: "getBook",
     tag: "Markets",
     description:
-      "Best prices first. `book.updated` of the WebSocket applied to this, from its sequence on, gives the book at any later one.",
+      "Best prices first. Apply the WebSocket's `book.updated` from this sequence on to keep the book current.",
     params: { market_id: 1, outcome_id: 1 },
     query: { depth: 2, implied: true } satisfies Static<typeof BookQuery>,
     response: { ...example.book, implied: { bids: [[4_150, 300]], asks: [[4_250, 250]] } },

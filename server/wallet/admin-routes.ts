@@ -1,4 +1,4 @@
-/** Operators' routes of money: deposits, the decision of withdrawals, the house, and first approvals. */
+/** Operators' routes of money: deposits, decisions on withdrawals, the house account, pending approvals. */
 
 import { SEED_REFERENCE } from "../../engine/limits.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
@@ -40,8 +40,8 @@ export function createMoneyAdminRoutes(context: MoneyAdminContext): Route[] {
 
 function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminContext): Route[] {
   /**
-   * Once for a reference: whoever repeats it is answered as at first. Under the two-person rule an operator's first
-   * request is an approval, of this reference alone.
+   * Credits once per reference: a repeat gets the first response. Under the two-person rule, an operator's first request
+   * is an approval, for this reference alone.
    */
   const deposit = async (request: RouteRequest, userId: number, amount: number, reference: string): Promise<string> => {
     checkReference(reference);
@@ -70,7 +70,7 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       method: "POST",
       path: "/admin/deposits",
       summary:
-        "Credit a user with what came in, once for each reference; two operators where the two-person rule covers deposits",
+        "Credit a user with a deposit, once per reference; takes two operators if the two-person rule covers deposits",
       body: S.NewDeposit,
       response: S.NewDepositAnswer,
       status: 201,
@@ -84,7 +84,7 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       ...OPERATOR,
       method: "GET",
       path: "/admin/deposits",
-      summary: "All deposits, the house's too, newest first",
+      summary: "All deposits, the house's included, newest first",
       query: S.UserQuery,
       response: pageOf(S.Deposit),
       handler({ query }) {
@@ -97,8 +97,7 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       ...OPERATOR,
       method: "POST",
       path: "/admin/house/deposits",
-      summary:
-        "Fund the house account, once for each reference; two operators where the two-person rule covers deposits",
+      summary: "Fund the house account, once per reference; takes two operators if the two-person rule covers deposits",
       body: S.HousePayment,
       response: S.NewDepositAnswer,
       status: 201,
@@ -114,12 +113,12 @@ function paymentView(payment: Payment): object {
   return { ...ownPaymentView(payment), user_id: payment.userId === HOUSE ? null : payment.userId };
 }
 
-/** A deposit that is credited: nothing waits. */
+/** A credited deposit: no approval is pending. */
 function depositView(payment: Payment): object {
   return { ...paymentView(payment), approval: null };
 }
 
-/** What has the reference already, null where nothing has. @throws ApiError 40900 where that is something else */
+/** Returns the payment with this reference, or null. @throws ApiError 40900 if that payment is a different one */
 async function paid(
   history: WalletRouteContext["history"],
   reference: string,
@@ -133,7 +132,7 @@ async function paid(
   return found;
 }
 
-/** @throws ApiError 40000 for one that a seed may use */
+/** @throws ApiError 40000 for a reference reserved for seeds */
 function checkReference(reference: string): void {
   if (reference.startsWith(SEED_REFERENCE)) throw badRequest(`reference: must not begin with ${SEED_REFERENCE}`);
 }
@@ -148,7 +147,7 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
     method: "POST",
     path: "/admin/house/withdrawals",
     summary:
-      "Take out what the house has earned, once for each reference; two operators where the two-person rule is on",
+      "Withdraw from the house account, once per reference; takes two operators if the two-person rule covers withdrawals",
     body: S.HousePayment,
     response: S.HouseWithdrawal,
     status: 201,
@@ -211,8 +210,7 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       ...OPERATOR,
       method: "GET",
       path: "/admin/withdrawals/:id",
-      summary:
-        "One withdrawal, and how its user's account came to what it has: who credited the money that it pays out",
+      summary: "One withdrawal, with the history of its user's account: who credited the money that it pays out",
       response: S.WithdrawalWithTrail,
       async handler({ params }) {
         const found = await history.withdrawal(pathId(params[0], "withdrawal"));
@@ -224,7 +222,7 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       ...OPERATOR,
       method: "GET",
       path: "/admin/users/:id/trail",
-      summary: "How a user's account came to what it has: deposits, terms and identity, and who gave them",
+      summary: "The history of a user's account: deposits, terms and identity decisions, and who made them",
       response: S.Trail,
       async handler({ params }) {
         const user = accounts.user(pathId(params[0], "user"));
@@ -236,7 +234,7 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       ...OPERATOR,
       method: "POST",
       path: "/admin/withdrawals/:id/pay",
-      summary: "A withdrawal is paid; where the two-person rule is on, once another operator has asked for the same",
+      summary: "Mark a withdrawal as paid; under the two-person rule, once another operator has requested the same",
       body: S.WithdrawalPayment,
       response: S.WithdrawalDecision,
       async handler(request) {
@@ -251,7 +249,7 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       ...OPERATOR,
       method: "POST",
       path: "/admin/withdrawals/:id/refuse",
-      summary: "A withdrawal is not paid: its amount is available to the user again",
+      summary: "Reject a withdrawal and release its amount to the user",
       body: NoteOnly,
       response: S.WithdrawalDecision,
       async handler(request) {
@@ -271,7 +269,7 @@ function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
       ...OPERATOR,
       method: "GET",
       path: "/admin/approvals",
-      summary: "First approvals whose second is awaited, newest first",
+      summary: "Pending first approvals, newest first",
       query: PageQuery,
       response: pageOf(Approval),
       handler: ({ query }) => pageJson(new Listing("/admin/approvals", {}), approvals.pending(), query, approvalView),
@@ -280,7 +278,7 @@ function approvalRoutes({ approvals }: MoneyAdminContext): Route[] {
       ...OPERATOR,
       method: "DELETE",
       path: "/admin/approvals/:id",
-      summary: "Take a first approval back, one's own or another operator's",
+      summary: "Withdraw a first approval, the operator's own or another's",
       response: Approval,
       async handler(request) {
         const id = pathId(request.params[0], "approval");

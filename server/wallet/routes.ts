@@ -1,4 +1,4 @@
-/** The wallet's routes: balance, positions, complete sets, deposits, withdrawals, and what became of the money. */
+/** The wallet's routes: balance, positions, complete sets, transactions, deposits and withdrawals. */
 
 import type { CommittedTotals } from "../../engine/log/totals.ts";
 import type { KeptRequest } from "../../engine/projection/idempotency-keys.ts";
@@ -39,7 +39,7 @@ export function createWalletRoutes(context: WalletRouteContext): Route[] {
   return [...balanceRoutes(context), ...historyRoutes(context), ...withdrawalRoutes(context), solvencyRoute(context)];
 }
 
-// ---------------------------------------------------------------- what the caller has
+// ---------------------------------------------------------------- balance and positions
 
 function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteContext): Route[] {
   const { ledger, registry } = exchange;
@@ -70,7 +70,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
         const change = (now: number, answer: Answer, kept: Omit<KeptRequest, "reference"> | null): void => {
           const said = { action: `wallet.${name}`, userId, subject: market_id, details };
           const line = audit({ ...contextOf(request), now }, actorOf(principal), said);
-          // On its way before the command: it is durable no later than what it tells of.
+          // Written before the command, so that the audit line is durable no later than the change.
           const begin = (reference: number): void =>
             void writer.write([], [line], kept && { ...kept, reference }).catch(() => {});
           entry.sets[name](principal, market_id, quantity, now, answer, begin);
@@ -93,8 +93,8 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
     balance("/wallet/balance"),
     balance("/me/balance"),
     balance("/users/me/balance"),
-    sets("split", "Turn USDC into complete sets: one share of each outcome for 1 USDC"),
-    sets("merge", "Turn complete sets into USDC"),
+    sets("split", "Split USDC into complete sets: one share of each outcome for 1 USDC"),
+    sets("merge", "Merge complete sets into USDC"),
     route({
       method: "GET",
       path: "/me/positions",
@@ -119,7 +119,7 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
   ];
 }
 
-// ---------------------------------------------------------------- what became of it
+// ---------------------------------------------------------------- transactions, deposits, settlements
 
 function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
   const exports = new TransactionExports(history);
@@ -127,7 +127,8 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
     route({
       method: "GET",
       path: "/wallet/transactions",
-      summary: "Every change of the caller's balance, newest first; with Accept: text/csv all that fit in one file",
+      summary:
+        "Every change of the caller's balance, newest first; with Accept: text/csv, all matching rows in one file",
       scope: "portfolio:read",
       headers: ["accept"],
       query: S.TransactionsQuery,
@@ -142,7 +143,7 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
         }
         const [paged] = Object.keys(rest);
         if (paged !== undefined) throw badRequest(`${paged}: a text/csv export has no pages`);
-        // As every read of the caller's own: after the messages about what it shows.
+        // Like every read of the caller's own state: after the updates about what it shows.
         await exchange.reads.committed(principal.userId);
         reply.stream(CSV_TYPE, "transactions.csv", exports.read(filters));
         return undefined;
@@ -164,7 +165,7 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
     route({
       method: "GET",
       path: "/wallet/settlements",
-      summary: "What the caller's shares of resolved and voided markets were paid, newest first",
+      summary: "Payouts of the caller's shares in resolved and voided markets, newest first",
       scope: "portfolio:read",
       query: S.SettlementsQuery,
       response: pageOf(S.Settlement),
@@ -186,7 +187,7 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       ...OWN_SESSION,
       method: "POST",
       path: "/wallet/withdrawals",
-      summary: "Ask for a withdrawal: its amount is held until an operator pays or refuses it",
+      summary: "Request a withdrawal: its amount is held until an operator pays or rejects it",
       minTier: 2,
       headers: [IDEMPOTENCY_KEY],
       body: S.NewWithdrawal,
@@ -248,7 +249,7 @@ function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: Wa
       ...OWN_SESSION,
       method: "DELETE",
       path: "/wallet/withdrawals/:id",
-      summary: "Cancel a pending withdrawal: its amount is available again",
+      summary: "Cancel a pending withdrawal and release its amount",
       response: S.OwnWithdrawal,
       async handler(request) {
         const id = pathId(request.params[0], "withdrawal");
