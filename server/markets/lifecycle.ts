@@ -1,7 +1,7 @@
 /**
- * The life of a market: proposed -> open <-> halted -> closed -> resolved | voided, or rejected from proposed; when its
- * time is over it closes by itself. Each step leaves a line in the audit log. One change of a market at a time: whoever
- * asks for another while it is on its way to the database is refused. Owned by the gateway thread.
+ * The lifecycle of a market: proposed -> open <-> halted -> closed -> resolved | voided, or proposed -> rejected. A market
+ * closes by itself at its end. Each step writes an audit log entry. Per-market mutual exclusion: a second change is
+ * rejected while the first is on its way to the database. Owned by the gateway thread.
  */
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
@@ -25,15 +25,15 @@ import { PROPOSAL_WAIT_MS } from "./limits.ts";
 import { canTrade, isPastEnd, isProposed, type MarketRegistry, marketStatusName } from "./registry.ts";
 import type { Market } from "./types.ts";
 
-/** As approvals name a resolution, and a voiding as well: a market has one end. */
+/** The approval action for both resolving and voiding, because a market settles once. */
 const SETTLEMENT = "market.resolve";
 
-const FORGOTTEN_NOTE = "no decision within 30 days";
-const MAX_FORGOTTEN_AT_ONCE = 100;
+const OVERDUE_NOTE = "no decision within 30 days";
+const MAX_OVERDUE_PER_SWEEP = 100;
 
 type Step = "halt" | "resume" | "close";
 
-/** What a market's life needs of trading. */
+/** What the lifecycle needs of trading. */
 export interface MarketTrading {
   readonly registry: MarketRegistry;
   readonly ledger: Ledger;
@@ -59,10 +59,10 @@ export interface MarketLifecycleOptions {
   readonly notifier: Notifier;
 }
 
-/** Other texts, another end; null clears, what is missing stays. */
+/** New texts or a new end; null clears a field, a missing one stays the same. */
 export type MarketChanges = Partial<Pick<Market, "description" | "category" | "closesAt">>;
 
-/** BPS that each outcome pays, or the outcome that pays all. */
+/** The payout of each outcome in BPS, or the one outcome that pays everything. */
 export interface Resolution {
   readonly payouts: readonly number[] | null;
   readonly outcomeId: number | null;
@@ -80,8 +80,8 @@ export class MarketLifecycle {
   private readonly approvals: Approvals;
   private readonly accounts: Accounts;
   private readonly notifier: Notifier;
-  private readonly closings: CloseSchedule;
-  /** Markets with a change on its way. */
+  private readonly schedule: CloseSchedule;
+  /** Markets with a change in progress. */
   private readonly changing = new KeyedMutex<Market>("another change to this market is in progress: try again");
 
   constructor(options: MarketLifecycleOptions) {
@@ -90,12 +90,12 @@ export class MarketLifecycle {
     this.approvals = options.approvals;
     this.accounts = options.accounts;
     this.notifier = options.notifier;
-    this.closings = new CloseSchedule(options.exchange.registry);
+    this.schedule = new CloseSchedule(options.exchange.registry);
   }
 
   // ---------------------------------------------------------------- proposals and texts
 
-  /** Opens a proposal for trading, or refuses it. @throws ApiError 40300 for one's own, 40900 unless it waits */
+  /** Opens a proposal for trading, or refuses it. @throws ApiError 40300 for the operator's own, 40900 unless it is pending */
   async decide(
     market: Market,
     isApproved: boolean,
@@ -111,64 +111,64 @@ export class MarketLifecycle {
       throw new ApiError(ErrorKind.conflict, "its closes_at has passed: change it first");
     }
     const action = isApproved ? "market.approve" : "market.refuse";
-    const line = { ...lineOf(market, action, { note }, operator.actor, context), userId: market.proposedBy };
+    const entry = { ...auditEntryOf(market, action, { note }, operator.actor, context), userId: market.proposedBy };
     await this.changing.run(market, () =>
-      isApproved ? this.approve(market, note, line) : this.refuse(market, note, line),
+      isApproved ? this.approve(market, note, entry) : this.refuse(market, note, entry),
     );
     const { email } = this.accounts.user(market.proposedBy!)!;
     this.notifier.sendMail(proposalDecidedMail(email, market.question, isApproved, note));
   }
 
-  private async approve({ id: marketId }: Market, note: string | null, line: AuditEntry): Promise<void> {
-    await this.writer.write([{ kind: "openMarket", marketId, note, at: line.at }], [line]);
+  private async approve({ id: marketId }: Market, note: string | null, entry: AuditEntry): Promise<void> {
+    await this.writer.write([{ kind: "openMarket", marketId, note, at: entry.at }], [entry]);
   }
 
-  private async refuse({ id: marketId }: Market, note: string | null, line: AuditEntry): Promise<void> {
-    await this.writer.write([{ kind: "refuseMarket", marketId, note, at: line.at }], [line]);
+  private async refuse({ id: marketId }: Market, note: string | null, entry: AuditEntry): Promise<void> {
+    await this.writer.write([{ kind: "refuseMarket", marketId, note, at: entry.at }], [entry]);
   }
 
-  /** Refuses proposals that nobody decided for 30 days, some at a time: they must not keep others from proposing. */
+  /** Refuses proposals that are pending for 30 days, a bounded number per call, so that they do not block new ones. */
   refuseOverdueProposals(now: number): void {
     if (this.exchange.refusal !== null) return;
     let count = 0;
     for (const market of this.exchange.registry.waitingProposals()) {
-      if (count === MAX_FORGOTTEN_AT_ONCE) return;
+      if (count === MAX_OVERDUE_PER_SWEEP) return;
       if (market.createdAt > now - PROPOSAL_WAIT_MS || this.changing.has(market)) continue;
       count++;
-      const details = { note: FORGOTTEN_NOTE };
+      const details = { note: OVERDUE_NOTE };
       const rest = { userId: market.proposedBy, write: 0, subject: market.id, requestId: null, address: null };
-      const line = { at: now, action: "market.refuse", actor: "exchange", details, ...rest };
+      const entry = { at: now, action: "market.refuse", actor: "exchange", details, ...rest };
       const { email } = this.accounts.user(market.proposedBy!)!;
       this.changing
-        .run(market, () => this.refuse(market, FORGOTTEN_NOTE, line))
+        .run(market, () => this.refuse(market, OVERDUE_NOTE, entry))
         .then(
-          () => this.notifier.sendMail(proposalDecidedMail(email, market.question, false, FORGOTTEN_NOTE)),
-          // The journal has failed, and says so itself.
+          () => this.notifier.sendMail(proposalDecidedMail(email, market.question, false, OVERDUE_NOTE)),
+          // The journal has failed, and reports that itself.
           () => {},
         );
     }
   }
 
-  /** @throws ApiError 40900 where it is resolved, voided or refused */
+  /** Changes texts or end. @throws ApiError 40900 if the market is resolved, voided or refused */
   async describe(market: Market, changes: MarketChanges, operator: Operator, context: RequestContext): Promise<void> {
     if (Object.keys(changes).length === 0)
       throw badRequest("description, category, closes_at: at least one is required");
     if (market.status >= MarketStatus.resolved) throw wrongState(market);
     const { id: marketId, description, category, closesAt } = market;
-    const line = lineOf(market, "market.describe", changes, operator.actor, context);
+    const entry = auditEntryOf(market, "market.describe", changes, operator.actor, context);
     const write = { kind: "describeMarket", marketId, description, category, closesAt, ...changes } as const;
-    await this.changing.run(market, () => this.writer.write([write], [line]));
+    await this.changing.run(market, () => this.writer.write([write], [entry]));
   }
 
   // ---------------------------------------------------------------- trading begins and ends
 
-  /** A proposal's trading begins, or a halted market's goes on. @throws ApiError 40900 for any other */
+  /** Opens a proposal, or resumes a halted market. @throws ApiError 40900 in any other state */
   async open(market: Market, note: string | null, operator: Operator, context: RequestContext): Promise<void> {
     if (isProposed(market)) await this.decide(market, true, note, operator, context);
     else await this.change(market, "resume", note, operator, context);
   }
 
-  /** @throws ApiError 40900 where its state doesn't allow it */
+  /** @throws ApiError 40900 if the market's state does not allow the step */
   async change(
     market: Market,
     step: Step,
@@ -177,44 +177,44 @@ export class MarketLifecycle {
     context: RequestContext,
   ): Promise<void> {
     if (!ALLOWED_FROM[step].includes(market.status)) throw wrongState(market);
-    await this.execute(market, step, lineOf(market, `market.${step}`, { note }, operator.actor, context));
+    await this.execute(market, step, auditEntryOf(market, `market.${step}`, { note }, operator.actor, context));
   }
 
-  /** Through the engine, behind all that the market was asked for before. */
-  private execute(market: Market, step: Step, line: AuditEntry): Promise<void> {
+  /** Sends the step to the engine, behind all earlier commands of the market. */
+  private execute(market: Market, step: Step, entry: AuditEntry): Promise<void> {
     const { exchange, writer } = this;
     if (exchange.refusal !== null) throw exchange.refusal;
-    // On its way before the command: it is durable no later than what it tells of.
-    const begin = (): void => void writer.write([], [line]).catch(() => {});
+    // Sent before the command, so that the entry is durable no later than its step.
+    const begin = (): void => void writer.write([], [entry]).catch(() => {});
     return this.changing.run(market, () => {
       return new Promise((resolve, reject) => {
-        exchange.markets.change(market, step, line.at, { data: () => resolve(), error: reject }, begin);
+        exchange.markets.change(market, step, entry.at, { data: () => resolve(), error: reject }, begin);
       });
     });
   }
 
-  /** Closes each market whose time is over, so far as there is room to say so; true when all are on their way. */
+  /** Closes each market that is due while its ring has room; returns true once all are in progress. */
   closeDue(now: number): boolean {
-    const { closings, exchange } = this;
-    // Nothing can be done any more; the next start will.
+    const { schedule, exchange } = this;
+    // Trading has stopped; the next start closes them.
     if (exchange.refusal !== null) return true;
-    for (let market = closings.due(now); market !== undefined; market = closings.due(now)) {
+    for (let market = schedule.due(now); market !== undefined; market = schedule.due(now)) {
       if (this.changing.has(market)) return false;
       if (canTrade(market)) {
         if (!exchange.writer.hasReservedRoom(market.id)) return false;
         const details = { closes_at: market.closesAt };
-        const line = { at: now, action: "market.close", actor: "exchange", userId: null, write: 0, details };
-        // Where no answer comes in time it is still done, or the journal has failed and says so itself.
-        this.execute(market, "close", { ...line, subject: market.id, requestId: null, address: null }).catch(() => {});
+        const entry = { at: now, action: "market.close", actor: "exchange", userId: null, write: 0, details };
+        // On a timeout the close still happens, or the journal has failed and reports that itself.
+        this.execute(market, "close", { ...entry, subject: market.id, requestId: null, address: null }).catch(() => {});
       }
-      closings.pop();
+      schedule.pop();
     }
     return true;
   }
 
-  // ---------------------------------------------------------------- the end
+  // ---------------------------------------------------------------- settlement
 
-  /** Pays the holders of a closed market out by what its outcomes are worth. @returns as `settle` @throws ApiError */
+  /** Pays the holders of a closed market by the payout of each outcome. @returns and @throws as `settle` */
   async resolve(
     market: Market,
     resolution: Resolution,
@@ -225,7 +225,7 @@ export class MarketLifecycle {
     return this.settle(market, MarketStatus.resolved, payoutsOf(market, resolution), note, operator, context);
   }
 
-  /** Pays all outcomes of a closed market alike, the first ones a BPS more where 10000 doesn't divide. @returns as `settle` @throws ApiError */
+  /** Pays all outcomes of a closed market equally, the first ones 1 BPS more to sum to 10000. @returns and @throws as `settle` */
   async void(
     market: Market,
     note: string | null,
@@ -238,8 +238,8 @@ export class MarketLifecycle {
   }
 
   /**
-   * Null once everybody is paid; the first approval where a second one is awaited.
-   * @throws ApiError 40300 where the operator proposed the market or holds shares of it, 40900 unless it is closed
+   * Returns null once all holders are paid; the first approval while a second one is required.
+   * @throws ApiError 40300 if the operator proposed the market or holds shares of it, 40900 unless it is closed
    */
   private async settle(
     market: Market,
@@ -252,28 +252,28 @@ export class MarketLifecycle {
     if (market.status !== MarketStatus.closed) throw wrongState(market, canTrade(market) ? ": close it first" : "");
     this.checkImpartial(market, operator);
     const details = { status: MARKET_STATUSES[status], payouts, note };
-    const wish = { rule: "resolutions", action: SETTLEMENT, subject: market.id, details, userId: null } as const;
+    const request = { rule: "resolutions", action: SETTLEMENT, subject: market.id, details, userId: null } as const;
     const pay = async (ending: readonly AccountWrite[], first: ApprovalRow | null): Promise<void> => {
       const action = status === MarketStatus.resolved ? "market.resolve" : "market.void";
-      const line = lineOf(market, action, withFirstApproval({ payouts, note }, first), operator.actor, context);
+      const entry = auditEntryOf(market, action, withFirstApproval({ payouts, note }, first), operator.actor, context);
       const write = { kind: "settleMarket", marketId: market.id, status, payouts, note, at: context.now } as const;
-      // No merge begins from here on; those under way end first.
+      // From here on no merge starts; those in progress finish first.
       market.isSettling = true;
       try {
         await this.exchange.settled();
-        await this.writer.write([write, ...ending], [line]);
+        await this.writer.write([write, ...ending], [entry]);
       } catch (error) {
         market.isSettling = false;
         throw error;
       }
     };
     return this.changing.run(market, async () => {
-      const { approval } = await this.approvals.request(wish, operator, context, pay);
+      const { approval } = await this.approvals.request(request, operator, context, pay);
       return approval;
     });
   }
 
-  /** Nobody decides what their own shares, or the market that they proposed, pay. @throws ApiError 40300 */
+  /** Nobody decides the payout of their own shares, or of a market that they proposed. @throws ApiError 40300 */
   private checkImpartial(market: Market, { userId }: Operator): void {
     if (userId === null) return;
     const { ledger } = this.exchange;
@@ -286,13 +286,19 @@ export class MarketLifecycle {
     }
   }
 
-  /** The first of two approvals of the market's end, if there is one. */
+  /** The first approval of the market's settlement, if there is one. */
   approvalOf({ id }: Market): ApprovalRow | null {
     return this.approvals.find(SETTLEMENT, id);
   }
 }
 
-function lineOf(market: Market, action: string, details: object, actor: string, context: RequestContext): AuditEntry {
+function auditEntryOf(
+  market: Market,
+  action: string,
+  details: object,
+  actor: string,
+  context: RequestContext,
+): AuditEntry {
   return audit(context, actor, { action, userId: null, subject: market.id, details });
 }
 
@@ -300,7 +306,7 @@ function wrongState(market: Market, advice = ""): ApiError {
   return new ApiError(ErrorKind.conflict, `the market is ${marketStatusName(market)}${advice}`);
 }
 
-/** @throws ApiError 40000 unless they come to one set, one for each outcome */
+/** @throws ApiError 40000 unless there is one payout per outcome and they sum to one set */
 function payoutsOf({ outcomes }: Market, { payouts, outcomeId }: Resolution): readonly number[] {
   if ((payouts === null) === (outcomeId === null)) throw badRequest("payouts, outcome_id: exactly one is required");
   if (payouts === null) {

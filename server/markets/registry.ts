@@ -1,6 +1,6 @@
 /**
- * Markets, events and what the public sees of their trading: order books per outcome, last prices, volumes.
- * Applies committed engine events only, so nothing here is ever ahead of the database. Owned by the gateway thread.
+ * Markets, events and the public data of their trading: order books per outcome, last prices, volumes. Applies committed
+ * engine events only, so it is never ahead of the journal. Owned by the gateway thread.
  */
 import { MARKET_STATUSES, MarketStatus } from "../../engine/constants.ts";
 import type { EventRow, MarketRow, OutcomeRow } from "../../engine/projection/load/markets.ts";
@@ -13,12 +13,12 @@ import { MAX_BOOK_TEXT_LENGTH, MAX_RECENT_TRADES } from "./limits.ts";
 import { NO_TRADE, OLD_TRADES, RecentTrades } from "./recent-trades.ts";
 import { type Market, type Outcome, TickerState, type Trade } from "./types.ts";
 
-/** Keeps lists of markets and events. Of each trade of the exchange it is told by `volumeChanged`: that must be quick. */
+/** Receives changes of markets and events. `volumeChanged` is called for every trade, so it must be fast. */
 export interface RegistryListener {
   marketAdded(market: Market): void;
   eventAdded(event: EventRow): void;
   statusChanged(market: Market): void;
-  /** Its texts or its end are others now. */
+  /** Its texts or its end changed. */
   marketDescribed(market: Market): void;
   volumeChanged(market: Market): void;
 }
@@ -28,7 +28,7 @@ const HOURS_A_DAY = 24;
 
 export class MarketRegistry {
   private readonly inOrder: Market[] = [];
-  /** By id, and by outcome id: ids are dense, and an order looks up both. */
+  /** By id, and by outcome id: ids are dense, and every order looks up both. */
   private readonly byId: (Market | undefined)[] = [];
   private readonly byOutcome: (Market | undefined)[] = [];
   private readonly bySlug = new Map<string, Market>();
@@ -40,13 +40,13 @@ export class MarketRegistry {
   private readonly firstBookSequence: number;
   private readonly firstTradeSequence: number;
   private readonly listeners: RegistryListener[] = [];
-  /** Proposals that wait for a decision. */
+  /** Pending proposals. */
   private readonly waiting = new Set<Market>();
-  /** Rises whenever what a search looks through has changed. */
+  /** Rises whenever searchable texts change. */
   textsVersion = 0;
-  /** By outcome: where it was ever used. */
+  /** By outcome; created by the first order. */
   private readonly books: (Depth | undefined)[] = [];
-  /** Outcomes whose books have changes of the batch at hand. */
+  /** Outcomes whose books changed in the current batch. */
   private readonly changedBooks: number[] = [];
   private changedTickers: Outcome[] = [];
   private readonly bookMemory = new DepthMemory();
@@ -55,8 +55,8 @@ export class MarketRegistry {
   readonly recentTrades = new RecentTrades(MAX_RECENT_TRADES);
 
   /**
-   * @param firstBookSequence the database's commit counter at start: a book moves at most once a commit, so its
-   *   sequence never falls back over a restart
+   * @param firstBookSequence the database's commit counter at start: a book moves at most once per commit, so its sequence
+   *   never falls over a restart
    * @param firstTradeSequence the fill counter at start, for the same reason
    */
   constructor(firstBookSequence: number, firstTradeSequence: number) {
@@ -120,7 +120,7 @@ export class MarketRegistry {
     return market;
   }
 
-  /** Tells of all markets and events that there are, and of every change to come. */
+  /** Passes all existing markets and events to the listener, then every change. */
   listen(listener: RegistryListener): void {
     for (const event of this.eventsInOrder) listener.eventAdded(event);
     for (const market of this.inOrder) listener.marketAdded(market);
@@ -133,7 +133,7 @@ export class MarketRegistry {
     for (const listener of this.listeners) listener.statusChanged(market);
   }
 
-  /** A proposal is refused: its outcomes have other ids, and those that they had may be another market's. */
+  /** Refuses a proposal. Its outcomes get ids of a separate range, because new markets may reuse their old ones. */
   refuse(market: Market, decision: NonNullable<Market["decision"]>): void {
     market.outcomes.forEach((outcome, position) => {
       delete this.byOutcome[outcome.id];
@@ -141,16 +141,15 @@ export class MarketRegistry {
     });
     (market as { firstOutcomeId: number }).firstOutcomeId = refusedOutcomeId(market.id);
     market.decision = decision;
-    // Proposals, and what became of the refused ones, are found by their status and told to nobody.
     this.setStatus(market, MarketStatus.rejected);
   }
 
-  /** Proposals that wait for a decision, oldest first. */
+  /** Pending proposals, oldest first. */
   waitingProposals(): ReadonlySet<Market> {
     return this.waiting;
   }
 
-  /** Other texts, another end. */
+  /** Changes a market's texts or end. */
   describe(market: Market, changes: Pick<Market, "description" | "category" | "closesAt">): void {
     Object.assign(market, changes);
     this.textsVersion++;
@@ -165,7 +164,7 @@ export class MarketRegistry {
     return this.bySlug.get(slug);
   }
 
-  /** A market that must exist: the database or an engine named it. */
+  /** A market that must exist, because the database or an engine named it. */
   market(id: number): Market {
     const market = this.byId[id];
     assert(market !== undefined, "the registry has every market that an engine or a row names");
@@ -184,12 +183,12 @@ export class MarketRegistry {
     return market?.outcomes[outcomeId - market.firstOutcomeId];
   }
 
-  /** Every market, in the order of their ids, which is the order in which they were made. */
+  /** Every market by id, which is the order of creation. */
   all(): readonly Market[] {
     return this.inOrder;
   }
 
-  /** Every event, in the order of their ids. */
+  /** Every event by id. */
   allEvents(): readonly EventRow[] {
     return this.eventsInOrder;
   }
@@ -210,12 +209,12 @@ export class MarketRegistry {
     return this.marketsOfEvent.get(eventId) ?? [];
   }
 
-  /** What the user proposed, oldest first, whatever became of it. */
+  /** The user's proposals, decided ones included, oldest first. */
   proposalsOf(userId: number): readonly Market[] {
     return this.proposalsOfUser.get(userId) ?? [];
   }
 
-  /** A level's new quantity, from a committed event. */
+  /** Sets a level's quantity, from a committed event. */
   setLevel(outcomeId: number, side: number, price: number, quantity: number): void {
     const book = this.books[outcomeId] ?? this.addBook(outcomeId);
     if (book.set(side, price, quantity)) this.changedBooks.push(outcomeId);
@@ -229,8 +228,8 @@ export class MarketRegistry {
   }
 
   /**
-   * Moves the sequence of each book that changed, and calls back for those that are watched; once a committed batch.
-   * @param now of the timeline, ms
+   * Advances the sequence of each changed book, and calls back for watched ones; once per committed batch.
+   * @param now ms, of the timeline
    */
   drainChanges(now: number, each: (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]) => void): void {
     if (this.changedBooks.length === 0) return;
@@ -243,7 +242,7 @@ export class MarketRegistry {
         market.booksVersion++;
         market.booksAt = now;
         const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
-        // What is implied in the others may have moved too.
+        // The implied prices of the other outcomes may have moved too.
         if (market.tickers > 0) for (const each of market.outcomes) this.markTicker(each);
         if (market.impliedFollowers > 0) this.implied.moved(market, outcome, book.bidsMoved, book.asksMoved);
         if (outcome.isWatched) {
@@ -263,7 +262,7 @@ export class MarketRegistry {
     this.changedTickers.push(outcome);
   }
 
-  /** The outcomes whose watched tickers may have changed since the last call. */
+  /** Returns the outcomes whose watched tickers may have changed since the last call. */
   drainChangedTickers(): readonly Outcome[] {
     const changed = this.changedTickers;
     this.changedTickers = [];
@@ -272,8 +271,8 @@ export class MarketRegistry {
   }
 
   /**
-   * Lets every book start from the first sequence once it is rebuilt: rebuilding moves books without a commit, so that
-   * the next start could fall behind what it added.
+   * Resets every book to the first sequence once recovery has rebuilt it: rebuilding moves books without commits, so the
+   * next start could otherwise begin below the sequences of this one.
    */
   startSequences(): void {
     for (const market of this.all()) {
@@ -287,7 +286,7 @@ export class MarketRegistry {
     return outcome.book?.sequence ?? this.firstBookSequence;
   }
 
-  /** Takes a match into last price, volume and the recent trades; answers the market. */
+  /** Applies a trade to last price, volume and recent trades; returns the market. */
   recordTrade(trade: Trade): Market {
     const { outcomeId, price, quantity, at } = trade;
     const market = this.byOutcome[outcomeId]!;
@@ -332,7 +331,7 @@ export function isTradable(market: Market): boolean {
   return market.status === MarketStatus.open;
 }
 
-/** It may have orders: it is open or halted. */
+/** True if the market can have live orders: it is open or halted. */
 export function canTrade({ status }: Market): boolean {
   return status === MarketStatus.open || status === MarketStatus.halted;
 }
@@ -341,7 +340,7 @@ export function isProposed(market: Market): boolean {
   return market.status === MarketStatus.proposed;
 }
 
-/** Its time is over: nothing trades in it, even where its closing isn't on record yet. */
+/** True past its end: it no longer trades, even if the close is not recorded yet. */
 export function isPastEnd({ closesAt }: Market, now: number): boolean {
   return closesAt !== null && closesAt <= now;
 }
