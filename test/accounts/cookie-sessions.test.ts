@@ -733,7 +733,7 @@ describe("sign-in at an identity provider", () => {
     person("cleo", { email_verified: false });
     const unverified = new Page();
     const closed = await comeBack(unverified, await callbackFor(unverified, "cleo", returnTo("/x")));
-    expect(expectFailed(unverified, closed, 40300)).toMatch(/verified e-mail/);
+    expect(expectFailed(unverified, closed, 40300)).toMatch(/verified an email/);
 
     person("suspended-social");
     const operator = await operatorOf(world.server);

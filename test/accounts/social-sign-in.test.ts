@@ -26,7 +26,7 @@ import { World } from "../support/world.ts";
 /** What browsers know the server as; a proxy with the certificate would stand before it. */
 const PUBLIC_URL = "https://exchange.test";
 const REDIRECT_URIS = ["one", "local", "other"].map((name) => `${PUBLIC_URL}${API_BASE}/auth/social/${name}/callback`);
-const NOT_BEGUN = /no such sign-in has begun in this browser/;
+const NOT_BEGUN = /started no such sign-in/;
 const NEW_PASSWORD = "a loud harbour at noon";
 
 interface SessionJson {
