@@ -1,4 +1,4 @@
-/** Which part of an order's way a function belongs to: the first rule that fits decides. */
+/** The stage of an order that a function belongs to: the first matching rule decides. */
 import type { Place } from "./cpu-profile.ts";
 
 interface Rule {
@@ -13,7 +13,7 @@ export const IDLE = "idle";
 /** uWebSockets.js and SQLite count as their callers. */
 const RULES: readonly Rule[] = [
   { group: IDLE, file: /^$/, name: /^\(idle\)$/ },
-  { group: IDLE, file: /^engine\/ring\/ring\.ts$/, name: /^sleep$/ },
+  { group: IDLE, file: /^engine\/ring\/waker\.ts$/, name: /^sleep$/ },
   { group: IDLE, file: /worker\.ts$/, name: /^atomicsWaitLoop$/ },
   { group: "garbage collection", file: /^$/, name: /garbage/ },
   { group: "outside of JavaScript: event loop, receiving", file: /^$/, name: /^\(program\)$/ },
@@ -53,12 +53,12 @@ const RULES: readonly Rule[] = [
     group: "match",
     file: /^engine\/(book\/|engine-stage|engine-thread|log\/batch-stamp)/,
   },
-  { group: "COMMIT, the wait for the disk included", file: /^engine\/log\/journal\.ts$/, name: /^flush$/ },
+  { group: "COMMIT, the wait for the disk included", file: /^engine\/log\/transaction\.ts$/, name: /^commit$/ },
   {
     group: "rows into SQLite",
-    file: /^engine\/projection\//,
+    file: /^engine\/(projection\/|log\/(order-rows|dirty-accounts|resting-orders|transaction)\.ts$)/,
   },
-  { group: "rows into SQLite", file: /^engine\/log\/journal\.ts$/, name: /^(flush|insert|list|begin|write)/ },
+  { group: "rows into SQLite", file: /^engine\/log\/(journal|event-applier)\.ts$/, name: /^(flush|insert|write)/ },
   { group: "checkpoint, beside the commits", file: /^server\/queries\/history-worker\.ts$/ },
   { group: "journal's own state", file: /^engine\/log\// },
 ];
