@@ -19,7 +19,7 @@ const RULES: readonly Rule[] = [
   { group: "outside of JavaScript: event loop, receiving", file: /^$/, name: /^\(program\)$/ },
   {
     group: "answer: its text",
-    file: /^server\/(trading\/(order-json|pending-replies|composite-reply)|markets\/views)\.ts$/,
+    file: /^server\/(trading\/(order-json|pending-replies|composite-reply)|markets\/(views|trade-json|book-json))\.ts$/,
   },
   { group: "answer: its text", file: /^server\/http\/reply\.ts$/, name: /^(successBody|errorBody|errorFields)$/ },
   {
@@ -38,17 +38,23 @@ const RULES: readonly Rule[] = [
     group: "token, scopes, limits",
     file: /^server\/(accounts\/(authenticator|pats|users|last-use|kyc|sessions)|http\/(dispatch|rate-limiter)|queries\/fair-queue)\.ts$/,
   },
-  { group: "hold", file: /^server\/(trading\/holds|accounts\/accounts)\.ts$|^engine\/ledger\.ts$|^engine\/money\.ts$/ },
+  {
+    group: "hold",
+    file: /^server\/(trading\/(holds|cash)|accounts\/accounts)\.ts$|^engine\/ledger\.ts$|^engine\/money\.ts$/,
+  },
   {
     group: "place: checks, slot, ids",
-    file: /^server\/trading\/(order-entry|order-store|client-order-ids|routes|batch|order-times)\.ts$|^engine\/util\/number-map\.ts$/,
+    file: /^server\/trading\/(order-entry|order-checks|order-requests|order-store|client-order-ids|command-writer|quotes|routes|batch|order-times)\.ts$|^engine\/util\/number-map\.ts$/,
   },
-  { group: "rings, waking", file: /^engine\/(ring|util\/micro-clock)|^server\/trading\/engine-links\.ts$/ },
+  { group: "rings, waking", file: /^engine\/(ring|util\/micro-clock)|^server\/trading\/(gateway-loop|turn-loop)\.ts$/ },
   {
     group: "books, tickers, streams",
     file: /^server\/(markets\/|websocket\/channels)/,
   },
-  { group: "committed events", file: /^server\/(trading\/(exchange|bulk-cancels)|operators\/counters)\.ts$/ },
+  {
+    group: "committed events",
+    file: /^server\/trading\/(exchange|committed-events|event-projection|user-outbox|user-updates|bulk-cancels)\.ts$/,
+  },
   {
     group: "match",
     file: /^engine\/(book\/|engine-stage|engine-thread|log\/batch-stamp)/,
