@@ -43,7 +43,7 @@ interface AccountOptions {
 
 export type AccountServices = Awaited<ReturnType<typeof openAccountServices>>;
 
-/** @throws Error where a key file can't be read or written */
+/** Creates missing key files. @throws Error where a key file can't be read or written */
 export async function openAccountServices(options: AccountOptions) {
   const { config, accounts, writer, publicUrl, startedAt, logger } = options;
   const { accessTtlMs, refreshTtlMs } = config;

@@ -46,6 +46,7 @@ interface GatewayOptions {
 
 export type Gateway = ReturnType<typeof createGateway>;
 
+/** Registers every route, the site and the hub on `app`, which does not listen yet. */
 export function createGateway(options: GatewayOptions) {
   const { config, app, trading, identity, operators, lifecycle, publicUrl, logger } = options;
   const { exchange, entry, history, counters, startedAt } = trading;

@@ -21,6 +21,7 @@ interface OperatorOptions {
 
 export type OperatorServices = ReturnType<typeof createOperatorServices>;
 
+/** Loads open approvals and pending withdrawals from the database. */
 export function createOperatorServices({ config, database, trading, identity, endSockets }: OperatorOptions) {
   const { exchange, entry, history, writer } = trading;
   const { accounts, notifier } = identity;

@@ -1,4 +1,4 @@
-/** Everything that a ready server does at intervals, in one list. Each timer's work is another module's. */
+/** Everything that a ready server does at intervals, in one list. The work of each timer is in another module. */
 
 import type { Logger } from "../logger.ts";
 import { CANCEL_TIMER_TICK_MS } from "../trading/limits.ts";

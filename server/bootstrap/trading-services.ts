@@ -47,6 +47,7 @@ interface TradingOptions {
 
 export type TradingServices = ReturnType<typeof createTradingServices>;
 
+/** The threads must run: the exchange takes the gateway's ends of their rings. */
 export function createTradingServices(options: TradingOptions) {
   const { config, database, accounts, threads, startedAt } = options;
   const { ledger, registry } = options.loaded;
