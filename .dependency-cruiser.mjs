@@ -43,7 +43,7 @@ const oneHome = (name, home) => ({
   comment: `Only ${home} imports ${name}.`,
   severity: "error",
   from: { path: "^(engine|server)/", pathNot: home },
-  to: { path: `node_modules/${name}/`, dependencyTypesNot: ["type-only"] },
+  to: { path: `node_modules/${name.replaceAll(".", "\\.")}/`, dependencyTypesNot: ["type-only"] },
 });
 
 export default {
@@ -75,7 +75,7 @@ export default {
     },
     ...downward("server", ROOMS),
     ...downward("engine", ENGINE_ROOMS),
-    oneHome("uWebSockets\\.js", "^server/http/uws\\.ts$"),
+    oneHome("uWebSockets.js", "^server/http/uws\\.ts$"),
     oneHome("better-sqlite3", "^engine/(util/sqlite\\.ts|better-sqlite3-12/)"),
     oneHome("cookie", "^server/http/cookies\\.ts$"),
     oneHome("msgpackr", "^server/http/message-pack\\.ts$"),
