@@ -13,6 +13,8 @@ const sockets: HoldingSocket[] = [];
 /** Outgoing messages that contain this text are held until released. */
 let heldText = "";
 let held: (() => void)[] = [];
+/** Of the page's modules and of the test. */
+const timers = new Set<NodeJS.Timeout>();
 
 class HoldingSocket extends WebSocket {
   /** Received messages. */
@@ -76,6 +78,14 @@ beforeAll(async () => {
     removeItem: (key: string) => stored.delete(key),
   });
   vi.stubGlobal("WebSocket", HoldingSocket);
+  for (const name of ["setTimeout", "setInterval"] as const) {
+    const start: (task: () => void, ms?: number) => NodeJS.Timeout = globalThis[name];
+    vi.stubGlobal(name, (task: () => void, ms?: number) => {
+      const timer = start(task, ms);
+      timers.add(timer);
+      return timer;
+    });
+  }
   vi.stubGlobal("fetch", async (path: string, options: RequestInit) => {
     if (options.method !== "POST" || !path.endsWith("/orders")) {
       const read = await fetch(new URL(path, address), options);
@@ -99,9 +109,25 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await session.signOut();
-  for (const socket of sockets) socket.terminate();
+  await endPage();
   await world.stop();
 });
+
+/** Ends what the page does without end, reconnecting above all: its stubs end with this file. */
+async function endPage(): Promise<void> {
+  const clearTimers = (): void => {
+    for (const timer of timers) clearTimeout(timer);
+    timers.clear();
+  };
+  while (sockets.some(({ readyState }) => readyState !== WebSocket.CLOSED)) {
+    clearTimers();
+    const open = sockets.filter(({ readyState }) => readyState !== WebSocket.CLOSED);
+    const closed = open.map((socket) => new Promise((resolve) => socket.once("close", resolve)));
+    for (const socket of open) socket.on("error", () => {}).terminate();
+    await Promise.all(closed);
+  }
+  clearTimers();
+}
 
 const bid = () => ({ market_id: market.id, outcome_id: market.outcomes[0]!, side: BUY, price: 100, quantity: 1 });
 const place = async (by: Client): Promise<number> => (await post(by, bid())).data.id;
