@@ -22,7 +22,8 @@ ${link}
 The link is valid for ${wordDuration(validMs)}.
 
 If you did not sign up, ignore this email: nobody can use the account. To
-use your address yourself, choose "Forgot your password?" on the sign-in page.
+use your address yourself, choose "Forgot your password?" on the sign-in
+page.
 `,
   };
 }
