@@ -33,7 +33,7 @@ export interface SecondFactorContext extends SignInContext {
 }
 
 export function createSecondFactorRoutes(context: SecondFactorContext): Route[] {
-  return [secondStepRoute(context), ...ownRoutes(context), resetRoute(context)];
+  return [secondStepRoute(context), ...proofRoutes(context), ...enrolmentRoutes(context), resetRoute(context)];
 }
 
 function secondStepRoute({ auth, exchange, publicUrl }: SecondFactorContext): Route {
@@ -61,7 +61,7 @@ function secondStepRoute({ auth, exchange, publicUrl }: SecondFactorContext): Ro
 
 // ---------------------------------------------------------------- the owner's
 
-function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): Route[] {
+function proofRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): Route[] {
   return [
     route({
       ...OWN_SESSION,
@@ -95,6 +95,11 @@ function ownRoutes({ factors, factorSettings, passkeys }: SecondFactorContext): 
         return "null";
       },
     }),
+  ];
+}
+
+function enrolmentRoutes({ factorSettings }: SecondFactorContext): Route[] {
+  return [
     route({
       ...OWN_SESSION,
       method: "POST",

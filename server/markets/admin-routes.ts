@@ -1,6 +1,7 @@
 /** Operators' routes of markets and events: proposals, the lifecycle of a market, its resolution. */
 
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { approvalView } from "../accounts/approvals.ts";
 import { contextOf, type RequestContext } from "../accounts/audit.ts";
 import { noteOf, OPERATOR, type Operator, operatorOf } from "../accounts/operator.ts";
@@ -99,7 +100,9 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
         const { slug, title, category = null, closes_at = null } = request.body;
         const texts = { slug, title, category, closesAt: closes_at };
         const id = await catalog.createEvent(operatorOf(request), texts, contextOf(request));
-        return JSON.stringify(eventView(registry.event(id)!, registry, ledger, request.now));
+        const event = registry.event(id);
+        assert(event !== undefined, "the registry knows a created event");
+        return JSON.stringify(eventView(event, registry, ledger, request.now));
       },
     }),
     route({

@@ -37,9 +37,12 @@ export interface MarketRouteContext {
   readonly feed: MarketFeed;
 }
 
-export function createMarketRoutes({ exchange, history, lists, feed }: MarketRouteContext): Route[] {
+export function createMarketRoutes(context: MarketRouteContext): Route[] {
+  return [...marketRoutes(context), ...tradeRoutes(context), ...bookRoutes(context), ...eventRoutes(context)];
+}
+
+function marketRoutes({ exchange, lists }: MarketRouteContext): Route[] {
   const { registry, ledger } = exchange;
-  const findMarket = (text: string): Market => marketNamed(registry, text);
   return [
     route({
       method: "GET",
@@ -56,8 +59,14 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       path: "/markets/:id",
       summary: "A market by id or slug",
       response: S.MarketSchema,
-      handler: ({ params, now }) => JSON.stringify(marketView(findMarket(params[0]), registry, ledger, now)),
+      handler: ({ params, now }) => JSON.stringify(marketView(marketNamed(registry, params[0]), registry, ledger, now)),
     }),
+  ];
+}
+
+function tradeRoutes({ exchange, history }: MarketRouteContext): Route[] {
+  const { registry } = exchange;
+  return [
     route({
       method: "GET",
       path: "/markets/:id/trades",
@@ -67,7 +76,7 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       handler({ params, query, address }) {
         const { outcome_id: outcomeId, from, to, ...page } = query;
         checkSpan(query);
-        const market = findMarket(params[0]);
+        const market = marketNamed(registry, params[0]);
         if (outcomeId !== undefined && market.outcomes[outcomeId - market.firstOutcomeId] === undefined) {
           throw badRequest("outcome_id: not an outcome of this market");
         }
@@ -88,15 +97,21 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       summary: "Candles of one outcome (the first by default) in UTC: open, high, low, close and volume",
       query: S.CandlesQuery,
       response: S.Candles,
-      handler: ({ params, query, now, address }) => candles(history, address.client, findMarket(params[0]), query, now),
+      handler: ({ params, query, now, address }) =>
+        candles(history, address.client, marketNamed(registry, params[0]), query, now),
     }),
+  ];
+}
+
+function bookRoutes({ exchange: { registry } }: MarketRouteContext): Route[] {
+  return [
     route({
       method: "GET",
       path: "/markets/:id/orderbook",
       summary: "The order books of all outcomes of a market",
       query: S.BookQuery,
       response: S.MarketBook,
-      handler: ({ params, query }) => marketBooksJson(registry, findMarket(params[0]), query),
+      handler: ({ params, query }) => marketBooksJson(registry, marketNamed(registry, params[0]), query),
     }),
     route({
       method: "GET",
@@ -105,12 +120,18 @@ export function createMarketRoutes({ exchange, history, lists, feed }: MarketRou
       query: S.BookQuery,
       response: S.OutcomeBook,
       handler({ params, query }) {
-        const market = findMarket(params[0]);
+        const market = marketNamed(registry, params[0]);
         const outcome = market.outcomes[pathId(params[1], "outcome") - market.firstOutcomeId];
         if (outcome === undefined) throw notFound("outcome");
         return bookJson(registry, market, outcome, query);
       },
     }),
+  ];
+}
+
+function eventRoutes({ exchange, lists, feed }: MarketRouteContext): Route[] {
+  const { registry, ledger } = exchange;
+  return [
     route({
       method: "GET",
       path: "/events",

@@ -1,6 +1,7 @@
 /** Operators' routes of users: accounts, suspensions, terms, identity applications; and the audit log. */
 
 import type { Static } from "typebox";
+import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
@@ -38,23 +39,13 @@ export interface OperatorRouteContext {
 const SET_TERMS = "user.set_terms";
 
 export function createOperatorRoutes(context: OperatorRouteContext): Route[] {
-  return [...userRoutes(context), ...applicationRoutes(context), auditRoute(context)];
+  return [...userRoutes(context), termsRoute(context), ...applicationRoutes(context), auditRoute(context)];
 }
 
 // ---------------------------------------------------------------- users
 
 function userRoutes(context: OperatorRouteContext): Route[] {
-  const { accounts, writer, suspensions, approvals } = context;
-  const json = (user: User, now: number): string => {
-    const approval = approvals.find(SET_TERMS, user.id);
-    const terms_approval = approval && approvalView(approval);
-    return JSON.stringify({ ...operatorUserView(user, context, now), terms_approval });
-  };
-  const userIn = ({ params }: RouteRequest): User => {
-    const user = accounts.user(pathId(params[0], "user"));
-    if (user === undefined) throw notFound("user");
-    return user;
-  };
+  const { accounts, suspensions } = context;
   const suspensionRoute = (name: "suspend" | "restore", summary: string): Route =>
     route({
       ...OPERATOR,
@@ -64,9 +55,9 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       body: NoteOnly,
       response: S.OperatorUser,
       async handler(request) {
-        const user = userIn(request);
+        const user = userIn(request, context);
         await suspensions[name](user, noteOf(request), operatorOf(request), contextOf(request));
-        return json(user, request.now);
+        return userJson(user, context, request.now);
       },
     });
   return [
@@ -82,7 +73,7 @@ function userRoutes(context: OperatorRouteContext): Route[] {
         const listing = new Listing("/admin/users", filters);
         const { users, next } = usersPage(accounts, listing, query);
         return listing.json(
-          users.map((user) => json(user, now)),
+          users.map((user) => userJson(user, context, now)),
           next,
         );
       },
@@ -93,41 +84,59 @@ function userRoutes(context: OperatorRouteContext): Route[] {
       path: "/admin/users/:id",
       summary: "One user",
       response: S.OperatorUser,
-      handler: (request) => json(userIn(request), request.now),
+      handler: (request) => userJson(userIn(request, context), context, request.now),
     }),
     suspensionRoute(
       "suspend",
       "Suspend a user: reject its tokens and sign-ins, close its sockets and cancel its orders",
     ),
     suspensionRoute("restore", "End a suspension"),
-    route({
-      ...OPERATOR,
-      method: "PATCH",
-      path: "/admin/users/:id/terms",
-      summary:
-        "Set the user's own daily limit, fees and rate limits; null restores the default. Takes two operators if the two-person rule covers terms",
-      body: TermsChange,
-      response: S.OperatorUser,
-      async handler(request) {
-        const user = userIn(request);
-        const operator = operatorOf(request);
-        const context = contextOf(request);
-        checkNotOwn(operator, user.id);
-        const body = request.body as TermsChange;
-        // In a fixed order, whatever the request's: the second operator's details must be equal.
-        const named = TERM_FIELDS.filter((name) => name in body);
-        if (named.length === 0) throw badRequest(`${TERM_FIELDS.join(", ")}: give one of them or more`);
-        const details = Object.fromEntries(named.map((name) => [name, body[name]]));
-        checkRates({ ...user, ...termsIn(body) });
-        const change = { action: SET_TERMS, userId: user.id, subject: user.id, details };
-        await approvals.request({ ...change, rule: "terms" }, operator, context, async (ending, first) => {
-          const line = audit(context, operator.actor, { ...change, details: withFirstApproval(details, first) });
-          await writer.write([changeTerms(user, termsIn(body)), ...ending], [line]);
-        });
-        return json(user, request.now);
-      },
-    }),
   ];
+}
+
+function termsRoute(context: OperatorRouteContext): Route {
+  const { writer, approvals } = context;
+  return route({
+    ...OPERATOR,
+    method: "PATCH",
+    path: "/admin/users/:id/terms",
+    summary:
+      "Set the user's own daily limit, fees and rate limits; null restores the default. Takes two operators if the two-person rule covers terms",
+    body: TermsChange,
+    response: S.OperatorUser,
+    async handler(request) {
+      const user = userIn(request, context);
+      const operator = operatorOf(request);
+      const requestContext = contextOf(request);
+      checkNotOwn(operator, user.id);
+      const { body } = request;
+      // In a fixed order, whatever the request's: the second operator's details must be equal.
+      const named = TERM_FIELDS.filter((name) => name in body);
+      if (named.length === 0) throw badRequest(`${TERM_FIELDS.join(", ")}: give one of them or more`);
+      const details = Object.fromEntries(named.map((name) => [name, body[name]]));
+      checkRates({ ...user, ...termsIn(body) });
+      const change = { action: SET_TERMS, userId: user.id, subject: user.id, details };
+      await approvals.request({ ...change, rule: "terms" }, operator, requestContext, async (ending, first) => {
+        const line = audit(requestContext, operator.actor, { ...change, details: withFirstApproval(details, first) });
+        await writer.write([changeTerms(user, termsIn(body)), ...ending], [line]);
+      });
+      return userJson(user, context, request.now);
+    },
+  });
+}
+
+/** Returns the user whom a path names. @throws ApiError 4040 */
+function userIn({ params }: RouteRequest, { accounts }: OperatorRouteContext): User {
+  const user = accounts.user(pathId(params[0], "user"));
+  if (user === undefined) throw notFound("user");
+  return user;
+}
+
+/** A user's record, with a pending change of its terms. */
+function userJson(user: User, context: OperatorRouteContext, now: number): string {
+  const approval = context.approvals.find(SET_TERMS, user.id);
+  const terms_approval = approval && approvalView(approval);
+  return JSON.stringify({ ...operatorUserView(user, context, now), terms_approval });
 }
 
 function operatorUserView(user: User, { exchange, factors }: OperatorRouteContext, now: number): object {
@@ -180,7 +189,8 @@ function applicationRoutes({ accounts, history, kyc }: OperatorRouteContext): Ro
         const id = pathId(request.params[0], "application");
         const found = await history.application(id);
         if (found === null) throw notFound("application");
-        const user = accounts.user(found.user_id)!;
+        const user = accounts.user(found.user_id);
+        assert(user !== undefined, "an application belongs to a user");
         const decision = { isApproved: name === "approve", note: noteOf(request) };
         await kyc.decide(user, id, decision, operatorOf(request), contextOf(request));
         return JSON.stringify(await history.application(id));

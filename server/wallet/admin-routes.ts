@@ -3,6 +3,7 @@
 import { SEED_REFERENCE } from "../../engine/limits.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import { type AccountWrite, HOUSE } from "../../engine/projection/writes/account-write.ts";
+import { assert } from "../../engine/util/assert.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, approvalView, withFirstApproval } from "../accounts/approvals.ts";
 import { audit, contextOf } from "../accounts/audit.ts";
@@ -30,8 +31,10 @@ export interface MoneyAdminContext extends WalletRouteContext {
 export function createMoneyAdminRoutes(context: MoneyAdminContext): Route[] {
   return [
     ...depositRoutes(context),
+    depositsRoute(context),
     houseWithdrawalRoute(context),
     ...withdrawalRoutes(context),
+    trailRoute(context),
     ...approvalRoutes(context),
   ];
 }
@@ -55,8 +58,9 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
       const write: AccountWrite = { kind: "deposit", userId, amount, reference, at: context.now };
       const change = { action, userId: owner, details: withFirstApproval(details, first) };
       const [result] = await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
-      const { id, created } = result!;
-      return created ? { id, userId, amount, reference, createdAt: write.at } : (await history.payment(reference))!;
+      assert(result !== undefined, "a write has a result");
+      const { id, created } = result;
+      return created ? { id, userId, amount, reference, createdAt: write.at } : paymentOf(history, reference);
     };
     const done = (): Promise<Payment | null> => paid(history, reference, userId, amount);
     const { approval, result } = await approvals.request(wish, operator, context, credit, done);
@@ -82,19 +86,6 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
     }),
     route({
       ...OPERATOR,
-      method: "GET",
-      path: "/admin/deposits",
-      summary: "All deposits, the house's included, newest first",
-      query: S.UserQuery,
-      response: pageOf(S.Deposit),
-      handler({ query }) {
-        const { user_id = null, ...rest } = query;
-        const listing = new Listing("/admin/deposits", { user_id });
-        return historyPage(listing, history.deposits({ userId: user_id, ...listing.page(rest) }), paymentView);
-      },
-    }),
-    route({
-      ...OPERATOR,
       method: "POST",
       path: "/admin/house/deposits",
       summary: "Fund the house account, once per reference; takes two operators if the two-person rule covers deposits",
@@ -109,6 +100,22 @@ function depositRoutes({ accounts, history, writer, approvals }: MoneyAdminConte
   ];
 }
 
+function depositsRoute({ history }: MoneyAdminContext): Route {
+  return route({
+    ...OPERATOR,
+    method: "GET",
+    path: "/admin/deposits",
+    summary: "All deposits, the house's included, newest first",
+    query: S.UserQuery,
+    response: pageOf(S.Deposit),
+    handler({ query }) {
+      const { user_id = null, ...rest } = query;
+      const listing = new Listing("/admin/deposits", { user_id });
+      return historyPage(listing, history.deposits({ userId: user_id, ...listing.page(rest) }), paymentView);
+    },
+  });
+}
+
 function paymentView(payment: Payment): object {
   return { ...ownPaymentView(payment), user_id: payment.userId === HOUSE ? null : payment.userId };
 }
@@ -116,6 +123,13 @@ function paymentView(payment: Payment): object {
 /** A credited deposit: no approval is pending. */
 function depositView(payment: Payment): object {
   return { ...paymentView(payment), approval: null };
+}
+
+/** Returns the payment that already has a reference. */
+async function paymentOf(history: WalletRouteContext["history"], reference: string): Promise<Payment> {
+  const found = await history.payment(reference);
+  assert(found !== null, "a reference in use has a payment");
+  return found;
 }
 
 /** Returns the payment with this reference, or null. @throws ApiError 40900 if that payment is a different one */
@@ -174,8 +188,10 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
           details: withFirstApproval(details, first),
         });
         const [result] = await writer.write([write, ...ending], [line]);
-        const made = { id: result!.id, userId: HOUSE, amount: -amount, reference, createdAt: write.at };
-        return result!.created ? made : (await history.payment(reference))!;
+        assert(result !== undefined, "a write has a result");
+        const { id, created } = result;
+        const made = { id, userId: HOUSE, amount: -amount, reference, createdAt: write.at };
+        return created ? made : paymentOf(history, reference);
       };
       const answer = await approvals.request({ ...wish, rule: "withdrawals" }, operator, context, pay, before);
       if (answer.approval === null) return done(answer.result);
@@ -189,7 +205,9 @@ function houseWithdrawalRoute({ history, writer, approvals, totals }: MoneyAdmin
 function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext): Route[] {
   const withdrawalView = (withdrawal: Withdrawal): object => {
     const { userId } = withdrawal;
-    return { ...ownWithdrawalView(withdrawal), user_id: userId, email: accounts.user(userId)!.email };
+    const user = accounts.user(userId);
+    assert(user !== undefined, "a withdrawal belongs to a user");
+    return { ...ownWithdrawalView(withdrawal), user_id: userId, email: user.email };
   };
   return [
     route({
@@ -216,18 +234,6 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
         const found = await history.withdrawal(pathId(params[0], "withdrawal"));
         if (found === null) throw notFound("withdrawal");
         return JSON.stringify({ ...withdrawalView(found), trail: await history.trail(found.userId) });
-      },
-    }),
-    route({
-      ...OPERATOR,
-      method: "GET",
-      path: "/admin/users/:id/trail",
-      summary: "The history of a user's account: deposits, terms and identity decisions, and who made them",
-      response: S.Trail,
-      async handler({ params }) {
-        const user = accounts.user(pathId(params[0], "user"));
-        if (user === undefined) throw notFound("user");
-        return JSON.stringify(await history.trail(user.id));
       },
     }),
     route({
@@ -259,6 +265,21 @@ function withdrawalRoutes({ accounts, history, withdrawals }: MoneyAdminContext)
       },
     }),
   ];
+}
+
+function trailRoute({ accounts, history }: MoneyAdminContext): Route {
+  return route({
+    ...OPERATOR,
+    method: "GET",
+    path: "/admin/users/:id/trail",
+    summary: "The history of a user's account: deposits, terms and identity decisions, and who made them",
+    response: S.Trail,
+    async handler({ params }) {
+      const user = accounts.user(pathId(params[0], "user"));
+      if (user === undefined) throw notFound("user");
+      return JSON.stringify(await history.trail(user.id));
+    },
+  });
 }
 
 // ---------------------------------------------------------------- approvals

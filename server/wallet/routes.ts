@@ -36,13 +36,20 @@ export interface WalletRouteContext {
 }
 
 export function createWalletRoutes(context: WalletRouteContext): Route[] {
-  return [...balanceRoutes(context), ...historyRoutes(context), ...withdrawalRoutes(context), solvencyRoute(context)];
+  return [
+    ...balanceRoutes(context),
+    positionsRoute(context),
+    ...historyRoutes(context),
+    withdrawalRequestRoute(context),
+    ...withdrawalRoutes(context),
+    solvencyRoute(context),
+  ];
 }
 
 // ---------------------------------------------------------------- balance and positions
 
 function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteContext): Route[] {
-  const { ledger, registry } = exchange;
+  const { ledger } = exchange;
   const balance = (path: string): Route =>
     route({
       method: "GET",
@@ -95,28 +102,33 @@ function balanceRoutes({ exchange, entry, writer, idempotency }: WalletRouteCont
     balance("/users/me/balance"),
     sets("split", "Split USDC into complete sets: one share of each outcome for 1 USDC"),
     sets("merge", "Merge complete sets into USDC"),
-    route({
-      method: "GET",
-      path: "/me/positions",
-      summary: "The caller's positions, largest outcome id first",
-      scope: "portfolio:read",
-      query: S.PositionsQuery,
-      response: pageOf(S.Position),
-      handler({ principal, query }) {
-        const { market_id, ...rest } = query;
-        const listing = new Listing("/me/positions", { userId: principal.userId, market_id });
-        const { before, limit } = listing.page(rest);
-        const found = positionsOf(ledger, principal.userId).filter((position) => {
-          const outcomeId = ledger.outcomeOf(position);
-          return outcomeId < before && (market_id === undefined || registry.marketOf(outcomeId).id === market_id);
-        });
-        found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
-        const shown = found.slice(0, limit);
-        const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
-        return listing.json(items, found.length > limit ? ledger.outcomeOf(shown.at(-1)!) : null);
-      },
-    }),
   ];
+}
+
+function positionsRoute({ exchange }: WalletRouteContext): Route {
+  const { ledger, registry } = exchange;
+  return route({
+    method: "GET",
+    path: "/me/positions",
+    summary: "The caller's positions, largest outcome id first",
+    scope: "portfolio:read",
+    query: S.PositionsQuery,
+    response: pageOf(S.Position),
+    handler({ principal, query }) {
+      const { market_id, ...rest } = query;
+      const listing = new Listing("/me/positions", { userId: principal.userId, market_id });
+      const { before, limit } = listing.page(rest);
+      const found = positionsOf(ledger, principal.userId).filter((position) => {
+        const outcomeId = ledger.outcomeOf(position);
+        return outcomeId < before && (market_id === undefined || registry.marketOf(outcomeId).id === market_id);
+      });
+      found.sort((a, b) => ledger.outcomeOf(b) - ledger.outcomeOf(a));
+      const shown = found.slice(0, limit);
+      const last = shown.at(-1);
+      const items = shown.map((position) => JSON.stringify(positionView(ledger, registry, position)));
+      return listing.json(items, found.length > limit && last !== undefined ? ledger.outcomeOf(last) : null);
+    },
+  });
 }
 
 // ---------------------------------------------------------------- transactions, deposits, settlements
@@ -181,44 +193,47 @@ function historyRoutes({ exchange, history }: WalletRouteContext): Route[] {
 
 // ---------------------------------------------------------------- withdrawals
 
-function withdrawalRoutes({ history, withdrawals, idempotency, addressRule }: WalletRouteContext): Route[] {
-  return [
-    route({
-      ...OWN_SESSION,
-      method: "POST",
-      path: "/wallet/withdrawals",
-      summary: "Request a withdrawal: its amount is held until an operator pays or rejects it",
-      minTier: 2,
-      headers: [IDEMPOTENCY_KEY],
-      body: S.NewWithdrawal,
-      response: S.OwnWithdrawal,
-      status: 201,
-      async handler(request) {
-        const principal = request.principal;
-        const { userId } = principal;
-        const { amount, address } = request.body;
-        addressRule.check(address);
-        const wish = { amount, address };
-        const make = async (now: number, kept: KeptRequest | null): Promise<string> => {
-          const made = await withdrawals.request(principal, wish, { ...contextOf(request), now }, kept);
-          return JSON.stringify(ownWithdrawalView(made));
-        };
-        const key = request.headers[IDEMPOTENCY_KEY];
-        if (key === "") return make(request.now, null);
-        return idempotency.run(
-          { userId, key, name: "POST /wallet/withdrawals", body: wish },
-          {
-            async act(kept) {
-              checkLive(principal, kept.at);
-              return make(kept.at, { ...kept, reference: null });
-            },
-            repeat({ subject, createdAt }) {
-              return JSON.stringify(ownWithdrawalView(pendingWithdrawal(userId, subject, wish, createdAt)));
-            },
+function withdrawalRequestRoute({ withdrawals, idempotency, addressRule }: WalletRouteContext): Route {
+  return route({
+    ...OWN_SESSION,
+    method: "POST",
+    path: "/wallet/withdrawals",
+    summary: "Request a withdrawal: its amount is held until an operator pays or rejects it",
+    minTier: 2,
+    headers: [IDEMPOTENCY_KEY],
+    body: S.NewWithdrawal,
+    response: S.OwnWithdrawal,
+    status: 201,
+    async handler(request) {
+      const principal = request.principal;
+      const { userId } = principal;
+      const { amount, address } = request.body;
+      addressRule.check(address);
+      const wish = { amount, address };
+      const make = async (now: number, kept: KeptRequest | null): Promise<string> => {
+        const made = await withdrawals.request(principal, wish, { ...contextOf(request), now }, kept);
+        return JSON.stringify(ownWithdrawalView(made));
+      };
+      const key = request.headers[IDEMPOTENCY_KEY];
+      if (key === "") return make(request.now, null);
+      return idempotency.run(
+        { userId, key, name: "POST /wallet/withdrawals", body: wish },
+        {
+          async act(kept) {
+            checkLive(principal, kept.at);
+            return make(kept.at, { ...kept, reference: null });
           },
-        );
-      },
-    }),
+          repeat({ subject, createdAt }) {
+            return JSON.stringify(ownWithdrawalView(pendingWithdrawal(userId, subject, wish, createdAt)));
+          },
+        },
+      );
+    },
+  });
+}
+
+function withdrawalRoutes({ history, withdrawals }: WalletRouteContext): Route[] {
+  return [
     route({
       ...OWN_SESSION,
       method: "GET",
