@@ -111,47 +111,47 @@ export class Approvals {
    *   42900 when too many first approvals wait; whatever `act` throws
    */
   async request<T>(
-    wish: ApprovalRequest,
+    request: ApprovalRequest,
     operator: Operator,
     context: RequestContext,
     act: ApprovedAction<T>,
     done: (() => Promise<T | null>) | null = null,
   ): Promise<ApprovalOutcome<T>> {
-    const { rule, action, subject, reference, userId } = wish;
+    const { rule, action, subject, reference, userId } = request;
     checkNotOwn(operator, userId);
     const before = done && (await done());
     if (before !== null) return { approval: null, result: before };
     if (rule !== "always" && !this.rules.has(rule))
-      return { approval: null, result: await this.act(wish, null, context, act) };
-    return this.mutex.run(keyOf(wish), async () => {
-      const meanwhile = done && (await done());
-      if (meanwhile !== null) return { approval: null, result: meanwhile };
-      const details = JSON.stringify(wish.details);
+      return { approval: null, result: await this.act(request, null, context, act) };
+    return this.mutex.run(keyOf(request), async () => {
+      const earlier = done && (await done());
+      if (earlier !== null) return { approval: null, result: earlier };
+      const details = JSON.stringify(request.details);
       const first = this.find(action, subject, reference);
       if (first !== null && first.actor !== operator.actor) {
-        if (first.details === details) return { approval: null, result: await this.act(wish, first, context, act) };
+        if (first.details === details) return { approval: null, result: await this.act(request, first, context, act) };
         throw new ApiError(ErrorKind.conflict, `${first.actor} requested something different: ${first.details}`);
       }
-      const approval = first?.details === details ? first : await this.storeFirst(wish, details, operator, context);
+      const approval = first?.details === details ? first : await this.storeFirst(request, details, operator, context);
       return { approval, result: null };
     });
   }
 
   private async act<T>(
-    wish: ApprovalRequest,
+    request: ApprovalRequest,
     first: ApprovalRow | null,
     context: RequestContext,
     act: ApprovedAction<T>,
   ): Promise<T> {
-    const { action, subject, reference } = wish;
+    const { action, subject, reference } = request;
     const result = await act(this.endingWrites(action, subject, context.now, reference), first);
-    this.forget(wish);
+    this.forget(request);
     return result;
   }
 
   /** Stores the first approval; it replaces one that no longer counts or that differs. */
   private async storeFirst(
-    { action, subject, reference = "", userId, ...wish }: ApprovalRequest,
+    { action, subject, reference = "", userId, ...request }: ApprovalRequest,
     details: string,
     operator: Operator,
     context: RequestContext,
@@ -162,7 +162,7 @@ export class Approvals {
       const text = `${MAX_OPEN_APPROVALS} approvals are waiting for a second operator: give or revoke some of them first`;
       throw new ApiError(ErrorKind.limitExceeded, text, RETRY_AFTER_S);
     }
-    const change = { action: `${action}.approve`, userId, subject, details: wish.details, write: ending.length };
+    const change = { action: `${action}.approve`, userId, subject, details: request.details, write: ending.length };
     const line = audit(context, operator.actor, change);
     const results = await this.writer.write([...ending, { kind: "insert", table: "approvals", row }], [line]);
     const { id, created } = results.at(-1)!;
@@ -195,8 +195,8 @@ export class Approvals {
     return first === undefined ? [] : [{ kind: "update", table: "approvals", id: first.id, set: { endedAt: now } }];
   }
 
-  forget(wish: Pick<ApprovalRequest, "action" | "subject" | "reference">): void {
-    this.open.delete(keyOf(wish));
+  forget(request: Pick<ApprovalRequest, "action" | "subject" | "reference">): void {
+    this.open.delete(keyOf(request));
   }
 }
 

@@ -35,9 +35,9 @@ export class Pats {
   }
 
   /** @throws ApiError 40000, 40900 when the user has the maximum number */
-  async create(principal: Principal, wish: PatRequest, context: RequestContext): Promise<{ pat: Pat; token: string }> {
+  async create(principal: Principal, request: PatRequest, context: RequestContext): Promise<{ pat: Pat; token: string }> {
     const { userId } = principal;
-    const { name, expiresAt, allowedIps } = wish;
+    const { name, expiresAt, allowedIps } = request;
     if (expiresAt !== null && expiresAt <= context.now) throw badRequest("expires_at: must be in the future");
     const wrong = allowedIps?.find((range) => !isAddressRange(range));
     if (wrong !== undefined) throw badRequest("allowed_ips: each must be an IP address or a CIDR range");
@@ -46,7 +46,7 @@ export class Pats {
     }
     const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString("base64url");
     const prefix = token.slice(0, TOKEN_SHOWN_LENGTH);
-    const scopes = [...new Set(wish.scopes)];
+    const scopes = [...new Set(request.scopes)];
     const made = { tokenHash: hashToken(token), prefix, allowedAddresses: allowedIps, expiresAt, at: context.now };
     const write: AccountWrite = { kind: "createToken", userId, name, scopes, ...made };
     const change = { action: "pat.create", userId, details: { scopes, expires_at: expiresAt } };

@@ -225,17 +225,17 @@ export class SecondFactorSettings {
   confirm(
     principal: Principal,
     id: number,
-    shown: FactorProof,
+    proof: FactorProof,
     context: RequestContext,
   ): Promise<{ factor: SecondFactorRow; codes: string[] | null }> {
     const { user } = principal.credential;
     return this.mutex.run(user.id, async () => {
       const { factors } = this.options;
       // A missing proof is reported before an unknown id.
-      if (shown.code === undefined && shown.passkey === undefined)
+      if (proof.code === undefined && proof.passkey === undefined)
         throw badRequest("code: required, unless you send passkey");
       const pending = this.pendingOf(user, id, context.now);
-      const row = await this.verify(pending, shown, context.now);
+      const row = await this.verify(pending, proof, context.now);
       // During the verification, another request or the end of the session may have come first.
       if (principal.credential.isEnded || this.pendingOf(user, id, context.now) !== pending) throw noPending();
       expectRoom(factors.of(user.id), pending.kind);

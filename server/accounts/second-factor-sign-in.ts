@@ -101,17 +101,17 @@ export class SecondFactorSignIn {
    * @throws ApiError 40100 for an ended challenge or a wrong proof; 40000; 40900 while another request uses the same
    * challenge; 42900 after too many wrong codes
    */
-  async finish(challenge: string, shown: FactorProof, context: RequestContext): Promise<CompletedSignIn> {
+  async finish(challenge: string, proof: FactorProof, context: RequestContext): Promise<CompletedSignIn> {
     const { factors, writer, notifier } = this.options;
     const { now } = context;
     const hash = hashToken(challenge);
-    const waiting = this.live(hash, now);
-    if (waiting.isBusy) throw new ApiError(ErrorKind.conflict, "another request is using this challenge");
-    const { user, method } = waiting;
-    waiting.isBusy = true;
+    const pending = this.live(hash, now);
+    if (pending.isBusy) throw new ApiError(ErrorKind.conflict, "another request is using this challenge");
+    const { user, method } = pending;
+    pending.isBusy = true;
     try {
-      const use = await this.verify(waiting, shown, now);
-      if (use === null) throw this.refuse(hash, waiting, shown.passkey === undefined, now);
+      const use = await this.verify(pending, proof, now);
+      if (use === null) throw this.refuse(hash, pending, proof.passkey === undefined, now);
       this.live(hash, now);
       this.pending.delete(hash);
       const writes: AccountWrite[] = [...use.writes];
@@ -121,22 +121,22 @@ export class SecondFactorSignIn {
       await writer.write(writes, isRecovery ? [audit(context, `user ${user.id}`, change)] : []);
       if (isRecovery) notifier.sendMail(recoveryCodeUsedMail(user.email, left));
       // Whatever ended the challenge during the write also ends the sign-in.
-      this.expectGood(waiting, now);
+      this.expectGood(pending, now);
       return { user, method, by: use.method };
     } finally {
-      waiting.isBusy = false;
+      pending.isBusy = false;
     }
   }
 
   private async verify(
-    waiting: PendingChallenge,
+    pending: PendingChallenge,
     { code, passkey }: FactorProof,
     now: number,
   ): Promise<UsedFactor | null> {
     const { factors } = this.options;
-    const { id } = waiting.user;
+    const { id } = pending.user;
     if ((code === undefined) === (passkey === undefined)) throw badRequest("code: required, unless you send passkey");
-    if (passkey !== undefined) return factors.usePasskey(id, waiting.passkeyChallenge, passkey, now);
+    if (passkey !== undefined) return factors.usePasskey(id, pending.passkeyChallenge, passkey, now);
     const waitMs = this.wrongCodes.waitMs(String(id), now);
     if (waitMs > 0) {
       const words = "too many wrong codes for this account: wait, or use a passkey";
@@ -146,17 +146,17 @@ export class SecondFactorSignIn {
   }
 
   /** Counts a wrong proof. @returns the error for the client */
-  private refuse(hash: string, waiting: PendingChallenge, isCode: boolean, now: number): ApiError {
-    const { user } = waiting;
-    waiting.wrong++;
-    if (waiting.wrong >= MAX_WRONG_CODES) this.pending.delete(hash);
+  private refuse(hash: string, pending: PendingChallenge, isCode: boolean, now: number): ApiError {
+    const { user } = pending;
+    pending.wrong++;
+    if (pending.wrong >= MAX_WRONG_CODES) this.pending.delete(hash);
     if (isCode) {
       const key = String(user.id);
       this.wrongCodes.consume(key, now);
       // Whoever got this far knows the password.
       if (this.wrongCodes.waitMs(key, now) > 0) this.options.notifier.sendMail(wrongCodesMail(user.email));
     }
-    const left = MAX_WRONG_CODES - waiting.wrong;
+    const left = MAX_WRONG_CODES - pending.wrong;
     const what = isCode ? "code" : "passkey";
     const rest = left === 0 ? "sign in again" : `${left} more ${left === 1 ? "try" : "tries"}`;
     return new ApiError(ErrorKind.unauthenticated, `${what}: wrong, or used before; ${rest}`);

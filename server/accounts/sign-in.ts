@@ -186,9 +186,9 @@ export class SignInService {
   }
 
   /** The second step. @throws ApiError 40100, 40300 for a suspended account, 40000, 40900, 42900 */
-  async finishSignIn(challenge: string, shown: FactorProof, context: RequestContext): Promise<SignedIn> {
+  async finishSignIn(challenge: string, proof: FactorProof, context: RequestContext): Promise<SignedIn> {
     const { secondStep, sessions } = this.options;
-    const { user, method, by } = await secondStep.finish(challenge, shown, context);
+    const { user, method, by } = await secondStep.finish(challenge, proof, context);
     expectUnsuspended(user);
     return { user, ...(await sessions.open(user, method, context, by)) };
   }

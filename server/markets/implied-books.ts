@@ -159,19 +159,19 @@ export class ImpliedBooks {
 
   /** Recomputes dirty sides and publishes what changed. */
   private refresh(state: FollowedBook): void {
-    const { market, outcome, dirty, published: told } = state;
-    if (dirty === 0 || told === null) return;
+    const { market, outcome, dirty, published } = state;
+    if (dirty === 0 || published === null) return;
     state.version = market.booksVersion;
     state.dirty = 0;
-    const bids = (dirty & BIDS) === 0 ? told.bids : makeSide(state, Side.buy);
-    const asks = (dirty & ASKS) === 0 ? told.asks : makeSide(state, Side.sell);
+    const bids = (dirty & BIDS) === 0 ? published.bids : makeSide(state, Side.buy);
+    const asks = (dirty & ASKS) === 0 ? published.asks : makeSide(state, Side.sell);
     state.published = { bids, asks };
     const change: ImpliedChange = {
-      bids: changedLevels(told.bids.all, bids.all, Side.buy),
-      asks: changedLevels(told.asks.all, asks.all, Side.sell),
+      bids: changedLevels(published.bids.all, bids.all, Side.buy),
+      asks: changedLevels(published.asks.all, asks.all, Side.sell),
       implied: {
-        bids: changedLevels(told.bids.implied, bids.implied, Side.buy),
-        asks: changedLevels(told.asks.implied, asks.implied, Side.sell),
+        bids: changedLevels(published.bids.implied, bids.implied, Side.buy),
+        asks: changedLevels(published.asks.implied, asks.implied, Side.sell),
       },
     };
     const { implied } = change;

@@ -44,8 +44,8 @@ export interface WithdrawalRequest {
 }
 
 /** A withdrawal as the response to its request shows it, whatever happened to it since. */
-export function pendingWithdrawal(userId: number, id: number, wish: WithdrawalRequest, createdAt: number): Withdrawal {
-  return { id, userId, ...wish, createdAt, ...UNDECIDED };
+export function pendingWithdrawal(userId: number, id: number, request: WithdrawalRequest, createdAt: number): Withdrawal {
+  return { id, userId, ...request, createdAt, ...UNDECIDED };
 }
 
 export interface WithdrawalsOptions {
@@ -160,9 +160,9 @@ export class Withdrawals {
     checkNotOwn(operator, userId);
     if (accounts.user(userId)!.suspendedAt !== null) throw conflict("the user is suspended");
     const details = { user_id: userId, amount, address, ...payout };
-    const wish = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
+    const request = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
     let decidedAt = context.now;
-    const { approval } = await approvals.request(wish, operator, context, async (ending, first) => {
+    const { approval } = await approvals.request(request, operator, context, async (ending, first) => {
       const write: AccountWrite = { kind: "payWithdrawal", id, userId, amount, ...payout, at: decidedAt };
       const change = { action: PAY, userId, subject: id, details: withFirstApproval(details, first) };
       await writer.write([write, ...ending], [audit(context, operator.actor, change)]);
