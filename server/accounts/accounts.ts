@@ -14,6 +14,7 @@ import type {
   SocialIdentityRow,
   TokenRow,
 } from "../../engine/projection/load/accounts.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { clientOf } from "../http/client-address.ts";
 import { BoundedSet } from "../util/bounded-map.ts";
 import { Pat, Session, sidOf } from "./credentials.ts";
@@ -131,7 +132,7 @@ export class Accounts {
 
   /** Records that the user verified its number: no other account can verify it then. */
   notePhone(user: User): void {
-    this.usersByPhone.set(user.phone!, user);
+    if (user.phone !== null) this.usersByPhone.set(user.phone, user);
   }
 
   get lastUserId(): number {
@@ -140,6 +141,13 @@ export class Accounts {
 
   user(id: number): User | undefined {
     return this.users.get(id);
+  }
+
+  /** A user who must exist, because a row or a credential names it. */
+  existingUser(id: number): User {
+    const user = this.users.get(id);
+    assert(user !== undefined, "every row names a user in memory");
+    return user;
   }
 
   /** @param email in lower case */
@@ -159,7 +167,7 @@ export class Accounts {
 
   noteSeeded(userId: number): void {
     this.seeded.add(userId);
-    this.users.get(userId)!.isSeeded = true;
+    this.existingUser(userId).isSeeded = true;
     this.unverified.delete(userId);
   }
 
@@ -172,7 +180,7 @@ export class Accounts {
   }
 
   addIdentity({ userId, issuer, subject }: SocialIdentityRow): void {
-    this.usersByIdentity.set(`${issuer} ${subject}`, this.users.get(userId)!);
+    this.usersByIdentity.set(`${issuer} ${subject}`, this.existingUser(userId));
   }
 
   userByIdentity(issuer: string, subject: string): User | undefined {
@@ -182,7 +190,7 @@ export class Accounts {
   // ---------------------------------------------------------------- tokens
 
   addPat(row: TokenRow): void {
-    const pat = new Pat(row, this.users.get(row.userId)!);
+    const pat = new Pat(row, this.existingUser(row.userId));
     this.pats.add(row.id, row.userId, pat);
     this.patsByHash.set(row.tokenHash, pat);
   }
@@ -205,7 +213,7 @@ export class Accounts {
     const grant = row.grantId === null ? null : this.grants.get(row.grantId);
     // Its grant was revoked, or its client was removed.
     if (grant === undefined) return null;
-    const session = new Session(row, this.users.get(row.userId)!, grant);
+    const session = new Session(row, this.existingUser(row.userId), grant);
     this.sessions.add(row.id, row.userId, session);
     this.sessionsByFamily.set(row.family, session);
     this.sessionsBySid.set(session.sid, session);

@@ -51,7 +51,8 @@ export class KnownAddresses {
   forgetExpired(now: number): void {
     for (const shard of this.shards) {
       for (const [userId, signIns] of shard) {
-        if (now - signIns.at(-1)!.at < KNOWN_ADDRESS_MS) break;
+        const latest = signIns.at(-1);
+        if (latest !== undefined && now - latest.at < KNOWN_ADDRESS_MS) break;
         shard.delete(userId);
       }
     }

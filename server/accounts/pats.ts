@@ -35,7 +35,11 @@ export class Pats {
   }
 
   /** @throws ApiError 40000, 40900 when the user has the maximum number */
-  async create(principal: Principal, request: PatRequest, context: RequestContext): Promise<{ pat: Pat; token: string }> {
+  async create(
+    principal: Principal,
+    request: PatRequest,
+    context: RequestContext,
+  ): Promise<{ pat: Pat; token: string }> {
     const { userId } = principal;
     const { name, expiresAt, allowedIps } = request;
     if (expiresAt !== null && expiresAt <= context.now) throw badRequest("expires_at: must be in the future");

@@ -28,7 +28,7 @@ export interface UsedFactor {
   readonly writes: readonly AccountWrite[];
 }
 
-/** 80 bits, shown as four groups of four. */
+/** 80 bits, formatted as four groups of four. */
 const RECOVERY_BYTES = 10;
 const TOTP_CODE = /^\d{6}$/;
 /** What people type between the groups of a code. */
@@ -123,8 +123,8 @@ export class SecondFactors {
     const mine = this.codes.get(userId);
     const hash = hashToken(code.toUpperCase());
     const id = mine?.get(hash);
-    if (id === undefined) return null;
-    mine!.delete(hash);
+    if (mine === undefined || id === undefined) return null;
+    mine.delete(hash);
     const write = { kind: "update", table: "recovery_codes", id, set: { endedAt: now } } as const;
     return { method: "recovery_code", factor: null, writes: [write] };
   }

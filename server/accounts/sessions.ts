@@ -83,7 +83,7 @@ export class Sessions {
     const { accounts, writer, refreshTtlMs } = this.options;
     const crowd = accounts.sessions.of(user.id).filter((each) => each.grant === grant);
     const most = grant === null ? MAX_SESSIONS_PER_USER : MAX_SESSIONS_PER_GRANT;
-    const over = crowd.length >= most ? [crowd[0]!] : [];
+    const over = crowd.length >= most ? crowd.slice(0, 1) : [];
     const made = this.end(over, "too_many_sessions", actor, context);
     const { address, userAgent } = context;
     // Verifying a password takes time: the session begins now, not when the request arrived.

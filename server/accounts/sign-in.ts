@@ -98,8 +98,8 @@ export class SignInService {
     const write: AccountWrite = { kind: "createUser", email, ...rest };
     const change = { action: "user.create", userId: "subject" } as const;
     const [made] = await this.options.writer.write([write], [audit(context, "visitor", change)]);
-    if (!made!.created) throw emailTaken();
-    return this.options.accounts.user(made!.id)!;
+    if (made?.created !== true) throw emailTaken();
+    return this.options.accounts.existingUser(made.id);
   }
 
   /** Mails another link if the address is unverified; does not reveal whether it is. */
@@ -374,7 +374,7 @@ export class SignInService {
     if (row === undefined || row.purpose !== purpose || row.expiresAt <= now) {
       throw badRequest("token: wrong, used or expired: request a new link");
     }
-    return { row, user: accounts.user(row.userId)! };
+    return { row, user: accounts.existingUser(row.userId) };
   }
 
   /** Drops expired links. */

@@ -53,10 +53,10 @@ export class UnverifiedAccounts {
     });
     const results = await this.writer.write(writes, audits);
     // A deposit committed first: the account stays, without its credentials.
-    results.forEach(({ created }, i) => {
-      if (created) return;
-      this.accounts.addUser(users[i]!);
-      this.accounts.keepUser(users[i]!.id);
-    });
+    for (const [i, user] of users.entries()) {
+      if (results[i]?.created !== false) continue;
+      this.accounts.addUser(user);
+      this.accounts.keepUser(user.id);
+    }
   }
 }

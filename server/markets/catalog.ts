@@ -80,7 +80,7 @@ export class MarketCatalog {
     try {
       const write = { kind: "createMarket", ...texts, slug, opensAt, proposedBy, at } as const;
       const [result] = await this.writer.write([write], [line]);
-      return registry.get(result!.id)!;
+      return registry.market(result!.id);
     } finally {
       making.delete(slug);
     }

@@ -58,7 +58,7 @@ export class MarketFeed implements RegistryListener {
     const { registry, now } = this;
     const id = idOf(entry);
     if (!isEvent(entry)) {
-      const market = registry.get(id)!;
+      const market = registry.market(id);
       return isOpen(market) ? registry.dayVolume(market, now) : Number.NaN;
     }
     const markets = registry.marketsOf(id);
@@ -145,6 +145,6 @@ export class MarketFeed implements RegistryListener {
           kind: "event",
           ...eventView(registry.event(id)!, registry, ledger, now, MAX_LISTED_EVENT_MARKETS),
         })
-      : JSON.stringify({ kind: "market", ...marketView(registry.get(id)!, registry, ledger, now) });
+      : JSON.stringify({ kind: "market", ...marketView(registry.market(id), registry, ledger, now) });
   }
 }

@@ -58,8 +58,8 @@ export class MarketLists implements RegistryListener {
     this.search = search;
     this.timeSlicer = timeSlicer;
     this.marketSorts = sortsOf(
-      (id) => marketVolume(registry.get(id)!),
-      (id) => registry.get(id)!.closesAt,
+      (id) => marketVolume(registry.market(id)),
+      (id) => registry.market(id).closesAt,
     );
     this.eventSorts = sortsOf(
       (id) => registry.marketsOf(id).reduce((sum, market) => sum + marketVolume(market), 0),
@@ -120,7 +120,7 @@ export class MarketLists implements RegistryListener {
       if (category !== undefined) filters.push(this.marketCategory.having(category));
       if (event_id !== undefined) filters.push(SearchHits.of(this.registry.marketsOf(event_id)));
       return page(this.timeSlicer, this.marketSorts[sort], listing, filters, query, (id) => {
-        return JSON.stringify(marketView(this.registry.get(id)!, this.registry, this.ledger, now));
+        return JSON.stringify(marketView(this.registry.market(id), this.registry, this.ledger, now));
       });
     };
     return q === undefined ? read([]) : this.search.find("markets", q).then((found) => read([found]));

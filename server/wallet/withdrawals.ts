@@ -44,7 +44,12 @@ export interface WithdrawalRequest {
 }
 
 /** A withdrawal as the response to its request shows it, whatever happened to it since. */
-export function pendingWithdrawal(userId: number, id: number, request: WithdrawalRequest, createdAt: number): Withdrawal {
+export function pendingWithdrawal(
+  userId: number,
+  id: number,
+  request: WithdrawalRequest,
+  createdAt: number,
+): Withdrawal {
   return { id, userId, ...request, createdAt, ...UNDECIDED };
 }
 
@@ -158,7 +163,7 @@ export class Withdrawals {
     const { accounts, approvals, writer, notifier } = this.options;
     const { id, userId, amount, address } = found;
     checkNotOwn(operator, userId);
-    if (accounts.user(userId)!.suspendedAt !== null) throw conflict("the user is suspended");
+    if (accounts.existingUser(userId).suspendedAt !== null) throw conflict("the user is suspended");
     const details = { user_id: userId, amount, address, ...payout };
     const request = { rule: "withdrawals", action: PAY, subject: id, details, userId } as const;
     let decidedAt = context.now;
@@ -207,7 +212,7 @@ export class Withdrawals {
   }
 
   private emailOf({ userId }: WithdrawalRow): string {
-    return this.options.accounts.user(userId)!.email;
+    return this.options.accounts.existingUser(userId).email;
   }
 
   private forget({ id, userId }: WithdrawalRow): void {
