@@ -36,7 +36,7 @@ const RULES: readonly Rule[] = [
   { group: "validate", file: /^$/, name: /^RegExp/ },
   {
     group: "token, scopes, limits",
-    file: /^server\/(accounts\/(authenticator|pats|users|last-use|kyc|sessions)|http\/(dispatch|rate-limiter)|queries\/fair-queue)\.ts$/,
+    file: /^server\/(accounts\/(authenticator|pats|users|last-use|kyc|sessions)|http\/(dispatch|rate-limiter)|util\/fair-queue)\.ts$/,
   },
   {
     group: "hold",
@@ -53,7 +53,7 @@ const RULES: readonly Rule[] = [
   },
   {
     group: "committed events",
-    file: /^server\/trading\/(exchange|committed-events|event-projection|user-outbox|user-updates|bulk-cancels)\.ts$/,
+    file: /^server\/trading\/(exchange|committed-events|event-projection|user-outbox|user-updates|bulk-cancels)\.ts$|^server\/util\/counters\.ts$/,
   },
   {
     group: "match",
