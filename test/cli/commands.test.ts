@@ -83,7 +83,7 @@ test.each([
   ["nothing", /^unknown command "nothing"/],
   ["suspend", /^ID\|EMAIL: missing/],
   ["suspend 1 2", /^2: unexpected argument/],
-  ["suspend me", /^ID\|EMAIL: me is neither a user's id nor an e-mail address/],
+  ["suspend me", /^ID\|EMAIL: me is neither a user's id nor an email address/],
   ["suspend 1 --reason x", /'--reason'/],
   ["suspend 1 --note", /'--note/],
   ["suspend 1 --note a --note b", /^--note: given twice/],
