@@ -94,15 +94,16 @@ function check(bytes: Uint8Array): void {
   let depth = 0;
   left[0] = 1;
   while (true) {
-    while (left[depth] === 0 && depth > 0) depth--;
-    if (left[depth] === 0) break;
-    if (at === bytes.length) throw truncated();
-    const isKey = isMap[depth] === 1 && left[depth]! % 2 === 0;
-    left[depth]!--;
+    let values = left[depth] ?? 0;
+    while (values === 0 && depth > 0) values = left[--depth] ?? 0;
+    if (values === 0) break;
+    const token = bytes[at++];
+    if (token === undefined) throw truncated();
+    const isKey = isMap[depth] === 1 && values % 2 === 0;
+    left[depth] = values - 1;
 
-    const token = bytes[at++]!;
-    const kind = KINDS[token]!;
-    const width = WIDTHS[token]!;
+    const kind = KINDS[token];
+    const width = WIDTHS[token] ?? 0;
     if (kind === Kind.rejected) throw new Error(`MessagePack of type 0x${token.toString(16)} has no place in JSON`);
     if (isKey && kind !== Kind.string) throw new Error("a key is not a string");
     if (width > bytes.length - at) throw truncated();
@@ -118,7 +119,7 @@ function check(bytes: Uint8Array): void {
       at += length;
       continue;
     }
-    const values = kind === Kind.map ? 2 * length : length;
+    values = kind === Kind.map ? 2 * length : length;
     if (values > bytes.length - at) throw truncated();
     if (depth === MAX_MESSAGE_DEPTH) throw new Error(`nested deeper than ${MAX_MESSAGE_DEPTH}`);
     depth++;
@@ -134,7 +135,7 @@ function truncated(): Error {
 
 function readLength(bytes: Uint8Array, at: number, width: number): number {
   let length = 0;
-  for (let i = 0; i < width; i++) length = length * 256 + bytes[at + i]!;
+  for (let i = 0; i < width; i++) length = length * 256 + (bytes[at + i] ?? 0);
   return length;
 }
 
@@ -145,7 +146,7 @@ function checkString(bytes: Uint8Array, at: number, length: number, isKey: boole
   if (length > bytes.length - at) throw truncated();
   const end = at + length;
   let i = at;
-  while (i < end && bytes[i]! < 0x80) i++;
+  while (i < end && (bytes[i] ?? 0) < 0x80) i++;
   if (i < end && !isUtf8(bytes.subarray(at, end))) throw new Error("a string is not UTF-8");
   if (isKey && length === PROTO.length && PROTO.equals(bytes.subarray(at, end))) throw new Error("a key is __proto__");
 }
