@@ -1,8 +1,7 @@
 /** Types of API responses, derived from the server's schemas. Types only: no server code reaches the bundle. */
-
 import type { Static } from "typebox";
 import type * as accounts from "../accounts/schemas.ts";
-import type * as F from "../accounts/second-factor-schemas.ts";
+import type * as secondFactors from "../accounts/second-factor-schemas.ts";
 import type * as markets from "../markets/schemas.ts";
 import type * as oauth from "../oauth/schemas.ts";
 import type * as operators from "../operators/schemas.ts";
@@ -62,17 +61,17 @@ export type OAuthGrant = Static<typeof oauth.OAuthGrant>;
 
 export type IdentityApplication = Static<typeof accounts.IdentityApplication>;
 
-export type SignInChallenge = Static<typeof F.SignInChallenge>;
+export type SignInChallenge = Static<typeof secondFactors.SignInChallenge>;
 
-export type SecondFactors = Static<typeof F.SecondFactors>;
+export type SecondFactors = Static<typeof secondFactors.SecondFactors>;
 
-export type SecondFactor = Static<typeof F.SecondFactor>;
+export type SecondFactor = Static<typeof secondFactors.SecondFactor>;
 
-export type Enrolment = Static<typeof F.Enrolment>;
+export type Enrolment = Static<typeof secondFactors.Enrolment>;
 
-export type ConfirmedFactor = Static<typeof F.Confirmed>;
+export type ConfirmedFactor = Static<typeof secondFactors.Confirmed>;
 
-export type FactorReset = Static<typeof F.FactorReset>;
+export type FactorReset = Static<typeof secondFactors.FactorReset>;
 
 export type Heartbeat = Static<typeof websocket.Heartbeat>;
 
