@@ -1,5 +1,4 @@
 /** The account page: email, phone, identity verification, limits and password. */
-
 import { useState } from "preact/hooks";
 import { dateTime } from "../format.ts";
 import { signedInUser } from "../session.ts";

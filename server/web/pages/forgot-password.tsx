@@ -1,5 +1,4 @@
 /** Requests a password reset link. The response doesn't reveal whether the address has an account. */
-
 import { useEffect, useState } from "preact/hooks";
 import { href, search } from "../router.ts";
 import { EmailLinkForm } from "../ui/email-form.tsx";

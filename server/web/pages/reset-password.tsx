@@ -1,5 +1,4 @@
 /** The target of a password reset link: sets a new password. */
-
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
 import { fieldErrorMessage } from "../error-messages.ts";

@@ -1,5 +1,4 @@
 /** Creates an account: email and password, then a verification link by email. */
-
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, call } from "../api.ts";
 import { fieldErrorMessage } from "../error-messages.ts";

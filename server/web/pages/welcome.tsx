@@ -1,5 +1,4 @@
 /** The remaining steps before a user can trade: email, then phone. */
-
 import { useEffect, useRef } from "preact/hooks";
 import { money } from "../format.ts";
 import { href, search } from "../router.ts";

@@ -1,5 +1,4 @@
 /** An outcome's price chart, live, with a text summary and a table for screen readers. */
-
 import { useState } from "preact/hooks";
 import { date, percent, shares } from "../format.ts";
 import { required } from "../required.ts";

@@ -1,5 +1,4 @@
 /** Amount and reference of a payment that an operator books. */
-
 import { useState } from "preact/hooks";
 import { SEED_REFERENCE } from "../../../../engine/limits.ts";
 import { MAX_PAYMENT_MICRO, MAX_REFERENCE_LENGTH } from "../../../wallet/limits.ts";

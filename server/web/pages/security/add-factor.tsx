@@ -1,5 +1,4 @@
 /** Dialogs that add an authenticator app or a passkey. */
-
 import { useEffect, useState } from "preact/hooks";
 import { fieldErrorMessage } from "../../error-messages.ts";
 import { required } from "../../required.ts";
