@@ -4,6 +4,7 @@
  */
 
 import type { TProperties, TSchema } from "typebox";
+import { assert } from "../../engine/util/assert.ts";
 import type { Route } from "../http/route.ts";
 import { API_BASE } from "../http/route.ts";
 import { closed, Id } from "../http/schemas.ts";
@@ -155,7 +156,8 @@ function operationsOf(routes: readonly Route[]): Operation[] {
     return { op, summary, request: withOperation(request, op), answer };
   });
   const ofRoutes = [...ROUTE_OPERATIONS].map(([op, { template, param }]) => {
-    const route = routes.find(({ method, path }) => `${method} ${path}` === template)!;
+    const route = routes.find(({ method, path }) => `${method} ${path}` === template);
+    assert(route !== undefined, "an operation runs an existing route");
     return { op, summary: route.summary, request: requestOf(op, route, param), answer: route.response };
   });
   return [...own, ...ofRoutes];

@@ -11,7 +11,7 @@ import { createRoutes, type RouteContext } from "../../server/bootstrap/routes.t
 import type { Route } from "../../server/http/route.ts";
 import { envelopeOf } from "../../server/http/schemas.ts";
 import type { MarketSchema, OutcomeBook, Trade } from "../../server/markets/schemas.ts";
-import { errorStatuses } from "../../server/reference/openapi.ts";
+import { errorStatuses } from "../../server/reference/openapi-responses.ts";
 import type { Fill, Order, OwnFill } from "../../server/trading/schemas.ts";
 import type { Balance, Position, Solvency, Transaction } from "../../server/wallet/schemas.ts";
 import type { TestServer } from "./server.ts";

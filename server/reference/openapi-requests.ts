@@ -1,0 +1,152 @@
+/** The request side of an OpenAPI operation: parameters, headers, bodies and security. */
+
+import type { TSchema } from "typebox";
+import type { SCOPES } from "../accounts/types.ts";
+import { IDEMPOTENCY_KEY } from "../http/idempotency.ts";
+import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_IDEMPOTENCY_KEYS_PER_USER } from "../http/limits.ts";
+import { API_BASE, type Route } from "../http/route.ts";
+import { Id } from "../http/schemas.ts";
+import { CLIENT_ORDER_ID_PATTERN } from "../trading/schemas.ts";
+import { documented, type Json, type JsonObject } from "./components.ts";
+import type { OperationText } from "./operation-text.ts";
+import { FORM, JSON_TYPE, MESSAGE_PACK, type ObjectSchema } from "./texts.ts";
+
+/** Paths whose first parameter is an id or a slug. */
+const NAMED_BY_SLUG = [
+  "/markets/:id",
+  "/orderbook/:market_id",
+  "/events/:id",
+  "/admin/markets/:id",
+  "/admin/proposals/:id",
+];
+const ID_OR_SLUG: Json = {
+  anyOf: [documented(Id), { type: "string", minLength: 1 }],
+};
+const OTHER_PARAMETERS: JsonObject = {
+  provider: { type: "string", minLength: 1 },
+  client_id: { type: "string", minLength: 1 },
+  code: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
+  client_order_id: { type: "string", pattern: CLIENT_ORDER_ID_PATTERN },
+};
+
+export function pathParameters({ path }: Route, { params = {} }: OperationText): Json[] {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
+  const isSlugged = NAMED_BY_SLUG.some((start) => path.startsWith(start));
+  return names.map((name, i) => {
+    const schema = OTHER_PARAMETERS[name] ?? (isSlugged && i === 0 ? ID_OR_SLUG : documented(Id));
+    const description = isSlugged && i === 0 ? { description: "id or slug" } : {};
+    return { name, in: "path", required: true, ...description, schema, example: params[name] ?? null };
+  });
+}
+
+export function queryParameters({ query }: Route, { query: example = {} }: OperationText): Json[] {
+  const { properties, required = [] } = query as unknown as ObjectSchema;
+  return Object.entries(properties).map(([name, schema]) => {
+    const { description, ...rest } = documented(schema) as JsonObject;
+    const shown = example[name];
+    return {
+      name,
+      in: "query",
+      required: required.includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+      ...(shown === undefined ? {} : { example: shown }),
+    };
+  });
+}
+
+export function headerParameters(route: Route): Json[] {
+  const { credited, headers } = route;
+  const names = ["RequestId"];
+  if (credited) names.push("BuilderCode");
+  if (headers.includes("if-none-match")) names.push("IfNoneMatch");
+  if (headers.includes(IDEMPOTENCY_KEY)) names.push("IdempotencyKey");
+  return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
+}
+
+export const PARAMETERS: JsonObject = {
+  RequestId: {
+    name: "X-Request-Id",
+    in: "header",
+    description: "Appears in the response and in the exchange's log; visible ASCII. Generated if missing.",
+    schema: { type: "string", maxLength: 128 },
+  },
+  BuilderCode: {
+    name: "X-Builder-Code",
+    in: "header",
+    description: "The integration that receives credit for the fills of these orders.",
+    schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,32}$" },
+    example: "acme-terminal",
+  },
+  IdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    description:
+      "Makes a retry safe: for 24 hours, even across restarts, the same request with the same key returns the first response " +
+      "and does nothing; with another body, or on another route, the key returns 40900. Requests with one key that are in " +
+      "flight together share one response. A rejected request keeps no key. Each user has its own keys, " +
+      `at most ${MAX_IDEMPOTENCY_KEYS_PER_USER} in 24 hours (42900).`,
+    schema: { type: "string", pattern: `^[!-~]{1,${MAX_IDEMPOTENCY_KEY_LENGTH}}$` },
+  },
+  IfNoneMatch: {
+    name: "If-None-Match",
+    in: "header",
+    description: "The ETag of the caller's copy: 304 if it is current.",
+    schema: { type: "string" },
+  },
+};
+
+/** A POST whose fields are all optional needs no body. */
+export function requestBody(route: Route, body: TSchema, { body: example = {} }: OperationText): JsonObject {
+  const { required = [] } = body as unknown as ObjectSchema;
+  const schema = documented(body);
+  return {
+    required: route.oauth || route.method !== "POST" || required.length > 0,
+    content: {
+      [route.oauth ? FORM : JSON_TYPE]: { schema, example },
+      ...(route.oauth ? {} : { [MESSAGE_PACK]: { schema } }),
+    },
+  };
+}
+
+export function security({ access, knowsHolder, scope, orScope, tokens, oauth }: Route): Json[] {
+  if (oauth) return [{ client: [] }, {}];
+  if (knowsHolder) return [{}, { bearer: [] }];
+  if (access === "public") return [];
+  const ways: Json[] = [{ bearer: [] }];
+  if (tokens.includes("oauth")) ways.push({ oauth2: scope === null ? [] : [scope] });
+  if (tokens.includes("oauth") && orScope !== null) ways.push({ oauth2: [orScope] });
+  return ways;
+}
+
+const SCOPE_TEXTS: Readonly<Record<(typeof SCOPES)[number], string>> = {
+  "markets:read": "view market data, prices, order books",
+  "markets:propose": "submit new market proposals",
+  "orders:write": "place, cancel and manage orders",
+  "portfolio:read": "view positions, balances, trade history",
+};
+
+export function securitySchemes(publicUrl: string): JsonObject {
+  const base = publicUrl + API_BASE;
+  return {
+    bearer: {
+      type: "http",
+      scheme: "bearer",
+      description:
+        "A session's access token (JWT), a personal access token (`pm_pat_...`), or an OAuth access token (JWT).",
+    },
+    oauth2: {
+      type: "oauth2",
+      description: "For third parties acting for a user.",
+      flows: {
+        authorizationCode: {
+          authorizationUrl: `${base}/oauth/authorize`,
+          tokenUrl: `${base}/oauth/token`,
+          refreshUrl: `${base}/oauth/token`,
+          scopes: SCOPE_TEXTS,
+        },
+      },
+    },
+    client: { type: "http", scheme: "basic", description: "An OAuth client's id and secret; or both in the form." },
+  };
+}
