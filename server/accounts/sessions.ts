@@ -81,10 +81,10 @@ export class Sessions {
     by: ProofMethod | null = null,
   ): Promise<Tokens> {
     const { accounts, writer, refreshTtlMs } = this.options;
-    const crowd = accounts.sessions.of(user.id).filter((each) => each.grant === grant);
+    const existing = accounts.sessions.of(user.id).filter((each) => each.grant === grant);
     const most = grant === null ? MAX_SESSIONS_PER_USER : MAX_SESSIONS_PER_GRANT;
-    const over = crowd.length >= most ? crowd.slice(0, 1) : [];
-    const made = this.end(over, "too_many_sessions", actor, context);
+    const excess = existing.length >= most ? existing.slice(0, 1) : [];
+    const made = this.end(excess, "too_many_sessions", actor, context);
     const { address, userAgent } = context;
     // Verifying a password takes time: the session begins now, not when the request arrived.
     const now = writer.time();
