@@ -177,7 +177,7 @@ test("an account has ten at most", async () => {
   const session = await proven("plenty");
   for (let i = 0; i < 10; i++) await addPasskey(session);
   const eleventh = await session.request("POST", FACTORS, { body: { kind: "passkey" } });
-  expectRefused(eleventh, 40900, /has 10 of them/);
+  expectRefused(eleventh, 40900, /at most 10 of this kind/);
 });
 
 test("there are none where the exchange has no name or no https; one of another name is of no use", async () => {

@@ -193,7 +193,7 @@ describe("an authenticator app", () => {
     secrets.add(second.app.secret);
     expect([recoveryCodes?.length, second.recoveryCodes]).toEqual([10, null]);
     const third = await client.request("POST", FACTORS, { body: { kind: "totp" } });
-    expectRefused(third, 40900, /has 2 of them/);
+    expectRefused(third, 40900, /at most 2 of this kind/);
     // A code of either will do.
     (await signInWithCode(world.server, emailOf("full"), second.app.next())).client.close();
   });
@@ -278,7 +278,7 @@ describe("the owner's proof", () => {
       const session = guests.client(own.server, client.token);
       const proof = (body: object): Promise<Answer> => session.request("POST", `${FACTORS}/proof`, { body });
       expect((await listed(session)).proof).toEqual(["code"]);
-      expectRefused(await proof({ password: PASSWORD }), 40300, /^code: required.*made without one/);
+      expectRefused(await proof({ password: PASSWORD }), 40300, /^code: required.*opened without one/);
       expect((await proof({ code: app.next() })).code).toBe(0);
     });
   });
