@@ -166,7 +166,7 @@ export class SigningKeys {
    */
   async verify(token: string, now: number): Promise<TokenClaims> {
     const key = this.keyOf(token);
-    if (key === null || this.hasEnded(key, now)) throw new TokenInvalid("no key of ours signed the token");
+    if (key === null || this.hasEnded(key, now)) throw new TokenInvalid("the token is not signed by a key of ours");
     try {
       const { payload } = await jwtVerify(token, key.publicKey, {
         algorithms: [ALGORITHM],
