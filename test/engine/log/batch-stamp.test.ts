@@ -86,7 +86,7 @@ test("the other records are the same without stamps, byte for byte", () => {
 
 test("a publish without a stamp, or two stamps before one, is a mistake", () => {
   const stamp = new BatchStamp(new RingProducer(createRing(4)), () => 1);
-  expect(() => stamp.close()).toThrow("has its stamp");
+  expect(() => stamp.close()).toThrow("a publish has a stamp");
   stamp.open();
-  expect(() => stamp.open()).toThrow("one stamp a publish");
+  expect(() => stamp.open()).toThrow("a publish has one stamp");
 });

@@ -68,7 +68,8 @@ test("closing the journal under load writes everything pending in few commits: a
   const other = openDatabase(join(folder, "exchange.db"), "off");
   const read = (sql: string): number => Number(other.prepare(sql).pluck().get());
   expect(read("SELECT order_updates - value FROM totals, meta WHERE key = 'orders_told'")).toBeGreaterThan(10_000);
-  const { commitStatement } = rig.journal as unknown as { commitStatement: { run(): unknown } };
+  const { parts } = rig.journal as unknown as { parts: { transaction: { commitStatement: { run(): unknown } } } };
+  const { commitStatement } = parts.transaction;
   const run = commitStatement.run.bind(commitStatement);
   let commits = 0;
   commitStatement.run = () => {
