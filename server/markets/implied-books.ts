@@ -102,6 +102,7 @@ export class ImpliedBooks {
    * @param elapsed monotonic clock, ms
    */
   publish(elapsed: () => number): void {
+    if (this.dirty.length === 0) return;
     let now = elapsed();
     this.credit = Math.min(IMPLIED_BURST_MS, this.credit + (now - this.countedAt) * IMPLIED_TIME_SHARE);
     this.countedAt = now;
