@@ -22,7 +22,6 @@ const pathsOf = (names: readonly string[]): string[] => names.map((name) => `tes
 
 /** Files that `npm test` runs with fewer rounds: test/support/projects.ts. */
 const MORE_ROUNDS = pathsOf([
-  "accounts/kyc",
   "accounts/user-terms",
   "cli/backup",
   "crash/kill",

@@ -15,7 +15,6 @@ import {
 } from "../support/client.ts";
 import { withDatabase } from "../support/data-dir.ts";
 import { PASSWORD, phoneCode, signIn, type UserJson, verificationToken } from "../support/identity.ts";
-import { EFFORT } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
 import { notional } from "../support/reference.ts";
 import {
@@ -472,7 +471,7 @@ describe("on one server", () => {
     const plain = new PlainActivity();
     for (const user of everyone) plain.add(user, (await activity(user)).used);
     let refusals = 0;
-    for (let step = 0; step < 100 * EFFORT; step++) {
+    for (let step = 0; step < 250; step++) {
       const user = random.chance(0.25) ? house : random.pick(users);
       const limit = user === house ? TIER_2 : TIER_1;
       const live = await user.all<OrderJson>(`/orders?market_id=${market.id}`);

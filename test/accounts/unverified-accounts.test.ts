@@ -243,7 +243,7 @@ test("when all ids were given out, those of deleted accounts are: registering ne
     expect(await reused!.client.get("/me")).toMatchObject({ kyc_tier: 0, phone: null, email_verified: false });
     reused!.client.close();
     const { code, msg } = await register(world.server, freshEmail());
-    expect([code, msg]).toEqual([40900, expect.stringMatching(/no more users/)]);
+    expect([code, msg]).toEqual([40900, expect.stringMatching(/at its maximum number of users/)]);
     // The old holder's token is not the new one's.
     expect((await askOnce(world.server, one.accessToken, "GET", "/me")).code).toBe(40100);
     await world.server.stop();

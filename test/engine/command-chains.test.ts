@@ -49,7 +49,7 @@ class Thread {
     };
     this.commands = new RingProducer(setup.commands);
     this.events = new RingConsumer(setup.events, false);
-    this.worker = new Worker(new URL("../../../dist/engine-thread.js", import.meta.url), { workerData: setup });
+    this.worker = new Worker(new URL("../../dist/engine-thread.js", import.meta.url), { workerData: setup });
     this.ready = new Promise((resolve) => this.worker.once("message", resolve));
     this.failed = new Promise((resolve) => {
       this.worker.on("message", (message: ThreadMessage) => message.kind === "failed" && resolve(message.error));
@@ -255,9 +255,9 @@ describe("a gateway's mistakes with chains end the thread", () => {
   const whole = CommandRecord.chain;
   for (const [name, records, message] of [
     ["published in part", whole(fillers(3)).slice(0, 2), "published as a whole"],
-    ["too long", whole(fillers(MAX_CHAIN_COMMANDS + 1)), "no longer than"],
-    ["with a placement that may match", whole([place({ postOnly: false }), ...fillers(1)]), "is made of"],
-    ["with an amend at its end", whole([...fillers(1), CommandRecord.amend(1, 1, 50, 50, 1)]), "is made of"],
+    ["too long", whole(fillers(MAX_CHAIN_COMMANDS + 1)), "within its maximum length"],
+    ["with a placement that may match", whole([place({ postOnly: false }), ...fillers(1)]), "emits one event"],
+    ["with an amend at its end", whole([...fillers(1), CommandRecord.amend(1, 1, 50, 50, 1)]), "emits one event"],
   ] as const) {
     test(name, async () => {
       await start(EVENT_RING_RECORDS);

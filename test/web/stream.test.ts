@@ -79,9 +79,10 @@ beforeAll(async () => {
   });
   vi.stubGlobal("WebSocket", HoldingSocket);
   for (const name of ["setTimeout", "setInterval"] as const) {
-    const start: (task: () => void, ms?: number) => NodeJS.Timeout = globalThis[name];
-    vi.stubGlobal(name, (task: () => void, ms?: number) => {
-      const timer = start(task, ms);
+    const start: (task: () => void, ms?: number, ...rest: []) => NodeJS.Timeout = globalThis[name];
+    // Node's own fetch passes an argument to its timers' callbacks.
+    vi.stubGlobal(name, (...given: Parameters<typeof start>) => {
+      const timer = start(...given);
       timers.add(timer);
       return timer;
     });
