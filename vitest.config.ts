@@ -23,7 +23,6 @@ const pathsOf = (names: readonly string[]): string[] => names.map((name) => `tes
 /** Files that `npm test` runs with fewer rounds: test/support/projects.ts. */
 const MORE_ROUNDS = pathsOf([
   "accounts/user-terms",
-  "cli/backup",
   "crash/kill",
   "engine/book/matcher.property",
   "http/idempotency",
@@ -70,7 +69,7 @@ const common = {
 export default defineConfig({
   test: {
     globalSetup: "test/build.ts",
-    // Servers under test and their threads share the machine's few cores. `npm test` takes 3: its tests often wait for a clock.
+    // Servers under test and their threads share the machine's few cores. `npm test` takes 4: its tests often wait for a clock.
     maxWorkers: 2,
     sequence: { sequencer: SlowFirst },
     projects: [
