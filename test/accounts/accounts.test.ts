@@ -643,7 +643,8 @@ describe("neither time nor answer tells whether an address has an account", () =
       }
     }
     expect([...sights]).toEqual([expect.stringContaining('"status":401,"code":40100')]);
-    const [known, unset, unknown] = times.map(median) as [number, number, number];
+    // The fastest of each kind: on a busy machine, other work adds to all but a few.
+    const [known, unset, unknown] = times.map((each) => Math.min(...each)) as [number, number, number];
     // Without the work of a real hash an answer takes a tenth of the time.
     for (const other of [unset, unknown]) {
       expect(other / known).toBeGreaterThan(0.6);
