@@ -208,7 +208,7 @@ test("--fresh starts over, and a later run continues", () => {
   expect(fresh.tokens["demo"]).not.toBe(first.tokens["demo"]);
   expect(() => readFileSync(join(dataDir, "exchange.db"))).toThrow("ENOENT");
   writeFileSync(join(dataDir, "demo.json"), "{");
-  expect(() => openFolder(dataDir, false, BOTS)).toThrow("is spoilt; --fresh begins anew");
+  expect(() => openFolder(dataDir, false, BOTS)).toThrow("is damaged: --fresh starts over");
   openFolder(dataDir, true, BOTS);
 });
 
