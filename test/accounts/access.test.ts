@@ -1,6 +1,6 @@
 /**
- * Who may do what: every route and every operation of the WebSocket, asked with every kind of token. What the answers
- * must be follows from the route table, and the table itself is held against a second one, written from the contract.
+ * Access control: the test requests every route and every WebSocket operation with every kind of token. It derives the
+ * expected responses from the route table, and compares that table with a second one written from the contract.
  */
 import { createPrivateKey, randomBytes, sign } from "node:crypto";
 import { once } from "node:events";
@@ -24,18 +24,18 @@ const SCOPES = ALL_SCOPES as readonly Scope[];
 const EVERY_SCOPE = ALL_SCOPES.join(" ");
 const UNKNOWN_ID = 999_999_999;
 
-// ---------------------------------------------------------------- what the contract says
+// ---------------------------------------------------------------- the contract
 
 type Rule = "public" | "any token" | "session only" | "operator" | Scope | "portfolio:read or orders:write";
 
 /**
  * Every route, by the contract: "Session tokens only: tokens, grants, clients, sessions, phone, identity, password";
  * "orders:write for everything that places, amends or cancels"; "portfolio:read for GET /orders, /wallet/*,
- * /me/positions"; "Market data needs no scope"; "Tier 0: every trading endpoint is 40300". A route without one of these
- * words says why it stands where it does. Paths with a star are at the root.
+ * /me/positions"; "Market data needs no scope"; "Tier 0: every trading endpoint is 40300". A route that none of these
+ * phrases covers has a comment with the reason. Paths with a star are at the root.
  */
 const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 2])[] = [
-  // Trading. Splitting and merging sets moves money into shares and back: it trades.
+  // Trading. Splitting and merging sets converts money into shares and back, so it is trading.
   ["POST /orders", "orders:write", 1],
   ["DELETE /orders", "orders:write", 1],
   ["POST /orders/batch", "orders:write", 1],
@@ -46,12 +46,12 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["PUT /quotes/:market_id", "orders:write", 1],
   ["POST /wallet/split", "orders:write", 1],
   ["POST /wallet/merge", "orders:write", 1],
-  // What one has: "view positions, balances, trade history". Looking on is not trading.
+  // The user's holdings: "view positions, balances, trade history". Reading is not trading.
   ["GET /orders", "portfolio:read", 0],
   ["GET /orders/:id", "portfolio:read", 0],
   ["GET /orders/by-client-id/:client_order_id", "portfolio:read", 0],
   ["GET /me/fills", "portfolio:read", 0],
-  // "For the same scopes" as `resume`.
+  // The same scopes as `resume`: "For the same scopes".
   ["GET /me/events", "portfolio:read or orders:write", 0],
   ["GET /wallet/balance", "portfolio:read", 0],
   ["GET /me/balance", "portfolio:read", 0],
@@ -60,8 +60,8 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /me/positions", "portfolio:read", 0],
   ["GET /wallet/deposits", "portfolio:read", 0],
   ["GET /wallet/settlements", "portfolio:read", 0],
-  // "Session tokens only: ... withdrawals"; "Withdrawals below tier 2 are 40300": what was asked for before can be seen and
-  // canceled.
+  // "Session tokens only: ... withdrawals"; "Withdrawals below tier 2 are 40300": a user below tier 2 can still view
+  // and cancel earlier requests.
   ["POST /wallet/withdrawals", "session only", 2],
   ["GET /wallet/withdrawals", "session only", 0],
   ["GET /wallet/withdrawals/:id", "session only", 0],
@@ -77,11 +77,11 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["POST /admin/withdrawals/:id/refuse", "operator", 0],
   ["GET /admin/approvals", "operator", 0],
   ["DELETE /admin/approvals/:id", "operator", 0],
-  // The caller itself; the contract names no scope.
+  // The caller's own account; the contract names no scope.
   ["GET /me", "any token", 0],
   ["GET /me/limits", "any token", 0],
   ["POST /ws-tickets", "any token", 0],
-  // Market data, and what is said of nobody.
+  // Market data, and data about no user.
   ["GET /markets", "public", 0],
   ["GET /markets/:id", "public", 0],
   ["GET /markets/:id/trades", "public", 0],
@@ -102,7 +102,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /.well-known/jwks.json", "public", 0],
   ["GET */.well-known/jwks.json", "public", 0],
   ["GET */.well-known/oauth-authorization-server", "public", 0],
-  // Nobody has a token yet, or the refresh token, mailed link or client's secret is what counts.
+  // The client has no token yet, or authenticates with a refresh token, a mailed link or a client secret.
   ["POST /auth/register", "public", 0],
   ["POST /auth/login", "public", 0],
   ["POST /auth/login/second-factor", "public", 0],
@@ -123,7 +123,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["GET /me/sessions", "session only", 0],
   ["DELETE /me/sessions", "session only", 0],
   ["DELETE /me/sessions/:id", "session only", 0],
-  // What a sign-in takes beside the password.
+  // The second step of a sign-in.
   ["GET /me/second-factors", "session only", 0],
   ["POST /me/second-factors", "session only", 0],
   ["POST /me/second-factors/proof", "session only", 0],
@@ -149,7 +149,7 @@ const CONTRACT: readonly (readonly [route: string, rule: Rule, minTier: 0 | 1 | 
   ["DELETE /me/oauth-clients/:id", "session only", 0],
   ["GET /oauth/clients/:client_id", "session only", 0],
   ["POST /oauth/authorize", "session only", 0],
-  // Proposals: "markets:propose for proposals", of those who may trade.
+  // Proposals: "markets:propose for proposals", from users who may trade.
   ["POST /markets/proposals", "markets:propose", 1],
   ["GET /markets/proposals", "markets:propose", 0],
   // "Operators (role operator, session tokens only) under /admin": markets and events.
@@ -194,7 +194,7 @@ const OPERATIONS: readonly (readonly [op: string, rule: "none" | "orders:write",
   ["quotes.replace", "orders:write", { data: { market_id: UNKNOWN_ID, quotes: [] } }, 4040],
   ["cancel_on_disconnect", "orders:write", { enabled: false }, 0],
 ];
-/** Of every operation that needs a token. */
+/** The minimum tier of every operation that needs a token. */
 const OPERATION_TIER = 1;
 
 function ruleOf({ access, tokens, scope, orScope }: Route): string {
@@ -208,9 +208,9 @@ function ruleOf({ access, tokens, scope, orScope }: Route): string {
 
 const nameOf = ({ method, path, unversioned }: Route): string => `${method} ${unversioned ? "*" : ""}${path}`;
 
-// ---------------------------------------------------------------- those who ask
+// ---------------------------------------------------------------- callers
 
-/** What a token is answered with on every route that asks for one. */
+/** The server's response to a token on every route that requires one. */
 interface Refusal {
   readonly status: number;
   readonly code: number;
@@ -236,10 +236,12 @@ const operators = (holder: Holder): Holder => ({ ...holder, isOperator: true });
 const pat = (tier: number, ...scopes: Scope[]): Holder => ({ kind: "pat", scopes, tier });
 const oauth = (tier: number, ...scopes: Scope[]): Holder => ({ kind: "oauth", scopes, tier });
 
-/** Tokens by name, made before the tests; a function makes one that the server has not seen for each request. */
+/**
+ * Tokens by name, created before the tests. A function creates a token for each request that the server has not seen.
+ */
 const tokens = new Map<string, string | (() => string)>();
 
-/** The name of a token, and what it is good for. */
+/** The name of each token, and its holder or the refusal that it receives. */
 const CALLERS: readonly (readonly [name: string, what: Refusal | Holder])[] = [
   ["no token", MISSING],
   ["another scheme", OTHER_SCHEME],
@@ -277,7 +279,7 @@ const CALLERS: readonly (readonly [name: string, what: Refusal | Holder])[] = [
   ...SCOPES.map((scope) => [`an OAuth token with ${scope}`, oauth(2, scope)] as const),
 ];
 
-/** The Authorization header of a caller; null for none. */
+/** Returns the caller's Authorization header; null for none. */
 function headerOf(name: string): string | null {
   if (name === "no token") return null;
   const token = tokens.get(name);
@@ -287,30 +289,30 @@ function headerOf(name: string): string | null {
   return name === "the scheme alone" ? "Bearer" : `Bearer ${text}`;
 }
 
-// ---------------------------------------------------------------- questions
+// ---------------------------------------------------------------- probes
 
-/** A request to a route that changes nothing, whoever asks. */
+/** A request to a route that changes nothing for any caller. */
 interface Probe {
   readonly route: Route;
   readonly name: string;
   readonly path: string;
   readonly options: { body?: unknown; headers: Record<string, string> };
-  /** The code that whoever may use the route is answered with. */
+  /** The response code for a caller with access. */
   readonly letIn: number;
 }
 
-/** Where the rule below doesn't tell. */
+/** The exceptions to the rule below. */
 const LET_IN: Readonly<Record<string, number>> = {
   "GET /oauth/authorize": 40000, // no parameters
   "GET /me/identity": 4040, // no application
   "POST /me/second-factors/recovery-codes": 40900, // no second factor
-  "GET /auth/social/:provider/callback": 40100, // no sign-in of which it is the end
+  "GET /auth/social/:provider/callback": 40100, // no pending sign-in
 };
 
-/** Done by who may do it, they would end tokens of other tests. */
+/** With access granted, these would end tokens of other tests. */
 const ENDS_SESSIONS: readonly string[] = ["POST /auth/logout", "DELETE /me/sessions"];
 
-/** What a body lacks is told before what its path doesn't name, except to whoever may not know either. */
+/** The server reports invalid fields of the body before an unknown id in the path, but only to callers with access. */
 function probeOf(route: Route): Probe {
   const name = nameOf(route);
   const path = (route.unversioned ? "" : API_BASE) + route.path.replaceAll(/:\w+/g, String(UNKNOWN_ID));
@@ -323,7 +325,7 @@ function probeOf(route: Route): Probe {
 
 const PROBES = ROUTES.map(probeOf);
 
-/** Asks on every route in turn. */
+/** Sends the request to each route in sequence. */
 async function ask(server: TestServer, name: string, probes: readonly Probe[]): Promise<Map<Probe, Answer>> {
   const client = new Client(server, null);
   const answers = new Map<Probe, Answer>();
@@ -337,7 +339,7 @@ async function ask(server: TestServer, name: string, probes: readonly Probe[]): 
   return answers;
 }
 
-/** In the order of precedence: who asks, with what kind of token, with which scopes, of which tier. */
+/** Checks in order of precedence: the caller, the kind of token, the scopes, the tier. */
 function refusalOf({ access, tokens, scope, orScope, minTier }: Route, what: Refusal | Holder): Refusal | null {
   if ("code" in what) return what;
   const forbidden = (msg: string): Refusal => ({ status: 403, code: 40300, msg });
@@ -353,9 +355,12 @@ function refusalOf({ access, tokens, scope, orScope, minTier }: Route, what: Ref
 
 const shown = ({ status, code, msg }: Answer): Refusal => ({ status, code, msg });
 
-// ---------------------------------------------------------------- how the tokens are made
+// ---------------------------------------------------------------- tokens
 
-/** A token that differs from a genuine one in its `jti`, under the server's own key: a genuine one not seen before. */
+/**
+ * Returns a genuine token with a new `jti`, signed with the server's own key: a valid token that the server has not
+ * seen.
+ */
 function another(dataDir: string, token: string): string {
   const key = createPrivateKey({ key: signingKeys(dataDir)[0]!, format: "jwk" });
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
@@ -367,7 +372,7 @@ function another(dataDir: string, token: string): string {
 type Attempt = [method: string, path: string, body?: object];
 type Row = Record<string, unknown> & { readonly id: number };
 
-// ---------------------------------------------------------------- one exchange, started again and again
+// ---------------------------------------------------------------- one exchange, restarted repeatedly
 
 const NAMES = ["tier0", "tier1", "tier2", "operator", "suspended"] as const;
 type Name = (typeof NAMES)[number];
@@ -385,7 +390,7 @@ async function startAgain(env: Record<string, string>): Promise<void> {
   servers.push(world.server);
 }
 
-/** Every token that must have been made before the user was suspended or while access tokens live long. */
+/** Creates the tokens that need an active user or long-lived access tokens. */
 async function makeTokens(): Promise<void> {
   const { server } = world;
   const made = NAMES.map(async (name) => [name, await signIn(server, `${name}@example.com`)] as const);
@@ -433,7 +438,7 @@ async function makeTokens(): Promise<void> {
   set("a session that another one ended", ended.accessToken);
 
   party = await ThirdParty.register(world, tier1.client);
-  // The narrow ones first and last: neither the grant nor another session of it widens them.
+  // Create the narrow ones first and last: neither the grant nor another of its sessions may widen them.
   for (const [i, scope] of SCOPES.entries()) {
     set(`an OAuth token with ${scope}`, (await party.tokens(tier2.client, scope)).access_token);
     if (i > 0) continue;
@@ -450,7 +455,7 @@ async function makeTokens(): Promise<void> {
   await tier2.client.data("DELETE", `/me/oauth-grants/${grant!.id}`);
 }
 
-/** Those of a server whose access tokens live for a second. */
+/** Creates tokens on a server whose access tokens live for a second. */
 async function makeExpired(): Promise<void> {
   const { server } = world;
   const tier2 = new Client(server, people.tier2.accessToken);
@@ -470,7 +475,7 @@ async function makeExpired(): Promise<void> {
   tier2.close();
 }
 
-/** The session that was opened last, ended by another one. */
+/** Ends the newest session from another session. */
 async function endNewest(client: Client): Promise<void> {
   const [newest] = await client.all<{ id: number; current: boolean }>("/me/sessions");
   expect(newest!.current).toBe(false);
@@ -542,14 +547,14 @@ describe.each([
   test("public routes let everybody in", () => {
     for (const [{ route, name, letIn }, answer] of strangers) {
       if (route.access !== "public") continue;
-      // The third party's own mistakes have no code of ours.
+      // OAuth errors of a third party carry no code of the exchange.
       if (route.oauth) expect([name, answer.status === 400 || answer.status === 401]).toEqual([name, true]);
       else expect([name, answer.code]).toEqual([name, letIn]);
     }
   });
 
   test.each(CALLERS)("%s", async (caller, what) => {
-    // A session that may log out would be gone, and so would others of the user.
+    // A session with access would log itself out and end other sessions of the user.
     const isSession = "kind" in what && what.kind === "session";
     const probes = PROBES.filter(({ name }) => !(isSession && ENDS_SESSIONS.includes(name)));
     const answers = await ask(world.server, caller, probes);
@@ -559,7 +564,7 @@ describe.each([
       const { route, name, letIn } = probe;
       const refusal = route.access === "public" ? null : refusalOf(route, what);
       if (route.oauth && caller !== "no token") {
-        // A client that authenticates by a scheme which is none: RFC 6749, section 5.2.
+        // A client that authenticates by an unsupported scheme: RFC 6749, section 5.2.
         found.push([name, answer.status >= 400 && answer.status <= 401]);
         expected.push([name, true]);
       } else if (refusal !== null) {
@@ -570,7 +575,7 @@ describe.each([
         const isBodyRead = route.body !== null && !route.oauth;
         found.push(isBodyRead ? [name, answer.code, answer.msg] : [name, answer.code]);
         expected.push(isBodyRead ? [name, letIn, "nothing: unknown field"] : [name, route.oauth ? answer.code : letIn]);
-        // The same as for everybody else.
+        // A public route responds the same to every caller.
         if (route.access === "public") expect([name, shown(answer)]).toEqual([name, shown(strangers.get(probe)!)]);
       }
     }
@@ -642,7 +647,7 @@ describe.each([
     const session = new Client(server, people.tier2.accessToken);
     const trader = new Client(server, tokenOf("tier2"));
     const order = await trader.place(terms(market, 0, BUY, 100, 1));
-    /** All that a refused request might have changed, but for the time of the last use, which may go on. */
+    /** All state that a refused request might change, except the time of the last use, which may advance. */
     const state = async (): Promise<Row[][]> => {
       const lists = ["/me/personal-access-tokens", "/me/sessions", "/me/oauth-grants", "/me/oauth-clients", "/orders"];
       const rows = await Promise.all(lists.map((list) => session.all<Row>(list)));
@@ -728,7 +733,7 @@ describe.each([
   });
 
   test("logging out ends the session that asks at once, and nothing else of the user", async () => {
-    // Of a session that lives longer than the second that this server gives.
+    // Needs an access token that lives longer than one second.
     if (env.ACCESS_TOKEN_TTL === "1") return;
     const { server } = world;
     const { client, accessToken } = await signIn(server, "tier1@example.com");

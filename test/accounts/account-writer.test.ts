@@ -1,4 +1,4 @@
-/** The gateway's end of the journal's mailbox, with this test at the journal's end. */
+/** The gateway's end of the journal's mailbox. The test plays the journal. */
 import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Accounts as their owners and those who attack them meet them: sign-up, mailed links, passwords, the phone, the way to
- * KYC tier 1 and the application for tier 2. All of it on a real server, over restarts and crashes too.
+ * Accounts, as owners and attackers use them: sign-up, mailed links, passwords, the phone, KYC tier 1 and the
+ * application for tier 2. The tests use a real server, and include restarts and crashes.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clockAt, eventually, expectEnded, expectEndsWell, expectUnlogged } from "../support/checks.ts";
@@ -43,11 +43,11 @@ const NEW_PASSWORD = "nine lanterns over the weir";
 const MAX_MESSAGES_PER_HOUR = 5;
 const MAX_WRONG_CODES = 5;
 
-/** A tier 0 account with money and a token that trades, as soon as it may. */
+/** A tier 0 account with money and a token with all scopes; it can trade as soon as its tier allows. */
 const EARLY: UserSpec = { tier: 0, deposit: 1_000 * USDC, password: PASSWORD, scopes: [ALL_SCOPES] };
 const TIMED_USERS = 12;
 const FLOODED = Array.from({ length: 8 }, (_, i) => `flooded-${i}`);
-/** Each is hidden for 50 ms at least, and what is hidden for 250 ms at most. */
+/** The server defers each mail by 50 to 250 ms, so six rounds in sequence outlast every earlier mail. */
 const HIDDEN_ROUNDS = 6;
 
 let world: World;
@@ -81,7 +81,7 @@ afterAll(async () => {
   await expectSecretEnd(world);
 });
 
-/** Stops the server; all must be well, and no secret told. */
+/** Stops the server. Expects consistent state and no secret in the log. */
 async function expectSecretEnd(of: World): Promise<void> {
   await expectEndsWell(of);
   expectUnlogged(secrets, of.server);
@@ -91,7 +91,7 @@ let phones = 2_000;
 const freshPhone = (): string => `+1415555${++phones}`;
 
 const kept = (signedIn: SignedIn): SignedIn => guests.keep(signedIn);
-/** A client of nobody that has several requests under way at one time. */
+/** An unauthenticated client that can have several requests in flight. */
 const visitors = (of = world): Client => guests.client(of.server, null, 32);
 
 /** POST without a token. */
@@ -100,7 +100,7 @@ function post<T = unknown>(path: string, body: unknown, client?: Client, headers
   return askOnce(world.server, null, "POST", path, { body, headers });
 }
 
-/** From an address that nobody else has, so that what is left of its limits tells nothing. */
+/** Sends from a fresh address, so that the remaining rate limits reveal nothing. */
 const postFromElsewhere = (path: string, body: unknown): Promise<Answer> =>
   post(path, body, undefined, { "X-Forwarded-For": freshAddress() });
 
@@ -108,24 +108,24 @@ const statusesOf = (answers: readonly Answer[]): number[] => answers.map(({ stat
 const me = (client: Client): Promise<UserJson> => client.get("/me");
 const me401 = (client: Client): Promise<Answer> => expectRefused(client.request("GET", "/me"), 401, 40100);
 
-/** All of an answer that could tell it from another: everything but the request's own id and the clock. */
+/** Everything that could distinguish one response from another, without the request id and the date. */
 function sight({ status, code, msg, data, headers }: Answer): object {
   const { "x-request-id": _, date: __, ...rest } = headers;
   return { status, code, msg, data, headers: rest };
 }
 
 let lastSentinel = TIMED_USERS - 1;
-/** Resolves when all mails that the answers so far hide behind them are sent. It may be asked twice. */
+/** Resolves when the server has sent all mails that the responses so far deferred. Can be called more than once. */
 async function hiddenWorkDone(): Promise<void> {
   for (let i = 0; i < HIDDEN_ROUNDS; i++) {
     const email = `user${++lastSentinel}@example.com`;
     await post("/auth/forgot-password", { email });
-    // The next one is asked for when this one has come.
+    // Wait for this mail before the next request.
     await resetToken(world.server, email);
   }
 }
 
-/** How many mails an address may have got when the last test looks. */
+/** The number of mails that each address may have received by the last test. */
 const mailsExpected = new Map<string, number>();
 
 async function expectAlive(socket: Socket): Promise<void> {
@@ -360,7 +360,7 @@ describe("mailed links", () => {
     const second = await verificationToken(world.server, waiting, 2);
     const answer = await post<UserJson>("/auth/verify-email", { token: second, password: PASSWORD });
     expect(answer.data.email_verified).toBe(true);
-    // The first link is over with it.
+    // Verification by the second link also voids the first.
     const first = { token: await verificationToken(world.server, waiting), password: PASSWORD };
     await expectRefused(post("/auth/verify-email", first), 400, 40000, /^token/);
     await post(path, { email: waiting.toUpperCase() });
@@ -400,7 +400,7 @@ describe("mailed links", () => {
 });
 
 describe("an address that a stranger registered", () => {
-  /** With a password that the address's owner doesn't know, signed in twice. */
+  /** Registers with a password that the address's owner does not know, and signs in twice. */
   async function squat(name: string) {
     const email = freshEmail(name);
     await register(world.server, email);
@@ -477,7 +477,7 @@ describe("an address that a stranger registered", () => {
       await expectRefused(verify({ token, password: NEW_PASSWORD }, client), 401, 40100, /^password: wrong$/);
     }
     expect(await me(own.client)).toMatchObject({ email_verified: false });
-    // With the password it doesn't matter which.
+    // With the password, either session may verify.
     expect((await verify({ token, password: PASSWORD }, stranger.client)).code).toBe(0);
     await me401(own.client);
     await me(stranger.client);
@@ -554,7 +554,7 @@ describe("a forgotten password", () => {
       await me401(old);
       await expectRefused(post("/auth/refresh", { refresh_token: refreshToken }), 401, 40100);
     }
-    // Who made it before the address was verified may have been anybody.
+    // Anybody could have created the token before the address was verified.
     await me401(pat);
     for (const token of tokens) {
       await expectRefused(post("/auth/reset-password", { token, password: PASSWORD }), 400, 40000, /^token/);
@@ -576,7 +576,7 @@ describe("a reset of a verified account", () => {
     const party = await ThirdParty.register(world, kept(await signIn(server, "top@example.com")).client);
     const granted = await party.tokens(own.client);
     const pending = await party.consent(own.client);
-    // A third-party client of the account itself, which somebody else uses.
+    // A third-party client that the account owns and somebody else uses.
     const offered = await ThirdParty.register(world, own.client);
     const user = kept(await signIn(server, "secure@example.com"));
     const others = await offered.tokens(user.client);
@@ -606,7 +606,10 @@ describe("a reset of a verified account", () => {
 describe("neither time nor answer tells whether an address has an account", () => {
   const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1]!;
 
-  /** Medians in ms, for known and unknown addresses, of requests one after the other, in a random order of each pair. */
+  /**
+   * Returns median times in ms for known and unknown addresses. Sends requests in sequence, in random order within
+   * each pair.
+   */
   async function medians(path: string, pairs: number, random: Random, more: object): Promise<[number, number]> {
     const client = visitors();
     const times: [number[], number[]] = [[], []];
@@ -643,9 +646,9 @@ describe("neither time nor answer tells whether an address has an account", () =
       }
     }
     expect([...sights]).toEqual([expect.stringContaining('"status":401,"code":40100')]);
-    // The fastest of each kind: on a busy machine, other work adds to all but a few.
+    // Compare the fastest of each kind: on a busy machine, other work slows all but a few.
     const [known, unset, unknown] = times.map((each) => Math.min(...each)) as [number, number, number];
-    // Without the work of a real hash an answer takes a tenth of the time.
+    // A response without a real hash takes a tenth of the time.
     for (const other of [unset, unknown]) {
       expect(other / known).toBeGreaterThan(0.6);
       expect(other / known).toBeLessThan(1.7);
@@ -657,7 +660,7 @@ describe("neither time nor answer tells whether an address has an account", () =
     const random = Random.printed("link times");
     for (const path of ["/auth/forgot-password", "/auth/resend-verification"]) {
       const [known, unknown] = await medians(path, TIMED_USERS * MAX_MESSAGES_PER_HOUR, random, {});
-      // A commit alone takes longer.
+      // A commit alone takes longer than this bound.
       expect(Math.abs(known - unknown)).toBeLessThan(Math.max(0.5, 0.5 * Math.max(known, unknown)));
     }
   });
@@ -733,10 +736,10 @@ describe("the phone", () => {
     client.request("POST", "/me/phone", { body: { phone } });
   const verify = (client: Client, code: unknown): Promise<Answer<UserJson>> =>
     client.request("POST", "/me/phone/verify", { body: { code } });
-  /** Another code of six digits. */
+  /** Returns a different code of six digits. */
   const other = (code: string, by = 1): string => String((Number(code) + by) % 1_000_000).padStart(6, "0");
 
-  /** Asks for a code and reads it. */
+  /** Requests a code and reads it. */
   async function codeFor(client: Client, phone: string): Promise<string> {
     const before = messagesTo(world.server, phone).length;
     expect((await start(client, phone)).status).toBe(202);
@@ -807,7 +810,7 @@ describe("the phone", () => {
     const second = await codeFor(client, phone);
     const foreign = await codeFor(stranger, freshPhone());
     for (const code of [first, foreign]) {
-      // One in a million is the same.
+      // The codes match once in a million.
       if (code !== second) await expectRefused(verify(client, code), 400, 40000, /^code/);
     }
     expect((await verify(client, second)).code).toBe(0);
@@ -942,7 +945,7 @@ test("nobody got a mail that nothing asked for", async () => {
   expect(counts).toEqual([...mailsExpected]);
 });
 
-/** Runs a test on servers of its own, one after the other on one folder. */
+/** Runs a test on servers of its own, in sequence on one data folder. */
 async function overRestarts(options: WorldOptions, run: (own: World) => Promise<void>): Promise<void> {
   const own = await World.start({ ...options, env: { PUBLIC_URL, ...options.env } });
   try {
@@ -1019,17 +1022,17 @@ describe("what was answered is there", () => {
         await expectRefused(post("/auth/register", taken, people), 409, 40900);
       };
       await check();
-      // Codes are lost with the process, and a new one is asked for.
+      // A crash loses the codes; the user requests a new one.
       const applicant = kept(await signIn(own.server, "applying@example.com"));
       const late = applicant.client.request("POST", "/me/phone/verify", { body: { code: "123456" } });
       await expectRefused(late, 409, 40900);
-      // A link of an account that was made before a crash works after it.
+      // A link from before the crash still works for an account that existed then.
       const body = { token: links[0], password: PASSWORD };
       const spent = await post<UserJson>("/auth/verify-email", body, visitors(own));
       expect(spent.data).toMatchObject({ email: "unspent@people.example", email_verified: true });
 
       await own.server.stop();
-      // The last two links, all that is unspent: the one has little time left and the other none.
+      // The last two links, the only unspent ones: one is about to expire and the other has expired.
       const expiresAt = Date.now() + 2_500;
       withDatabase(own.server.dataDir, (db) => {
         const shorten = db.prepare("UPDATE email_tokens SET expires_at = ? WHERE purpose = ? AND used_at IS NULL");

@@ -1,7 +1,7 @@
 /**
- * Sessions of the web page, whose refresh token is in a cookie that no script reads: sign-in, also through an identity
- * provider, reloads and second tabs while a refresh is under way, thieves, and pages of other sites. Sessions whose
- * tokens stand in bodies are sessions.test.ts.
+ * Sessions of the web page, whose refresh token is in a cookie that no script can read. Covers sign-in (also through
+ * an identity provider), reloads and second tabs during a refresh, stolen cookies, and requests from other sites. For
+ * sessions whose tokens are in bodies, see sessions.test.ts.
  */
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -30,7 +30,7 @@ import { CALLBACK, ThirdParty } from "../support/third-party.ts";
 import { expectRefused } from "../support/trading.ts";
 import { type UserSpec, World } from "../support/world.ts";
 
-/** A proxy with the certificate would stand before the server. */
+/** In production a TLS proxy stands in front of the server. */
 const PUBLIC_URL = "https://exchange.test";
 const NEIGHBOUR = "https://blog.exchange.test";
 const FOREIGN = "https://evil.example";
@@ -52,7 +52,7 @@ interface SessionJson {
 }
 
 const guests = new Guests();
-/** Tokens, cookies, codes and states: none of them may be logged. */
+/** Tokens, cookies, codes and states: the server must log none of them. */
 const { secrets } = guests;
 const people: Record<string, TestAccount> = {};
 let provider: TestProvider;
@@ -83,7 +83,7 @@ const environment = (): Record<string, string> => ({
   LOG_LEVEL: "trace",
   SOCIAL_PROVIDERS: JSON.stringify({
     one: { issuer: provider.issuer, client_id: provider.clientId, client_secret: provider.clientSecret },
-    // Nobody listens there.
+    // No server listens on this port.
     gone: { issuer: "http://127.0.0.1:1", client_id: "x", client_secret: "y" },
   }),
 });
@@ -103,14 +103,14 @@ afterAll(async () => {
   expectUnkept(secrets, world.server.dataDir);
 });
 
-/** One browser with a page of ours: keeps the server's cookies and sends them, and holds the last access token. */
+/** One browser with our page open: it stores and sends the server's cookies, and holds the last access token. */
 class Page {
-  /** By name. */
+  /** Cookies by name. */
   readonly cookies = new Map<string, string>();
   accessToken = "";
   private readonly at: { readonly server: TestServer };
   private readonly name: string;
-  /** To the server that runs now. */
+  /** A client of the current server. */
   private client: Client | null = null;
 
   constructor(at: { readonly server: TestServer } = world, name = COOKIE) {
@@ -118,7 +118,7 @@ class Page {
     this.name = name;
   }
 
-  /** Signed in by password. */
+  /** Signs in by password. */
   static async signIn(user: string, at: { readonly server: TestServer } = world, name = COOKIE): Promise<Page> {
     const page = new Page(at, name);
     const answer = await page.login(user);
@@ -161,14 +161,14 @@ class Page {
     return this.taking(this.request<PageTokens>("POST", "/auth/refresh", {}, { ...OURS, ...headers }));
   }
 
-  /** Fails where the cookie isn't good. */
+  /** Fails if the server rejects the cookie. */
   async refreshed(): Promise<void> {
     const { code, msg, data } = await this.refresh();
     expect([code, msg]).toEqual([0, "ok"]);
     expect(data).toEqual({ access_token: expect.any(String), refresh_token: null });
   }
 
-  /** Asked with the last access token. */
+  /** Sends a request with the last access token. */
   async me(): Promise<number> {
     return (await this.user.request("GET", "/me")).code;
   }
@@ -193,7 +193,7 @@ class Page {
   }
 }
 
-/** What a browser says of a request of our own page. */
+/** The headers that a browser adds to a request from our own page. */
 const OURS = { Origin: PUBLIC_URL, "Sec-Fetch-Site": "same-origin" };
 
 /** Another browser with the same cookie. */
@@ -203,7 +203,7 @@ function copyOf(page: Page, token = page.token!): Page {
   return copy;
 }
 
-/** The cookie is refused and taken away, and so ends what hangs on it. */
+/** The server rejects and removes the cookie, and ends its session. */
 async function expectOver(page: Page): Promise<void> {
   const answer = await expectRefused(page.refresh(), 401, 40100);
   expect(answer.headers["set-cookie"]).toEqual([REMOVED]);
@@ -324,7 +324,7 @@ describe("a refresh by cookie", () => {
     for (const text of [...texts, `${page.token}A`, `"${page.token}"`, ended.token!, tokens.refresh_token]) {
       await expectOver(copyOf(page, text));
     }
-    // A third party's token still works where it belongs.
+    // A third party's token still works at its own endpoint.
     expect((await party.refresh(tokens.refresh_token)).status).toBe(200);
     await page.refreshed();
   });
@@ -342,13 +342,13 @@ describe("a browser that comes twice", () => {
       expect(await tab.me()).toBe(0);
     }
     const next = copyOf(page);
-    // In a crowd somebody could have one that was spent two rotations ago: nothing rotates again so soon.
+    // Among many users, one could hold a token spent two rotations ago: the server does not rotate again so soon.
     await next.refreshed();
     expect(next.token).toBe(page.token);
     await stepClock(page.user);
     await next.refreshed();
     expect(next.token).not.toBe(page.token);
-    // Now that one is the last spent.
+    // That token is now the last spent one.
     await page.refreshed();
     expect(page.token).toBe(next.token);
     expect(await page.user.all<SessionJson>("/me/sessions")).toHaveLength(1);
@@ -379,7 +379,7 @@ describe("a browser that comes twice", () => {
         "Content-Length: 2",
       ];
       await new Promise<void>((resolve) => socket.write(`${head.join("\r\n")}\r\n\r\n{}`, () => resolve()));
-      // Now and then the answer comes, but nobody reads it.
+      // In some rounds the response arrives, but the client does not read it.
       if (round % 2 === 1) await once(socket, "readable");
       socket.destroy();
       await page.refreshed();
@@ -498,13 +498,13 @@ describe("pages of other sites", () => {
     { Origin: "null" },
     { Origin: `${PUBLIC_URL}:8443` },
     { Origin: "http://exchange.test" },
-    // Whoever sits on the line answers for our own name, without the certificate.
+    // A network attacker can impersonate our host name, but without the certificate.
     { Origin: "http://exchange.test", Host: "exchange.test", "Sec-Fetch-Site": "same-origin" },
     { Origin: FOREIGN, "Sec-Fetch-Site": "cross-site" },
     { Origin: PUBLIC_URL, "Sec-Fetch-Site": "cross-site" },
     { Origin: "", "Sec-Fetch-Site": "cross-site" },
   ];
-  /** What forms, beacons and blobs without a type are sent as. */
+  /** The content types of forms, beacons and blobs without a type. */
   const TYPES = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""];
   const OTHER_TYPES = ["application/jsonp", "text/json", "application/msgpack", "text/plain; x=application/json"];
 
@@ -526,7 +526,7 @@ describe("pages of other sites", () => {
       }
     }
     expect(page.token).toBe(before);
-    // Not spent by any of them: with another in between it would be over.
+    // None of these requests spent the token: one more rotation in between would end the session.
     await page.refreshed();
     for (const headers of [{ Origin: "", "Sec-Fetch-Site": "none" }, { "Sec-Fetch-Site": "same-site" }]) {
       expect((await page.refresh(headers)).code).toBe(0);
@@ -593,12 +593,12 @@ test("by plain HTTP the cookie has its plain name; it is over in time; refreshes
 });
 
 describe("sign-in at an identity provider", () => {
-  /** Somebody whom the provider knows. */
+  /** Adds a user at the provider. */
   function person(name: string, more: Partial<TestAccount> = {}): void {
     people[name] = { sub: name, email: `${name}@example.com`, email_verified: true, ...more };
   }
 
-  /** To the provider's page and back to the callback's address. */
+  /** Goes to the provider's page and returns the callback's address. */
   async function callbackFor(page: Page, account: string | null, query: string): Promise<string> {
     const answer = await page.request("GET", `/auth/social/one${query}`);
     const { location = "" } = answer.headers;
@@ -609,7 +609,7 @@ describe("sign-in at an identity provider", () => {
     return `${pathname.slice(API_BASE.length)}?${searchParams}`;
   }
 
-  /** Where the page is sent in the end, as the browser comes back from the provider's site. */
+  /** Returns the page's final address after the provider redirects back. */
   async function comeBack(page: Page, callback: string): Promise<URL> {
     const answer = await page.request("GET", callback, undefined, { "Sec-Fetch-Site": "cross-site" });
     expect([answer.status, answer.headers["cache-control"]]).toEqual([302, "no-store"]);
@@ -659,7 +659,7 @@ describe("sign-in at an identity provider", () => {
     const first = new Page();
     await comeBack(first, await callbackFor(first, "fay", returnTo("/")));
     await first.refreshed();
-    // Without a password the sign-in of a moment ago is the proof.
+    // Without a password, the recent sign-in is the proof.
     expect(await first.user.get<FactorsJson>(FACTORS)).toMatchObject({ items: [], proof: null });
     const begun = await first.user.data<EnrolmentJson>("POST", FACTORS, { kind: "totp" });
     const app = new AuthenticatorApp(begun.secret!);
@@ -752,7 +752,7 @@ describe("sign-in at an identity provider", () => {
     const [attacker, victim] = [new Page(), new Page()];
     const stolen = await callbackFor(attacker, "dora", returnTo("/x"));
     expect(expectFailed(victim, await comeBack(victim, stolen), 40100)).toMatch(/no such sign-in/);
-    // Which spends it: what it was to end at is not known any more.
+    // The attempt spends the state, and the server forgets its return address.
     await expectRefused(attacker.request("GET", stolen), 401, 40100, /no such sign-in/);
     const page = new Page();
     const callback = await callbackFor(page, "dora", returnTo("/x"));

@@ -1,7 +1,8 @@
 /**
- * Forged and damaged access tokens against a running server, in every way in: the Authorization header, the WebSocket's
- * URL, introspection and revocation. The kinds are those of the public Wycheproof vectors of JWS and RSA signatures. A
- * forger here knows all that is public; some have more, the server's own key, and still must not get in.
+ * Forged and damaged access tokens against a running server, through every entry point: the Authorization header, the
+ * WebSocket's URL, introspection and revocation. The variants follow the public Wycheproof vectors for JWS and RSA
+ * signatures. Every forger here knows all public data. Some also have the server's own key, and the server must still
+ * reject their tokens.
  */
 import assert from "node:assert";
 import {
@@ -38,7 +39,7 @@ type Json = Record<string, unknown>;
 
 const DAY_S = 86_400;
 const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
-/** What uWebSockets.js takes of a request before its body. */
+/** The most bytes that uWebSockets.js accepts before a request's body. */
 const MAX_HEAD_BYTES = 4_096;
 
 function encode(part: unknown): string {
@@ -54,9 +55,9 @@ const sidOf = (token: string): unknown => decode(token.split(".")[1]!)["sid"];
 
 // ---------------------------------------------------------------- the forge
 
-/** A genuine token, and what it takes to make others. */
+/** A genuine token, and the keys and parts to forge others. */
 class Forge {
-  /** Header, payload and signature of the genuine one. */
+  /** Header, payload and signature of the genuine token. */
   readonly h: string;
   readonly p: string;
   readonly s: string;
@@ -69,7 +70,10 @@ class Forge {
   readonly stranger: KeyObject;
   readonly strangerJwk: Json;
 
-  /** @param key the server's own @param claims the payload, signed anew where they are not the token's */
+  /**
+   * @param key the server's own key
+   * @param claims the payload; if it differs from the token's, the forge signs it again
+   */
   constructor(key: KeyObject, stranger: KeyObject, head: Json, claims: Json) {
     this.key = key;
     this.publicKey = createPublicKey(key);
@@ -82,7 +86,10 @@ class Forge {
     [this.h, this.p, this.s] = this.token.split(".") as [string, string, string];
   }
 
-  /** Header and payload, as values or as text, under a signature: ours, unless another is given. */
+  /**
+   * Builds a token from a header and a payload, as values or as text. Signs it with the server's key unless `sign` is
+   * given.
+   */
   compact(
     head: unknown,
     payload: unknown,
@@ -100,12 +107,12 @@ class Forge {
     return signBytes("sha256", Buffer.from(input), this.stranger);
   }
 
-  /** The genuine header, changed; an undefined member is none. */
+  /** Returns the genuine header with changes. An undefined member is left out. */
   header(change: Json = {}): Json {
     return { ...this.head, ...change };
   }
 
-  /** Under the genuine signature. */
+  /** Keeps the genuine signature. */
   withHeader(change: Json): string {
     return `${encode(this.header(change))}.${this.p}.${this.s}`;
   }
@@ -122,7 +129,7 @@ class Forge {
     return Buffer.from(String(this.publicKey.export({ format: "jwk" }).n), "base64url");
   }
 
-  /** Over the genuine input, with the private key but of any padded block: 256 bytes that start with a zero. */
+  /** Signs the genuine input with the private key over an arbitrary padded block: 256 bytes that start with a zero. */
   rawSigned(block: Buffer): string {
     const signature = privateEncrypt({ key: this.key, padding: constants.RSA_NO_PADDING }, block);
     return `${this.h}.${this.p}.${encode(signature)}`;
@@ -137,7 +144,7 @@ const spkiDer = (f: Forge): Buffer => f.publicKey.export({ type: "spki", format:
 const pkcs1Der = (f: Forge): Buffer => f.publicKey.export({ type: "pkcs1", format: "der" });
 const publicJwk = (f: Forge): Json => f.publicKey.export({ format: "jwk" }) as Json;
 
-/** Every form in which a verifier might take the public key for a shared secret. */
+/** Every form of the public key that a verifier might accept as a shared secret. */
 const SECRETS: readonly (readonly [string, (f: Forge) => string | Buffer])[] = [
   ["the public key as SPKI PEM", spkiPem],
   ["the PEM without its last line feed", (f) => spkiPem(f).trim()],
@@ -178,7 +185,7 @@ const OTHER_ALGORITHMS = [
   "RS256 ",
 ];
 
-/** Signs as the name of the algorithm says, with an RSA key. */
+/** Signs with an RSA key, by the algorithm's name. */
 function rsa(alg: string, key: KeyObject): (input: string) => Buffer {
   const hash = `sha${alg.slice(2)}`;
   const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
@@ -306,7 +313,7 @@ const SIGNATURES: Variant[] = [
   ["the other kind in the header", (f) => f.withHeader({ typ: f.head["typ"] === "JWT" ? "at+jwt" : "JWT" })],
 ];
 
-// What an RSA signature is made of: 00 01 ff ... ff 00, then the DER of the hash's name and the hash (RFC 8017, 9.2).
+// The block of an RSA signature: 00 01 ff ... ff 00, then the DER of the hash's name and the hash (RFC 8017, 9.2).
 const SHA256_INFO = "3031300d060960864801650304020105000420";
 const hashOf = (f: Forge): string => createHash("sha256").update(`${f.h}.${f.p}`).digest("hex");
 
@@ -322,7 +329,7 @@ const info =
 const whole = (options: Parameters<typeof block>[1]): ((f: Forge) => string) => {
   return (f) => f.rawSigned(block(SHA256_INFO + hashOf(f), options));
 };
-/** The hash in front, and rubbish where the padding should be: what verifiers that don't look at the end take. */
+/** Puts the hash first and garbage in place of the padding. Verifiers that skip the end of the block accept this. */
 const early =
   (padding: number, tail: string) =>
   (f: Forge): string => {
@@ -330,7 +337,7 @@ const early =
     return f.rawSigned(Buffer.from(begin.padEnd(512, "5a"), "hex"));
   };
 
-/** Blocks that only the holder of the key can sign, but that are no PKCS #1 v1.5 signature of SHA-256. */
+/** Blocks that only the holder of the key can sign, but that are not PKCS #1 v1.5 signatures of SHA-256. */
 const PADDINGS: Variant[] = [
   ["a DigestInfo without NULL", info("302f300b06096086480165030402010420H")],
   ["a DigestInfo with a NULL that has contents", info("3032300e06096086480165030402010501000420H")],
@@ -387,7 +394,7 @@ const PADDINGS: Variant[] = [
   ],
 ];
 
-/** Another last character that decodes to the same bytes: unused low bits of it are set. */
+/** Replaces the last character with another that decodes to the same bytes: it sets unused low bits. */
 function respelled(segment: string): string {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const other = segment.slice(0, -1) + alphabet[alphabet.indexOf(segment.at(-1)!) + 1]!;
@@ -395,7 +402,7 @@ function respelled(segment: string): string {
   return other;
 }
 
-/** One with `-` or `_` in its signature, as nearly all have. */
+/** A token with `-` or `_` in its signature, as nearly all have. */
 function withSpecials(f: Forge, jti = 0): string {
   const token = f.withClaims({ jti: `special ${jti}` });
   const signature = token.slice(token.lastIndexOf("."));
@@ -526,7 +533,7 @@ const ENCODINGS: Variant[] = [
   ],
 ];
 
-/** One character of each part changed, and starts of the token. */
+/** Tokens with one character of each part changed, and truncated tokens. */
 const DAMAGED: Variant[] = [
   ...Array.from(
     { length: 48 },
@@ -558,7 +565,10 @@ const DAMAGED: Variant[] = [
   ["the signature's text backwards", (f) => inSignature(f.token, (s) => [...s].reverse().join(""))],
 ];
 
-/** Signed by the server's own key: the header alone must be enough to refuse them; or by the key that they bring. */
+/**
+ * Signed with the server's own key, or with a key that the header carries. The server must reject them by the header
+ * alone.
+ */
 const HEADERS: Variant[] = [
   ["a header that is no JSON", (f) => f.compact("{alg:RS256}", f.claims)],
   ["a header that is a list", (f) => f.compact([f.head], f.claims)],
@@ -685,7 +695,7 @@ const HEADERS: Variant[] = [
   ],
 ];
 
-/** Signed by the server's own key: what the payload must be, whoever signed it. */
+/** Signed with the server's own key. The server must validate the payload even under a genuine signature. */
 const CLAIMS: Variant[] = [
   ...["exp", "iat", "sub", "jti", "scope", "iss", "aud"].flatMap((name): Variant[] =>
     [undefined, null, true, {}].map((value) => [
@@ -773,7 +783,7 @@ let party: ThirdParty;
 let third: string;
 let key: KeyObject;
 let stranger: KeyObject;
-/** Of a session token, of one that is over, and of a third party's token. */
+/** Forges from a live session token, from the token of an ended session, and from a third party's token. */
 let forges: { live: Forge; expired: Forge; oauth: Forge };
 
 beforeAll(async () => {
@@ -805,7 +815,7 @@ afterAll(async () => {
   expectUnlogged([me.accessToken, me.refreshToken, third, party.secret!, forges.live.p], server);
 });
 
-// ---------------------------------------------------------------- the ways in
+// ---------------------------------------------------------------- entry points
 
 const UPGRADE = {
   Connection: "Upgrade",
@@ -814,7 +824,7 @@ const UPGRADE = {
   "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
 };
 
-/** What an HTTP header can say: what is around it is not part of it. */
+/** Returns whether an HTTP header can carry the token unchanged: a header drops surrounding whitespace. */
 function fitsHeader(token: string): boolean {
   return /^[\x20-\x7e\x80-\xff]*$/.test(token) && token.trim() === token && token.length < MAX_HEAD_BYTES - 256;
 }
@@ -828,7 +838,7 @@ const byHeader = (to: Client, token: string): Promise<Answer> =>
 const byUrl = (to: Client, token: string): Promise<Answer> =>
   to.request("GET", `/ws?token=${encodeURIComponent(token)}`, { headers: UPGRADE });
 
-/** What the client is told of a token: whether it is one of its own that counts. */
+/** Returns the introspection response: whether the token is active and belongs to this client. */
 async function introspected(to: Client, token: string): Promise<unknown> {
   const form = new URLSearchParams({ ...party.credentials, token });
   return (await to.request("POST", "/oauth/introspect", { body: form.toString(), headers: FORM })).data;
@@ -846,7 +856,7 @@ async function expectGenuineWork(to: Client): Promise<void> {
 
 const INVALID = ["the token is not valid", "the Authorization header is not a bearer token"];
 
-/** Null for the one right answer, else what it was. */
+/** Returns null for the one correct response, otherwise a summary of the response. */
 function fault({ status, code, msg, data, headers }: Answer): unknown {
   const isRight = status === 401 && code === 40100 && INVALID.includes(msg) && data === null;
   return isRight && headers["www-authenticate"] === "Bearer" ? null : [status, code, msg];
@@ -855,7 +865,7 @@ function fault({ status, code, msg, data, headers }: Answer): unknown {
 const SOCKETS = 8;
 const GENUINE_EVERY = 100;
 
-/** Runs the work on all items, some at a time. */
+/** Runs the work on all items, with bounded concurrency. */
 async function inParallel<T>(
   items: readonly T[],
   width: number,
@@ -870,7 +880,10 @@ async function inParallel<T>(
 
 const sent = { header: new Set<string>(), url: new Set<string>() };
 
-/** Every token in every way that can carry it; answers what was not refused as it must be. */
+/**
+ * Sends every token through every entry point that can carry it. Returns those that the server did not reject
+ * correctly.
+ */
 async function refusedOnes(forge: Forge, variants: readonly Variant[]): Promise<unknown[]> {
   const to = new Client(server, null, SOCKETS);
   const wrong: unknown[] = [];
@@ -913,7 +926,7 @@ describe("the forge", () => {
         expect((await byHeader(to, token)).status).toBe(200);
         await (await Socket.open(server, token)).close();
       }
-      // Among several it is one.
+      // A list of audiences that includes ours is valid.
       const several = forge.withClaims({ aud: ["https://other.example", forge.claims["aud"]] });
       expect((await byHeader(to, several)).status).toBe(200);
       const same = forge.rawSigned(block(SHA256_INFO + hashOf(forge)));
@@ -944,7 +957,7 @@ test("those were more than 250 of each way in, all of them different", () => {
   expect(sent.url.size).toBeGreaterThan(250 * 3);
 });
 
-/** What a token of ours must say of its session. Signed by the server's own key, and live. */
+/** The session claims that the server requires. Signed with the server's own key, and live. */
 const SESSIONS: readonly (readonly [string, (f: Forge) => Json])[] = [
   ["no sid", () => ({ sid: undefined })],
   ["sid null", () => ({ sid: null })],
@@ -987,7 +1000,7 @@ test("a token too long for a request is refused, and the server goes on", async 
   for (const length of [MAX_HEAD_BYTES, 3 * MAX_HEAD_BYTES, 64 * 1024]) {
     for (const token of ["x".repeat(length), forges.live.withClaims({ pad: "x".repeat(length) })]) {
       for (const way of ways(token)) {
-        // The connection may end before all was sent.
+        // The server may close the connection before the client has sent everything.
         const { status } = await way.catch(() => ({ status: 431 }));
         expect([length, [401, 431].includes(status), status]).toEqual([length, true, status]);
       }
@@ -1045,7 +1058,7 @@ describe("another deployment", () => {
     const [first, second] = [sameKeys, sameName].map(({ accessToken }) => accessToken) as [string, string];
     expect([kidOf(first) === forges.live.kid, kidOf(second) === forges.live.kid]).toEqual([true, false]);
     expect(decode(second.split(".")[1]!)["iss"]).toBe(issuer);
-    // Users and sessions have the same numbers there.
+    // Users and sessions have the same ids on that server.
     expect([sameKeys.user.id, sameName.user.id]).toEqual([me.user.id, me.user.id]);
     const renamed = `${forges.live.h}.${second.split(".").slice(1).join(".")}`;
     const to = new Client(server, null);
@@ -1082,7 +1095,7 @@ test("a token from before a backup was put back opens nobody else's session", as
   cpSync(backup, dataDir, { recursive: true });
   const restored = await lost.restart();
   const after = await signIn(restored, "other@example.com");
-  // The database that was put back can't know that the session's number was given before.
+  // The restored database does not record that the session's id was used before.
   expect(await sessionsOf(after.client)).toEqual(sessions);
   const { status, code, data } = await byHeader(after.client, before.accessToken);
   after.client.close();
@@ -1166,7 +1179,7 @@ describe("a genuine token is verified by others", () => {
 
 // ---------------------------------------------------------------- a flood
 
-/** One of as many kinds of tokens that were never seen; most cost a signature. */
+/** Returns a fresh token of one of these kinds. The server has not seen it, and most kinds cost a signature check. */
 function floodToken({ h, p, claims, head }: Forge, index: number): string {
   const noise = randomBytes(256).toString("base64url");
   const kinds = [
@@ -1190,7 +1203,7 @@ function floodRequest(token: string, index: number): string {
   return `GET ${API_BASE}/wallet/balance HTTP/1.1\r\n${header}\r\n`;
 }
 
-/** One connection with one request after the other; counts the answers by status and code. */
+/** A connection that sends its requests in sequence, and counts the responses by status and code. */
 class Flooder {
   readonly answers = new Map<string, number>();
   private readonly socket = connect(server.port, "127.0.0.1");
@@ -1236,7 +1249,7 @@ describe("a flood of forged tokens", () => {
   const CONNECTIONS = 50;
   const WARM_UP = 4_000;
   const FLOOD = 20_000;
-  /** Far more than a flood may leave behind, and far less than 20,000 kept tokens or their answers would. */
+  /** Far more than a flood may leave allocated, and far less than 20,000 cached tokens or responses would take. */
   const MAX_GROWTH_BYTES = 100 * 2 ** 20;
   const MAX_WAIT_MS = 3_000;
 
@@ -1255,7 +1268,7 @@ describe("a flood of forged tokens", () => {
     return answers;
   }
 
-  /** Only these, and together as many as were asked. */
+  /** Expects refusals only, and one for each request. */
   function expectRefusals(answers: Map<string, number>, total: number): void {
     expect([...answers.keys()].filter((answer) => !["401 40100", "503 50300"].includes(answer))).toEqual([]);
     expect([...answers.values()].reduce((sum, count) => sum + count, 0)).toBe(total);
@@ -1283,7 +1296,7 @@ describe("a flood of forged tokens", () => {
     isOver = true;
     await trading;
     expectRefusals(answers, FLOOD);
-    // Fewer than may be looked at in one go.
+    // The flood stays below the bound on concurrent verifications.
     expect(answers.get("503 50300") ?? 0).toBe(0);
     expect(trades).toBeGreaterThan(0);
     expect(slowest).toBeLessThan(MAX_WAIT_MS);
@@ -1298,7 +1311,7 @@ describe("a flood of forged tokens", () => {
     for (let n = 0; n < 20; n++) codes.add((await byHeader(me.client, me.accessToken)).status);
     expect([...codes]).toEqual([200]);
     expectRefusals(await flooding, 3 * width);
-    // And one that is new is let in when it is over.
+    // The server accepts a new token once the flood is over.
     expect((await byHeader(me.client, forges.live.withClaims({ jti: "after the flood" }))).status).toBe(200);
     await expectGenuineWork(me.client);
   });

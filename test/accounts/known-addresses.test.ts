@@ -1,4 +1,4 @@
-/** Addresses known to accounts: for 30 days, some of each account, of a bounded number of accounts. */
+/** Known addresses of accounts: kept for 30 days, with a bound per account and a bound on accounts. */
 import { expect, test } from "vitest";
 import { KnownAddresses } from "../../server/accounts/known-addresses.ts";
 import {
@@ -41,7 +41,7 @@ test("of one account the last few addresses are known", () => {
   for (let n = 0; n < MAX_KNOWN_ADDRESSES_PER_USER; n++) known.note(1, address(n), NOON + n);
   known.note(1, address(0), NOON + 100);
   known.note(1, address(200), NOON + 101);
-  // The one that was used longest ago made room.
+  // The least recently used address was evicted.
   expect(known.has(1, address(1), NOON)).toBe(false);
   for (const n of [0, 2, MAX_KNOWN_ADDRESSES_PER_USER - 1, 200]) expect([n, known.has(1, address(n), NOON)]).toEqual([n, true]); // biome-ignore format: one line
 });
@@ -51,7 +51,7 @@ test("of more accounts than the bound those that signed in last are known", () =
   const last = MAX_KNOWN_ADDRESS_USERS + 1_000;
   for (let userId = 1; userId <= last; userId++) {
     known.note(userId, HOME, NOON + userId);
-    // Who signs in again and again stays.
+    // A user who keeps signing in is not evicted.
     if (userId % 1_000 === 0) known.note(7, HOME, NOON + userId);
   }
   expect([1, 6, 7, 8, 2_000, last].map((userId) => known.has(userId, HOME, NOON))).toEqual([false, false, true, false, true, true]); // biome-ignore format: one line

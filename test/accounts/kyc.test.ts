@@ -1,7 +1,7 @@
 /**
- * KYC tiers and daily activity as clients meet them: who may not trade at all, what counts towards a tier's limit, what
- * gives it back, and that nothing of it is lost with the process. Amounts here are in cents where that reads easier: 100
- * shares at a price of 1 BPS are one cent.
+ * KYC tiers and daily activity, as clients see them: who may not trade, what counts towards a tier's limit, what
+ * releases it, and that all of it survives a restart. Some amounts are in cents for readability: 100 shares at a price
+ * of 1 BPS are one cent.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";
@@ -37,14 +37,14 @@ const TIER_1 = 100 * USDC;
 const TIER_2 = 10_000 * USDC;
 const DAY_MS = 86_400_000;
 
-/** The day must not end within a test: waits past midnight where it is that near. */
+/** Keeps the day from ending during a test: waits until after midnight if it is close. */
 async function awayFromMidnight(ms: number): Promise<void> {
   const left = DAY_MS - (Date.now() % DAY_MS);
   if (left < ms) await new Promise((resolve) => setTimeout(resolve, left + 1_000));
 }
 const TEST_MS = 20_000;
 
-/** Daily activity, on which GET /me and GET /me/limits must agree. */
+/** Returns the daily activity, on which GET /me and GET /me/limits must agree. */
 async function activity(user: Client): Promise<{ used: number; limit: number }> {
   const { daily_activity: shown } = await user.get<UserJson>("/me");
   const limits = await user.get<{ daily_activity: { used: number; limit: number } }>("/me/limits");
@@ -56,7 +56,7 @@ async function expectUsed(user: Client, used: number): Promise<void> {
   expect((await activity(user)).used).toBe(used);
 }
 
-/** Refused for the day's activity: nothing is held, nothing stands, and the wait is until the next UTC day. */
+/** Expects a refusal for daily activity: no funds on hold, no order, and Retry-After up to the next UTC day. */
 async function expectOverLimit(user: Client, ask: () => Promise<Answer>): Promise<void> {
   const before = [await user.balance(), await activity(user), await user.all<OrderJson>("/orders")];
   const answer = await expectRefused(ask(), 429, 42901, /daily activity/);
@@ -66,7 +66,7 @@ async function expectOverLimit(user: Client, ask: () => Promise<Answer>): Promis
   expect([await user.balance(), await activity(user), await user.all<OrderJson>("/orders")]).toEqual(before);
 }
 
-/** The order once it has ended. */
+/** Returns the order once it is closed. */
 async function ended(user: Client, id: number): Promise<OrderJson> {
   let found: OrderJson | null = null;
   await eventually(async () => {
@@ -91,7 +91,7 @@ describe("on one server", () => {
   });
 
   let smalls = 0;
-  /** A fresh user of tier 1 with 1,000 USDC. */
+  /** Creates a user of tier 1 with 1,000 USDC. */
   const small = (): Client => world.client(`small${smalls++}`);
 
   test("tier 0 trades nowhere: 40300 on every endpoint, whatever the request says, and on the WebSocket", async () => {
@@ -199,7 +199,7 @@ describe("on one server", () => {
       await user.place(terms(market, 1, BUY, 1, 1));
       expect(await activity(user)).toEqual({ used: limit, limit });
       await expectOverLimit(user, () => post(user, terms(market, 1, BUY, 1, 1)));
-      // All of it comes back.
+      // Cancellation releases all of it.
       await cancelAll(user);
       expect(await activity(user)).toEqual({ used: 0, limit });
     }
@@ -218,13 +218,13 @@ describe("on one server", () => {
     await user.place(terms(market, 1, BUY, 4_000, 100));
     await expectUsed(user, 100 * USDC);
     await expectOverLimit(user, () => split(1));
-    // Out of the position: nothing of it counts, however much is used.
+    // Closing the position adds nothing, at any level of activity.
     await user.place(terms(market, 0, SELL, 9_000, 20));
     await user.data("POST", "/wallet/merge", { market_id: market.id, quantity: 40 });
     await expectUsed(user, 100 * USDC);
     expect(await cancelAll(user)).toHaveLength(2);
     await expectUsed(user, 60 * USDC);
-    // Split again, of what the merge paid out: entries count each time.
+    // Split again with the proceeds of the merge: every entry counts.
     await expectOverLimit(user, () => split(41));
     await world.split(user, market, 40);
     await expectUsed(user, 100 * USDC);
@@ -260,13 +260,13 @@ describe("on one server", () => {
     };
     await expectOverLimit(user, () => post(user, unbound(101)));
     await expectOverLimit(user, () => post(user, { ...unbound(200), price: 5_001 }));
-    // 100 at 9999 are 99.99 USDC: they pass, find nothing, and leave nothing behind.
+    // 100 shares at 9999 BPS are 99.99 USDC: the orders pass, match nothing, and leave no activity.
     for (const order of [unbound(100), { ...unbound(200), price: 5_000 }]) {
       const { id } = await user.place(order);
       expect(await ended(user, id)).toMatchObject({ status: "canceled", reason: "ioc_remainder", filled: 0 });
       await expectUsed(user, 0);
     }
-    // What it is filled at is what counts in the end.
+    // The final activity counts the fill price.
     await world.split(maker, market, 30);
     await maker.place(terms(market, 0, SELL, 2_000, 30));
     await expectUsed(maker, 30 * USDC);
@@ -274,7 +274,7 @@ describe("on one server", () => {
     expect(await ended(user, id)).toMatchObject({ status: "canceled", filled: 30 });
     await expectUsed(user, notional(2_000, 30));
     await expectUsed(maker, 30 * USDC);
-    // 94 USDC are left: 94 shares at 9999, not 95.
+    // 94 USDC remain: 94 shares at 9999 BPS, not 95.
     await expectOverLimit(user, () => post(user, unbound(95)));
     expect((await ended(user, (await user.place(unbound(94))).id)).filled).toBe(0);
     const sale = { ...unbound(30), side: SELL };
@@ -294,7 +294,7 @@ describe("on one server", () => {
     await expectUsed(user, 60 * USDC);
     await user.cancel(one.id);
     await expectUsed(user, 40 * USDC);
-    // Up again: by as much as there is and no more; a refused amend leaves the order as it was.
+    // Amend up to exactly the limit; a refused amend leaves the order unchanged.
     await expectOverLimit(user, () => patch(user, two.id, { quantity: 501 }));
     await expectOverLimit(user, () => patch(user, two.id, { price: 5_001 }));
     await expectOverLimit(user, () => patch(user, two.id, { price: 4_000, quantity: 251 }));
@@ -302,13 +302,13 @@ describe("on one server", () => {
     await amend(user, two.id, { quantity: 500 });
     await expectUsed(user, 100 * USDC);
     await amend(user, two.id, { quantity: 200 });
-    // A day's order that lives for a moment.
+    // A day order that expires within moments.
     const expires_at = Date.now() + 700;
     const brief = await user.place(terms(market, 1, BUY, 1_000, 600, { time_in_force: "gtd", expires_at }));
     await expectUsed(user, 100 * USDC);
     expect(await ended(user, brief.id)).toMatchObject({ status: "expired" });
     await expectUsed(user, 40 * USDC);
-    // Orders that the book turns down.
+    // Orders that the book rejects.
     await world.split(other, market, 10);
     await other.place(terms(market, 1, SELL, 5_000, 10));
     const refusals: [more: object, reason: string][] = [
@@ -321,7 +321,7 @@ describe("on one server", () => {
       expect(await ended(user, id)).toMatchObject({ reason, filled: 0 });
       await expectUsed(user, 40 * USDC);
     }
-    // Against itself.
+    // A self-trade.
     await world.split(user, market, 30);
     await expectUsed(user, 70 * USDC);
     const own = await user.place(terms(market, 0, SELL, 6_000, 30));
@@ -332,7 +332,7 @@ describe("on one server", () => {
     await ended(user, (await user.place(terms(market, 0, BUY, 6_000, 50, cancels))).id);
     expect(await ended(user, own.id)).toMatchObject({ status: "canceled" });
     await expectUsed(user, 70 * USDC);
-    // Nothing that ended has used any of the day; the split has.
+    // The closed orders used none of the daily limit; the split did.
     await cancelAll(user);
     await expectUsed(user, 30 * USDC);
   });
@@ -345,7 +345,7 @@ describe("on one server", () => {
     const order = await buyer.place(terms(market, 0, BUY, 9_000, 111, { time_in_force: "ioc" }));
     expect(await ended(buyer, order.id)).toMatchObject({ filled: 100, reason: "ioc_remainder" });
     await expectUsed(buyer, 30 * USDC);
-    // The set is what the seller entered with; it is at its limit and can still leave.
+    // The seller entered with the complete set. At the limit, the seller can still exit.
     await expectUsed(seller, 100 * USDC);
     await expectOverLimit(seller, () => post(seller, terms(market, 0, BUY, 1, 1)));
     const resting = await seller.place(terms(market, 1, SELL, 7_000, 100));
@@ -354,11 +354,11 @@ describe("on one server", () => {
     await amend(seller, resting.id, { price: 9_999, quantity: 100 });
     await seller.cancel(resting.id);
     await expectUsed(seller, 100 * USDC);
-    // Offers add nothing, and give nothing back when they end.
+    // Offers add nothing, and release nothing when they close.
     await seller.cancel((await seller.place(terms(market, 1, SELL, 9_999, 1))).id);
     await buyer.cancel((await buyer.place(terms(market, 1, SELL, 9_999, 20))).id);
     await expectUsed(buyer, 44 * USDC);
-    // A resting buy that is filled in part, reduced, and canceled.
+    // A resting buy that is partially filled, reduced, and canceled.
     const bid = await buyer.place(terms(market, 1, BUY, 5_000, 100));
     await expectUsed(buyer, 94 * USDC);
     await seller.place(terms(market, 1, SELL, 5_000, 20));
@@ -421,7 +421,7 @@ describe("on one server", () => {
     ]);
     await expectUsed(user, 100 * USDC);
     await expectOverLimit(user, () => post(user, terms(market, 0, BUY, 1, 1)));
-    // The same again, and with one of them a little lower.
+    // Send the same quotes again, with one price slightly lower.
     await quote(user, market, [
       [0, BUY, 4_000, 100],
       [1, BUY, 5_000, 100],
@@ -496,9 +496,9 @@ describe("on one server", () => {
         adds = 0;
         answer = await user.request("DELETE", `/orders/${random.pick(live).id}`);
       }
-      // What adds nothing passes at the limit too.
+      // An order that adds nothing passes at the limit, too.
       const fits = adds <= 0 || plain.used(user) + adds <= limit;
-      // Money and shares are looked at after the day.
+      // The server checks money and shares after the daily limit.
       const isExpected = (fits ? [202, 422] : [429]).includes(answer.status);
       expect({ step, used: plain.used(user), adds, status: answer.status, isExpected }).toMatchObject({
         isExpected: true,
@@ -512,7 +512,10 @@ describe("on one server", () => {
   });
 });
 
-/** The most that an amended order can come to, however many fills at its old price the amend crosses on its way. */
+/**
+ * Returns the highest notional of an amended order, over all possible fills at its old price while the amend is in
+ * flight.
+ */
 function worstOf(order: OrderJson, price: number, quantity: number): number {
   let worst = 0;
   for (let filled = 0; filled <= order.remaining; filled++) {
@@ -522,12 +525,12 @@ function worstOf(order: OrderJson, price: number, quantity: number): number {
   return worst;
 }
 
-/** Notional of the buys, filled and live, in one market, as their owner is told of them. */
+/** Notional of the filled and live buys in one market, from their owner's updates. */
 class PlainActivity {
   private readonly before = new Map<Client, number>();
   private readonly now = new Map<Client, number>();
 
-  /** @param used before, in other markets */
+  /** @param used activity in other markets before this one */
   add(user: Client, used: number): void {
     this.before.set(user, used);
     this.now.set(user, used);
@@ -556,7 +559,7 @@ describe("over a restart", () => {
     named: { one: { tier: 1 }, two: { tier: 2 } },
   };
 
-  /** 20 USDC of a split and 10 of a purchase, beside 50 USDC of live buys, one of them filled in part. */
+  /** Creates 20 USDC from a split, 10 from a purchase, and 50 USDC of live buys, one of them partially filled. */
   async function trade(world: World, market: TestMarket): Promise<void> {
     const [one, two] = [world.client("one"), world.client("two")];
     await world.split(one, market, 20);
@@ -571,7 +574,7 @@ describe("over a restart", () => {
     await expectUsed(two, 55 * USDC);
   }
 
-  /** What a user of tier 1 with `used` USDC may still do. */
+  /** Expects what a tier 1 user with `used` USDC may still do. */
   async function expectLeft(user: Client, market: TestMarket, used: number): Promise<void> {
     expect(await activity(user)).toEqual({ used: used * USDC, limit: TIER_1 });
     const cents = (100 - used) * 100;
@@ -609,7 +612,7 @@ describe("over a restart", () => {
       const market = world.market();
       await trade(world, market);
       await world.server.stop();
-      // Time can't be moved, but what the database says of it can: all of it was yesterday.
+      // The test cannot move the clock, so it moves all activity in the database to yesterday.
       withDatabase(world.server.dataDir, (db) => {
         const today = Math.floor(Date.now() / DAY_MS);
         const days = db.prepare("SELECT DISTINCT activity_day FROM accounts WHERE activity_used > 0").pluck().all();
@@ -624,7 +627,7 @@ describe("over a restart", () => {
       const [one, two] = [world.client("one"), world.client("two")];
       await expectUsed(two, 0);
       await expectLeft(one, market, 50);
-      // The first entry of the day starts from nothing; a sale is none.
+      // The first entry of the day starts from zero; a sale is not an entry.
       await two.place(terms(market, 0, SELL, 4_000, 10));
       await expectUsed(one, 50 * USDC);
       await expectUsed(two, 0);

@@ -1,13 +1,13 @@
 /**
- * A flood of sign-ins with wrong passwords, which must neither slow trading nor lock anybody else out: 20,000 of them, or
- * as many as TEST_LOGINS says. Takes its time: refusals leave at no more than 2,000 a second (a hundred thousand take a
- * minute and a half), and the floods pause again and again so that calm and flooded windows are measured side by side.
- * Prints its figures.
+ * A flood of sign-ins with wrong passwords must neither slow down trading nor lock out other users. The test sends
+ * 10,000 sign-ins, or the number in TEST_LOGINS. It runs for a long time: the server sends at most 2,000 refusals a
+ * second (100,000 take a minute and a half), and the test pauses the flood repeatedly to measure calm and flooded
+ * windows side by side. It prints its figures.
  *
- * What is compared is the p99 of placements, 200 a second over one WebSocket, in windows of a second and a half, by the
- * lower quartile of all windows of a kind. What a flood costs is in each of its windows; what else runs on a small shared
- * machine makes some of them worse and none better. The flood comes from a process of the lowest priority, so that the
- * load generator is no load of its own on the threads that trade.
+ * The test compares the p99 latency of placements, sent at 200 a second over one WebSocket, in windows of WINDOW_MS.
+ * For each kind of window it takes the lower quartile. The cost of a flood shows in every flooded window. Other work
+ * on a small shared machine makes some windows worse and none better. The flood runs in a process of the lowest
+ * priority, so that the load generator does not compete with the trading threads.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -26,38 +26,41 @@ const VICTIMS = 40;
 const PEOPLE = 8;
 const PLACEMENTS_PER_SECOND = 200;
 const WINDOW_MS = 1_000;
-/** What a flood does before it is measured. */
+/** How long a flood runs before the measurement starts. */
 const RISE_MS = 500;
 const OWN_ADDRESS = "198.51.100.7";
 const ONE_ADDRESS = "203.0.113.9";
 /**
- * Differences below it are the machine's, not the flood's: two placements of a window are its p99. Beside the rest of
- * the suite that is much; who asks for a number of sign-ins runs this test alone, to measure.
+ * The test attributes a smaller difference to the machine, not to the flood: two placements of a window determine its
+ * p99. In the full suite this noise is high. With TEST_LOGINS set, this test runs alone and the bound is tight.
  */
 const NOISE_MS = process.env["TEST_LOGINS"] === undefined ? 150 : 3;
-/** Somebody at a crowded address gives up after so many tries. */
+/** A user at a crowded address gives up after this number of attempts. */
 const MAX_ATTEMPTS = 6;
-/** Each with a sign-in under way. */
+/** The number of addresses that each have a sign-in in flight. */
 const CROWDED_ADDRESSES = 2_500;
-/** Two hashes beside what else the machine does. */
+/** Time for two hashes on a busy machine. */
 const KNOWN_SIGN_IN_MS = 3_000;
-/** "A few seconds": how long a right password may take beside a flood. */
+/** The longest time that a correct password may take during a flood: "a few seconds". */
 const SIGN_IN_MS = 5_000;
 
 interface FloodPlan {
   readonly port: number;
   readonly path: string;
   readonly connections: number;
-  /** Whose sign-ins: one account's, nobody's, or many accounts'. */
+  /** The target accounts: a single account, unknown e-mails, or many accounts. */
   readonly at: "one" | "unknown" | "many";
   readonly victims: number;
-  /** Null: each request from another one. */
+  /** Null: each request has a different address. */
   readonly from: string | null;
-  /** Makes the e-mails of this flood. */
+  /** A unique prefix for the e-mails of this flood. */
   readonly name: string;
 }
 
-/** What the flooding process does; knows nothing outside of itself. Ends on a message, and answers counts by status. */
+/**
+ * Runs in the flooding process, so it must not reference anything outside its body. Stops on the "stop" message;
+ * replies to each message with response counts by status.
+ */
 function floodProcess(plan: FloodPlan): void {
   const { connect } = process.getBuiltinModule("node:net");
   const { setPriority } = process.getBuiltinModule("node:os");
@@ -121,7 +124,7 @@ class Flood {
     floods.add(this.child);
   }
 
-  /** Answers so far, by status. */
+  /** Response counts so far, by status. */
   async counts(word = "count"): Promise<Record<string, number>> {
     this.child.send(word);
     const [counts] = (await once(this.child, "message")) as [Record<string, number>];
@@ -137,7 +140,7 @@ class Flood {
   }
 }
 
-/** Places orders at a steady pace, whether answers come or not, and notes how long each took. */
+/** Places orders at a steady rate without waiting for responses, and records the latency of each. */
 class Maker {
   private readonly socket: WebSocket;
   private readonly data: object;
@@ -172,7 +175,7 @@ class Maker {
     this.startedAt = performance.now();
     const first = this.lastId;
     this.timer = setInterval(() => {
-      // A late timer makes up for it: the pace is what counts.
+      // After a late timer, send all overdue orders to keep the rate.
       const due = first + Math.floor(((performance.now() - this.startedAt) * PLACEMENTS_PER_SECOND) / 1_000);
       while (this.lastId < due) this.place();
     }, 2);
@@ -184,12 +187,12 @@ class Maker {
     this.socket.send(JSON.stringify({ op: "order.place", id, data: this.data }));
   }
 
-  /** Forgets what was measured so far. */
+  /** Discards the measurements so far. */
   reset(): void {
     this.taken = [];
   }
 
-  /** The p99 in ms of what was answered since the last call. */
+  /** Returns the p99 latency in ms of the responses since the last call. */
   p99(): number {
     const sorted = this.taken.sort((a, b) => a - b);
     expect(sorted.length).toBeGreaterThan(100);
@@ -197,7 +200,7 @@ class Maker {
     return sorted[Math.ceil(sorted.length * 0.99) - 1]!;
   }
 
-  /** Measures windows until told that it is enough. */
+  /** Measures windows until `isEnough` returns true. */
   async measure(isEnough: () => boolean): Promise<number[]> {
     const windows: number[] = [];
     this.reset();
@@ -208,7 +211,7 @@ class Maker {
     return windows;
   }
 
-  /** Waits for all answers. */
+  /** Stops placing orders and waits for the outstanding responses. */
   async stop(): Promise<void> {
     clearInterval(this.timer!);
     await eventually(async () => expect(this.sentAt.size).toBe(0));
@@ -235,7 +238,7 @@ beforeAll(async () => {
     ...Array.from({ length: PEOPLE }, (_, n) => `person${n}`),
   ];
   const named = Object.fromEntries(names.map((name) => [name, person]));
-  // Trading is limited by nothing, signing in as ever.
+  // Lift the limits on trading; keep the default limits on sign-ins.
   const limits = { order_user: 1_000_000_000, order_address: 1_000_000_000 };
   const env = { RATE_LIMITS: JSON.stringify(limits), TRUSTED_PROXIES: "127.0.0.1" };
   world = await World.start({ users: 1, named, env });
@@ -254,9 +257,9 @@ function login(email: string, password: string, from: string): Promise<Answer<Si
 }
 
 let people = 0;
-/** Signs somebody in who isn't meant by the flood, trying again where the exchange asks for it; answers the ms it took. */
+/** Signs in a user whom the flood does not target, and retries when the server requests it. Returns the elapsed ms. */
 async function signIn(from: string): Promise<{ ms: number; attempts: number }> {
-  // Nobody comes to ten a minute.
+  // Rotate through the users: none of them reaches ten sign-ins a minute.
   const email = `person${people++ % PEOPLE}@example.com`;
   const began = performance.now();
   for (let attempts = 1; ; attempts++) {
@@ -274,14 +277,14 @@ interface Wave {
   readonly at: FloodPlan["at"];
   readonly from: string | null;
   readonly connections: number;
-  /** Runs until so many are answered, but no longer than `maxMs`. */
+  /** Ends the wave at this number of responses, or after `maxMs`. */
   readonly requests: number;
   readonly maxMs: number;
 }
 
-/** Of refusals by the limit, at 2,000 a second: four waves come to the whole, in one lap. */
+/** The rate limit refuses these at 2,000 a second: four waves reach TOTAL in one lap. */
 const FAST = { connections: 64, requests: Math.ceil(TOTAL * 0.25), maxMs: 20_000 };
-/** Each of these costs a hash, so that few are answered in the time. */
+/** Each of these costs a hash, so the server responds to few of them in time. */
 const SLOW = { connections: 64, requests: 5_000, maxMs: 2_500 };
 const WAVES: readonly Wave[] = [
   { what: "one account, many addresses", at: "one", from: null, ...FAST },
@@ -299,7 +302,7 @@ test("trading goes on and others sign in", { timeout: 240_000 }, async () => {
   const counts: Record<string, number> = {};
   let answered = 0;
   maker.start();
-  // What only the first requests meet: code that isn't compiled yet.
+  // Warm up: the first requests run code that is not compiled yet.
   await sleep(WINDOW_MS);
   await signIn(OWN_ADDRESS);
   expect((await login("target@example.com", PASSWORD, homeOf(0))).status).toBe(200);
@@ -324,10 +327,10 @@ test("trading goes on and others sign in", { timeout: 240_000 }, async () => {
       })();
       const measuring = maker.measure(() => sum >= requests);
       const elsewhere = await signIn(OWN_ADDRESS);
-      // Whoever shares the address has its hundred a minute with the flood.
+      // This user shares the limit of a hundred a minute with the flood from the same address.
       const beside = from !== null && at === "unknown" ? await login("person0@example.com", PASSWORD, from) : null;
       if (at === "one") {
-        // It has had its ten.
+        // Wait until the account has used its ten sign-ins.
         await eventually(async () => expect(total(await flood.counts())).toBeGreaterThan(20));
         await expectShortWait();
       }
@@ -346,7 +349,7 @@ test("trading goes on and others sign in", { timeout: 240_000 }, async () => {
         ...(beside === null ? [] : [`from the flooding address ${beside.status}`]),
       ];
       process.stdout.write(`${figures.join("; ")}\n`);
-      // One hash for each address in line, of this wave or still of the one before, is what nobody can be spared.
+      // The sign-in waits for at most one hash for each queued address of this wave or the previous one.
       const hashMs = at === "one" || found["401"] === undefined ? 0 : (1_000 * seconds) / found["401"];
       const bound = Math.max(SIGN_IN_MS, 1.5 * SLOW.connections * hashMs);
       expect.soft([what, elsewhere.ms < bound, elsewhere, bound]).toEqual([what, true, elsewhere, bound]);
@@ -386,12 +389,12 @@ test("an owner signs in from a known address beside thousands of addresses that 
     from: null,
     name: "crowd",
   });
-  // Strangers' line is longer than anybody waits: those who came first are refused.
+  // The queue of strangers exceeds the longest wait, so the server refuses the oldest requests.
   await eventually(async () => expect((await flood.counts())["503"] ?? 0).toBeGreaterThan(0));
   const stranger = timed(() => from("198.51.100.99", "person7"));
   const owners: [number, number][] = [];
   for (const host of [1, 2, 3, 4, 5]) owners.push(await timed(() => from(homeOf(host), `person${host}`)));
-  // A slip of the finger is told as soon.
+  // The server reports a mistyped password just as fast.
   const wrong = await timed(() => from(homeOf(1), "person1", "not the password"));
   const [status, strangerMs] = await stranger;
   const counts = await flood.stop();
@@ -404,12 +407,14 @@ test("an owner signs in from a known address beside thousands of addresses that 
   for (const [, ms] of [...owners, wrong]) expect(ms).toBeLessThan(KNOWN_SIGN_IN_MS);
 });
 
-/** Where somebody signed in before. */
+/** An address from which a user signed in before. */
 const homeOf = (host: number): string => `198.51.100.${100 + host}`;
 
 const total = (counts: Record<string, number>): number => Object.values(counts).reduce((a, b) => a + b, 0);
 
-/** The account that the flood means is closed for a minute at most to its owner at a new address, and not at a known one. */
+/**
+ * The flood locks the owner of its target account out for a minute at most at a new address, and never at a known one.
+ */
 async function expectShortWait(): Promise<void> {
   const answer = await login("target@example.com", PASSWORD, OWN_ADDRESS);
   expect(answer.status).toBe(429);

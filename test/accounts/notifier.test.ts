@@ -1,4 +1,7 @@
-/** Mails and text messages against a real SMTP server, a real webhook and real files: what arrives, and what is logged. */
+/**
+ * Mails and text messages against a real SMTP server, a real webhook and real files: the tests check deliveries and
+ * logs.
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type Server as HttpServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
@@ -23,19 +26,19 @@ const QUICK_RETRIES = { retryPausesMs: [20, 40, 60] };
 interface ReceivedMail {
   readonly from: string;
   readonly to: readonly string[];
-  /** Without the escaped dots, with the line ends of the wire. */
+  /** Dots unescaped, line ends as on the wire. */
   readonly data: string;
 }
 
-/** What happens to a connection: it is served, cut before the greeting, turned away, or never answered. */
+/** How the server treats a connection: serves it, cuts it before the greeting, rejects it, or never responds. */
 type Welcome = "serve" | "drop" | "refuse" | "ignore";
 
-/** As little of RFC 5321 as a client needs. */
+/** The minimal subset of RFC 5321 that a client needs. */
 class SmtpServer {
   readonly received: ReceivedMail[] = [];
-  /** Of the next connections; once it is empty all are served. */
+  /** The treatment of the next connections; once empty, the server serves all of them. */
   readonly welcomes: Welcome[] = [];
-  /** Answers to the next recipients; once it is empty all are accepted. */
+  /** Replies to the next recipients; once empty, the server accepts all of them. */
   readonly recipientAnswers: string[] = [];
   connections = 0;
   private readonly sockets = new Set<Socket>();
@@ -107,7 +110,7 @@ class SmtpServer {
   }
 }
 
-/** Answers each request with the next status, "ignore" never; once there is none left, with 204. */
+/** Responds to each request with the next status, or with 204 when none is left. Does not respond on "ignore". */
 class Webhook {
   readonly requests: { readonly method: string; readonly type: string; readonly body: string }[] = [];
   readonly answers: (number | "ignore")[] = [];
@@ -211,7 +214,7 @@ function readFiles(): string[] {
   return fileNames().map((name) => readFileSync(join(outbox, name), "utf8"));
 }
 
-/** Header fields, one each however they were folded, and the body. */
+/** Returns the header fields, unfolded to one line each, and the body. */
 function parse(message: string): { headers: string[]; body: string } {
   const lines = message.replaceAll("\r\n", "\n");
   const end = lines.indexOf("\n\n");

@@ -1,6 +1,6 @@
 /**
- * Passkeys over the API, with an authenticator in software that can also say what no browser would. With a real browser:
- * test/browser/second-factor.long.test.ts.
+ * Passkeys over the API, with a software authenticator that can also send what no browser would. For a real browser,
+ * see test/browser/second-factor.long.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell } from "../support/checks.ts";
@@ -61,7 +61,7 @@ async function addPasskey(session: Client, key = new SoftPasskey(ORIGIN)): Promi
   return { key, id };
 }
 
-/** The second step with a passkey. */
+/** Completes the second step with a passkey. */
 async function show(name: string, key: SoftPasskey, twist: Twist = {}): Promise<Answer<SignInJson>> {
   const { challenge: each, passkey } = await challenge(name);
   return finish(world.server, each, { passkey: key.assert(passkey!.challenge, twist) });
@@ -95,7 +95,7 @@ test("a passkey is added, signs in, and says when it was used last", async () =>
   expect(claimsOf(signedIn.data.access_token).amr).toEqual(["pwd", "pop", "mfa"]);
   const { items, passkeys } = await session.get<FactorsJson>(FACTORS);
   expect([items[0]!.last_used_at, passkeys]).toEqual([expect.any(Number), null]);
-  // The same device isn't asked to make a second one.
+  // The exchange excludes this device from a second registration.
   expect((await begin(session)).options).toMatchObject({ excludeCredentials: [{ id: key.id }] });
 });
 
@@ -132,7 +132,7 @@ describe("what doesn't hold is refused", () => {
     expectRefused(await finish(world.server, each, { passkey: broken }), 40100, /4 more tries/);
     const { response: _, ...bare } = assertion;
     expectRefused(await finish(world.server, each, { passkey: bare }), 40000, /passkey/);
-    // Wrong passkeys don't shut codes or passkeys out.
+    // Wrong passkeys block neither codes nor passkeys.
     expect((await finish(world.server, each, { passkey: assertion })).code).toBe(0);
   });
 
@@ -145,7 +145,7 @@ describe("what doesn't hold is refused", () => {
     const once = key.assert(passkey!.challenge);
     const answers = await Promise.all([once, once].map((shown) => finish(world.server, each, { passkey: shown })));
     expect(answers.filter(({ code }) => code === 0)).toHaveLength(1);
-    // One without a counter always says 0.
+    // An authenticator without a counter always sends 0.
     const { key: plain } = await addPasskey(await proven("moved"));
     for (let i = 0; i < 2; i++) expect((await show("moved", plain, { counter: 0 })).code).toBe(0);
   });

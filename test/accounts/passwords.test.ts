@@ -1,4 +1,7 @@
-/** Hashes and their cost, common passwords, whose turn it is, and what the pool leaves to the other threads. */
+/**
+ * Password hashes and their cost, common passwords, fair queueing, and the CPU time that the pool leaves to other
+ * threads.
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,11 +21,11 @@ import { ApiError } from "../../server/errors.ts";
 const WORKER = new URL("../../dist/password-worker.js", import.meta.url);
 const PASSWORD = "correct-horse-battery-staple";
 const ADDRESS = "192.0.2.7";
-/** Of a tick of /proc's CPU times. */
+/** The length of a tick of /proc's CPU times. */
 const TICK_MS = 10;
 
 let passwords: Passwords;
-/** No thread of these pools dies in between its jobs. */
+/** No thread of these pools exits between its jobs. */
 const unexpected = (error: Error): never => {
   throw error;
 };
@@ -31,7 +34,7 @@ beforeAll(() => {
 });
 afterAll(() => passwords.close());
 
-/** What it was rejected with; null where it was fulfilled. */
+/** Returns the reason of a rejection; null if the promise is fulfilled. */
 function rejection(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => null,
@@ -39,7 +42,7 @@ function rejection(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** Code and words of an ApiError, or whatever else was thrown. */
+/** Returns the code and message of an ApiError, or any other error unchanged. */
 async function refusal(promise: Promise<unknown>): Promise<unknown> {
   const error = await rejection(promise);
   return error instanceof ApiError ? [error.kind.code, error.message] : error;
@@ -102,7 +105,7 @@ describe("a hash", () => {
         if (round >= 2) times[name]!.push(performance.now() - start);
       }
     }
-    // The least: what else the machine does only adds to it.
+    // Compare the minimums: other work on the machine only adds time.
     const least = (name: string): number => Math.min(...times[name]!);
     for (const name of ["nobody", "damaged"]) {
       expect(least(name) / least("wrong")).toBeGreaterThan(0.7);
@@ -113,9 +116,9 @@ describe("a hash", () => {
 
 describe("too common", () => {
   const common = [
-    // Listed.
+    // In the list.
     ["1234567890", "qwertyuiop", "QwertyUIOP", "ｑｗｅｒｔｙｕｉｏｐ", "1q2w3e4r5t", "1qaz2wsx3edc"],
-    // Listed, with digits and punctuation around.
+    // In the list, with digits and punctuation around it.
     [
       "password123!",
       "Password2024",
@@ -125,7 +128,7 @@ describe("too common", () => {
       "abc123!!!!",
       "123456!!!!",
     ],
-    // Runs.
+    // Runs of equal, consecutive or (on the keyboard) adjacent characters.
     [
       "aaaaaaaaaa",
       "AaAaAaAaAa",
@@ -170,7 +173,7 @@ describe("too common", () => {
     const [usual, longest]: [number[], number[]] = [[], []];
     for (let i = 0; i < 7; i++) {
       usual.push(await timeOf(PASSWORD));
-      // Each character becomes four: 512 digits and brackets, none of them a letter.
+      // Each character expands to four: 512 digits and brackets, no letters.
       longest.push(await timeOf("⑽⑾⒇⒆".repeat(32)));
     }
     expect(Math.min(...longest)).toBeLessThan(4 * Math.min(...usual));
@@ -206,7 +209,7 @@ describe("what waits", () => {
   test("of thousands of addresses lets those pass who are known: each is served within two jobs of a thread", async () => {
     const order: string[] = [];
     const settled = (name: string) => (): void => void order.push(name);
-    // As many as may wait in all: another stranger is refused.
+    // The queue is full: the pool rejects another stranger.
     const strangers = Array.from({ length: MAX_WAITING + PASSWORD_THREADS }, (_, i) =>
       own.verify(null, PASSWORD, `address ${i % 8_000}`).then(settled("stranger"), settled("refused")),
     );
@@ -228,7 +231,7 @@ describe("what waits", () => {
     const strangers = Array.from({ length: 5 }, (_, i) =>
       own.verify(null, PASSWORD, `address ${i}`).then(settled("stranger")),
     );
-    // What is too much for the account waits with the strangers of its address.
+    // Requests beyond the account's share wait with the strangers of their address.
     const more = own.verify(null, PASSWORD, ADDRESS, 1).then(settled("more"));
     await Promise.all([...flood, other, ...strangers, more]);
     expect(order.indexOf("other")).toBeLessThanOrEqual(4 * PASSWORD_THREADS);
@@ -332,7 +335,7 @@ describe("a worker that fails", () => {
     const broken = failing(body);
     const error = (await rejection(broken.hash(PASSWORD, ADDRESS))) as Error;
     expect(error).toBeInstanceOf(Error);
-    // Where the thread is gone with its job, another try is worth it: 50300.
+    // If the thread died with its job, the client can retry: 50300.
     expect(error instanceof ApiError).toBe(!body.startsWith("throw"));
     expect(`${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`).not.toContain(PASSWORD);
     expect(await broken.verify(null, PASSWORD, ADDRESS)).toBe(true);

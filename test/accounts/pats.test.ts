@@ -1,6 +1,6 @@
 /**
- * Personal access tokens as their owners and those who find one meet them: shown once, bound to scopes, a time and
- * addresses, revoked at once, and what orders placed with one earn. The server stands behind a trusted proxy.
+ * Personal access tokens, as owners and thieves use them: shown once, bound to scopes, a lifetime and addresses,
+ * revoked immediately. Also the rebates of orders placed with one. The server stands behind a trusted proxy.
  */
 
 import type { Static } from "typebox";
@@ -67,7 +67,7 @@ afterAll(async () => {
   await expectSecretEnd(world);
 });
 
-/** Stops the server; all must be well, and the secrets nowhere. */
+/** Stops the server. Expects consistent state and no secret anywhere. */
 async function expectSecretEnd(of: World): Promise<void> {
   await expectEndsWell(of);
   expectUnlogged(secrets, of.server);
@@ -75,7 +75,7 @@ async function expectSecretEnd(of: World): Promise<void> {
 }
 
 const clientOf = (token: string, at = world, sockets = 1): Client => guests.client(at.server, token, sockets);
-/** A session's client. */
+/** Returns a session's client. */
 const enter = async (name: string, at = world): Promise<Client> =>
   (await guests.signIn(at.server, `${name}@example.com`)).client;
 
@@ -153,7 +153,7 @@ describe("a token", () => {
       [{ expires_at: now - 1 }, "expires_at"],
       [{ expires_at: 0 }, "expires_at"],
       [{ expires_at: -1 }, "expires_at"],
-      // Seconds instead of milliseconds lie in the past.
+      // A time in seconds instead of milliseconds is in the past.
       [{ expires_at: Math.floor(now / 1_000) + 3_600 }, "expires_at"],
       [{ expires_at: now + DAY_MS + 0.5 }, "expires_at"],
       [{ expires_at: new Date(now + DAY_MS).toISOString() }, "expires_at"],
@@ -230,7 +230,7 @@ describe("a token", () => {
       }
       const tied = await socket.ask({ op: "cancel_on_disconnect", enabled: true });
       expectAllowed("cancel_on_disconnect", tied.code, scope === "orders:write");
-      // Who holds a token may know whose it is, and market data is for all.
+      // Any token may read its owner's identity, and market data is public.
       expect((await askMe(client)).code).toBe(0);
       expect((await client.request("GET", `/markets/${market.id}`)).code).toBe(0);
       await socket.subscribe("book", market.id);
@@ -281,7 +281,7 @@ describe("a token", () => {
     expect(await refusedUpgrade(world.server, made.token)).toEqual([401, 2002]);
     await otherSocket.settled();
     expect((await askMe(other)).code).toBe(0);
-    // Its owner still sees it, and may have it gone.
+    // The owner can still see and revoke it.
     expect(await recordOf(session, made.id)).toMatchObject({ expires_at: expiresAt });
     expect((await revoke(session, made.id)).code).toBe(0);
     await isGone(client);
@@ -316,7 +316,7 @@ describe("allowed addresses", () => {
       "2001:0DB8:0:0:0:0:0:7",
       "2001:db8:1:ffff::1",
       "192.0.2.99",
-      // The entry to the right counts; what is left of it the client may have written.
+      // The rightmost entry counts; the client can forge the entries to its left.
       "10.1.1.1, 192.0.2.7",
       "junk, 192.0.2.7",
     ];
@@ -331,7 +331,7 @@ describe("allowed addresses", () => {
       "::192.0.2.7",
       "192.0.2.7, 192.0.2.8",
       "192.0.2.7, 127.0.0.2",
-      // Nothing of use: the proxy itself.
+      // No usable entry: the proxy's own address counts.
       "192.0.2.7, junk",
       "",
     ];
@@ -349,7 +349,7 @@ describe("allowed addresses", () => {
       expect([address, await refusedUpgrade(server, made.token, headers)]).toEqual([address, [403, 40300]]);
     }
     await expectRefused(askMe(client), 403, 40300);
-    // A try from elsewhere is no use.
+    // A refused request does not update the last use.
     expect((await recordOf(session, made.id)).last_used_at).toBeNull();
     for (const address of good) {
       const headers = { "X-Forwarded-For": address };
@@ -365,9 +365,9 @@ describe("allowed addresses", () => {
     expect(code).toBe(0);
     await session.cancel(data.id);
     expect((await recordOf(session, made.id)).last_used_at).not.toBeNull();
-    // The owner's session comes from anywhere.
+    // The owner's session works from any address.
     expect((await askMe(session, { "X-Forwarded-For": "192.0.2.8" })).code).toBe(0);
-    // Gone is gone, wherever from.
+    // A revoked token is invalid from every address.
     await revoke(session, made.id);
     await expectRefused(askMe(client, { "X-Forwarded-For": "192.0.2.8" }), 401, 40100);
   });
@@ -440,7 +440,7 @@ describe("the end of a token", () => {
       const answer = await client.request(method, path, body === undefined ? {} : { body });
       expect([method, path, answer.status, answer.code]).toEqual([method, path, 403, 40300]);
     }
-    // Who may not is told so before anything else.
+    // The server checks access before anything else.
     await expectRefused(client.request("POST", PATH, { body: "{" }), 403, 40300);
     expect((await askMe(session)).code).toBe(0);
     expect((await list(session)).map((each) => each.id)).toEqual([made.id]);
@@ -492,13 +492,13 @@ describe("what a token is used for", () => {
     const place = (price: number) => terms(market, 0, BUY, price, 3);
     const viaSocket = async (socket: Socket, price: number): Promise<number> =>
       (await socket.data<{ id: number }>("order.place", place(price))).id;
-    /** By order: what it was placed with. */
+    /** Maps each order's id to the kind of token that placed it. */
     const makers = new Map<number, "session" | "pat">();
     makers.set((await maker.place(place(6_789))).id, "session");
     makers.set((await pat.place(place(6_677))).id, "pat");
     makers.set(await viaSocket(sessionSocket, 6_543), "session");
     makers.set(await viaSocket(patSocket, 6_431), "pat");
-    // An amended order keeps what it was placed with.
+    // An amended order keeps its original kind.
     const [amendedPat, amendedSession] = [await pat.place(place(5_001)), await maker.place(place(5_003))];
     await amend(maker, amendedPat.id, { price: 6_333 });
     await amend(pat, amendedSession.id, { price: 6_211 });
@@ -573,7 +573,7 @@ describe("what was answered is there", () => {
       await check();
       await expectRefused(askMe(clientOf(expiring.token, own)), 401, 2002);
       expect(await refusedUpgrade(own.server, expiring.token)).toEqual([401, 2002]);
-      // A second use within the minute is not noted.
+      // The server does not record a second use within the minute.
       expect((await askMe(clientOf(lasting.token, own))).code).toBe(0);
       expect((await recordOf(again, lasting.id)).last_used_at).toBe(lastingAt);
       await expectSecretEnd(own);

@@ -1,4 +1,4 @@
-/** The memory of refresh tokens that were just spent: what it finds, for how long, and how much it holds. */
+/** The cache of recently spent refresh tokens: lookups, retention and capacity. */
 import { afterEach, expect, test, vi } from "vitest";
 import { DEFAULT_TERMS } from "../../engine/projection/user-terms.ts";
 import { Session } from "../../server/accounts/credentials.ts";
@@ -74,7 +74,7 @@ test("of too many the oldest are forgotten", () => {
   const sessions = Array.from({ length: MAX_RECENT_ROTATIONS + 2 }, (_, i) => sessionOf(i + 1));
   const rotation = rotationOf("one");
   for (const session of sessions) grace.add(session, rotation);
-  // One that comes again takes its own place.
+  // A repeated session replaces its own entry.
   grace.add(sessions.at(-1)!, rotation);
   const known = (at: number): boolean => grace.find(sessions.at(at)!, "one", NOW) !== null;
   expect([known(0), known(1), known(2), known(3), known(-1)]).toEqual([false, false, true, true, true]);

@@ -1,6 +1,7 @@
 /**
- * Second factors over the API: enrolment, the second step of a sign-in, what bounds guessing, recovery codes, what operators
- * must have and how two of them reset a lost one; and what of it outlives a kill -9. Passkeys are passkeys.test.ts.
+ * Second factors over the API: enrolment, the second step of a sign-in, the bounds on guessing, and recovery codes.
+ * Also the requirement for operators, the reset of a lost factor by two of them, and the state that survives a kill
+ * -9. For passkeys, see passkeys.test.ts.
  */
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -69,7 +70,7 @@ function expectRefused({ code, msg }: Answer, expected: number, words: RegExp): 
 const emailOf = (name: string): string => `${name}@example.com`;
 const signIn = (name: string): Promise<SignedIn> => guests.signIn(world.server, emailOf(name));
 
-/** Signs in as somebody, adds an authenticator app, and notes what must be kept secret. */
+/** Signs in, adds an authenticator app, and records the secrets. */
 async function enrol(name: string, at = world): Promise<Enrolled & { client: Client }> {
   const { client } = await guests.signIn(at.server, emailOf(name));
   const enrolled = await addApp(client);
@@ -109,7 +110,7 @@ describe("an authenticator app", () => {
     expect(secret).toMatch(/^[A-Z2-7]{32}$/);
     expect(new URL(uri!).searchParams.get("secret")).toBe(secret);
     secrets.add(secret!);
-    // It doesn't count yet.
+    // An unconfirmed app has no effect yet.
     expect((await login(world.server, user.email)).data.access_token).toBeDefined();
     const app = new AuthenticatorApp(secret!);
     const wrong = await client.request("POST", `${FACTORS}/${id}/confirm`, { body: { code: app.wrong() } });
@@ -178,7 +179,7 @@ describe("an authenticator app", () => {
     expect((await confirm(replaced, new AuthenticatorApp(replaced.secret!).next())).code).toBe(4040);
     await client.data("DELETE", `${FACTORS}/${given.id}`);
     expect((await confirm(given, new AuthenticatorApp(given.secret!).next())).code).toBe(4040);
-    // Another's is nobody's.
+    // A user cannot confirm another user's factor.
     const mine = await begin();
     const { client: stranger } = await signIn("proof");
     const path = `${FACTORS}/${mine.id}/confirm`;
@@ -194,7 +195,7 @@ describe("an authenticator app", () => {
     expect([recoveryCodes?.length, second.recoveryCodes]).toEqual([10, null]);
     const third = await client.request("POST", FACTORS, { body: { kind: "totp" } });
     expectRefused(third, 40900, /at most 2 of this kind/);
-    // A code of either will do.
+    // A code of either app is valid.
     (await signInWithCode(world.server, emailOf("full"), second.app.next())).client.close();
   });
 
@@ -247,11 +248,11 @@ describe("the owner's proof", () => {
     const { id: userId } = await fresh.get<{ id: number }>("/me");
     expect(auditOf(userId)).toEqual(["second_factor.add", "second_factor.remove"]);
     expect(messagesTo(world.server, emailOf("removed")).some((text) => text.includes("was removed"))).toBe(true);
-    // The secret is gone with it.
+    // Removing the app removes its secret.
     const sql = "SELECT secret, removed_at FROM second_factors WHERE id = ?";
     expect(rowsOf(world.server.dataDir, sql, id)).toEqual([{ secret: null, removed_at: expect.any(Number) }]);
     fresh.close();
-    // Many at a time aren't more than the bound.
+    // Concurrent attempts do not exceed the bound.
     const guesser = guests.client(world.server, client.token, 30);
     const guess = (): Promise<Answer> => guesser.request("POST", `${FACTORS}/proof`, { body: { password: "a guess" } });
     const outcomes = (await Promise.all(Array.from({ length: 30 }, guess))).map(({ code }) => code);
@@ -272,7 +273,7 @@ describe("the owner's proof", () => {
       const { client } = await signInWithCode(own.server, emailOf("owner"), app.next());
       client.close();
       await own.server.stop();
-      // As it would be in a database that was restored.
+      // The same state as in a restored database.
       withDatabase(own.server.dataDir, (db) => db.exec("UPDATE sessions SET amr = 'pwd'"));
       own.server = await own.server.restart();
       const session = guests.client(own.server, client.token);
@@ -292,7 +293,7 @@ describe("the second step", () => {
     const answers = await Promise.all([one, two].map((each) => finish(world.server, each, { code })));
     expect(answers.map(({ code: outcome }) => outcome).sort()).toEqual([0, 40100]);
     expectRefused(await finish(world.server, await challenge("replay"), { code }), 40100, /wrong, or used before/);
-    // The code that confirmed the app is used too.
+    // The code that confirmed the app is used, too.
     const earlier = new AuthenticatorApp(app.secret);
     expect((await finish(world.server, await challenge("replay"), { code: earlier.next() })).code).toBe(40100);
   });
@@ -513,7 +514,7 @@ describe("operators", () => {
       const denied = (): Promise<Answer> => plain.client.request("GET", "/admin/users");
       expectRefused(await denied(), 40300, /need a second factor.*\/account\/security/);
       expect(await listed(plain.client)).toMatchObject({ required: true, session: false });
-      // Who is none is told so first.
+      // The server checks the operator role first.
       const user = await guests.signIn(own.server, emailOf("user"));
       expectRefused(await user.client.request("GET", "/admin/users"), 40300, /for operators only/);
       const { app, id } = await addApp(plain.client);
@@ -535,11 +536,11 @@ describe("operators", () => {
       const again = new Client(own.server, refreshed.data.access_token);
       expect((await again.request("GET", "/admin/users")).code).toBe(0);
       again.close();
-      // A code is used for good.
+      // A used code stays used after the restart.
       const { challenge: next } = await challengeOf(own.server, email);
       expectRefused(await finish(own.server, next, { code }), 40100, /used before/);
       expect((await finish(own.server, next, { code: app.next() })).code).toBe(0);
-      // The shell needs none.
+      // The command line needs no second factor.
       expect(await admin(own.server.dataDir, "users")).toMatchObject({ code: 0 });
     });
   });
@@ -577,7 +578,7 @@ describe("what is kept", () => {
       await own.server.kill();
       rmSync(path);
       own.server = await own.server.restart();
-      // The log tells, and the recovery codes are what is left.
+      // The log reports the unreadable secret; only the recovery codes remain.
       expect(own.server.log.filter(({ level }) => level >= 50)).toMatchObject([{ unreadable: 1 }]);
       const { challenge: next, methods } = await challengeOf(own.server, emailOf("owner"));
       expect(methods).toEqual(["recovery_code"]);

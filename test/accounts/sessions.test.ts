@@ -1,6 +1,6 @@
 /**
- * Sessions as their owners and those who steal tokens meet them: sign-in, rotation of refresh tokens, expiry, logout at
- * once and everywhere, the list of one's sessions, over restarts and crashes too. How tokens are forged is
+ * Sessions, as owners and token thieves use them: sign-in, refresh token rotation, expiry, immediate logout, logout
+ * everywhere, and the list of sessions. The tests include restarts and crashes. For forged tokens, see
  * signing-keys.test.ts.
  */
 
@@ -26,7 +26,7 @@ const guests = new Guests();
 const { secrets } = guests;
 const worlds: World[] = [];
 
-/** Users by these names can sign in. */
+/** The names of the users who can sign in. */
 async function start(
   names: readonly string[],
   env: Record<string, string> = {},
@@ -56,7 +56,7 @@ const post = <T = unknown>(server: TestServer, path: string, body: unknown, head
 const refresh = (server: TestServer, refresh_token: unknown): Promise<Answer<TokensJson>> =>
   post<TokensJson>(server, "/auth/refresh", { refresh_token });
 
-/** Spends the refresh token; fails where it isn't good. */
+/** Spends the refresh token. Fails if the server rejects it. */
 async function refreshed(server: TestServer, token: string): Promise<TokensJson> {
   const { code, msg, data } = await refresh(server, token);
   expect([code, msg]).toEqual([0, expect.any(String)]);
@@ -74,7 +74,7 @@ async function isCurrent(client: Client, token: string): Promise<void> {
   secrets.add((await refreshed(client.server, token)).access_token);
 }
 
-/** Milliseconds at which an access token is over. */
+/** Returns the expiry of an access token in ms. */
 const endOf = (token: string): number => decodeJwt(token).exp! * 1_000;
 
 const NAMES = [
@@ -123,7 +123,7 @@ describe("sign-in", () => {
     expect(Number(iat)).toBeLessThanOrEqual(Date.now() / 1_000);
     expect(jti).toMatch(/^[A-Za-z0-9_-]{16,}$/);
     expect(JSON.stringify(claims)).not.toContain("example.com");
-    // Opaque, and 256 bits at least.
+    // Opaque, with at least 256 bits.
     expect(refreshToken).toMatch(/^[A-Za-z0-9_-]{43,512}$/);
 
     const second = (await post<SignInJson>(world.server, "/auth/login", body)).data;
@@ -188,7 +188,7 @@ describe("refresh", () => {
     const tokens = [own.refreshToken, next.refresh_token, last.refresh_token];
     expect(new Set([own.accessToken, next.access_token, last.access_token, ...tokens]).size).toBe(6);
     const callers = [own.client, clientOf(server, next.access_token), clientOf(server, last.access_token)];
-    // What was given before goes on until it expires.
+    // Earlier access tokens stay valid until they expire.
     for (const caller of callers) expect((await askMe(caller)).code).toBe(0);
     const sessions = await sessionsOf(callers[2]!);
     expect(sessions.map(({ id }) => id)).toEqual(first.map(({ id }) => id));
@@ -260,7 +260,7 @@ describe("refresh", () => {
     await expectRefused(post(server, "/auth/refresh", {}), 400, 40000, /^refresh_token/);
     const more = { refresh_token: refreshToken, scope: "orders:write" };
     await expectRefused(post(server, "/auth/refresh", more), 400, 40000, /^scope/);
-    // A refresh token gives access to nothing.
+    // A refresh token is not an access token.
     await isGone(clientOf(server, refreshToken));
     expect(await refusedUpgrade(server, refreshToken)).toEqual([401, 40100]);
     await isCurrent(client, refreshToken);
@@ -417,7 +417,7 @@ describe("the list of sessions", () => {
       [{}, null, "127.0.0.1"],
       [{ "User-Agent": "bot/1.0 (+https://bot.example)" }, "bot/1.0 (+https://bot.example)", "127.0.0.1"],
       [{ "User-Agent": "x".repeat(1_000), "X-Forwarded-For": "203.0.113.9" }, "x".repeat(200), "203.0.113.9"],
-      // The one to the right is what the proxy saw.
+      // The proxy observed the rightmost entry.
       [{ "User-Agent": 'q"\\<b>', "X-Forwarded-For": "10.9.9.9, 2001:DB8::0:1" }, 'q"\\<b>', "2001:db8::1"],
     ];
     const body = { email: "described@example.com", password: PASSWORD };
@@ -454,7 +454,7 @@ describe("short-lived tokens", () => {
     await expectRefused(client.request("POST", "/orders", { body: {} }), 401, 2002);
     await expectRefused(logout(client), 401, 2002);
     expect(await refusedUpgrade(server, accessToken)).toEqual([401, 2002]);
-    // Market data needs no token, and so no good one.
+    // Market data needs no token, so an expired one does no harm.
     expect((await client.request("GET", "/markets")).code).toBe(0);
     const { access_token } = await refreshed(server, refreshToken);
     expect((await askMe(clientOf(server, access_token))).code).toBe(0);
@@ -474,7 +474,7 @@ describe("short-lived tokens", () => {
     const { server } = short;
     const { accessToken, refreshToken } = await enter(short, "mixed");
     const old = await Socket.open(server, accessToken);
-    // The claims count whole seconds: the next token is to live longer.
+    // The claims count whole seconds: wait, so that the next token expires later.
     await clockAt(decodeJwt(accessToken).iat! * 1_000 + 1_000);
     const { access_token: later } = await refreshed(server, refreshToken);
     const fresh = await Socket.open(server, later);
@@ -511,7 +511,7 @@ describe("short-lived tokens", () => {
     await expectRefused(askMe(clientOf(server, expired.accessToken)), 401, 2002);
     expect(await refusedUpgrade(server, expired.accessToken)).toEqual([401, 2002]);
     await isGone(clientOf(server, left.accessToken));
-    // A signature that is wrong makes an expired token no genuine one.
+    // An expired token with a wrong signature is a forgery, not an expired token.
     const [head, claims, signature] = expired.accessToken.split(".");
     const forged = `${head}.${claims}.${signature!.startsWith("A") ? "B" : "A"}${signature!.slice(1)}`;
     await isGone(clientOf(server, forged));
@@ -571,7 +571,7 @@ describe("what was answered is there", () => {
     own.server = await own.server.restart();
     await check();
     expect((await askMe(clientOf(own.server, third.access_token))).code).toBe(0);
-    // The token that was spent before the crash still ends the session.
+    // Reuse of the token spent before the crash still ends the session.
     await expectRefused(refresh(own.server, rotated!.refreshToken), 401, 40100);
     for (const token of [rotated!.accessToken, third.access_token]) await isGone(clientOf(own.server, token));
     await expectRefused(refresh(own.server, third.refresh_token), 401, 40100);
@@ -595,7 +595,7 @@ describe("a hundred sessions", () => {
       SELECT user_id, method, scopes, 'family-' || id || '-' || ?, refresh_hash, (SELECT max(created_at) FROM sessions),
         last_used_at, expires_at + ? FROM sessions WHERE id = ?`);
       for (const [name, { row }] of firsts) {
-        // In the crowd it is as if the oldest had been refreshed last.
+        // For "crowd", the oldest session counts as the most recently refreshed one.
         for (let i = 1; i < MAX_SESSIONS; i++) insert.run(i, name === "crowd" ? -i * 1_000 : i, row.id);
       }
     });

@@ -1,4 +1,7 @@
-/** Signing keys on real files: what their tokens are to other libraries, forged tokens, rotation, crashes and repairs. */
+/**
+ * Signing keys on real files: verification of their tokens by other libraries, forged tokens, rotation, crashes and
+ * repairs.
+ */
 import assert from "node:assert";
 import {
   constants,
@@ -38,9 +41,9 @@ const NOON = 1_760_000_000_000;
 const SECOND = NOON / 1_000;
 const TTL_MS = 900_000;
 const DAY_MS = 86_400_000;
-/** When every token that is signed at noon is over. */
+/** The time at which every token signed at noon has expired. */
 const LATER = NOON + TTL_MS;
-/** When the key that was retired at noon is over. */
+/** The time at which the key retired at noon has expired. */
 const OVER = LATER + DAY_MS;
 const CLAIMS = {
   iat: SECOND,
@@ -58,7 +61,7 @@ const root = mkdtempSync(join(tmpdir(), "exchange-test-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 let folders = 0;
 
-/** A folder that is not there yet, or a copy of another. */
+/** A path that does not exist yet, or a copy of another folder. */
 function newFolder(original?: string): string {
   const folder = join(root, String(folders++));
   if (original !== undefined) cpSync(original, folder, { recursive: true });
@@ -111,7 +114,7 @@ async function failure(promise: Promise<unknown>): Promise<Error> {
   return outcome;
 }
 
-/** A folder with one key, and one that was rotated once at noon. Tests that write take a copy. */
+/** A folder with one key, and a folder rotated once at noon. Tests that write use a copy. */
 let single: string;
 let rotated: string;
 let keys: SigningKeys;
@@ -191,7 +194,7 @@ describe("a token", () => {
   });
 });
 
-/** What an attacker knows, and the private keys that only tests have: of ours, and of a stranger. */
+/** Public data that an attacker knows, and private keys that only the tests have: ours, and a stranger's. */
 interface Forge {
   readonly parts: { readonly header: string; readonly payload: string; readonly signature: string };
   readonly key: KeyObject;
@@ -199,9 +202,9 @@ interface Forge {
   readonly n: string;
   readonly stranger: KeyObject;
   readonly strangerJwk: Json;
-  /** Header and payload, as values or as text, under a signature of the stated kind. */
+  /** Builds a token from a header and a payload, as values or as text, with a signature of the given kind. */
   compact(header: unknown, payload: unknown, sign?: (input: string) => Buffer | string): string;
-  /** Our key, as RS256 has it. */
+  /** Signs with our key, by RS256. */
   ours(input: string): Buffer;
   theirs(input: string): Buffer;
   header(change?: Json): Json;
@@ -375,7 +378,7 @@ function modulus(f: Forge): bigint {
   return BigInt(`0x${Buffer.from(f.n, "base64url").toString("hex")}`);
 }
 
-/** Another last character that decodes to the same bytes: the unused low bits of it are set. */
+/** Replaces the last character with another that decodes to the same bytes: it sets the unused low bits. */
 function nonCanonical(segment: string): string {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const last = alphabet[alphabet.indexOf(segment.at(-1)!) + 1]!;
@@ -402,7 +405,7 @@ const ENCODINGS: Variant[] = [
   [
     "the alphabet that is not for URLs",
     (f) => {
-      // Hardly any signature has neither of the two characters; the next one has.
+      // Hardly any signature has neither of the two characters; in that case, try the next jti.
       const spell = (jti: number): string => {
         const genuine = f.compact(f.header(), { ...WHOLE_CLAIMS, jti: String(jti) });
         const signature = genuine.slice(genuine.lastIndexOf("."));
@@ -459,7 +462,7 @@ const ENCODINGS: Variant[] = [
   ["five parts under our header", (f) => `${token}.${f.parts.payload}.${f.parts.signature}`],
 ];
 
-/** Signed with our own key, which no attacker has: the header alone must be enough to refuse them. */
+/** Signed with our own key, which no attacker has. The server must reject them by the header alone. */
 const HEADERS: Variant[] = [
   ["a header that is no JSON", (f) => f.compact("{alg:RS256}", WHOLE_CLAIMS)],
   ["a header that is a list", (f) => f.compact([f.header()], WHOLE_CLAIMS)],
@@ -521,7 +524,7 @@ function withClaims(change: Json): Variant[1] {
   return (f) => f.compact(f.header(), { ...WHOLE_CLAIMS, ...change });
 }
 
-/** Signed with our own key: what the payload must be, whoever signed it. An undefined member is none. */
+/** Signed with our own key. The server must validate the payload even so. An undefined member is left out. */
 const PAYLOADS: Variant[] = [
   ...["exp", "iat", "sub", "jti", "scope", "iss", "aud"].flatMap((name): Variant[] => [
     [`no ${name}`, withClaims({ [name]: undefined })],
@@ -583,7 +586,7 @@ describe("no token of ours", () => {
   test.each([...ALGORITHMS, ...SIGNATURES, ...ENCODINGS, ...HEADERS, ...PAYLOADS])("%s", async (_name, make) => {
     const forged = await make(forge);
     expect(forged).not.toBe(token);
-    // Nor does one that would be over say so: what is expired is genuine.
+    // A forged token never reports expiry, not even after `exp`: only a genuine token expires.
     for (const now of [NOON, LATER]) {
       const error = await failure(keys.verify(forged, now));
       expect(error).toBeInstanceOf(TokenInvalid);
@@ -728,7 +731,7 @@ describe("rotation", () => {
   test("one that fails to retire the old key is finished by the next", async () => {
     const folder = newFolder(single);
     const own = await open(folder);
-    // Stands where the retired file is to be written.
+    // Blocks the path of the retired file.
     mkdirSync(join(folder, `${kid}.tmp`));
     await failure(own.rotate(NOON));
     expect(own.activeKid).not.toBe(kid);
@@ -750,7 +753,7 @@ describe("rotation", () => {
   test("there are no more than 100 keys that are not over", async () => {
     const folder = newFolder(single);
     for (let i = 0; i < 99; i++) {
-      // Any odd number does for the modulus of a key that is never used.
+      // Any odd number can be the modulus of a key that is never used.
       const n = Buffer.concat([Buffer.of(0x80), randomBytes(254), Buffer.of(1)]).toString("base64url");
       const id = await calculateJwkThumbprint({ kty: "RSA", n, e: "AQAB" });
       writeKey(folder, id, { ...withoutPrivatePart(readKey(single, kid)), n, kid: id, retired_at: NOON });
@@ -766,7 +769,7 @@ describe("rotation", () => {
 });
 
 describe("a crash in a rotation", () => {
-  /** The old key active, the old key retired, and the new key, as their files have them. */
+  /** File contents: the old key active, the old key retired, and the new key. */
   function contents(): { active: string; retired: string; next: string } {
     return {
       active: readFileSync(keyFile(single, kid), "utf8"),
@@ -828,7 +831,7 @@ describe("a crash in a rotation", () => {
   test("the older of two active keys lives on from the start that retires it", async () => {
     const folder = newFolder(rotated);
     writeFileSync(keyFile(folder, kid), contents().active, { mode: 0o600 });
-    // It may have signed until now: after a rotation that failed half-way the process may have gone on for long.
+    // The key may have signed until now: after a partly failed rotation the process may have continued for a long time.
     const own = await open(folder, OVER);
     expect(readKey(folder, kid)["retired_at"]).toBe(OVER);
     expect(kids(own, OVER)).toEqual([newKid, kid]);
@@ -844,12 +847,12 @@ describe("a crash in a rotation", () => {
     });
     while (!isOver) {
       const files: Record<string, string> = {};
-      // The old key's file always is there, even where a listing meets its replacement and lacks it.
+      // The old key's file always exists, even if a concurrent replacement hides it from the listing.
       for (const name of new Set([`${kid}.json`, ...readdirSync(folder)])) {
         try {
           files[name] = readFileSync(join(folder, name), "utf8");
         } catch (error) {
-          // Only a temporary file may have gone since the folder was listed.
+          // Only a temporary file may have disappeared since the listing.
           expect([error, name]).toMatchObject([{ code: "ENOENT" }, expect.stringMatching(/\.tmp$/)]);
         }
       }
@@ -988,7 +991,7 @@ describe("the folder", () => {
     return Object.fromEntries(PRIVATE_MEMBERS.map((name) => [name, key[name]]));
   }
 
-  /** Right in all else, and retired, so that it is never tried. */
+  /** Writes a key with a short modulus. It is otherwise valid, and retired, so that nothing tries it. */
   async function writeShort(folder: string): Promise<string> {
     const jwk = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" });
     const id = await calculateJwkThumbprint(jwk as Json);

@@ -1,6 +1,6 @@
 /**
- * Mails by SMTP, end to end: a running exchange, a real mail server with STARTTLS and sign-in, and a person who registers
- * and opens the link that came. What the notifier does by itself is notifier.test.ts.
+ * Mails by SMTP, end to end: a running exchange, a real mail server with STARTTLS and authentication, and a user who
+ * registers and opens the mailed link. For the notifier alone, see notifier.test.ts.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ describe.skipIf(!hasOpenssl())("mails by SMTP", () => {
   let server: TestServer;
   beforeAll(async () => {
     mails = await MailServer.start(temporaryFolder());
-    // As an operator trusts a mail server of their own.
+    // The way an operator trusts a mail server of their own.
     const env = {
       SMTP_URL: mails.url(),
       MAIL_FROM: "Exchange <post@exchange.test>",
@@ -31,13 +31,13 @@ describe.skipIf(!hasOpenssl())("mails by SMTP", () => {
   afterAll(async () => {
     await server.stop();
     await mails.close();
-    // Nothing that was meant for a mail server lies about in files.
+    // With SMTP configured, the server writes no mail to files.
     expect(existsSync(join(server.dataDir, "outbox"))).toBe(false);
     expectSoundDatabase(server.dataDir);
     expectUnlogged(secrets, server);
   });
 
-  /** The token of the link in the last mail to an address: waits for `count` mails. */
+  /** Returns the token of the link in the last mail to an address. Waits for `count` mails. */
   async function linkTo(email: string, page: string, count = 1): Promise<string> {
     const texts = await eventually(async () => {
       const found = mails.mailsTo(email);

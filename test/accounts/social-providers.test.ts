@@ -1,4 +1,4 @@
-/** Sign-in at a real OpenID provider, and at a forger that answers what no honest one would. */
+/** Sign-in at a real OpenID provider, and at a forger that sends responses no honest provider would. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
@@ -28,7 +28,7 @@ function signInAt(...providers: SocialProvider[]): SocialSignIn {
   return new SocialSignIn({ providers, redirectUri });
 }
 
-/** The refusal; none may tell a secret, neither to the caller nor to the log. */
+/** The refusal. Neither the response nor the log may contain a secret. */
 async function refusal(promise: Promise<unknown>, secrets: readonly string[] = []): Promise<[number, string]> {
   const thrown: unknown = await promise.then(
     (value) => expect.fail(`not refused: ${JSON.stringify(value)}`),
@@ -55,7 +55,7 @@ describe("at a real provider", () => {
   });
   afterAll(() => Promise.all([real.close(), other.close()]));
 
-  /** A sign-in up to the callback. */
+  /** Runs a sign-in up to the callback. */
   async function callbackOf(social: SocialSignIn, account: string | null, name = "one") {
     const { location, state, binding } = await social.start(name, null, NOW);
     const at = name === "one" ? real : other;
@@ -245,19 +245,19 @@ describe("at a real provider", () => {
   });
 });
 
-/** What a forger answers in place of the honest provider; each gets the honest answer's parts. */
+/** The forger's responses in place of the honest provider's. Each receives the parts of the honest response. */
 interface Forgery {
   readonly idToken?: (claims: JWTPayload) => string | Promise<string> | undefined;
   readonly discovery?: (document: Record<string, unknown>) => unknown;
   readonly userinfo?: Readonly<Record<string, unknown>>;
-  /** By path: answers in place of the rest. */
+  /** Responses by path; they replace the default ones. */
   readonly answers?: Readonly<Record<string, (response: ServerResponse) => void>>;
 }
 
 const KEY_ID = "forger";
 const DISCOVERY = "/.well-known/openid-configuration";
 
-/** A provider whose code is the nonce that is to stand in the ID token, so that it keeps nothing. */
+/** A provider that uses the ID token's nonce as its code, so that it keeps no state. */
 class Forger {
   readonly clientId = "exchange";
   readonly clientSecret = "the forger's own: +%/ ü";
@@ -329,7 +329,7 @@ describe("at a forger", () => {
 
   const requestsOf = (path: string) => forger.requests.filter((request) => request.path === path);
 
-  /** A whole sign-in. */
+  /** Runs a whole sign-in. */
   async function tryWith(forgery: Forgery, social = signInAt(providerAt(forger))): Promise<SocialIdentity> {
     forger.forgery = forgery;
     const { location, state, binding } = await social.start("one", null, NOW);

@@ -1,7 +1,7 @@
 /**
- * Sign-in at an identity provider, as a browser goes through it: the running server, a real provider, cookies. Whose
- * account somebody gets, and what becomes of one that a squatter has made with another's address. How the protocol is
- * spoken is social-providers.test.ts.
+ * Sign-in at an identity provider, from the browser's side: the running server, a real provider, cookies. The tests
+ * check which account a user gets, and what happens to an account that a squatter created with another person's
+ * address. For the protocol, see social-providers.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEndsWell, expectQuiet, expectUnlogged } from "../support/checks.ts";
@@ -23,7 +23,7 @@ import { ThirdParty } from "../support/third-party.ts";
 import { alone, expectRefused, restartWith } from "../support/trading.ts";
 import { World } from "../support/world.ts";
 
-/** What browsers know the server as; a proxy with the certificate would stand before it. */
+/** The server's public address. In production a TLS proxy stands in front of it. */
 const PUBLIC_URL = "https://exchange.test";
 const REDIRECT_URIS = ["one", "local", "other"].map((name) => `${PUBLIC_URL}${API_BASE}/auth/social/${name}/callback`);
 const NOT_BEGUN = /started no such sign-in/;
@@ -34,14 +34,14 @@ interface SessionJson {
   readonly current: boolean;
 }
 
-/** Who can sign in at the first provider, and at the other; tests add people of their own. */
+/** The users of the first provider and of the other one; tests add their own. */
 const people: Record<string, TestAccount> = {};
 const others: Record<string, TestAccount> = {};
 const guests = new Guests();
-/** Codes, states, cookies and tokens: none of them may be logged. */
+/** Codes, states, cookies and tokens: the server must log none of them. */
 const { secrets } = guests;
 
-/** Somebody whom the first provider knows by this name and address. */
+/** Adds a user with this name and address at the first provider. */
 function person(name: string, more: Partial<TestAccount> = {}): string {
   people[name] = { sub: name, email: `${name}@example.com`, email_verified: true, ...more };
   return `${name}@example.com`;
@@ -51,10 +51,10 @@ let one: TestProvider;
 let other: TestProvider;
 let world: World;
 
-/** A client that is closed in the end. */
+/** A client that the tests close at the end. */
 const clientOf = (token: string | null, at = world): Client => guests.client(at.server, token);
 
-/** Keeps the server's cookies, and follows where it is sent. */
+/** Stores the server's cookies, and follows redirects. */
 class Browser {
   readonly cookies = new Map<string, string>();
   private readonly world: World;
@@ -63,7 +63,7 @@ class Browser {
     this.world = at;
   }
 
-  /** To the provider's page. */
+  /** Goes to the provider's page. */
   async start(name = "one", query = ""): Promise<Answer & { location: string }> {
     const answer = await clientOf(null, this.world).request("GET", `/auth/social/${name}${query}`);
     for (const line of answer.headers["set-cookie"] ?? []) {
@@ -76,7 +76,7 @@ class Browser {
     return { ...answer, location };
   }
 
-  /** Through the provider's pages: the callback's address. */
+  /** Goes through the provider's pages and returns the callback's address. */
   async signInAt(account: string | null, name = "one", query = ""): Promise<string> {
     const { location, code, msg } = await this.start(name, query);
     if (location === "") throw new Error(`${code} ${msg}`);
@@ -86,7 +86,7 @@ class Browser {
     return back;
   }
 
-  /** Back to the server. */
+  /** Returns to the server. */
   async finish(callback: string): Promise<Answer<SignInJson>> {
     const { origin, pathname, search } = new URL(callback);
     expect(origin).toBe(PUBLIC_URL);
@@ -100,7 +100,7 @@ class Browser {
   }
 }
 
-/** The whole way, in a browser of its own. */
+/** Runs the whole flow in a new browser. */
 async function comeIn(account: string, name = "one", at = world): Promise<{ user: UserJson; client: Client }> {
   const browser = new Browser(at);
   const answer = await browser.finish(await browser.signInAt(account, name));
@@ -114,7 +114,7 @@ const me = (token: string, at = world): Promise<Answer<UserJson>> => clientOf(to
 const signInWith = (email: string, password = PASSWORD, at = world): Promise<SignedIn> =>
   guests.signIn(at.server, email, password);
 
-/** Makes an account with an address that it can't read the mail of. */
+/** Registers an account with an address whose mail the squatter cannot read. */
 async function squat(email: string, at = world): Promise<SignedIn> {
   expect((await register(at.server, email)).code).toBe(0);
   return signInWith(email, PASSWORD, at);
@@ -132,7 +132,7 @@ const environment = (): Record<string, string> => ({
       jurisdictions: ["DE", "FR"],
     },
     other: { issuer: other.issuer, client_id: other.clientId, client_secret: other.clientSecret },
-    // Nobody listens there.
+    // No server listens on this port.
     gone: { issuer: "http://127.0.0.1:1", client_id: "x", client_secret: "y" },
   }),
 });
@@ -254,12 +254,12 @@ describe("whose account it is", () => {
   test("who it is goes by the provider's name for it, not by the address", async () => {
     person("heidi");
     const { user } = await comeIn("heidi");
-    // The same person has another address now, or none that is verified.
+    // The same user now has another address, or an unverified one.
     for (const change of [{ email: "new@example.com" }, { email_verified: false }]) {
       person("heidi", change);
       expect((await comeIn("heidi")).user).toEqual(user);
     }
-    // Another provider's "heidi" is somebody else.
+    // Another provider's "heidi" is a different user.
     others["heidi"] = { sub: "heidi", email: "mallory@example.com", email_verified: true };
     const stranger = await comeIn("heidi", "other");
     expect(stranger.user.id).not.toBe(user.id);
@@ -278,7 +278,7 @@ describe("whose account it is", () => {
   test("nobody's where the provider doesn't vouch for an address", async () => {
     people["mailless"] = { sub: "mailless" };
     person("unverified", { email_verified: false });
-    // Somebody else's, whose account is there.
+    // The address belongs to another user's account.
     person("carol", { sub: "carol", email_verified: false });
     for (const name of ["unverified", "mailless", "carol"]) {
       const browser = new Browser();
@@ -287,7 +287,7 @@ describe("whose account it is", () => {
     expect((await register(world.server, "unverified@example.com")).status).toBe(201);
     const { client } = await signInWith("carol@example.com");
     expect((await client.all<SessionJson>("/me/sessions")).map(({ method }) => method)).toEqual(["password"]);
-    // Once it does, it is.
+    // Once the provider verifies the address, the sign-in succeeds.
     person("carol");
     expect((await comeIn("carol")).user.email).toBe("carol@example.com");
   });
@@ -319,11 +319,11 @@ describe("one browser, one attempt", () => {
     const victims = [new Browser(), new Browser()];
     await victims[1]!.start();
     for (const victim of victims) {
-      // The attacker signs in as himself and has the victim's browser finish.
+      // The attacker signs in with their own account and makes the victim's browser finish.
       const callback = await attacker.signInAt("ivan");
       const answer = await expectRefused(victim.finish(callback), 401, 40100, NOT_BEGUN);
       expect(answer.data).toBeNull();
-      // Which spends it.
+      // The attempt spends the state.
       await expectRefused(attacker.finish(callback), 401, 40100, NOT_BEGUN);
     }
     const callback = await attacker.signInAt("ivan");
@@ -460,7 +460,7 @@ describe("an account whose address was never shown to be its maker's", () => {
   test("goes to its owner by a mailed link as well, without the squatter's tokens", async () => {
     const email = "oscar@example.com";
     const squatter = await squat(email);
-    // Who finds the own address taken asks for a password.
+    // The owner finds the address taken and requests a password reset.
     await clientOf(null).data("POST", "/auth/forgot-password", { email });
     const reset = await resetToken(world.server, email);
     await clientOf(null).data("POST", "/auth/reset-password", { token: reset, password: NEW_PASSWORD });
@@ -476,7 +476,7 @@ describe("an account whose address was never shown to be its maker's", () => {
       const email = person(`rita-${round}`);
       const squatter = await squat(email);
       const made: string[] = [];
-      /** Makes tokens, and takes away the ones before so that there is room, until it is out. */
+      /** Creates tokens and revokes the previous ones to make room, until the squatter loses access. */
       const flood = async (): Promise<void> => {
         const client = clientOf(squatter.accessToken);
         for (let last: number | null = null; ; ) {
@@ -520,7 +520,7 @@ describe("an account whose address was never shown to be its maker's", () => {
         post("/auth/refresh", { refresh_token: squatter.refreshToken }),
         squatter.client.request("POST", "/me/password", { body: { current: PASSWORD, new: NEW_PASSWORD } }),
         ...signIns(),
-        // The owner opens the link as well, which alone opens nothing.
+        // The owner also opens the link, which alone signs nobody in.
         post("/auth/verify-email", { token }),
       ];
       const owner = browser.finish(callback);
@@ -548,7 +548,7 @@ describe("an account whose address was never shown to be its maker's", () => {
 
       await own.server.stop();
       own.server = await own.server.restart();
-      // Who was at the provider meanwhile begins anew.
+      // A user who was at the provider during the restart must start again.
       await expectRefused(began.finish(callback), 401, 40100, NOT_BEGUN);
       expect((await me(squatter.accessToken, own)).code).toBe(40100);
       await expectRefused(login(own.server, email), 401, 40100);

@@ -1,6 +1,7 @@
 /**
- * Accounts whose e-mail address nobody verified: what they may not do, that they go after seven days with all that they
- * left, and that registrations cannot fill the exchange. And phone numbers, each of which verifies one account.
+ * Accounts with an unverified e-mail address: their restrictions, their removal with all their data after seven days,
+ * and the bound on registrations, which keeps the exchange from filling up. Also phone numbers, each of which verifies
+ * one account.
  */
 import type Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -25,11 +26,11 @@ import { alone, expectRefused } from "../support/trading.ts";
 import { World } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;
-/** Ids of users end here. */
+/** The maximum user id. */
 const LAST_USER = 2 ** 22;
 const SECRET_END = { timeout: 60_000 };
 
-/** Registers and signs in; the address is not verified. */
+/** Registers and signs in, but does not verify the address. */
 async function visitor(server: TestServer, email = freshEmail()): Promise<SignedIn> {
   expect((await register(server, email)).status).toBe(201);
   return signIn(server, email);
@@ -74,11 +75,11 @@ describe("on one server", () => {
         expect([method, path, answer.status, answer.code]).toEqual([method, path, 403, 40300]);
       }
     }
-    // It can look, at itself too, and sign out.
+    // The user can read their own account and wallet, and sign out.
     expect(await client.get("/me")).toMatchObject({ email_verified: false });
     expect(await client.get("/wallet/balance")).toMatchObject({ total: 0 });
     expect((await askOnce(world.server, accessToken, "POST", "/auth/logout")).status).toBe(200);
-    // What a seed made is the operator's word.
+    // A seeded account counts as verified by the operator.
     const { client: seeded } = kept(await signIn(world.server, "zero@example.com"));
     await createPat(seeded);
   });
@@ -112,7 +113,7 @@ describe("on one server", () => {
     );
     expect(await second.get("/me")).toMatchObject({ phone_verified: false, kyc_tier: 0 });
     await expectRefused(third.request("POST", "/me/phone", { body: { phone } }), 409, 40900, /another account/);
-    // The owner takes another number: this one is free again.
+    // The owner switches to another number, which frees this one.
     const other = freshPhoneNumber();
     await first.data("POST", "/me/phone", { phone: other });
     await first.data("POST", "/me/phone/verify", { code: await phoneCode(world.server, other) });
@@ -152,7 +153,7 @@ test(
         freshEmail(),
       ];
       const people = [await visitor(server, old), await visitor(server, funded), await signUp(server, verified, 0)];
-      // The last, so that times rise with ids still when it alone is younger than the others.
+      // Register this one last: it becomes younger than the others, and creation times must rise with ids.
       people.push(await visitor(server, young));
       const [gone, rich] = people.map(({ user }) => user.id) as [number, number];
       const client = people[2]!.client;
@@ -168,7 +169,8 @@ test(
       withDatabase(server.dataDir, (db) => {
         db.prepare("UPDATE users SET created_at = created_at - ?").run(8 * DAY_MS);
         db.prepare("UPDATE users SET created_at = created_at + ? WHERE email = ?").run(2 * DAY_MS, young);
-        // As a version before this one let it: a token, a client that somebody else granted, a grant, a session of each.
+        // Data that an earlier version allowed: a token, a client that somebody else granted, a grant, a session of
+        // each.
         db.prepare(
           `INSERT INTO personal_access_tokens (user_id, name, token_hash, prefix, scopes, created_at)
          VALUES (?, 'bot', 'hash', 'pm_pat_', 'orders:write', 1)`,
@@ -194,7 +196,7 @@ test(
         (await operatorAgain.get<{ items: unknown[] }>(`/admin/users?email=${email}`)).items;
       await expect.poll(() => shown(old)).toEqual([]);
       for (const email of [young, funded, verified, "zero@example.com"]) expect(await shown(email)).toHaveLength(1);
-      // Nothing of it opens anything, and its address is free.
+      // None of its tokens or passwords works, and its address is free.
       const me = await askOnce(world.server, people[0]!.accessToken, "GET", "/me");
       expect([me.status, me.code]).toEqual([401, 40100]);
       expect((await askOnce(world.server, null, "POST", "/auth/login", { body: { email: old, password: PASSWORD } })).code).toBe(40100); // biome-ignore format: one call
@@ -244,12 +246,12 @@ test("when all ids were given out, those of deleted accounts are: registering ne
     reused!.client.close();
     const { code, msg } = await register(world.server, freshEmail());
     expect([code, msg]).toEqual([40900, expect.stringMatching(/at its maximum number of users/)]);
-    // The old holder's token is not the new one's.
+    // The previous holder's token does not work for the new user.
     expect((await askOnce(world.server, one.accessToken, "GET", "/me")).code).toBe(40100);
     await world.server.stop();
     withDatabase(world.server.dataDir, (db) => {
       db.prepare("DELETE FROM users WHERE id = ?").run(LAST_USER);
-      // An id that is given out again is out of order in time, which the check at the end takes for a fault.
+      // A reused id breaks the order of creation times, which the final database check would report as a fault.
       db.prepare("UPDATE users SET created_at = ? WHERE id = ?").run(two.user.created_at, one.user.id);
     });
     world.server = await world.server.restart();

@@ -1,6 +1,7 @@
 /**
- * What an operator sets for one user: the day's limit, fees and rebates, rate limits. Each shows where it should and
- * counts where it must, over kills and races; then random terms and trades beside a plain reckoning. TEST_SEED repeats.
+ * The terms that an operator sets for one user: the daily limit, fees and rebates, rate limits. Each appears and
+ * applies everywhere it should, across kills and races. A random test compares terms and trades with a plain reference
+ * model. TEST_SEED repeats a run.
  */
 import { afterEach, describe, expect, test } from "vitest";
 import {
@@ -127,7 +128,7 @@ describe("setting terms", () => {
     const own = await idOf("operator");
     const asked = await operator.request("PATCH", `/admin/users/${own}/terms`, { body: { maker_rebate: 1 } });
     expect([asked.code, asked.msg]).toEqual([40300, expect.stringMatching(/^the account is your own/)]);
-    // The bounds themselves are in.
+    // The bounds are inclusive.
     const most = {
       daily_limit: MAX_MONEY_MICRO,
       trading_fee: MAX_OWN_RATE_BPS,
@@ -161,7 +162,7 @@ describe("setting terms", () => {
     expect([shell.code, shell.errors]).toEqual([1, expect.stringContaining(`maker_rebate: 1 BPS ${more} 0 BPS`)]);
     const rates = { trading_fee: 0, maker_rebate: 0, pat_rebate: 0 };
     expect((await userNamed(operator, "maker")).terms).toMatchObject(rates);
-    // One of before this rule is refused until its rebates fit; what they pay is bounded by each match's fees anyway.
+    // The server rejects terms from before this rule until the rebates fit. Each match's fees bound the payout anyway.
     await restartWith(world, "UPDATE users SET maker_rebate = 150 WHERE id = ?", id);
     operator.close();
     operator = await operatorOf(world.server, "operator", 4);
@@ -216,7 +217,7 @@ describe("the day's limit", () => {
     const quotes = { quotes: [{ outcome_id: market.outcomes[1], side: BUY, price: 1_000, quantity: 40 }] };
     expect((await maker.request("PUT", `/quotes/${market.id}`, { body: quotes })).code).toBe(42901);
     expect((await userNamed(operator, "maker")).daily_activity).toEqual({ used: 10 * USDC, limit });
-    // Above its tier's 100 USDC, and over a kill -9.
+    // Above the tier's limit of 100 USDC, and preserved across a kill -9.
     await setTerms(operator, id, { daily_limit: 500 * USDC });
     await restart();
     const later = world.client("maker");
@@ -225,7 +226,7 @@ describe("the day's limit", () => {
     expect((await place(later, terms(market, 0, BUY, 1, 1))).code).toBe(42901);
     await setTerms(operator, id, { daily_limit: null });
     expect((await limitsOf(later)).daily_activity.limit).toBe(100 * USDC);
-    // What stands may go.
+    // The user can still cancel live orders.
     expect((await later.request("DELETE", "/orders")).code).toBe(0);
     expect((await place(later, five)).code).toBe(0);
     await later.data("DELETE", "/orders");
@@ -247,7 +248,7 @@ describe("rate limits", () => {
     await setFactor("2");
     expectRate(rateOf(await maker.request("GET", "/me")), 12, 10);
     expectRate(rateOf(await other.request("GET", "/me")), 6, 5);
-    // Every token of the user's.
+    // Applies to every token of the user.
     const session = await signIn(world.server, "maker@example.com");
     expectRate(rateOf(await session.client.request("GET", "/me")), 12, 9);
     const order = terms(market, 0, BUY, 100, 1);
@@ -264,17 +265,17 @@ describe("rate limits", () => {
     const of = (route: string, scope: string) => shown.find((each) => each.route === route && each.scope === scope);
     expect(of("GET /wallet/balance", "user")).toMatchObject({ limit: 12, remaining: 12 });
     expect(of("POST /orders", "user")).toMatchObject({ limit: 6, remaining: 1 });
-    // Those of addresses and of sign-ins are everybody's.
+    // The limits per address and on sign-ins are the same for all users.
     expect(of("POST /orders", "address")).toMatchObject({ limit: 8, remaining: 3 });
     expect(of("POST /auth/login", "identifier")).toMatchObject({ limit: 4, remaining: 3 });
     expectRate(rateOf(await place(maker, order)), 6, 0);
     expectLimited(await place(maker, order), 6);
 
-    // Over a kill -9 the factor stays; the counts are gone.
+    // The factor survives a kill -9; the counts do not.
     await restart();
     const later = world.client("maker");
     for (let n = 11; n >= 6; n--) expectRate(rateOf(await later.request("GET", "/me")), 12, n);
-    // Lowered below what was used: nothing is left until enough of it is a minute old.
+    // The new limit is below the current count: requests fail until enough of them are a minute old.
     await setFactor("default");
     expect((await later.request("GET", "/me")).code).toBe(42900);
     expectLimited(await later.request("GET", "/me"), 6);
@@ -308,7 +309,10 @@ interface FillRow {
   readonly pat: number;
 }
 
-/** Fee and rebate that the fills of one match must have: rebates come out of the match's fees, in the order of its fills. */
+/**
+ * Returns the expected fee and rebate of a match's fills. Rebates come out of the match's fees, in the order of the
+ * fills.
+ */
 function expected(rows: readonly FillRow[], ratesOf: (user: number) => Rates): [fee: number, rebate: number][] {
   const fees = rows.map(({ price, quantity, side, user_id }) => {
     return side === SELL ? feeOn(price * quantity * 100, ratesOf(user_id).tradingFee ?? 150) : 0;
@@ -323,7 +327,7 @@ function expected(rows: readonly FillRow[], ratesOf: (user: number) => Rates): [
   });
 }
 
-/** A user's balance, fills and transactions say the same, and so does the database. */
+/** Expects a user's balance, fills and transactions to agree with each other and with the database. */
 async function expectOneStory(client: Client, userId: number, rows: readonly FillRow[]): Promise<void> {
   const own = rows.filter((row) => row.user_id === userId);
   const fills = await client.all<OwnFillJson>("/me/fills");
@@ -362,7 +366,7 @@ test("fees and rebates of one's own, by the token, in the fill, the transactions
   expect(await limitsOf(maker)).toMatchObject({ fees: { trading_fee: 150, maker_rebate: 40 } });
   expect(await limitsOf(session.client)).toMatchObject({ fees: { trading_fee: 150, maker_rebate: 30 } });
   await world.split(taker, market, 100);
-  /** The fills of a match of the taker's. */
+  /** Returns the fills of a match by the taker. */
   const sell = async (client: Client): Promise<FillRow[]> => {
     const { id } = await client.place(terms(market, 0, SELL, 3_333, 7));
     await eventually(async () => expect((await client.order(id)).status).toBe("filled"));
@@ -372,7 +376,7 @@ test("fees and rebates of one's own, by the token, in the fill, the transactions
   await maker.place(terms(market, 0, BUY, 3_333, 7));
   const n = 3_333 * 7 * 100;
   const sold = async (client: Client) => (await sell(client)).map(({ fee, rebate }) => [fee, rebate]);
-  // The seller pays 1 BPS: the rebate comes to no more.
+  // The seller pays 1 BPS, which caps the rebate.
   expect(await sold(taker)).toEqual([
     [0, Math.ceil(n / 10_000)],
     [Math.ceil(n / 10_000), 0],
@@ -406,12 +410,12 @@ describe.each(variants([1], [2]))("with ENGINE_THREADS=%i", (threads) => {
     const sessions = await Promise.all(NAMES.map((name) => signIn(world.server, `${name}@example.com`)));
     const ids = sessions.map(({ user }) => user.id);
     const rates = new Map<number, Rates>(ids.map((id) => [id, USUAL]));
-    /** By taker's order: everybody's rates when it came. */
+    /** All users' rates at the arrival of each taker order, by order. */
     const ratesAt = new Map<number, ReadonlyMap<number, Rates>>();
     const changed = async (): Promise<void> => {
       const id = random.pick(ids);
       const tradingFee = randomFee(random);
-      // No rebate may exceed the fee.
+      // A rebate may not exceed the fee.
       const atMost = (rebate: number | null, usual: number): number | null =>
         (rebate ?? usual) > (tradingFee ?? TRADING_FEE_BPS) ? tradingFee : rebate;
       const makerRebate = atMost(randomRebate(random), MAKER_REBATE_BPS);

@@ -1,6 +1,7 @@
 /**
- * OAuth 2.0 for third parties, against the running server: by two libraries of others, and by hand where a client does
- * wrong or steals. Tests share two users and register clients of their own, so that each has grants to itself.
+ * OAuth 2.0 for third parties, against the running server. Two independent client libraries test the regular flows;
+ * handwritten requests test faulty clients and thieves. The tests share two users and register their own clients, so
+ * that no two tests share a grant.
  */
 import { randomBytes } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader } from "jose";
@@ -45,10 +46,10 @@ interface GrantJson {
 }
 
 const guests = new Guests();
-/** Everything that must stand in no log and in no database. */
+/** Everything that must appear in no log and in no database. */
 const { secrets } = guests;
 
-/** As `askOnce`, of the server that runs in this world. */
+/** Like `askOnce`, for the world's current server. */
 const ask = <T = unknown>(
   of: World,
   token: string | null,
@@ -60,7 +61,7 @@ const ask = <T = unknown>(
 const register = (of: World, user: Client, confidential = false, redirectUri = CALLBACK): Promise<ThirdParty> =>
   ThirdParty.register(of, user, { confidential, redirectUri, secrets });
 
-/** The refusal's name by RFC 6749, section 5.2, in the standard's shape. */
+/** Expects an error by its name from RFC 6749, section 5.2, in the standard's format. */
 function expectOAuthError(answer: Answer, error: string, status: number | readonly number[] = 400): void {
   expect([answer.status, answer.msg]).toEqual([expect.toBeOneOf([status].flat()), error]);
   expect(answer.headers["cache-control"]).toBe("no-store");
@@ -90,7 +91,7 @@ let owner: Client;
 let registered = 0;
 const parties = {
   async register(...more: [boolean?, string?]): Promise<ThirdParty> {
-    // Their owner may have fifty: those of tests that are over make room.
+    // An owner may have fifty clients: remove those of finished tests.
     if (++registered % 30 === 0) {
       const older = (await owner.all<OAuthClientJson>("/me/oauth-clients")).slice(10);
       for (const { id } of older) await owner.data("DELETE", `/me/oauth-clients/${id}`);
@@ -256,7 +257,7 @@ describe("by others' libraries", () => {
     return oauth.processDiscoveryResponse(issuer, response);
   }
 
-  /** The browser's part: to the authorization endpoint, on to the consent page, and the page's call. */
+  /** Plays the browser: calls the authorization endpoint, follows to the consent page, and makes the page's call. */
   async function throughConsent(user: Client, authorizationUrl: URL): Promise<URL> {
     const response = await fetch(authorizationUrl, { redirect: "manual" });
     expect([response.status, response.headers.get("cache-control")]).toEqual([302, "no-store"]);
@@ -401,7 +402,7 @@ describe("authorization endpoint", () => {
   const visit = (params: Params | string): Promise<Answer> =>
     ask(world, null, "GET", `/oauth/authorize?${typeof params === "string" ? params : new URLSearchParams(params)}`);
 
-  /** Where the browser is sent with such a request: by the endpoint, and by the page that the user approves on. */
+  /** Returns the redirect targets of such a request: from the endpoint, and from the consent page after approval. */
   async function sentTo(params: Params): Promise<[string, string]> {
     const [seen, approved] = [await visit(params), await decide(alice.client, params)];
     expect([seen.status, seen.headers["cache-control"], approved.status]).toEqual([302, "no-store", 200]);
@@ -621,7 +622,7 @@ describe("token endpoint: codes", () => {
       expect([changes, status, errors.includes(msg)]).toEqual([changes, 400, true]);
       expectOAuthError(await party.exchange(code), "invalid_grant");
     }
-    // The challenge itself is no verifier: that would be the plain method.
+    // The challenge itself is not a verifier: that would be the plain method.
     const { params } = party.request();
     const { redirect_to } = (await decide(alice.client, params)).data;
     const code = { code: codeIn(redirect_to), verifier: params["code_challenge"]! };
@@ -655,7 +656,7 @@ describe("token endpoint: codes", () => {
     const secretThief = await parties.register(true);
     const code = await party.consent(alice.client);
     for (const other of [thief, secretThief]) expectOAuthError(await other.exchange(code), "invalid_grant");
-    // Whoever stole the code can't say that it is the client without its verifier.
+    // A thief of the code cannot authenticate as the client without its verifier.
     expectOAuthError(await party.exchange({ ...code, verifier: "a".repeat(43) }), "invalid_grant");
     for (const text of ["", "x", "é", code.code.slice(1), `${code.code}=`, "a".repeat(2_048)]) {
       const { status, msg } = await party.exchange({ ...code, code: text });
@@ -695,7 +696,7 @@ describe("token endpoint: codes", () => {
     const first = await party.consent(bob.client);
     await bob.client.data("DELETE", `/me/oauth-grants/${(await grantTo(bob.client, party))!.id}`);
     expectOAuthError(await party.exchange(first), "invalid_grant");
-    // A new consent doesn't bring the old code back.
+    // A new consent does not restore the old code.
     const second = await party.consent(bob.client);
     expectOAuthError(await party.exchange(first), "invalid_grant");
     await owner.data("DELETE", `/me/oauth-clients/${party.id}`);
@@ -711,7 +712,7 @@ describe("token endpoint: codes", () => {
     const token = await resetToken(world.server, "forgetful@example.com");
     await client.data("POST", "/auth/reset-password", { token, password: "another quiet harbour" });
     await expectDead(other, tokens);
-    // Whoever knew the password, and approved a client with it a moment before, is out too.
+    // An attacker who knew the password and approved a client just before loses access, too.
     expectOAuthError(await other.exchange(code), "invalid_grant");
   });
 });
@@ -723,7 +724,7 @@ describe("token endpoint: clients and requests", () => {
     [open, confidential] = [await parties.register(), await parties.register(true)];
   });
 
-  /** Redeems a good code with other credentials. */
+  /** Redeems a valid code with other credentials. */
   const attempt = async (party: ThirdParty, changes: Changes, headers: Params = {}): Promise<Answer> =>
     party.exchange(await party.consent(alice.client), changes, headers);
 
@@ -732,9 +733,9 @@ describe("token endpoint: clients and requests", () => {
     expect((await attempt(confidential, {})).status).toBe(200);
     const nowhere = { client_id: null, client_secret: null };
     expect((await attempt(confidential, nowhere, basic(clientId, secret!))).status).toBe(200);
-    // The name may stand in the form as well.
+    // The form may repeat the client_id.
     expect((await attempt(confidential, { client_secret: null }, basic(clientId, secret!))).status).toBe(200);
-    // RFC 6749, section 2.3.1: both are form-encoded first.
+    // RFC 6749, section 2.3.1: the client form-encodes both first.
     const encoded = (text: string): string => text.replaceAll("_", "%5F").replaceAll("-", "%2D");
     expect((await attempt(confidential, nowhere, basic(clientId, encoded(secret!)))).status).toBe(200);
   });
@@ -770,7 +771,7 @@ describe("token endpoint: clients and requests", () => {
 
   test("credentials in two places are refused, right or wrong", async () => {
     const { clientId, secret } = confidential;
-    // RFC 6749, section 5.2: more than one mechanism.
+    // RFC 6749, section 5.2: the client uses more than one authentication method.
     for (const client_secret of [secret!, "wrong"]) {
       expectOAuthError(await attempt(confidential, { client_secret }, basic(clientId, secret!)), "invalid_request");
     }
@@ -787,7 +788,7 @@ describe("token endpoint: clients and requests", () => {
     const fields = { ...confidential.credentials, username: "alice@example.com", password: PASSWORD, scope: READ };
     const others = ["implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "constructor", "__proto__"];
     for (const grant_type of ["password", "client_credentials", ...others]) {
-      // Whoever asks: one that shows its secret, one that has none, and nobody that is known.
+      // For any client: confidential, public, or unknown.
       const { username, password, scope } = fields;
       for (const client of [confidential.credentials, { client_id: open.clientId }, { client_id: "nobody" }]) {
         const form = { username, password, scope, ...client, grant_type };
@@ -820,7 +821,7 @@ describe("token endpoint: clients and requests", () => {
       await expectRefused(ask(world, null, "GET", path), 405, 40500);
     }
     expectOAuthError(await postForm(world, "/oauth/token", ""), "invalid_client", [400, 401]);
-    // None of it has spent the code.
+    // None of these requests spent the code.
     const good = await postForm(world, "/oauth/token", text, {
       "Content-Type": `${FORM["Content-Type"]}; charset=utf-8`,
     });
@@ -874,7 +875,7 @@ describe("token endpoint: refresh", () => {
 
   test("scopes never grow", async () => {
     const party = await parties.register();
-    // The user has given more to the same client another time.
+    // The user granted more to the same client before.
     await party.tokens(alice.client, ALL_SCOPES.join(" "));
     const tokens = await party.tokens(alice.client, `${READ} markets:read`);
     for (const scope of [WRITE, `${READ} ${WRITE}`, ALL_SCOPES.join(" "), "admin"]) {
@@ -904,7 +905,7 @@ describe("token endpoint: refresh", () => {
     const body = { refresh_token: tokens.refresh_token };
     await expectRefused(ask(world, null, "POST", "/auth/refresh", { body }), 401, 40100);
     expectOAuthError(await party.refresh(own.refreshToken), "invalid_grant");
-    // Neither was taken for a reuse.
+    // The server treated neither as token reuse.
     await expectAlive(party, tokens);
     const { status } = await ask(world, null, "POST", "/auth/refresh", { body: { refresh_token: own.refreshToken } });
     expect(status).toBe(200);
@@ -948,7 +949,7 @@ describe("revocation and introspection", () => {
     await expectAlive(party, tokens);
     expect((await client.request("GET", "/me")).code).toBe(0);
     expect((await ask(world, tokenOf("alice"), "GET", "/me")).code).toBe(0);
-    // A public client ends its own by its name alone.
+    // A public client revokes its own tokens with its client_id alone.
     const own = await open.tokens(alice.client);
     expect((await open.revoke(own.access_token)).status).toBe(200);
     await expectDead(open, own);
@@ -1008,7 +1009,7 @@ describe("revocation and introspection", () => {
     }
     const { data } = await party.refresh(tokens.refresh_token);
     await inactive(party, tokens.refresh_token);
-    // To ask for a spent one isn't to use it.
+    // Introspecting a spent token does not count as reuse.
     expect((await party.introspect(data.refresh_token)).data["active"]).toBe(true);
     await party.revoke(data.access_token);
     for (const token of [tokens.access_token, data.access_token, data.refresh_token]) await inactive(party, token);
@@ -1052,7 +1053,7 @@ describe("grants", () => {
     expect(older).toMatchObject({ client_id: party.clientId, scopes: [WRITE, READ] });
     expect(older!.created_at).toBeGreaterThanOrEqual(since);
     expect(older!.last_used_at).toBeNull();
-    // At one time, too, it is one.
+    // Concurrent consents also create a single grant.
     const third = await parties.register();
     await Promise.all([READ, WRITE, "markets:read", READ].map((scope) => third.consent(bob.client, scope)));
     const made = (await grantsOf(bob.client)).filter(({ client_id }) => client_id === third.clientId);
@@ -1098,7 +1099,7 @@ describe("grants", () => {
     await stranger.settled();
     await stranger.close();
     await expectAlive(party, others);
-    // Given anew it begins anew.
+    // A new consent starts a new grant.
     await party.tokens(bob.client, "markets:read");
     expect((await grantTo(bob.client, party))!.scopes).toEqual(["markets:read"]);
     await expectDead(party, first);
@@ -1157,7 +1158,7 @@ describe("third parties' access tokens at the API", () => {
       const { status, code } = await ask(world, access_token, method, path.replaceAll(/:\w+/g, "1"));
       expect([method, path, status, code]).toEqual([method, path, 403, 40300]);
     }
-    // Their sessions are no sign-ins of the user's.
+    // Their sessions do not appear as the user's sign-ins.
     const sessions = await boss.all<{ method: string }>("/me/sessions");
     expect(sessions.filter(({ method }) => method !== "password")).toEqual([]);
   });
@@ -1204,7 +1205,7 @@ test("grants, clients and tokens outlive a restart, and a suspended user's end",
     const next = await expectAlive(party, tokens);
     expect(next.scope).toBe(`${WRITE} ${READ}`);
     await expectDead(party, ended);
-    // A code is not kept: it is good for a minute.
+    // The server does not persist codes: they live for a minute.
     expectOAuthError(await party.exchange(code), "invalid_grant");
     expectOAuthError(await party.refresh(spent), "invalid_grant");
     await expectDead(party, renewed);
@@ -1232,7 +1233,7 @@ test("an access token that has expired says so, ends its sockets and is renewed"
   await alone({ users: 0, named: { alice: { password: PASSWORD } }, env }, async (own) => {
     const first = await signIn(own.server, "alice@example.com");
     const party = await register(own, first.client, true);
-    // A fresh sign-in, which lasts as briefly.
+    // A fresh sign-in with the same short lifetime.
     const { client } = await signIn(own.server, "alice@example.com");
     const tokens = await party.tokens(client);
     const socket = await Socket.open(own.server, tokens.access_token);
@@ -1243,7 +1244,7 @@ test("an access token that has expired says so, ends its sockets and is renewed"
     expect((await party.introspect(tokens.refresh_token)).data["active"]).toBe(true);
     const { data } = await party.refresh(tokens.refresh_token);
     expect((await ask(own, data.access_token, "GET", "/wallet/balance")).code).toBe(0);
-    // One that expired and whose authorization has ended is gone for good: there is nothing to renew.
+    // An expired token of an ended authorization is invalid for good: there is nothing to refresh.
     await party.revoke(data.refresh_token);
     await expectRefused(ask(own, tokens.access_token, "GET", "/wallet/balance"), 401, 40100);
     for (const each of [first.client, client]) each.close();
