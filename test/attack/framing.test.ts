@@ -1,7 +1,8 @@
 /**
- * Requests whose end, target or head is in doubt, byte by byte: each with another user's order in what follows, which a
- * server that reads the end otherwise than a proxy before it would take for a request. None of them is ever answered as
- * one, none places anything, and what uWebSockets.js refuses by itself is known by its status.
+ * Requests with an ambiguous end, target or head, byte by byte. Each carries another user's order in the bytes behind
+ * it; a server that frames the request differently from the proxy in front of it would execute that order (request
+ * smuggling). The server never responds to those bytes as a request and places nothing. The status identifies the
+ * requests that uWebSockets.js itself rejects.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { majorOf } from "../../engine/util/node-support.ts";
@@ -53,7 +54,7 @@ const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\
 const length = (text: string): string => `Content-Length: ${text.length}`;
 const CHUNKED = "Transfer-Encoding: chunked";
 
-/** What uWebSockets.js does with a head that it can't read: the versions for Node 24 and later answer before they close. */
+/** uWebSockets.js on an unreadable head: the versions for Node 24 and later respond before they close. */
 const [UNREADABLE, NO_VERSION] = majorOf(process.versions.node) < 24 ? ["closed", "closed"] : ["400", "505"];
 
 /** Answered so often as there are statuses, or ("closed") not at all, before the connection ends or waits for more. */

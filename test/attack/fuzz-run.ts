@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz -- --seed N --seconds S [--only http|raw|websocket] [--case K]`: starts an exchange and attacks it from
- * one seed, while a maker trades and another user's money lies there. Ends with code 1 where an answer, the process, its
- * log, its memory or anybody's money isn't as it should be; prints the bytes of the case and how to repeat it.
+ * one seed, while a maker trades and another user's money stays idle. It exits with code 1 if a response, the process,
+ * its log, its memory or any user's money is wrong. It then prints the bytes of the case and how to repeat it.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -23,15 +23,15 @@ const KINDS = ["http", "raw", "websocket"] as const;
 type Kind = (typeof KINDS)[number];
 
 /**
- * After four minutes it grows no more: 220 are arrays that are there from the start and are touched one after the other,
- * the others V8's heap, of which 35 to 130 are in use, now more and now less.
+ * Memory stops growing after four minutes. 220 MiB are arrays that exist from the start; the server touches them one by
+ * one. The rest is V8's heap, of which 35 to 130 MiB are in use, varying over time.
  */
 const MAX_GROWN_MIB = 400;
 /** Of the sentinel's orders beside the attack: some ms as a rule, and this on a machine that does ten other things. */
 const MAX_ORDER_MS = 3_000;
-/** Of one answer to an attack; hashing a password takes a tenth of a second, and others wait for it. */
+/** For one response to an attack; hashing a password takes a tenth of a second, and other requests queue behind it. */
 const MAX_ANSWER_MS = 8_000;
-/** After so many the users get new tokens, and what they left behind is canceled. */
+/** After this many cases the users get new tokens, and the run cancels their leftover orders. */
 const RENEW_AFTER = 500;
 
 function readArguments() {
@@ -50,7 +50,7 @@ function readArguments() {
 const USAGE = `fuzz [--seed N] [--seconds S] [--only ${KINDS.join("|")}] [--case K]`;
 const { seed, seconds, kinds, onlyCase } = orUsage(USAGE, readArguments);
 
-/** Its own choices for each case, so that one can be repeated without those before it. */
+/** Each case has its own random choices, so one can run again without the earlier cases. */
 const randomOf = (kind: Kind, index: number): Random => {
   return new Random((Math.imul(seed, 0x9e37_79b1) ^ Math.imul(index + 1, 0x85eb_ca6b) ^ KINDS.indexOf(kind)) >>> 0);
 };
@@ -83,7 +83,7 @@ interface Target {
   isOver(): boolean;
 }
 
-/** Runs `attack` with one number after the other, until time is over or something has failed. */
+/** Runs `attack` with consecutive numbers until time is up or a check fails. */
 async function inTurn(
   target: Target,
   first: number,
@@ -119,7 +119,7 @@ async function askHttp(link: Link, request: FuzzRequest, index: number): Promise
     if (link.excess.length > 0) throw new Error(`more than one answer: ${link.excess.toString("latin1", 0, 300)}`);
     count("http", answer.status);
   } catch (error) {
-    // Who is refused while it still sends may lose the answer with the connection.
+    // A client rejected while it is still sending may lose the response with the connection.
     if (error instanceof NoAnswer && !error.isTooLate && request.bytes.length > 60_000) count("http", null);
     else failed("http", index, request.bytes, error);
   }
@@ -169,7 +169,7 @@ async function read(link: Link, path: string, token: string | null): Promise<unk
   return JSON.parse(body.toString());
 }
 
-/** All that an attack could have taken from somebody who did nothing. */
+/** Everything that an attack could have taken from an idle user. */
 async function moneyOf(link: Link, name: string): Promise<string> {
   const paths = [
     "/wallet/balance",

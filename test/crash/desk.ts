@@ -1,7 +1,8 @@
 /**
- * Two operators at work, and what they were told: one has withdrawals, personal access tokens, and markets from their making
- * to their payout, with holders; the other credits that one's deposits, with references, and pays the withdrawals. After a crash `expectKept` holds a restarted server to it.
- * What was under way without an answer may have been done or not; a deposit is entered again, its reference counts once.
+ * Two operators at work, and a record of every response they receive. The first makes withdrawals, creates personal
+ * access tokens, and takes markets with holders from creation to payout. The second credits the first one's deposits,
+ * with references, and pays the withdrawals. After a crash, `expectKept` checks a restarted server against the record.
+ * A request without a response may have taken effect or not. The desk resends a deposit: its reference counts once.
  */
 import assert from "node:assert/strict";
 import { Client, type MarketJson } from "../support/client.ts";
@@ -12,7 +13,7 @@ import type { TestServer } from "../support/server.ts";
 import { tokenOf } from "../support/world.ts";
 
 const EMAIL = "operator@example.com";
-/** Nobody acts on an account of their own. */
+/** No operator may act on their own account. */
 const OTHER_EMAIL = "other@example.com";
 /** A session's token lives three times as long. */
 const SIGN_IN_AGAIN_MS = 300_000;
@@ -20,25 +21,25 @@ const MAX_PENDING = 5;
 const MAX_TOKENS = 10;
 const SETS_OF_HOLDER = 2;
 const SET_PAYS = 10_000 * 100;
-/** The steps of a market's life, in their order. */
+/** The steps of a market's life, in order. */
 const STATES = ["open", "closed", "resolved"];
 
-/** What is known of a thing: its state as answered last, and the one that may have come since. */
+/** The known state of a thing: as of the last response, and the state that a pending request may have set since. */
 interface Known {
   state: string;
   asked: string | null;
 }
 
-/** Complete sets of one holder: what was granted, and what may have been. */
+/** Complete sets of one holder: the confirmed number, and the number a pending request may have added. */
 interface Sets {
   least: number;
   most: number;
 }
 
 export class Desk {
-  /** Requests that were answered. */
+  /** Requests that received a response. */
   answered = 0;
-  /** Markets whose resolution was answered. */
+  /** Markets whose resolution received a response. */
   settled = 0;
   retried = 0;
   private readonly random: Random;
@@ -67,25 +68,25 @@ export class Desk {
     this.holding = this.holders.map((name) => new Client(server, tokenOf(name)));
     this.running = true;
     this.work = this.loop();
-    // Told where it is awaited, in end().
+    // end() awaits this loop and reports its error.
     this.work.catch(() => {});
   }
 
-  /** Resolves when what is under way is answered, or its connection has failed. */
+  /** Resolves when the pending request has received its response, or its connection has failed. */
   async end(): Promise<void> {
     this.running = false;
     await this.work;
     for (const client of [this.client!, this.other!, ...this.holding]) client.close();
   }
 
-  /** Resolves when a resolution of a market with holders has been sent, and not before: it may be answered already. */
+  /** Resolves once the desk has sent the resolution of a market with holders. The response may have arrived already. */
   async resolving(): Promise<void> {
     const before = this.resolutions;
     while (this.resolutions === before && this.running) await new Promise((resolve) => setImmediate(resolve));
   }
   private resolutions = 0;
 
-  /** Enters the deposits again that were never answered. */
+  /** Resends the deposits that received no response. */
   async retry(server: TestServer): Promise<void> {
     const client = await this.signIn(server, OTHER_EMAIL);
     for (const [reference, known] of this.deposits) {
@@ -119,7 +120,7 @@ export class Desk {
     client.close();
   }
 
-  /** The newest: that it is good for what it was made for, or for nothing any more. */
+  /** Checks the two newest tokens: each gets 200 while it exists, and 401 if it is gone. */
   private async expectTokens(server: TestServer): Promise<void> {
     for (const { state, token } of [...this.tokens.values()].slice(-2)) {
       const client = new Client(server, token);
@@ -163,7 +164,7 @@ export class Desk {
         await this.step(this.client!);
         this.answered++;
       } catch (error) {
-        // Once the process is gone its connections fail; anything before that is the test's to report.
+        // Connections fail once the process is gone. The test reports any earlier error.
         if ((error as NodeJS.ErrnoException).code === undefined || error instanceof assert.AssertionError) throw error;
         return;
       }
@@ -218,7 +219,7 @@ export class Desk {
     }
   }
 
-  /** Takes the market under way on: made, held by all, closed, resolved. */
+  /** Moves the current market one step on: created, held by all, closed, resolved. */
   private async changeMarkets(client: Client): Promise<void> {
     const found = [...this.markets].find(([, { state }]) => state !== "resolved");
     if (found === undefined) {
@@ -248,7 +249,7 @@ export class Desk {
   }
 }
 
-/** What is granted, or null where it is refused. */
+/** Returns the data of a success, or null if the server rejects the request. */
 async function granted<T>(client: Client, method: string, path: string, body?: object): Promise<T | null> {
   const { code, data } = await client.request<T>(method, path, body === undefined ? {} : { body });
   return code === 0 ? data : null;
@@ -270,7 +271,7 @@ async function step(
   return isGranted;
 }
 
-/** What is found must be what is known, or what was asked for since; from here on it is known. */
+/** Checks that the found state is the known one or the one requested since, and records it as known. */
 function settle(known: Known, found: string | undefined, what: string): void {
   assert(found !== undefined && [known.state, known.asked].includes(found), `${what}: ${found}, not ${known.state}`);
   if (STATES.includes(found)) assert(STATES.indexOf(found) >= STATES.indexOf(known.state), what);

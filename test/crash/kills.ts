@@ -1,8 +1,9 @@
 /**
- * kill -9 of the real server, again and again on one folder: under load over HTTP and WebSockets with operators at work,
- * while it starts and recovers, while it shuts down, while it checkpoints, while a market is settled; SIGTERM between.
- * After each end the database must be sound, and the next life holds to what was said; what was never answered is sent
- * again and never done twice. One seed chooses what is done; when a signal meets it is the machine's choice.
+ * Sends kill -9 to the real server, repeatedly on one folder: under load over HTTP and WebSockets with operators at
+ * work, during startup and recovery, shutdown, a checkpoint, and the settlement of a market. SIGTERM comes in between.
+ * After each end the database must be sound, and the next life must keep everything the server sent. The clients resend
+ * requests without a response, and none takes effect twice. One seed chooses the actions; the moment at which a signal
+ * hits depends on the machine.
  */
 import assert from "node:assert/strict";
 import { existsSync, statSync } from "node:fs";
@@ -21,7 +22,7 @@ import { seededTraffic, TRAFFIC_MARKETS, TRAFFIC_USERS } from "./traffic.ts";
 export interface KillsOptions {
   readonly random: Random;
   readonly kills: number;
-  /** Else each life has one, two or three. */
+  /** If absent, each life has one, two or three. */
   readonly threads?: number | undefined;
   readonly signal: "KILL" | "TERM" | "mixed";
 }
@@ -49,9 +50,9 @@ const SEED = seedOf({
 const MAKERS_MARKET = TRAFFIC_MARKETS.length + 1;
 const OUTCOMES = TRAFFIC_MARKETS.reduce((sum, count) => sum + count, 0);
 const HOLDERS = ["user0", "user1", "user2", "user3"];
-/** Each so manieth life all is checked that was ever heard. */
+/** Every this many lives, the test checks the whole record. */
 const FULL_CHECK = 10;
-/** The WAL starts over where it is quiet and the log has so many pages: writes of one life are too few for it. */
+/** An idle server restarts the WAL once it has this many pages: one life writes too few to reach it. */
 const CHECKPOINT_PAGES = 1_000;
 const CHECKPOINT_MS = 5_000;
 const WHOLE_START_MS = 900;
@@ -103,7 +104,7 @@ class Kills {
     const { random, signal } = this.options;
     if (signal === "TERM") return "SIGTERM";
     const kind = random.next();
-    // Each of these once, whatever chance has next; the load makes what the others start from.
+    // Run each of these once before chance decides. The load creates the state that the others start from.
     const first = (["load", "start", "shutdown"] as const)[this.lives];
     if (first !== undefined) return first;
     if (kind < 0.38) return "load";
@@ -113,7 +114,7 @@ class Kills {
     return signal === "KILL" || kind < 0.92 ? "shutdown" : "SIGTERM";
   }
 
-  /** One life, from its start to its end. Answers whether it counts. */
+  /** Runs one life from start to end. Returns whether it counts. */
   private async live(end: End): Promise<boolean> {
     this.ends.set(end, (this.ends.get(end) ?? 0) + 1);
     this.lives++;
@@ -142,7 +143,7 @@ class Kills {
     else if (end === "shutdown") server.signal("SIGTERM");
     if (end === "SIGTERM") await server.stop();
     else {
-      // Not at a request's answer, which is when this thread has its turn.
+      // Don't kill on a response, which is when this thread would otherwise run.
       const maxMs = end === "shutdown" ? WHOLE_SHUTDOWN_MS : 3;
       await spend(random.next() * maxMs);
       await server.kill();
@@ -150,7 +151,7 @@ class Kills {
     if (end !== "checkpoint") await this.endLoad();
   }
 
-  /** Resolves while pages are being moved into the database file. */
+  /** Resolves while a checkpoint is moving pages into the database file. */
   private async untilCheckpoint({ dataDir }: TestServer): Promise<void> {
     const path = join(dataDir, "exchange.db");
     const deadline = Date.now() + CHECKPOINT_MS;
@@ -186,7 +187,7 @@ class Kills {
     await Promise.all([this.traffic.end(), this.makers.end(), this.desk.end()]);
   }
 
-  /** The process is gone: it has told of no trouble, and left a sound database without anything twice. */
+  /** After the process is gone: it reported no error and left a sound database without duplicates. */
   private expectEnded(server: TestServer): void {
     expectQuiet(server);
     if (!existsSync(join(this.dataDir, "exchange.db")) || this.sequence === 0) return;
@@ -222,13 +223,13 @@ class Kills {
   }
 }
 
-/** Keeps this thread until then: a timer comes late, and by whole milliseconds. */
+/** Blocks this thread until then: a timer fires late, by whole milliseconds. */
 async function spend(ms: number): Promise<void> {
   const until = performance.now() + ms;
   while (performance.now() < until) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Kills a server so many times. @throws AssertionError where it did not keep to what it had said */
+/** Kills a server the given number of times. @throws AssertionError if it lost or changed anything it had sent */
 export function runKills(options: KillsOptions): Promise<KillsReport> {
   return new Kills(options).run();
 }

@@ -1,6 +1,7 @@
 /**
- * Two market makers over WebSockets, in a market of their own: quotes, batches of placements, amends and cancels, and a
- * memory of every answer. After a crash `expectKept` holds a restarted server to it; what was never answered is sent again.
+ * Two market makers over WebSockets, in a market of their own. They send quotes, batches of placements, amends and
+ * cancels, and record every response. After a crash, `expectKept` checks a restarted server against the record. The
+ * makers then resend the requests that received no response.
  */
 import assert from "node:assert/strict";
 import { Client, type OrderJson } from "../support/client.ts";
@@ -11,7 +12,7 @@ import { type TestMarket, tokenOf } from "../support/world.ts";
 import { expectHolds, placeAgain } from "./traffic.ts";
 
 const SETS_AT_START = 500;
-/** Of a maker's own orders, how many of the newest it amends and cancels. */
+/** A maker amends and cancels only this many of its newest orders. */
 const REMEMBERED = 12;
 const SHUTTING_DOWN = 50300;
 
@@ -19,7 +20,7 @@ interface Result {
   readonly code: number;
   readonly data: OrderJson | null;
 }
-/** What an order's amends asked for: the last that was granted, and one that may be under way. */
+/** An order's amends: the last one the server accepted, and one that may be pending. */
 interface Terms {
   readonly price?: number;
   readonly quantity?: number;
@@ -28,18 +29,18 @@ interface Terms {
 class Maker {
   readonly name: string;
   readonly sent = new Set<string>();
-  /** Placements that ended without an answer, by client order id. */
+  /** Placements that ended without a response, by client order id. */
   readonly open = new Map<string, object>();
-  /** As answered last. */
+  /** As the last response described them. */
   readonly orders = new Map<number, OrderJson>();
   readonly amending = new Map<number, Terms>();
-  /** Cancels that were granted, and quotes that were replaced. */
+  /** Orders that the server canceled on request, and quotes that newer quotes replaced. */
   readonly ended = new Set<number>();
   quotes = new Set<number>();
-  /** Quotes are being replaced, so that those may live that nobody was told of. */
+  /** A replacement of quotes is pending, so quotes that the maker has no response for may be live. */
   quoting = false;
   readonly told = new Set<number>();
-  /** Orders that it may amend and cancel, newest last. */
+  /** Orders that the maker may amend and cancel, newest last. */
   readonly own: number[] = [];
 
   constructor(name: string) {
@@ -53,7 +54,7 @@ class Maker {
 }
 
 export class Makers {
-  /** Operations that were answered. */
+  /** Operations that received a response. */
   answered = 0;
   retried = 0;
   private readonly random: Random;
@@ -70,7 +71,7 @@ export class Makers {
     this.makers = users.map((name) => new Maker(name));
   }
 
-  /** Gives each shares; once. */
+  /** Gives each maker shares, once. */
   async prepare(server: TestServer): Promise<void> {
     for (const { name } of this.makers) {
       const client = new Client(server, tokenOf(name));
@@ -85,13 +86,13 @@ export class Makers {
       const socket = await Socket.open(server, tokenOf(maker.name));
       this.sockets.push(socket);
       const loop = this.loop(socket, maker);
-      // Told where they are awaited, in end().
+      // end() awaits these loops and reports their errors.
       loop.catch(() => {});
       this.loops.push(loop);
     }
   }
 
-  /** Resolves when the loops have ended: what is under way is answered, or its connection closed. */
+  /** Resolves when the loops have ended: each pending request received a response or lost its connection. */
   async end(): Promise<void> {
     this.running = false;
     await Promise.all(this.loops);
@@ -113,7 +114,7 @@ export class Makers {
     }
   }
 
-  /** @param isFull all that was ever heard, else what was since the last time */
+  /** @param isFull checks the whole record, else only what the makers recorded since the last check */
   async expectKept(server: TestServer, isFull: boolean): Promise<void> {
     for (const maker of this.makers) {
       const client = new Client(server, tokenOf(maker.name), 4);
@@ -137,7 +138,7 @@ export class Makers {
         else await this.batch(socket, maker);
         this.answered++;
       } catch (error) {
-        // Once its socket is closed the process is gone; anything before that is the test's to report.
+        // A closed socket means that the process is gone. The test reports any earlier error.
         if (error instanceof assert.AssertionError || socket.socket.readyState === socket.socket.OPEN) throw error;
         return;
       }
@@ -174,7 +175,7 @@ export class Makers {
     const { random } = this;
     const operations = Array.from({ length: random.integer(1, 12) }, () => this.operation(maker));
     const answer = await socket.ask({ op: "order.batch", data: { operations } });
-    // Refused as a whole: nothing of it was done.
+    // The server rejected the whole request, so none of it took effect.
     const results = answer.code === 0 ? (answer.data as { results: Result[] }).results : [];
     for (const [i, operation] of operations.entries()) {
       const { code, data } = results[i] ?? { code: answer.code, data: null };
@@ -214,7 +215,7 @@ export class Makers {
   }
 }
 
-/** What the maker was told of an order is so, and what it may not know is what it asked for last. */
+/** Checks an order against the maker's record; any difference must be the maker's last pending request. */
 function expectKept(maker: Maker, order: OrderJson): void {
   const { id, price, quantity } = order;
   const known = maker.orders.get(id)!;

@@ -1,6 +1,6 @@
 /**
- * A client that is killed and resumes twenty times, of a server that is killed meanwhile too, holds the same fills as the
- * database: each once. All it keeps between its lives are its last number and its fills.
+ * The test kills a client twenty times, and its server in between. The resuming client ends up with the same fills as
+ * the database, each once. Between its lives it keeps only its last sequence and its fills.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,7 +18,7 @@ import type { FollowedUpdate } from "./follower-worker.ts";
 
 const FOLLOWER = fileURLToPath(new URL("../../dist/test/crash/follower-worker.js", import.meta.url));
 const LIVES = 20;
-/** In every so many of its lives the server is killed under it. */
+/** Once every this many client lives, the test kills the server too. */
 const LIVES_PER_CRASH = 5;
 const DEADLINE_MS = 20_000;
 
@@ -29,16 +29,16 @@ afterEach(async () => {
   await server?.kill();
 });
 
-/** What the client keeps. */
+/** The state that the client keeps. */
 class Follower {
   sequence = 0;
   readonly fills: number[] = [];
-  /** By order: the status that it was told last. */
+  /** The last status received, by order. */
   readonly statuses = new Map<number, string>();
   private waiting: { sequence: number; resolve: () => void } | null = null;
   private errors = "";
 
-  /** Lives until it is killed, or its server is. */
+  /** Lives until the test kills it or its server. */
   live(on: TestServer, token: string): { child: ChildProcess; ended: Promise<unknown> } {
     const url = `${on.root.replace("http", "ws")}${API_BASE}/ws?token=${token}`;
     const child = spawn(process.execPath, [FOLLOWER, url, String(this.sequence)], {
@@ -56,7 +56,7 @@ class Follower {
     return { child, ended: once(child, "close") };
   }
 
-  /** Resolves when it has so many more updates. */
+  /** Resolves when it has received the given number of further updates. */
   async reaches(sequence: number): Promise<void> {
     if (this.sequence >= sequence) return;
     const reached = new Promise<true>((resolve) => {
@@ -105,7 +105,7 @@ test("a client that is killed and resumes twenty times holds the same fills as t
       trading.start(server);
     } else own.kill("SIGKILL");
     await ended;
-    // It is away for a while.
+    // The client stays offline for a while.
     await trading.more(random.integer(0, 20));
   }
   await trading.stop();

@@ -1,7 +1,7 @@
 /**
- * Load from several connections, and a memory of all that the server said: answers, order updates, book and trade
- * sequences. After a crash or a stop `expectKept` holds a restarted server to every word of it.
- * Each order carries a client order id of its own, so that an order nobody was told of can be recognised.
+ * Sends load over several connections and records everything the server sends: responses, order updates, book and trade
+ * sequences. After a crash or a stop, `expectKept` checks a restarted server against the whole record.
+ * Each order carries a unique client order id, so the test recognises an order that no client received word of.
  */
 import assert from "node:assert/strict";
 import { type Answer, Client, type OrderJson, type OwnFillJson, type PositionJson } from "../support/client.ts";
@@ -11,14 +11,14 @@ import type { TestServer } from "../support/server.ts";
 import { type Frame, Socket } from "../support/socket.ts";
 import { seedOf, type TestMarket, tokenOf } from "../support/world.ts";
 
-/** What those are told who waited when the journal or an engine failed. */
+/** The message for requests that were pending when the journal or an engine failed. */
 export const UNKNOWN = "trading has stopped: no response in time, check before you retry";
 
 const BUY = 1;
 const SELL = 2;
 const SETS_AT_START = 200;
 const READS = ["/me/fills", "/orders?status=all", "/wallet/transactions", "/wallet/balance", "/markets/1/trades"];
-/** Of an order, what no event changes as long as nobody amends or decrements it. */
+/** The fields of an order that no event changes as long as nobody amends or decrements it. */
 const FIXED = [
   ...["id", "client_order_id", "market_id", "outcome_id", "side", "price", "quantity", "type", "time_in_force"],
   ...["post_only", "self_trade_prevention", "expires_at", "created_at"],
@@ -27,21 +27,21 @@ const isLive = ({ status }: OrderJson): boolean => status === "open" || status =
 const pickFixed = (order: object): object =>
   Object.fromEntries(FIXED.map((name) => [name, (order as Record<string, unknown>)[name]]));
 
-/** What one user was told. */
+/** Everything the server sent to one user. */
 class Memory {
   readonly sent = new Set<string>();
-  /** As answered with 202. */
+  /** Orders as the 202 response described them. */
   readonly placed = new Map<number, OrderJson>();
-  /** Cancels that were answered with 202. */
+  /** Cancels that the server accepted with 202. */
   readonly canceled = new Set<number>();
   readonly lastUpdates = new Map<number, OrderJson>();
   readonly fills = new Map<number, OrderJson["trades"][number]>();
-  /** Placements that were answered with 50300 or 50000, and the client order ids of the former: they had no effect. */
+  /** Placements that received 50300 or 50000; `undone` has the client order ids of the former, which had no effect. */
   readonly overloaded: object[] = [];
   readonly undone = new Set<string>();
-  /** Placements that ended without an answer, by client order id. */
+  /** Placements that ended without a response, by client order id. */
   readonly open = new Map<string, object>();
-  /** Orders that it was told of since it was last asked whether they are kept. */
+  /** Orders that the server reported since the last check that it kept them. */
   readonly told = new Set<number>();
   splits = 0;
   sequence = 0;
@@ -58,7 +58,7 @@ export const TRAFFIC_MARKETS: readonly number[] = [2, 3, 2];
 export const TRAFFIC_USERS = 4;
 export const TRAFFIC_SEED = seedOf({ users: TRAFFIC_USERS, markets: TRAFFIC_MARKETS });
 
-/** Traffic for a server that has taken TRAFFIC_SEED, or a seed that begins with the same, into a new database. */
+/** Traffic for a server that loaded TRAFFIC_SEED, or a seed that begins with it, into a new database. */
 export function seededTraffic(random: Random): Traffic {
   let outcome = 0;
   const markets = TRAFFIC_MARKETS.map((count, i) => {
@@ -69,15 +69,15 @@ export function seededTraffic(random: Random): Traffic {
 }
 
 export class Traffic {
-  /** Requests that were answered, over all lives of the server. */
+  /** Requests that received a response, over all lives of the server. */
   answered = 0;
-  /** Requests that were sent again after a restart. */
+  /** Requests that `retry` resent after a restart. */
   retried = 0;
-  /** Placements that ended without an answer, by client order id. */
+  /** Placements that ended without a response, by client order id. */
   readonly unanswered = new Set<string>();
-  /** Answers other than success, by code. */
+  /** Responses other than success, by code. */
   readonly refusals = new Map<number, number>();
-  /** Those with 50000, by what they said. */
+  /** Responses with 50000, by message. */
   readonly unknown = new Map<string, number>();
   private readonly options: TrafficOptions;
   private readonly memories: Memory[];
@@ -94,7 +94,7 @@ export class Traffic {
     this.memories = Array.from({ length: options.users }, () => new Memory());
   }
 
-  /** Connects to `server` and starts the loops; the sockets that listen are there first. */
+  /** Connects to `server` and starts the loops. The listening sockets connect first. */
   async start(server: TestServer): Promise<void> {
     const { users, connections, markets } = this.options;
     this.life++;
@@ -115,8 +115,8 @@ export class Traffic {
   }
 
   /**
-   * Sends what ended without an answer again, one after the other: what had been done is answered as it would have been,
-   * and what hadn't is done now.
+   * Resends the placements that received no response, one at a time. If the server had executed one, it repeats the
+   * original response; otherwise it executes the placement now.
    */
   async retry(server: TestServer): Promise<void> {
     for (const [user, memory] of this.memories.entries()) {
@@ -132,14 +132,14 @@ export class Traffic {
     }
   }
 
-  /** Resolves when so many more requests are answered. */
+  /** Resolves when `answers` more requests have received a response. */
   async more(answers: number): Promise<void> {
     const enough = this.answered + answers;
     while (this.answered < enough && this.running) await new Promise((resolve) => setImmediate(resolve));
     if (!this.running) throw new Error("the loops ended");
   }
 
-  /** Ends the loops, waits for what is under way, and takes in what the sockets heard. */
+  /** Ends the loops, waits for pending requests, and records the frames that the sockets received. */
   async end(): Promise<void> {
     this.running = false;
     await Promise.all(this.loops);
@@ -152,22 +152,22 @@ export class Traffic {
     this.sockets = [];
   }
 
-  /** By user: the placements that were answered with 50300. */
+  /** Placements that received 50300 or 50000, by user. */
   overloaded(): readonly (readonly object[])[] {
     return this.memories.map(({ overloaded }) => overloaded);
   }
 
-  /** Client order ids that were answered with 202. */
+  /** Client order ids that the server accepted with 202. */
   answeredIds(): Set<string> {
     return new Set(this.memories.flatMap(({ placed }) => [...placed.values()].map((order) => order.client_order_id!)));
   }
 
-  /** Holds the server to all that was heard before. Leaves nothing behind. */
+  /** Checks the server against everything that earlier lives sent. Leaves nothing behind. */
   expectKept(server: TestServer): Promise<void> {
     return this.expectAllKept(server, (client, memory) => this.expectUserKept(client, memory));
   }
 
-  /** As `expectKept`, of the orders alone that were heard of since the last time. */
+  /** Like `expectKept`, but checks only the orders reported since the last check. */
   expectRecentKept(server: TestServer): Promise<void> {
     return this.expectAllKept(server, (client, memory) => expectToldKept(client, memory));
   }
@@ -203,7 +203,7 @@ export class Traffic {
     }
   }
 
-  /** One connection's requests, one after the other, until `end` or until the connection fails. */
+  /** Sends one connection's requests, one at a time, until `end` or until the connection fails. */
   private async loop(client: Client, user: number, connection: number): Promise<void> {
     const name = `${this.life}.${user}.${connection}`;
     for (let n = 0; this.running; n++) {
@@ -211,7 +211,7 @@ export class Traffic {
         await this.step(client, user, `${name}.${n}`);
         this.answered++;
       } catch (error) {
-        // Once the process is gone its connections fail; anything before that is the test's to report.
+        // Connections fail once the process is gone. The test reports any earlier error.
         if ((error as NodeJS.ErrnoException).code === undefined) throw error;
         return;
       }
@@ -277,7 +277,7 @@ export class Traffic {
     if (code === 50000) this.unknown.set(msg, (this.unknown.get(msg) ?? 0) + 1);
   }
 
-  /** Takes in the frames of this life: no gap within it, nothing that falls behind the lives before. */
+  /** Records the frames of this life. Sequences have no gap within it and never fall behind earlier lives. */
   private hear(): void {
     const [watcher, ...users] = this.sockets;
     for (const { event, sequence, data } of watcher!.frames as Frame<{ outcome_id: number; market_id: number }>[]) {
@@ -301,7 +301,7 @@ export class Traffic {
 
   private readonly heardTrades = new Set<number>();
 
-  /** @param first the start of a life; null where only the channel's first message of this life tells */
+  /** @param first whether a life starts here; null if only the channel's first message of this life shows it */
   private follow(sequences: Map<number, number>, key: number, sequence: number, first: boolean | null): void {
     const last = sequences.get(key) ?? 0;
     const starts = first ?? !this.heardTrades.has(key);
@@ -312,7 +312,7 @@ export class Traffic {
     sequences.set(key, sequence);
   }
 
-  /** Answers the user's live orders. */
+  /** Returns the user's live orders. */
   private async expectUserKept(client: Client, memory: Memory): Promise<OrderJson[]> {
     const orders = new Map<number, OrderJson>();
     for (const order of await client.all<OrderJson>("/orders?status=all")) orders.set(order.id, order);
@@ -334,7 +334,7 @@ export class Traffic {
     return live;
   }
 
-  /** Some of the orders by GET /orders/:id: the same as in the list, with their fills. */
+  /** Reads some of the orders by GET /orders/:id and expects the same as in the list, with their fills. */
   private async expectOrdersOneByOne(
     client: Client,
     orders: ReadonlyMap<number, OrderJson>,
@@ -358,7 +358,7 @@ export class Traffic {
   }
 }
 
-/** What was answered and told of an order is true of it, or was. */
+/** Checks that every response and update about an order is, or was, true. */
 function expectOrderKept(memory: Memory, id: number, order: OrderJson | undefined): void {
   assert(order !== undefined, `order ${id} is there`);
   const answered = memory.placed.get(id);
@@ -371,7 +371,7 @@ function expectOrderKept(memory: Memory, id: number, order: OrderJson | undefine
   if (memory.canceled.has(id)) assert.deepEqual([order.status, order.reason], ["canceled", "user"], `order ${id}`);
 }
 
-/** Answers the user's live orders. */
+/** Returns the user's live orders. */
 async function expectToldKept(client: Client, memory: Memory): Promise<OrderJson[]> {
   await Promise.all(
     [...memory.told].map(async (id) => {
@@ -391,7 +391,7 @@ async function expectToldKept(client: Client, memory: Memory): Promise<OrderJson
   return live;
 }
 
-/** Sends a placement again whose answer never came; null where it is refused now, and so had not been done. */
+/** Resends a placement that received no response. Returns null if the server rejects it: it had no effect before. */
 export async function placeAgain(client: Client, name: string, body: object): Promise<OrderJson | null> {
   const path = `/orders?status=all&client_order_id=${name}`;
   const before = await client.all<OrderJson>(path);
@@ -408,7 +408,7 @@ export async function placeAgain(client: Client, name: string, body: object): Pr
   return status === 202 ? data : null;
 }
 
-/** Holds derive from live orders and fit balance and positions. */
+/** Checks that holds derive from live orders and match the balance and positions. */
 export async function expectHolds(client: Client, live: readonly OrderJson[]): Promise<void> {
   const buys = live.filter(({ side }) => side === BUY);
   const { available, held, total } = await client.balance();
@@ -428,7 +428,7 @@ export async function expectHolds(client: Client, live: readonly OrderJson[]): P
   }
 }
 
-/** Best first: [price, shares]. */
+/** Returns price levels as [price, shares], best first. */
 export function levelsOf(live: readonly OrderJson[], side: number): [number, number][] {
   const levels = new Map<number, number>();
   for (const order of live) {

@@ -1,7 +1,7 @@
 /**
- * What a bot knows of its own account, from nothing but the venue's answers and order.updated events: every order,
- * every fill, cash to the micro-USDC, shares and holds. Each thing heard is checked against the contract's rules; what
- * breaks one throws. Asks the venue nothing.
+ * A bot's record of its own account, built only from the venue's responses and order.updated events: every order, every
+ * fill, cash to the micro-USDC, shares and holds. It checks each message against the contract's rules and throws on a
+ * breach. It sends the venue nothing.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { BalanceJson, FillJson, OrderJson, OwnFillJson, PositionJson } from "./client.ts";
@@ -131,7 +131,7 @@ export class Books {
     this.keep(withoutTrades(order));
   }
 
-  /** What the fills that are booked of an order come to. */
+  /** The total of an order's booked fills. */
   filledOf(orderId: number): number {
     return (this.fillsOf.get(orderId) ?? []).reduce((sum, fill) => sum + fill.quantity, 0);
   }
@@ -141,7 +141,7 @@ export class Books {
     this.setsPending = quantity;
   }
 
-  /** Whether the split or merge that was sent last was done. */
+  /** Whether the last split or merge took effect. */
   changedSets(done: boolean): void {
     this.setsBefore = this.sets;
     if (done) this.sets += this.setsPending;
@@ -149,7 +149,7 @@ export class Books {
     this.setsPending = 0;
   }
 
-  /** After a gap no earlier sequence can be told any more. */
+  /** After a gap, earlier sequences are no longer known. */
   forgetSnapshots(): void {
     this.snapshots.clear();
   }
@@ -196,7 +196,7 @@ export class Books {
     expectThat(order.filled === filledBefore + traded, "filled grows by the trades", known, order);
   }
 
-  /** What no event may change. */
+  /** The fields that no event may change. */
   private checkSame(known: OwnOrder, order: OrderJson): void {
     const names = ["client_order_id", "market_id", "outcome_id", "side", "type", "time_in_force", "post_only"] as const;
     for (const name of names) expectThat(known[name] === order[name], `${name} stays`, known, order);

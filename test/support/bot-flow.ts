@@ -21,7 +21,7 @@ export interface FlowOptions {
   readonly random: Random;
   /** Fair price of each outcome, as everyone sees it now. */
   readonly fair: readonly number[];
-  /** The running server; waits while it is down. */
+  /** Returns the running server; waits while it is down. */
   readonly server: () => Promise<TestServer>;
 }
 
@@ -33,7 +33,7 @@ export class Trader {
   private stopping = false;
   private still: Promise<void> | null = null;
   private release: () => void = () => {};
-  /** Resolves when the request under way is answered. */
+  /** Resolves when the pending request has received its response. */
   private busy: Promise<unknown> = Promise.resolve();
 
   constructor(options: FlowOptions) {
@@ -42,7 +42,7 @@ export class Trader {
 
   start(): void {
     this.running = this.run();
-    // Told where it is awaited, in finish().
+    // finish() awaits this and reports its error.
     this.running.catch(() => {});
   }
 
@@ -51,7 +51,7 @@ export class Trader {
     this.release();
   }
 
-  /** Holds it still, once what is under way is answered, or lets it go on. */
+  /** Pauses it after the pending request's response, or resumes it. */
   async pause(still: boolean): Promise<void> {
     if (still && this.still === null) {
       this.still = new Promise((resolve) => {
@@ -64,7 +64,7 @@ export class Trader {
     if (still) await this.busy;
   }
 
-  /** Cancels what it has; answers the clients of its accounts. @throws what went wrong on the way */
+  /** Cancels its orders; returns the clients of its accounts. @throws any earlier error of its loop */
   async finish(): Promise<Client[]> {
     this.stop();
     await this.running;

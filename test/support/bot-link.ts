@@ -1,6 +1,7 @@
 /**
- * A bot's line to the venue, written from the contract alone: requests over REST and operations over one WebSocket, in
- * JSON or MessagePack. Knows the envelope, the order of frames and what a lost answer is; never what an answer means.
+ * A bot's connection to the venue, written from the contract alone: requests over REST and operations over one
+ * WebSocket, in JSON or MessagePack. It knows the envelope, the order of frames and lost responses. It never interprets
+ * a response.
  */
 import { Agent, request as httpRequest } from "node:http";
 import { decode, encode } from "@msgpack/msgpack";
@@ -8,7 +9,7 @@ import { WebSocket } from "ws";
 
 export type Encoding = "json" | "msgpack";
 
-/** How long an answer may take before the venue has failed. */
+/** A response that takes longer than this means that the venue has failed. */
 const ANSWER_DEADLINE_MS = 15_000;
 
 export interface Envelope<T = unknown> {
@@ -23,7 +24,7 @@ export interface PushedEvent {
   readonly data: unknown;
 }
 
-/** The line broke before the answer came: what was asked has happened, or will, or never will. */
+/** The connection broke before the response: the request has taken effect, or will, or never will. */
 export class Lost extends Error {}
 
 interface Waiting {
@@ -34,16 +35,16 @@ interface Waiting {
 }
 
 export class Link {
-  /** Called for each event, in the order of arrival; what it throws becomes the fault of the link. */
+  /** The link calls this for each event, in order of arrival. An error thrown here becomes the link's fault. */
   onEvent: (event: PushedEvent) => void = () => {};
   /** The sequence of the last order.updated on this connection; null before the first. */
   sequence: number | null = null;
-  /** The first breach of the contract that was seen; every later call throws it. */
+  /** The first breach of the contract; every later call throws it. */
   fault: Error | null = null;
   private readonly socket: WebSocket;
   private readonly waiting = new Map<number, Waiting>();
   private lastId = 0;
-  /** What the last order.updated said. */
+  /** The content of the last order.updated. */
   private lastOrder: unknown = null;
   private readonly encoding: Encoding;
   private readonly address: { readonly port: number; readonly token: string };
@@ -67,7 +68,7 @@ export class Link {
     });
   }
 
-  /** Null where the venue doesn't let it in now. */
+  /** Null if the venue currently rejects the connection. */
   static open(port: number, token: string, encoding: Encoding): Promise<Link | null> {
     const link = new Link(port, token, encoding);
     return new Promise((resolve) => {
@@ -81,8 +82,8 @@ export class Link {
   }
 
   /**
-   * An operation over the WebSocket. `taken` gets the answer before any later frame is looked at: a promise alone would
-   * let an event that came with the answer overtake it. @throws Lost
+   * Sends an operation over the WebSocket. `taken` receives the response before the link reads any later frame: with
+   * only a promise, an event that arrived with the response could overtake it. @throws Lost
    */
   ask(op: string, rest: object = {}, taken: (answer: Envelope) => void = () => {}): Promise<Envelope> {
     if (this.fault !== null) throw this.fault;
@@ -142,7 +143,7 @@ export class Link {
     return data;
   }
 
-  /** The items of a list by cursor, newest first, up to and without the first that `stop` accepts. @throws Lost */
+  /** Returns a list's items by cursor, newest first, up to but excluding the first that `stop` accepts. @throws Lost */
   async list<T>(path: string, stop: (item: T) => boolean = () => false, limit = 200): Promise<T[]> {
     const items: T[] = [];
     for (let cursor: string | null = ""; cursor !== null; ) {
@@ -159,13 +160,13 @@ export class Link {
     return items;
   }
 
-  /** Resolves when all is here that the venue had sent on the socket before it read this. @throws Lost */
+  /** Resolves when everything the venue sent on the socket before it read this has arrived. @throws Lost */
   async heard(): Promise<void> {
     await this.ask("ping");
     if (this.fault !== null) throw this.fault;
   }
 
-  /** Waits until `holds`, asked again after each frame; false where it doesn't come in time or the socket closes. */
+  /** Waits until `holds` is true, checked after each frame. Returns false on a timeout or if the socket closes. */
   async until(holds: () => boolean, deadlineMs: number): Promise<boolean> {
     const deadline = Date.now() + deadlineMs;
     for (;;) {
@@ -183,7 +184,7 @@ export class Link {
     }
   }
 
-  /** Destroys the socket as a broken network would: nothing is said to the venue. */
+  /** Destroys the socket as a broken network would, without a close frame. */
   dropSocket(): void {
     this.socket.terminate();
   }
@@ -200,7 +201,7 @@ export class Link {
   }
 
   private receive(bytes: Buffer, isBinary: boolean): void {
-    // What still lies in the buffers of a socket that was dropped counts as never heard.
+    // Data left in the buffers of a dropped socket counts as not received.
     if (!this.isOpen) return;
     try {
       if (isBinary !== (this.encoding === "msgpack")) throw new Error("a frame of the other encoding");

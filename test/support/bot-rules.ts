@@ -1,25 +1,25 @@
 /**
- * Rules of the contract that show only over several messages: quotes are replaced as a whole and the unchanged ones
- * stay, and with cancel_on_disconnect a connection's orders end with it, and no others. What breaks one throws.
+ * Rules of the contract that span several messages. A request replaces quotes as a whole, and unchanged quotes stay.
+ * With cancel_on_disconnect, a connection's orders end with it, and no others. A breach throws.
  */
 import { expectThat, type OwnOrder } from "./bot-books.ts";
 import { isQuote, type Quote, type Wish } from "./bot-wishes.ts";
 
 /** Of one step, in which quotes are replaced once at most. */
 export class QuoteRules {
-  /** Under way: sent and not answered yet. Lost: never answered. */
+  /** Pending: sent, without a response yet. Lost: the response never arrived. */
   private state: "none" | "under way" | "lost" = "none";
   private overSocket = false;
   private asked: readonly Quote[] = [];
   private standing: readonly OwnOrder[] = [];
-  /** Orders met that no answer has named. */
+  /** Orders seen that no response has named. */
   private unnamed: OwnOrder[] = [];
   /** By order that went: the quotes that came for it, of those that have the size which it had. */
   private readonly cameFor = new Map<number, readonly Quote[]>();
   /** What another wish of the step may have changed. */
   private readonly touched = new Set<number>();
 
-  /** A new step: everything that was asked before is known. */
+  /** Starts a new step: the outcome of every earlier request is known. */
   clear(): void {
     this.state = "none";
     this.unnamed = [];
@@ -46,10 +46,10 @@ export class QuoteRules {
     for (const id of ids) this.touched.add(id);
   }
 
-  /** An order without a client_order_id that no answer has named. Answers whether a lost connection placed it. */
+  /** An order without client_order_id that no response has named. Returns whether a lost connection placed it. */
   meet(order: OwnOrder): boolean {
     const isLost = this.state === "lost";
-    // Over the socket the answer comes first.
+    // Over the socket, the response arrives first.
     expectThat(isLost || (this.state === "under way" && !this.overSocket), "no order that nobody asked for", order);
     this.unnamed.push(order);
     return isLost && this.overSocket;
@@ -72,7 +72,7 @@ export class QuoteRules {
     expectThat(same === undefined, "an unchanged quote keeps its order", order, same);
   }
 
-  /** Quotes without an answer were taken as a whole or not at all. Answers whether they were. */
+  /** Quotes without a response took effect as a whole or not at all. Returns whether they did. */
   checkLost(live: ReadonlyMap<number, OwnOrder>): boolean {
     const { state, asked, standing, unnamed } = this;
     this.unnamed = [];
@@ -135,7 +135,7 @@ export class Ties {
     expectThat(this.enabled && !this.untied.has(id), "only what a connection placed ends with it", id);
   }
 
-  /** What must end. */
+  /** Orders that must end. */
   get orphans(): ReadonlySet<number> {
     return this.orphaned;
   }

@@ -1,7 +1,7 @@
 /**
- * A market maker's bot, written from the contract alone. Each step it asks for what its strategy wishes, over REST or
- * the WebSocket, loses its line where it is told to, comes back, learns what became of what it had asked, and then
- * has the venue's REST state compared with its own books. What the contract doesn't allow throws.
+ * A market maker's bot, written from the contract alone. In each step it sends what its strategy wishes, over REST or
+ * the WebSocket, drops its connection on request, reconnects, and finds out whether its requests took effect. It then
+ * compares the venue's REST state with its own books. Any breach of the contract throws.
  */
 import { isDeepStrictEqual } from "node:util";
 import { Audit, type AuditOptions } from "./bot-audit.ts";
@@ -37,7 +37,7 @@ export interface BotOptions extends AuditOptions {
   readonly port: () => Promise<number>;
 }
 
-/** When in a step the line breaks, and which part of it. */
+/** When in a step the connection breaks, and which part of it. */
 export interface Fault {
   readonly part: "socket" | "requests" | "both";
   /** Null: at once after sending. */
@@ -55,7 +55,7 @@ interface Placed {
   readonly body: PlacementBody;
   asked: number;
   orderId: number | null;
-  /** Its events may come before its answer: it went over REST, or the answer was lost. */
+  /** Its events may arrive before its response: the bot used REST, or the response was lost. */
   overtaken: boolean;
 }
 
@@ -72,7 +72,7 @@ export class Bot {
   /** The last order.updated that the connection before this one brought. */
   private lastSequence = 0;
   private underWay = 0;
-  /** Something went over REST in this step, or was lost. */
+  /** In this step the bot used REST or lost a request. */
   private isNoisyStep = false;
   private readonly placed = new Map<string, Placed>();
   private lost: Operation[] = [];
@@ -117,13 +117,13 @@ export class Bot {
     this.link?.close();
   }
 
-  // What it asks.
+  // Requests.
 
   private async act(fair: readonly number[], fault: Fault | null): Promise<void> {
     const plan = this.strategy.plan(fair);
     if (fault !== null && fault.afterMs !== null) setTimeout(() => this.break(fault), fault.afterMs);
     if (this.options.random.chance(0.5)) {
-      // All at once: the requests pass one another on the way.
+      // Send all at once: the requests may overtake one another.
       const underWay = plan.map((make) => this.fulfil(make));
       if (fault?.afterMs === null) this.break(fault);
       await Promise.all(underWay);
@@ -171,7 +171,7 @@ export class Bot {
       const answer = await (overSocket
         ? link.ask(...socketForm(wish, market), taken)
         : link.rest(...restForm(wish, market)));
-      // Nothing was done: asked again, like one whose answer was lost.
+      // Nothing took effect: retry it, like a request whose response was lost.
       if (answer.code === 50300) throw new Lost(answer.msg);
       if (!overSocket) taken(answer);
     } catch (error) {
@@ -181,7 +181,7 @@ export class Bot {
     if (link.fault !== null) throw link.fault;
   }
 
-  /** What has to be known before it is sent, as events may overtake a REST answer. */
+  /** Records a request before the bot sends it, as events may overtake a REST response. */
   private expect({ wish, overSocket, standing }: Operation): void {
     if (wish.kind === "quotes") this.quoteRules.sent(wish.quotes, standing, overSocket);
     if (wish.kind === "sets") this.books.changeSets(wish.name === "split" ? wish.quantity : -wish.quantity);
@@ -206,7 +206,7 @@ export class Bot {
     this.lost.push(operation);
   }
 
-  // What it is told.
+  // Responses and events.
 
   private take({ wish, overSocket, standing }: Operation, { code, msg, data }: Envelope): void {
     this.say(`answer ${code} ${msg} to ${wish.kind}`);
@@ -244,7 +244,7 @@ export class Bot {
     }
   }
 
-  /** Money and the day's limit suffice here; shares may not, an order may end before, and a gtd's time may have come. */
+  /** Money and the day's limit suffice here. Shares may not, an order may end first, and a gtd order may expire. */
   private mayBeRefused(wish: Wish, code: number): boolean {
     const { orders } = this.books;
     switch (wish.kind) {
@@ -268,10 +268,10 @@ export class Bot {
 
   private takePlacement(order: OrderJson, overSocket: boolean): void {
     const { asked, body } = this.meet(order);
-    // As first answered, also where it has been amended since.
+    // The response repeats the first one, even after an amend.
     expectAsked(order, body, ["price", "quantity", "self_trade_prevention", "expires_at"]);
     this.books.answered(order);
-    // Asked twice: whether the connection that placed it still lives is not known.
+    // A repeated request: the bot can't know whether the connection that placed the order is still open.
     if (asked === 1) this.ties.placed(order.id, overSocket);
     else this.ties.unsure([order.id]);
   }
@@ -372,7 +372,7 @@ export class Bot {
     this.quoteRules.ended(order);
   }
 
-  // How it comes back.
+  // Reconnecting.
 
   private async recover(): Promise<void> {
     for (;;) {
@@ -430,7 +430,7 @@ export class Bot {
         if (wish.kind === "sets") await this.lookForSets();
         else if (wish.kind !== "quotes") {
           this.options.count(`repeated: ${wish.kind}`);
-          // Where this answer is lost too, it is in the new list.
+          // If this response is lost too, the request is in the new list.
           await this.perform(this.operation(wish));
         }
         lost.shift();
@@ -451,7 +451,7 @@ export class Bot {
     expectThat(cost === this.books.setsCost, "sets were split once or not at all", cost, this.books.setsCost);
   }
 
-  /** Reads the account anew, again where events came meanwhile: what it takes is of one moment. */
+  /** Refreshes the account, and retries if events arrive meanwhile, so that the data is of one moment. */
   private async resync(): Promise<void> {
     const link = this.link!;
     for (;;) {
@@ -500,7 +500,7 @@ export class Bot {
     }
   }
 
-  // What it finds.
+  // Checks.
 
   /** To the end of a step: nothing lost, nothing promised and not seen, and REST equal to the books. */
   private async finish(): Promise<void> {
@@ -514,7 +514,7 @@ export class Bot {
     }
   }
 
-  /** Does `work` anew after each loss in it. */
+  /** Runs `work`, and retries it after each loss. */
   private async through(work: () => Promise<void>): Promise<void> {
     for (;;) {
       await this.recover();

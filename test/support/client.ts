@@ -1,7 +1,7 @@
 /**
- * A small REST client for tests. Every answer that goes through it is checked: the envelope, the pair of HTTP status
- * and code, the headers that belong to it, the echoed request id, and the data against the route's own schema.
- * Owns one keep-alive agent; with one socket its requests reach the server in order.
+ * A small REST client for tests. It checks every response: the envelope, the pair of HTTP status and code, the headers
+ * that belong to it, the echoed request id, and the data against the route's own schema.
+ * It owns one keep-alive agent; with one socket, its requests reach the server in order.
  */
 
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
@@ -16,7 +16,7 @@ import type { Fill, Order, OwnFill } from "../../server/trading/schemas.ts";
 import type { Balance, Position, Solvency, Transaction } from "../../server/wallet/schemas.ts";
 import type { TestServer } from "./server.ts";
 
-/** The route table as the server has it; nothing behind it. */
+/** The server's route table, without the handlers' dependencies. */
 export const ROUTES: readonly Route[] = createRoutes({
   exchange: {},
   history: {},
@@ -65,10 +65,10 @@ export interface Answer<T = unknown> {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Answers the page that asked for the sign-in with a redirect, and everybody else with JSON. */
+/** This route responds to a page's sign-in with a redirect, and to every other client with JSON. */
 const CALLBACK = "/auth/social/:provider/callback";
 
-/** What browsers and caches are told with every answer. */
+/** The headers for browsers and caches in every response. */
 const POLICY: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -77,7 +77,7 @@ const POLICY: Readonly<Record<string, string>> = {
 };
 
 export interface Options {
-  /** A value is sent as JSON, text and bytes as they are. */
+  /** The client sends a value as JSON, and text and bytes unchanged. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -94,7 +94,7 @@ interface CheckedRoute {
   readonly envelope: (value: unknown) => void;
 }
 
-/** Throws, with the first differences, where a value isn't of a schema. */
+/** Throws, with the first differences, if a value doesn't match a schema. */
 export function checkerOf(schema: TSchema, what: string): (value: unknown) => void {
   const validator = Compile(schema);
   return (value) => {
@@ -122,7 +122,7 @@ function expectThat(condition: boolean, what: string, raw: RawAnswer): asserts c
 const IDLE_MS = 5_000;
 let requestCount = 0;
 
-/** Only a page of the exchange's own may read what sessions are made and kept with; nobody may keep what isn't meant to. */
+/** Only the exchange's own pages may read session responses; caches may store only cacheable responses. */
 export function expectPolicy(route: Route | undefined, raw: RawAnswer): void {
   const { status, headers } = raw;
   for (const [name, value] of Object.entries(POLICY)) expectThat(headers[name] === value, name, raw);
@@ -138,7 +138,7 @@ export function expectPolicy(route: Route | undefined, raw: RawAnswer): void {
   expectThat(headers["access-control-allow-credentials"] === undefined, "nobody's cookies", raw);
 }
 
-/** Lists are newest first, but for those that another order was asked of. @throws Error */
+/** Lists are newest first unless the request names another order. @throws Error */
 function expectNewestFirst(url: string, items: readonly unknown[]): void {
   if (/[?&]sort=|\/(feed|markets|me\/events)(\?|$)/.test(url)) return;
   let before = Number.POSITIVE_INFINITY;
@@ -151,7 +151,7 @@ function expectNewestFirst(url: string, items: readonly unknown[]): void {
   }
 }
 
-/** What any answer of the API must be. Gives it back as one object; a body that is no envelope becomes `data`. */
+/** Checks any response of the API and returns it as one object; a body without an envelope becomes `data`. */
 export function checkAnswer(method: string, url: string, requestId: string | null, raw: RawAnswer): Answer {
   const path = url.split("?")[0]!;
   const matched = CHECKED_ROUTES.find(({ route, pattern }) => route.method === method && pattern.test(path));
@@ -217,7 +217,7 @@ export function checkAnswer(method: string, url: string, requestId: string | nul
   return { status, code, msg, data, headers };
 }
 
-/** An error answer where success was awaited. */
+/** An error response where the test expects success. */
 class UnexpectedAnswer extends Error {
   readonly answer: Answer;
 
@@ -232,14 +232,14 @@ export class Client {
   readonly token: string | null;
   private readonly agent: Agent;
 
-  /** @param sockets how many requests may be under way at one time */
+  /** @param sockets the most requests in flight at one time */
   constructor(server: TestServer, token: string | null, sockets = 1) {
     this.server = server;
     this.token = token;
     this.agent = new Agent({ keepAlive: true, maxSockets: sockets, timeout: IDLE_MS });
   }
 
-  /** Sends a request and checks what any answer must be, whatever its status. `path` is below /api/v1. */
+  /** Sends a request and checks its response, whatever the status. `path` is below /api/v1. */
   async request<T = unknown>(method: string, path: string, options: Options = {}): Promise<Answer<T>> {
     return (await this.requestRoot(method, API_BASE + path, options)) as Answer<T>;
   }
@@ -265,7 +265,7 @@ export class Client {
   ): Promise<RawAnswer> {
     return new Promise((resolve, reject) => {
       const { agent } = this;
-      // The path as it is: a URL would be brought into its normal form.
+      // Send the raw path: the URL class would normalise it.
       const options = { host: "127.0.0.1", port: this.server.port, path, method, headers, agent };
       const request = httpRequest(options, (response) => {
         const chunks: Buffer[] = [];
@@ -276,7 +276,7 @@ export class Client {
         });
       });
       request.on("error", reject);
-      // With its length known the body goes out in one write.
+      // With a known length, the body goes out in one write.
       if (body === null) request.end();
       else {
         if (!("Transfer-Encoding" in headers)) request.setHeader("Content-Length", Buffer.byteLength(body));
@@ -320,7 +320,7 @@ export class Client {
     return this.get("/solvency");
   }
 
-  /** Every item of a list that goes by cursor. */
+  /** Returns every item of a cursor-paginated list. */
   async all<T>(path: string, limit = 200): Promise<T[]> {
     const items: T[] = [];
     let cursor: string | null = "";
@@ -343,7 +343,7 @@ export class Client {
   }
 }
 
-/** The answer to one request, over a connection of its own. */
+/** Sends one request over its own connection and returns the response. */
 export async function askOnce<T = unknown>(
   server: TestServer,
   token: string | null,

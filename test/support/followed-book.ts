@@ -1,7 +1,7 @@
 /**
- * One outcome's order book as a client keeps it that knows but what its WebSocket says: a snapshot, then changes,
- * numbered without a gap. Says of any REST book whether it had the same at the same sequence: the last changes can be
- * taken back, and a REST book that is ahead waits until the changes come up with it.
+ * One outcome's order book as a client builds it from its WebSocket alone: a snapshot, then changes, numbered without a
+ * gap. It compares any REST book with its own state at the same sequence. It can undo the last changes, and a REST book
+ * that is ahead waits until the changes catch up.
  */
 
 export type Levels = readonly (readonly number[])[];
@@ -13,12 +13,12 @@ export interface BookState {
   readonly asks: Levels;
 }
 
-/** How many changes can be taken back: REST answers are that old at most. */
+/** The number of changes it can undo: REST responses are at most that old. */
 const KEPT_CHANGES = 4_096;
 
 type Ladder = Map<number, number>;
 
-/** What a change found, price by price. */
+/** The levels before a change, by price. */
 interface Undo {
   readonly bids: Levels;
   readonly asks: Levels;
@@ -29,20 +29,20 @@ export class FollowedBook {
   sequence: number;
   /** Changes since the snapshot. */
   changes = 0;
-  /** REST books that were compared, and of which sequences. */
+  /** The compared REST books, and their sequences. */
   compared = 0;
   readonly comparedAt = new Set<number>();
-  /** REST books from before the snapshot, or too old to tell. */
+  /** REST books from before the snapshot, or too old to compare. */
   missed = 0;
   private readonly report: (difference: string) => void;
   private readonly bids: Ladder = new Map();
   private readonly asks: Ladder = new Map();
   /** Of the last changes, the latest last. */
   private readonly undos: Undo[] = [];
-  /** REST books of sequences to come. */
+  /** REST books of future sequences. */
   private readonly awaited = new Map<number, BookState[]>();
 
-  /** @param report is told of each difference */
+  /** @param report receives each difference */
   constructor(name: string, snapshot: BookState, report: (difference: string) => void) {
     this.name = name;
     this.report = report;
@@ -64,7 +64,7 @@ export class FollowedBook {
     for (const book of awaited) this.compareNow(book);
   }
 
-  /** Compares with a REST book, now or when the changes have come up with it. */
+  /** Compares with a REST book, now or once the changes have caught up with it. */
   compare(book: BookState): void {
     const ahead = book.sequence - this.sequence;
     if (ahead <= 0) this.compareNow(book);
@@ -72,7 +72,7 @@ export class FollowedBook {
     else this.awaited.set(book.sequence, [book]);
   }
 
-  /** Nothing is to come any more, and `book` is what REST says now. */
+  /** No more changes will arrive, and `book` is the current REST book. */
   finish(book: BookState): void {
     if (book.sequence !== this.sequence)
       this.report(`${this.name}: ends at ${this.sequence}, REST at ${book.sequence}`);
@@ -101,7 +101,7 @@ export class FollowedBook {
   }
 }
 
-/** Sets the levels; answers what they were before, the last first. */
+/** Sets the levels; returns the previous levels, the last first. */
 function apply(ladder: Ladder, levels: Levels): Levels {
   const before: number[][] = [];
   for (const [price, quantity] of levels) {

@@ -1,8 +1,8 @@
 /**
- * The recorded order books of ../shared/data/betfair as a flow of orders: each level of a runner is one maker's order,
- * which is placed, amended and canceled so that its level has the size of the file; each growth of what was traded at a
- * price is a taker's order there. Sends batches over WebSockets, several under way, all markets side by side. Reads
- * the folder in place; what comes of the orders is for others to judge.
+ * Replays the recorded order books of ../shared/data/betfair as a flow of orders. Each level of a runner is one maker's
+ * order: the flow places, amends and cancels it so that the level has the recorded size. Each increase of the traded
+ * volume at a price is a taker's order there. The flow sends batches over WebSockets, several in flight, all markets in
+ * parallel. It reads the folder in place and never judges the outcome of the orders.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
@@ -55,7 +55,7 @@ export interface Recording {
   readonly busiestHour: number;
 }
 
-/** Null where the folder is missing. */
+/** Null if the folder is missing. */
 export function readRecording(): Recording | null {
   if (!existsSync(FOLDER)) return null;
   const listed = JSON.parse(readFileSync(new URL("markets.json", FOLDER), "utf8")) as {
@@ -98,7 +98,7 @@ function busiestHour(rows: readonly Row[]): number {
 
 const userName = (market: number, role: Role): string => `${role}-${market}`;
 
-/** Who trades: in each market a buyer, a seller and a taker. */
+/** The traders: in each market a buyer, a seller and a taker. */
 export function tradersFor({ markets }: Recording): Record<string, UserSpec> {
   const names = markets.flatMap((_, market) => ROLES.map((role) => userName(market, role)));
   const spec = { deposit: DEPOSIT, scopes: [["orders:write"], ALL_SCOPES], terms: { daily_limit: DEPOSIT } };
@@ -109,7 +109,7 @@ interface Order {
   readonly account: Account;
   readonly name: string;
   readonly level: Level;
-  /** Null until it is answered. */
+  /** Null until the response arrives. */
   id: number | null;
   filled: number;
 }
@@ -198,7 +198,7 @@ class Account {
 
 export class RecordedFlow {
   operations = 0;
-  /** What was refused, by code. */
+  /** Rejections, by code. */
   readonly refused = new Map<number, number>();
   private readonly recording: Recording;
   private readonly world: World;
@@ -212,7 +212,7 @@ export class RecordedFlow {
   private fault: Error | null = null;
   private wake: () => void = () => {};
 
-  /** @param pace is awaited before each batch, for whoever has to come along */
+  /** @param pace awaited before each batch, so that followers can keep up */
   constructor(world: World, recording: Recording, pace: () => Promise<void>) {
     this.world = world;
     this.recording = recording;

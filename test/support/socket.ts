@@ -1,7 +1,7 @@
 /**
- * A WebSocket client for tests, in JSON or (with the subprotocol `msgpack`) in MessagePack: records every frame with the
- * order of its arrival, checks its shape, and waits for a frame by predicate, arrived or to come. Knows nothing of what
- * the frames should say.
+ * A WebSocket client for tests, in JSON or (with the subprotocol `msgpack`) in MessagePack. It records every frame in
+ * order of arrival, checks its shape, and waits for a past or future frame by predicate. It never judges the content of
+ * frames.
  */
 
 import Type from "typebox";
@@ -49,9 +49,9 @@ const answerCheckers = new Map(
   ].map(([op, answer]) => [op, checkerOf(acknowledgementOf(answer), `the answer to ${op}`)]),
 );
 const checkRefusal = checkerOf(acknowledgementOf(Type.Null()), "a refusal");
-/** To what was sent by other means than `post`. */
+/** Acknowledgements of messages that the test sent by other means than `post`. */
 const checkAnyAnswer = checkerOf(acknowledgementOf(Type.Any()), "an answer");
-/** What numbers a channel, by the events that it brings. */
+/** The key that numbers a channel, by the events that the channel carries. */
 const channelOf: Readonly<Record<string, "book" | "trades" | "ticker" | "markets">> = {
   "book.snapshot": "book",
   "book.updated": "book",
@@ -79,24 +79,24 @@ interface HeartbeatData {
 }
 
 export class Socket {
-  /** All but heartbeats, which are checked against them as they come. */
+  /** All frames but heartbeats, which the client checks against these on arrival. */
   readonly frames: Frame[] = [];
   readonly heartbeats: Frame<HeartbeatData>[] = [];
   readonly acknowledgements: Acknowledgement[] = [];
-  /** Frames and acknowledgements as they came. */
+  /** Frames and acknowledgements in order of arrival. */
   readonly arrivals: (Frame | Acknowledgement)[] = [];
   readonly socket: WebSocket;
   /** Resolves with the close code. */
   readonly closed: Promise<number>;
   private isClosed = false;
-  /** By channel and outcome or market, and of "orders": the number that came last. */
+  /** The last sequence received, by channel and outcome or market, and for "orders". */
   private readonly lastSequences = new Map<string, number>();
-  /** By the same, of all that is private together, and of heartbeats: the `ts` that came last. */
+  /** The last `ts` received, by the same keys, for all private channels together, and for heartbeats. */
   private readonly lastTimes = new Map<string, number>();
-  /** It is being told again what it missed: heartbeats come in between, with the time of now. */
+  /** The server is replaying missed messages. Heartbeats arrive in between, with the current time. */
   private isRetold = false;
   private lastId = 0;
-  /** The operations that were posted, by id. */
+  /** The posted operations, by id. */
   private readonly asked = new Map<number, string>();
   private fault: Error | null = null;
   private watchers = new Set<() => void>();
@@ -115,7 +115,7 @@ export class Socket {
     });
   }
 
-  /** Connects; rejects where the upgrade is refused. */
+  /** Connects; rejects if the server rejects the upgrade. */
   static async open(server: TestServer, token: string | null, options: SocketOptions = {}): Promise<Socket> {
     const query = token === null ? "" : `?token=${encodeURIComponent(token)}`;
     const url = `${server.root.replace("http", "ws")}${API_BASE}/ws${query}`;
@@ -129,12 +129,12 @@ export class Socket {
     return opened;
   }
 
-  /** Speaks MessagePack: the server has granted the subprotocol. */
+  /** Uses MessagePack: the server accepted the subprotocol. */
   get packed(): boolean {
     return this.socket.protocol === MSGPACK;
   }
 
-  /** The first frame or acknowledgement-independent state for which `find` answers something, now or to come. */
+  /** Resolves with the first result of `find` that isn't undefined, now or after a later frame. */
   async until<T>(find: () => T | undefined, what: string, deadlineMs = FRAME_DEADLINE_MS): Promise<T> {
     const deadline = Date.now() + deadlineMs;
     for (;;) {
@@ -182,7 +182,7 @@ export class Socket {
     return this.answer(this.post(operation));
   }
 
-  /** Sends an operation under a new id, which this answers, and waits for nothing. */
+  /** Sends an operation under a new id and returns the id without waiting. */
   post(operation: object): number {
     const id = ++this.lastId;
     const message = { ...operation, id };
@@ -196,27 +196,27 @@ export class Socket {
     return this.until(() => this.answers.get(id), `the answer to ${id}`);
   }
 
-  /** Asks for an operation of a route and answers its data. @throws Error unless it is granted */
+  /** Requests an operation of a route and returns its data. @throws Error unless the server accepts it */
   async data<T>(op: string, data: object): Promise<T> {
     const answer = await this.ask({ op, data });
     if (answer.code !== 0) throw new Error(`${op}: ${answer.code} ${answer.msg}`);
     return answer.data as T;
   }
 
-  /** Ties the connection's orders to it, or not. */
+  /** Sets cancel_on_disconnect for this connection. */
   async tie(enabled = true): Promise<void> {
     const { code, msg, data } = await this.ask({ op: "cancel_on_disconnect", enabled });
     if (code !== 0) throw new Error(`cancel_on_disconnect: ${code} ${msg} ${JSON.stringify(data)}`);
   }
 
-  /** Subscribes and fails unless it is granted. */
+  /** Subscribes and fails unless the server accepts it. */
   async subscribe(channel: string, marketId: number, outcomeId?: number, options: object = {}): Promise<void> {
     const outcome = outcomeId === undefined ? {} : { outcome_id: outcomeId };
     const { code, msg } = await this.ask({ op: "subscribe", channel, market_id: marketId, ...outcome, ...options });
     if (code !== 0) throw new Error(`subscribe: ${code} ${msg}`);
   }
 
-  /** Resolves when everything that the server had sent before is here: it answers a connection's messages in order. */
+  /** Resolves when everything the server sent before has arrived: it responds to a connection in order. */
   async settled(): Promise<void> {
     await this.ask({ op: "ping" });
   }
@@ -244,7 +244,7 @@ export class Socket {
         check(message);
         this.acknowledgements.push(message);
         if (message.id !== null && !this.answers.has(message.id)) this.answers.set(message.id, message);
-        // What is told again begins behind the number that was asked for.
+        // A replay begins after the requested sequence.
         const after = (message.data as { after?: number } | null)?.after;
         if (after !== undefined) {
           this.lastSequences.set("orders", after);
@@ -277,14 +277,14 @@ export class Socket {
     else if (channel === "markets") this.lastSequences.set(`markets/${data.id}`, sequence);
   }
 
-  /** Time never falls in a stream. */
+  /** Time never goes backwards in a stream. */
   private checkTime(stream: string, frame: Frame): void {
     const before = this.lastTimes.get(stream) ?? 0;
     if (frame.ts < before) throw new Error(`${stream}: ts ${frame.ts} after ${before} in ${JSON.stringify(frame)}`);
     this.lastTimes.set(stream, frame.ts);
   }
 
-  /** A heartbeat names what came last of each channel, and so no message was lost. */
+  /** A heartbeat names the last sequence of each channel, which proves that no message was lost. */
   private checkHeartbeat(heartbeat: Frame<HeartbeatData>): void {
     this.heartbeats.push(heartbeat);
     if (!this.isRetold) this.checkTime("private", heartbeat);
@@ -312,7 +312,7 @@ export class Socket {
   }
 }
 
-/** What a refused upgrade is answered with; rejects where it is granted. */
+/** Returns the response to a rejected upgrade; rejects if the server accepts it. */
 export async function upgradeRefusal(
   server: TestServer,
   token: string,
@@ -335,7 +335,7 @@ export async function upgradeRefusal(
   return checkAnswer("GET", `${API_BASE}/ws`, requestId, raw);
 }
 
-/** Status and code with which an upgrade is refused. */
+/** Returns the status and code with which the server rejects an upgrade. */
 export async function refusedUpgrade(
   server: TestServer,
   token: string,

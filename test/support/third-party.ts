@@ -1,6 +1,6 @@
 /**
- * A registered OAuth client, as its own server or app would act: the authorization request, the user's consent, codes
- * and tokens, each step by itself or all of them. Sends what it is told, wrong or right, and judges no answer.
+ * A registered OAuth client that acts as its own server or app would: the authorization request, the user's consent,
+ * codes and tokens, one step at a time or all together. It sends any input, valid or not, and judges no response.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { type Answer, askOnce, type Client } from "./client.ts";

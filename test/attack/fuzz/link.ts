@@ -1,6 +1,6 @@
 /**
- * A TCP connection that writes bytes as they are and reads HTTP answers, with lengths and in chunks, one after the
- * other. A connection that ends is opened anew with the next request. Judges nothing but that answers are whole.
+ * A TCP connection that writes raw bytes and reads HTTP responses one at a time, by length or in chunks. The next
+ * request reopens a connection that has ended. The link checks only that responses are complete.
  */
 import { connect, type Socket } from "node:net";
 
@@ -13,7 +13,7 @@ export interface RawAnswer {
   readonly body: Buffer;
 }
 
-/** What was read instead of an answer. */
+/** What the link read instead of a response. */
 export class NoAnswer extends Error {
   readonly isTooLate: boolean;
 
@@ -34,7 +34,7 @@ export class Link {
     this.port = port;
   }
 
-  /** Sends a request in pieces and resolves with its answer. Rejects with a `NoAnswer`. */
+  /** Sends a request in pieces and resolves with its response. Rejects with a `NoAnswer`. */
   async ask(...pieces: readonly Buffer[]): Promise<RawAnswer> {
     const socket = (this.socket ??= await this.open());
     for (const piece of pieces) socket.write(piece);
@@ -56,7 +56,7 @@ export class Link {
     }
   }
 
-  /** Something came that belongs to no request. */
+  /** The link received bytes that belong to no request. */
   get excess(): Buffer {
     return this.received;
   }
@@ -85,7 +85,7 @@ export class Link {
     });
   }
 
-  /** The first whole answer of what was received. */
+  /** The first complete response in the received bytes. */
   private take(): RawAnswer | null {
     const headEnd = this.received.indexOf(HEAD_END);
     if (headEnd < 0) return null;
@@ -109,7 +109,7 @@ export class Link {
     return { status, headers, body: found.body };
   }
 
-  /** Without a length the end of the connection is that of the answer: uWebSockets.js's own refusals. */
+  /** Without a length, the response ends with the connection. uWebSockets.js's own rejections arrive this way. */
   private sized(at: number, length: number): { body: Buffer; end: number } | null {
     if (Number.isNaN(length)) {
       return this.socket === null ? { body: this.received.subarray(at), end: this.received.length } : null;

@@ -1,6 +1,7 @@
 /**
- * Messages of every WebSocket operation, wrong as often as not, in JSON and in MessagePack, and frames that RFC 6455
- * forbids. A message in a good frame must be answered, and a bad frame must end the connection or change nothing.
+ * Messages of every WebSocket operation, about half of them invalid, in JSON and in MessagePack, and frames that RFC
+ * 6455 forbids. The server must respond to a message in a valid frame. An invalid frame must end the connection or
+ * change nothing.
  */
 
 import { randomBytes } from "node:crypto";
