@@ -26,6 +26,7 @@ const MORE_ROUNDS = pathsOf([
   "crash/kill",
   "engine/book/matcher.property",
   "http/idempotency",
+  "http/idempotency-restarts",
   "http/message-pack",
   "http/rate-limiter",
   "trading/money.property",
