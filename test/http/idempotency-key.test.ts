@@ -1,18 +1,19 @@
 /**
- * Idempotency-Key on withdrawals, splits and merges: a repeat returns the first answer and does nothing, in flight, later,
- * over a restart and over kills in the midst of many; another body is refused; what was refused keeps no key.
+ * Idempotency-Key on withdrawals, splits and merges: a repeat gets the first response and has no effect, while the first
+ * request is in flight, later, over a restart, and over kills under load. Another body is a conflict, and a rejected
+ * request leaves its key free. One server runs all tests in turn; the last ones kill and restart it.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { IDEMPOTENCY_KEY_MS, MAX_KEYS_PRUNED } from "../../engine/limits.ts";
 import { MAX_IDEMPOTENCY_KEYS_PER_USER } from "../../server/http/limits.ts";
 import { expectBalanced, expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import { type Answer, Client } from "../support/client.ts";
-import { rowsOf } from "../support/data-dir.ts";
+import { rowsOf, withDatabase } from "../support/data-dir.ts";
 import { Guests, PASSWORD } from "../support/identity.ts";
 import { ADDRESS, auditOf, type WithdrawalJson } from "../support/money.ts";
 import { variants } from "../support/projects.ts";
 import { Random } from "../support/random.ts";
-import { alone, expectRefused, restartWith } from "../support/trading.ts";
+import { expectRefused, restartWith } from "../support/trading.ts";
 import { PUBLIC_URL, type TestMarket, tokenOf, USDC, World } from "../support/world.ts";
 
 const DEPOSIT = 1_000 * USDC;
@@ -27,32 +28,38 @@ const merge = (client: Client, key: string, market: TestMarket, quantity: number
 const withdraw = (client: Client, key: string, amount: number, address = ADDRESS): Promise<Answer<WithdrawalJson>> =>
   keyed(client, "/wallet/withdrawals", key, { amount, address }) as Promise<Answer<WithdrawalJson>>;
 
-/** What the user did of a type, by the entries in the database. */
-const entriesOf = (world: World, type: string): number =>
-  rowsOf(world.server.dataDir, "SELECT id FROM entries WHERE type = ?", type).length;
+let world: World;
+let market: TestMarket;
+const guests = new Guests();
+beforeAll(async () => {
+  const named = {
+    payee: { password: PASSWORD, deposit: DEPOSIT },
+    other: { deposit: DEPOSIT },
+    poor: { deposit: USDC },
+    killed: { password: PASSWORD, deposit: DEPOSIT },
+    aging: {},
+    full: {},
+  };
+  world = await World.start({ users: 0, named, markets: [2, 3], env: { PUBLIC_URL } });
+  market = world.market();
+});
+afterAll(async () => {
+  await expectBalanced(world.anonymous());
+  guests.close();
+  await expectEndsWell(world);
+});
 
-describe("on one server", () => {
-  let world: World;
-  let market: TestMarket;
+/** How many entries of a type the user has, by the database. */
+const entriesOf = (userId: number, type: string): number =>
+  rowsOf(world.server.dataDir, "SELECT id FROM entries WHERE user_id = ? AND type = ?", userId, type).length;
+
+describe("before any restart", () => {
   let user: Client;
-  const guests = new Guests();
-  beforeAll(async () => {
-    const named = {
-      payee: { password: PASSWORD, deposit: DEPOSIT },
-      other: { deposit: DEPOSIT },
-      poor: { deposit: USDC },
-    };
-    world = await World.start({ users: 0, named, env: { PUBLIC_URL } });
-    market = world.market();
+  beforeAll(() => {
     user = world.client("payee", 0, 8);
   });
-  afterAll(async () => {
-    await expectBalanced(world.anonymous());
-    guests.close();
-    await expectEndsWell(world);
-  });
 
-  test("a repeat returns the first answer and does nothing; another body, or another route, is refused", async () => {
+  test("a repeat gets the first response and has no effect; another body, or another route, is a conflict", async () => {
     const first = await split(user, "split-1", market, 10);
     expect(first.status).toBe(200);
     const again = await split(user, "split-1", market, 10);
@@ -62,7 +69,7 @@ describe("on one server", () => {
     await expectRefused(split(user, "split-1", market, 11), 409, 40900, text);
     await expectRefused(merge(user, "split-1", market, 10), 409, 40900, text);
     expect((await user.position(market.outcomes[0]!))!.quantity).toBe(10);
-    // The order of fields, and the encoding, make no other request of it.
+    // Another order of the fields is the same request.
     const swapped = await user.request("POST", "/wallet/split", {
       body: `{ "quantity": 10, "market_id": ${market.id} }`,
       headers: { "Idempotency-Key": "split-1", "Content-Type": "application/json" },
@@ -71,7 +78,7 @@ describe("on one server", () => {
     const merged = await merge(user, "merge-1", market, 4);
     expect((await merge(user, "merge-1", market, 4)).data).toEqual(merged.data);
     expect((await user.position(market.outcomes[0]!))!.quantity).toBe(6);
-    // Keys are each user's own, and none is needed.
+    // Each user has its own keys, and a request needs none.
     expect((await split(world.client("other"), "split-1", market, 3)).code).toBe(0);
     for (let i = 0; i < 2; i++) await user.data("POST", "/wallet/split", { market_id: market.id, quantity: 1 });
     expect((await user.position(market.outcomes[0]!))!.quantity).toBe(8);
@@ -79,7 +86,7 @@ describe("on one server", () => {
     expect(rows).toEqual([{ key: "merge-1" }, { key: "split-1" }]);
   });
 
-  test("a withdrawal is answered as at first, whatever became of it", async () => {
+  test("a repeated withdrawal gets its first response, even after a cancel", async () => {
     const session = (await guests.signIn(world.server, "payee@example.com")).client;
     const first = await withdraw(session, "out", 5 * USDC);
     expect(first.status).toBe(201);
@@ -92,7 +99,7 @@ describe("on one server", () => {
     expect((await session.balance()).held).toBe(0);
   });
 
-  test("many at once with one key are one, and all get its answer; one with another body among them gets 40900", async () => {
+  test("many requests at once with one key are one, and all get its response; one with another body gets 40900", async () => {
     const before = await user.balance();
     const sent = Array.from({ length: 8 }, (_, i) => split(user, "race", market, i === 5 ? 2 : 1));
     const answers = await Promise.all(sent);
@@ -110,14 +117,14 @@ describe("on one server", () => {
     await session.data("DELETE", `/wallet/withdrawals/${made[0]!.data.id}`);
   });
 
-  test("a request that was refused had no effect, and its key is free", async () => {
+  test("a rejected request has no effect, and its key stays free", async () => {
     const poor = world.client("poor");
     await expectRefused(split(poor, "again", market, 2), 422, 42201);
     await expectRefused(split(poor, "again", { ...market, id: 999 }, 1), 404, 4040);
     expect((await split(poor, "again", market, 1)).code).toBe(0);
     await expectRefused(merge(poor, "sell", market, 2), 422, 42202);
     expect((await merge(poor, "sell", market, 1)).code).toBe(0);
-    // The answer comes again also where the request would be refused by now.
+    // A repeat gets the response even where a new request would be rejected.
     expect((await merge(poor, "sell", market, 1)).code).toBe(0);
     expect((await poor.position(market.outcomes[0]!))?.quantity ?? 0).toBe(0);
   });
@@ -141,106 +148,156 @@ describe("on one server", () => {
   });
 });
 
-test("keys count for 24 hours over a restart, then are anybody's; each user has so many, and old ones are taken away", async () => {
-  await alone({ users: 2, markets: [2], env: { PUBLIC_URL } }, async (world) => {
-    const market = world.market();
-    const count = (): number => rowsOf(world.server.dataDir, "SELECT key FROM idempotency_keys").length;
-    let [user, other] = [world.client("user0"), world.client("user1")];
-    const first = await split(user, "a", market, 1);
-    await split(user, "b", market, 1);
-    // A minute from its end, and a second past it.
-    const [young, old] = [IDEMPOTENCY_KEY_MS - 60_000, IDEMPOTENCY_KEY_MS + 1_000];
-    const sql = `UPDATE idempotency_keys SET created_at = created_at - iif(key = 'a', ${young}, ${old})`;
-    await restartWith(world, sql);
-    [user, other] = [world.client("user0"), world.client("user1")];
-    expect((await split(user, "a", market, 1)).data).toEqual(first.data);
-    await expectRefused(split(user, "a", market, 2), 409, 40900);
-    expect((await split(user, "b", market, 5)).code).toBe(0);
-    expect((await user.position(market.outcomes[0]!))!.quantity).toBe(7);
-    expect(count()).toBe(2);
-    // As many as one may have, of which some are old.
-    const many = (user: number, keys: number, at: number): string =>
-      `WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${keys})
-       INSERT INTO idempotency_keys SELECT ${user}, 'many ' || i, 'POST /wallet/split {}',
-         (SELECT max(id) FROM entries WHERE user_id = 1), 0, ${at} FROM n`;
-    const room = MAX_IDEMPOTENCY_KEYS_PER_USER - 2;
-    await restartWith(world, many(1, room, Date.now() - 3_600_000));
-    await restartWith(world, many(2, 3 * MAX_KEYS_PRUNED, Date.now() - old));
-    [user, other] = [world.client("user0"), world.client("user1")];
-    const refused = await expectRefused(split(user, "c", market, 1), 429, 42900, /^at most 10000 Idempotency-Keys/);
-    // The oldest is the one that is a minute from its end.
-    expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
-    expect(Number(refused.headers["retry-after"])).toBeLessThanOrEqual(60);
-    expect((await split(user, "a", market, 1)).data).toEqual(first.data);
-    expect((await user.request("POST", "/wallet/split", { body: { market_id: market.id, quantity: 1 } })).code).toBe(0);
-    // Another user has room, and each key of theirs takes old ones away.
-    const before = count();
-    expect((await split(other, "c", market, 1)).code).toBe(0);
-    expect(count()).toBe(before + 1 - MAX_KEYS_PRUNED);
-    await restartWith(world, "DELETE FROM idempotency_keys WHERE key LIKE 'many %'");
-  });
-});
-
 describe.each(variants([1], [3]))("with ENGINE_THREADS=%i", (threads) => {
-  test("over kills amid many requests, those that are sent until they are answered are each done once", async () => {
+  test("over kills under load, each request that is repeated until it has a response has one effect", async () => {
     const random = Random.printed(`keys over kills on ${threads}`);
-    const env = { PUBLIC_URL, ENGINE_THREADS: String(threads) };
-    const named = { payee: { password: PASSWORD, deposit: DEPOSIT } };
-    await alone({ users: 0, named, markets: [2, 3], env }, async (world) => {
-      const guests = new Guests();
-      const { accessToken } = await guests.signIn(world.server, "payee@example.com");
-      type Wanted = { key: string; path: string; body: object; answer: unknown };
-      const all: Wanted[] = [];
-      const make = (): Wanted => {
-        const n = all.length;
-        const market = random.pick(world.markets);
-        const [path, body] =
-          random.next() < 0.3 && n < 18
-            ? ["/wallet/withdrawals", { amount: n + 1, address: ADDRESS }]
-            : ["/wallet/split", { market_id: market.id, quantity: 1 }];
-        const wanted = { key: `key-${n}`, path, body, answer: null };
-        all.push(wanted);
-        return wanted;
-      };
-      for (let round = 0; round < 4; round++) {
-        const clients = [tokenOf("payee"), accessToken].map((token) => new Client(world.server, token, 4));
-        const send = async (wanted: Wanted): Promise<void> => {
-          const client = clients[wanted.path === "/wallet/withdrawals" ? 1 : 0]!;
-          const answer = await keyed(client, wanted.path, wanted.key, wanted.body).catch(() => null);
-          if (answer?.code !== 0) return;
-          if (wanted.answer !== null) expect([wanted.key, answer.data]).toEqual([wanted.key, wanted.answer]);
-          wanted.answer = answer.data;
-        };
-        const sent = Array.from({ length: 24 }, () => {
-          const wanted = random.next() < 0.3 && all.length > 0 ? random.pick(all) : make();
-          return send(wanted);
-        });
-        const kill = random.integer(1, 24);
-        await Promise.all(sent.slice(0, kill));
-        await world.server.kill();
-        await Promise.all(sent);
-        for (const client of clients) client.close();
-        expectSoundDatabase(world.server.dataDir);
-        world.server = await world.server.restart();
-      }
-      const client = new Client(world.server, tokenOf("payee"), 4);
-      const session = new Client(world.server, accessToken, 4);
-      const answered = all.filter(({ answer }) => answer !== null).length;
-      for (const { key, path, body, answer } of all) {
-        const by = path === "/wallet/withdrawals" ? session : client;
-        const last = await keyed(by, path, key, body);
+    const { accessToken, user } = await guests.signIn(world.server, "killed@example.com");
+    const log = new RequestLog(random);
+    for (let round = 0; round < 4; round++) {
+      const clients = clientsOf(accessToken);
+      const sent = Array.from({ length: 24 }, () => log.sendNext(clients));
+      await Promise.all(sent.slice(0, random.integer(1, 24)));
+      await world.server.kill();
+      await Promise.all(sent);
+      for (const client of Object.values(clients)) client.close();
+      expectSoundDatabase(world.server.dataDir);
+      world.server = await world.server.restart();
+    }
+    const clients = clientsOf(accessToken);
+    const answered = log.wanted.filter(({ answer }) => answer !== null).length;
+    await log.expectAll(clients);
+    const splits = log.wanted.filter(({ path }) => path === "/wallet/split").length;
+    expect([random.seed, answered > 0, entriesOf(user.id, "split")]).toEqual([random.seed, true, splits]);
+    const made = await clients.session.all<WithdrawalJson>("/wallet/withdrawals");
+    expect(new Set(made.map(({ amount }) => amount)).size).toBe(log.wanted.length - splits);
+    expect(made).toHaveLength(log.wanted.length - splits);
+    const held = made.reduce((sum, { amount }) => sum + amount, 0);
+    expect(await clients.session.balance()).toMatchObject({ total: DEPOSIT - splits * USDC, held });
+    for (const client of Object.values(clients)) client.close();
+  });
+
+  interface Clients {
+    readonly pat: Client;
+    readonly session: Client;
+  }
+
+  const clientsOf = (accessToken: string): Clients => ({
+    pat: new Client(world.server, tokenOf("killed"), 4),
+    session: new Client(world.server, accessToken, 4),
+  });
+
+  /** One request with its key, and its response as soon as there is one. */
+  interface Wanted {
+    readonly key: string;
+    readonly path: string;
+    readonly body: object;
+    answer: unknown;
+  }
+
+  /** All requests so far: a new one has a new key, a repeat must get the first response. */
+  class RequestLog {
+    readonly wanted: Wanted[] = [];
+    private readonly random: Random;
+
+    constructor(random: Random) {
+      this.random = random;
+    }
+
+    /** Sends a new request, or repeats one; a kill may leave it without a response. */
+    async sendNext(clients: Clients): Promise<void> {
+      const isRepeat = this.random.next() < 0.3 && this.wanted.length > 0;
+      const wanted = isRepeat ? this.random.pick(this.wanted) : this.make();
+      const answer = await this.send(clients, wanted).catch(() => null);
+      if (answer?.code !== 0) return;
+      if (wanted.answer !== null) expect([wanted.key, answer.data]).toEqual([wanted.key, wanted.answer]);
+      wanted.answer = answer.data;
+    }
+
+    /** Each request succeeds now, with its first response where it had one. */
+    async expectAll(clients: Clients): Promise<void> {
+      for (const wanted of this.wanted) {
+        const { key, answer } = wanted;
+        const last = await this.send(clients, wanted);
         expect([key, last.code]).toEqual([key, 0]);
         if (answer !== null) expect([key, last.data]).toEqual([key, answer]);
       }
-      const splits = all.filter(({ path }) => path === "/wallet/split").length;
-      expect([random.seed, answered > 0, entriesOf(world, "split")]).toEqual([random.seed, true, splits]);
-      const made = await session.all<WithdrawalJson>("/wallet/withdrawals");
-      expect(new Set(made.map(({ amount }) => amount)).size).toBe(all.length - splits);
-      expect(made).toHaveLength(all.length - splits);
-      const held = made.reduce((sum, { amount }) => sum + amount, 0);
-      expect(await session.balance()).toMatchObject({ total: DEPOSIT - splits * USDC, held });
-      for (const each of [client, session]) each.close();
-      guests.close();
+    }
+
+    private send({ pat, session }: Clients, { path, key, body }: Wanted): Promise<Answer> {
+      // Only a session may withdraw.
+      return keyed(path === "/wallet/withdrawals" ? session : pat, path, key, body);
+    }
+
+    private make(): Wanted {
+      const n = this.wanted.length;
+      const { id } = this.random.pick(world.markets);
+      const [path, body] =
+        this.random.next() < 0.3 && n < 18
+          ? ["/wallet/withdrawals", { amount: n + 1, address: ADDRESS }]
+          : ["/wallet/split", { market_id: id, quantity: 1 }];
+      const wanted = { key: `key-${n}`, path, body, answer: null };
+      this.wanted.push(wanted);
+      return wanted;
+    }
+  }
+});
+
+describe("keys of the last 24 hours", () => {
+  /** A minute short of 24 hours, and a second past them. */
+  const [YOUNG, OLD] = [IDEMPOTENCY_KEY_MS - 60_000, IDEMPOTENCY_KEY_MS + 1_000];
+  let aging: Client;
+  let full: Client;
+  let first: Answer;
+  const count = (): number => rowsOf(world.server.dataDir, "SELECT key FROM idempotency_keys").length;
+  const idOf = (email: string): string => `(SELECT id FROM users WHERE email = '${email}@example.com')`;
+
+  /** SQL for so many more keys of a user, all of one age. */
+  const manyKeys = (name: string, keys: number, at: number): string =>
+    `WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${keys})
+     INSERT INTO idempotency_keys SELECT ${idOf(name)}, 'many ' || i, 'POST /wallet/split {}',
+       (SELECT max(id) FROM entries WHERE type = 'split' AND user_id = ${idOf(name)}), 0, ${at} FROM n`;
+
+  beforeAll(async () => {
+    [aging, full] = [world.client("aging"), world.client("full")];
+    first = await split(aging, "a", market, 1);
+    await split(aging, "b", market, 1);
+    await split(full, "first", market, 1);
+    const age = `iif(key = 'a', ${YOUNG}, ${OLD})`;
+    await restartWith(
+      world,
+      `UPDATE idempotency_keys SET created_at = created_at - ${age} WHERE user_id = ${idOf("aging")}`,
+    );
+    [aging, full] = [world.client("aging"), world.client("full")];
+  });
+
+  test("count over a restart, and older ones are free", async () => {
+    const before = count();
+    expect((await split(aging, "a", market, 1)).data).toEqual(first.data);
+    await expectRefused(split(aging, "a", market, 2), 409, 40900);
+    expect((await split(aging, "b", market, 5)).code).toBe(0);
+    expect((await aging.position(market.outcomes[0]!))!.quantity).toBe(7);
+    expect(count()).toBe(before);
+  });
+
+  test("are at most so many of one user, and each new key removes some older ones of all users", async () => {
+    await world.server.stop();
+    const room = MAX_IDEMPOTENCY_KEYS_PER_USER - 2;
+    withDatabase(world.server.dataDir, (db) => {
+      db.exec(manyKeys("aging", room, Date.now() - 3_600_000));
+      db.exec(manyKeys("full", 3 * MAX_KEYS_PRUNED, Date.now() - OLD));
     });
+    world.server = await world.server.restart();
+    [aging, full] = [world.client("aging"), world.client("full")];
+    const refused = await expectRefused(split(aging, "c", market, 1), 429, 42900, /^at most 10000 Idempotency-Keys/);
+    // The oldest key expires in a minute.
+    expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+    expect(Number(refused.headers["retry-after"])).toBeLessThanOrEqual(60);
+    expect((await split(aging, "a", market, 1)).data).toEqual(first.data);
+    const body = { market_id: market.id, quantity: 1 };
+    expect((await aging.request("POST", "/wallet/split", { body })).code).toBe(0);
+    // Another user has room.
+    const before = count();
+    expect((await split(full, "c", market, 1)).code).toBe(0);
+    expect(count()).toBe(before + 1 - MAX_KEYS_PRUNED);
   });
 });
