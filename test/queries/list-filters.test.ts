@@ -1,33 +1,142 @@
 /**
- * What lists are asked for: single states, times of creation, outcomes, ids and client order ids; each list by cursor is
- * what the whole list has of it. Cursors are refused outside their list. A read of a long past is bounded, and says where
- * it goes on.
+ * Filters of lists: status, time of creation, outcome, ids and client order id. Each filtered list, page by page, has the
+ * matching items of the whole list. A cursor is good for its own list only. One read of a long history is bounded, and its
+ * cursor continues. The server has restarted once, between the orders of the tests "over a restart" and all others.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OrderStatus, Reason } from "../../engine/constants.ts";
 import { MAX_ROWS_WALKED } from "../../server/queries/limits.ts";
-import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import { expectBalanced, expectEndsWell } from "../support/checks.ts";
 import type { Client, MarketJson, OrderJson, OwnFillJson, TradeJson, TransactionJson } from "../support/client.ts";
 import { withDatabase } from "../support/data-dir.ts";
-import { alone, BUY, batch, expectRefused, idsOf, post, SELL, terms } from "../support/trading.ts";
+import { BUY, batch, expectRefused, idsOf, post, SELL, terms } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
-
-let world: World;
-beforeAll(async () => {
-  world = await World.start({ users: 40, markets: [...Array<number>(20).fill(2), 3] });
-});
-afterAll(async () => {
-  await expectBalanced(world.anonymous());
-  await world.stop();
-  expectSoundDatabase(world.server.dataDir);
-});
 
 interface Page<T> {
   readonly items: T[];
   readonly next_cursor: string | null;
 }
 
-/** Waits until the server's clock shows another millisecond, so that what comes next is later than what was. */
+let world: World;
+/** What the tests "over a restart" compare with. */
+let before: {
+  readonly named: ReadonlyMap<string, number>;
+  readonly traded: readonly [market: TestMarket, other: TestMarket];
+  readonly trades: readonly TradeJson[][];
+  readonly listed: { readonly orders: readonly OrderJson[]; readonly cursor: string | null };
+  readonly history: History;
+};
+
+beforeAll(async () => {
+  const named = { aging: {}, maker: {}, taker: {}, lister: {}, historian: {} };
+  world = await World.start({ users: 40, named, markets: [...Array<number>(25).fill(2), 3] });
+  // Times rise with order ids, so the orders that age come first.
+  const ids = await placeAging(world.client("aging"), world.market());
+  const traded = [world.market(), world.market()] as const;
+  await tradeBothOutcomes(world.client("maker"), world.client("taker"), traded[0]);
+  const trades = await expectTradesByOutcome(traded);
+  const listed = await firstPage(world.client("lister"), world.market());
+  const outcome = world.market().outcomes[0]!;
+  await world.server.stop();
+  age(world.server.dataDir);
+  const history = writeHistory(world.server.dataDir, outcome);
+  world.server = await world.server.restart();
+  before = { named: ids, traded, trades, listed, history };
+});
+afterAll(async () => {
+  await expectBalanced(world.anonymous());
+  await expectEndsWell(world);
+});
+
+/** Orders with and without an end, by their client order ids, which `age` reads. */
+async function placeAging(user: Client, market: TestMarket): Promise<ReadonlyMap<string, number>> {
+  const ids = new Map<string, number>();
+  for (const name of ["old-live", "old-ended", "young-live", "young-ended"]) {
+    const { id } = await user.place(terms(market, 0, BUY, 10, 1, { client_order_id: name }));
+    if (name.endsWith("ended")) await user.cancel(id);
+    ids.set(name, id);
+  }
+  return ids;
+}
+
+async function tradeBothOutcomes(maker: Client, taker: Client, market: TestMarket): Promise<void> {
+  await world.split(maker, market, 50);
+  for (let i = 0; i < 12; i++) {
+    const outcome = i % 3 === 0 ? 1 : 0;
+    await maker.place(terms(market, outcome, SELL, 5_000 + i, 1));
+    await taker.place(terms(market, outcome, BUY, 5_000 + i, 1));
+  }
+}
+
+/** The trades of each outcome are those of the whole list; returns that list, and one by outcome and time. */
+async function expectTradesByOutcome([market, other]: readonly [TestMarket, TestMarket]): Promise<TradeJson[][]> {
+  const path = `/markets/${market.id}/trades`;
+  const reader = world.anonymous();
+  const all = await reader.all<TradeJson>(path);
+  for (const outcome of market.outcomes) {
+    const wanted = all.filter(({ outcome_id }) => outcome_id === outcome);
+    for (const limit of [1, 3, 200]) expect(await reader.all(`${path}?outcome_id=${outcome}`, limit)).toEqual(wanted);
+  }
+  const refused = reader.request("GET", `${path}?outcome_id=${other.outcomes[0]}`);
+  await expectRefused(refused, 400, 40000, /^outcome_id/);
+  return [all, await reader.all(`${path}?outcome_id=${market.outcomes[1]}&from=${all[5]!.created_at}`)];
+}
+
+/** Three orders, and the cursor behind the newest. */
+async function firstPage(user: Client, market: TestMarket): Promise<{ orders: OrderJson[]; cursor: string | null }> {
+  const body = terms(market, 0, BUY, 10, 1);
+  const orders = [await post(user, body), await post(user, body), await post(user, body)].map(({ data }) => data);
+  const { next_cursor } = await user.get<Page<OrderJson>>("/orders?side=1&limit=1");
+  return { orders, cursor: next_cursor };
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Orders named "old" are now 25 hours old, and all others 20 hours. */
+function age(dataDir: string): void {
+  withDatabase(dataDir, (db) => {
+    const hours = "iif(client_order_id LIKE 'old%', 25, 20)";
+    db.exec(`UPDATE orders SET created_at = created_at - ${HOUR_MS} * ${hours}`);
+  });
+}
+
+/** A user's long history: ids and times of its orders. */
+interface History {
+  /** The order before the first one. */
+  readonly base: number;
+  /** When the first one would have a predecessor. */
+  readonly start: number;
+}
+
+const HISTORY_LENGTH = 3 * MAX_ROWS_WALKED;
+/** The history lasts 17 hours: less than the age of the orders before it. */
+const STEP_MS = 2_000;
+
+/** Writes canceled orders, with every 5,000th expired, one each two seconds, as the journal would. */
+function writeHistory(dataDir: string, outcome: number): History {
+  const start = Date.now() - (HISTORY_LENGTH + 1_000) * STEP_MS;
+  let base = 0;
+  withDatabase(dataDir, (db) => {
+    base = Number(db.prepare("SELECT last_order_id FROM totals").pluck().get());
+    const user = Number(db.prepare("SELECT id FROM users WHERE email = 'historian@example.com'").pluck().get());
+    db.prepare(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < @count)
+       INSERT INTO orders (id, user_id, outcome_id, side, type, time_in_force, self_trade_prevention, post_only, pat, price,
+         quantity, remaining, status, reason, created_at, updated_at, previous_of_user)
+       SELECT @base + i, @user, @outcome, 1, 0, 0, 0, 0, 1, 100, 1, 1,
+         iif(i % 5000 = 0, ${OrderStatus.expired}, ${OrderStatus.canceled}),
+         iif(i % 5000 = 0, ${Reason.expired}, ${Reason.user}), @start + i * ${STEP_MS}, @start + i * ${STEP_MS},
+         iif(i = 1, 0, @base + i - 1) FROM n`,
+    ).run({ base, user, count: HISTORY_LENGTH, outcome, start });
+    const last = base + HISTORY_LENGTH;
+    db.exec(`UPDATE totals SET last_order_id = ${last};
+      UPDATE meta SET value = ${last} WHERE key IN ('newest_order', 'orders_listed');
+      INSERT OR REPLACE INTO newest_of_user (user_id, order_id, fill_id) VALUES (${user}, ${last}, 0)`);
+  });
+  return { base, start };
+}
+
+/** Waits until the server's clock shows another millisecond, so that the next order is later than the last one. */
 async function nextMillisecond(client: Client): Promise<number> {
   const { now } = await client.get<{ now: number }>("/time");
   for (;;) {
@@ -36,7 +145,7 @@ async function nextMillisecond(client: Client): Promise<number> {
   }
 }
 
-/** A user whose orders are of every state, oldest first, each made in a millisecond of its own; and who traded. */
+/** Gives the user an order of every state, oldest first, each of its own millisecond, and trades. */
 async function everyState(market: TestMarket, user: Client, other: Client): Promise<void> {
   await world.split(other, market, 20);
   const place = async (price: number, quantity: number, more: object = {}): Promise<OrderJson> => {
@@ -69,7 +178,7 @@ describe("orders", () => {
     all = await user.all<OrderJson>("/orders?status=all");
   });
 
-  test("of a single state, by cursor: just those of all that are in it", async () => {
+  test("of a single state, page by page, are those of all orders that are in it", async () => {
     const states = ["queued", "open", "partially_filled", "filled", "canceled", "expired", "rejected"];
     const counts: Record<string, number> = {};
     for (const status of states) {
@@ -87,7 +196,7 @@ describe("orders", () => {
     await expectRefused(user!.request("GET", "/orders?status=done"), 400, 40000, /^status/);
   });
 
-  test("made from one time to another, both included, of any state", async () => {
+  test("created from one time to another, both included, of any state", async () => {
     const times = all.map(({ created_at }) => created_at).toReversed();
     for (const status of ["active", "all", "canceled", "open"]) {
       const listed = await user!.all<OrderJson>(`/orders?status=${status}`);
@@ -104,7 +213,7 @@ describe("orders", () => {
     }
   });
 
-  test("fills, trades and transactions go by time too, and trades by outcome", async () => {
+  test("fills, trades and transactions filter by time too, and fills by order", async () => {
     const [fills, trades, transactions] = [
       await user!.all<OwnFillJson>("/me/fills"),
       await user!.all<TradeJson>(`/markets/${market!.id}/trades`),
@@ -134,38 +243,7 @@ describe("orders", () => {
   });
 });
 
-test("trades of one outcome, from memory and from the database", async () => {
-  await alone({ users: 2, markets: [2, 2] }, async (own) => {
-    const [market, other] = [own.market(), own.market()];
-    const [maker, taker] = [own.user(), own.user()];
-    await own.split(maker, market, 50);
-    for (let i = 0; i < 12; i++) {
-      const outcome = i % 3 === 0 ? 1 : 0;
-      await maker.place(terms(market, outcome, SELL, 5_000 + i, 1));
-      await taker.place(terms(market, outcome, BUY, 5_000 + i, 1));
-    }
-    const path = `/markets/${market.id}/trades`;
-    const read = async (): Promise<TradeJson[][]> => {
-      const reader = own.anonymous();
-      const all = await reader.all<TradeJson>(path);
-      for (const outcome of market.outcomes) {
-        const wanted = all.filter(({ outcome_id }) => outcome_id === outcome);
-        for (const limit of [1, 3, 200])
-          expect(await reader.all(`${path}?outcome_id=${outcome}`, limit)).toEqual(wanted);
-      }
-      const refused = reader.request("GET", `${path}?outcome_id=${other.outcomes[0]}`);
-      await expectRefused(refused, 400, 40000, /^outcome_id/);
-      return [all, await reader.all(`${path}?outcome_id=${market.outcomes[1]}&from=${all[5]!.created_at}`)];
-    };
-    const before = await read();
-    expect(before[0]).toHaveLength(12);
-    await own.server.stop();
-    own.server = await own.server.restart();
-    expect(await read()).toEqual(before);
-  });
-});
-
-test("markets by their ids, in any of several states", async () => {
+test("markets filter by their ids and by several states", async () => {
   const client = world.anonymous();
   const all = await client.all<MarketJson>("/markets?status=all");
   const ids = all.map(({ id }) => id);
@@ -192,7 +270,7 @@ test("markets by their ids, in any of several states", async () => {
 describe("by client order id", () => {
   const path = (name: string): string => `/orders/by-client-id/${encodeURIComponent(name)}`;
 
-  test("an order is found and canceled as by its id", async () => {
+  test("an order is found and canceled just as by its id", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const name = "A.b_c:1-2";
     const { id } = await user.place(terms(market, 0, BUY, 5_000, 4, { client_order_id: name }));
@@ -215,7 +293,7 @@ describe("by client order id", () => {
     await expectRefused(user.request("DELETE", path(name)), 409, 40900, /finished/);
   });
 
-  test("while its placement is on its way the lookup waits for it", async () => {
+  test("a lookup waits for a placement in flight", async () => {
     const [market, user] = [world.market(), world.user()];
     const socket = await world.socket(user);
     const reader = world.client(user.token!.split("-")[1]!, 0, 10);
@@ -224,43 +302,17 @@ describe("by client order id", () => {
       const placed = socket.ask({ op: "order.place", data: terms(market, 0, BUY, 10, 1, { client_order_id: name }) });
       const looked = reader.request<OrderJson>("GET", path(name));
       const { id } = (await placed).data as OrderJson;
-      // It came before the placement, or it has the order.
+      // It arrived before the placement, or it has the order.
       const { status, data } = await looked;
       expect(status === 404 || data.id === id, `${status}`).toBe(true);
       expect(await reader.get(path(name))).toMatchObject({ id });
     }
     await socket.close();
   });
-
-  test("live orders of any age and those of the last 24 hours, over restarts", async () => {
-    await alone({ users: 1, markets: [2] }, async (own) => {
-      const [market, before] = [own.market(), own.user()];
-      const ids = new Map<string, number>();
-      for (const name of ["old-live", "old-ended", "young-live", "young-ended"]) {
-        const { id } = await before.place(terms(market, 0, BUY, 10, 1, { client_order_id: name }));
-        if (name.endsWith("ended")) await before.cancel(id);
-        ids.set(name, id);
-      }
-      await own.server.stop();
-      withDatabase(own.server.dataDir, (db) => {
-        db.exec("UPDATE orders SET created_at = created_at - 90000000 WHERE client_order_id LIKE 'old%'");
-      });
-      own.server = await own.server.restart();
-      const user = own.client("user0");
-      for (const name of ["old-live", "young-live", "young-ended"]) {
-        expect(await user.get(path(name))).toMatchObject({ id: ids.get(name), client_order_id: name });
-      }
-      await expectRefused(user.request("GET", path("old-ended")), 404, 4040);
-      await expectRefused(user.request("DELETE", path("old-ended")), 404, 4040);
-      await expectRefused(user.request("DELETE", path("young-ended")), 409, 40900);
-      await user.data("DELETE", path("old-live"));
-      await expectRefused(user.request("GET", path("old-live")), 404, 4040);
-    });
-  });
 });
 
 describe("cursors", () => {
-  test("go on in their own list with their own filters, and nowhere else", async () => {
+  test("continue their own list with its filters, and no other", async () => {
     const [market, user, other] = [world.market(), world.user(), world.user()];
     const place = { op: "place", ...terms(market, 0, BUY, 10, 1) };
     await batch(user, [place, place, place, place, { ...place, price: 5_000 }, { ...place, price: 5_100 }]);
@@ -270,7 +322,7 @@ describe("cursors", () => {
     await user.cancel((await user.place(terms(market, 0, BUY, 10, 1))).id);
     await user.cancel((await user.place(terms(market, 0, BUY, 10, 1))).id);
     const since = (await user.all<OrderJson>("/orders"))[0]!.created_at - 60_000;
-    /** Each list with ways to ask for another one. */
+    /** Each list with filters that make it another one. */
     const lists: [path: string, others: string[]][] = [
       ["/orders?", ["side=1", "status=all", "status=open", `from=${since}`, `market_id=${market.id}`]],
       ["/orders?status=all&", ["side=1", "to=9999999999999"]],
@@ -301,76 +353,62 @@ describe("cursors", () => {
         await expectRefused(elsewhere, 400, 40000, /^cursor: belongs to another list/);
       }
     }
-    // What is the default is no other list, and another user's list is.
+    // A default that is spelled out makes no other list; another user does.
     expect((await user.request("GET", `/orders?status=active&cursor=${cursors.get("/orders?")}`)).code).toBe(0);
     await expectRefused(other.request("GET", `/orders?cursor=${cursors.get("/orders?")}`), 400, 40000, /^cursor/);
-    // Order updates go on behind a number, which may be given beside the cursor as it was.
+    // Order updates continue after a number, which the request may repeat beside the cursor.
     const { next_cursor: next } = await user.get<Page<object>>("/me/events?after=1&limit=1");
     for (const [query, code] of [["", 0], ["&after=1", 0], ["&after=2", 40000], ["&after=0", 40000]] as const) {
       expect((await user.request("GET", `/me/events?cursor=${next}${query}`)).code).toBe(code);
     } // biome-ignore format: one each
   });
-
-  test("outlive a restart", async () => {
-    await alone({ users: 1, markets: [2] }, async (own) => {
-      const user = own.user();
-      const body = terms(own.market(), 0, BUY, 10, 1);
-      const orders = [await post(user, body), await post(user, body), await post(user, body)].map(({ data }) => data);
-      const { next_cursor } = await user.get<Page<OrderJson>>("/orders?side=1&limit=1");
-      await own.server.stop();
-      own.server = await own.server.restart();
-      const { items } = await own.client("user0").get<Page<OrderJson>>(`/orders?side=1&cursor=${next_cursor}`);
-      expect(idsOf(items)).toEqual([orders[1]!.id, orders[0]!.id]);
-    });
-  });
 });
 
-/** Of the user with a long past. */
-const LONG_PAST = 3 * MAX_ROWS_WALKED;
-const STEP_MS = 10_000;
-
-/** Canceled orders, every 5,000th expired, one each ten seconds, as the journal would have written them. */
-function writeLongPast(dataDir: string, first: number, outcome: number): void {
-  withDatabase(dataDir, (db) => {
-    db.prepare(
-      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < @count)
-       INSERT INTO orders (id, user_id, outcome_id, side, type, time_in_force, self_trade_prevention, post_only, pat, price,
-         quantity, remaining, status, reason, created_at, updated_at, previous_of_user)
-       SELECT i, 1, @outcome, 1, 0, 0, 0, 0, 1, 100, 1, 1, iif(i % 5000 = 0, ${OrderStatus.expired}, ${OrderStatus.canceled}),
-         iif(i % 5000 = 0, ${Reason.expired}, ${Reason.user}), @first + i * ${STEP_MS}, @first + i * ${STEP_MS}, i - 1 FROM n`,
-    ).run({ count: LONG_PAST, outcome, first });
-    db.exec(`UPDATE totals SET last_order_id = ${LONG_PAST};
-      UPDATE meta SET value = ${LONG_PAST} WHERE key IN ('newest_order', 'orders_listed');
-      INSERT OR REPLACE INTO newest_of_user (user_id, order_id, fill_id) VALUES (1, ${LONG_PAST}, 0)`);
+describe("over a restart", () => {
+  test("trades of one outcome are the same from memory and from the database", async () => {
+    expect(before.trades[0]).toHaveLength(12);
+    expect(await expectTradesByOutcome(before.traded)).toEqual(before.trades);
   });
-}
 
-test("one read of a long past looks at so many rows, and its cursor goes on behind them", async () => {
-  await alone({ users: 1, markets: [2] }, async (own) => {
-    const market = own.market();
-    const first = Date.now() - (LONG_PAST + 1_000) * STEP_MS;
-    await own.server.stop();
-    writeLongPast(own.server.dataDir, first, market.outcomes[0]!);
-    own.server = await own.server.restart();
-    const user = own.client("user0");
-    const pages: number[] = [];
-    let found: number[] = [];
+  test("client order ids find live orders of any age and those of the last 24 hours", async () => {
+    const user = world.client("aging");
+    const path = (name: string): string => `/orders/by-client-id/${name}`;
+    for (const name of ["old-live", "young-live", "young-ended"]) {
+      expect(await user.get(path(name))).toMatchObject({ id: before.named.get(name), client_order_id: name });
+    }
+    await expectRefused(user.request("GET", path("old-ended")), 404, 4040);
+    await expectRefused(user.request("DELETE", path("old-ended")), 404, 4040);
+    await expectRefused(user.request("DELETE", path("young-ended")), 409, 40900);
+    await user.data("DELETE", path("old-live"));
+    await expectRefused(user.request("GET", path("old-live")), 404, 4040);
+  });
+
+  test("cursors stay good", async () => {
+    const { orders, cursor } = before.listed;
+    const { items } = await world.client("lister").get<Page<OrderJson>>(`/orders?side=1&cursor=${cursor}`);
+    expect(idsOf(items)).toEqual([orders[1]!.id, orders[0]!.id]);
+  });
+
+  test("one read of a long history looks at a bounded number of rows, and its cursor continues behind them", async () => {
+    const user = world.client("historian");
+    const { base, start } = before.history;
+    const timeOf = (n: number): number => start + n * STEP_MS;
+    /** Positions in the history. */
+    const found = (orders: readonly OrderJson[]): number[] => idsOf(orders).map((id) => id - base);
+    const pages: number[][] = [];
     for (let cursor: string | null = ""; cursor !== null; ) {
-      const page: Page<OrderJson> = await user.get(
-        `/orders?status=expired&limit=200${cursor === "" ? "" : `&cursor=${cursor}`}`,
-      );
-      pages.push(page.items.length);
-      found = [...found, ...idsOf(page.items)];
+      const more: string = cursor === "" ? "" : `&cursor=${cursor}`;
+      const page: Page<OrderJson> = await user.get(`/orders?status=expired&limit=200${more}`);
+      pages.push(found(page.items));
       cursor = page.next_cursor;
     }
-    expect(found).toEqual(Array.from({ length: LONG_PAST / 5_000 }, (_, i) => LONG_PAST - i * 5_000));
-    expect(pages.slice(0, 3)).toEqual([2, 2, 2]);
-    // A span of time far back is entered near its end: its page is full at once.
-    const [since, until] = [first + 4_000 * STEP_MS, first + 4_999 * STEP_MS];
-    const page = await user.get<Page<OrderJson>>(`/orders?status=all&from=${since}&to=${until}&limit=200`);
-    expect(idsOf(page.items)).toEqual(Array.from({ length: 200 }, (_, i) => 4_999 - i));
-    const whole = await user.all<OrderJson>(`/orders?status=all&from=${since}&to=${until}`);
-    expect(idsOf(whole)).toEqual(Array.from({ length: 1_000 }, (_, i) => 4_999 - i));
-    expect(idsOf(await user.all(`/orders?status=all&to=${first + 3 * STEP_MS}`))).toEqual([3, 2, 1]);
+    expect(pages.flat()).toEqual(Array.from({ length: HISTORY_LENGTH / 5_000 }, (_, i) => HISTORY_LENGTH - i * 5_000));
+    expect(pages.slice(0, 3).map(({ length }) => length)).toEqual([2, 2, 2]);
+    // A read of a time span far back starts near its end: its first page is full.
+    const span = `/orders?status=all&from=${timeOf(4_000)}&to=${timeOf(4_999)}`;
+    const page = await user.get<Page<OrderJson>>(`${span}&limit=200`);
+    expect(found(page.items)).toEqual(Array.from({ length: 200 }, (_, i) => 4_999 - i));
+    expect(found(await user.all(span))).toEqual(Array.from({ length: 1_000 }, (_, i) => 4_999 - i));
+    expect(found(await user.all(`/orders?status=all&to=${timeOf(3)}`))).toEqual([3, 2, 1]);
   });
 });
