@@ -1,6 +1,6 @@
 /**
- * GET /markets/:id/candles over real sockets: what it shows of the trades, which range it takes and which it refuses,
- * and that nothing of it is lost or counted twice over stops, kill -9 and the end of the market.
+ * GET /markets/:id/candles over real sockets: its candles are those of the trades, also over stops, kill -9 and the close
+ * of the market, and a request for a bad range is rejected. The last test kills and restarts the server.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_CANDLES } from "../../server/markets/limits.ts";
@@ -12,11 +12,11 @@ import {
   plainCandles,
   STEPS_MS,
 } from "../support/candles.ts";
-import { expectSoundDatabase } from "../support/checks.ts";
+import { expectBalanced, expectEndsWell, expectSoundDatabase } from "../support/checks.ts";
 import type { Client, TradeJson } from "../support/client.ts";
 import { RECOUNT_ACTIVITY, withDatabase } from "../support/data-dir.ts";
 import { Random } from "../support/random.ts";
-import { alone, BUY, expectRefused, SELL } from "../support/trading.ts";
+import { BUY, expectRefused, SELL } from "../support/trading.ts";
 import { type TestMarket, World } from "../support/world.ts";
 
 const MINUTE_MS = STEPS_MS["1m"];
@@ -32,7 +32,7 @@ interface CandlesJson {
 const candles = async (client: Client, market: number | string, query = ""): Promise<readonly CandleJson[]> =>
   (await client.get<CandlesJson>(`/markets/${market}/candles${query}`)).items;
 
-/** Oldest first, of each outcome, as the list of trades tells them. */
+/** The trades of each outcome by the list of trades, oldest first. */
 async function tradesOf(client: Client, market: TestMarket): Promise<ReadonlyMap<number, PlainTrade[]>> {
   const listed = await client.all<TradeJson>(`/markets/${market.id}/trades`);
   const trades = new Map<number, PlainTrade[]>(market.outcomes.map((outcome) => [outcome, []]));
@@ -42,7 +42,7 @@ async function tradesOf(client: Client, market: TestMarket): Promise<ReadonlyMap
   return trades;
 }
 
-/** The candles of every outcome and interval over the last day are those of its trades; answers how many trades there are. */
+/** The candles of every outcome and interval over the last day are those of its trades; returns the number of trades. */
 async function expectCandlesOfTrades(client: Client, market: TestMarket): Promise<number> {
   const trades = await tradesOf(client, market);
   for (const [outcome, own] of trades) {
@@ -60,27 +60,34 @@ async function expectCandlesOfTrades(client: Client, market: TestMarket): Promis
   return [...trades.values()].flat().length;
 }
 
-/** A resting order of the one, and one of the other that takes it. */
+/** The maker's order rests, and the taker's order fills it. */
 async function trade(maker: Client, taker: Client, market: TestMarket, price: number, quantity: number): Promise<void> {
   const terms = { market_id: market.id, outcome_id: market.outcomes[0], price, quantity };
   await maker.place({ ...terms, side: SELL });
   await taker.place({ ...terms, side: BUY });
 }
 
-describe("of one market's trades", () => {
-  let world: World;
+let world: World;
+beforeAll(async () => {
+  world = await World.start({ users: 4, markets: [3, 2, 2, 2] });
+});
+afterAll(async () => {
+  await expectBalanced(world.anonymous());
+  await expectEndsWell(world);
+});
+
+describe("candles of one market", () => {
   let client: Client;
   let market: TestMarket;
   let other: TestMarket;
   beforeAll(async () => {
-    world = await World.start({ users: 2, markets: [3, 2] });
     [market, other] = [world.market(3), world.market(2)];
     const [maker, taker] = [world.user(), world.user()];
     await world.split(maker, market, 100);
     for (const [price, quantity] of [[5_000, 3], [5_100, 1], [4_900, 2], [5_050, 4]] as const) {
       await trade(maker, taker, market, price, quantity);
     } // biome-ignore format: one trade each
-    // A mint: it counts for the outcome of the order that came last, at that order's price.
+    // A mint counts for the taker's outcome, at the taker's price.
     for (const outcome of [0, 1]) {
       const terms = {
         market_id: market.id,
@@ -95,9 +102,8 @@ describe("of one market's trades", () => {
     await taker.place(last);
     client = world.anonymous();
   });
-  afterAll(() => world.stop());
 
-  test("each outcome has its own, at the prices that takers got", async () => {
+  test("are each outcome's own, at the takers' prices", async () => {
     expect(await expectCandlesOfTrades(client, market)).toBe(5);
     const [first, second, third] = market.outcomes as [number, number, number];
     const sum = async (outcome: number): Promise<readonly number[] | undefined> =>
@@ -108,14 +114,14 @@ describe("of one market's trades", () => {
     expect(await candles(client, other.id)).toEqual([]);
   });
 
-  test("by id and slug, of the first outcome by minutes up to now where nothing is said", async () => {
+  test("are found by id and slug; by default, of the first outcome, by minutes, up to now", async () => {
     const { items, ...rest } = await client.get<CandlesJson>(`/markets/${market.slug}/candles`);
     expect(rest).toEqual({ market_id: market.id, outcome_id: market.outcomes[0], interval: "1m" });
     expect(items.at(-1)![0] + MINUTE_MS).toBeGreaterThan(Date.now() - 5_000);
     expect(items.reduce((sum, candle) => sum + candle[5], 0)).toBe(10);
   });
 
-  test("nothing is later than now, and a range in the future is empty", async () => {
+  test("end now, and a range in the future is empty", async () => {
     const future = Date.now() + 365 * DAY_MS;
     const found = await candles(client, market.id, `?interval=1h&to=${future}`);
     expect(found.at(-1)![0]).toBeLessThanOrEqual(Date.now());
@@ -124,7 +130,7 @@ describe("of one market's trades", () => {
     expect(await candles(client, market.id, "?to=0")).toEqual([]);
   });
 
-  test("what it doesn't understand is refused in words", async () => {
+  test("are refused for a bad query, with the field's name", async () => {
     const now = Date.now();
     const first = Math.floor(now / MINUTE_MS) * MINUTE_MS - (MAX_CANDLES - 1) * MINUTE_MS;
     await candles(client, market.id, `?from=${first}&to=${now}`);
@@ -151,52 +157,50 @@ describe("of one market's trades", () => {
   });
 });
 
-test("stay over kill -9 under trade, count nothing twice, and are there when the market is closed", async () => {
-  await alone({ users: 2, markets: [2, 2] }, async (world) => {
-    const random = Random.printed("candles over kill -9");
-    const [busy, quiet] = [world.market(), world.market()];
-    const open = (): [Client, Client] => [world.client("user0", 0, 4), world.client("user1", 0, 4)];
-    let [maker, taker] = open();
-    for (const market of [busy, quiet]) await world.split(maker, market, 2_000);
-    let trades = 0;
-    for (let life = 0; life < 2; life++) {
-      for (const market of [busy, quiet]) {
-        for (let i = random.integer(1, 15); i > 0; i--) {
-          await trade(maker, taker, market, random.integer(1, 9_999), random.integer(1, 20));
-        }
+test("candles survive kill -9 under trade, count no trade twice, and outlive the close of the market", async () => {
+  const random = Random.printed("candles over kill -9");
+  const [busy, quiet] = [world.market(), world.market()];
+  const open = (): [Client, Client] => [world.client("user2", 0, 4), world.client("user3", 0, 4)];
+  let [maker, taker] = open();
+  for (const market of [busy, quiet]) await world.split(maker, market, 2_000);
+  let trades = 0;
+  for (let life = 0; life < 2; life++) {
+    for (const market of [busy, quiet]) {
+      for (let i = random.integer(1, 15); i > 0; i--) {
+        await trade(maker, taker, market, random.integer(1, 9_999), random.integer(1, 20));
       }
-      const orders = Array.from({ length: 8 }, () =>
-        trade(maker, taker, busy, random.integer(1, 9_999), 2).catch(() => {}),
-      );
-      await orders[random.integer(0, 7)];
-      await world.server.kill();
-      await Promise.all(orders);
-      expectSoundDatabase(world.server.dataDir);
-      world.server = await world.server.restart();
-      [maker, taker] = open();
-      const counted = await expectCandlesOfTrades(taker, busy);
-      expect(counted).toBeGreaterThan(trades);
-      trades = counted;
-      await expectCandlesOfTrades(taker, quiet);
     }
-    // Trades of the past: a third of them three days ago, the next two, the last one; and no candle is known any more.
-    await world.server.stop();
-    withDatabase(world.server.dataDir, (db) => {
-      db.exec(`UPDATE fills SET created_at = created_at - ${DAY_MS} * (4 - (SELECT third FROM
+    const orders = Array.from({ length: 8 }, () =>
+      trade(maker, taker, busy, random.integer(1, 9_999), 2).catch(() => {}),
+    );
+    await orders[random.integer(0, 7)];
+    await world.server.kill();
+    await Promise.all(orders);
+    expectSoundDatabase(world.server.dataDir);
+    world.server = await world.server.restart();
+    [maker, taker] = open();
+    const counted = await expectCandlesOfTrades(taker, busy);
+    expect(counted).toBeGreaterThan(trades);
+    trades = counted;
+    await expectCandlesOfTrades(taker, quiet);
+  }
+  // Move the trades to the past, a third each by three days, two and one, and delete all candles.
+  await world.server.stop();
+  withDatabase(world.server.dataDir, (db) => {
+    db.exec(`UPDATE fills SET created_at = created_at - ${DAY_MS} * (4 - (SELECT third FROM
           (SELECT id AS at, ntile(3) OVER (ORDER BY id) AS third FROM fills) WHERE at = id));
         UPDATE entries SET created_at = coalesce(
           (SELECT max(created_at) FROM fills WHERE fills.id < entries.id), created_at - ${4 * DAY_MS});
         ${RECOUNT_ACTIVITY};
         DELETE FROM candles; UPDATE meta SET value = 0 WHERE key = 'candles_fill'`);
-      db.prepare("UPDATE markets SET status = 3 WHERE id = ?").run(quiet.id);
-    });
-    world.server = await world.server.restart();
-    const reader = world.anonymous();
-    await expectCandlesOfTrades(reader, quiet);
-    await expectCandlesOfTrades(reader, busy);
-    // What lies between those days is filled with the price of then.
-    const found = await candles(reader, quiet.id, `?interval=1h&from=${Date.now() - 4 * DAY_MS}`);
-    expect(found.length).toBeGreaterThan(48);
-    expect(found.filter(([, , , , , volume]) => volume === 0).length).toBeGreaterThan(40);
+    db.prepare("UPDATE markets SET status = 3 WHERE id = ?").run(quiet.id);
   });
+  world.server = await world.server.restart();
+  const reader = world.anonymous();
+  await expectCandlesOfTrades(reader, quiet);
+  await expectCandlesOfTrades(reader, busy);
+  // Between those days, candles have the last price.
+  const found = await candles(reader, quiet.id, `?interval=1h&from=${Date.now() - 4 * DAY_MS}`);
+  expect(found.length).toBeGreaterThan(48);
+  expect(found.filter(([, , , , , volume]) => volume === 0).length).toBeGreaterThan(40);
 });
