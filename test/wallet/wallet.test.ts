@@ -1,4 +1,7 @@
-/** Deposits of users and of the house, the house's earnings, settlements, and what positions are worth. */
+/**
+ * Deposits of users and of the house, the house's withdrawals, the value of positions, and settlements. The tests of the
+ * second half restart the shared server, and the last one fills the exchange with all the money that it can count.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MarketStatus } from "../../engine/constants.ts";
 import { MAX_MONEY_MICRO } from "../../engine/limits.ts";
@@ -11,8 +14,8 @@ import { Guests, PASSWORD, type UserJson } from "../support/identity.ts";
 import { writeInto } from "../support/journal.ts";
 import { auditOf, type DepositJson, deposit, expectAddsUp, type NewDepositJson } from "../support/money.ts";
 import { TestServer, temporaryFolder } from "../support/server.ts";
-import { alone, BUY, expectRefused, SELL, terms } from "../support/trading.ts";
-import { PUBLIC_URL, USDC, World } from "../support/world.ts";
+import { BUY, expectRefused, SELL, terms } from "../support/trading.ts";
+import { PUBLIC_URL, type TestMarket, USDC, World } from "../support/world.ts";
 
 const FIRST = 10_000 * USDC;
 
@@ -21,8 +24,9 @@ let operator: Client;
 let operatorName: string;
 const guests = new Guests();
 beforeAll(async () => {
-  const named = { chief: { role: "operator" as const, password: PASSWORD, deposit: 0 } };
-  world = await World.start({ users: 20, named, markets: [...Array<number>(6).fill(2), 3, 3], env: { PUBLIC_URL } });
+  const chief = { role: "operator" as const, password: PASSWORD, deposit: 0 };
+  const named = { chief, depositor: {}, settled0: {}, settled1: {}, settled2: {} };
+  world = await World.start({ users: 20, named, markets: [...Array<number>(7).fill(2), 3, 3, 3], env: { PUBLIC_URL } });
   const { client, user } = await guests.signIn(world.server, "chief@example.com");
   operator = client;
   operatorName = `operator ${user.id}`;
@@ -42,7 +46,7 @@ const takeOut = (amount: number, reference: string): Promise<Answer> =>
   operator.request("POST", "/admin/house/withdrawals", { body: { amount, reference } });
 
 describe("deposits", () => {
-  test("are credited once for a reference, told to the user, listed and audited", async () => {
+  test("are credited once for a reference, sent to the user, listed and audited", async () => {
     const user = world.user();
     const userId = await idOf(user);
     const socket = await world.socket(user);
@@ -82,7 +86,7 @@ describe("deposits", () => {
     await socket.close();
   });
 
-  test("many with one reference at once are one, with its own each are all", async () => {
+  test("many at once with one reference are one, and with a reference each are as many", async () => {
     const user = world.user();
     const userId = await idOf(user);
     const wide = guests.client(world.server, operator.token, 8);
@@ -94,7 +98,7 @@ describe("deposits", () => {
     await expectAddsUp(user);
   });
 
-  test("bad ones name what is wrong, and credit nothing", async () => {
+  test("that are malformed name the bad field, and credit nothing", async () => {
     const user = world.user();
     const userId = await idOf(user);
     const bad: [amount: unknown, reference: string, message: RegExp][] = [
@@ -103,7 +107,7 @@ describe("deposits", () => {
       [0.5, "x", /^amount/],
       ["5", "x", /^amount/],
       [MAX_PAYMENT_MICRO + 1, "x", /^amount/],
-      // None may look like another.
+      // No reference may look like another.
       ...[
         "",
         "x".repeat(129),
@@ -131,58 +135,24 @@ describe("deposits", () => {
     expect((await user.balance()).total).toBe(FIRST + 1);
   });
 
-  test("are no more than the exchange can count, all together", async () => {
-    await alone(
-      { users: 1, named: { chief: { role: "operator", password: PASSWORD } }, env: { PUBLIC_URL } },
-      async (own) => {
-        const chief = guests.client(own.server, (await guests.signIn(own.server, "chief@example.com")).accessToken, 8);
-        const most = Math.floor(MAX_MONEY_MICRO / MAX_PAYMENT_MICRO);
-        const pay = (n: number) => {
-          const body = { amount: MAX_PAYMENT_MICRO, reference: `n ${n}` };
-          return chief.request("POST", "/admin/house/deposits", { body });
-        };
-        const answers = await Promise.all(Array.from({ length: most + 2 }, (_, n) => pay(n)));
-        // The users have some already.
-        expect(answers.filter(({ code }) => code === 0)).toHaveLength(most - 1);
-        for (const { code, msg } of answers)
-          if (code !== 0) expect([code, msg]).toEqual([40900, expect.stringMatching(/maximum of deposits/)]);
-        await expectBalanced(chief);
-      },
-    );
-  });
-
-  test("of a seed that asks for too much are in the log as far as they went; the start ends", async () => {
+  test("of a seed that is too large are in the audit log up to the first that fails, and the start fails", async () => {
     const users = ["a", "b"].map((name) => ({ email: `${name}@example.com`, deposit: MAX_MONEY_MICRO }));
     const dataDir = temporaryFolder();
     const { code, errors } = await TestServer.refuse({ dataDir, seed: { users } as Seed });
     expect([code, errors]).toEqual([1, expect.stringMatching(/SEED_FILE: .*maximum of deposits/)]);
     expectSoundDatabase(dataDir);
     const credited = rowsOf<{ reference: string }>(dataDir, "SELECT reference FROM entries");
-    const told = rowsOf<{ details: string }>(dataDir, "SELECT details FROM audit_log WHERE action = 'wallet.deposit'");
-    expect(credited.map(({ reference }) => reference)).toEqual(["seed:a@example.com"]);
-    expect(told.map(({ details }) => JSON.parse(details).reference)).toEqual(["seed:a@example.com"]);
-  });
-
-  test("survive a kill -9 that follows the answer, and stay one with their reference", async () => {
-    await alone(
-      { users: 1, named: { chief: { role: "operator", password: PASSWORD } }, env: { PUBLIC_URL } },
-      async (own) => {
-        const chief = await guests.signIn(own.server, "chief@example.com");
-        const userId = await idOf(own.client("user0"));
-        const before = await deposit(chief.client, userId, USDC, "durable");
-        await own.server.kill();
-        expectSoundDatabase(own.server.dataDir);
-        own.server = await own.server.restart();
-        const again = guests.client(own.server, chief.accessToken);
-        expect(await deposit(again, userId, USDC, "durable")).toEqual(before);
-        expect((await own.client("user0").balance()).total).toBe(FIRST + USDC);
-      },
+    const audited = rowsOf<{ details: string }>(
+      dataDir,
+      "SELECT details FROM audit_log WHERE action = 'wallet.deposit'",
     );
+    expect(credited.map(({ reference }) => reference)).toEqual(["seed:a@example.com"]);
+    expect(audited.map(({ details }) => JSON.parse(details).reference)).toEqual(["seed:a@example.com"]);
   });
 });
 
 describe("the house", () => {
-  test("is funded, and its money taken out, once for each reference and never below nothing", async () => {
+  test("is funded, and its money withdrawn, once for each reference and never below zero", async () => {
     const { house } = await world.anonymous().solvency();
     const funded = await fund(7 * USDC, "house 1");
     expect(funded.data).toMatchObject({ user_id: null, amount: 7 * USDC, reference: "house 1" });
@@ -224,7 +194,7 @@ describe("positions", () => {
   const positions = async (user: Client): Promise<Map<number, PositionJson>> =>
     new Map((await user.all<PositionJson>("/me/positions")).map((position) => [position.outcome_id, position]));
 
-  test("are worth the last price, or what the others' leave of a set, and their profit is told", async () => {
+  test("have the value of the last price, or of what the other outcomes leave of a set, and a profit", async () => {
     const [market, maker, taker] = [world.market(), world.user(), world.user()];
     const [yes, no] = market.outcomes as [number, number];
     const socket = await world.socket(maker);
@@ -247,11 +217,11 @@ describe("positions", () => {
       market_value: 3 * USDC,
       unrealized_pnl: -2 * USDC,
     });
-    const told = await socket.frame<PositionJson>("position.updated", ({ outcome_id, quantity }) => {
+    const update = await socket.frame<PositionJson>("position.updated", ({ outcome_id, quantity }) => {
       return outcome_id === yes && quantity === 6;
     });
-    expect(told.data).toEqual(held.get(yes));
-    // A mint names the price of the outcome that it traded; the resting side's follows from it.
+    expect(update.data).toEqual(held.get(yes));
+    // A mint sets the price of the taker's outcome; the other outcome's follows from it.
     const [second, buyer, seller] = [world.market(), world.user(), world.user()];
     await buyer.place(terms(second, 0, BUY, 4_000, 3));
     await seller.place(terms(second, 1, BUY, 6_000, 3));
@@ -271,7 +241,7 @@ describe("positions", () => {
     await socket.close();
   });
 
-  test("sold out they are worth nothing, and among three outcomes two prices must be known", async () => {
+  test("have no value when sold out, and a third outcome has one when two prices are known", async () => {
     const [market, maker, taker] = [world.market(3), world.user(), world.user()];
     const [a, b, c] = market.outcomes as [number, number, number];
     await world.split(maker, market, 5);
@@ -286,71 +256,105 @@ describe("positions", () => {
     await trade(1, 5_000, 1);
     const second = await positions(maker);
     expect(second.get(b)).toMatchObject({ quantity: 4, market_value: 2 * USDC });
-    // The two known prices alone pass a set's worth.
+    // The sum of the two known prices exceeds a set's value.
     expect(second.get(c)).toMatchObject({ quantity: 5, market_value: 0, unrealized_pnl: -second.get(c)!.cost });
   });
 });
 
-test("settlements: each holder is told what its shares were paid, losers too", async () => {
-  await alone(
-    { users: 3, named: { chief: { role: "operator", password: PASSWORD } }, markets: [2, 3], env: { PUBLIC_URL } },
-    async (own) => {
-      const [first, second] = [own.market(2), own.market(3)];
-      let [maker, taker, stranger] = [own.user(), own.user(), own.user()];
-      await own.split(maker, first, 10);
-      await own.split(maker, second, 7);
-      await maker.place(terms(first, 0, SELL, 4_000, 6));
-      await taker.place(terms(first, 0, BUY, 4_000, 6));
-      await own.server.stop();
-      const { dataDir } = own.server;
-      withDatabase(dataDir, (db) => db.prepare("UPDATE markets SET status = ?").run(MarketStatus.closed));
-      const at = Date.now();
-      const rest = { kind: "settleMarket", note: null, at } as const;
-      writeInto(
-        dataDir,
-        { ...rest, marketId: first.id, status: MarketStatus.resolved, payouts: [10_000, 0] },
-        { ...rest, marketId: second.id, status: MarketStatus.voided, payouts: [3_334, 3_333, 3_333] },
-      );
-      expectSoundDatabase(dataDir);
-      own.server = await own.server.restart();
-      [maker, taker, stranger] = ["user0", "user1", "user2"].map((name) => own.client(name)) as [
-        Client,
-        Client,
-        Client,
-      ];
-      type Settled = Record<string, number>;
-      const settled = await maker.all<Settled>("/wallet/settlements", 2);
-      const row = (outcome_id: number, quantity: number, payout: number, amount: number, cost: number): object => ({
-        ...{ outcome_id, quantity, payout, amount, cost, realized_pnl: amount - cost, created_at: at },
-      });
-      const part = 2_333_100;
-      expect(settled.map(({ id: _, market_id: __, ...shown }) => shown)).toEqual([
-        row(second.outcomes[2]!, 7, 3_333, part, settled[0]!["cost"]!),
-        row(second.outcomes[1]!, 7, 3_333, part, settled[1]!["cost"]!),
-        row(second.outcomes[0]!, 7, 3_334, part + 700, settled[2]!["cost"]!),
-        row(first.outcomes[1]!, 10, 0, 0, 5 * USDC),
-        row(first.outcomes[0]!, 4, 10_000, 4 * USDC, 2 * USDC),
-      ]);
-      expect(settled.slice(0, 3).reduce((sum, { cost }) => sum + cost!, 0)).toBe(7 * USDC);
-      expect(await maker.all(`/wallet/settlements?market_id=${first.id}`, 1)).toEqual(settled.slice(3));
-      expect(await taker.all("/wallet/settlements")).toMatchObject([
-        row(first.outcomes[0]!, 6, 10_000, 6 * USDC, 2_400_000),
-      ]);
-      expect(await stranger.all("/wallet/settlements")).toEqual([]);
-      const told = await maker.all<TransactionJson>("/wallet/transactions?type=settlement", 2);
-      expect(told.map(({ amount, market_id, outcome_id }) => ({ amount, market_id, outcome_id }))).toEqual(
-        settled.map(({ amount, market_id, outcome_id }) => ({ amount, market_id, outcome_id })),
-      );
-      const [position] = await maker.all<PositionJson>(`/me/positions?market_id=${first.id}`);
-      expect(position).toMatchObject({
-        quantity: 0,
-        cost: 0,
-        market_value: 0,
-        unrealized_pnl: 0,
-        realized_pnl: -5 * USDC,
-      });
-      for (const user of [maker, taker]) await expectAddsUp(user);
-      await expectBalanced(own.anonymous());
-    },
-  );
+describe("over a restart", () => {
+  test("deposits survive a kill -9 that follows the response, and stay one with their reference", async () => {
+    const userId = await idOf(world.client("depositor"));
+    const before = await deposit(operator, userId, USDC, "durable");
+    await world.server.kill();
+    expectSoundDatabase(world.server.dataDir);
+    world.server = await world.server.restart();
+    operator = guests.client(world.server, operator.token);
+    expect(await deposit(operator, userId, USDC, "durable")).toEqual(before);
+    expect((await world.client("depositor").balance()).total).toBe(FIRST + USDC);
+  });
+
+  test("settlements list for each holder what its shares were paid, losing shares too", async () => {
+    const [first, second] = [world.market(2), world.market(3)];
+    const at = await settle(first, second);
+    const [maker, taker, stranger] = ["settled0", "settled1", "settled2"].map((name) => world.client(name)) as [
+      Client,
+      Client,
+      Client,
+    ];
+    type Settled = Record<string, number>;
+    const settled = await maker.all<Settled>("/wallet/settlements", 2);
+    const row = (outcome_id: number, quantity: number, payout: number, amount: number, cost: number): object => ({
+      ...{ outcome_id, quantity, payout, amount, cost, realized_pnl: amount - cost, created_at: at },
+    });
+    const part = 2_333_100;
+    expect(settled.map(({ id: _, market_id: __, ...shown }) => shown)).toEqual([
+      row(second.outcomes[2]!, 7, 3_333, part, settled[0]!["cost"]!),
+      row(second.outcomes[1]!, 7, 3_333, part, settled[1]!["cost"]!),
+      row(second.outcomes[0]!, 7, 3_334, part + 700, settled[2]!["cost"]!),
+      row(first.outcomes[1]!, 10, 0, 0, 5 * USDC),
+      row(first.outcomes[0]!, 4, 10_000, 4 * USDC, 2 * USDC),
+    ]);
+    expect(settled.slice(0, 3).reduce((sum, { cost }) => sum + cost!, 0)).toBe(7 * USDC);
+    expect(await maker.all(`/wallet/settlements?market_id=${first.id}`, 1)).toEqual(settled.slice(3));
+    expect(await taker.all("/wallet/settlements")).toMatchObject([
+      row(first.outcomes[0]!, 6, 10_000, 6 * USDC, 2_400_000),
+    ]);
+    expect(await stranger.all("/wallet/settlements")).toEqual([]);
+    const listed = await maker.all<TransactionJson>("/wallet/transactions?type=settlement", 2);
+    expect(listed.map(({ amount, market_id, outcome_id }) => ({ amount, market_id, outcome_id }))).toEqual(
+      settled.map(({ amount, market_id, outcome_id }) => ({ amount, market_id, outcome_id })),
+    );
+    const [position] = await maker.all<PositionJson>(`/me/positions?market_id=${first.id}`);
+    expect(position).toMatchObject({
+      quantity: 0,
+      cost: 0,
+      market_value: 0,
+      unrealized_pnl: 0,
+      realized_pnl: -5 * USDC,
+    });
+    for (const user of [maker, taker]) await expectAddsUp(user);
+    await expectBalanced(world.anonymous());
+  });
+
+  /** Two users trade in the markets; then the server restarts, with the first market resolved and the second voided. */
+  async function settle(first: TestMarket, second: TestMarket): Promise<number> {
+    const [maker, taker] = [world.client("settled0"), world.client("settled1")];
+    await world.split(maker, first, 10);
+    await world.split(maker, second, 7);
+    await maker.place(terms(first, 0, SELL, 4_000, 6));
+    await taker.place(terms(first, 0, BUY, 4_000, 6));
+    await world.server.stop();
+    const { dataDir } = world.server;
+    withDatabase(dataDir, (db) => {
+      const close = db.prepare("UPDATE markets SET status = ? WHERE id = ?");
+      for (const { id } of [first, second]) close.run(MarketStatus.closed, id);
+    });
+    const at = Date.now();
+    const rest = { kind: "settleMarket", note: null, at } as const;
+    writeInto(
+      dataDir,
+      { ...rest, marketId: first.id, status: MarketStatus.resolved, payouts: [10_000, 0] },
+      { ...rest, marketId: second.id, status: MarketStatus.voided, payouts: [3_334, 3_333, 3_333] },
+    );
+    expectSoundDatabase(dataDir);
+    world.server = await world.server.restart();
+    operator = guests.client(world.server, operator.token);
+    return at;
+  }
+});
+
+test("all deposits together are no more than the exchange can count", async () => {
+  const chief = guests.client(world.server, operator.token, 8);
+  const most = Math.floor(MAX_MONEY_MICRO / MAX_PAYMENT_MICRO);
+  const pay = (n: number) => {
+    const body = { amount: MAX_PAYMENT_MICRO, reference: `n ${n}` };
+    return chief.request("POST", "/admin/house/deposits", { body });
+  };
+  const answers = await Promise.all(Array.from({ length: most + 2 }, (_, n) => pay(n)));
+  // The users' deposits count too.
+  expect(answers.filter(({ code }) => code === 0)).toHaveLength(most - 1);
+  for (const { code, msg } of answers) {
+    if (code !== 0) expect([code, msg]).toEqual([40900, expect.stringMatching(/maximum of deposits/)]);
+  }
+  await expectBalanced(chief);
 });
