@@ -26,7 +26,7 @@ export function openControlSocket({ config, gateway, trading, identity, lifecycl
     ...{ accounts, passwords, keys, factors, factorSettings, writer, logger },
     routes: gateway.routes,
     reads: exchange.reads,
-    closed: lifecycle.closed,
+    lifecycle,
   });
   const control = new ControlSocket(controlPath(config.dataDir), handle);
   control.server.on("error", (error) =>

@@ -76,7 +76,7 @@ export function createGateway(options: GatewayOptions) {
       const user = accounts.userByEmail(email);
       return user !== undefined && accounts.knownAddresses.has(user.id, client, now);
     },
-    closed: lifecycle.closed,
+    lifecycle,
   };
   const sockets = { tickets, app, startedAt, maxSocketsPerAddress };
   const hub = new SocketHub({ exchange, entry, history, routes, ...sockets, ...access });

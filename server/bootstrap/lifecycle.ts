@@ -4,16 +4,23 @@
  */
 import { type ApiError, overloaded, STARTING, STOPPING } from "../errors.ts";
 
-export class Lifecycle {
-  phase: "starting" | "ready" | "failed" | "stopping" = "starting";
+type Phase = "starting" | "ready" | "failed" | "stopping";
 
+export class Lifecycle {
   /** The error for every request outside health checks; null while the server accepts requests. */
-  readonly closed = (): ApiError | null => {
-    if (this.phase === "starting") return overloaded(STARTING);
-    if (this.phase === "stopping") return overloaded(STOPPING);
-    return null;
-  };
+  refusal: ApiError | null = overloaded(STARTING);
+  private current: Phase = "starting";
+
+  get phase(): Phase {
+    return this.current;
+  }
+
+  set phase(phase: Phase) {
+    this.current = phase;
+    if (phase === "stopping") this.refusal = overloaded(STOPPING);
+    else if (phase !== "starting") this.refusal = null;
+  }
 
   /** Why the exchange does not trade; null while it does. */
-  readonly unready = (): string | null => (this.phase === "ready" ? null : this.phase);
+  readonly unready = (): string | null => (this.current === "ready" ? null : this.current);
 }

@@ -21,8 +21,8 @@ export interface ControlOptions extends ServerCommandOptions {
   readonly routes: readonly CompiledRoute[];
   readonly reads: OrderedReads;
   readonly logger: Logger;
-  /** Null while the exchange is open. */
-  readonly closed: () => ApiError | null;
+  /** `refusal` is null while the exchange is open. */
+  readonly lifecycle: { readonly refusal: ApiError | null };
 }
 
 const checkRoute = compileSchema(
@@ -39,12 +39,12 @@ const checkCommand = compileSchema(
 
 /** Returns the handler of one line, which resolves with the envelope's text, as HTTP would. A line that is too long is null. */
 export function createControlHandlers(options: ControlOptions): (line: Buffer | null) => Promise<string> {
-  const { routes, reads, logger, closed } = options;
+  const { routes, reads, logger, lifecycle } = options;
   const commands = createServerCommands(options);
   const findRoute = createFinder(routes);
   const run = (line: Buffer | null, reply: Responder): void => {
     if (line === null) throw new ApiError(ErrorKind.tooLarge, `the request is larger than ${MAX_BODY_BYTES} bytes`);
-    const refusal = closed();
+    const { refusal } = lifecycle;
     if (refusal !== null) throw refusal;
     const parsed = parseRequest(line);
     if ("command" in parsed) {

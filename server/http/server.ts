@@ -35,8 +35,8 @@ export interface HttpOptions extends CredentialOptions, BodyOptions {
   readonly guard: EventLoopGuard;
   /** Of error responses on the routes that sign in. */
   readonly throttle: ResponseThrottle;
-  /** Null while the exchange is open; else the error of every route outside health. */
-  readonly closed: () => ApiError | null;
+  /** `refusal` is the error of every route outside health, null while the exchange is open. */
+  readonly lifecycle: { readonly refusal: ApiError | null };
   readonly reads: OrderedReads;
   readonly site: StaticSite;
 }
@@ -152,8 +152,8 @@ function serve(compiled: CompiledRoute, res: HttpResponse, req: HttpRequest, rep
   try {
     if (head.fault !== null) throw badRequest(head.fault);
     const now = Date.now();
-    const closed = route.unversioned ? null : options.closed();
-    if (closed !== null) throw closed;
+    const { refusal } = options.lifecycle;
+    if (refusal !== null && !route.unversioned) throw refusal;
     if (compiled.isOwn && options.securityHeaders.isForeign(head.origin, head.host)) {
       throw new ApiError(ErrorKind.forbidden, "Origin: pages of other sites may not use this");
     }

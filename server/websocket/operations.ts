@@ -34,8 +34,8 @@ export interface OperationOptions {
   readonly counters: Counters;
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
-  /** Null while the exchange is open; else the error of every route. */
-  readonly closed: () => ApiError | null;
+  /** `refusal` is the error of every route, null while the exchange is open. */
+  readonly lifecycle: { readonly refusal: ApiError | null };
 }
 
 /** What operations need of the hub. */
@@ -187,10 +187,10 @@ export class Operations {
     parsed: unknown,
     reply: OperationReply,
   ): void {
-    const { limiter, entry, reads, closed, authenticator } = this.options;
+    const { limiter, entry, reads, lifecycle, authenticator } = this.options;
     const now = Date.now();
     reply.rate = null;
-    const refusal = closed();
+    const { refusal } = lifecycle;
     if (refusal !== null) throw refusal;
     const { route } = compiled;
     const { principal, address, origin: own } = connection;

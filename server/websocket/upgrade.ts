@@ -35,8 +35,8 @@ export interface UpgradeOptions extends AddressOptions {
   /** Null where nothing is limited. */
   readonly limiter: RateLimiter | null;
   readonly maxSocketsPerAddress: number;
-  /** Null while the exchange is open; else the error of every request. */
-  readonly closed: () => ApiError | null;
+  /** `refusal` is the error of every request, null while the exchange is open. */
+  readonly lifecycle: { readonly refusal: ApiError | null };
 }
 
 export class Upgrade {
@@ -70,8 +70,8 @@ export class Upgrade {
     };
     try {
       if (fault !== null) throw badRequest(fault);
-      const closed = options.closed();
-      if (closed !== null) throw closed;
+      const { refusal } = options.lifecycle;
+      if (refusal !== null) throw refusal;
       if (this.countConnections() >= MAX_WS_CONNECTIONS) throw overloaded("too many connections: try again");
       this.claimAddress(address);
     } catch (error) {

@@ -55,7 +55,7 @@ const OLD_ROUTES: readonly Route[] = [
 
 let socket: us_listen_socket;
 let base: string;
-let closing: ApiError | null = null;
+const lifecycle: { refusal: ApiError | null } = { refusal: null };
 let close: () => void;
 
 beforeAll(async () => {
@@ -75,7 +75,7 @@ beforeAll(async () => {
     throttle: new ResponseThrottle(1_000, 1_000),
     addressOf: createAddressReader([]),
     hasProxies: false,
-    closed: () => closing,
+    lifecycle,
     // Asked for by routes that read a user's own state, of which none is called.
     reads: null as unknown as OrderedReads,
     site: new StaticSite("/nowhere", () => PUBLIC_URL),
@@ -123,9 +123,9 @@ describe("each answer says it", () => {
   });
 
   test("while the exchange is closed", async () => {
-    closing = overloaded("starting");
+    lifecycle.refusal = overloaded("starting");
     expect(await told("GET", "/old")).toEqual([ErrorKind.overloaded.status, TOLD]);
-    closing = null;
+    lifecycle.refusal = null;
   });
 });
 
