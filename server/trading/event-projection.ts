@@ -17,7 +17,6 @@ import type { Counters } from "../util/counters.ts";
 import type { Timeline } from "../util/timeline.ts";
 import type { ClientOrderIds } from "./client-order-ids.ts";
 import type { CommittedEvents } from "./committed-events.ts";
-import type { GatewayLoop } from "./gateway-loop.ts";
 import type { Holds } from "./holds.ts";
 import { NO_MARKET_LISTENER, NO_USER_LISTENER } from "./no-listener.ts";
 import type { OrderExpiry } from "./order-expiry.ts";
@@ -28,7 +27,7 @@ import type { OrderedReadQueue } from "./ordered-reads.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 import type { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import { amendRefusal, orderFinished } from "./refusals.ts";
-import type { MarketListener, UserListener } from "./types.ts";
+import type { GatewayLoop, MarketListener, UserListener } from "./types.ts";
 import type { UserUpdates } from "./user-updates.ts";
 
 export interface EventProjectionParts {

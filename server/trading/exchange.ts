@@ -17,7 +17,6 @@ import type { ClientOrderIds } from "./client-order-ids.ts";
 import { CommandWriter } from "./command-writer.ts";
 import { CommittedEvents } from "./committed-events.ts";
 import { EventProjection } from "./event-projection.ts";
-import type { GatewayLoop } from "./gateway-loop.ts";
 import { Holds } from "./holds.ts";
 import { MarketControl } from "./market-control.ts";
 import { NO_USER_LISTENER } from "./no-listener.ts";
@@ -30,7 +29,7 @@ import { RecentlyEndedOrders } from "./recently-ended-orders.ts";
 import { Restore } from "./restore.ts";
 import { Settlement } from "./settlement.ts";
 import { TurnLoop } from "./turn-loop.ts";
-import type { EngineLink, MarketListener, UserListener } from "./types.ts";
+import type { EngineLink, GatewayLoop, MarketListener, UserListener } from "./types.ts";
 import { UserUpdates } from "./user-updates.ts";
 
 export interface ExchangeOptions {

@@ -6,8 +6,8 @@
 import type { Ledger } from "../../engine/ledger.ts";
 import type { MarketRegistry } from "../markets/registry.ts";
 import type { Market } from "../markets/types.ts";
-import type { GatewayLoop } from "./gateway-loop.ts";
 import type { TurnLoop } from "./turn-loop.ts";
+import type { GatewayLoop } from "./types.ts";
 import type { UserUpdates } from "./user-updates.ts";
 
 /** A slice ends after this time or this many accounts, and reads the clock after so many holders. */

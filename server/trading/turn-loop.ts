@@ -2,18 +2,31 @@
  * The gateway's turn: hands commands over, applies what was committed, looks again at once while replies are pending, and
  * sleeps when nothing is. Owns the turn's state alone; what a turn does belongs to the parts that it calls.
  */
+import type { Waker } from "../../engine/ring/waker.ts";
 import type { BulkCancels } from "./bulk-cancels.ts";
 import type { CommandWriter } from "./command-writer.ts";
 import type { CommittedEvents } from "./committed-events.ts";
 import type { EventProjection } from "./event-projection.ts";
-import type { GatewayLoop } from "./gateway-loop.ts";
 import type { PendingReplies } from "./pending-replies.ts";
+import type { GatewayLoop } from "./types.ts";
 
 /**
  * Turns of the event loop that look for committed events before the gateway parks: a turn costs a microsecond or two, a
  * wake-up 25 to 40, and a gateway that spins on takes the core that the engine or the client needs.
  */
 const SPIN_TURNS = 20;
+/** The gateway sleeps at most this long before it checks for events itself. */
+const SLEEP_MS = 1_000;
+
+/** Node's own event loop, woken through `waker`. */
+export function nodeLoop(waker: Waker): GatewayLoop {
+  return {
+    now: Date.now,
+    elapsed: () => performance.now(),
+    soon: setImmediate,
+    sleep: (hasEvents, callback) => void waker.sleepAsync(hasEvents, SLEEP_MS).then(callback),
+  };
+}
 
 export interface TurnParts {
   readonly writer: CommandWriter;

@@ -1,4 +1,4 @@
-/** What order entry takes and gives: shapes that every room may name. */
+/** The shapes that order entry and the turn loop take and return; every room may import them. */
 
 import type { RingConsumer, RingProducer } from "../../engine/ring/ring.ts";
 import type { Waker } from "../../engine/ring/waker.ts";
@@ -53,6 +53,21 @@ export interface OrderFilter {
   clientOrderId?: string | undefined;
   /** Orders placed before this time, ms. */
   placedBefore?: number | undefined;
+}
+
+/**
+ * The gateway's event loop as the exchange uses it: the clocks, callbacks in a later turn, and sleep until events arrive.
+ * Passed in, so that a simulation controls all of it.
+ */
+export interface GatewayLoop {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Milliseconds of a monotonic clock. */
+  elapsed(): number;
+  /** Calls back in a later turn. */
+  soon(callback: () => void): void;
+  /** Calls back when `hasEvents` holds (at once if it does already) or the timeout expires. One call at a time. */
+  sleep(hasEvents: () => boolean, callback: () => void): void;
 }
 
 export interface Trader {

@@ -5,9 +5,8 @@
 import { withIndex } from "../../engine/util/typed-arrays.ts";
 import type { Timeline } from "../util/timeline.ts";
 import type { CommittedEvents } from "./committed-events.ts";
-import type { GatewayLoop } from "./gateway-loop.ts";
 import { NO_USER_LISTENER } from "./no-listener.ts";
-import type { UserListener } from "./types.ts";
+import type { GatewayLoop, UserListener } from "./types.ts";
 
 interface OrderUpdate {
   readonly user: number;

@@ -18,9 +18,9 @@ import { MarketLifecycle, type MarketLifecycleOptions } from "../../server/marke
 import { MarketRegistry } from "../../server/markets/registry.ts";
 import { ClientOrderIds } from "../../server/trading/client-order-ids.ts";
 import { Exchange } from "../../server/trading/exchange.ts";
-import { nodeLoop } from "../../server/trading/gateway-loop.ts";
 import { OrderStore } from "../../server/trading/order-store.ts";
 import { OrderTimes } from "../../server/trading/order-times.ts";
+import { nodeLoop } from "../../server/trading/turn-loop.ts";
 import { TradingWriteProjection } from "../../server/trading/write-projection.ts";
 import { Counters } from "../../server/util/counters.ts";
 import { Timeline } from "../../server/util/timeline.ts";

@@ -46,7 +46,7 @@ const RULES: readonly Rule[] = [
     group: "place: checks, slot, ids",
     file: /^server\/trading\/(order-entry|order-checks|order-requests|order-store|client-order-ids|command-writer|quotes|routes|batch|order-times)\.ts$|^engine\/util\/number-map\.ts$/,
   },
-  { group: "rings, waking", file: /^engine\/(ring|util\/micro-clock)|^server\/trading\/(gateway-loop|turn-loop)\.ts$/ },
+  { group: "rings, waking", file: /^engine\/(ring|util\/micro-clock)|^server\/trading\/turn-loop\.ts$/ },
   {
     group: "books, tickers, streams",
     file: /^server\/(markets\/|websocket\/channels)/,
