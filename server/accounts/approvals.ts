@@ -165,9 +165,9 @@ export class Approvals {
     const change = { action: `${action}.approve`, userId, subject, details: request.details, write: ending.length };
     const line = audit(context, operator.actor, change);
     const results = await this.writer.write([...ending, { kind: "insert", table: "approvals", row }], [line]);
-    const { id, created } = results.at(-1)!;
-    assert(created, "there is one first approval at a time");
-    const approval = { ...row, id };
+    const result = results.at(-1);
+    assert(result?.created === true, "there is one first approval at a time");
+    const approval = { ...row, id: result.id };
     this.open.set(keyOf(row), approval);
     return approval;
   }

@@ -95,8 +95,8 @@ export class Authenticator implements TokenAuthenticator {
       const claims = await this.keys.verify(token, now);
       const session = this.accounts.sessionBySid(sidOf(claims));
       if (session === undefined || claims.sub !== String(session.user.id)) throw tokenInvalid();
-      const scopes = String(claims["scope"]).split(" ");
-      return this.remember(token, new TokenPrincipal(session, claims.exp! * 1_000, new Set(scopes)));
+      const scopes = claims.scope.split(" ");
+      return this.remember(token, new TokenPrincipal(session, claims.exp * 1_000, new Set(scopes)));
     } catch (error) {
       if (error instanceof ApiError) throw error;
       const isLoggedOut = (): boolean => this.accounts.hasEnded(sidOf(claimsOf(token)));

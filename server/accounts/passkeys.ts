@@ -8,7 +8,7 @@
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
-import type { SecondFactorRow } from "../../engine/projection/load/accounts.ts";
+import type { PasskeyRow, SecondFactorRow } from "../../engine/projection/load/accounts.ts";
 import { badRequest } from "../errors.ts";
 import { PENDING_FACTOR_MS, SIGN_IN_CHALLENGE_MS } from "./limits.ts";
 import type { User } from "./types.ts";
@@ -21,7 +21,7 @@ const CHALLENGE_BYTES = 32;
 const USER_VERIFICATION = "required";
 
 /** A passkey as the database stores it. */
-export type NewPasskey = Pick<SecondFactorRow, "rpId" | "credentialId" | "publicKey" | "counter" | "transports">;
+export type NewPasskey = Pick<PasskeyRow, "rpId" | "credentialId" | "publicKey" | "counter" | "transports">;
 
 interface Descriptor {
   readonly type: "public-key";
@@ -77,8 +77,8 @@ export class Passkeys {
   }
 
   /** True for a passkey that was created for the current host. */
-  isUsable({ kind, rpId }: SecondFactorRow): boolean {
-    return kind === "passkey" && this.refusal === null && rpId === this.rpId;
+  isUsable(row: SecondFactorRow): row is PasskeyRow {
+    return row.kind === "passkey" && this.refusal === null && row.rpId === this.rpId;
   }
 
   /** The JSON for `navigator.credentials.create`. @param own the user's factors */
@@ -106,9 +106,9 @@ export class Passkeys {
 
   private describe(own: readonly SecondFactorRow[]): Descriptor[] {
     return own
-      .filter((row) => this.isUsable(row))
+      .filter((row): row is PasskeyRow => this.isUsable(row))
       .map(({ credentialId, transports }) => {
-        return { type: "public-key", id: credentialId!, transports: transports?.split(" ") ?? [] };
+        return { type: "public-key", id: credentialId, transports: transports?.split(" ") ?? [] };
       });
   }
 
@@ -142,18 +142,18 @@ export class Passkeys {
    * The passkey's new counter if the browser's response is valid, else null. A counter that does not rise, unless the
    * passkey has none, means a cloned authenticator: the response is not valid (WebAuthn, section 6.1.1).
    */
-  async verify(row: SecondFactorRow, response: object, challenge: string): Promise<number | null> {
+  async verify(row: PasskeyRow, response: object, challenge: string): Promise<number | null> {
     const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
     const found = await verifyAuthenticationResponse({
       response: response as AuthenticationResponseJSON,
       expectedChallenge: challenge,
       expectedOrigin: new URL(this.publicUrl()).origin,
-      expectedRPID: row.rpId!,
+      expectedRPID: row.rpId,
       requireUserVerification: true,
       credential: {
-        id: row.credentialId!,
-        publicKey: new Uint8Array(Buffer.from(row.publicKey!, "base64url")),
-        counter: row.counter!,
+        id: row.credentialId,
+        publicKey: new Uint8Array(Buffer.from(row.publicKey, "base64url")),
+        counter: row.counter,
       },
     }).catch(() => null);
     return found?.verified === true ? found.authenticationInfo.newCounter : null;

@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { ApiError, badRequest, ErrorKind, notFound } from "../errors.ts";
 import { isAddressRange } from "../http/client-address.ts";
 import { InFlightCounter } from "../util/in-flight-counter.ts";
@@ -57,7 +58,8 @@ export class Pats {
     const id = await this.inFlight.during(userId, () => {
       return this.writer.insert(write, [audit(context, actorOf(principal), change)]);
     });
-    const pat = this.accounts.pats.get(id)!;
+    const pat = this.accounts.pats.get(id);
+    assert(pat !== undefined, "a token that was written is in memory");
     // A password reset may have ended all access during the write.
     if (principal.credential.isEnded) {
       await this.revokeNow(pat, principal, context);

@@ -3,9 +3,11 @@
  * database alone yields no codes. The newest key encrypts; older ones stay, so that today's keys can read a restored
  * database. The first encryption creates the file.
  */
+
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { chmod, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { assert } from "../../engine/util/assert.ts";
 
 /** The file's name in the folder of the signing keys. */
 export const SECOND_FACTOR_KEYS = "second-factors.json";
@@ -65,7 +67,9 @@ export class SecondFactorKeys {
 
   /** As `seal`, once a key exists. */
   sealNow(secret: Uint8Array, of: string): string {
-    const { id, bytes } = this.keys[0]!;
+    const [key] = this.keys;
+    assert(key !== undefined, "a key exists before it encrypts");
+    const { id, bytes } = key;
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(ALGORITHM, bytes, iv).setAAD(Buffer.from(of));
     const sealed = Buffer.concat([iv, cipher.update(secret), cipher.final(), cipher.getAuthTag()]);
@@ -96,7 +100,9 @@ export class SecondFactorKeys {
   /** Creates a new key, on disk before it encrypts anything. @returns its id */
   async rotate(now: number): Promise<string> {
     await this.change(() => this.add(now));
-    return this.activeId!;
+    const { activeId } = this;
+    assert(activeId !== null, "the new key is the active one");
+    return activeId;
   }
 
   private change(run: () => Promise<void> | undefined): Promise<void> {

@@ -43,18 +43,16 @@ const NO_PROOF =
 const SIGN_IN_AGAIN = "confirm your identity first: sign in again";
 
 /** A factor that the owner has not confirmed yet. */
-export interface PendingFactor {
+export type PendingFactor = {
   readonly id: number;
   readonly userId: number;
-  readonly kind: FactorKind;
   readonly name: string;
   readonly expiresAt: number;
-  /** A TOTP's secret. */
-  readonly secret: Buffer | null;
-  /** A passkey's challenge. */
-  readonly challenge: string | null;
   wrong: number;
-}
+} & (
+  | { readonly kind: "totp"; readonly secret: Buffer; readonly challenge: null }
+  | { readonly kind: "passkey"; readonly secret: null; readonly challenge: string }
+);
 
 /** What the owner needs to confirm a pending factor; returned only once. */
 export interface Enrollment {
@@ -143,7 +141,7 @@ export class SecondFactorSettings {
       const isRight = await passwords.verify(hash, password, context.client, user.id);
       if (!isRight || user.passwordHash !== hash) throw this.refuse(user, "password", now);
     } else {
-      const use = factors.useCode(user.id, code!, now);
+      const use = code === undefined ? null : factors.useCode(user.id, code, now);
       if (use === null) throw this.refuse(user, "code", now);
       const change = { action: "second_factor.recover", userId: user.id, subject: user.id };
       await writer.write(use.writes, use.factor === null ? [audit(context, actorOf(principal), change)] : []);
@@ -201,12 +199,12 @@ export class SecondFactorSettings {
     const pending: PendingFactor = {
       id: factors.nextId(),
       userId: user.id,
-      kind,
       name: name ?? USUAL_NAMES[kind],
       expiresAt: now + PENDING_FACTOR_MS,
-      secret: kind === "totp" ? randomBytes(SECRET_BYTES) : null,
-      challenge: kind === "passkey" ? newPasskeyChallenge() : null,
       wrong: 0,
+      ...(kind === "totp"
+        ? { kind, secret: randomBytes(SECRET_BYTES), challenge: null }
+        : { kind, secret: null, challenge: newPasskeyChallenge() }),
     };
     this.pending.set(pending.id, pending);
     const { secret, challenge } = pending;
@@ -256,18 +254,20 @@ export class SecondFactorSettings {
   /** Verifies the proof; returns the row to store. @throws ApiError 40000 */
   private async verify(pending: PendingFactor, { code, passkey }: FactorProof, now: number): Promise<SecondFactorRow> {
     const { factors, passkeys } = this.options;
-    const { id, userId, kind, name, secret, challenge } = pending;
-    const made = { id, userId, kind, name, createdAt: now, lastUsedAt: null };
-    if (secret !== null) {
+    const { id, userId, name } = pending;
+    const made = { id, userId, name, createdAt: now, lastUsedAt: null };
+    if (pending.kind === "totp") {
+      const { kind, secret } = pending;
       if (code === undefined || passkey !== undefined) throw badRequest("code: required, from the authenticator app");
       const digits = code.replaceAll(/\s/g, "");
       const step = /^\d{6}$/.test(digits) ? matchStep(secret, digits, now, 0) : null;
       if (step === null) throw this.wrongCode(pending);
       const none = { rpId: null, credentialId: null, publicKey: null, counter: null, transports: null };
-      return { ...made, ...none, secret: await factors.seal(userId, secret, now), lastStep: step };
+      return { ...made, ...none, kind, secret: await factors.seal(userId, secret, now), lastStep: step };
     }
     if (passkey === undefined || code !== undefined) throw badRequest("passkey: required, as the browser returned it");
-    return { ...made, secret: null, lastStep: null, ...(await passkeys.register(passkey, challenge!)) };
+    const { kind, challenge } = pending;
+    return { ...made, kind, secret: null, lastStep: null, ...(await passkeys.register(passkey, challenge)) };
   }
 
   private wrongCode(pending: PendingFactor): ApiError {
@@ -283,16 +283,12 @@ export class SecondFactorSettings {
     const isFirst = !factors.has(user.id);
     const renewed = isFirst ? factors.replaceCodes(user.id, context.now) : null;
     const session = principal.credential as Session;
-    const writes: AccountWrite[] = [
-      factors.add(row),
-      sessions.prove(session, row.kind as FactorKind),
-      ...(renewed?.writes ?? []),
-    ];
+    const writes: AccountWrite[] = [factors.add(row), sessions.prove(session, row.kind), ...(renewed?.writes ?? [])];
     const { kind, name } = row;
     const change = { action: "second_factor.add", userId: user.id, subject: row.id, details: { kind, name } };
     const ended = isFirst ? sessions.endOthers(principal, "second_factor_added", context) : null;
     const [results] = await Promise.all([writer.write(writes, [audit(context, actorOf(principal), change)]), ended]);
-    assert(results[0]!.created, "a second factor is kept once");
+    assert(results[0]?.created === true, "a second factor is kept once");
     renewed?.learn(results.slice(-renewed.codes.length).map(({ id }) => id));
     notifier.sendMail(secondFactorChangedMail(user.email, `A second factor was added: ${kindName(row)}.`));
     return renewed?.codes ?? null;

@@ -90,7 +90,8 @@ export class SecondFactorSignIn {
     const hash = hashToken(challenge);
     this.pending.set(hash, { user, method, passwordHash, passkeyChallenge, expiresAt, wrong: 0, isBusy: false });
     const mine = (this.ofUser.get(user.id) ?? []).filter((each) => this.pending.has(each));
-    if (mine.length >= MAX_CHALLENGES_PER_USER) this.pending.delete(mine.shift()!);
+    const ending = mine.splice(0, mine.length + 1 - MAX_CHALLENGES_PER_USER);
+    for (const each of ending) this.pending.delete(each);
     this.ofUser.set(user.id, [...mine, hash]);
     const passkey = passkeys.requestOptions(passkeyChallenge, factors.of(user.id));
     return { challenge, methods: factors.methodsOf(user.id), passkey, expiresAt };
@@ -135,14 +136,16 @@ export class SecondFactorSignIn {
   ): Promise<UsedFactor | null> {
     const { factors } = this.options;
     const { id } = pending.user;
-    if ((code === undefined) === (passkey === undefined)) throw badRequest("code: required, unless you send passkey");
-    if (passkey !== undefined) return factors.usePasskey(id, pending.passkeyChallenge, passkey, now);
+    if (passkey !== undefined && code === undefined) {
+      return factors.usePasskey(id, pending.passkeyChallenge, passkey, now);
+    }
+    if (code === undefined || passkey !== undefined) throw badRequest("code: required, unless you send passkey");
     const waitMs = this.wrongCodes.waitMs(String(id), now);
     if (waitMs > 0) {
       const words = "too many wrong codes for this account: wait, or use a passkey";
       throw new ApiError(ErrorKind.limitExceeded, words, Math.ceil(waitMs / 1_000));
     }
-    return factors.useCode(id, code!, now);
+    return factors.useCode(id, code, now);
   }
 
   /** Counts a wrong proof. @returns the error for the client */

@@ -3,9 +3,11 @@
  * responses. A correct one is used up at once and counts once that is durable, so that no code works twice, even after a
  * crash. Owned by the gateway thread.
  */
+
 import { randomBytes } from "node:crypto";
-import type { SecondFactorRow, SecondFactorRows } from "../../engine/projection/load/accounts.ts";
+import type { SecondFactorRow, SecondFactorRows, TotpRow } from "../../engine/projection/load/accounts.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
+import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "./account-writer.ts";
 import { RECOVERY_CODES } from "./limits.ts";
 import type { Passkeys } from "./passkeys.ts";
@@ -109,8 +111,9 @@ export class SecondFactors {
 
   private useTotp(userId: number, code: string, now: number): UsedFactor | null {
     for (const row of this.of(userId)) {
-      const secret = row.kind === "totp" ? this.secretOf(row) : null;
-      const step = secret === null ? null : matchStep(secret, code, now, row.lastStep!);
+      if (row.kind !== "totp") continue;
+      const secret = this.secretOf(row);
+      const step = secret === null ? null : matchStep(secret, code, now, row.lastStep);
       if (step === null) continue;
       const set = { lastStep: step, lastUsedAt: now };
       Object.assign(row, set);
@@ -133,8 +136,8 @@ export class SecondFactors {
   async usePasskey(userId: number, challenge: string, response: object, now: number): Promise<UsedFactor | null> {
     const { passkeys } = this.options;
     const { id } = response as { id?: unknown };
-    const row = this.of(userId).find((each) => each.credentialId === id && passkeys.isUsable(each));
-    if (row === undefined) return null;
+    const row = this.of(userId).find((each) => each.credentialId === id);
+    if (row === undefined || !passkeys.isUsable(row)) return null;
     const before = row.counter;
     const counter = await passkeys.verify(row, response, challenge);
     // Another request may have removed or used it during the verification.
@@ -144,8 +147,8 @@ export class SecondFactors {
     return { method: "passkey", factor: row, writes: [{ kind: "update", table: "second_factors", id: row.id, set }] };
   }
 
-  private secretOf({ userId, secret }: SecondFactorRow): Buffer | null {
-    return secret === null ? null : this.options.keys.unseal(secret, sealedFor(userId));
+  private secretOf({ userId, secret }: TotpRow): Buffer | null {
+    return this.options.keys.unseal(secret, sealedFor(userId));
   }
 
   seal(userId: number, secret: Uint8Array, now: number): Promise<string> {
@@ -184,9 +187,10 @@ export class SecondFactors {
     });
     // The codes work once they are durable, because only then their ids are known.
     const learn = (ids: number[]): void => {
-      for (const [i, hash] of hashes.entries()) this.codesOf(userId).set(hash, ids[i]!);
+      assert(ids.length === hashes.length, "each recovery code has its id");
+      for (const [i, id] of ids.entries()) this.codesOf(userId).set(hashes[i] ?? "", id);
     };
-    return { codes: raw.map((code) => code.match(/.{4}/g)!.join("-")), writes: [...ending, ...inserts], learn };
+    return { codes: raw.map((code) => code.replaceAll(/.{4}(?=.)/g, "$&-")), writes: [...ending, ...inserts], learn };
   }
 
   private endCodes(userId: number, now: number): AccountWrite[] {
@@ -202,7 +206,8 @@ export class SecondFactors {
     const writes: AccountWrite[] = [];
     for (const mine of [...this.factors.values()]) {
       for (const row of mine.values()) {
-        const secret = row.secret === null || keys.isCurrent(row.secret) ? null : this.secretOf(row);
+        if (row.kind !== "totp" || keys.isCurrent(row.secret)) continue;
+        const secret = this.secretOf(row);
         if (secret === null) continue;
         row.secret = keys.sealNow(secret, sealedFor(row.userId));
         writes.push({ kind: "update", table: "second_factors", id: row.id, set: { secret: row.secret } });

@@ -222,7 +222,8 @@ export class SignInService {
       // Null when another sign-in, or a registration, created it meanwhile.
       if (made !== null) return made;
     }
-    const user = accounts.userByEmail(email)!;
+    const user = accounts.userByEmail(email);
+    if (user === undefined) throw new ApiError(ErrorKind.conflict, "the account is being changed: try again");
     if (user.emailVerifiedAt !== null) return user;
     // Whoever registered the address never proved that they own it: their password must not open the account.
     const change = { action: "user.claim_email", userId: user.id, subject: user.id };

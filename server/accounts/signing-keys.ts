@@ -25,6 +25,7 @@ import { MAX_TOKEN_LENGTH } from "./limits.ts";
 import { SECOND_FACTOR_KEYS } from "./second-factor-keys.ts";
 
 export type TokenClaims = JWTPayload;
+type VerifiedClaims = TokenClaims & { readonly exp: number; readonly iat: number; readonly scope: string };
 /** RFC 9068 defines the second one, for the tokens of OAuth clients. */
 type TokenType = "JWT" | "at+jwt";
 
@@ -150,7 +151,7 @@ export class SigningKeys {
     const { iat, exp } = claims;
     assert(Number.isSafeInteger(iat) && Number.isSafeInteger(exp), "a token's times are whole seconds");
     // Otherwise it would outlive its key. The extra second allows for rounding up.
-    assert(exp! - iat! <= this.tokenTtlMs / 1_000 + 1, "a token lives no longer than the keys allow");
+    assert(Number(exp) - Number(iat) <= this.tokenTtlMs / 1_000 + 1, "a token lives no longer than the keys allow");
     const { jwk, privateKey } = this.active;
     const token = await new SignJWT({ ...claims, iss: this.issuer, aud: this.audience })
       .setProtectedHeader(headerOf(jwk.kid, typ))
@@ -164,7 +165,7 @@ export class SigningKeys {
    * @throws TokenExpired if the expiry is all that is wrong
    * @throws TokenInvalid for everything else
    */
-  async verify(token: string, now: number): Promise<TokenClaims> {
+  async verify(token: string, now: number): Promise<VerifiedClaims> {
     const key = this.keyOf(token);
     if (key === null || this.hasEnded(key, now)) throw new TokenInvalid("the token is not signed by a key of ours");
     try {
@@ -260,7 +261,8 @@ export class SigningKeys {
     if (token.length > MAX_TOKEN_LENGTH) return null;
     const segments = token.split(".");
     if (segments.length !== 3 || !segments.every(isCanonical)) return null;
-    return this.byHeader.get(segments[0]!) ?? null;
+    const [header = ""] = segments;
+    return this.byHeader.get(header) ?? null;
   }
 }
 
@@ -283,9 +285,9 @@ function isCanonical(segment: string): boolean {
 }
 
 /** True if every claim except `iss` and `aud` exists and has its type. */
-function hasAllClaims(claims: TokenClaims): boolean {
+function hasAllClaims(claims: TokenClaims): claims is VerifiedClaims {
   const { exp, iat, nbf, sub, jti } = claims;
-  for (const time of [exp, iat, nbf ?? 0]) if (!Number.isSafeInteger(time) || time! < 0) return false;
+  for (const time of [exp, iat, nbf ?? 0]) if (!isTime(time)) return false;
   for (const id of [sub, jti]) if (typeof id !== "string" || id === "") return false;
   return typeof claims["scope"] === "string";
 }
@@ -339,16 +341,16 @@ async function parseKey(text: string): Promise<SigningKey> {
   assert(isTime(createdAt) && (retiredAt === null || isTime(retiredAt)));
   assert(jwk.kty === "RSA" && jwk.alg === ALGORITHM && jwk.use === "sig");
   const publicKey = (await importJWK({ kty: "RSA", n: jwk.n, e: jwk.e }, ALGORITHM)) as CryptoKey;
-  const { n, e } = await exportJWK(publicKey);
-  const kid = await calculateJwkThumbprint({ kty: "RSA", n: n!, e: e! });
-  assert(jwk.kid === kid && Buffer.from(n!, "base64url").length >= MODULUS_BITS / 8);
+  const { n = "", e = "" } = await exportJWK(publicKey);
+  const kid = await calculateJwkThumbprint({ kty: "RSA", n, e });
+  assert(jwk.kid === kid && Buffer.from(n, "base64url").length >= MODULUS_BITS / 8);
   let privateKey: CryptoKey | null = null;
   if (retiredAt === null) {
     privateKey = (await importJWK(jwk, ALGORITHM, { extractable: false })) as CryptoKey;
     const probe = await new CompactSign(new Uint8Array(1)).setProtectedHeader({ alg: ALGORITHM }).sign(privateKey);
     await compactVerify(probe, publicKey);
   }
-  const publicJwk: PublicJwk = { kty: "RSA", n: n!, e: e!, kid, alg: ALGORITHM, use: "sig" };
+  const publicJwk: PublicJwk = { kty: "RSA", n, e, kid, alg: ALGORITHM, use: "sig" };
   const fileIsPrivate = Object.keys(jwk).some((member) => !(member in publicJwk));
   return { jwk: publicJwk, publicKey, createdAt, privateKey, retiredAt, fileIsPrivate };
 }

@@ -367,7 +367,7 @@ async function readBody(response: Response): Promise<Buffer> {
 /** Redeems the code; the library checks state, `iss`, PKCE, and the ID token: signature, nonce, audience and times. */
 async function identify(configuration: Configuration, callback: URL, attempt: Attempt): Promise<SocialIdentity> {
   const tokens = await authorizationCodeGrant(configuration, callback, {
-    expectedState: callback.searchParams.get("state")!,
+    expectedState: callback.searchParams.get("state") ?? "",
     expectedNonce: attempt.nonce,
     pkceCodeVerifier: attempt.codeVerifier,
     idTokenExpected: true,

@@ -100,7 +100,7 @@ function creationRoutes(context: MarketAdminRouteContext): Route[] {
         const { slug, title, category = null, closes_at = null } = request.body;
         const texts = { slug, title, category, closesAt: closes_at };
         const id = await catalog.createEvent(operatorOf(request), texts, contextOf(request));
-        const event = registry.event(id);
+        const event = registry.findEvent(id);
         assert(event !== undefined, "the registry knows a created event");
         return JSON.stringify(eventView(event, registry, ledger, request.now));
       },

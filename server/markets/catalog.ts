@@ -3,6 +3,7 @@
  * by the gateway thread; a slug is taken, and a proposal counts, before its write is durable.
  */
 import { MS_PER_DAY } from "../../engine/money.ts";
+import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import { actorOf, audit, type RequestContext } from "../accounts/audit.ts";
 import type { Operator } from "../accounts/operator.ts";
@@ -79,8 +80,7 @@ export class MarketCatalog {
     making.set(slug, proposedBy);
     try {
       const write = { kind: "createMarket", ...texts, slug, opensAt, proposedBy, at } as const;
-      const [result] = await this.writer.write([write], [line]);
-      return registry.market(result!.id);
+      return registry.market(await this.writer.insert(write, [line]));
     } finally {
       making.delete(slug);
     }
@@ -91,7 +91,7 @@ export class MarketCatalog {
     const { registry, makingEvents } = this;
     const { slug, closesAt } = texts;
     checkEnd(closesAt, context.now);
-    if (makingEvents.has(slug) || registry.findEvent(slug) !== undefined) throw slugTaken();
+    if (makingEvents.has(slug) || registry.findEventBySlug(slug) !== undefined) throw slugTaken();
     const line = audit(context, operator.actor, { action: "event.create", userId: null, details: { slug } });
     makingEvents.add(slug);
     try {
@@ -110,7 +110,7 @@ export class MarketCatalog {
       names.add(folded);
     });
     checkEnd(closesAt, now);
-    if (eventId !== null && this.registry.event(eventId) === undefined) throw badRequest("event_id: no such event");
+    if (eventId !== null && this.registry.findEvent(eventId) === undefined) throw badRequest("event_id: no such event");
   }
 
   /** @throws ApiError 42900 */
@@ -126,7 +126,9 @@ export class MarketCatalog {
     }
     const waiting = this.registry.waitingProposals().size + this.making.size;
     if (waiting >= MAX_WAITING_PROPOSALS) throw tooManyWait(MAX_WAITING_PROPOSALS);
-    const [, most] = PENDING_PROPOSALS_BY_USE.find(([part]) => waiting >= part * MAX_WAITING_PROPOSALS)!;
+    const rule = PENDING_PROPOSALS_BY_USE.find(([part]) => waiting >= part * MAX_WAITING_PROPOSALS);
+    assert(rule !== undefined, "the last rule covers every number of waiting proposals");
+    const [, most] = rule;
     if (made.filter(isProposed).length + making >= most) throw tooManyWait(most);
   }
 }

@@ -396,6 +396,13 @@ function endOf(side: Side): number {
   return side === Side.buy ? NO_BID : NO_ASK;
 }
 
+/** A level of one other outcome's book that an implied level combines, and the shares left of it. */
+interface Leg {
+  readonly book: Depth;
+  price: number;
+  left: number;
+}
+
 /**
  * The levels that mint (asks) or merge (bids) imply for an outcome: each step combines the best level of every other
  * outcome's book, bids for mint and asks for merge, with the smallest quantity among them.
@@ -405,12 +412,15 @@ function endOf(side: Side): number {
 export function impliedLevels(others: readonly (Depth | null)[], side: Side, depth: number): Level[] {
   const source = side === Side.sell ? Side.buy : Side.sell;
   const end = endOf(source);
-  const prices = others.map((book) => book?.bestOf(source) ?? end);
-  if (prices.includes(end)) return [];
-  const left = others.map((book, i) => Math.abs(book!.shares(prices[i]!)));
-  const levels: Level[] = [];
+  const legs: Leg[] = [];
   let sum = 0;
-  for (const price of prices) sum += price;
+  for (const book of others) {
+    const price = book?.bestOf(source) ?? end;
+    if (book === null || price === end) return [];
+    legs.push({ book, price, left: Math.abs(book.shares(price)) });
+    sum += price;
+  }
+  const levels: Level[] = [];
   for (;;) {
     let price = FULL_PRICE_BPS - sum;
     // Bids of three or more outcomes can sum to more than 10000: a mint then costs the minimum price, and a merge has no
@@ -419,20 +429,20 @@ export function impliedLevels(others: readonly (Depth | null)[], side: Side, dep
       if (side === Side.buy) return levels;
       price = MIN_PRICE_BPS;
     }
-    let quantity = left[0]!;
-    for (let i = 1; i < left.length; i++) if (left[i]! < quantity) quantity = left[i]!;
+    let quantity = Number.POSITIVE_INFINITY;
+    for (const { left } of legs) if (left < quantity) quantity = left;
     const last = levels.at(-1);
     if (last?.[0] === price) last[1] += quantity;
     else if (levels.length === depth) return levels;
     else levels.push([price, quantity]);
-    for (let i = 0; i < others.length; i++) {
-      left[i]! -= quantity;
-      if (left[i] !== 0) continue;
-      const next = others[i]!.nextOf(source, prices[i]!);
+    for (const leg of legs) {
+      leg.left -= quantity;
+      if (leg.left !== 0) continue;
+      const next = leg.book.nextOf(source, leg.price);
       if (next === end) return levels;
-      sum += next - prices[i]!;
-      prices[i] = next;
-      left[i] = Math.abs(others[i]!.shares(next));
+      sum += next - leg.price;
+      leg.price = next;
+      leg.left = Math.abs(leg.book.shares(next));
     }
   }
 }
@@ -448,12 +458,18 @@ export function addLevels(
   let i = 0;
   let j = 0;
   while ((i < a.length || j < b.length) && levels.length < depth) {
-    const ours = a[i]?.[0] ?? endOf(side);
-    const theirs = b[j]?.[0] ?? endOf(side);
-    const price = side === Side.buy ? Math.max(ours, theirs) : Math.min(ours, theirs);
+    const [ours, theirs] = [a[i], b[j]];
+    const prices = [ours?.[0] ?? endOf(side), theirs?.[0] ?? endOf(side)];
+    const price = side === Side.buy ? Math.max(...prices) : Math.min(...prices);
     let quantity = 0;
-    if (ours === price) quantity += a[i++]![1];
-    if (theirs === price) quantity += b[j++]![1];
+    if (ours?.[0] === price) {
+      quantity += ours[1];
+      i++;
+    }
+    if (theirs?.[0] === price) {
+      quantity += theirs[1];
+      j++;
+    }
     levels.push([price, quantity]);
   }
   return levels;

@@ -45,7 +45,7 @@ export class MarketFeed implements RegistryListener {
     this.search = search;
     this.timeSlicer = timeSlicer;
     const createdAt = (entry: number): number => {
-      return (isEvent(entry) ? registry.event(idOf(entry)) : registry.get(idOf(entry)))!.createdAt;
+      return (isEvent(entry) ? registry.event(idOf(entry)) : registry.market(idOf(entry))).createdAt;
     };
     this.order = new SortedIds({
       keyOf: (entry) => this.keyOf(entry),
@@ -143,7 +143,7 @@ export class MarketFeed implements RegistryListener {
     return isEvent(entry)
       ? JSON.stringify({
           kind: "event",
-          ...eventView(registry.event(id)!, registry, ledger, now, MAX_LISTED_EVENT_MARKETS),
+          ...eventView(registry.event(id), registry, ledger, now, MAX_LISTED_EVENT_MARKETS),
         })
       : JSON.stringify({ kind: "market", ...marketView(registry.market(id), registry, ledger, now) });
   }

@@ -200,18 +200,15 @@ function changedLevels(before: readonly Level[], after: readonly Level[], side: 
   const worse = side === Side.buy ? -1 : 1;
   let i = 0;
   let j = 0;
-  while (i < before.length || j < after.length) {
+  for (;;) {
     const [old, now] = [before[i], after[j]];
-    const order = old === undefined ? 1 : now === undefined ? -1 : (old[0] - now[0]) * worse;
-    if (order < 0) changed.push([before[i++]![0], 0]);
-    else if (order > 0) changed.push(after[j++]!);
-    else {
-      if (old![1] !== now![1]) changed.push(now!);
-      i++;
-      j++;
-    }
+    if (old === undefined) return changed.concat(after.slice(j));
+    const order = now === undefined ? -1 : (old[0] - now[0]) * worse;
+    if (order < 0) changed.push([old[0], 0]);
+    else if (now !== undefined && (order > 0 || old[1] !== now[1])) changed.push(now);
+    if (order <= 0) i++;
+    if (order >= 0) j++;
   }
-  return changed;
 }
 
 /** Best prices in BPS, mint and merge included; null without liquidity. */
@@ -226,10 +223,10 @@ export function tradablePrices({ outcomes }: Market): TradablePrices[] {
   const asks = outcomes.map(({ book }) => book?.bestAsk ?? null);
   const [bidsOfOthers, asksOfOthers] = [sumsOfOthers(bids), sumsOfOthers(asks)];
   return outcomes.map((_, i) => {
-    const [otherBids, otherAsks] = [bidsOfOthers[i]!, asksOfOthers[i]!];
+    const [otherBids = null, otherAsks = null] = [bidsOfOthers[i], asksOfOthers[i]];
     const minted = otherBids === null ? null : Math.max(MIN_PRICE_BPS, FULL_PRICE_BPS - otherBids);
     const merged = otherAsks === null || otherAsks >= FULL_PRICE_BPS ? null : FULL_PRICE_BPS - otherAsks;
-    return { bid: better(bids[i]!, merged, Math.max), ask: better(asks[i]!, minted, Math.min) };
+    return { bid: better(bids[i] ?? null, merged, Math.max), ask: better(asks[i] ?? null, minted, Math.min) };
   });
 }
 

@@ -10,6 +10,7 @@ import { equalPart } from "../../engine/money.ts";
 import type { ApprovalRow } from "../../engine/projection/load/wallet.ts";
 import type { AccountWrite } from "../../engine/projection/writes/account-write.ts";
 import type { AuditEntry } from "../../engine/projection/writes/audit-log.ts";
+import { assert } from "../../engine/util/assert.ts";
 import type { AccountWriter } from "../accounts/account-writer.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { type Approvals, withFirstApproval } from "../accounts/approvals.ts";
@@ -17,6 +18,7 @@ import { audit, type RequestContext } from "../accounts/audit.ts";
 import { proposalDecidedMail } from "../accounts/mail-templates.ts";
 import type { Notifier } from "../accounts/notifier.ts";
 import type { Operator } from "../accounts/operator.ts";
+import type { User } from "../accounts/types.ts";
 import { ApiError, badRequest, ErrorKind } from "../errors.ts";
 import type { Answer } from "../trading/types.ts";
 import { KeyedMutex } from "../util/keyed-mutex.ts";
@@ -115,8 +117,13 @@ export class MarketLifecycle {
     await this.changing.run(market, () =>
       isApproved ? this.approve(market, note, entry) : this.refuse(market, note, entry),
     );
-    const { email } = this.accounts.user(market.proposedBy!)!;
-    this.notifier.sendMail(proposalDecidedMail(email, market.question, isApproved, note));
+    this.notifier.sendMail(proposalDecidedMail(this.proposerOf(market).email, market.question, isApproved, note));
+  }
+
+  private proposerOf({ proposedBy }: Market): User {
+    const proposer = proposedBy === null ? undefined : this.accounts.user(proposedBy);
+    assert(proposer !== undefined, "a proposal has a proposer, whose account is never deleted");
+    return proposer;
   }
 
   private async approve({ id: marketId }: Market, note: string | null, entry: AuditEntry): Promise<void> {
@@ -138,7 +145,7 @@ export class MarketLifecycle {
       const details = { note: OVERDUE_NOTE };
       const rest = { userId: market.proposedBy, write: 0, subject: market.id, requestId: null, address: null };
       const entry = { at: now, action: "market.refuse", actor: "exchange", details, ...rest };
-      const { email } = this.accounts.user(market.proposedBy!)!;
+      const { email } = this.proposerOf(market);
       this.changing
         .run(market, () => this.refuse(market, OVERDUE_NOTE, entry))
         .then(

@@ -63,7 +63,7 @@ export class MarketLists implements RegistryListener {
     );
     this.eventSorts = sortsOf(
       (id) => registry.marketsOf(id).reduce((sum, market) => sum + marketVolume(market), 0),
-      (id) => registry.event(id)!.closesAt,
+      (id) => registry.event(id).closesAt,
     );
     registry.listen(this);
   }
@@ -135,7 +135,7 @@ export class MarketLists implements RegistryListener {
       if (category !== undefined) filters.push(this.eventCategory.having(category));
       return page(this.timeSlicer, this.eventSorts[sort], listing, filters, query, (id) => {
         return JSON.stringify(
-          eventView(this.registry.event(id)!, this.registry, this.ledger, now, MAX_LISTED_EVENT_MARKETS),
+          eventView(this.registry.event(id), this.registry, this.ledger, now, MAX_LISTED_EVENT_MARKETS),
         );
       });
     };

@@ -90,7 +90,7 @@ export class MarketRegistry {
       resolution:
         row.resolvedAt === null
           ? null
-          : { payouts: outcomes.map(({ payout }) => payout!), note: row.resolutionNote, at: row.resolvedAt },
+          : { payouts: outcomes.map(payoutOf), note: row.resolutionNote, at: row.resolvedAt },
       isSettling: false,
       firstOutcomeId: row.firstOutcomeId,
       outcomes: outcomes.map(({ id, name, lastPrice, volume }) => {
@@ -193,11 +193,18 @@ export class MarketRegistry {
     return this.eventsInOrder;
   }
 
-  event(id: number): EventRow | undefined {
+  /** An event that must exist. */
+  event(id: number): EventRow {
+    const event = this.events.get(id);
+    assert(event !== undefined, "the registry has every event that a row names");
+    return event;
+  }
+
+  findEvent(id: number): EventRow | undefined {
     return this.events.get(id);
   }
 
-  findEvent(slug: string): EventRow | undefined {
+  findEventBySlug(slug: string): EventRow | undefined {
     return this.eventBySlug.get(slug);
   }
 
@@ -221,9 +228,10 @@ export class MarketRegistry {
   }
 
   private addBook(outcomeId: number): Depth {
-    const book = new Depth(this.bookMemory, this.firstBookSequence, this.byOutcome[outcomeId]!.addedAt);
+    const market = this.marketOf(outcomeId);
+    const book = new Depth(this.bookMemory, this.firstBookSequence, market.addedAt);
     this.books[outcomeId] = book;
-    this.outcome(outcomeId)!.book = book;
+    outcomeIn(market, outcomeId).book = book;
     return book;
   }
 
@@ -234,14 +242,15 @@ export class MarketRegistry {
   drainChanges(now: number, each: (outcome: Outcome, sequence: number, bids: Level[], asks: Level[]) => void): void {
     if (this.changedBooks.length === 0) return;
     for (const outcomeId of this.changedBooks) {
-      const book = this.books[outcomeId]!;
+      const book = this.books[outcomeId];
+      assert(book !== undefined, "a changed book exists");
       if (book.hasMoved()) {
         book.sequence++;
         book.at = now;
-        const market = this.byOutcome[outcomeId]!;
+        const market = this.marketOf(outcomeId);
         market.booksVersion++;
         market.booksAt = now;
-        const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
+        const outcome = outcomeIn(market, outcomeId);
         // The implied prices of the other outcomes may have moved too.
         if (market.tickers > 0) for (const each of market.outcomes) this.markTicker(each);
         if (market.impliedFollowers > 0) this.implied.moved(market, outcome, book.bidsMoved, book.asksMoved);
@@ -289,8 +298,8 @@ export class MarketRegistry {
   /** Applies a trade to last price, volume and recent trades; returns the market. */
   recordTrade(trade: Trade): Market {
     const { outcomeId, price, quantity, at } = trade;
-    const market = this.byOutcome[outcomeId]!;
-    const outcome = market.outcomes[outcomeId - market.firstOutcomeId]!;
+    const market = this.marketOf(outcomeId);
+    const outcome = outcomeIn(market, outcomeId);
     outcome.lastPrice = price;
     outcome.volume += quantity;
     this.markTicker(outcome);
@@ -317,6 +326,18 @@ export class MarketRegistry {
   }
 }
 
+/** An outcome of the market that must exist. */
+function outcomeIn(market: Market, outcomeId: number): Outcome {
+  const outcome = market.outcomes[outcomeId - market.firstOutcomeId];
+  assert(outcome !== undefined, "the market has the outcome");
+  return outcome;
+}
+
+function payoutOf({ payout }: { readonly payout: number | null }): number {
+  assert(payout !== null, "each outcome of a resolved market has a payout");
+  return payout;
+}
+
 function addTo(lists: Map<number, Market[]>, key: number, market: Market): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [market]);
@@ -324,7 +345,7 @@ function addTo(lists: Map<number, Market[]>, key: number, market: Market): void 
 }
 
 export function marketStatusName(market: Market): string {
-  return MARKET_STATUSES[market.status]!;
+  return MARKET_STATUSES[market.status];
 }
 
 export function isTradable(market: Market): boolean {

@@ -148,7 +148,7 @@ function eventRoutes({ exchange, lists, feed }: MarketRouteContext): Route[] {
       summary: "An event by id or slug, with its markets",
       response: S.EventSchema,
       handler({ params, now }) {
-        const event = registry.findEvent(params[0]) ?? registry.event(pathId(params[0], "event"));
+        const event = registry.findEventBySlug(params[0]) ?? registry.findEvent(pathId(params[0], "event"));
         if (event === undefined) throw notFound("event");
         return JSON.stringify(eventView(event, registry, ledger, now));
       },

@@ -154,7 +154,9 @@ export class Column {
   /** A filter for the ids with one of these values. */
   havingOneOf(values: readonly (string | number | null)[]): IdFilter {
     const filters = [...new Set(values)].map((value) => this.having(value));
-    return filters.length === 1 ? filters[0]! : { has: (id) => filters.some((filter) => filter.has(id)) };
+    const [first, second] = filters;
+    if (first !== undefined && second === undefined) return first;
+    return { has: (id) => filters.some((filter) => filter.has(id)) };
   }
 }
 
@@ -181,6 +183,6 @@ class ColumnFilter implements IdFilter {
 
 /** True if the id passes all filters. */
 export function matches(id: number, filters: readonly IdFilter[]): boolean {
-  for (let i = 0; i < filters.length; i++) if (!filters[i]!.has(id)) return false;
+  for (const filter of filters) if (!filter.has(id)) return false;
   return true;
 }

@@ -1,5 +1,6 @@
 /** Markets, outcomes and trades: shapes that every room may name. */
 
+import type { MarketStatus } from "../../engine/constants.ts";
 import type { Depth } from "./depth.ts";
 
 /** A match from its taker's side. */
@@ -37,7 +38,7 @@ export interface Market {
   readonly closesAt: number | null;
   readonly eventId: number | null;
   /** Only the registry's `setStatus` changes it, because lists must be notified. */
-  readonly status: number;
+  readonly status: MarketStatus;
   opensAt: number | null;
   readonly createdAt: number;
   /** The user who proposed it; null: an operator created it. */

@@ -28,8 +28,8 @@ export function marketView(market: Market, registry: MarketRegistry, ledger: Led
       last_price: outcome.lastPrice,
       best_bid: outcome.book?.bestBid ?? null,
       best_ask: outcome.book?.bestAsk ?? null,
-      implied_bid: tradable[index]!.bid,
-      implied_ask: tradable[index]!.ask,
+      implied_bid: tradable[index]?.bid ?? null,
+      implied_ask: tradable[index]?.ask ?? null,
       volume: outcome.volume,
     })),
     event_id: market.eventId,
@@ -148,7 +148,7 @@ export function positionView(ledger: Ledger, registry: MarketRegistry, position:
 
 /** The outcome's last price, or a full set minus the last prices of all others, because a mint trades every outcome. */
 function lastValue({ outcomes, firstOutcomeId }: Market, outcomeId: number): number | null {
-  const { lastPrice } = outcomes[outcomeId - firstOutcomeId]!;
+  const lastPrice = outcomes[outcomeId - firstOutcomeId]?.lastPrice ?? null;
   if (lastPrice !== null) return lastPrice;
   let rest = FULL_PRICE_BPS;
   for (const other of outcomes) {

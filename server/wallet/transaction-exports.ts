@@ -52,8 +52,8 @@ export class TransactionExports {
   }
 
   private end(userId: number): void {
-    const left = this.running.get(userId)! - 1;
-    if (left === 0) this.running.delete(userId);
+    const left = (this.running.get(userId) ?? 0) - 1;
+    if (left <= 0) this.running.delete(userId);
     else this.running.set(userId, left);
     this.count--;
   }

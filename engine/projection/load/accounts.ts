@@ -92,23 +92,43 @@ export interface IdentityApplicationRow {
 }
 
 /** An active second factor. */
-export interface SecondFactorRow {
-  id: number;
-  userId: number;
-  kind: string;
-  name: string;
-  /** TOTP only: the sealed secret, and the time step of the last accepted code. */
-  secret: string | null;
-  lastStep: number | null;
-  /** Passkeys only: the relying party's host, the id and public key in base64url, the signature counter, the transports. */
-  rpId: string | null;
-  credentialId: string | null;
-  publicKey: string | null;
-  counter: number | null;
-  transports: string | null;
-  createdAt: number;
+interface FactorColumns {
+  readonly id: number;
+  readonly userId: number;
+  readonly name: string;
+  readonly createdAt: number;
   lastUsedAt: number | null;
 }
+
+export interface TotpRow extends FactorColumns {
+  readonly kind: "totp";
+  /** Sealed. */
+  secret: string;
+  /** The time step of the last accepted code. */
+  lastStep: number;
+  readonly rpId: null;
+  readonly credentialId: null;
+  readonly publicKey: null;
+  readonly counter: null;
+  readonly transports: null;
+}
+
+export interface PasskeyRow extends FactorColumns {
+  readonly kind: "passkey";
+  readonly secret: null;
+  readonly lastStep: null;
+  /** The relying party's host. */
+  readonly rpId: string;
+  /** base64url, as is the public key. */
+  readonly credentialId: string;
+  readonly publicKey: string;
+  /** The signature counter. */
+  counter: number;
+  /** Separated by spaces. */
+  readonly transports: string | null;
+}
+
+export type SecondFactorRow = TotpRow | PasskeyRow;
 
 /** An unused recovery code. */
 export interface RecoveryCodeRow {

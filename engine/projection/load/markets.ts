@@ -1,5 +1,6 @@
 /** Loads markets, outcomes and events at startup. Never writes. */
 import type Database from "better-sqlite3";
+import type { MarketStatus } from "../../constants.ts";
 
 export interface MarketRow {
   id: number;
@@ -8,7 +9,7 @@ export interface MarketRow {
   description: string | null;
   category: string | null;
   eventId: number | null;
-  status: number;
+  status: MarketStatus;
   sets: number;
   opensAt: number | null;
   closesAt: number | null;
