@@ -13,6 +13,7 @@ import { Side } from "../../engine/constants.ts";
 import type { Ledger } from "../../engine/ledger.ts";
 import { notionalMicro } from "../../engine/money.ts";
 import { sideOf } from "../../engine/ring/records.ts";
+import { assert } from "../../engine/util/assert.ts";
 import { MARK_RESERVED, type OrderStore } from "./order-store.ts";
 
 /** The most that an order may still cost. */
@@ -59,9 +60,15 @@ export class Holds {
 
   exposureOf(slot: number): Exposure {
     const { store } = this;
-    if (this.isReserved(slot)) return this.reservations.get(slot)!;
+    if (this.isReserved(slot)) return this.reservationOf(slot);
     const shares = store.remaining[slot]!;
     return { money: notionalMicro(store.prices[slot]!, shares), shares, price: store.prices[slot]! };
+  }
+
+  private reservationOf(slot: number): Reservation {
+    const reservation = this.reservations.get(slot);
+    assert(reservation !== undefined, "a marked order has its reservation");
+    return reservation;
   }
 
   isReserved(slot: number): boolean {
@@ -81,7 +88,7 @@ export class Holds {
   /** Releases what `shares` of the order held: they were filled. */
   releasePart(slot: number, shares: number): void {
     if (this.isReserved(slot)) {
-      const before = this.reservations.get(slot)!;
+      const before = this.reservationOf(slot);
       const money = before.money - notionalMicro(this.store.prices[slot]!, shares);
       this.reservations.set(slot, { ...before, money, shares: before.shares - shares });
     }
@@ -101,7 +108,7 @@ export class Holds {
   /** Another change of a live order goes out. The caller has checked that the difference is available. */
   reserve(slot: number, exposure: Exposure): void {
     const before = this.exposureOf(slot);
-    const changes = (this.isReserved(slot) ? this.reservations.get(slot)!.changes : 0) + 1;
+    const changes = (this.isReserved(slot) ? this.reservationOf(slot).changes : 0) + 1;
     this.changeBy(slot, exposure.money - before.money, exposure.shares - before.shares);
     this.reservations.set(slot, { ...exposure, changes });
     this.store.marks[slot]! |= MARK_RESERVED;
@@ -118,7 +125,7 @@ export class Holds {
   /** A change came back, executed or refused; the store has the order as it is now. After the last one the hold is the usual one. */
   resolveChange(slot: number): void {
     if (!this.isReserved(slot)) return;
-    const reservation = this.reservations.get(slot)!;
+    const reservation = this.reservationOf(slot);
     if (reservation.changes > 1) {
       this.reservations.set(slot, { ...reservation, changes: reservation.changes - 1 });
       return;
@@ -133,7 +140,7 @@ export class Holds {
   private passOn(slot: number, money: number, shares: number): void {
     const successor = this.successors.get(slot);
     if (successor === undefined) return;
-    const reservation = this.reservations.get(successor)!;
+    const reservation = this.reservationOf(successor);
     this.changeBy(successor, money, shares);
     this.reservations.set(successor, {
       ...reservation,
@@ -143,7 +150,7 @@ export class Holds {
   }
 
   private dropReservation(slot: number): void {
-    const { money, shares } = this.reservations.get(slot)!;
+    const { money, shares } = this.reservationOf(slot);
     this.reservations.delete(slot);
     this.store.marks[slot]! &= ~MARK_RESERVED;
     this.changeBy(slot, -money, -shares);

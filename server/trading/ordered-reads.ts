@@ -55,14 +55,19 @@ export class OrderedReadQueue implements OrderedReads {
 
   /** Events were applied and published. */
   advance(): void {
-    while (this.unapplied.length > 0 && this.events.haveApplied(this.unapplied[0]!.marks)) {
-      this.hold(this.unapplied.shift()!);
+    for (let [read] = this.unapplied; read !== undefined; [read] = this.unapplied) {
+      if (!this.events.haveApplied(read.marks)) return;
+      this.unapplied.shift();
+      this.hold(read);
     }
   }
 
   /** Delivers reads past their deadline: their engine or a batch's lookups are stuck, and a late read helps nobody. */
   expire(now: number): void {
-    while (this.unapplied.length > 0 && this.unapplied[0]!.deadline <= now) this.unapplied.shift()!.deliver();
+    for (let [read] = this.unapplied; read !== undefined && read.deadline <= now; [read] = this.unapplied) {
+      this.unapplied.shift();
+      read.deliver();
+    }
     for (const read of this.held) {
       if (read.deadline > now) return;
       this.held.delete(read);

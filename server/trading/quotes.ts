@@ -361,7 +361,7 @@ function popUnchanged({ store, holds }: Exchange, standing: number[], quote: Quo
       store.remaining[slot] === quote.quantity &&
       !holds.isReserved(slot),
   );
-  return at < 0 ? 0 : standing.splice(at, 1)[0]!;
+  return at < 0 ? 0 : (standing.splice(at, 1)[0] ?? 0);
 }
 
 /** Makes a standing order its sender's. Returns whether its row in the database must change. */
