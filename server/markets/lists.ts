@@ -113,7 +113,7 @@ export class MarketLists implements RegistryListener {
     const read = (found: readonly SearchHits[]): string | Promise<string> => {
       const filters: IdFilter[] = [...found];
       if (status !== ALL) {
-        const statuses = status.split(",").map((name) => MARKET_STATUSES.indexOf(name as never));
+        const statuses = status.split(",").map((name) => STATUS_NAMES.indexOf(name));
         filters.push(this.status.havingOneOf(statuses));
       }
       if (ids !== undefined) filters.push(SearchHits.of(ids.flatMap((id) => this.registry.get(id) ?? [])));
@@ -143,6 +143,8 @@ export class MarketLists implements RegistryListener {
   }
 }
 
+/** By code. */
+const STATUS_NAMES: readonly string[] = MARKET_STATUSES;
 /** The status filter that matches every status. */
 const ALL = "all";
 

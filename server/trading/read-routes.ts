@@ -16,6 +16,9 @@ import { clientOrderIdIn } from "./order-requests.ts";
 import { IN_FLIGHT, isNamed } from "./order-store.ts";
 import * as S from "./schemas.ts";
 
+/** By code. */
+const STATUS_NAMES: readonly (string | null)[] = ORDER_STATUSES;
+
 export interface OrderReadContext {
   readonly exchange: Exchange;
   readonly entry: OrderEntry;
@@ -41,7 +44,7 @@ function orderListRoute({ exchange, history }: OrderReadContext): Route {
       const filters = { marketId: market_id, outcomeId: outcome_id, side, clientOrderId: client_order_id, from, to };
       const listing = new Listing("/orders", { userId, status, ...filters });
       const { before, limit } = listing.page(rest);
-      const code = ORDER_STATUSES.indexOf(status as never);
+      const code = STATUS_NAMES.indexOf(status);
       if (status === "all" || isFinal(code)) {
         const state = status === "all" ? undefined : code;
         return historyPage(listing, history.orders({ userId, before, limit, status: state, ...filters }));
@@ -60,7 +63,7 @@ function liveOrderFilter(
   query: Static<typeof S.OrdersQuery>,
 ): (slot: number) => boolean {
   const { market_id, outcome_id, side, client_order_id, status = "active", from, to } = query;
-  const code = ORDER_STATUSES.indexOf(status as never);
+  const code = STATUS_NAMES.indexOf(status);
   const named = client_order_id === undefined ? 0 : clientOrderIds.find(userId, client_order_id);
   return (slot) => {
     const { [slot]: createdAt = 0 } = store.createdAt;
