@@ -29,6 +29,8 @@ const MORE_ROUNDS = pathsOf([
   "http/idempotency-restarts",
   "http/message-pack",
   "http/rate-limiter",
+  "http/rate-limiter-floods",
+  "http/rate-limiter.property",
   "trading/money.property",
   "trading/ordered-reads",
   "trading/quotes-races",
