@@ -1,11 +1,12 @@
 /**
  * The API in MessagePack, read and written by another implementation than the server's: every route, every error, and a
- * WebSocket session beside the same session in JSON. What it says is the same object; whole numbers come as integers.
+ * WebSocket session beside the same session in JSON. Both carry the same objects; whole numbers are integers. The last test
+ * stops the server.
  */
 import { ExtData, encode } from "@msgpack/msgpack";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_BODY_BYTES } from "../../server/http/limits.ts";
-import { expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import { expectBalanced, expectQuiet, expectSoundDatabase } from "../support/checks.ts";
 import { type Answer, API_BASE, type Client, type OrderJson, ROUTES } from "../support/client.ts";
 import { pack, requestPacked, unpack } from "../support/packed.ts";
 import { Random } from "../support/random.ts";
@@ -26,18 +27,17 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await expectBalanced(world.anonymous());
-  expect(world.server.log.filter(({ level }) => level >= 50)).toEqual([]);
-  await world.stop();
+  if (world.server.alive) await world.stop();
+  expectQuiet(world.server);
   expectSoundDatabase(world.server.dataDir);
 });
 
-/** Without the clock's words. */
+/** Without the fields of the clock. */
 function timeless(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (key, field) => (["ts", "now"].includes(key) ? null : field)));
 }
 
-/** Bytes that are no message of ours, though some are good MessagePack. */
+/** Bytes that are no message of the API, though some are valid MessagePack. */
 const MALFORMED: readonly (readonly [string, Buffer])[] = [
   ["nothing", Buffer.alloc(0)],
   ["the byte that is never used", Buffer.from([0xc1])],
@@ -86,16 +86,16 @@ describe("reading over REST", () => {
     };
   });
 
-  /** What other tokens than a session's may read; redirects say nothing. */
+  /** Routes that a personal access token may read, without redirects. */
   const readable = ROUTES.filter(({ method, unversioned, tokens, status }) => {
     return method === "GET" && !unversioned && tokens.includes("pat") && status === 200;
   });
   test.each(readable.filter(({ path }) => !path.endsWith("/callback")).map(({ path }) => [path]))(
-    "%s says the same in both",
+    "%s returns the same in both",
     async (template) => {
       const path = paths[template] ?? template;
       expect(path).not.toContain(":");
-      // The second comes behind the first: whoever is limited is not limited here, and nobody trades meanwhile.
+      // The two requests are sequential: limits are off here, and nobody trades meanwhile.
       const json = await user.request("GET", path);
       const packed = await requestPacked(user, "GET", path);
       expect(packed.status).toBe(200);
@@ -104,7 +104,7 @@ describe("reading over REST", () => {
     },
   );
 
-  test("health says it too", async () => {
+  test("health responds in MessagePack too", async () => {
     for (const path of ["/livez", "/readyz"]) {
       const { status, headers, body } = await user.send("GET", path, { Accept: MESSAGE_PACK }, null);
       expect([status, headers["content-type"], unpack(body)]).toEqual([200, MESSAGE_PACK, { status: "ok" }]);
@@ -144,7 +144,7 @@ describe("reading over REST", () => {
 type Asking = <T>(method: string, path: string, body?: unknown) => Promise<Answer<T>>;
 
 describe("writing over REST", () => {
-  /** What differs from one user and market to the next is left out; what it was in common stays. */
+  /** The answer without what differs from one user and market to another. */
   function likeness(answer: Answer): unknown {
     const varying = ["id", "market_id", "outcome_id", "created_at", "updated_at", "order_ids", "order_id", "match_id"];
     const data = JSON.stringify(answer.data, (key, field) => {
@@ -154,47 +154,47 @@ describe("writing over REST", () => {
     return [answer.status, answer.code, answer.msg, JSON.parse(data.replaceAll(/outcome \d+/g, "outcome"))];
   }
 
-  /** A user's day in a market: every writing route, and what it left behind. */
+  /** A user's day in a market: every writing route, and its effects. */
   async function day(ask: Asking, market: TestMarket): Promise<unknown[]> {
     const answers: Answer[] = [];
-    const say = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const send = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
       const answer = await ask<T>(method, path, body);
       answers.push(answer);
       return answer.data;
     };
-    await say("POST", "/wallet/split", { market_id: market.id, quantity: 50 });
+    await send("POST", "/wallet/split", { market_id: market.id, quantity: 50 });
     const first = terms(market, 0, SELL, 6_000, 20, {
       client_order_id: "a",
       time_in_force: "gtd",
       expires_at: 4_000_000_000_000,
     });
-    const { id } = await say<OrderJson>("POST", "/orders", first);
-    await say("POST", "/orders", first);
-    await say("POST", "/orders", { ...first, price: 5_000 });
-    await say("POST", "/orders", terms(market, 0, BUY, 6_000, 5, { self_trade_prevention: "decrement" }));
-    await say("PATCH", `/orders/${id}`, { price: 6_100, quantity: 12, valid_until: 4_000_000_000_000 });
+    const { id } = await send<OrderJson>("POST", "/orders", first);
+    await send("POST", "/orders", first);
+    await send("POST", "/orders", { ...first, price: 5_000 });
+    await send("POST", "/orders", terms(market, 0, BUY, 6_000, 5, { self_trade_prevention: "decrement" }));
+    await send("PATCH", `/orders/${id}`, { price: 6_100, quantity: 12, valid_until: 4_000_000_000_000 });
     const operations = [
       { op: "place", ...terms(market, 1, BUY, 2_000, 3, { post_only: true }) },
       { op: "amend", id, quantity: 11 },
       { op: "cancel", id: UNKNOWN_ID },
       { op: "place", ...terms(market, 1, SELL, 9_000, 1_000) },
     ];
-    await say("POST", "/orders/batch", { operations });
+    await send("POST", "/orders/batch", { operations });
     const quotes = [quote(market, 0, BUY, 1_000, 4), quote(market, 1, SELL, 9_500, 5)];
-    await say("PUT", `/quotes/${market.id}`, { quotes });
-    await say("PUT", `/quotes/${market.id}`, { quotes: [...quotes, quote(market, 0, BUY, 900, 1)] });
-    await say("GET", "/orders?status=all");
-    await say("DELETE", `/orders/${id}`);
-    await say("DELETE", `/orders?market_id=${market.id}&side=1`);
-    await say("DELETE", "/orders");
-    await say("POST", "/wallet/merge", { market_id: market.id, quantity: 45 });
+    await send("PUT", `/quotes/${market.id}`, { quotes });
+    await send("PUT", `/quotes/${market.id}`, { quotes: [...quotes, quote(market, 0, BUY, 900, 1)] });
+    await send("GET", "/orders?status=all");
+    await send("DELETE", `/orders/${id}`);
+    await send("DELETE", `/orders?market_id=${market.id}&side=1`);
+    await send("DELETE", "/orders");
+    await send("POST", "/wallet/merge", { market_id: market.id, quantity: 45 });
     for (const path of ["/orders?status=all", "/wallet/balance", "/me/positions", "/wallet/transactions"])
-      await say("GET", path);
+      await send("GET", path);
     expect(answers.filter(({ code }) => code === 0).length).toBeGreaterThan(14);
     return answers.map(likeness);
   }
 
-  test("every writing route answers alike in both", async () => {
+  test("every writing route returns the same in both", async () => {
     const [first, second] = [world.user(), world.user()];
     const inJson = await day(
       (method, path, body) => first.request(method, path, body === undefined ? {} : { body }),
@@ -204,7 +204,7 @@ describe("writing over REST", () => {
     expect(inPacked).toEqual(inJson);
   });
 
-  test("one way in, the other way out", async () => {
+  test("request and response may differ in encoding", async () => {
     const [user, market] = [world.user(), world.market()];
     const body = terms(market, 0, BUY, 100, 1, { client_order_id: "mixed" });
     const intoJson = await user.send(
@@ -226,7 +226,7 @@ describe("writing over REST", () => {
     expect(await user.all("/orders")).toHaveLength(1);
   });
 
-  test("numbers may come in any width, integers as floats too", async () => {
+  test("numbers may have any width, integers as floats too", async () => {
     const [user, market] = [world.user(), world.market()];
     // {"market_id": float 64, "outcome_id": uint 64, "side": int 8, "price": uint 32, "quantity": float 32}
     const bytes = Buffer.alloc(9 + 9 + 2 + 5 + 5);
@@ -255,7 +255,7 @@ describe("writing over REST", () => {
 });
 
 describe("errors over REST", () => {
-  test("come as MessagePack, with the status, the words and the headers that JSON has", async () => {
+  test("are MessagePack, with the status, the message and the headers of JSON", async () => {
     const [user, market] = [world.user(), world.market()];
     const nobody = world.anonymous();
     const small = world.client("small");
@@ -298,7 +298,7 @@ describe("errors over REST", () => {
     expect(await user.request("POST", "/orders", { body, headers })).toMatchObject({ status: 400, code: 40000 });
   });
 
-  test("MessagePack that is named JSON, and JSON that is named MessagePack, are refused", async () => {
+  test("MessagePack declared as JSON, and JSON declared as MessagePack, are refused", async () => {
     const [user, market] = [world.user(), world.market()];
     const good = terms(market, 0, BUY, 100, 1);
     expect(await user.request("POST", "/orders", { body: pack(good) })).toMatchObject({ status: 400, code: 40000 });
@@ -307,7 +307,7 @@ describe("errors over REST", () => {
     expect(await user.request("POST", "/orders", { body, headers })).toMatchObject({ status: 400, code: 40000 });
   });
 
-  test("an upgrade is refused in it too", async () => {
+  test("a refused upgrade responds in MessagePack too", async () => {
     const headers = { Accept: MESSAGE_PACK, Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==" }; // biome-ignore format: one request
     const {
       status,
@@ -336,7 +336,7 @@ describe("the WebSocket", () => {
     await socket.close();
   });
 
-  test("none of the offered ones that it knows: it doesn't pretend", async () => {
+  test("offered unknown subprotocols only, it grants none", async () => {
     // A client must fail where the server grants nothing that it offered.
     await expect(Socket.open(world.server, null, { protocols: ["MsgPack", "other"] })).rejects.toThrow(/subprotocol/);
   });
@@ -348,7 +348,7 @@ describe("the WebSocket", () => {
     return socket.until(() => socket.acknowledgements[count], "an answer");
   }
 
-  test("text on a MessagePack connection and bytes on a JSON one are 40000, and it goes on", async () => {
+  test("text on a MessagePack connection and bytes on a JSON one are 40000, and the connection stays open", async () => {
     const [packed, json] = [await Socket.open(world.server, null, PACKED), await Socket.open(world.server, null)];
     for (const [socket, message] of [
       [packed, '{"op":"ping","id":1}'],
@@ -361,7 +361,7 @@ describe("the WebSocket", () => {
     }
   });
 
-  test.each(MALFORMED)("a message of %s is 40000, and the connection goes on", async (_, bytes) => {
+  test.each(MALFORMED)("a message of %s is 40000, and the connection stays open", async (_, bytes) => {
     const socket = await Socket.open(world.server, null, PACKED);
     const answer = await refusal(socket, () => socket.socket.send(bytes, { binary: true }));
     expect(answer).toMatchObject({ id: null, code: 40000, data: null });
@@ -369,7 +369,7 @@ describe("the WebSocket", () => {
     await socket.close();
   });
 
-  test("wrong operations are answered as on a JSON connection", async () => {
+  test("wrong operations get the responses of a JSON connection", async () => {
     const [user, market] = [world.user(), world.market()];
     const [packed, json] = [await Socket.open(world.server, user.token, PACKED), await world.socket(user)];
     const good = terms(market, 0, BUY, 100, 1);
@@ -444,7 +444,7 @@ describe("the WebSocket", () => {
     for (const [i, [json, packed]] of pairs.entries()) {
       await json.settled();
       await packed.settled();
-      // Snapshots alone are made for one connection, each at its own moment.
+      // Only snapshots are made for each connection, at its own moment.
       const isShared = ({ event }: Frame): boolean => event !== "book.snapshot";
       expect(packed.frames.filter(isShared)).toEqual(json.frames.filter(isShared));
       expect(timeless(packed.of("book.snapshot"))).toEqual(timeless(json.of("book.snapshot")));
@@ -457,10 +457,10 @@ describe("the WebSocket", () => {
     for (const sockets of pairs) for (const socket of sockets) await socket.close();
   });
 
-  test("a shutdown is said in it too", async () => {
-    const other = await World.start({ users: 1, markets: [2] });
-    const socket = await Socket.open(other.server, other.user().token, PACKED);
-    await other.stop();
+  test("a shutdown is announced in MessagePack too", async () => {
+    await expectBalanced(world.anonymous());
+    const socket = await Socket.open(world.server, world.user().token, PACKED);
+    await world.stop();
     expect(await socket.closed).toBe(1001);
     expect(socket.frames.at(-1)).toMatchObject({ event: "system.shutdown", data: null });
   });
