@@ -23,6 +23,7 @@ const pathsOf = (names: readonly string[]): string[] => names.map((name) => `tes
 /** Files that `npm test` runs with fewer rounds: test/support/projects.ts. */
 const MORE_ROUNDS = pathsOf([
   "accounts/user-terms",
+  "accounts/user-terms.property",
   "crash/kill",
   "engine/book/matcher.property",
   "http/idempotency",
@@ -41,6 +42,7 @@ const MORE_ROUNDS = pathsOf([
 /** Files whose outcome could depend on how many engine threads there are, or that have variants for several. */
 const THREE_THREADS = pathsOf([
   "accounts/user-terms",
+  "accounts/user-terms.property",
   "crash/disk.long",
   "crash/stop",
   "crash/threads.long",
