@@ -1,30 +1,30 @@
 /**
- * Everything a client can get wrong, on every route of the table: tokens, scopes, methods, path ids, queries, bodies,
- * and bytes that are no request at all. Each is answered with the contract's code and words, never with a 5xx, and
- * leaves the exchange as it was.
+ * Everything that a client can get wrong, on every route of the table: tokens, scopes, methods, path ids, queries, bodies,
+ * and bytes that are no request at all. Each gets the contract's code and message, never a 5xx, and leaves the exchange
+ * unchanged.
  */
-
-import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../server/accounts/types.ts";
 import { Listing } from "../../server/http/paging.ts";
 import type { Route } from "../../server/http/route.ts";
 import { BatchOperations } from "../../server/trading/schemas.ts";
-
-import { eventually, expectBalanced, expectSoundDatabase } from "../support/checks.ts";
+import { eventually, expectBalanced, expectEndsWell } from "../support/checks.ts";
 import { type Answer, API_BASE, type Client, type OrderJson, ROUTES } from "../support/client.ts";
 import { PASSWORD, signIn } from "../support/identity.ts";
 import { type TestMarket, tokenOf, World } from "../support/world.ts";
+import { exchange, sendAndReset } from "./raw-connection.ts";
+import { bodyLimitOf, bodyOf, TAKE_NOTHING } from "./route-bodies.ts";
+import { deep, type ObjectSchema, textWith, wrongTexts, wrongValues } from "./wrong-values.ts";
 
 let world: World;
 let user: Client;
-/** An operator, signed in: for what tokens of other kinds can't do. */
+/** A session of an operator, for routes that take no personal access token. */
 let owner: Client;
 let anonymous: Client;
 let market: TestMarket;
 let before: unknown;
-/** Came with the standing order. */
-const BUILDER_CODE = "standing-builder";
+/** Of the resting order. */
+const BUILDER_CODE = "resting-builder";
 
 beforeAll(async () => {
   const without = SCOPES.map((scope) => SCOPES.filter((other) => other !== scope));
@@ -36,7 +36,7 @@ beforeAll(async () => {
   market = world.market();
   await world.split(user, market, 10);
   await user.request("POST", "/orders", {
-    body: { ...bodyOf("/orders"), client_order_id: "standing" },
+    body: { ...bodyOf("/orders", market), client_order_id: "resting" },
     headers: { "X-Builder-Code": BUILDER_CODE },
   });
   await user.data("PUT", `/quotes/${market.id}`, {
@@ -47,14 +47,11 @@ beforeAll(async () => {
 afterAll(async () => {
   await eventually(async () => expect(await state()).toEqual(before));
   await expectBalanced(anonymous);
-  const unwell = world.server.log.filter(({ level }) => level >= 50);
-  expect(unwell).toEqual([]);
   owner.close();
-  await world.stop();
-  expectSoundDatabase(world.server.dataDir);
+  await expectEndsWell(world);
 });
 
-/** All that a request could have changed. */
+/** Everything that a request could change. */
 async function state(): Promise<unknown> {
   const { at: _, sequence: __, ...sums } = await anonymous.solvency();
   const orders = await user.all<OrderJson>("/orders?status=all");
@@ -63,69 +60,10 @@ async function state(): Promise<unknown> {
     await user.balance(),
     await user.all("/me/positions"),
     await user.all("/wallet/transactions"),
-    orders.filter(({ client_order_id, price }) => client_order_id === "standing" || price === 5),
+    orders.filter(({ client_order_id, price }) => client_order_id === "resting" || price === 5),
     await anonymous.get(`/builders/${BUILDER_CODE}/stats`),
     (await user.all("/orders")).length,
   ];
-}
-
-const email = "nobody@example.com";
-const ACCOUNT_BODIES: Readonly<Record<string, Record<string, unknown>>> = {
-  "/auth/register": { email, password: PASSWORD },
-  "/auth/login": { email, password: PASSWORD },
-  "/auth/login/second-factor": { challenge: "x", code: "000000" },
-  "/auth/verify-email": { token: "x" },
-  "/auth/resend-verification": { email },
-  "/auth/forgot-password": { email },
-  "/auth/reset-password": { token: "x", password: PASSWORD },
-  "/auth/refresh": { refresh_token: "x" },
-  "/me/password": { current: PASSWORD, new: PASSWORD },
-  "/me/phone": { phone: "+14155552671" },
-  "/me/phone/verify": { code: "000000" },
-  "/me/identity": { document_type: "passport", document_number: "X1", country: "DE" },
-  "/me/second-factors": { kind: "totp", name: "app" },
-  "/me/second-factors/proof": { password: PASSWORD },
-  "/me/second-factors/:id/confirm": { code: "000000" },
-  "/me/personal-access-tokens": { name: "bot", scopes: ["orders:write"] },
-  "/me/oauth-clients": { name: "app", redirect_uris: ["https://example.com/"], confidential: true },
-  "/oauth/authorize": { client_id: "x", redirect_uri: "https://example.com/", decision: "deny" },
-  "/wallet/withdrawals": { amount: 1, address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" },
-  "/admin/deposits": { user_id: 1, amount: 1, reference: "x" },
-  "/admin/house/deposits": { amount: 1, reference: "x" },
-  "/admin/house/withdrawals": { amount: 1, reference: "x" },
-  "/admin/withdrawals/:id/pay": { reference: "x", note: "x" },
-  "/admin/withdrawals/:id/refuse": { note: "x" },
-};
-const NEW_MARKET = { question: "Is it so?", outcomes: ["Yes", "No"] };
-const MARKET_BODIES: Readonly<Record<string, Record<string, unknown>>> = {
-  "/markets/proposals": NEW_MARKET,
-  "/admin/markets": NEW_MARKET,
-  "/admin/events": { slug: "event", title: "An event" },
-  "/admin/markets/:id": { category: "x" },
-  "/admin/users/:id/terms": { trading_fee: 1 },
-  "/admin/markets/:id/resolve": { payouts: [10_000, 0] },
-};
-/** What their bodies have is optional. */
-const TAKE_NOTHING: readonly string[] = [
-  ...["suspend", "restore", "second-factors/reset"].map((step) => `/admin/users/:id/${step}`),
-  ...["approve", "refuse"].map((decision) => `/admin/identity-applications/:id/${decision}`),
-  ...["pay", "refuse"].map((decision) => `/admin/withdrawals/:id/${decision}`),
-  ...["open", "halt", "resume", "close", "void"].map((step) => `/admin/markets/:id/${step}`),
-  ...["approve", "refuse"].map((decision) => `/admin/proposals/:id/${decision}`),
-];
-
-/** A body that the route takes. */
-function bodyOf(path: string): Record<string, unknown> {
-  const quote = { outcome_id: market.outcomes[0], side: 1, price: 10, quantity: 1 };
-  if (path === "/orders") return { market_id: market.id, ...quote };
-  if (path === "/orders/:id") return { price: 11, quantity: 2 };
-  if (path === "/orders/batch") return { operations: [{ op: "place", market_id: market.id, ...quote }] };
-  if (path === "/orders/cancel-after") return { timeout_ms: 60_000 };
-  if (path === "/quotes/:market_id") return { quotes: [quote] };
-  if (path in ACCOUNT_BODIES) return ACCOUNT_BODIES[path]!;
-  if (path in MARKET_BODIES) return MARKET_BODIES[path]!;
-  if (TAKE_NOTHING.includes(path)) return { note: "x" };
-  return { market_id: market.id, quantity: 1 };
 }
 
 const withPrefix = ({ unversioned, path }: Route): string => (unversioned ? "" : API_BASE) + path;
@@ -142,8 +80,12 @@ function pathOf(route: Route, at = -1, bad = ""): string {
 }
 
 function send(client: Client, route: Route, path = pathOf(route), headers = {}): Promise<Answer> {
-  const body = route.body === null ? {} : { body: bodyOf(route.path) };
+  const body = route.body === null ? {} : { body: bodyOf(route.path, market) };
   return client.requestRoot(route.method, path, { ...body, headers });
+}
+
+function sendBody(route: Route, body: unknown): Promise<Answer> {
+  return callerOf(route).requestRoot(route.method, pathOf(route), { body });
 }
 
 function expectCode(answer: Answer, status: number, code: number, message: RegExp | string = /./): void {
@@ -153,51 +95,34 @@ function expectCode(answer: Answer, status: number, code: number, message: RegEx
 
 const named = (routes: readonly Route[]) => routes.map((route) => [`${route.method} ${route.path}`, route] as const);
 const guarded = ROUTES.filter(({ access }) => access !== "public");
-/** Who may use the route. */
+/** A client that may use the route. */
 const callerOf = ({ tokens }: Route): Client => (tokens.includes("pat") ? user : owner);
-/** Forms of OAuth are oauth.test.ts's. */
+/** Without the forms of OAuth, which test/oauth/ tests. */
 const withBody = ROUTES.filter(({ body, oauth }) => body !== null && !oauth);
-/** What a route reads of a body. Sign-ins need little, and anybody may send them. */
-const bodyLimitOf = ({ path }: Route): number => (/^\/auth\/(?!verify|reset|logout)/.test(path) ? 8_192 : 65_536);
-/** The others take whatever a standard or another server adds. */
+/** Routes that reject unknown fields; the others accept what a standard or another server adds. */
 const withOwnQuery = ROUTES.filter(({ query, oauth }) => {
   return !oauth && (query as { additionalProperties?: unknown }).additionalProperties === false;
 });
 
 describe("tokens", () => {
   test.for(named(guarded))("%s", async ([, route]) => {
-    for (const header of [
-      null,
-      "",
-      "Bearer",
-      "Bearer ",
-      "Basic dTpw",
-      "Token x",
-      tokenOf("user0"),
-      "Bearer nobody's",
-    ]) {
+    const own = tokenOf("user0");
+    for (const header of [null, "", "Bearer", "Bearer ", "Basic dTpw", "Token x", own, "Bearer nobody's"]) {
       const answer = await send(anonymous, route, undefined, header === null ? {} : { Authorization: header });
       expectCode(answer, 401, 40100);
       expect(answer.headers["www-authenticate"]).toMatch(/^Bearer/);
     }
-    for (const token of [
-      ` ${tokenOf("user0")}`,
-      `${tokenOf("user0")} x`,
-      "x".repeat(3_000),
-      "pm_pat_",
-      "null",
-      "%00",
-    ]) {
+    for (const token of [` ${own}`, `${own} x`, "x".repeat(3_000), "pm_pat_", "null", "%00"]) {
       expectCode(await send(anonymous, route, undefined, { Authorization: `Bearer ${token}` }), 401, 40100);
     }
     for (const [i, scope] of SCOPES.entries()) {
-      // With one of two that will do: replay.test.ts.
+      // A route that takes either of two scopes is in replay.test.ts.
       if (route.scope !== scope || route.orScope !== null) continue;
       expectCode(await send(world.client("scoped", i), route), 403, 40300, scope);
     }
   });
 
-  test("the scheme's letters don't matter", async () => {
+  test("the scheme's case doesn't matter", async () => {
     const headers = { Authorization: `bEARER ${user.token}` };
     expect(await anonymous.request("GET", "/wallet/balance", { headers })).toMatchObject({ status: 200 });
   });
@@ -214,7 +139,7 @@ describe("tokens", () => {
 });
 
 describe("methods", () => {
-  /** What these end with is no id: methods that they don't have are those of the template with one. */
+  /** Paths that a template with an id matches too: it has the methods that they don't. */
   const BESIDE_IDS: Readonly<Record<string, string>> = {
     "/orders/batch": "/orders/:id",
     "/orders/cancel-after": "/orders/:id",
@@ -241,20 +166,18 @@ describe("methods", () => {
     }
   });
 
-  /** What differs from one answer to the next. */
+  /** Headers that differ from one response to the next. */
   const VARYING = ["date", "x-request-id"];
 
-  test("HEAD is GET without the body, on every route and page, and where there is nothing", async () => {
+  test("HEAD is GET without the body, on every route and page, and on unknown paths", async () => {
     const routes = [...paths].filter(([, [route]]) => route!.method === "GET").map(([, [route]]) => pathOf(route!));
     const pages = ["/", "/docs", "/nothing", "/api/v1/nothing", "/api/v1/orders/batch", "/api/v1/auth/login"];
     for (const path of [...routes, ...pages]) {
       for (const accept of ["application/json", "application/msgpack", "text/html"]) {
         const headers = { Authorization: `Bearer ${user.token}`, Accept: accept };
-        const [got, asked] = [
-          await user.send("GET", path, headers, null),
-          await user.send("HEAD", path, headers, null),
-        ];
-        // Counters and clocks go on meanwhile; a file's length is known to nobody before it is written.
+        const got = await user.send("GET", path, headers, null);
+        const asked = await user.send("HEAD", path, headers, null);
+        // Counters and clocks change meanwhile, and a streamed file has no length.
         const isMoving = /\/metrics|\/solvency/.test(path) || got.headers["transfer-encoding"] !== undefined;
         const shown = ({ status, headers: all }: typeof got): unknown => {
           const kept = Object.entries(all).filter(([name]) => {
@@ -270,9 +193,9 @@ describe("methods", () => {
     expect(routes.length).toBeGreaterThan(40);
   });
 
-  test("HEAD is answered without a body, so that the next answer is read right", async () => {
+  test("a response to HEAD has no body, so a client reads the next response correctly", async () => {
     const lines = ["HEAD /api/v1/time HTTP/1.1", "Host: x", "", "GET /api/v1/time HTTP/1.1", "Host: x", "", ""];
-    const text = await exchange(lines.join("\r\n"), (got) => /"now":\d+\}\}$/.test(got));
+    const text = await exchange(world.server.port, lines.join("\r\n"), (got) => /"now":\d+\}\}$/.test(got));
     const [head, ...rest] = text.split(/(?=HTTP\/1\.1 )/);
     expect(rest).toHaveLength(1);
     expect(head).toMatch(/\r\n\r\n$/);
@@ -304,40 +227,14 @@ describe("path ids", () => {
     }
   });
 
-  test("an outcome of another market is no outcome of this one", async () => {
+  test("an outcome of another market is not found in this one", async () => {
     const other = world.markets.find(({ id }) => id !== market.id)!;
     expectCode(await user.request("GET", `/orderbook/${market.id}/${other.outcomes[0]}`), 404, 4040);
     expect((await user.request("GET", `/orderbook/${other.id}/${other.outcomes[0]}`)).status).toBe(200);
   });
 });
 
-interface FieldSchema {
-  readonly type?: string;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly pattern?: string;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly FieldSchema[];
-  readonly minItems?: number;
-  readonly maxItems?: number;
-  readonly items?: ObjectSchema;
-}
-type ObjectSchema = { readonly properties: Readonly<Record<string, FieldSchema>>; readonly required?: string[] };
-
 describe("queries", () => {
-  const wrongTexts = ({ type, minimum, maximum, maxLength, pattern, enum: names }: FieldSchema): string[] => {
-    if (type === "integer") {
-      const edges = [Number(minimum) - 1, Number(maximum) + 1].filter((edge) => !Number.isNaN(edge)).map(String);
-      return ["", "abc", "1.5", "1e3", "0x1", "+1", " 1", "1,2", "NaN", "9".repeat(30), "\0", ...edges];
-    }
-    if (type === "boolean") return ["", "1", "yes", "TRUE", "null"];
-    if (names !== undefined) return ["", "x", String(names[0]).toUpperCase(), `${String(names[0])} `];
-    const texts = maxLength === undefined ? [] : ["a".repeat(maxLength + 1)];
-    return pattern === undefined ? texts : [...texts, "", "a b", "a".repeat(129), "ü", "a\n"];
-  };
-
   test.for(named(withOwnQuery))("%s", async ([, route]) => {
     const path = pathOf(route);
     const caller = callerOf(route);
@@ -353,7 +250,7 @@ describe("queries", () => {
   });
 
   test.for(named(ROUTES.filter(({ query }) => "cursor" in (query as unknown as ObjectSchema).properties)))(
-    "a cursor that isn't one: %s",
+    "a malformed cursor: %s",
     async ([, route]) => {
       const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
       const values = [{}, [], ["1"], [1, 2, 3], [1.5], [null], [1e300], "x", null, { length: 1, 0: 1 }];
@@ -373,15 +270,8 @@ describe("queries", () => {
 });
 
 describe("bodies", () => {
-  /** The fields as JSON text, so that a value can be anything that stands between a colon and a comma. */
-  const text = (fields: Readonly<Record<string, unknown>>, name: string, value: string): string => {
-    const rest = Object.entries(fields).filter(([key]) => key !== name);
-    return `{${[...rest.map(([key, v]) => `"${key}":${JSON.stringify(v)}`), `"${name}":${value}`].join(",")}}`;
-  };
-  const deep = (open: string, close: string, depth: number): string => open.repeat(depth) + close.repeat(depth);
-
   test.for(named(withBody))("%s: no JSON object", async ([, route]) => {
-    const good = JSON.stringify(bodyOf(route.path));
+    const good = JSON.stringify(bodyOf(route.path, market));
     const bad: (string | Buffer)[] = [
       ...["", " ", "{", "}", good.slice(0, -1), `${good}x`, `${good}{}`, "{'a':1}", "{a:1}", "undefined", "NaN"],
       ...["[]", `[${good}]`, "null", "true", "1", '"x"', "{}", deep("[", "]", 30_000), deep('{"a":', "}", 5_000)],
@@ -396,18 +286,13 @@ describe("bodies", () => {
         expectCode(await callerOf(route).requestRoot(route.method, path, { body }), 404, 4040);
         continue;
       }
-      expectCode(await callerOf(route).requestRoot(route.method, pathOf(route), { body }), 400, 40000);
+      expectCode(await sendBody(route, body), 400, 40000);
     }
   });
 
   test.for(named(withBody))("%s: wrong content types", async ([, route]) => {
-    const wrong = [
-      "text/plain",
-      "application/x-www-form-urlencoded",
-      "application/jsonx",
-      "json",
-      "multipart/form-data",
-    ];
+    const form = "application/x-www-form-urlencoded";
+    const wrong = ["text/plain", form, "application/jsonx", "json", "multipart/form-data"];
     for (const type of wrong) {
       expectCode(
         await send(callerOf(route), route, pathOf(route), { "Content-Type": type }),
@@ -419,100 +304,45 @@ describe("bodies", () => {
   });
 
   test.for(named(withBody))("%s: unknown and missing fields", async ([, route]) => {
-    const good = bodyOf(route.path);
+    const good = bodyOf(route.path, market);
     for (const name of ["nothing", "__proto__", "constructor", "prototype", "hasOwnProperty", "id", "", "Price", "ü"]) {
       for (const value of ["1", "null", '{"price":1}']) {
-        const body = text(good, name, value);
-        expectCode(
-          await callerOf(route).requestRoot(route.method, pathOf(route), { body }),
-          400,
-          40000,
-          /unknown field/,
-        );
+        const body = textWith(good, name, value);
+        expectCode(await sendBody(route, body), 400, 40000, /unknown field/);
       }
     }
     const many = Object.fromEntries(Array.from({ length: bodyLimitOf(route) >> 5 }, (_, i) => [`field${i}`, i]));
     const crowd = JSON.stringify({ ...good, ...many });
-    expectCode(
-      await callerOf(route).requestRoot(route.method, pathOf(route), { body: crowd }),
-      400,
-      40000,
-      /unknown field/,
-    );
+    expectCode(await sendBody(route, crowd), 400, 40000, /unknown field/);
     for (const name of (route.body as unknown as ObjectSchema).required ?? []) {
       const { [name]: _, ...rest } = good;
-      const answer = await callerOf(route).requestRoot(route.method, pathOf(route), { body: rest });
+      const answer = await sendBody(route, rest);
       expectCode(answer, 400, 40000, `${name}: required`);
     }
     expect(({} as Record<string, unknown>)["price"]).toBeUndefined();
   });
 
-  /** JSON texts that are no value of the field. */
-  function wrongValues(schema: FieldSchema): string[] {
-    const nullable = schema.anyOf?.some(({ type }) => type === "null") === true;
-    const given = schema.anyOf?.[0] ?? schema;
-    const { type, minimum, maximum, minItems, maxItems, minLength = 0, maxLength, pattern, enum: names } = given;
-    if (type === "array") {
-      const few = Number(minItems) > 0 ? ["[]"] : [];
-      const many = `[${Array(Number(maxItems) + 1)
-        .fill("{}")
-        .join(",")}]`;
-      const elements = ["[1]", "[null]", '["x"]', "[true]", "[[]]", deep("[", "]", 500)];
-      return [
-        ...few,
-        many,
-        ...elements,
-        ...(nullable ? [] : ["null"]),
-        "{}",
-        '{"0":{},"length":1}',
-        '""',
-        '"[]"',
-        "0",
-        "true",
-      ];
-    }
-    const notText = ["[]", "{}", "[1]", '{"a":1}', deep("[", "]", 500), ...(nullable ? [] : ["null"])];
-    if (type === "integer") {
-      const edges = [Number(minimum) - 1, Number(maximum) + 1];
-      const numbers = ["1.5", "1e400", "-1e400", "9007199254740992", "1e-7", "0.1", "-2147483649", ...edges];
-      if (Number(minimum) > 0) numbers.push("-0", "0");
-      if (Number(maximum) < 2 ** 31) numbers.push("2147483648", "4294967297");
-      return [...numbers.map(String), '"1"', '""', "true", "false", ...notText];
-    }
-    if (type === "boolean") return ["0", "1", '"true"', '""', ...notText];
-    if (names !== undefined) return ['""', '"x"', `"${String(names[0]).toUpperCase()}"`, "0", "true", ...notText];
-    const others = ["1", "true", ...notText];
-    if (maxLength !== undefined) {
-      const long = `"${"a".repeat(maxLength + 1)}"`;
-      const unfit = pattern === undefined ? [] : ['"\\u0000"', '"a\\n"', '"\\ud800"'];
-      return [...(minLength > 0 ? ['""'] : []), long, ...unfit, ...others];
-    }
-    return ['""', `"${"a".repeat(65)}"`, '"a b"', '"ü"', '"\\u0000"', '"\\ud800"', '"a\\n"', ...others];
-  }
-
-  test.for(named(withBody))("%s: each field with values that aren't its own", async ([, route]) => {
-    const good = bodyOf(route.path);
+  test.for(named(withBody))("%s: each field with wrong values", async ([, route]) => {
+    const good = bodyOf(route.path, market);
     for (const [name, schema] of Object.entries((route.body as unknown as ObjectSchema).properties)) {
       for (const value of wrongValues(schema)) {
-        const answer = await callerOf(route).requestRoot(route.method, pathOf(route), {
-          body: text(good, name, value),
-        });
+        const answer = await sendBody(route, textWith(good, name, value));
         expect([value, answer.status, answer.code]).toEqual([value, 400, 40000]);
         expect(answer.msg).toContain(name);
       }
     }
   });
 
-  test("each field of a quote with values that aren't its own", async () => {
-    const { quotes } = bodyOf("/quotes/:market_id") as { quotes: [Record<string, unknown>] };
+  test("each field of a quote with wrong values", async () => {
+    const { quotes } = bodyOf("/quotes/:market_id", market) as { quotes: [Record<string, unknown>] };
     const route = ROUTES.find(({ path }) => path === "/quotes/:market_id")!;
     const { items } = (route.body as unknown as ObjectSchema).properties["quotes"]!;
     expect(Object.keys(items!.properties)).toEqual(Object.keys(quotes[0]));
     for (const [name, schema] of Object.entries(items!.properties)) {
       const missing = JSON.stringify({ ...quotes[0], [name]: undefined });
-      const bodies = [missing, ...wrongValues(schema).map((value) => text(quotes[0], name, value))];
+      const bodies = [missing, ...wrongValues(schema).map((value) => textWith(quotes[0], name, value))];
       for (const wrong of bodies) {
-        // Good ones around it change nothing.
+        // Good quotes around it change nothing.
         const body = `{"quotes":[${JSON.stringify(quotes[0])},${wrong},${JSON.stringify(quotes[0])}]}`;
         expectCode(await user.requestRoot("PUT", pathOf(route), { body }), 400, 40000, name);
       }
@@ -521,38 +351,35 @@ describe("bodies", () => {
     expectCode(await user.requestRoot("PUT", pathOf(route), { body }), 400, 40000, /unknown field/);
   });
 
-  test.for(Object.entries(BatchOperations))(
-    "%s in a batch: each field with values that aren't its own",
-    async ([op, given]) => {
-      const { properties, required = [] } = given as unknown as ObjectSchema;
-      const good: Record<string, unknown> = { op, ...(op === "place" ? bodyOf("/orders") : { id: 999_999_999 }) };
-      if (op === "amend") good["price"] = 11;
-      const wrong: [name: string, operation: string][] = required.map((name) => {
-        return [name, JSON.stringify({ ...good, [name]: undefined })];
-      });
-      for (const [name, schema] of Object.entries(properties)) {
-        for (const value of wrongValues(schema)) wrong.push([name, text(good, name, value)]);
+  test.for(Object.entries(BatchOperations))("%s in a batch: each field with wrong values", async ([op, given]) => {
+    const { properties, required = [] } = given as unknown as ObjectSchema;
+    const good: Record<string, unknown> = { op, ...(op === "place" ? bodyOf("/orders", market) : { id: 999_999_999 }) };
+    if (op === "amend") good["price"] = 11;
+    const wrong: [name: string, operation: string][] = required.map((name) => {
+      return [name, JSON.stringify({ ...good, [name]: undefined })];
+    });
+    for (const [name, schema] of Object.entries(properties)) {
+      for (const value of wrongValues(schema)) wrong.push([name, textWith(good, name, value)]);
+    }
+    for (const name of ["nothing", "__proto__", "constructor", "operations", "", "Op"]) {
+      wrong.push(["unknown field", textWith(good, name, "1")]);
+    }
+    expect(wrong.length).toBeGreaterThan(20);
+    for (let at = 0; at < wrong.length; at += 50) {
+      const some = wrong.slice(at, at + 50);
+      const body = `{"operations":[${some.map(([, operation]) => operation).join(",")}]}`;
+      type Results = { results: { code: number; msg: string; data: null }[] };
+      const { status, data } = await user.request<Results>("POST", "/orders/batch", { body });
+      expect([status, data.results.length]).toEqual([202, some.length]);
+      for (const [i, { code, msg, data: order }] of data.results.entries()) {
+        const [name, operation] = some[i]!;
+        expect([operation, code, msg, order]).toEqual([operation, 40000, expect.stringContaining(name), null]);
       }
-      for (const name of ["nothing", "__proto__", "constructor", "operations", "", "Op"]) {
-        wrong.push(["unknown field", text(good, name, "1")]);
-      }
-      expect(wrong.length).toBeGreaterThan(20);
-      for (let at = 0; at < wrong.length; at += 50) {
-        const some = wrong.slice(at, at + 50);
-        const body = `{"operations":[${some.map(([, operation]) => operation).join(",")}]}`;
-        type Results = { results: { code: number; msg: string; data: null }[] };
-        const { status, data } = await user.request<Results>("POST", "/orders/batch", { body });
-        expect([status, data.results.length]).toEqual([202, some.length]);
-        for (const [i, { code, msg, data: order }] of data.results.entries()) {
-          const [name, operation] = some[i]!;
-          expect([operation, code, msg, order]).toEqual([operation, 40000, expect.stringContaining(name), null]);
-        }
-      }
-    },
-  );
+    }
+  });
 
-  test("what only looks odd is taken: 10.0 and 1e1 for 10, spaces, escapes, a charset, capital letters", async () => {
-    const good = JSON.stringify({ ...bodyOf("/orders"), client_order_id: "odd" });
+  test("unusual but valid JSON is accepted: 10.0 and 1e1 for 10, spaces, escapes, a charset, capital letters", async () => {
+    const good = JSON.stringify({ ...bodyOf("/orders", market), client_order_id: "odd" });
     const bodies = [
       good.replace('"price":10', '"price":10.0'),
       good.replace('"price":10', '"price":1e1'),
@@ -575,13 +402,13 @@ describe("bodies", () => {
 
   describe.for(named(withBody))("%s: more than 64 KiB", ([, route]) => {
     test.for([65_537, 100_000, 2_000_000])("%i bytes", async (size) => {
-      const body = JSON.stringify(bodyOf(route.path)).padEnd(size, " ");
+      const body = JSON.stringify(bodyOf(route.path, market)).padEnd(size, " ");
       for (const headers of [{}, { "Transfer-Encoding": "chunked" }] as Record<string, string>[]) {
         try {
           const answer = await callerOf(route).requestRoot(route.method, pathOf(route), { body, headers });
           expectCode(answer, 413, 40000);
         } catch (error) {
-          // A client that goes on writing a large body to a closed connection may not come to read the answer.
+          // A client that still writes a large body to a closed connection may be unable to read the response.
           if (size < 1_000_000) throw error;
           expect((error as NodeJS.ErrnoException).code).toMatch(/^(EPIPE|ECONNRESET)$/);
         }
@@ -589,8 +416,8 @@ describe("bodies", () => {
     });
   });
 
-  test("a body in chunks is taken like one in a piece", async () => {
-    const body = JSON.stringify({ ...bodyOf("/orders"), client_order_id: "chunked" });
+  test("a body in chunks is accepted like one in a single piece", async () => {
+    const body = JSON.stringify({ ...bodyOf("/orders", market), client_order_id: "chunked" });
     const headers = { "Transfer-Encoding": "chunked" };
     const { data, status } = await user.request<OrderJson>("POST", "/orders", { body, headers });
     expect(status).toBe(202);
@@ -598,6 +425,7 @@ describe("bodies", () => {
     const other = body.replace("chunked", "bit-by-bit");
     const head = `POST /api/v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user.token}\r\nContent-Length: `;
     const text = await exchange(
+      world.server.port,
       [`${head}${other.length}\r\n\r\n`, ...other].map(String),
       (got) => got.endsWith("}") && got.includes("202 Accepted"),
     );
@@ -605,7 +433,7 @@ describe("bodies", () => {
     await user.cancel(id);
   });
 
-  test("a body where none is read, and a refused one, don't disturb the next request", async () => {
+  test("an unread body, and a refused one, don't disturb the next request", async () => {
     for (let i = 0; i < 3; i++) {
       const body = JSON.stringify({ padding: "x".repeat(20_000) });
       expect((await user.request("GET", "/time", { body })).status).toBe(200);
@@ -618,7 +446,7 @@ describe("bodies", () => {
 });
 
 describe("request ids", () => {
-  test("a usable one is echoed, any other is replaced", async () => {
+  test("a valid one is echoed, any other is replaced", async () => {
     for (const id of ["a", "x".repeat(128), "!~#"]) {
       const { headers } = await user.send("GET", "/api/v1/time", { "X-Request-Id": id }, null);
       expect(headers["x-request-id"]).toBe(id);
@@ -652,59 +480,20 @@ describe("bytes", () => {
   ];
 
   test.for(requests)("%s: refused or closed, never a 5xx other than 505", async ([, bytes]) => {
-    const text = await exchange(bytes, (got) => got.includes("\r\n\r\n"), true);
+    const text = await exchange(world.server.port, bytes, (got) => got.includes("\r\n\r\n"), true);
     expect(text).not.toMatch(/^HTTP\/1\.1 (50[0-4])/);
     expect(await user.request("GET", "/time")).toMatchObject({ status: 200 });
   });
 
-  test("clients that go away in the middle, before the answer too, harm nobody", async () => {
-    const body = JSON.stringify({ ...bodyOf("/orders"), time_in_force: "ioc" });
+  test("clients that disconnect amid a request, or before its response, harm nobody", async () => {
+    const body = JSON.stringify({ ...bodyOf("/orders", market), time_in_force: "ioc" });
     const head = `POST /api/v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user.token}\r\n`;
     const placing = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
     const reading = `GET /api/v1/me/fills HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user.token}\r\n\r\n`;
     for (const bytes of [placing.slice(0, 20), placing.slice(0, -5), placing, reading]) {
-      for (let i = 0; i < 20; i++) await goAway(bytes);
+      for (let i = 0; i < 20; i++) await sendAndReset(world.server.port, bytes);
     }
-    // Whatever of it was placed has ended by itself.
+    // The orders that were placed have ended: they are immediate or cancel.
     expect(await user.request("GET", "/time")).toMatchObject({ status: 200 });
   });
 });
-
-/**
- * Sends bytes as they are, in as many writes as there are texts, and says `thatIsAll` if asked; answers what came
- * until `enough` or the end.
- */
-function exchange(
-  bytes: string | readonly string[],
-  enough: (got: string) => boolean,
-  thatIsAll = false,
-): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(world.server.port, "127.0.0.1");
-    let got = "";
-    const done = (): void => {
-      socket.destroy();
-      resolve(got);
-    };
-    socket.setTimeout(15_000, () => reject(new Error(`no end after ${JSON.stringify(got)}`)));
-    socket.setNoDelay(true);
-    socket.on("data", (chunk: Buffer) => {
-      got += chunk.toString("latin1");
-      if (enough(got)) done();
-    });
-    socket.on("error", done);
-    socket.on("close", done);
-    for (const part of [bytes].flat()) socket.write(part, "latin1");
-    if (thatIsAll) socket.end();
-  });
-}
-
-/** Connects, sends, and resets the connection without reading. */
-function goAway(bytes: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(world.server.port, "127.0.0.1");
-    socket.on("error", reject);
-    socket.on("close", () => resolve());
-    socket.write(bytes, () => socket.resetAndDestroy());
-  });
-}
